@@ -1,0 +1,96 @@
+"""Multi-head causal self-attention, the one the GPT runs."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from .cache import KVCache
+
+
+class MultiHeadAttention(nn.Module):
+    """Causal scaled dot-product attention with ``n_head`` heads (Vaswani et al. 2017, section 3.2).
+
+    One fused projection makes the queries, keys and values: ``(B, T, d_in) -> (B, T, 3 * d_out)``, split into heads
+    of ``head_dim = d_out / n_head``. ``scale`` multiplies the attention scores, ``1 / sqrt(head_dim)`` by default.
+    ``dropout`` is the probability with which an attention weight is dropped in training. Raises ``ValueError`` when
+    ``d_out`` is not divisible by ``n_head``.
+
+    There are two paths to the same context vectors. The fused one (``scaled_dot_product_attention``) never forms the
+    attention weights; the explicit one does, and runs only when the weights are asked for or have dropout on them.
+    """
+
+    def __init__(
+        self,
+        d_in: int,
+        d_out: int,
+        n_head: int,
+        *,
+        qkv_bias: bool = True,
+        dropout: float = 0.0,
+        scale: float | None = None,
+    ) -> None:
+        super().__init__()
+        if d_out % n_head:
+            raise ValueError(f"d_out must be divisible by n_head, found d_out={d_out}, n_head={n_head}")
+        self.n_head = n_head
+        self.head_dim = d_out // n_head
+        self.scale = self.head_dim**-0.5 if scale is None else scale
+        self.dropout = dropout
+        self.c_attn = nn.Linear(d_in, 3 * d_out, bias=qkv_bias)
+        self.c_proj = nn.Linear(d_out, d_out)
+
+    def forward(
+        self,
+        x: Tensor,
+        *,
+        cache: KVCache | None = None,
+        layer: int = 0,
+        head_mask: Tensor | None = None,
+        need_weights: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Map ``x`` ``(B, T, d_in)`` to context vectors ``(B, T, d_out)`` after the output projection.
+
+        With a ``cache`` the ``T`` tokens follow those of ``layer`` in it and see them too: ``S = cache.length + T``
+        keys, else ``S = T``. ``head_mask`` ``(n_head,)`` or ``(B, n_head)`` scales each head's context vectors:
+        1 keeps the head, 0 removes it. The second result is the attention weights ``(B, n_head, T, S)`` when
+        ``need_weights``, else None.
+        """
+        B, T, _ = x.shape
+        # (B, T, 3 * d_out) -> three of (B, n_head, T, head_dim)
+        query, key, value = self.c_attn(x).view(B, T, 3, self.n_head, self.head_dim).permute(2, 0, 3, 1, 4)
+        if cache is not None:
+            key, value = cache.write(layer, key, value)
+
+        attn_weights = None
+        if need_weights or (self.training and self.dropout):
+            attn_weights = self.attention_weights(query, key)
+            context = F.dropout(attn_weights, self.dropout, self.training) @ value
+        else:
+            context = self.fused(query, key, value)
+        if head_mask is not None:
+            context = context * head_mask.to(context.dtype).reshape(-1, self.n_head, 1, 1)
+
+        # (B, n_head, T, head_dim) -> (B, T, d_out): the heads side by side
+        context = context.transpose(1, 2).reshape(B, T, self.n_head * self.head_dim)
+        return self.c_proj(context), attn_weights if need_weights else None
+
+    def attention_weights(self, query: Tensor, key: Tensor) -> Tensor:
+        """softmax(query key^T * scale + causal mask), rows sum to 1: ``(B, n_head, T, S)``."""
+        T, S = query.shape[2], key.shape[2]
+        attn_scores = query @ key.transpose(2, 3) * self.scale
+        if T > 1:  # a single newest token may look at everything
+            attn_scores = attn_scores.masked_fill(~causal_mask(T, S, query.device), -torch.inf)
+        return torch.softmax(attn_scores, dim=-1)
+
+    def fused(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        """The context vectors ``(B, n_head, T, head_dim)`` without forming the attention weights."""
+        T, S = query.shape[2], key.shape[2]
+        mask = causal_mask(T, S, query.device) if 1 < T < S else None
+        return F.scaled_dot_product_attention(
+            query, key, value, attn_mask=mask, is_causal=T > 1 and T == S, scale=self.scale
+        )
+
+
+def causal_mask(n_query: int, n_key: int, device: torch.device) -> Tensor:
+    """Which key each query may look at, ``(n_query, n_key)`` bool: the last query sees all, each earlier one less."""
+    return torch.ones(n_query, n_key, dtype=torch.bool, device=device).tril(n_key - n_query)

@@ -1,0 +1,222 @@
+"""A folder on disk or a repository on the Hub, read into a ``LoadedModel``: all checked, nothing unpickled."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from . import layout
+from .config import GPTConfig
+from .errors import CheckpointError
+from .gpt import GPT
+from .layout import CONFIG, SHARD_INDEX, TOKENIZER, WEIGHTS
+from .loaded import LoadedModel
+from .tokenizer import BPETokenizer, CharTokenizer, from_spec
+
+MAX_CONFIG_BYTES = 1_000_000
+MAX_TOKENIZER_BYTES = 64_000_000
+MAX_INDEX_BYTES = 16_000_000
+STORED_DTYPES = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+BFLOAT16_FROM = 50_000_000  # below this many weights the time is not in the weights
+HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[\w.-]{1,96}", re.ASCII)
+
+
+def load(source: str | Path, device: str = "auto", dtype: str = "auto") -> LoadedModel:
+    """Open the checkpoint in the folder ``source``, or in the Hub repository of that id where no such folder is.
+
+    ``device`` is "auto" (cuda where usable, else the CPU) or a torch device; ``dtype`` is "auto" (float32 below 50 M
+    weights, bfloat16 above where the processor has it), "float32" or "bfloat16". Raises ``CheckpointError`` for
+    whatever is wrong with the checkpoint, ``ValueError`` for another device or dtype.
+    """
+    folder = Path(source)
+    if not folder.is_dir() and HUB_ID.fullmatch(str(source)):
+        folder = download(str(source))
+    config, bos, eos = read_config(folder)
+    tokenizer = read_tokenizer(folder, config)
+    target, precision = choose_device(device), choose_dtype(dtype, config, choose_device(device))
+    with torch.device("meta"):
+        gpt = GPT(config)
+    paths = weight_files(folder)
+    state = read_weights(paths, config, {name: t.shape for name, t in gpt.state_dict().items()})
+    state = {name: tensor.to(target, precision) for name, tensor in state.items()}
+    if config.tie_word_embeddings:
+        state["lm_head.weight"] = state["wte.weight"]
+    gpt.load_state_dict(state, assign=True)
+    gpt.tie_weights()  # assigning made two parameters of one
+    gpt.eval().requires_grad_(False)
+    return LoadedModel(
+        name=str(source) if folder != Path(source) else folder.resolve().name,
+        gpt=gpt,
+        tokenizer=tokenizer,
+        bos_token_id=bos,
+        eos_token_id=eos,
+        sha256=file_hash(paths),
+    )
+
+
+def choose_device(device: str) -> torch.device:
+    """The torch device of a setting; raises ``ValueError`` for one that this machine lacks."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        torch.empty(0, device=device)
+        return torch.device(device)
+    except (RuntimeError, AssertionError) as error:
+        raise ValueError(f"device {device!r} cannot be used here ('auto' and 'cpu' always can): {error}") from None
+
+
+def choose_dtype(dtype: str, config: GPTConfig, device: torch.device) -> torch.dtype:
+    """The precision of a setting; raises ``ValueError`` for an unknown one."""
+    if dtype == "auto":
+        large = config.n_parameters > BFLOAT16_FROM
+        return torch.bfloat16 if large and has_bfloat16(device) else torch.float32
+    if dtype not in DTYPES:
+        raise ValueError(f"dtype must be 'auto', {', '.join(map(repr, DTYPES))}, found {dtype!r}")
+    return DTYPES[dtype]
+
+
+def has_bfloat16(device: torch.device) -> bool:
+    """Whether the processor multiplies bfloat16 itself rather than by way of float32."""
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    return device.type == "cpu" and torch.cpu._is_avx512_bf16_supported()
+
+
+def download(repo_id: str) -> Path:
+    """The folder of a Hub repository, from the cache where there is no network."""
+    from huggingface_hub import snapshot_download
+
+    patterns = [CONFIG, TOKENIZER, SHARD_INDEX, "*.safetensors"]
+    try:
+        return Path(snapshot_download(repo_id, allow_patterns=patterns, ignore_patterns=["*/*"]))
+    except Exception as error:  # the Hub's client raises from many families: offline, missing, gated, private
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise CheckpointError(repo_id, f"no such folder, and on the Hub: {reason}", "a checkpoint folder") from error
+
+
+def read_config(folder: Path) -> tuple[GPTConfig, int | None, int | None]:
+    content = read_json(folder / CONFIG, MAX_CONFIG_BYTES)
+    try:
+        return layout.config_from_json(content)
+    except (ValueError, TypeError) as error:
+        raise CheckpointError(folder / CONFIG, str(error), "the config of a GPT-2 model") from None
+
+
+def read_tokenizer(folder: Path, config: GPTConfig) -> CharTokenizer | BPETokenizer:
+    path = folder / TOKENIZER
+    content = read_json(path, MAX_TOKENIZER_BYTES)
+    try:
+        tokenizer = from_spec(content)
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        raise CheckpointError(path, str(error), "a character or byte-level BPE vocabulary") from None
+    if tokenizer.vocab_size > config.vocab_size:
+        raise CheckpointError(path, f"token id {tokenizer.vocab_size - 1}", f"ids below vocab_size {config.vocab_size}")
+    return tokenizer
+
+
+def read_json(path: Path, max_bytes: int) -> Any:
+    """The content of a JSON file of bounded size."""
+    try:
+        if not path.is_file():
+            raise CheckpointError(path, "no file", "one of the three files of a checkpoint")
+        if path.stat().st_size > max_bytes:
+            raise CheckpointError(path, f"{path.stat().st_size:,} bytes", f"at most {max_bytes:,}")
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(path, f"no JSON ({error})", "a JSON object") from None
+    except OSError as error:
+        raise CheckpointError(path, f"an unreadable file ({error.strerror})", "a JSON object") from None
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The safetensors files of a folder: one, or the shards that its index names."""
+    single, index = folder / WEIGHTS, folder / SHARD_INDEX
+    if single.is_file() or not index.is_file():
+        return [single]
+    content = read_json(index, MAX_INDEX_BYTES)
+    weight_map = content.get("weight_map") if isinstance(content, dict) else None
+    if not isinstance(weight_map, dict) or not weight_map:
+        raise CheckpointError(index, "no weight_map", "a map of tensor names to files")
+    names = sorted({str(name) for name in weight_map.values()})
+    for name in names:
+        if Path(name).name != name or not name.endswith(".safetensors"):
+            raise CheckpointError(index, f"the file name {name!r}", "names of safetensors files in the same folder")
+    return [folder / name for name in names]
+
+
+def read_weights(paths: list[Path], config: GPTConfig, shapes: dict[str, torch.Size]) -> dict[str, Tensor]:
+    """The state dict of a GPT with these parameter ``shapes``, on the CPU and in the stored dtypes."""
+    state: dict[str, Tensor] = {}
+    layers = () if config.qkv_bias else range(config.n_layer)
+    zero_biases = {f"h.{layer}.attn.c_attn.bias": torch.Size([3 * config.n_embd]) for layer in layers}
+    for path in paths:
+        for stored, tensor in checked_tensors(path, shapes | zero_biases):
+            name = stored.removeprefix("transformer.")
+            if name in state:
+                raise CheckpointError(path, f"the tensor {name} twice", "each tensor once")
+            if name in zero_biases:
+                if tensor.any():
+                    raise CheckpointError(path, f"{stored} that is not zero", "zeros, as qkv_bias is false")
+                continue
+            state[name] = tensor.t().contiguous() if layout.TRANSPOSED.fullmatch(name) else tensor
+    if config.tie_word_embeddings:
+        # Older files store the tied head as well; another one would be lost in silence.
+        head = state.pop("lm_head.weight", None)
+        if head is not None and "wte.weight" in state and not torch.equal(head, state["wte.weight"]):
+            raise CheckpointError(paths[0], "lm_head.weight unlike wte.weight", "the same, as the config ties them")
+    tied = {"lm_head.weight"} if config.tie_word_embeddings else set()
+    missing = sorted(shapes.keys() - state.keys() - tied)
+    if missing:
+        raise CheckpointError(paths[0], f"no tensor {missing[0]} ({len(missing)} missing)", f"{len(shapes)} tensors")
+    return state
+
+
+def checked_tensors(path: Path, shapes: dict[str, torch.Size]) -> Iterator[tuple[str, Tensor]]:
+    """The tensors of one safetensors file, each checked before it is read (name, dtype, shape) and after (values)."""
+    if not path.is_file():
+        raise CheckpointError(path, "no file", "the weights as safetensors")
+    try:
+        with path.open("rb") as raw, safe_open(path, framework="pt") as file:
+            del raw  # opened only so that an unreadable file is an OSError
+            for stored in file.keys():
+                name = stored.removeprefix("transformer.")
+                if layout.MASK_BUFFER.fullmatch(name) and name not in shapes:
+                    continue
+                if name not in shapes:
+                    raise CheckpointError(path, f"the tensor {stored}", "only those that config.json calls for")
+                header = file.get_slice(stored)
+                dtype, shape = header.get_dtype(), list(header.get_shape())
+                expected = list(shapes[name])[:: -1 if layout.TRANSPOSED.fullmatch(name) else 1]
+                if dtype not in STORED_DTYPES:
+                    raise CheckpointError(path, f"{stored} of dtype {dtype}", f"one of {', '.join(STORED_DTYPES)}")
+                if shape != expected:
+                    raise CheckpointError(path, f"{stored} of shape {shape}", f"{expected}, as config.json says")
+                tensor = file.get_tensor(stored)
+                if not tensor.isfinite().all():
+                    raise CheckpointError(path, f"NaN or infinity in {stored}", "finite numbers")
+                yield stored, tensor
+    except SafetensorError as error:
+        with path.open("rb") as raw:
+            start = raw.read(4)
+        pickled = start.startswith((b"PK\x03\x04", b"\x80\x02", b"\x80\x04"))
+        found = "a pickle, which is never opened" if pickled else f"no safetensors ({error})"
+        raise CheckpointError(path, found, "the weights as safetensors") from None
+    except OSError as error:
+        raise CheckpointError(path, f"an unreadable file ({error})", "the weights as safetensors") from None
+
+
+def file_hash(paths: list[Path]) -> str:
+    """SHA-256 of the files, one after the other."""
+    digest = hashlib.sha256()
+    for path in paths:
+        with path.open("rb") as file:
+            while chunk := file.read(1 << 20):
+                digest.update(chunk)
+    return digest.hexdigest()

@@ -1,0 +1,69 @@
+"""What can be wrong with what comes in from outside, each with a message for the person who sent it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+
+class CheckpointError(Exception):
+    """A checkpoint that cannot be used: names the file, what was found there and what was expected."""
+
+    def __init__(self, file: str | Path, found: str, expected: str) -> None:
+        super().__init__(f"{file}: found {found}, expected {expected}")
+        self.file, self.found, self.expected = str(file), found, expected
+
+
+class PromptError(ValueError):
+    """A prompt that the model cannot read; ``code`` is the short name of the reason."""
+
+    code = "invalid_prompt"
+
+
+class EmptyPrompt(PromptError):
+    """No token to begin with."""
+
+    code = "empty_prompt"
+
+    def __init__(self) -> None:
+        super().__init__("The prompt is empty: at least one token is needed to begin with.")
+
+
+class UnknownCharacters(PromptError):
+    """Characters that the model's alphabet lacks, each once, in the order in which they appear."""
+
+    code = "unknown_characters"
+
+    def __init__(self, characters: Sequence[str], alphabet: Sequence[str]) -> None:
+        self.characters = tuple(characters)
+        shown = ", ".join(ascii_name(c) for c in self.characters[:10])
+        more = f" and {len(self.characters) - 10} more" if len(self.characters) > 10 else ""
+        known = "".join(sorted(c for c in alphabet if c.isprintable() and c != " "))
+        known = known if len(known) <= 100 else known[:100] + " ..."
+        super().__init__(
+            f"This model reads single characters and has never seen {shown}{more}. It knows spaces and: {known}"
+            if " " in alphabet
+            else f"This model reads single characters and has never seen {shown}{more}. It knows: {known}"
+        )
+
+
+class UnknownTokens(PromptError):
+    """Token ids outside the vocabulary."""
+
+    code = "unknown_token"
+
+    def __init__(self, found: object, vocab_size: int) -> None:
+        super().__init__(f"Token ids are integers from 0 to {vocab_size - 1}, found {found!r}.")
+
+
+class ContextLengthExceeded(PromptError):
+    """A prompt longer than the model can read at once."""
+
+    code = "context_length_exceeded"
+
+    def __init__(self, n_tokens: int, context_length: int) -> None:
+        self.n_tokens, self.context_length = n_tokens, context_length
+        super().__init__(f"The prompt has {n_tokens} tokens, this model reads at most {context_length} at once.")
+
+
+def ascii_name(character: str) -> str:
+    """A character as a person can read it, its code point with it where it may not print."""
+    return f"'{character}'" if character.isprintable() else f"U+{ord(character):04X}"

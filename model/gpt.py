@@ -1,0 +1,123 @@
+"""The GPT: embeddings, blocks of attention and MLP, and the way back to the vocabulary."""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from .attention import MultiHeadAttention
+from .cache import KVCache
+from .config import GPTConfig
+
+
+class Forward(NamedTuple):
+    """What one forward pass gives: ``logits`` ``(B, T, vocab_size)`` and the attention weights that were asked for."""
+
+    logits: Tensor
+    attention: dict[int, Tensor]  # layer -> (B, n_head, T, S)
+
+
+class MLP(nn.Module):
+    """Two linear layers around GELU (tanh form, Hendrycks & Gimpel 2016): ``(B, T, C) -> (B, T, C)``."""
+
+    def __init__(self, config: GPTConfig) -> None:
+        super().__init__()
+        self.c_fc = nn.Linear(config.n_embd, config.inner_dim)
+        self.c_proj = nn.Linear(config.inner_dim, config.n_embd)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.c_proj(F.gelu(self.c_fc(x), approximate="tanh"))
+
+
+class Block(nn.Module):
+    """One layer: attention, then MLP, each normalised before and added to the residual stream."""
+
+    def __init__(self, config: GPTConfig, layer: int) -> None:
+        super().__init__()
+        self.layer = layer
+        self.ln_1 = nn.LayerNorm(config.n_embd, eps=config.layer_norm_epsilon)
+        self.attn = MultiHeadAttention(
+            config.n_embd,
+            config.n_embd,
+            config.n_head,
+            qkv_bias=config.qkv_bias,
+            dropout=config.attn_pdrop,
+            scale=config.attention_scale(layer),
+        )
+        self.ln_2 = nn.LayerNorm(config.n_embd, eps=config.layer_norm_epsilon)
+        self.mlp = MLP(config)
+        self.dropout = nn.Dropout(config.resid_pdrop)
+
+    def forward(
+        self, x: Tensor, cache: KVCache | None, head_mask: Tensor | None, need_weights: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        context, attn_weights = self.attn(
+            self.ln_1(x), cache=cache, layer=self.layer, head_mask=head_mask, need_weights=need_weights
+        )
+        x = x + self.dropout(context)
+        x = x + self.dropout(self.mlp(self.ln_2(x)))
+        return x, attn_weights
+
+
+class GPT(nn.Module):
+    """A GPT-2-shaped transformer (Radford et al. 2019). Its parts carry the names of a GPT-2 checkpoint."""
+
+    def __init__(self, config: GPTConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.wte = nn.Embedding(config.vocab_size, config.n_embd)  # token embeddings
+        self.wpe = nn.Embedding(config.context_length, config.n_embd)  # absolute position embeddings
+        self.dropout = nn.Dropout(config.embd_pdrop)
+        self.h = nn.ModuleList(Block(config, layer) for layer in range(config.n_layer))
+        self.ln_f = nn.LayerNorm(config.n_embd, eps=config.layer_norm_epsilon)
+        self.lm_head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
+        self.tie_weights()
+
+    def tie_weights(self) -> None:
+        """Let the output head be the token embedding, where the config says so."""
+        if self.config.tie_word_embeddings:
+            self.lm_head.weight = self.wte.weight
+
+    def init_weights(self) -> None:
+        """GPT-2's start: normal 0.02, the two projections into the residual stream smaller by sqrt(2 * n_layer)."""
+        for name, parameter in self.named_parameters():
+            if name.endswith("bias"):
+                nn.init.zeros_(parameter)
+            elif name.endswith("c_proj.weight"):
+                nn.init.normal_(parameter, std=0.02 * (2 * self.config.n_layer) ** -0.5)
+            elif parameter.dim() == 2:
+                nn.init.normal_(parameter, std=0.02)
+
+    def forward(
+        self,
+        ids: Tensor,
+        *,
+        cache: KVCache | None = None,
+        head_mask: Tensor | None = None,
+        record: Collection[int] = (),
+        last_only: bool = False,
+    ) -> Forward:
+        """Read token ``ids`` ``(B, T)`` and give the logits of each next token.
+
+        With a ``cache`` the tokens continue those already in it, and it grows by ``T``. ``head_mask``
+        ``(n_layer, n_head)`` or ``(n_layer, B, n_head)`` scales each head's context vectors. ``record`` names the
+        layers whose attention weights are returned. ``last_only`` gives the logits of the last position alone,
+        ``(B, 1, vocab_size)``. Raises ``ValueError`` when the tokens do not fit into the context.
+        """
+        start = 0 if cache is None else cache.length
+        end = start + ids.shape[1]
+        if end > self.config.context_length:
+            raise ValueError(f"{end} tokens do not fit into a context_length of {self.config.context_length}")
+
+        x = self.dropout(self.wte(ids) + self.wpe.weight[start:end])  # (B, T, C)
+        attention = {}
+        for layer, block in enumerate(self.h):
+            x, attn_weights = block(x, cache, None if head_mask is None else head_mask[layer], layer in record)
+            if attn_weights is not None:
+                attention[layer] = attn_weights
+        if cache is not None:
+            cache.advance(ids.shape[1])
+        if last_only:
+            x = x[:, -1:]
+        return Forward(self.lm_head(self.ln_f(x)), attention)

@@ -1,0 +1,282 @@
+"""Text to token ids and back: single characters, or byte-level BPE run by tiktoken.
+
+Both live in a ``tokenizer.json`` that the ``tokenizers`` library reads with the same result. Nothing is downloaded.
+"""
+
+import codecs
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from .errors import UnknownCharacters
+
+END_OF_TEXT = "<|endoftext|>"
+
+# GPT-2's pre-tokenizer (Radford et al. 2019): a text is cut into these pieces before any merge.
+GPT2_PATTERN = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
+
+
+class Tokenizer(Protocol):
+    """What the rest of the house asks of a vocabulary."""
+
+    kind: str  # "char" or "bpe"
+    spec: dict[str, Any]  # the content of tokenizer.json
+    special_tokens: dict[str, int]
+
+    @property
+    def vocab_size(self) -> int:
+        """One more than the largest token id."""
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of ``text``. A character vocabulary raises ``UnknownCharacters``."""
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """The UTF-8 bytes of one token, perhaps half a character; empty for an id without a token."""
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of ``ids``; bytes that are no UTF-8 become U+FFFD."""
+
+
+class ByteDecoder:
+    """Shared by both vocabularies: ids to text by way of bytes."""
+
+    def token_bytes(self, token_id: int) -> bytes:
+        raise NotImplementedError
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return b"".join(map(self.token_bytes, ids)).decode("utf-8", errors="replace")
+
+
+class CharTokenizer(ByteDecoder):
+    """One token per character. In ``tokenizer.json`` it is a BPE model without merges."""
+
+    kind = "char"
+
+    def __init__(self, vocabulary: Mapping[str, int]) -> None:
+        """``vocabulary`` maps single characters to ids; raises ``ValueError`` for anything else."""
+        for token, token_id in vocabulary.items():
+            if len(token) != 1:
+                raise ValueError(f"a character vocabulary holds single characters, found {token!r}")
+            if "\ud800" <= token <= "\udfff":
+                raise ValueError(f"a character vocabulary holds whole characters, found the surrogate {token!r}")
+            check_id(token, token_id)
+        check_distinct(vocabulary)
+        self.ids = dict(vocabulary)
+        self.characters = {token_id: token for token, token_id in vocabulary.items()}
+        self.special_tokens: dict[str, int] = {}
+        model: dict[str, Any] = {
+            "type": "BPE",
+            "dropout": None,
+            "unk_token": None,
+            "fuse_unk": False,
+            "vocab": self.ids,
+            "merges": [],
+        }
+        self.spec = tokenizer_spec(model, decoder={"type": "Fuse"})
+
+    @classmethod
+    def train(cls, text: str) -> "CharTokenizer":
+        """The alphabet of ``text``, in code point order."""
+        return cls({character: i for i, character in enumerate(sorted(set(text)))})
+
+    @property
+    def vocab_size(self) -> int:
+        return max(self.characters) + 1
+
+    def encode(self, text: str) -> list[int]:
+        try:
+            return [self.ids[character] for character in text]
+        except KeyError:
+            unknown = dict.fromkeys(character for character in text if character not in self.ids)
+            raise UnknownCharacters(list(unknown), list(self.ids)) from None
+
+    def token_bytes(self, token_id: int) -> bytes:
+        return self.characters.get(token_id, "").encode()
+
+
+class BPETokenizer(ByteDecoder):
+    """Byte-level byte-pair encoding as GPT-2 has it, run by tiktoken.
+
+    tiktoken takes a token's id for its merge rank, so a vocabulary must hold all 256 bytes and its ids must follow the
+    order of its merges. Raises ``ValueError`` where it does not.
+    """
+
+    kind = "bpe"
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        """``spec`` is the content of a ``tokenizer.json`` with a byte-level BPE model."""
+        import tiktoken
+
+        check_byte_level(spec)
+        self.spec = spec
+        vocabulary: dict[str, int] = spec["model"]["vocab"]
+        self.special_tokens = {token["content"]: token["id"] for token in spec.get("added_tokens") or []}
+        for content, token_id in (vocabulary | self.special_tokens).items():
+            check_id(content, token_id)
+        check_distinct(vocabulary | self.special_tokens)
+        ranks = merge_ranks(vocabulary, spec["model"].get("merges") or [], self.special_tokens)
+        self.encoding = tiktoken.Encoding(
+            "headscope", pat_str=GPT2_PATTERN, mergeable_ranks=ranks, special_tokens=self.special_tokens
+        )
+        self.bytes_of = {token_id: token for token, token_id in ranks.items()}
+        self.bytes_of |= {token_id: token.encode() for token, token_id in self.special_tokens.items()}
+
+    @classmethod
+    def train(cls, texts: Iterable[str], vocab_size: int) -> "BPETokenizer":
+        """Learn ``vocab_size`` tokens from ``texts``: ``<|endoftext|>``, the 256 bytes, and merges."""
+        import json
+
+        from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+        if vocab_size < 257:
+            raise ValueError(f"a byte-level vocabulary needs at least 257 tokens, found vocab_size={vocab_size}")
+        tokenizer = Tokenizer(models.BPE())
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = decoders.ByteLevel()
+        trainer = trainers.BpeTrainer(
+            vocab_size=vocab_size,
+            special_tokens=[END_OF_TEXT],
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),  # tiktoken panics on a byte that is missing
+            show_progress=False,
+        )
+        tokenizer.train_from_iterator(texts, trainer)
+        return cls(json.loads(tokenizer.to_str()))
+
+    @property
+    def vocab_size(self) -> int:
+        return max(self.bytes_of) + 1
+
+    def encode(self, text: str) -> list[int]:
+        return self.encoding.encode(text, allowed_special="all")
+
+    def token_bytes(self, token_id: int) -> bytes:
+        return self.bytes_of.get(token_id, b"")
+
+
+class TextStream:
+    """Turns tokens into text as they come, without ever giving out half a character."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.tokenizer = tokenizer
+        self.decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+    def push(self, token_id: int) -> str:
+        """The characters that this token completes."""
+        return self.decoder.decode(self.tokenizer.token_bytes(token_id))
+
+    def flush(self) -> str:
+        """What is left at the end: U+FFFD for an unfinished character."""
+        return self.decoder.decode(b"", final=True)
+
+
+def token_text(tokenizer: Tokenizer, token_id: int) -> str:
+    """One token for showing: its text, or its bytes as ``<0xE2>`` where they are no whole character."""
+    raw = tokenizer.token_bytes(token_id)
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return "".join(f"<0x{byte:02X}>" for byte in raw)
+
+
+def from_spec(spec: Any) -> CharTokenizer | BPETokenizer:
+    """The tokenizer that a ``tokenizer.json`` describes. Raises ``ValueError`` that names what it cannot honour."""
+    if not isinstance(spec, dict) or not isinstance(spec.get("model"), dict):
+        raise ValueError("no tokenizer: an object with a 'model' is needed")
+    model = spec["model"]
+    if model.get("type", "BPE") != "BPE":
+        raise ValueError(f"a model of type {model.get('type')!r}, where only 'BPE' can be read")
+    if not isinstance(model.get("vocab"), dict) or not model["vocab"]:
+        raise ValueError("no vocabulary: model.vocab must map tokens to ids")
+    if spec.get("normalizer") is not None:
+        raise ValueError(f"a normalizer of type {part_type(spec['normalizer'])!r}, where none can be honoured")
+    if model.get("dropout"):
+        raise ValueError(f"merge dropout {model['dropout']!r}, where only none can be honoured")
+    if spec.get("pre_tokenizer") is None and not model.get("merges") and not spec.get("added_tokens"):
+        return CharTokenizer(model["vocab"])
+    return BPETokenizer(spec)
+
+
+def tokenizer_spec(model: dict[str, Any], decoder: dict[str, Any]) -> dict[str, Any]:
+    """The content of a ``tokenizer.json`` around a model."""
+    none = ("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor")
+    return {"version": "1.0", "added_tokens": [], "decoder": decoder, "model": model} | dict.fromkeys(none)
+
+
+def part_type(part: Any) -> Any:
+    return part.get("type") if isinstance(part, dict) else part
+
+
+def check_id(token: str, token_id: object) -> None:
+    if not isinstance(token_id, int) or isinstance(token_id, bool) or token_id < 0:
+        raise ValueError(f"token {token!r} with the id {token_id!r}, where an integer of at least 0 is needed")
+
+
+def check_distinct(vocabulary: Mapping[str, int]) -> None:
+    seen: dict[int, str] = {}
+    for token, token_id in vocabulary.items():
+        if token_id in seen:
+            raise ValueError(f"tokens {seen[token_id]!r} and {token!r} with the same id {token_id}")
+        seen[token_id] = token
+
+
+def check_byte_level(spec: dict[str, Any]) -> None:
+    """Raise ``ValueError`` unless text is cut as GPT-2 cuts it, and nothing is done to it that tiktoken does not do."""
+    pre = spec.get("pre_tokenizer")
+    if (
+        not isinstance(pre, dict)
+        or pre.get("type") != "ByteLevel"
+        or pre.get("add_prefix_space")
+        or (not pre.get("use_regex", True))
+    ):
+        raise ValueError(f"the pre-tokenizer {pre!r}, where only GPT-2's ByteLevel without a prefix space can be read")
+    if spec.get("post_processor") is not None and part_type(spec["post_processor"]) != "ByteLevel":
+        raise ValueError(f"a post-processor of type {part_type(spec['post_processor'])!r}, which cannot be honoured")
+    if part_type(spec.get("decoder")) != "ByteLevel":
+        raise ValueError(f"the decoder {part_type(spec.get('decoder'))!r}, where only 'ByteLevel' can be read")
+    for name in ("continuing_subword_prefix", "end_of_word_suffix"):
+        if spec["model"].get(name):
+            raise ValueError(f"{name} {spec['model'][name]!r}, where only none can be honoured")
+    for name in ("byte_fallback", "ignore_merges"):
+        if spec["model"].get(name):
+            raise ValueError(f"{name} true, where only false can be honoured")
+    for token in spec.get("added_tokens") or []:
+        if not isinstance(token, dict) or not isinstance(token.get("content"), str) or not token["content"]:
+            raise ValueError(f"the added token {token!r}, where a 'content' and an 'id' are needed")
+        check_id(token["content"], token.get("id"))
+        if spec["model"]["vocab"].get(token["content"], token["id"]) != token["id"]:
+            raise ValueError(f"the added token {token['content']!r} with another id than in the vocabulary")
+        for name in ("lstrip", "rstrip", "single_word"):
+            if token.get(name):
+                raise ValueError(f"the added token {token['content']!r} with {name}, which cannot be honoured")
+
+
+def byte_to_character() -> dict[int, str]:
+    """GPT-2's printable stand-in for each byte: itself where it prints, else the next free code point from 256 on."""
+    printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    table = {byte: chr(byte) for byte in printable}
+    rest = (byte for byte in range(256) if byte not in table)
+    return table | {byte: chr(256 + i) for i, byte in enumerate(rest)}
+
+
+def merge_ranks(vocabulary: Mapping[str, int], merges: Sequence[Any], special: Mapping[str, int]) -> dict[bytes, int]:
+    """Token bytes to ids, as tiktoken wants them. Raises ``ValueError`` where ids are not merge ranks."""
+    byte_of = {character: byte for byte, character in byte_to_character().items()}
+    missing = [byte for character, byte in byte_of.items() if character not in vocabulary]
+    if missing:
+        raise ValueError(f"a vocabulary without the byte {missing[0]:#04x} ({len(missing)} of 256 are missing)")
+    last, made = -1, set(byte_of)
+    for merge in merges:
+        pair = merge.split(" ") if isinstance(merge, str) else merge
+        if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(part, str) for part in pair):
+            raise ValueError(f"the merge {merge!r}, where a pair of tokens is needed")
+        token = pair[0] + pair[1]
+        if token not in vocabulary or not made.issuperset(pair):
+            raise ValueError(f"the merge {merge!r} of tokens that are not in the vocabulary or come later")
+        if vocabulary[token] <= last:
+            raise ValueError(f"ids that are not in merge order: {token!r} has {vocabulary[token]} after {last}")
+        last = vocabulary[token]
+        made.add(token)
+    # A token that no merge makes can never come out of text; tiktoken would make it all the same.
+    unmade = [token for token in vocabulary if token not in made and token not in special]
+    if unmade:
+        raise ValueError(f"the token {unmade[0]!r} that no merge makes ({len(unmade)} such)")
+    return {bytes(byte_of[c] for c in token): token_id for token, token_id in vocabulary.items() if token in made}

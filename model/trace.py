@@ -1,0 +1,70 @@
+"""What one forward pass recorded, and how its attention weights are pooled and coded for a picture."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from .gpt import GPT
+
+
+class Token(NamedTuple):
+    """A token id and its text for showing, ``<0xE2>`` for a byte inside a character."""
+
+    id: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One reading of ``T`` tokens: ``attention[i, j, q, k]`` is how much query ``q`` looks at key ``k``.
+
+    ``attention`` ``(len(layers), len(heads), T, T)`` and ``logits`` ``(T, vocab_size)`` are float32 on the CPU; row
+    ``q`` of the logits speaks of token ``q + 1``. ``layers`` and ``heads`` are those that were asked for.
+    """
+
+    tokens: list[Token]
+    attention: Tensor
+    logits: Tensor
+    layers: tuple[int, ...]
+    heads: tuple[int, ...]
+
+
+@torch.inference_mode()
+def read(
+    gpt: GPT,
+    ids: Sequence[int],
+    *,
+    head_mask: Tensor | None = None,
+    layers: Sequence[int] | None = None,
+    heads: Sequence[int] | None = None,
+) -> tuple[Tensor, Tensor]:
+    """One forward pass over ``ids``: attention ``(n_layer, n_head, T, T)`` and logits ``(T, vocab_size)``, float32.
+
+    ``layers`` and ``heads`` name those to record, all by default; ``head_mask`` is ``(n_layer, n_head)``.
+    """
+    layers = range(gpt.config.n_layer) if layers is None else layers
+    result = gpt(torch.tensor([ids], device=gpt.wte.weight.device), head_mask=head_mask, record=set(layers))
+    chosen = slice(None) if heads is None else list(heads)
+    attention = torch.cat([result.attention[layer][:, chosen] for layer in layers])
+    return attention.float().cpu(), result.logits[0].float().cpu()
+
+
+def pool(attention: Tensor, factor: int) -> Tensor:
+    """The largest weight of each ``factor x factor`` tile: ``(..., T, T) -> (..., ceil(T / factor), same)``.
+
+    The largest, not the mean: a head that looks sharply at one token must still be seen in a thumbnail.
+    """
+    if factor == 1:
+        return attention
+    flat = attention.flatten(0, -3)[None]
+    pooled = F.max_pool2d(flat, factor, ceil_mode=True)[0]
+    return pooled.unflatten(0, attention.shape[:-2])
+
+
+def encode_weights(attention: Tensor) -> Tensor:
+    """Weights in [0, 1] as one byte each: 255 * sqrt(weight), rounded, so that small weights keep their steps."""
+    return attention.clamp(0, 1).sqrt().mul(255).round().to(torch.uint8)
