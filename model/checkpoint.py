@@ -11,11 +11,10 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from . import layout
 from .config import GPTConfig
 from .errors import CheckpointError
 from .gpt import GPT
-from .layout import CONFIG, SHARD_INDEX, TOKENIZER, WEIGHTS
+from .layout import CONFIG, MASK_BUFFER, SHARD_INDEX, TOKENIZER, TRANSPOSED, WEIGHTS, config_from_json
 from .loaded import LoadedModel
 from .tokenizer import BPETokenizer, CharTokenizer, from_spec
 
@@ -104,7 +103,7 @@ def download(repo_id: str) -> Path:
 def read_config(folder: Path) -> tuple[GPTConfig, int | None, int | None]:
     content = read_json(folder / CONFIG, MAX_CONFIG_BYTES)
     try:
-        return layout.config_from_json(content)
+        return config_from_json(content)
     except (ValueError, TypeError) as error:
         raise CheckpointError(folder / CONFIG, str(error), "the config of a GPT-2 model") from None
 
@@ -165,7 +164,7 @@ def read_weights(paths: list[Path], config: GPTConfig, shapes: dict[str, torch.S
                 if tensor.any():
                     raise CheckpointError(path, f"{stored} that is not zero", "zeros, as qkv_bias is false")
                 continue
-            state[name] = tensor.t().contiguous() if layout.TRANSPOSED.fullmatch(name) else tensor
+            state[name] = tensor.t().contiguous() if TRANSPOSED.fullmatch(name) else tensor
     if config.tie_word_embeddings:
         # Older files store the tied head as well; another one would be lost in silence.
         head = state.pop("lm_head.weight", None)
@@ -187,13 +186,13 @@ def checked_tensors(path: Path, shapes: dict[str, torch.Size]) -> Iterator[tuple
             del raw  # opened only so that an unreadable file is an OSError
             for stored in file.keys():
                 name = stored.removeprefix("transformer.")
-                if layout.MASK_BUFFER.fullmatch(name) and name not in shapes:
+                if MASK_BUFFER.fullmatch(name) and name not in shapes:
                     continue
                 if name not in shapes:
                     raise CheckpointError(path, f"the tensor {stored}", "only those that config.json calls for")
                 header = file.get_slice(stored)
                 dtype, shape = header.get_dtype(), list(header.get_shape())
-                expected = list(shapes[name])[:: -1 if layout.TRANSPOSED.fullmatch(name) else 1]
+                expected = list(shapes[name])[:: -1 if TRANSPOSED.fullmatch(name) else 1]
                 if dtype not in STORED_DTYPES:
                     raise CheckpointError(path, f"{stored} of dtype {dtype}", f"one of {', '.join(STORED_DTYPES)}")
                 if shape != expected:

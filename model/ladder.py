@@ -174,10 +174,15 @@ def causal_by_minus_infinity(attn_scores: Tensor, scale: float = 1.0) -> Tensor:
 
 def drop_weights(attn_weights: Tensor, p: float, generator: torch.Generator | None = None) -> Tensor:
     """Dropout: each weight becomes 0 with probability ``p``, else ``1 / (1 - p)`` of itself, so the mean stays."""
-    if not 0 <= p < 1:
-        raise ValueError(f"dropout must be at least 0 and below 1, found {p}")
+    check_dropout(p)
     kept = torch.rand(attn_weights.shape, generator=generator, device=attn_weights.device) >= p
     return attn_weights * kept / (1 - p)
+
+
+def check_dropout(p: float) -> None:
+    """Raise ``ValueError`` unless ``p`` is the probability of losing some weights, but not all."""
+    if not 0 <= p < 1:
+        raise ValueError(f"dropout must be at least 0 and below 1, found {p}")
 
 
 class CausalAttention(SelfAttentionV2):
@@ -185,6 +190,7 @@ class CausalAttention(SelfAttentionV2):
 
     def __init__(self, d_in: int, d_out: int, *, dropout: float = 0.0, qkv_bias: bool = False) -> None:
         super().__init__(d_in, d_out, qkv_bias=qkv_bias)
+        check_dropout(dropout)
         self.dropout = dropout
 
     def attention_weights(self, attn_scores: Tensor) -> Tensor:
@@ -200,6 +206,8 @@ class StackedHeads(nn.Module):
 
     def __init__(self, d_in: int, head_dim: int, n_head: int, *, dropout: float = 0.0, qkv_bias: bool = False) -> None:
         super().__init__()
+        if n_head < 1:
+            raise ValueError(f"n_head must be at least 1, found {n_head}")
         self.heads = nn.ModuleList(
             CausalAttention(d_in, head_dim, dropout=dropout, qkv_bias=qkv_bias) for _ in range(n_head)
         )
@@ -244,7 +252,7 @@ def transfer_heads(source: StackedHeads, target: WeightSplits) -> None:
     """Put the heads' matrices on top of each other into the wide ones of ``target``.
 
     Its context vectors, before the output projection, are then those of ``source``. Raises ``ValueError`` when the
-    two differ in their number of heads, ``RuntimeError`` when they differ in their sizes.
+    two differ in their number of heads, ``RuntimeError`` when in their sizes or biases.
     """
     if len(source.heads) != target.n_head:
         raise ValueError(f"the target has {target.n_head} heads, found {len(source.heads)} in the source")
@@ -255,13 +263,22 @@ def transfer_heads(source: StackedHeads, target: WeightSplits) -> None:
 
 def product_batched(a: Tensor, b: Tensor) -> Tensor:
     """``a b^T`` of all heads at once, ``(B, n_head, T, head_dim)`` times ``(B, n_head, S, head_dim)``."""
+    check_product(a, b)
     return a @ b.transpose(2, 3)
 
 
 def product_head_by_head(a: Tensor, b: Tensor) -> Tensor:
     """The same as one ordinary matrix product per sequence and head: ``(B, n_head, T, S)``."""
+    check_product(a, b)
     B, n_head = a.shape[:2]
     return torch.stack([torch.stack([a[i, h] @ b[i, h].T for h in range(n_head)]) for i in range(B)])
+
+
+def check_product(a: Tensor, b: Tensor) -> None:
+    """Raise ``ValueError`` unless ``a`` and ``b`` may differ in their number of tokens only."""
+    if a.ndim != 4 or b.ndim != 4 or a.shape[:2] != b.shape[:2] or a.shape[3] != b.shape[3]:
+        expected = "(B, n_head, T, head_dim) and (B, n_head, S, head_dim)"
+        raise ValueError(f"the product is of {expected}, found {tuple(a.shape)} and {tuple(b.shape)}")
 
 
 # ---- Rung 9: the attention that the GPT runs -------------------------------------------------------------------------

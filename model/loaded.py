@@ -8,14 +8,14 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from . import layout, trace
 from .config import GPTConfig, check_int
 from .errors import ContextLengthExceeded, EmptyPrompt, UnknownTokens
 from .generate import Step, generate
 from .gpt import GPT
+from .layout import write_checkpoint
 from .sampling import SamplingSettings, random_generator
 from .tokenizer import Tokenizer, token_text
-from .trace import Token, Trace
+from .trace import Token, Trace, read
 
 MAX_SEED = 2**63 - 1
 Prompt = str | Sequence[int]
@@ -110,9 +110,7 @@ class LoadedModel:
         layers = self.read_choice("layers", layers, self.config.n_layer)
         heads = self.read_choice("heads", heads, self.config.n_head)
         chosen = None if len(heads) == self.config.n_head else heads
-        attention, logits = trace.read(
-            self.gpt, ids, head_mask=self.read_head_mask(head_mask), layers=layers, heads=chosen
-        )
+        attention, logits = read(self.gpt, ids, head_mask=self.read_head_mask(head_mask), layers=layers, heads=chosen)
         return Trace(self.tokens(ids), attention, logits, tuple(layers), tuple(heads))
 
     def tokens(self, ids: Sequence[int]) -> list[Token]:
@@ -121,7 +119,7 @@ class LoadedModel:
 
     def save(self, folder: str | Path, dtype: torch.dtype | None = None) -> None:
         """Write the checkpoint folder, the weights in ``dtype`` or as they are; a reader never sees half of it."""
-        layout.write_checkpoint(
+        write_checkpoint(
             folder,
             self.config,
             self.gpt.state_dict(),

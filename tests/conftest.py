@@ -11,5 +11,7 @@ def data_dir() -> Path:
     """The folder of the real texts and vocabularies; a test that needs it is skipped where it is not named."""
     folder = os.environ.get("HEADSCOPE_DATA")
     if not folder:
-        pytest.skip("HEADSCOPE_DATA is not set: it names the folder with tinyshakespeare.txt, the-verdict.txt, gpt2-vocab/")
+        pytest.skip(
+            "HEADSCOPE_DATA is not set: it names the folder with tinyshakespeare.txt, the-verdict.txt, gpt2-vocab/"
+        )
     return Path(folder)

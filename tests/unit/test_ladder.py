@@ -1,20 +1,11 @@
-"""Every rung of the ladder against the published numbers, and against itself where two ways must agree."""
-
-import json
-import math
-from pathlib import Path
+"""Rungs 4 to 9 of the ladder, averages to the GPT's attention: against the published numbers, and each other."""
 
 import ladder_numbers as published
 import pytest
-import tiktoken
 import torch
 from torch import Tensor, nn
 
 from model import ladder
-from model.ladder_bpe import GPT2_WORD
-
-RHYME = "the cat in the hat, the rat in the vat"
-ODD_TEXT = "Zoë's  naïve café —\n\n\t it's 1,024 🦊🦊!!   don't<|endoftext|>  "
 
 
 def assert_close(found: Tensor, expected: object, atol: float = 1.01e-4) -> None:
@@ -23,226 +14,248 @@ def assert_close(found: Tensor, expected: object, atol: float = 1.01e-4) -> None
 
 @pytest.fixture
 def journey() -> Tensor:
+    """The six-word sentence, ``(6, 3)``."""
     return torch.tensor(list(ladder.JOURNEY.values()))
 
 
-@pytest.fixture(scope="module")
-def shakespeare(data_dir: Path) -> tuple[ladder.CharacterTokenizer, Tensor]:
-    text = (data_dir / "tinyshakespeare.txt").read_text()
-    tokenizer = ladder.CharacterTokenizer(text)
-    return tokenizer, torch.tensor(tokenizer.encode(text))
+@pytest.fixture
+def linear() -> ladder.SelfAttentionV2:
+    torch.manual_seed(789)
+    return ladder.SelfAttentionV2(3, 2)
 
 
-@pytest.fixture(scope="module")
-def verdict(data_dir: Path) -> str:
-    return (data_dir / "the-verdict.txt").read_text()
+def test_every_public_name_is_there() -> None:
+    assert len(set(ladder.__all__)) == len(ladder.__all__)
+    assert all(hasattr(ladder, name) for name in ladder.__all__)
 
 
-@pytest.fixture(scope="module")
-def gpt2(data_dir: Path) -> ladder.BytePairEncoding:
-    return ladder.BytePairEncoding.from_gpt2((data_dir / "gpt2-vocab" / "vocab.bpe").read_text(encoding="utf-8"))
+# ---- Rung 4 ----------------------------------------------------------------------------------------------------------
 
 
-# ---- Rung 1 ----------------------------------------------------------------------------------------------------------
-
-
-def test_words() -> None:
-    tokenizer = ladder.WordTokenizer("the cat, the hat -- a cat?")
-    assert tokenizer.words == [",", "--", "?", "a", "cat", "hat", "the", "<|endoftext|>", "<|unk|>"]
-    ids = tokenizer.encode("the dog, a cat? <|endoftext|>")
-    assert ids == [6, 8, 0, 3, 4, 2, 7]
-    assert tokenizer.decode(ids) == "the <|unk|>, a cat? <|endoftext|>"
-    with pytest.raises(ValueError, match="token ids go from 0 to 8, found 9"):
-        tokenizer.decode([9])
-
-
-def test_words_of_the_verdict(verdict: str) -> None:
-    tokenizer = ladder.WordTokenizer(verdict)
-    assert len(verdict) == published.VERDICT_CHARACTERS
-    assert len(tokenizer.encode(verdict)) == published.VERDICT_WORDS
-    assert len(tokenizer.words) == published.VERDICT_VOCABULARY
-    assert tokenizer.encode(published.TEA_TEXT) == published.TEA_WORD_IDS
-
-
-def test_characters() -> None:
-    tokenizer = ladder.CharacterTokenizer("hello\n")
-    assert tokenizer.characters == ["\n", "e", "h", "l", "o"]
-    assert tokenizer.decode(tokenizer.encode("hole\n")) == "hole\n"
-    with pytest.raises(ValueError, match="vocabulary of 5 characters lacks 'x', 'é'"):
-        tokenizer.encode("exéx")
-    with pytest.raises(ValueError, match="token ids go from 0 to 4, found -1"):
-        tokenizer.decode([-1])
-
-
-def test_characters_of_shakespeare(shakespeare: tuple[ladder.CharacterTokenizer, Tensor]) -> None:
-    tokenizer, ids = shakespeare
-    assert (len(tokenizer.characters), len(ids)) == (65, 1_115_394)
-    assert tokenizer.encode("Hi there!") == published.CHAR_ENCODED_HI_THERE
-    assert ids[:9].tolist() == published.CHAR_FIRST_9
-    assert tokenizer.decode(published.CHAR_FIRST_9) == "First Cit"
-
-
-def test_merges_are_learned_most_frequent_first() -> None:
-    merges = list(ladder.learn_merges(RHYME, 20))
-    assert [(b"".join(merge.pair).decode(), merge.occurrences) for merge in merges] == [
-        *[("th", 4), ("the", 4), ("at", 4), (" the", 3), (" i", 2), (" in", 2)]
-    ]
-    assert list(ladder.learn_merges(RHYME, 2)) == merges[:2]
-    assert list(ladder.learn_merges("", 5)) == []
-    with pytest.raises(ValueError, match="n_merges must be an integer from 0 to .*, found -1"):
-        next(ladder.learn_merges(RHYME, -1))
-
-
-def test_merge_steps_show_the_way_to_the_tokens() -> None:
-    tokenizer = ladder.BytePairEncoding.learn(RHYME, 3)
-    shown = [" ".join("|".join(map(ladder.visible, word)) for word in step.words) for step in tokenizer.steps("that the")]
-    assert shown == ["th|a|t Ġ|th|e", "th|a|t Ġ|the", "th|at Ġ|the"]
-    assert [step.rank for step in tokenizer.steps("that the")] == [0, 1, 2]
-    assert list(tokenizer.steps("dog")) == []
-    assert tokenizer.encode("that the") == [256, 258, tokenizer.ids[b" "], 257]
-
-
-def test_a_merge_goes_from_the_left_and_does_not_overlap() -> None:
-    tokenizer = ladder.BytePairEncoding([(b"a", b"a")])
-    assert [tokenizer.tokens[token_id] for token_id in tokenizer.encode("aaaaa")] == [b"aa", b"aa", b"a"]
-
-
-def test_merges_that_spell_the_same_token_share_its_id() -> None:
-    tokenizer = ladder.BytePairEncoding([(b"a", b"b"), (b"b", b"c"), (b"ab", b"c"), (b"a", b"bc")])
-    assert tokenizer.tokens[256:] == [b"ab", b"bc", b"abc", b"<|endoftext|>"]
-
-
-@pytest.mark.parametrize("text", ["", RHYME, ODD_TEXT])
-def test_byte_pairs_agree_with_tiktoken(text: str) -> None:
-    tokenizer = ladder.BytePairEncoding.learn(RHYME + ODD_TEXT, 40)
-    oracle = tiktoken.Encoding(
-        "learned",
-        pat_str=GPT2_WORD.pattern,
-        mergeable_ranks=tokenizer.ids,
-        special_tokens={ladder.END_OF_TEXT: tokenizer.end_of_text_id},
-    )
-    assert tokenizer.encode(text) == oracle.encode_ordinary(text)
-    assert tokenizer.encode(text, allow_end_of_text=True) == oracle.encode(text, allowed_special="all")
-    assert tokenizer.decode(tokenizer.encode(text)) == text
-
-
-def test_byte_pairs_of_bad_input() -> None:
-    tokenizer = ladder.BytePairEncoding.from_gpt2("#version: 0.2\nĠ t\nĠt h\n")
-    assert tokenizer.merges == [(b" ", b"t"), (b" t", b"h")]
-    assert tokenizer.decode(tokenizer.encode("é")[:1]) == "\N{REPLACEMENT CHARACTER}"
-    with pytest.raises(ValueError, match="token ids go from 0 to 258, found 259"):
-        tokenizer.decode([259])
-    for line in ("a b c", "a ", "a 中"):
-        with pytest.raises(ValueError, match=f"printable alphabet, found '{line}' in line 2"):
-            ladder.BytePairEncoding.from_gpt2(f"Ġ t\n{line}")
-
-
-def test_byte_pairs_of_gpt2(gpt2: ladder.BytePairEncoding, verdict: str, data_dir: Path) -> None:
-    encoder = json.loads((data_dir / "gpt2-vocab" / "encoder.json").read_text(encoding="utf-8"))
-    assert {ladder.visible(token): token_id for token_id, token in enumerate(gpt2.tokens)} == encoder
-    ids = gpt2.encode(verdict)
-    assert len(ids) == published.VERDICT_GPT2_IDS
-    assert ids[:16] == published.VERDICT_FIRST_IDS
-    assert gpt2.decode(ids) == verdict
-
-
-# ---- Rung 2 ----------------------------------------------------------------------------------------------------------
-
-
-def test_sliding_windows() -> None:
-    inputs, targets = ladder.sliding_windows(torch.arange(10), context_length=4, stride=3)
-    assert inputs.tolist() == [[0, 1, 2, 3], [3, 4, 5, 6]]
-    assert targets.tolist() == [[1, 2, 3, 4], [4, 5, 6, 7]]
-    assert len(ladder.sliding_windows(torch.arange(10), context_length=9, stride=1)[0]) == 1
-    with pytest.raises(ValueError, match="context_length must be an integer from 1 to 9, found 10"):
-        ladder.sliding_windows(torch.arange(10), context_length=10, stride=1)
-    with pytest.raises(ValueError, match="stride must be an integer from 1 to .*, found 0"):
-        ladder.sliding_windows(torch.arange(10), context_length=4, stride=0)
-    with pytest.raises(ValueError, match=r"one row of at least 2, found shape \(1,\)"):
-        ladder.sliding_windows(torch.tensor([1]), context_length=1, stride=1)
-
-
-def test_sliding_windows_of_the_verdict(gpt2: ladder.BytePairEncoding, verdict: str) -> None:
-    ids = torch.tensor(gpt2.encode(verdict))
-    for stride, rows in ((1, published.VERDICT_STRIDE_1_ROWS), (4, published.VERDICT_STRIDE_4_ROWS)):
-        inputs, targets = ladder.sliding_windows(ids, context_length=4, stride=stride)
-        assert inputs[:3].tolist() == rows
-        assert torch.equal(inputs[:, 1:], targets[:, :-1])
-    embedding = ladder.TokenAndPositionEmbedding(50257, 4, 256)
-    assert embedding(inputs[:8]).shape == (8, 4, 256)
-
-
-def test_random_batch_of_shakespeare(shakespeare: tuple[ladder.CharacterTokenizer, Tensor]) -> None:
-    _, ids = shakespeare
-    train = ids[: int(published.SPLIT * len(ids))]
+def test_running_average_three_ways() -> None:
     torch.manual_seed(1337)
-    inputs, targets = ladder.random_batch(train, 4, 8)
-    assert (inputs[0].tolist(), targets[0].tolist()) == (published.BATCH_X0, published.BATCH_Y0)
+    x = torch.randn(4, 8, 2)
+    assert_close(x[0], published.AVERAGE_X0)
+    by_loop = ladder.average_by_loop(x)
+    assert_close(by_loop[0], published.AVERAGE_XBOW0)
+    assert_close(ladder.average_by_matrix(x), by_loop, atol=1e-6)
+    assert_close(ladder.average_by_softmax(x), by_loop, atol=1e-6)
+
+
+def test_one_head_without_scale() -> None:
     torch.manual_seed(1337)
-    loss = ladder.BigramModel(65).loss(inputs, targets)
-    assert_close(loss, published.BIGRAM_LOSS_UNTRAINED)
-    assert loss > math.log(65)
+    x = torch.randn(4, 8, 32)
+    key, query = nn.Linear(32, 16, bias=False), nn.Linear(32, 16, bias=False)
+    attn_weights = ladder.causal_by_minus_infinity(query(x) @ key(x).mT)
+    assert_close(attn_weights[0, 7], published.ONE_HEAD_WEIGHTS0_ROW_7)
 
 
-def test_random_batch_reaches_both_ends() -> None:
-    generator = torch.Generator().manual_seed(1)
-    inputs, targets = ladder.random_batch(torch.arange(5), 5, 3, generator)
-    assert torch.equal(targets, inputs + 1)
-    assert sorted(set(inputs[:, 0].tolist())) == [0, 1]
-    with pytest.raises(ValueError, match="context_length must be an integer from 1 to 4, found 5"):
-        ladder.random_batch(torch.arange(5), 1, 5)
-    with pytest.raises(ValueError, match="batch_size must be an integer from 1 to .*, found 0"):
-        ladder.random_batch(torch.arange(5), 0, 3)
+def test_mask_future_needs_as_many_keys_as_queries() -> None:
+    for shape in ((2, 3), (3,)):
+        with pytest.raises(ValueError, match=r"\(\.\.\., T, T\), found \(" + str(shape[0])):
+            ladder.mask_future(torch.zeros(shape))
 
 
-def test_token_and_position_embedding() -> None:
+# ---- Rung 5 ----------------------------------------------------------------------------------------------------------
+
+
+def test_one_query_without_weights(journey: Tensor) -> None:
+    assert list(ladder.JOURNEY) == published.SENTENCE
+    assert_close(journey, published.INPUTS)
+    scores = journey @ journey[1]
+    assert_close(scores, published.SIMPLE_SCORES_1)
+    assert_close(ladder.sum_normalise(scores), published.SIMPLE_SUM_NORMALISED_1)
+    assert_close(ladder.naive_softmax(scores), published.SIMPLE_WEIGHTS_1)
+    assert_close(ladder.stable_softmax(scores), published.SIMPLE_WEIGHTS_1)
+    assert_close(ladder.stable_softmax(scores) @ journey, published.SIMPLE_CONTEXT_1)
+
+
+def test_all_queries_without_weights(journey: Tensor) -> None:
+    scores, weights, context = ladder.attention_without_weights(journey)
+    assert_close(scores, published.SIMPLE_SCORES)
+    assert_close(weights, published.SIMPLE_WEIGHTS)
+    assert_close(context, published.SIMPLE_CONTEXT)
+    assert_close(context[1], published.SIMPLE_CONTEXT_1)
+    assert_close(weights.sum(dim=-1), torch.ones(6), atol=1e-6)
+
+
+def test_shiny_by_hand() -> None:
+    scores, weights, context = ladder.attention_without_weights(torch.tensor(list(published.SHINY.values())))
+    shiny = list(published.SHINY).index("shiny")
+    assert_close(scores[shiny], published.SHINY_SCORES)
+    assert_close(weights[shiny], published.SHINY_WEIGHTS)
+    assert_close(context[shiny], published.SHINY_CONTEXT, atol=5e-4)
+
+
+def test_softmax_of_large_scores() -> None:
+    scores = torch.tensor([1000.0, 999.0, -1000.0])
+    assert ladder.naive_softmax(scores).isnan().any()
+    assert_close(ladder.stable_softmax(scores), torch.softmax(scores, dim=0), atol=1e-7)
+
+
+# ---- Rung 6 ----------------------------------------------------------------------------------------------------------
+
+
+def test_attention_with_parameters(journey: Tensor) -> None:
     torch.manual_seed(123)
-    embedding = ladder.TokenAndPositionEmbedding(6, 4, 3)
-    assert_close(embedding.token.weight[3], published.EMBEDDING_ROW_3)
-    out = embedding(torch.tensor([[3, 3], [2, 3]]))
-    assert_close(out[0, 1] - out[0, 0], embedding.position.weight[1] - embedding.position.weight[0])
-    assert torch.equal(out[0, 1], out[1, 1])
-    with pytest.raises(ValueError, match="context_length is 4 tokens, found 5"):
-        embedding(torch.zeros(1, 5, dtype=torch.long))
-    with pytest.raises(ValueError, match="token ids go from 0 to 5, found 0 to 6"):
-        embedding(torch.tensor([[0, 6]]))
+    attention = ladder.SelfAttentionV1(3, 2)
+    query, key, _ = attention.project(journey)
+    assert_close(query[1], published.TRAINABLE_QUERY_1)
+    assert_close(query[1] @ key[1], published.TRAINABLE_SCORE_11)
+    scores, weights, context = attention.attend(journey)
+    assert_close(scores[1], published.TRAINABLE_SCORES_1)
+    assert_close(weights[1], published.TRAINABLE_WEIGHTS_1)
+    assert_close(context[1], published.TRAINABLE_CONTEXT_1)
+    assert_close(attention(journey), published.SELF_ATTENTION_V1)
 
 
-# ---- Rung 3 ----------------------------------------------------------------------------------------------------------
+def test_attention_with_linear_layers(journey: Tensor, linear: ladder.SelfAttentionV2) -> None:
+    assert_close(linear.attend(journey).weights, published.V2_WEIGHTS)
+    assert_close(linear(journey), published.SELF_ATTENTION_V2)
+    parameters = ladder.SelfAttentionV1(3, 2)
+    assert not torch.allclose(parameters(journey), linear(journey))
+    ladder.transfer_weights(linear, parameters)
+    assert_close(parameters(journey), linear(journey), atol=1e-6)
 
 
-def test_bigram_learns_to_count() -> None:
-    ids = torch.tensor([0, 1, 0, 2] * 50 + [0])
-    floor = ladder.counted_bigram_loss(ids, 3)
-    assert floor == pytest.approx(math.log(2) / 2)  # after 0 a fair coin, after 1 and 2 no doubt
-    torch.manual_seed(0)
-    model = ladder.BigramModel(3)
-    losses = list(ladder.train_bigram(model, ids, steps=300, learning_rate=0.05))
-    assert losses[0] > 2 * floor
-    assert floor <= model.loss(ids[None, :-1], ids[None, 1:]).item() < floor + 0.02
-    texts = [model.generate(torch.tensor([[1]]), 20, torch.Generator().manual_seed(5)) for _ in range(2)]
-    assert torch.equal(*texts) and texts[0].shape == (1, 21)
-    assert set(texts[0][0, 1::2].tolist()) == {0}
+def test_the_ladder_refuses_bad_sizes(journey: Tensor, linear: ladder.SelfAttentionV2) -> None:
+    with pytest.raises(ValueError, match=r"token vectors must be \(\.\.\., T, 3\), found \(6, 2\)"):
+        linear(journey[:, :2])
+    with pytest.raises(ValueError, match=r"found \(3,\)"):
+        linear(journey[0])
+    with pytest.raises(ValueError, match="has no biases .* qkv_bias=False"):
+        ladder.transfer_weights(ladder.SelfAttentionV2(3, 2, qkv_bias=True), ladder.SelfAttentionV1(3, 2))
+    with pytest.raises(ValueError, match="divisible by n_head, found d_out=3, n_head=2"):
+        ladder.WeightSplits(3, 3, 2)
+    with pytest.raises(ValueError, match="n_head must be at least 1, found 0"):
+        ladder.StackedHeads(3, 1, 0)
+    with pytest.raises(ValueError, match="the target has 1 heads, found 2 in the source"):
+        ladder.transfer_heads(ladder.StackedHeads(3, 1, 2), ladder.WeightSplits(3, 2, 1))
+    with pytest.raises(ValueError, match="dropout must be at least 0 and below 1, found 1"):
+        ladder.CausalAttention(3, 2, dropout=1.0)
+    with pytest.raises(ValueError, match="dropout must be at least 0 and below 1, found -0.1"):
+        ladder.drop_weights(torch.ones(2, 2), -0.1)
+    for a, b in ((torch.ones(2, 3), torch.ones(2, 3)), (torch.ones(1, 2, 3, 4), torch.ones(1, 1, 3, 4))):
+        for product in (ladder.product_batched, ladder.product_head_by_head):
+            with pytest.raises(ValueError, match=r"\(B, n_head, T, head_dim\) .* found \(.*\) and \(.*\)"):
+                product(a, b)
 
 
-def test_bigram_of_bad_input() -> None:
-    model = ladder.BigramModel(3)
-    with pytest.raises(ValueError, match="token ids go from 0 to 2, found 1 to 3"):
-        model(torch.tensor([[1, 3]]))
-    with pytest.raises(ValueError, match="token ids go from 0 to 2, found -1 to 1"):
-        ladder.counted_bigram_loss(torch.tensor([1, -1]), 3)
+def test_softmax_sharpens_with_the_size_of_the_scores() -> None:
+    scores = torch.tensor([0.1, -0.2, 0.3, -0.2, 0.5])
+    assert_close(ladder.stable_softmax(scores), published.SOFTMAX_DIFFUSE)
+    assert_close(ladder.stable_softmax(scores * 8), published.SOFTMAX_SHARP)
 
 
-@pytest.mark.slow
-def test_bigram_of_shakespeare(shakespeare: tuple[ladder.CharacterTokenizer, Tensor]) -> None:
-    tokenizer, ids = shakespeare
-    train = ids[: int(published.SPLIT * len(ids))]
-    torch.manual_seed(1337)
-    model = ladder.BigramModel(65)
-    losses = torch.tensor(list(ladder.train_bigram(model, train, steps=10_000)))
-    assert losses[-500:].mean().item() == pytest.approx(published.BIGRAM_LOSS_TRAINED, abs=0.03)
-    with torch.inference_mode():
-        loss = model.loss(train[None, :-1], train[None, 1:]).item()
-    assert 0 < loss - ladder.counted_bigram_loss(train, 65) < 0.05
-    text = tokenizer.decode(model.generate(torch.zeros(1, 1, dtype=torch.long), 100)[0].tolist())
-    assert len(text) == 101 and " " in text
+@pytest.mark.parametrize("head_dim", [16, 64])
+def test_the_scale_keeps_the_variance_at_1(head_dim: int) -> None:
+    unscaled, scaled = ladder.scale_demonstration(head_dim, 1000, torch.Generator().manual_seed(1337))
+    assert unscaled.variance == pytest.approx(head_dim, rel=0.05)
+    assert scaled.variance == pytest.approx(1, rel=0.05)
+    assert unscaled.largest_weight > 10 * scaled.largest_weight
+
+
+# ---- Rung 7 ----------------------------------------------------------------------------------------------------------
+
+
+def test_causal_two_ways(journey: Tensor, linear: ladder.SelfAttentionV2) -> None:
+    scores = linear.attend(journey).scores
+    masked = ladder.mask_future(scores)
+    assert_close(masked[5], published.V2_SCORES_MASKED_ROW_5)
+    assert torch.equal(masked.isinf(), torch.ones(6, 6).triu(1).bool())
+    for causal in (ladder.causal_by_renormalising, ladder.causal_by_minus_infinity):
+        assert_close(causal(scores, linear.scale), published.CAUSAL_WEIGHTS)
+
+
+def test_only_minus_infinity_survives_a_future_that_takes_everything() -> None:
+    scores = torch.tensor([[0.0, 200.0], [0.0, 0.0]])
+    assert ladder.causal_by_renormalising(scores)[0].isnan().any()
+    assert ladder.causal_by_minus_infinity(scores).tolist() == [[1.0, 0.0], [0.5, 0.5]]
+
+
+def test_dropout_doubles_what_it_keeps() -> None:
+    generator = torch.Generator().manual_seed(123)
+    dropped = ladder.drop_weights(torch.ones(300, 300), 0.5, generator)
+    assert set(dropped.unique().tolist()) == {0.0, 2.0}
+    assert dropped.mean().item() == pytest.approx(1, abs=0.02)
+    assert ladder.drop_weights(torch.ones(300, 300), 0.2, generator).unique().tolist() == [0.0, 1.25]
+    assert torch.equal(ladder.drop_weights(torch.ones(3, 3), 0.0), torch.ones(3, 3))
+
+
+def test_causal_attention(journey: Tensor) -> None:
+    batch = torch.stack([journey, journey])
+    torch.manual_seed(123)
+    attention = ladder.CausalAttention(3, 2, dropout=0.5).eval()
+    context = attention(batch)
+    assert context.shape == (2, 6, 2)
+    assert_close(context, [published.CAUSAL_ATTENTION] * 2)
+    sharp = attention.attend(batch).weights
+    dropped = attention.train().attend(batch).weights
+    assert torch.equal(dropped, torch.where(dropped == 0, 0, 2 * sharp))
+    assert (dropped != 2 * sharp).any() and (dropped != 0).any()
+
+
+# ---- Rung 8 ----------------------------------------------------------------------------------------------------------
+
+
+def test_stacked_heads(journey: Tensor) -> None:
+    torch.manual_seed(123)
+    stacked = ladder.StackedHeads(3, 2, 2)
+    assert_close(stacked(torch.stack([journey, journey])), [published.STACKED_HEADS] * 2)
+
+
+def test_weight_splits(journey: Tensor) -> None:
+    torch.manual_seed(123)
+    splits = ladder.WeightSplits(3, 2, 2)
+    assert_close(splits(torch.stack([journey, journey])), [published.WEIGHT_SPLITS] * 2)
+    assert_close(splits(journey), published.WEIGHT_SPLITS)
+
+
+@pytest.mark.parametrize("qkv_bias", [False, True])
+def test_weight_splits_are_stacked_heads(qkv_bias: bool) -> None:
+    torch.manual_seed(1)
+    x = torch.randn(2, 7, 12)
+    stacked = ladder.StackedHeads(12, 4, 3, qkv_bias=qkv_bias)
+    splits = ladder.WeightSplits(12, 12, 3, qkv_bias=qkv_bias)
+    before = splits.out_proj.weight.clone()
+    ladder.transfer_heads(stacked, splits)
+    context = splits.attend(x).context
+    assert context.shape == (2, 3, 7, 4)
+    assert_close(ladder.merge_heads(context), stacked(x), atol=1e-6)
+    assert torch.equal(ladder.split_heads(ladder.merge_heads(context), 3), context)
+    assert torch.equal(splits.out_proj.weight, before)
+
+
+def test_batched_product_is_head_by_head() -> None:
+    a = torch.tensor(published.HEADS_A)
+    assert_close(ladder.product_batched(a, a), published.HEADS_A_PRODUCT)
+    assert_close(ladder.product_head_by_head(a, a), published.HEADS_A_PRODUCT)
+    a, b = torch.randn(2, 2, 3, 5, 4, generator=torch.Generator().manual_seed(1))
+    assert_close(ladder.product_batched(a, b[:, :, :2]), ladder.product_head_by_head(a, b[:, :, :2]), atol=1e-6)
+
+
+# ---- Rung 9 ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_attention_of_the_gpt_is_the_published_case(journey: Tensor) -> None:
+    batch = torch.stack([journey, journey])
+    torch.manual_seed(123)
+    packed = ladder.pack_weight_splits(ladder.WeightSplits(3, 2, 2))
+    assert type(packed).__module__ == "model.attention"
+    for need_weights in (False, True):
+        context, weights = packed(batch, need_weights=need_weights)
+        assert_close(context, [published.WEIGHT_SPLITS] * 2)
+        assert (weights is not None) == need_weights
+
+
+@pytest.mark.parametrize("qkv_bias", [False, True])
+def test_packing_keeps_every_number(qkv_bias: bool) -> None:
+    torch.manual_seed(2)
+    x = torch.randn(2, 9, 10)
+    splits = ladder.WeightSplits(10, 12, 3, qkv_bias=qkv_bias, dropout=0.1).eval()
+    packed = ladder.pack_weight_splits(splits)
+    context, weights = packed(x, need_weights=True)
+    assert_close(context, splits(x), atol=1e-6)
+    assert_close(weights, splits.attend(x).weights, atol=1e-6)
+    assert_close(packed(x)[0], splits(x), atol=1e-6)
+    assert packed.dropout == 0.1 and not packed.training

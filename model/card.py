@@ -1,0 +1,50 @@
+"""The model card of a trained checkpoint: a README.md with the metadata that the Hugging Face Hub reads."""
+
+import json
+import math
+from typing import Any
+
+
+def model_card(report: dict[str, Any], title: str) -> str:
+    """The text of ``README.md`` for the content of a ``training.json``."""
+    settings = report["settings"]
+    metadata = {
+        "license": settings["license"] or "unknown",
+        "language": settings["language"],
+        "library_name": "transformers",
+        "pipeline_tag": "text-generation",
+        "tags": ["headscope", "gpt2"],
+    }
+    front = "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in metadata.items())
+    unit = "character" if settings["tokenizer"] == "char" else "token"
+    lines = [
+        f"# {title}",
+        f"A GPT of {report['n_parameters']:,} weights: {settings['n_layer']} layers, {settings['n_head']} heads, "
+        f"{settings['n_embd']} wide, context {settings['context_length']}, one token per "
+        + ("character." if unit == "character" else "piece of a byte-level BPE vocabulary."),
+        "## Data",
+        settings["data_note"] or "Not described.",
+        f"Training: {report['train_tokens']:,} tokens; validation: {report['validation_tokens']:,} tokens, never "
+        f"trained on. SHA-256 of the text: `{report['data_sha256']}`.",
+        "## Figures",
+        figures(report, unit),
+        "## Recipe",
+        f"`python -m model.train` for {report['step']:,} steps of {settings['batch_size']} windows, "
+        f"{report['seconds'] / 60:.0f} minutes ({report['machine']}, matrix products in {report['autocast']}). "
+        "Every setting and the losses along the way stand in `training.json`.",
+        "## Use",
+        "The folder is a GPT-2 checkpoint: Headscope, `transformers` and other engines open it as it is.",
+    ]
+    return f"---\n{front}---\n\n" + "\n\n".join(lines) + "\n"
+
+
+def figures(report: dict[str, Any], unit: str) -> str:
+    """The validation loss, and how it was measured."""
+    loss = report["best_validation_loss"]
+    if loss is None:
+        return "Not validated yet."
+    bits = loss * (report["validation_tokens"] - 1) / math.log(2) / max(report["validation_bytes"], 1)
+    return (
+        f"**{loss:.4f}** nats per {unit} ({bits:.3f} bits per byte) on the whole validation split: consecutive windows "
+        f"of {report['settings']['context_length']} tokens, every token counted once, float32."
+    )

@@ -1,0 +1,274 @@
+"""Train a GPT on a text file: ``python -m model.train --data FILE --tokenizer char|bpe --out FOLDER``.
+
+The folder becomes a checkpoint like any other. Ctrl-C and SIGTERM save and leave; ``--resume`` goes on from there as if
+nothing had happened.
+"""
+
+import argparse
+import json
+import math
+import platform
+import signal
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from torch.optim import AdamW, Muon, Optimizer
+from tqdm import tqdm
+
+from .card import model_card
+from .checkpoint import choose_device, has_bfloat16, read_tokenizer, read_weights, weight_files
+from .data import consecutive_batches, load_text, make_dataset, random_batch, train_tokenizer
+from .errors import CheckpointError
+from .gpt import GPT
+from .layout import WEIGHTS, to_json, write_atomic
+from .loaded import LoadedModel
+from .tokenizer import END_OF_TEXT
+from .train_settings import TrainSettings, add_flags
+from .training_state import STATE_FILE, TrainingState, read_metadata
+
+HALF_PRECISION_COST = 0.001  # nats per token
+
+
+def make_optimizers(gpt: GPT, settings: TrainSettings) -> list[Optimizer]:
+    """Muon (Jordan et al. 2024) for the matrices inside the blocks, AdamW for the embeddings, biases and norms."""
+    matrices = [p for p in gpt.h.parameters() if p.dim() == 2]
+    inside = set(map(id, matrices))
+    others = [p for p in gpt.parameters() if id(p) not in inside]
+    return [
+        Muon(matrices, lr=settings.muon_lr, weight_decay=settings.weight_decay),
+        AdamW(others, lr=settings.adamw_lr, betas=(0.9, 0.95), weight_decay=0.0),
+    ]
+
+
+def loss_of(gpt: GPT, inputs: Tensor, targets: Tensor, reduction: str = "mean") -> Tensor:
+    """Cross-entropy in nats of the next tokens ``targets`` ``(B, T)``."""
+    logits = gpt(inputs).logits.float()
+    return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction=reduction)
+
+
+class Trainer:
+    """One training run and its folder."""
+
+    def __init__(self, settings: TrainSettings, folder: Path, resume: bool = False) -> None:
+        self.settings, self.folder = settings, folder
+        self.device = choose_device(settings.device)
+        self.use_bfloat16 = settings.autocast == "bfloat16" or (
+            settings.autocast == "auto" and has_bfloat16(self.device)
+        )
+
+        validation = Path(settings.validation) if settings.validation else None
+        text, held_out, sha256 = load_text(Path(settings.data), validation)
+        torch.manual_seed(settings.seed)
+        if resume:
+            config = settings.config(1 << 20 if settings.tokenizer == "bpe" else 1 << 21)
+            self.tokenizer = read_tokenizer(folder, config)
+        else:
+            self.tokenizer = train_tokenizer(settings.tokenizer, text, held_out, settings.vocab_size)
+        self.config = settings.config(self.tokenizer.vocab_size)
+        self.data = make_dataset(self.tokenizer, text, held_out, sha256, settings.context_length)
+        gpt = GPT(self.config)
+        gpt.init_weights()
+        self.gpt = gpt.to(self.device)
+        self.model = LoadedModel(folder.name, self.gpt, self.tokenizer, self.end_token, self.end_token)
+        progress: dict[str, Any] = {
+            "step": 0,
+            "seconds": 0.0,
+            "best": None,
+            "history": [],
+            "settings": asdict(settings),
+        }
+        batches = torch.Generator().manual_seed(settings.seed)
+        self.state = TrainingState(self.gpt, make_optimizers(self.gpt, settings), batches, progress | {"data": sha256})
+        if resume:
+            self.state.restore(folder)
+            if self.progress["data"] != sha256:
+                raise ValueError(f"{settings.data}: the data is not what the stopped run read (its SHA-256 differs)")
+        self.stop_signal = 0
+        self.recent: list[float] = []
+
+    @property
+    def end_token(self) -> int | None:
+        return self.tokenizer.special_tokens.get(END_OF_TEXT)
+
+    @property
+    def progress(self) -> dict[str, Any]:
+        return self.state.progress
+
+    def run(self) -> bool:
+        """Train to the last step, or until a signal comes; returns whether the last step was done."""
+        settings = self.settings
+        handlers = {s: signal.signal(s, self.on_signal) for s in (signal.SIGINT, signal.SIGTERM)}
+        bar = tqdm(
+            total=settings.steps, initial=self.progress["step"], unit="step", file=sys.stdout, dynamic_ncols=True
+        )
+        try:
+            while self.progress["step"] < settings.steps:
+                started = time.monotonic()
+                loss = self.step()
+                self.progress["step"] += 1
+                step, last = self.progress["step"], self.progress["step"] == settings.steps
+                bar.update()
+                bar.set_postfix(loss=f"{loss:.4f}", refresh=False)
+                if step % settings.eval_every == 0 or last:
+                    self.evaluate(bar)
+                if settings.sample_every and (step % settings.sample_every == 0 or last):
+                    bar.write(self.sample())
+                self.progress["seconds"] += time.monotonic() - started
+                if not last and (step % settings.save_every == 0 or self.stop_signal):
+                    self.save()
+                if self.stop_signal and not last:
+                    return False
+        finally:
+            bar.close()
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+        self.finish()
+        return True
+
+    def step(self) -> float:
+        """One optimizer step on one random batch; returns its loss in nats per token."""
+        settings = self.settings
+        self.gpt.train()
+        for optimizer, rate in zip(self.state.optimizers, (settings.muon_lr, settings.adamw_lr), strict=True):
+            for group in optimizer.param_groups:
+                group["lr"] = rate * settings.learning_rate(self.progress["step"])
+        inputs, targets = random_batch(
+            self.data.train, settings.batch_size, settings.context_length, self.state.batches
+        )
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.use_bfloat16):
+            loss = loss_of(self.gpt, inputs.to(self.device), targets.to(self.device))
+        loss.backward()
+        for optimizer in self.state.optimizers:
+            optimizer.step()
+            optimizer.zero_grad()
+        self.recent.append(loss.item())
+        return self.recent[-1]
+
+    @torch.inference_mode()
+    def validation_loss(self) -> float:
+        """Nats per token over the whole validation split, in consecutive windows, float32."""
+        self.gpt.eval()
+        total = 0.0
+        for inputs, targets in consecutive_batches(self.data.validation, 16, self.settings.context_length):
+            total += loss_of(self.gpt, inputs.to(self.device), targets.to(self.device), "sum").item()
+        return total / (len(self.data.validation) - 1)
+
+    def evaluate(self, bar: "tqdm[Any]") -> None:
+        """Validate, note the losses, and keep the weights where they are the best so far."""
+        loss = self.validation_loss()
+        train_loss = sum(self.recent) / len(self.recent)
+        self.recent.clear()
+        row = {"step": self.progress["step"], "train_loss": train_loss, "validation_loss": loss}
+        self.progress["history"].append(row)
+        bar.write(f"step {row['step']}: training {train_loss:.4f}, validation {loss:.4f} nats per token")
+        if not math.isfinite(loss):
+            raise ValueError(f"the validation loss is {loss} at step {row['step']}: lower the learning rates")
+        if self.progress["best"] is None or loss < self.progress["best"]:
+            self.progress["best"] = loss
+            self.write_weights()
+
+    def sample(self, seed: int = 1, length: int = 200) -> str:
+        """A text of the present weights, begun with the first token of the validation split."""
+        self.gpt.eval()
+        start = [int(self.data.validation[0])] if self.end_token is None else [self.end_token]
+        steps = self.model.generate(start, length, temperature=0.8, seed=seed)
+        return "---\n" + self.tokenizer.decode(start) + "".join(step.text for step in steps) + "\n---"
+
+    def write_weights(self, dtype: torch.dtype = torch.float32) -> None:
+        self.model.save(self.folder, dtype)
+
+    def save(self) -> None:
+        """Write what --resume needs, and the weights where none were written yet."""
+        if not (self.folder / WEIGHTS).is_file():
+            self.write_weights()
+        self.state.save(self.folder)
+        self.write_report()
+
+    @torch.no_grad()
+    def finish(self) -> None:
+        """Store the best weights in half precision, where that costs less than 0.001 nats, and the last report."""
+        best = read_weights(
+            weight_files(self.folder), self.config, {n: p.shape for n, p in self.gpt.named_parameters()}
+        )
+        for name, parameter in self.gpt.named_parameters():
+            parameter.copy_(best[name].half())
+        loss = self.validation_loss()
+        if abs(loss - self.progress["best"]) < HALF_PRECISION_COST:
+            self.progress["best"] = loss
+            self.write_weights(torch.float16)
+        self.write_report()
+        (self.folder / STATE_FILE).unlink(missing_ok=True)
+
+    def write_report(self) -> None:
+        """training.json and the model card."""
+        settings = asdict(self.settings)
+        settings |= {name: Path(settings[name]).name for name in ("data", "validation") if settings[name]}
+        report = {
+            **{name: self.progress[name] for name in ("step", "seconds", "history")},
+            "settings": settings,
+            "finished": self.progress["step"] == self.settings.steps,
+            "best_validation_loss": self.progress["best"],
+            "n_parameters": self.config.n_parameters,
+            "data_sha256": self.data.sha256,
+            "train_tokens": len(self.data.train),
+            "validation_tokens": len(self.data.validation),
+            "validation_bytes": self.data.validation_bytes,
+            "autocast": "bfloat16" if self.use_bfloat16 else "float32",
+            "torch": torch.__version__,
+            "machine": f"{platform.machine()}, {torch.get_num_threads()} threads, {self.device.type}",
+        }
+        write_atomic(self.folder / "training.json", lambda path: path.write_text(to_json(report), encoding="utf-8"))
+        card = model_card(report, self.settings.title or self.folder.name)
+        write_atomic(self.folder / "README.md", lambda path: path.write_text(card, encoding="utf-8"))
+
+    def on_signal(self, number: int, frame: FrameType | None) -> None:
+        """Ask the loop to save and leave; a second signal of the kind ends at once."""
+        self.stop_signal = number
+        signal.signal(number, signal.SIG_DFL)
+
+
+def read_settings(arguments: argparse.Namespace) -> TrainSettings:
+    """The settings of a new run, or those of the stopped one; ``ValueError`` where a flag contradicts them."""
+    given = {k: v for k, v in vars(arguments).items() if k not in ("out", "resume")}
+    if not arguments.resume:
+        if not given.get("data"):
+            raise ValueError("--data FILE is needed: the text to train on")
+        for name in (STATE_FILE, WEIGHTS):
+            if (arguments.out / name).exists():
+                raise ValueError(f"{arguments.out} holds a {name}: add --resume to go on, or name another --out")
+        return TrainSettings(**given)
+    saved = json.loads(read_metadata(arguments.out)["progress"])["settings"]
+    for name, value in given.items():
+        if name not in ("data", "validation", "device") and saved[name] != value:
+            raise ValueError(f"--{name.replace('_', '-')} {value}: the stopped run was started with {saved[name]}")
+    return TrainSettings(**saved | given)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m model.train", description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--out", type=Path, required=True, help="folder of the checkpoint")
+    parser.add_argument("--resume", action="store_true", help="go on where a run into the same folder was stopped")
+    add_flags(parser)
+    parsed = parser.parse_args(arguments)
+    try:
+        trainer = Trainer(read_settings(parsed), parsed.out, resume=parsed.resume)
+        finished = trainer.run()
+    except (ValueError, CheckpointError) as error:
+        parser.exit(2, f"{parser.prog}: {error}\n")
+    progress = trainer.progress
+    if finished:
+        print(f"{parsed.out}: {progress['best']:.4f} nats per token on the whole validation split")
+    else:
+        print(f"stopped after step {progress['step']} and saved; the same command with --resume goes on")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

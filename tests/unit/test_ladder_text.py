@@ -1,0 +1,246 @@
+"""Rungs 1 to 3 of the ladder, text to bigram, against the published numbers and against counting and tiktoken."""
+
+import json
+import math
+from pathlib import Path
+
+import ladder_numbers as published
+import pytest
+import tiktoken
+import torch
+from torch import Tensor
+
+from model import ladder
+from model.ladder_bpe import GPT2_WORD
+
+RHYME = "the cat in the hat, the rat in the vat"
+ODD_TEXT = "Zoë's  naïve café —\n\n\t it's 1,024 🦊🦊!!   don't<|endoftext|>  "
+
+
+def assert_close(found: Tensor, expected: object) -> None:
+    torch.testing.assert_close(found, torch.as_tensor(expected), atol=1.01e-4, rtol=0)
+
+
+@pytest.fixture(scope="module")
+def shakespeare(data_dir: Path) -> tuple[ladder.CharacterTokenizer, Tensor]:
+    text = (data_dir / "tinyshakespeare.txt").read_text()
+    tokenizer = ladder.CharacterTokenizer(text)
+    return tokenizer, torch.tensor(tokenizer.encode(text))
+
+
+@pytest.fixture(scope="module")
+def verdict(data_dir: Path) -> str:
+    return (data_dir / "the-verdict.txt").read_text()
+
+
+@pytest.fixture(scope="module")
+def gpt2(data_dir: Path) -> ladder.BytePairEncoding:
+    return ladder.BytePairEncoding.from_gpt2((data_dir / "gpt2-vocab" / "vocab.bpe").read_text(encoding="utf-8"))
+
+
+# ---- Rung 1 ----------------------------------------------------------------------------------------------------------
+
+
+def test_words() -> None:
+    tokenizer = ladder.WordTokenizer("the cat, the hat -- a cat?")
+    assert tokenizer.words == [",", "--", "?", "a", "cat", "hat", "the", "<|endoftext|>", "<|unk|>"]
+    ids = tokenizer.encode("the dog, a cat? <|endoftext|>")
+    assert ids == [6, 8, 0, 3, 4, 2, 7]
+    assert tokenizer.decode(ids) == "the <|unk|>, a cat? <|endoftext|>"
+    with pytest.raises(ValueError, match="token ids go from 0 to 8, found 9"):
+        tokenizer.decode([9])
+
+
+def test_words_of_the_verdict(verdict: str) -> None:
+    tokenizer = ladder.WordTokenizer(verdict)
+    assert len(verdict) == published.VERDICT_CHARACTERS
+    assert len(tokenizer.encode(verdict)) == published.VERDICT_WORDS
+    assert len(tokenizer.words) == published.VERDICT_VOCABULARY
+    assert tokenizer.encode(published.TEA_TEXT) == published.TEA_WORD_IDS
+
+
+def test_characters() -> None:
+    tokenizer = ladder.CharacterTokenizer("hello\n")
+    assert tokenizer.characters == ["\n", "e", "h", "l", "o"]
+    assert tokenizer.decode(tokenizer.encode("hole\n")) == "hole\n"
+    with pytest.raises(ValueError, match="vocabulary of 5 characters lacks 'x', 'é'"):
+        tokenizer.encode("exéx")
+    with pytest.raises(ValueError, match="token ids go from 0 to 4, found -1"):
+        tokenizer.decode([-1])
+
+
+def test_characters_of_shakespeare(shakespeare: tuple[ladder.CharacterTokenizer, Tensor]) -> None:
+    tokenizer, ids = shakespeare
+    assert (len(tokenizer.characters), len(ids)) == (65, 1_115_394)
+    assert tokenizer.encode("Hi there!") == published.CHAR_ENCODED_HI_THERE
+    assert ids[:9].tolist() == published.CHAR_FIRST_9
+    assert tokenizer.decode(published.CHAR_FIRST_9) == "First Cit"
+
+
+def test_merges_are_learned_most_frequent_first() -> None:
+    merges = list(ladder.learn_merges(RHYME, 20))
+    assert [(b"".join(merge.pair).decode(), merge.occurrences) for merge in merges] == [
+        *[("th", 4), ("the", 4), ("at", 4), (" the", 3), (" i", 2), (" in", 2)]
+    ]
+    assert list(ladder.learn_merges(RHYME, 2)) == merges[:2]
+    assert list(ladder.learn_merges("", 5)) == []
+    with pytest.raises(ValueError, match="n_merges must be an integer from 0 to .*, found -1"):
+        next(ladder.learn_merges(RHYME, -1))
+
+
+def test_merge_steps_show_the_way_to_the_tokens() -> None:
+    tokenizer = ladder.BytePairEncoding.learn(RHYME, 3)
+    shown = [
+        " ".join("|".join(map(ladder.visible, word)) for word in step.words) for step in tokenizer.steps("that the")
+    ]
+    assert shown == ["th|a|t Ġ|th|e", "th|a|t Ġ|the", "th|at Ġ|the"]
+    assert [step.rank for step in tokenizer.steps("that the")] == [0, 1, 2]
+    assert list(tokenizer.steps("dog")) == []
+    assert tokenizer.encode("that the") == [256, 258, tokenizer.ids[b" "], 257]
+
+
+def test_a_merge_goes_from_the_left_and_does_not_overlap() -> None:
+    tokenizer = ladder.BytePairEncoding([(b"a", b"a")])
+    assert [tokenizer.tokens[token_id] for token_id in tokenizer.encode("aaaaa")] == [b"aa", b"aa", b"a"]
+
+
+def test_merges_that_spell_the_same_token_share_its_id() -> None:
+    tokenizer = ladder.BytePairEncoding([(b"a", b"b"), (b"b", b"c"), (b"ab", b"c"), (b"a", b"bc")])
+    assert tokenizer.tokens[256:] == [b"ab", b"bc", b"abc", b"<|endoftext|>"]
+
+
+@pytest.mark.parametrize("text", ["", RHYME, ODD_TEXT])
+def test_byte_pairs_agree_with_tiktoken(text: str) -> None:
+    tokenizer = ladder.BytePairEncoding.learn(RHYME + ODD_TEXT, 40)
+    oracle = tiktoken.Encoding(
+        "learned",
+        pat_str=GPT2_WORD.pattern,
+        mergeable_ranks=tokenizer.ids,
+        special_tokens={ladder.END_OF_TEXT: tokenizer.end_of_text_id},
+    )
+    assert tokenizer.encode(text) == oracle.encode_ordinary(text)
+    assert tokenizer.encode(text, allow_end_of_text=True) == oracle.encode(text, allowed_special="all")
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_byte_pairs_of_bad_input() -> None:
+    tokenizer = ladder.BytePairEncoding.from_gpt2("#version: 0.2\nĠ t\nĠt h\n")
+    assert tokenizer.merges == [(b" ", b"t"), (b" t", b"h")]
+    assert tokenizer.decode(tokenizer.encode("é")[:1]) == "\N{REPLACEMENT CHARACTER}"
+    with pytest.raises(ValueError, match="token ids go from 0 to 258, found 259"):
+        tokenizer.decode([259])
+    for line in ("a b c", "a ", "a 中"):
+        with pytest.raises(ValueError, match=f"printable alphabet, found '{line}' in line 2"):
+            ladder.BytePairEncoding.from_gpt2(f"Ġ t\n{line}")
+
+
+def test_byte_pairs_of_gpt2(gpt2: ladder.BytePairEncoding, verdict: str, data_dir: Path) -> None:
+    encoder = json.loads((data_dir / "gpt2-vocab" / "encoder.json").read_text(encoding="utf-8"))
+    assert {ladder.visible(token): token_id for token_id, token in enumerate(gpt2.tokens)} == encoder
+    ids = gpt2.encode(verdict)
+    assert len(ids) == published.VERDICT_GPT2_IDS
+    assert ids[:16] == published.VERDICT_FIRST_IDS
+    assert gpt2.decode(ids) == verdict
+
+
+# ---- Rung 2 ----------------------------------------------------------------------------------------------------------
+
+
+def test_sliding_windows() -> None:
+    inputs, targets = ladder.sliding_windows(torch.arange(10), context_length=4, stride=3)
+    assert inputs.tolist() == [[0, 1, 2, 3], [3, 4, 5, 6]]
+    assert targets.tolist() == [[1, 2, 3, 4], [4, 5, 6, 7]]
+    assert len(ladder.sliding_windows(torch.arange(10), context_length=9, stride=1)[0]) == 1
+    with pytest.raises(ValueError, match="context_length must be an integer from 1 to 9, found 10"):
+        ladder.sliding_windows(torch.arange(10), context_length=10, stride=1)
+    with pytest.raises(ValueError, match="stride must be an integer from 1 to .*, found 0"):
+        ladder.sliding_windows(torch.arange(10), context_length=4, stride=0)
+    with pytest.raises(ValueError, match=r"one row of at least 2, found shape \(1,\)"):
+        ladder.sliding_windows(torch.tensor([1]), context_length=1, stride=1)
+
+
+def test_sliding_windows_of_the_verdict(gpt2: ladder.BytePairEncoding, verdict: str) -> None:
+    ids = torch.tensor(gpt2.encode(verdict))
+    for stride, rows in ((1, published.VERDICT_STRIDE_1_ROWS), (4, published.VERDICT_STRIDE_4_ROWS)):
+        inputs, targets = ladder.sliding_windows(ids, context_length=4, stride=stride)
+        assert inputs[:3].tolist() == rows
+        assert torch.equal(inputs[:, 1:], targets[:, :-1])
+    embedding = ladder.TokenAndPositionEmbedding(50257, 4, 256)
+    assert embedding(inputs[:8]).shape == (8, 4, 256)
+
+
+def test_random_batch_of_shakespeare(shakespeare: tuple[ladder.CharacterTokenizer, Tensor]) -> None:
+    _, ids = shakespeare
+    train = ids[: int(published.SPLIT * len(ids))]
+    torch.manual_seed(1337)
+    inputs, targets = ladder.random_batch(train, 4, 8)
+    assert (inputs[0].tolist(), targets[0].tolist()) == (published.BATCH_X0, published.BATCH_Y0)
+    torch.manual_seed(1337)
+    loss = ladder.BigramModel(65).loss(inputs, targets)
+    assert_close(loss, published.BIGRAM_LOSS_UNTRAINED)
+    assert loss > math.log(65)
+
+
+def test_random_batch_reaches_both_ends() -> None:
+    generator = torch.Generator().manual_seed(1)
+    inputs, targets = ladder.random_batch(torch.arange(5), 5, 3, generator)
+    assert torch.equal(targets, inputs + 1)
+    assert sorted(set(inputs[:, 0].tolist())) == [0, 1]
+    with pytest.raises(ValueError, match="context_length must be an integer from 1 to 4, found 5"):
+        ladder.random_batch(torch.arange(5), 1, 5)
+    with pytest.raises(ValueError, match="batch_size must be an integer from 1 to .*, found 0"):
+        ladder.random_batch(torch.arange(5), 0, 3)
+
+
+def test_token_and_position_embedding() -> None:
+    torch.manual_seed(123)
+    embedding = ladder.TokenAndPositionEmbedding(6, 4, 3)
+    assert_close(embedding.token.weight[3], published.EMBEDDING_ROW_3)
+    out = embedding(torch.tensor([[3, 3], [2, 3]]))
+    assert_close(out[0, 1] - out[0, 0], embedding.position.weight[1] - embedding.position.weight[0])
+    assert torch.equal(out[0, 1], out[1, 1])
+    with pytest.raises(ValueError, match="context_length is 4 tokens, found 5"):
+        embedding(torch.zeros(1, 5, dtype=torch.long))
+    with pytest.raises(ValueError, match="token ids go from 0 to 5, found 0 to 6"):
+        embedding(torch.tensor([[0, 6]]))
+
+
+# ---- Rung 3 ----------------------------------------------------------------------------------------------------------
+
+
+def test_bigram_learns_to_count() -> None:
+    ids = torch.tensor([0, 1, 0, 2] * 50 + [0])
+    floor = ladder.counted_bigram_loss(ids, 3)
+    assert floor == pytest.approx(math.log(2) / 2)  # after 0 a fair coin, after 1 and 2 no doubt
+    assert ladder.counted_bigram_loss(ids, 4) == floor  # an id that never occurs adds nothing
+    torch.manual_seed(0)
+    model = ladder.BigramModel(3)
+    losses = list(ladder.train_bigram(model, ids, steps=300, learning_rate=0.05))
+    assert losses[0] > 2 * floor
+    assert floor <= model.loss(ids[None, :-1], ids[None, 1:]).item() < floor + 0.02
+    texts = [model.generate(torch.tensor([[1]]), 20, torch.Generator().manual_seed(5)) for _ in range(2)]
+    assert torch.equal(*texts) and texts[0].shape == (1, 21)
+    assert set(texts[0][0, 1::2].tolist()) == {0}
+
+
+def test_bigram_of_bad_input() -> None:
+    model = ladder.BigramModel(3)
+    with pytest.raises(ValueError, match="token ids go from 0 to 2, found 1 to 3"):
+        model(torch.tensor([[1, 3]]))
+    with pytest.raises(ValueError, match="token ids go from 0 to 2, found -1 to 1"):
+        ladder.counted_bigram_loss(torch.tensor([1, -1]), 3)
+
+
+@pytest.mark.slow
+def test_bigram_of_shakespeare(shakespeare: tuple[ladder.CharacterTokenizer, Tensor]) -> None:
+    tokenizer, ids = shakespeare
+    train = ids[: int(published.SPLIT * len(ids))]
+    torch.manual_seed(1337)
+    model = ladder.BigramModel(65)
+    losses = torch.tensor(list(ladder.train_bigram(model, train, steps=10_000)))
+    assert losses[-500:].mean().item() == pytest.approx(published.BIGRAM_LOSS_TRAINED, abs=0.03)
+    with torch.inference_mode():
+        loss = model.loss(train[None, :-1], train[None, 1:]).item()
+    assert 0 < loss - ladder.counted_bigram_loss(train, 65) < 0.05
+    text = tokenizer.decode(model.generate(torch.zeros(1, 1, dtype=torch.long), 100)[0].tolist())
+    assert len(text) == 101 and " " in text
