@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .cache import KVCache
+from .cache import KVCache, attention_dtype
 
 
 class MultiHeadAttention(nn.Module):
@@ -56,8 +56,11 @@ class MultiHeadAttention(nn.Module):
         ``need_weights``, else None.
         """
         B, T, _ = x.shape
+        qkv = self.c_attn(x)
+        if not self.training:
+            qkv = qkv.to(attention_dtype(x))
         # (B, T, 3 * d_out) -> three of (B, n_head, T, head_dim)
-        query, key, value = self.c_attn(x).view(B, T, 3, self.n_head, self.head_dim).permute(2, 0, 3, 1, 4)
+        query, key, value = qkv.view(B, T, 3, self.n_head, self.head_dim).permute(2, 0, 3, 1, 4)
         if cache is not None:
             key, value = cache.write(layer, key, value)
 
@@ -71,15 +74,15 @@ class MultiHeadAttention(nn.Module):
             context = context * head_mask.to(context.dtype).reshape(-1, self.n_head, 1, 1)
 
         # (B, n_head, T, head_dim) -> (B, T, d_out): the heads side by side
-        context = context.transpose(1, 2).reshape(B, T, self.n_head * self.head_dim)
+        context = context.transpose(1, 2).reshape(B, T, self.n_head * self.head_dim).to(x.dtype)
         return self.c_proj(context), attn_weights if need_weights else None
 
     def attention_weights(self, query: Tensor, key: Tensor) -> Tensor:
         """softmax(query key^T * scale + causal mask), rows sum to 1: ``(B, n_head, T, S)``."""
         T, S = query.shape[2], key.shape[2]
-        attn_scores = query @ key.transpose(2, 3) * self.scale
+        attn_scores = (query * self.scale) @ key.transpose(2, 3)  # scaling the query touches fewer numbers
         if T > 1:  # a single newest token may look at everything
-            attn_scores = attn_scores.masked_fill(~causal_mask(T, S, query.device), -torch.inf)
+            attn_scores.masked_fill_(~causal_mask(T, S, query.device), -torch.inf)
         return torch.softmax(attn_scores, dim=-1)
 
     def fused(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:

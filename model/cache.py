@@ -34,9 +34,12 @@ class KVCache:
         """Store ``key`` and ``value`` ``(B, n_head, T, head_dim)`` behind the filled part of ``layer``.
 
         Returns all keys and values so far, ``(B, n_head, length + T, head_dim)``, as views. ``length`` itself grows
-        once per forward pass, by :meth:`advance`, since every layer writes at the same positions.
+        once per forward pass, by :meth:`advance`, since every layer writes at the same positions. Raises
+        ``ValueError`` when they do not fit.
         """
         end = self.length + key.shape[2]
+        if end > self.capacity:
+            raise ValueError(f"{end} positions do not fit into a cache of capacity {self.capacity}")
         self.keys[layer, :, :, self.length : end] = key
         self.values[layer, :, :, self.length : end] = value
         return self.keys[layer, :, :, :end], self.values[layer, :, :, :end]
@@ -44,3 +47,9 @@ class KVCache:
     def advance(self, n_tokens: int) -> None:
         """Count ``n_tokens`` positions as filled."""
         self.length += n_tokens
+
+
+def attention_dtype(like: Tensor) -> torch.dtype:
+    """The precision in which a model with weights ``like`` attends: on a CPU float32, since attention in bfloat16 is
+    the slower there the longer the context (ten times at 1,000 keys); elsewhere that of the weights."""
+    return torch.float32 if like.device.type == "cpu" else like.dtype

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,8 +36,9 @@ def load(source: str | Path, device: str = "auto", dtype: str = "auto") -> Loade
     whatever is wrong with the checkpoint, ``ValueError`` for another device or dtype.
     """
     folder = Path(source)
-    if not folder.is_dir() and HUB_ID.fullmatch(str(source)):
+    if not os.path.isdir(folder) and HUB_ID.fullmatch(str(source)):
         folder = download(str(source))
+    before = stamps(folder)
     config, bos, eos = read_config(folder)
     tokenizer = read_tokenizer(folder, config)
     target, precision = choose_device(device), choose_dtype(dtype, config, choose_device(device))
@@ -44,7 +46,10 @@ def load(source: str | Path, device: str = "auto", dtype: str = "auto") -> Loade
         gpt = GPT(config)
     paths = weight_files(folder)
     state = read_weights(paths, config, {name: t.shape for name, t in gpt.state_dict().items()})
-    state = {name: tensor.to(target, precision) for name, tensor in state.items()}
+    sha256 = file_hash(paths)
+    if stamps(folder) != before:  # the weights may belong to another config or vocabulary
+        raise CheckpointError(folder, "files replaced while they were read", "a checkpoint at rest: load it again")
+    state = {name: placed(name, tensor.to(target, precision)) for name, tensor in state.items()}
     if config.tie_word_embeddings:
         state["lm_head.weight"] = state["wte.weight"]
     gpt.load_state_dict(state, assign=True)
@@ -56,8 +61,22 @@ def load(source: str | Path, device: str = "auto", dtype: str = "auto") -> Loade
         tokenizer=tokenizer,
         bos_token_id=bos,
         eos_token_id=eos,
-        sha256=file_hash(paths),
+        sha256=sha256,
     )
+
+
+def stamps(folder: Path) -> list[tuple[int, int]]:
+    """What changes when the config or the vocabulary is replaced."""
+    paths = (folder / name for name in (CONFIG, TOKENIZER))
+    found = (os.stat(path) for path in paths if os.path.isfile(path))
+    return [(stat.st_ino, stat.st_mtime_ns) for stat in found]
+
+
+def placed(name: str, tensor: Tensor) -> Tensor:
+    """A weight as it lies best in memory: the CPU multiplies one float32 row a third faster by a matrix that lies
+    ``(in, out)``, as the file has it; everything else wants ``(out, in)``."""
+    keep = tensor.device.type == "cpu" and tensor.dtype == torch.float32 and TRANSPOSED.fullmatch(name)
+    return tensor if keep else tensor.contiguous()
 
 
 def choose_device(device: str) -> torch.device:
@@ -104,7 +123,7 @@ def read_config(folder: Path) -> tuple[GPTConfig, int | None, int | None]:
     content = read_json(folder / CONFIG, MAX_CONFIG_BYTES)
     try:
         return config_from_json(content)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise CheckpointError(folder / CONFIG, str(error), "the config of a GPT-2 model") from None
 
 
@@ -113,7 +132,7 @@ def read_tokenizer(folder: Path, config: GPTConfig) -> CharTokenizer | BPETokeni
     content = read_json(path, MAX_TOKENIZER_BYTES)
     try:
         tokenizer = from_spec(content)
-    except (ValueError, TypeError, AttributeError, KeyError) as error:
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         raise CheckpointError(path, str(error), "a character or byte-level BPE vocabulary") from None
     if tokenizer.vocab_size > config.vocab_size:
         raise CheckpointError(path, f"token id {tokenizer.vocab_size - 1}", f"ids below vocab_size {config.vocab_size}")
@@ -164,7 +183,9 @@ def read_weights(paths: list[Path], config: GPTConfig, shapes: dict[str, torch.S
                 if tensor.any():
                     raise CheckpointError(path, f"{stored} that is not zero", "zeros, as qkv_bias is false")
                 continue
-            state[name] = tensor.t().contiguous() if TRANSPOSED.fullmatch(name) else tensor
+            # A copy, not the mapped file: whoever writes over the file must not change or crash a model in use.
+            turned = tensor.t() if TRANSPOSED.fullmatch(name) else tensor
+            state[name] = turned.clone(memory_format=torch.contiguous_format)
     if config.tie_word_embeddings:
         # Older files store the tied head as well; another one would be lost in silence.
         head = state.pop("lm_head.weight", None)
@@ -179,7 +200,7 @@ def read_weights(paths: list[Path], config: GPTConfig, shapes: dict[str, torch.S
 
 def checked_tensors(path: Path, shapes: dict[str, torch.Size]) -> Iterator[tuple[str, Tensor]]:
     """The tensors of one safetensors file, each checked before it is read (name, dtype, shape) and after (values)."""
-    if not path.is_file():
+    if not os.path.isfile(path):  # unlike Path.is_file, False for any name at all
         raise CheckpointError(path, "no file", "the weights as safetensors")
     try:
         with path.open("rb") as raw, safe_open(path, framework="pt") as file:
@@ -215,7 +236,10 @@ def file_hash(paths: list[Path]) -> str:
     """SHA-256 of the files, one after the other."""
     digest = hashlib.sha256()
     for path in paths:
-        with path.open("rb") as file:
-            while chunk := file.read(1 << 20):
-                digest.update(chunk)
+        try:
+            with path.open("rb") as file:
+                while chunk := file.read(1 << 20):
+                    digest.update(chunk)
+        except OSError as error:
+            raise CheckpointError(path, f"an unreadable file ({error})", "the weights as safetensors") from None
     return digest.hexdigest()

@@ -81,7 +81,7 @@ class GPTConfig:
 
 def is_number(value: object) -> bool:
     """Whether ``value`` is a finite int or float; true and false are not numbers."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf
 
 
 def check_int(name: str, value: object, most: int, least: int = 1) -> None:

@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from .cache import KVCache
+from .cache import KVCache, attention_dtype
 from .gpt import GPT
 from .sampling import SamplingSettings, sample
 from .tokenizer import TextStream, Tokenizer
@@ -96,7 +96,7 @@ def generate(
     max_new_tokens = min(max_new_tokens, config.context_length - len(prompt) + 1)
     # The last token written is never read, so it needs no place.
     capacity = len(prompt) + max_new_tokens - 1
-    cache = KVCache(config, capacity=capacity, dtype=weight.dtype, device=weight.device)
+    cache = KVCache(config, capacity=capacity, dtype=attention_dtype(weight), device=weight.device)
     layers = range(config.n_layer) if record else ()
     out = TextOut(tokenizer, stop)
     written: list[int] = []

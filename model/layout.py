@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,11 +62,16 @@ def config_from_json(content: Any) -> tuple[GPTConfig, int | None, int | None]:
         raise ValueError(f"no {', '.join(missing)}")
     sizes = {field: content[name] for name, field in SIZES.items()}
     config = GPTConfig(**sizes, **{name: content[name] for name in SWITCHES if name in content})
-    ends = [content.get(name) for name in ("bos_token_id", "eos_token_id")]
-    for name, token_id in zip(("bos_token_id", "eos_token_id"), ends, strict=True):
-        if token_id is not None and (type(token_id) is not int or not 0 <= token_id < config.vocab_size):
-            raise ValueError(f"{name} {token_id!r}, where null or an id below vocab_size {config.vocab_size} is needed")
-    return config, ends[0], ends[1]
+    return config, end_token(content, "bos_token_id", config), end_token(content, "eos_token_id", config)
+
+
+def end_token(content: Mapping[str, Any], name: str, config: GPTConfig) -> int | None:
+    """The token id that ``name`` gives. One at or beyond ``vocab_size`` never comes up and counts as none:
+    transformers writes 50256 into the config of every small vocabulary unless told otherwise."""
+    token_id = content.get(name)
+    if token_id is not None and (type(token_id) is not int or token_id < 0):
+        raise ValueError(f"{name} {token_id!r}, where null or a token id is needed")
+    return token_id if token_id is not None and token_id < config.vocab_size else None
 
 
 def config_to_json(config: GPTConfig, bos_token_id: int | None, eos_token_id: int | None) -> dict[str, Any]:
@@ -126,7 +131,8 @@ def write_checkpoint(
     """Write a checkpoint folder that a reader never sees half written.
 
     A new folder appears at once. In one that exists each file is replaced whole, the weights last; where the new
-    weights belong to another config or vocabulary the old weights go first. Other files stay.
+    weights belong to another config or vocabulary the old weights go first, and what went comes back if the writing
+    fails. Other files stay. Raises ``ValueError`` for weights that are NaN or infinite, or would be in ``dtype``.
     """
     folder = Path(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -140,6 +146,9 @@ def write_checkpoint(
         for name, text in texts.items():
             (beside / name).write_text(text, encoding="utf-8")
         tensors = file_tensors(config, state, dtype)
+        broken = [name for name, tensor in tensors.items() if not tensor.isfinite().all()]
+        if broken:
+            raise ValueError(f"NaN or infinity in {broken[0]}, where only finite weights can be saved")
         save_file(tensors, beside / WEIGHTS, metadata={"format": "pt"})
         for path in beside.iterdir():
             sync(path)
@@ -147,14 +156,33 @@ def write_checkpoint(
         if not folder.exists():
             beside.rename(folder)
             return
-        same = all((folder / n).is_file() and (folder / n).read_text("utf-8") == t for n, t in texts.items())
-        if not same:
-            (folder / WEIGHTS).unlink(missing_ok=True)
-        (folder / SHARD_INDEX).unlink(missing_ok=True)
-        for name in (*texts, WEIGHTS):
-            (beside / name).replace(folder / name)
+        same = all((folder / n).is_file() and (folder / n).read_bytes() == t.encode() for n, t in texts.items())
+        if same:
+            (beside / WEIGHTS).replace(folder / WEIGHTS)
+            (folder / SHARD_INDEX).unlink(missing_ok=True)
+        else:
+            exchange(beside, folder, (*texts, WEIGHTS))
     finally:
         shutil.rmtree(beside, ignore_errors=True)
+
+
+def exchange(beside: Path, folder: Path, names: Sequence[str]) -> None:
+    """Move the files ``names`` from one folder into the other, the last one first away and last in."""
+    old = beside / "old"
+    old.mkdir()
+    try:
+        for name in (*reversed(names), SHARD_INDEX):
+            if (folder / name).exists():
+                (folder / name).replace(old / name)
+        for name in names:
+            (beside / name).replace(folder / name)
+    except BaseException:
+        for name in names:
+            if not (beside / name).exists():
+                (folder / name).unlink(missing_ok=True)
+        for path in sorted(old.iterdir(), key=lambda path: path.name in (WEIGHTS, SHARD_INDEX)):
+            path.replace(folder / path.name)
+        raise
 
 
 def write_atomic(path: Path, write: Callable[[Path], Any]) -> None:

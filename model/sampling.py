@@ -18,6 +18,7 @@ from .config import is_number
 
 MAX_TEMPERATURE = 100.0
 MAX_LOGIT_BIAS = 100.0
+TOP_P_FIRST = 1024  # tokens that keep_top_p sorts before it sorts them all: nearly always enough, and much faster
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,9 +94,16 @@ def keep_top_k(logits: Tensor, k: int) -> Tensor:
 def keep_top_p(logits: Tensor, p: float) -> Tensor:
     """Keep the most probable tokens until their probabilities sum to ``p``; of equal ones the lower id comes first."""
     probabilities = torch.softmax(logits, dim=-1)
-    ordered, ids = torch.sort(probabilities, descending=True, stable=True)
-    before = ordered.cumsum(-1) - ordered  # the sum in front of each token: the first one always stays
-    return logits.index_fill(0, ids[before >= p], -torch.inf)
+    for size in (min(TOP_P_FIRST, len(logits)), len(logits)):
+        ordered = torch.topk(probabilities, size).values
+        before = torch.nn.functional.pad(ordered.cumsum(-1)[:-1], (1, 0))  # the sum in front of each token
+        if before[-1] >= p:
+            break
+    kept = int((before < p).sum())
+    least = ordered[kept - 1]
+    equal = (probabilities == least).nonzero().flatten()
+    dropped = equal[kept - int((probabilities > least).sum()) :]
+    return logits.masked_fill(probabilities < least, -torch.inf).index_fill(0, dropped, -torch.inf)
 
 
 def keep_min_p(logits: Tensor, p: float) -> Tensor:
@@ -116,7 +124,8 @@ def probabilities(
         logits = penalise(logits, settings, prompt, written)
     if settings.temperature == 0:
         return torch.nn.functional.one_hot(logits.argmax(), len(logits)).double()
-    logits = (logits - logits.max()) / settings.temperature  # shifted first: a tiny temperature must not overflow
+    if settings.temperature != 1:
+        logits = (logits - logits.max()) / settings.temperature  # shifted first: a tiny temperature must not overflow
     if settings.top_k is not None and settings.top_k < len(logits):
         logits = keep_top_k(logits, settings.top_k)
     if settings.top_p < 1:

@@ -4,10 +4,19 @@ Both live in a ``tokenizer.json`` that the ``tokenizers`` library reads with the
 """
 
 import codecs
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from .errors import UnknownCharacters
+from .vocabulary import (
+    check_byte_level,
+    check_distinct,
+    check_fused,
+    check_id,
+    merge_ranks,
+    part_type,
+    tokenizer_spec,
+)
 
 END_OF_TEXT = "<|endoftext|>"
 
@@ -190,93 +199,10 @@ def from_spec(spec: Any) -> CharTokenizer | BPETokenizer:
         raise ValueError(f"a normalizer of type {part_type(spec['normalizer'])!r}, where none can be honoured")
     if model.get("dropout"):
         raise ValueError(f"merge dropout {model['dropout']!r}, where only none can be honoured")
+    for name in ("continuing_subword_prefix", "end_of_word_suffix"):
+        if model.get(name):
+            raise ValueError(f"{name} {model[name]!r}, where only none can be honoured")
     if spec.get("pre_tokenizer") is None and not model.get("merges") and not spec.get("added_tokens"):
+        check_fused(spec)
         return CharTokenizer(model["vocab"])
     return BPETokenizer(spec)
-
-
-def tokenizer_spec(model: dict[str, Any], decoder: dict[str, Any]) -> dict[str, Any]:
-    """The content of a ``tokenizer.json`` around a model."""
-    none = ("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor")
-    return {"version": "1.0", "added_tokens": [], "decoder": decoder, "model": model} | dict.fromkeys(none)
-
-
-def part_type(part: Any) -> Any:
-    return part.get("type") if isinstance(part, dict) else part
-
-
-def check_id(token: str, token_id: object) -> None:
-    if not isinstance(token_id, int) or isinstance(token_id, bool) or token_id < 0:
-        raise ValueError(f"token {token!r} with the id {token_id!r}, where an integer of at least 0 is needed")
-
-
-def check_distinct(vocabulary: Mapping[str, int]) -> None:
-    seen: dict[int, str] = {}
-    for token, token_id in vocabulary.items():
-        if token_id in seen:
-            raise ValueError(f"tokens {seen[token_id]!r} and {token!r} with the same id {token_id}")
-        seen[token_id] = token
-
-
-def check_byte_level(spec: dict[str, Any]) -> None:
-    """Raise ``ValueError`` unless text is cut as GPT-2 cuts it, and nothing is done to it that tiktoken does not do."""
-    pre = spec.get("pre_tokenizer")
-    if (
-        not isinstance(pre, dict)
-        or pre.get("type") != "ByteLevel"
-        or pre.get("add_prefix_space")
-        or (not pre.get("use_regex", True))
-    ):
-        raise ValueError(f"the pre-tokenizer {pre!r}, where only GPT-2's ByteLevel without a prefix space can be read")
-    if spec.get("post_processor") is not None and part_type(spec["post_processor"]) != "ByteLevel":
-        raise ValueError(f"a post-processor of type {part_type(spec['post_processor'])!r}, which cannot be honoured")
-    if part_type(spec.get("decoder")) != "ByteLevel":
-        raise ValueError(f"the decoder {part_type(spec.get('decoder'))!r}, where only 'ByteLevel' can be read")
-    for name in ("continuing_subword_prefix", "end_of_word_suffix"):
-        if spec["model"].get(name):
-            raise ValueError(f"{name} {spec['model'][name]!r}, where only none can be honoured")
-    for name in ("byte_fallback", "ignore_merges"):
-        if spec["model"].get(name):
-            raise ValueError(f"{name} true, where only false can be honoured")
-    for token in spec.get("added_tokens") or []:
-        if not isinstance(token, dict) or not isinstance(token.get("content"), str) or not token["content"]:
-            raise ValueError(f"the added token {token!r}, where a 'content' and an 'id' are needed")
-        check_id(token["content"], token.get("id"))
-        if spec["model"]["vocab"].get(token["content"], token["id"]) != token["id"]:
-            raise ValueError(f"the added token {token['content']!r} with another id than in the vocabulary")
-        for name in ("lstrip", "rstrip", "single_word"):
-            if token.get(name):
-                raise ValueError(f"the added token {token['content']!r} with {name}, which cannot be honoured")
-
-
-def byte_to_character() -> dict[int, str]:
-    """GPT-2's printable stand-in for each byte: itself where it prints, else the next free code point from 256 on."""
-    printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
-    table = {byte: chr(byte) for byte in printable}
-    rest = (byte for byte in range(256) if byte not in table)
-    return table | {byte: chr(256 + i) for i, byte in enumerate(rest)}
-
-
-def merge_ranks(vocabulary: Mapping[str, int], merges: Sequence[Any], special: Mapping[str, int]) -> dict[bytes, int]:
-    """Token bytes to ids, as tiktoken wants them. Raises ``ValueError`` where ids are not merge ranks."""
-    byte_of = {character: byte for byte, character in byte_to_character().items()}
-    missing = [byte for character, byte in byte_of.items() if character not in vocabulary]
-    if missing:
-        raise ValueError(f"a vocabulary without the byte {missing[0]:#04x} ({len(missing)} of 256 are missing)")
-    last, made = -1, set(byte_of)
-    for merge in merges:
-        pair = merge.split(" ") if isinstance(merge, str) else merge
-        if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(part, str) for part in pair):
-            raise ValueError(f"the merge {merge!r}, where a pair of tokens is needed")
-        token = pair[0] + pair[1]
-        if token not in vocabulary or not made.issuperset(pair):
-            raise ValueError(f"the merge {merge!r} of tokens that are not in the vocabulary or come later")
-        if vocabulary[token] <= last:
-            raise ValueError(f"ids that are not in merge order: {token!r} has {vocabulary[token]} after {last}")
-        last = vocabulary[token]
-        made.add(token)
-    # A token that no merge makes can never come out of text; tiktoken would make it all the same.
-    unmade = [token for token in vocabulary if token not in made and token not in special]
-    if unmade:
-        raise ValueError(f"the token {unmade[0]!r} that no merge makes ({len(unmade)} such)")
-    return {bytes(byte_of[c] for c in token): token_id for token, token_id in vocabulary.items() if token in made}

@@ -68,3 +68,16 @@ def pool(attention: Tensor, factor: int) -> Tensor:
 def encode_weights(attention: Tensor) -> Tensor:
     """Weights in [0, 1] as one byte each: 255 * sqrt(weight), rounded, so that small weights keep their steps."""
     return attention.clamp(0, 1).sqrt().mul(255).round().to(torch.uint8)
+
+
+def most_selective_head(attention: Tensor) -> tuple[int, int]:
+    """The layer and head of ``(n_layer, n_head, T, T)`` whose queries look hardest at one earlier token.
+
+    The first token does not count, as many heads rest there, nor does the query itself.
+    """
+    earlier = attention.tril(-1)[..., 1:, 1:]
+    if earlier.shape[-1] < 2:
+        return 0, 0
+    sharpness = earlier.amax(-1).mean(-1)  # (n_layer, n_head)
+    layer, head = divmod(int(sharpness.argmax()), attention.shape[1])
+    return layer, head

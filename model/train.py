@@ -5,7 +5,6 @@ nothing had happened.
 """
 
 import argparse
-import json
 import math
 import platform
 import signal
@@ -23,7 +22,7 @@ from torch.optim import AdamW, Muon, Optimizer
 from tqdm import tqdm
 
 from .card import model_card
-from .checkpoint import choose_device, has_bfloat16, read_tokenizer, read_weights, weight_files
+from .checkpoint import choose_device, has_bfloat16, read_config, read_tokenizer, read_weights, weight_files
 from .data import consecutive_batches, load_text, make_dataset, random_batch, train_tokenizer
 from .errors import CheckpointError
 from .gpt import GPT
@@ -31,7 +30,7 @@ from .layout import WEIGHTS, to_json, write_atomic
 from .loaded import LoadedModel
 from .tokenizer import END_OF_TEXT
 from .train_settings import TrainSettings, add_flags
-from .training_state import STATE_FILE, TrainingState, read_metadata
+from .training_state import STATE_FILE, TrainingState, saved_progress
 
 HALF_PRECISION_COST = 0.001  # nats per token
 
@@ -65,10 +64,11 @@ class Trainer:
 
         validation = Path(settings.validation) if settings.validation else None
         text, held_out, sha256 = load_text(Path(settings.data), validation)
+        if resume and saved_progress(folder)["data"] != sha256:
+            raise ValueError(f"{settings.data}: the data is not what the stopped run read (its SHA-256 differs)")
         torch.manual_seed(settings.seed)
         if resume:
-            config = settings.config(1 << 20 if settings.tokenizer == "bpe" else 1 << 21)
-            self.tokenizer = read_tokenizer(folder, config)
+            self.tokenizer = read_tokenizer(folder, read_config(folder)[0])
         else:
             self.tokenizer = train_tokenizer(settings.tokenizer, text, held_out, settings.vocab_size)
         self.config = settings.config(self.tokenizer.vocab_size)
@@ -82,16 +82,16 @@ class Trainer:
             "seconds": 0.0,
             "best": None,
             "history": [],
+            "recent_loss": 0.0,  # summed since the last validation
+            "recent_steps": 0,
             "settings": asdict(settings),
+            "data": sha256,
         }
         batches = torch.Generator().manual_seed(settings.seed)
-        self.state = TrainingState(self.gpt, make_optimizers(self.gpt, settings), batches, progress | {"data": sha256})
+        self.state = TrainingState(self.gpt, make_optimizers(self.gpt, settings), batches, progress)
         if resume:
             self.state.restore(folder)
-            if self.progress["data"] != sha256:
-                raise ValueError(f"{settings.data}: the data is not what the stopped run read (its SHA-256 differs)")
         self.stop_signal = 0
-        self.recent: list[float] = []
 
     @property
     def end_token(self) -> int | None:
@@ -148,8 +148,9 @@ class Trainer:
         for optimizer in self.state.optimizers:
             optimizer.step()
             optimizer.zero_grad()
-        self.recent.append(loss.item())
-        return self.recent[-1]
+        self.progress["recent_loss"] += loss.item()
+        self.progress["recent_steps"] += 1
+        return loss.item()
 
     @torch.inference_mode()
     def validation_loss(self) -> float:
@@ -163,8 +164,8 @@ class Trainer:
     def evaluate(self, bar: "tqdm[Any]") -> None:
         """Validate, note the losses, and keep the weights where they are the best so far."""
         loss = self.validation_loss()
-        train_loss = sum(self.recent) / len(self.recent)
-        self.recent.clear()
+        train_loss = self.progress["recent_loss"] / self.progress["recent_steps"]
+        self.progress.update(recent_loss=0.0, recent_steps=0)
         row = {"step": self.progress["step"], "train_loss": train_loss, "validation_loss": loss}
         self.progress["history"].append(row)
         bar.write(f"step {row['step']}: training {train_loss:.4f}, validation {loss:.4f} nats per token")
@@ -244,7 +245,7 @@ def read_settings(arguments: argparse.Namespace) -> TrainSettings:
             if (arguments.out / name).exists():
                 raise ValueError(f"{arguments.out} holds a {name}: add --resume to go on, or name another --out")
         return TrainSettings(**given)
-    saved = json.loads(read_metadata(arguments.out)["progress"])["settings"]
+    saved = saved_progress(arguments.out)["settings"]
     for name, value in given.items():
         if name not in ("data", "validation", "device") and saved[name] != value:
             raise ValueError(f"--{name.replace('_', '-')} {value}: the stopped run was started with {saved[name]}")

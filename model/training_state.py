@@ -72,13 +72,20 @@ class TrainingState:
             raise CheckpointError(path, f"another state ({error})", "the state of this training run") from None
 
 
+def saved_progress(folder: Path) -> dict[str, Any]:
+    """The plain part of the state file of ``folder``; raises ``CheckpointError`` where there is none."""
+    return json.loads(read_metadata(folder)["progress"])
+
+
 def read_metadata(folder: Path) -> dict[str, str]:
-    """The plain part of the state file; raises ``CheckpointError`` where there is none."""
     path = folder / STATE_FILE
     if not path.is_file():
         raise CheckpointError(path, "no file", "the state of a training run that was stopped")
     try:
         with safe_open(path, framework="pt") as file:
-            return dict(file.metadata())
-    except (SafetensorError, TypeError) as error:
+            metadata = dict(file.metadata() or {})
+    except SafetensorError as error:
         raise CheckpointError(path, f"no safetensors ({error})", "the state of a training run") from None
+    if not {"progress", "optimizers"} <= metadata.keys():
+        raise CheckpointError(path, "other metadata", "the state of a training run")
+    return metadata

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+# Before transformers or huggingface_hub is imported: no test asks another host for anything.
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:

@@ -1,0 +1,114 @@
+"""How fast Headscope writes and traces: against ``transformers`` generate on the same weights, and against itself.
+
+    python -m bench.decode [--quick]
+
+Every figure is one stream, greedy. Peers run in turn in the same process, each with the thread count that suits it.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from bench.harness import GPT2_SHAPE, Row, arguments, character_checkpoint, in_turn, open_for_bench, random_checkpoint
+from bench.harness import report as print_report
+from model.loaded import LoadedModel
+
+PROMPT = list(range(8))
+
+
+def write(loaded: LoadedModel, n_tokens: int, threads: int, record: bool = False) -> None:
+    torch.set_num_threads(threads)
+    for _ in loaded.generate(PROMPT, n_tokens, temperature=0, record=record):
+        pass
+
+
+def transformers_writers(folder: Path, n_tokens: int, threads: int) -> dict[str, Callable[[], None]]:
+    """``generate`` with its own cache in float32 and bfloat16, kept from stopping early."""
+    from transformers import AutoModelForCausalLM
+
+    def run(peer: torch.nn.Module) -> None:
+        torch.set_num_threads(threads)
+        ids = torch.tensor([PROMPT])
+        with torch.inference_mode():
+            written = peer.generate(  # type: ignore[operator]
+                ids,
+                attention_mask=torch.ones_like(ids),
+                max_new_tokens=n_tokens,
+                min_new_tokens=n_tokens,
+                do_sample=False,
+                pad_token_id=0,
+            )
+        assert written.shape[1] == len(PROMPT) + n_tokens
+
+    writers = {}
+    for name, dtype in (("float32", torch.float32), ("bfloat16", torch.bfloat16)):
+        peer = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).eval()
+        writers[f"transformers {name}, {threads} threads"] = partial(run, peer)
+    return writers
+
+
+def write_row(case: str, folder: Path, n_tokens: int, rounds: int, bar: float) -> Row:
+    """Tokens per second of one stream, ours and theirs."""
+    most = torch.get_num_threads()
+    loaded = open_for_bench(folder)
+    threads = torch.get_num_threads()
+    candidates: dict[str, Callable[[], None]] = {"ours": partial(write, loaded, n_tokens, threads)}
+    for count in sorted({1, most}):
+        candidates |= transformers_writers(folder, n_tokens, count)
+    rates = {name: n_tokens / seconds for name, seconds in in_turn(candidates, rounds).items()}
+    torch.set_num_threads(most)
+    return Row(case, "tokens/s", rates.pop("ours"), "more", rates, bar)
+
+
+def recording_row(case: str, folder: Path, n_tokens: int, rounds: int) -> Row:
+    """Tokens per second while every head is recorded, against the rate without."""
+    most = torch.get_num_threads()
+    loaded = open_for_bench(folder)
+    threads = torch.get_num_threads()
+    seconds = in_turn(
+        {
+            "recorded": partial(write, loaded, n_tokens, threads, record=True),
+            "not recorded": partial(write, loaded, n_tokens, threads),
+        },
+        rounds,
+    )
+    rates = {name: n_tokens / value for name, value in seconds.items()}
+    torch.set_num_threads(most)
+    return Row(case, "tokens/s", rates.pop("recorded"), "more", rates, 0.9)
+
+
+def trace_row(case: str, folder: Path, rounds: int) -> Row:
+    """Milliseconds for one trace of all heads over 256 tokens, against the plain forward pass."""
+    loaded = open_for_bench(folder)
+    torch.set_num_threads(most := max(torch.get_num_threads(), 1))
+    ids = [i % 65 for i in range(256)]
+
+    @torch.inference_mode()
+    def plain() -> None:
+        loaded.gpt(torch.tensor([ids]))
+
+    seconds = in_turn({"trace": lambda: loaded.trace(ids), "plain forward": plain}, 3 * rounds)
+    torch.set_num_threads(most)
+    milliseconds = {name: 1000 * value for name, value in seconds.items()}
+    return Row(case, "ms", milliseconds.pop("trace"), "less", milliseconds, 1.25)
+
+
+def main() -> None:
+    quick = arguments(__doc__ or "").quick
+    rounds = 3 if quick else 9
+    gpt2, character = random_checkpoint("gpt2-124m-random", GPT2_SHAPE), character_checkpoint()
+    rows = [
+        write_row("gpt2-124m, 1 stream", gpt2, 32 if quick else 64, rounds, 2.0),
+        write_row("character model, 1 stream", character, 128, rounds, 1.5),
+        recording_row("gpt2-124m, all heads recorded", gpt2, 32 if quick else 64, rounds),
+        recording_row("character model, all heads recorded", character, 200, rounds),
+        trace_row("gpt2-124m, trace of 256 tokens", gpt2, rounds),
+        trace_row("character model, trace of 256 tokens", character, rounds),
+    ]
+    print_report("decode", rows)
+
+
+if __name__ == "__main__":
+    main()

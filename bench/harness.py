@@ -1,0 +1,113 @@
+"""What every benchmark shares: timing in turn, a table, and one line of JSON at the end."""
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import model
+from model.config import GPTConfig
+from model.gpt import GPT
+from model.loaded import LoadedModel
+from model.tokenizer import CharTokenizer
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+ROOT = Path(__file__).resolve().parent.parent
+CACHE = Path(tempfile.gettempdir()) / "headscope-bench"
+GPT2_SHAPE = GPTConfig(n_layer=12, n_head=12, n_embd=768, vocab_size=50_257, context_length=1024)
+CHAR_SHAPE = GPTConfig(n_layer=6, n_head=8, n_embd=256, vocab_size=65, context_length=256)
+
+
+@dataclass
+class Row:
+    """One claim: ours against its peers. ``better`` says which way, ``bar`` what the ratio should reach."""
+
+    case: str
+    unit: str
+    ours: float
+    better: str  # "more" or "less"
+    peers: dict[str, float] = field(default_factory=dict)
+    bar: float | None = None
+
+    @property
+    def ratio(self) -> float | None:
+        """Ours over the best peer."""
+        if not self.peers:
+            return None
+        return self.ours / (max if self.better == "more" else min)(self.peers.values())
+
+    def as_json(self) -> dict[str, Any]:
+        content = {"case": self.case, "unit": self.unit, "ours": significant(self.ours)}
+        if self.ratio is not None:
+            content |= {"peers": {k: significant(v) for k, v in self.peers.items()}, "ratio": round(self.ratio, 2)}
+        return content | {"better": self.better} | ({} if self.bar is None else {"bar": self.bar})
+
+
+def significant(value: float) -> float:
+    return float(f"{value:.3g}")
+
+
+def arguments(description: str) -> argparse.Namespace:
+    """The command line of a benchmark."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--quick", action="store_true", help="fewer rounds: under four minutes on two cores")
+    return parser.parse_args()
+
+
+def in_turn(candidates: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    """Median seconds of each candidate, run one after the other in every round, so that drift meets all alike."""
+    seconds: dict[str, list[float]] = {name: [] for name in candidates}
+    for turn in range(rounds + 1):
+        for name, run in candidates.items():
+            started = time.perf_counter()
+            run()
+            if turn:  # the first round warms up
+                seconds[name].append(time.perf_counter() - started)
+    return {name: statistics.median(times) for name, times in seconds.items()}
+
+
+def report(bench: str, rows: list[Row]) -> None:
+    """Print the table, then the line of JSON."""
+    width = max(len(row.case) for row in rows)
+    for row in rows:
+        peers = ", ".join(f"{name} {value:.3g}" for name, value in row.peers.items())
+        ratio = "" if row.ratio is None else f"{row.ratio:.2f} x" + ("" if row.bar is None else f" (bar {row.bar})")
+        print(f"{row.case:<{width}}  {row.ours:>9.3g} {row.unit:<10} {ratio:<18} {peers}")
+    print(json.dumps({"bench": bench, "rows": [row.as_json() for row in rows]}))
+
+
+def random_checkpoint(name: str, config: GPTConfig) -> Path:
+    """A folder with random weights of this shape, made once and kept in the temporary folder."""
+    folder = CACHE / name
+    if not (folder / "model.safetensors").is_file():
+        torch.manual_seed(0)
+        gpt = GPT(config)
+        gpt.init_weights()
+        # Any vocabulary will do: the benchmarks speak in token ids.
+        characters = CharTokenizer({chr(0x4E00 + i): i for i in range(min(config.vocab_size, 20_000))})
+        LoadedModel(name, gpt, characters).save(folder)
+    return folder
+
+
+def character_checkpoint() -> Path:
+    """The shipped character model, or random weights of its shape where it is missing."""
+    shipped = ROOT / "checkpoints" / "shakespeare-char"
+    return shipped if shipped.is_dir() else random_checkpoint("char-random", CHAR_SHAPE)
+
+
+def open_for_bench(folder: Path) -> LoadedModel:
+    """A loaded model with its best number of threads; torch is left at that number."""
+    from model.threads import choose_threads
+
+    loaded = model.load(folder)
+    choose_threads(loaded.gpt)
+    return loaded

@@ -1,0 +1,187 @@
+"""``tokenizer.json`` read by the ``tokenizers`` library and by ``model.tokenizer``: the same ids, the same text."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers import ALPHABET, PROSE, tiny_bpe
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer as Library
+from transformers import GPT2TokenizerFast
+
+from model.tokenizer import BPETokenizer, CharTokenizer, from_spec
+from model.vocabulary import byte_to_character
+
+FAMILY = "👩‍👩‍👧"
+HARD_TEXTS = [
+    "",
+    " ",
+    "\n",
+    "   \n\n\t  x   ",
+    "I'm you're he'd we've they'll it's I'M YOU'RE ' 's'S'll'LL",
+    "3 + 4 = 7; 1,024.50 ٣٤٥ ½ ² Ⅷ 12345678901234567890",
+    f"🙂{FAMILY}🇩🇪 e\u0301 é \u200b\u200d\ufeff",
+    "日本語のテスト。中文 한국어 العربية עברית हिन्दी ไทย",
+    "\u00a0\u1680\u2000\u2028\u2029\u202f\u205f\u3000\u0085\u180e x\u00a0y",
+    "".join(map(chr, range(128))),
+    "a<|endoftext|>b<|endoftext|><|endoftext|> c <|endoftext",
+    "  def f(x):\r\n\t\treturn x  # done\r\n",
+    "\ufffd\ufffe\uffff\U0010ffff",
+    "_snake__case_ __init__ --- ... !!! ?! €100 £5",
+]
+
+
+def library(spec: dict[str, Any]) -> Library:
+    return Library.from_str(json.dumps(spec))
+
+
+@pytest.fixture(scope="module")
+def bpe() -> BPETokenizer:
+    return tiny_bpe(420)
+
+
+def published_spec(folder: Path) -> dict[str, Any]:
+    """GPT-2's published vocabulary as the content of a ``tokenizer.json``."""
+    vocabulary = json.loads((folder / "encoder.json").read_text(encoding="utf-8"))
+    lines = (folder / "vocab.bpe").read_text(encoding="utf-8").splitlines()
+    end = {"id": 50256, "content": "<|endoftext|>", "special": True, "normalized": False}
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    return {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [end | {"single_word": False, "lstrip": False, "rstrip": False}],
+        "normalizer": None,
+        "pre_tokenizer": byte_level,
+        "post_processor": byte_level,
+        "decoder": byte_level,
+        "model": {"type": "BPE", "vocab": vocabulary, "merges": lines[1:]},
+    }
+
+
+@pytest.mark.parametrize("text", HARD_TEXTS)
+def test_bpe_on_hard_texts(text: str, bpe: BPETokenizer) -> None:
+    theirs = library(bpe.spec)
+    ids = bpe.encode(text)
+    assert ids == theirs.encode(text).ids
+    assert bpe.decode(ids) == text == theirs.decode(ids, skip_special_tokens=False)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(text=st.text(max_size=60) | st.text(alphabet=" \n\t'sltde1.aé🙂", max_size=60))
+def test_bpe_on_random_texts(text: str, bpe: BPETokenizer) -> None:
+    ids = bpe.encode(text)
+    assert ids == library_of(bpe).encode(text).ids
+    assert bpe.decode(ids) == text
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(ids=st.lists(st.integers(0, 419), max_size=40))
+def test_decoding_any_ids(ids: list[int], bpe: BPETokenizer) -> None:
+    """Bytes that are no UTF-8 become as many U+FFFD in both."""
+    assert bpe.decode(ids) == library_of(bpe).decode(ids, skip_special_tokens=False)
+
+
+def library_of(bpe: BPETokenizer, cache: dict[int, Library] | None = None) -> Library:
+    cache = LIBRARIES if cache is None else cache
+    return cache.setdefault(id(bpe), library(bpe.spec))
+
+
+LIBRARIES: dict[int, Library] = {}
+
+
+@pytest.mark.slow
+def test_every_code_point_is_cut_alike() -> None:
+    """Letter, number, space or other: merges that join each byte to what follows it show where the text was cut."""
+    stand_in = byte_to_character()
+    vocabulary = {character: byte for byte, character in stand_in.items()}
+    merges = []
+    for byte in range(256):
+        for follower in "a1! ":
+            merges.append([stand_in[byte], stand_in[ord(follower)]])
+            vocabulary["".join(merges[-1])] = len(vocabulary)
+    spec = tiny_bpe(257).spec | {"added_tokens": []}
+    ours = from_spec(spec | {"model": spec["model"] | {"vocab": vocabulary, "merges": merges}})
+    theirs = library(ours.spec)
+    points = [point for point in range(0x110000) if not 0xD800 <= point <= 0xDFFF]
+    for start in range(0, len(points), 256):
+        text = "|".join(f"{c}a{c}1{c}!{c} a" for c in map(chr, points[start : start + 256]))
+        assert ours.encode(text) == theirs.encode(text).ids, f"from U+{points[start]:04X}"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_vocabularies_of_dense_merges(seed: int) -> None:
+    """Few letters and many merges, where one token could be made in several ways."""
+    rng = random.Random(seed)
+    letters = "ab" if seed % 2 else "abc "
+
+    def text() -> str:
+        return "".join(rng.choice(letters) * rng.randint(1, 7) for _ in range(150))
+
+    ours = BPETokenizer.train([text()], 380)
+    theirs = library(ours.spec)
+    for _ in range(60):
+        sample = text()
+        assert ours.encode(sample) == theirs.encode(sample).ids
+
+
+def test_merges_that_earlier_ones_pre_empt_are_refused() -> None:
+    """tokenizers reads "abc" as a, bc with these merges; tiktoken, which knows only ranks, would read abc."""
+    spec = tiny_bpe(257).spec
+    vocabulary = dict(spec["model"]["vocab"]) | {"bc": 257, "ab": 258, "abc": 259}
+    model = spec["model"] | {"vocab": vocabulary, "merges": [["b", "c"], ["a", "b"], ["ab", "c"]]}
+    assert len(library(spec | {"model": model}).encode("abc").ids) == 2
+    with pytest.raises(ValueError, match="the merge .* earlier merges leave nothing to do"):
+        from_spec(spec | {"model": model})
+
+
+def test_characters() -> None:
+    text = ALPHABET + PROSE
+    ours = CharTokenizer.train(text)
+    theirs = library(ours.spec)
+    ids = ours.encode(text)
+    assert ids == theirs.encode(text).ids
+    assert ours.decode(ids) == text == theirs.decode(ids)
+    assert [ours.decode([i]) for i in ids] == list(text)
+
+
+def test_a_tokenizer_folder_of_transformers(tmp_path: Path, bpe: BPETokenizer) -> None:
+    """What ``GPT2TokenizerFast.save_pretrained`` writes is read as it is."""
+    model = bpe.spec["model"]
+    write_merges = "#version: 0.2\n" + "\n".join(" ".join(merge) for merge in model["merges"]) + "\n"
+    (tmp_path / "merges.txt").write_text(write_merges, encoding="utf-8")
+    (tmp_path / "vocab.json").write_text(json.dumps(model["vocab"]), encoding="utf-8")
+    theirs = GPT2TokenizerFast(vocab=str(tmp_path / "vocab.json"), merges=str(tmp_path / "merges.txt"))
+    theirs.save_pretrained(tmp_path / "saved")
+    ours = from_spec(json.loads((tmp_path / "saved" / "tokenizer.json").read_text(encoding="utf-8")))
+    for text in HARD_TEXTS:
+        assert ours.encode(text) == theirs.encode(text)
+
+
+@pytest.mark.slow
+def test_real_text(data_dir: Path) -> None:
+    text = (data_dir / "tinyshakespeare.txt").read_text()[:300_000]
+    bpe = BPETokenizer.train([text], 1024)
+    assert bpe.vocab_size == 1024
+    ids = bpe.encode(text)
+    assert ids == library(bpe.spec).encode(text).ids
+    assert bpe.decode(ids) == text
+    characters = CharTokenizer.train(text)
+    assert characters.encode(text) == library(characters.spec).encode(text).ids
+
+
+@pytest.mark.slow
+def test_gpt2s_published_vocabulary(data_dir: Path) -> None:
+    spec = published_spec(data_dir / "gpt2-vocab")
+    ours, theirs = from_spec(spec), library(spec)
+    assert ours.vocab_size == 50257
+    verdict = (data_dir / "the-verdict.txt").read_text()
+    ids = ours.encode(verdict)
+    assert (len(ids), ids[:4]) == (5145, [40, 367, 2885, 1464])
+    assert ids == theirs.encode(verdict).ids
+    assert ours.decode(ids) == verdict
+    for text in [*HARD_TEXTS, PROSE, (data_dir / "tinystories-valid.txt").read_text()]:
+        assert ours.encode(text) == theirs.encode(text).ids

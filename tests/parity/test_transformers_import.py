@@ -1,0 +1,178 @@
+"""Folders that transformers wrote, opened by ``model.load``: the same logits, attention weights and greedy text."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from helpers import batch, char_spec, edit_json, max_difference, prompt_ids, randomise, write_json
+from safetensors.torch import load_file, save_file
+from shapes import SHAPES, transformers_keys
+from transformers import GPT2Config, GPT2LMHeadModel
+
+import model
+
+TOLERANCE = 1e-4
+
+
+def reference(seed: int = 0, **keys: Any) -> GPT2LMHeadModel:
+    """A random GPT-2 of transformers, with explicit attention."""
+    config = GPT2Config(bos_token_id=None, eos_token_id=None, **keys)
+    config._attn_implementation = "eager"
+    gpt = GPT2LMHeadModel(config)
+    randomise(gpt, seed, std=0.25)
+    return gpt.eval()
+
+
+def write(gpt: GPT2LMHeadModel, folder: Path, **options: Any) -> Path:
+    gpt.save_pretrained(folder, **options)
+    write_json(folder / "tokenizer.json", char_spec())
+    return folder
+
+
+@torch.inference_mode()
+def assert_same(gpt: GPT2LMHeadModel, loaded: model.LoadedModel) -> None:
+    """Logits, and every head's attention weights, on random tokens as long as the context."""
+    config = loaded.config
+    ids = prompt_ids(config.context_length, config.vocab_size)
+    theirs = gpt(torch.tensor([ids]), output_attentions=True)
+    trace = loaded.trace(ids)
+    assert max_difference(trace.logits, theirs.logits[0]) <= TOLERANCE
+    assert max_difference(trace.attention, torch.cat(theirs.attentions)) <= TOLERANCE
+    fused = loaded.gpt(batch(3, 7, vocab_size=config.vocab_size)).logits if config.context_length >= 7 else None
+    if fused is not None:
+        assert max_difference(fused, gpt(batch(3, 7, vocab_size=config.vocab_size)).logits) <= TOLERANCE
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_shape(name: str, tmp_path: Path) -> None:
+    gpt = reference(**transformers_keys(name))
+    assert_same(gpt, model.load(write(gpt, tmp_path), device="cpu", dtype="float32"))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("name", ["plain", "untied head"])
+def test_weights_stored_in_half_precision(name: str, dtype: torch.dtype, tmp_path: Path) -> None:
+    write(reference(**transformers_keys(name)).to(dtype), tmp_path)
+    theirs = GPT2LMHeadModel.from_pretrained(tmp_path, dtype=torch.float32, attn_implementation="eager").eval()
+    loaded = model.load(tmp_path, device="cpu", dtype="float32")
+    assert loaded.dtype == torch.float32
+    assert_same(theirs, loaded)
+
+
+@pytest.mark.parametrize("name", ["plain", "untied head"])
+def test_sharded_with_an_index(name: str, tmp_path: Path) -> None:
+    gpt = reference(**transformers_keys(name))
+    write(gpt, tmp_path, max_shard_size="8KB")
+    assert not (tmp_path / "model.safetensors").exists()
+    assert len(list(tmp_path.glob("model-*.safetensors"))) > 2
+    loaded = model.load(tmp_path, device="cpu")
+    assert_same(gpt, loaded)
+    assert len(loaded.sha256) == 64
+
+
+def test_the_oldest_files(tmp_path: Path) -> None:
+    """Names without ``transformer.``, the causal mask stored as buffers, and the tied head stored once more."""
+    gpt = reference(**transformers_keys("plain"))
+    write(gpt, tmp_path)
+    path = tmp_path / "model.safetensors"
+    tensors = {name.removeprefix("transformer."): tensor for name, tensor in load_file(path).items()}
+    for layer in range(2):
+        tensors[f"h.{layer}.attn.bias"] = torch.ones(1, 1, 32, 32).tril()
+        tensors[f"h.{layer}.attn.masked_bias"] = torch.tensor(-1e4)
+    tensors["lm_head.weight"] = tensors["wte.weight"].clone()
+    save_file(tensors, path)
+    loaded = model.load(tmp_path, device="cpu")
+    assert_same(gpt, loaded)
+    assert loaded.gpt.lm_head.weight is loaded.gpt.wte.weight
+
+
+def test_buffers_of_other_types_are_ignored_too(tmp_path: Path) -> None:
+    gpt = reference(**transformers_keys("plain"))
+    path = write(gpt, tmp_path) / "model.safetensors"
+    tensors = load_file(path) | {"transformer.h.1.attn.bias": torch.ones(1, 1, 32, 32, dtype=torch.uint8).tril()}
+    tensors["transformer.h.0.attn.bias"] = torch.ones(1, 1, 32, 32, dtype=torch.bool).tril()
+    save_file(tensors, path)
+    assert_same(gpt, model.load(tmp_path, device="cpu"))
+
+
+def test_a_tied_head_that_differs_is_refused(tmp_path: Path) -> None:
+    path = write(reference(**transformers_keys("plain")), tmp_path) / "model.safetensors"
+    tensors = load_file(path)
+    save_file(tensors | {"lm_head.weight": tensors["transformer.wte.weight"] + 1}, path)
+    with pytest.raises(model.CheckpointError, match=r"lm_head.weight unlike wte.weight"):
+        model.load(tmp_path)
+
+
+@pytest.mark.parametrize("stored", ["zeros", "left out"])
+def test_no_query_key_value_biases(stored: str, tmp_path: Path) -> None:
+    gpt = reference(**transformers_keys("plain"))
+    for block in gpt.transformer.h:
+        torch.nn.init.zeros_(block.attn.c_attn.bias)
+    path = write(gpt, tmp_path) / "model.safetensors"
+    edit_json(tmp_path / "config.json", qkv_bias=False)
+    if stored == "left out":
+        save_file({name: t for name, t in load_file(path).items() if not name.endswith("c_attn.bias")}, path)
+    loaded = model.load(tmp_path, device="cpu")
+    assert loaded.gpt.h[0].attn.c_attn.bias is None
+    assert_same(gpt, loaded)
+
+
+def test_biases_where_the_config_says_none_are_refused(tmp_path: Path) -> None:
+    write(reference(**transformers_keys("plain")), tmp_path)
+    edit_json(tmp_path / "config.json", qkv_bias=False)
+    with pytest.raises(model.CheckpointError, match="c_attn.bias that is not zero"):
+        model.load(tmp_path)
+
+
+def test_a_config_with_the_default_end_token_of_gpt2(tmp_path: Path) -> None:
+    """``GPT2Config(vocab_size=65)`` says 50256 for bos and eos: an id that can never come up is none."""
+    gpt = reference(**transformers_keys("plain"))
+    write(gpt, tmp_path)
+    edit_json(tmp_path / "config.json", bos_token_id=50256, eos_token_id=50256)
+    loaded = model.load(tmp_path)
+    assert (loaded.bos_token_id, loaded.eos_token_id) == (None, None)
+    assert_same(gpt, loaded)
+
+
+def test_the_other_name_of_the_same_activation(tmp_path: Path) -> None:
+    gpt = reference(activation_function="gelu_pytorch_tanh", **transformers_keys("plain"))
+    assert_same(gpt, model.load(write(gpt, tmp_path), device="cpu"))
+
+
+@pytest.mark.parametrize("name", ["plain", "odd head_dim, narrow MLP", "scaled by layer", "untied head"])
+def test_greedy_text_token_by_token(name: str, tmp_path: Path) -> None:
+    gpt = reference(**transformers_keys(name))
+    loaded = model.load(write(gpt, tmp_path), device="cpu", dtype="float32")
+    for seed in range(3):
+        ids = prompt_ids(4, seed=seed)
+        reading = torch.tensor([ids])
+        options = {"do_sample": False, "max_new_tokens": 28, "pad_token_id": 0, "eos_token_id": None}
+        theirs = gpt.generate(reading, attention_mask=torch.ones_like(reading), **options)[0, 4:].tolist()
+        assert [step.token_id for step in loaded.generate(ids, 28, temperature=0)] == theirs
+
+
+def test_the_end_token_ends_both(tmp_path: Path) -> None:
+    gpt = reference(**transformers_keys("plain"))
+    write(gpt, tmp_path)
+    ids = prompt_ids(4)
+    free = [step.token_id for step in model.load(tmp_path, device="cpu").generate(ids, 20, temperature=0)]
+    end = free[5]
+    edit_json(tmp_path / "config.json", eos_token_id=end)
+    reading = torch.tensor([ids])
+    options = {"do_sample": False, "max_new_tokens": 20, "pad_token_id": 0, "eos_token_id": end}
+    theirs = gpt.generate(reading, attention_mask=torch.ones_like(reading), **options)[0, 4:].tolist()
+    steps = list(model.load(tmp_path, device="cpu").generate(ids, 20, temperature=0))
+    assert [step.token_id for step in steps] == theirs == free[: free.index(end) + 1]
+    assert (steps[-1].text, steps[-1].finish_reason) == ("", "stop")
+
+
+def test_the_folder_of_the_bare_model(tmp_path: Path) -> None:
+    """``GPT2Model`` has no head and no prefix; its folder is that of a tied model."""
+    gpt = reference(**transformers_keys("plain"))
+    gpt.transformer.save_pretrained(tmp_path)
+    write_json(tmp_path / "tokenizer.json", char_spec())
+    assert "wte.weight" in load_file(tmp_path / "model.safetensors")
+    assert json.loads((tmp_path / "config.json").read_text())["architectures"] == ["GPT2Model"]
+    assert_same(gpt, model.load(tmp_path, device="cpu"))

@@ -1,0 +1,179 @@
+"""Training as a person runs it: it learns, it stops and goes on unharmed, it refuses what cannot work."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import model
+from model.train import Trainer, main
+from model.train_settings import TrainSettings
+from model.training_state import STATE_FILE
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = "the cat sat on the mat. the dog sat on the cat. the mat lay on the dog. " * 40
+SMALL = ["--n-layer", "2", "--n-head", "2", "--n-embd", "16", "--context-length", "16", "--batch-size", "4"]
+QUIET = ["--sample-every", "0", "--eval-every", "5", "--save-every", "5", "--warmup", "2"]
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    path.write_text(TEXT)
+    return path
+
+
+def flags(text: Path, out: Path, *more: str) -> list[str]:
+    return ["--data", str(text), "--out", str(out), *SMALL, *QUIET, *more]
+
+
+class StopAfter(Trainer):
+    """A run that gets its signal during a chosen step."""
+
+    stop_step = 0
+
+    def step(self) -> float:
+        loss = super().step()
+        if self.progress["step"] + 1 == self.stop_step:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return loss
+
+
+def run_to(step: int, settings: TrainSettings, out: Path, resume: bool) -> Trainer:
+    trainer = StopAfter(settings, out, resume=resume)
+    trainer.stop_step = step
+    trainer.run()
+    return trainer
+
+
+@pytest.mark.parametrize("kind", ["char", "bpe"])
+def test_a_resumed_run_equals_an_uninterrupted_one(tmp_path: Path, text: Path, kind: str) -> None:
+    settings = TrainSettings(
+        data=str(text),
+        tokenizer=kind,
+        vocab_size=280,
+        n_layer=2,
+        n_head=2,
+        n_embd=16,
+        context_length=16,
+        batch_size=4,
+        steps=14,
+        eval_every=6,
+        save_every=100,
+        sample_every=0,
+        attn_dropout=0.1,
+        autocast="float32",
+    )
+    whole = run_to(0, settings, tmp_path / "whole", resume=False)
+    run_to(4, settings, tmp_path / "parts", resume=False)
+    assert (tmp_path / "parts" / STATE_FILE).is_file()
+    run_to(9, settings, tmp_path / "parts", resume=True)
+    parts = run_to(0, settings, tmp_path / "parts", resume=True)
+    for (name, a), (_, b) in zip(whole.gpt.state_dict().items(), parts.gpt.state_dict().items(), strict=True):
+        assert torch.equal(a, b), name
+    assert whole.progress["history"] == parts.progress["history"]
+    assert not (tmp_path / "parts" / STATE_FILE).exists()
+
+
+def test_training_learns_and_leaves_a_checkpoint(
+    tmp_path: Path, text: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert main(flags(text, out, "--steps", "60", "--dropout", "0", "--sample-every", "30")) == 0
+    report = json.loads((out / "training.json").read_text())
+    losses = [row["validation_loss"] for row in report["history"]]
+    assert losses[-1] < 0.7 * losses[0]
+    assert report["finished"] and report["step"] == 60 and report["settings"]["data"] == "text.txt"
+    assert len(report["data_sha256"]) == 64
+    loaded = model.load(out)
+    assert "".join(step.text for step in loaded.generate("the ", 8, seed=1))
+    assert f"{report['best_validation_loss']:.4f}" in (out / "README.md").read_text()
+    assert "validation" in capsys.readouterr().out
+
+
+def test_a_bpe_vocabulary_is_learned_and_stories_end(tmp_path: Path) -> None:
+    text = tmp_path / "stories.txt"
+    text.write_text("The cat sat on the mat.\n<|endoftext|>\nThe dog ran to the cat.\n<|endoftext|>\n" * 30)
+    out = tmp_path / "out"
+    assert main(flags(text, out, "--steps", "5", "--tokenizer", "bpe", "--vocab-size", "280")) == 0
+    loaded = model.load(out)
+    assert loaded.tokenizer.kind == "bpe"
+    assert loaded.eos_token_id == loaded.bos_token_id == loaded.tokenizer.special_tokens["<|endoftext|>"]
+
+
+def test_weights_are_kept_in_half_precision_where_that_costs_nothing(tmp_path: Path, text: Path) -> None:
+    from safetensors.torch import load_file
+
+    out = tmp_path / "out"
+    main(flags(text, out, "--steps", "5"))
+    assert {tensor.dtype for tensor in load_file(out / "model.safetensors").values()} == {torch.float16}
+    assert json.loads((out / "config.json").read_text())["dtype"] == "float32"
+    assert model.load(out).dtype == torch.float32
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_and_leaves_cleanly(tmp_path: Path, text: Path, number: signal.Signals) -> None:
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "model.train", *flags(text, out, "--steps", "1000000", "--eval-every", "3")]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:  # the first validation shows that training runs
+            if "validation" in line:
+                process.send_signal(number)
+                break
+        rest = process.stdout.read()
+        assert process.wait(60) == 0
+    assert "--resume goes on" in rest
+    model.load(out)
+    assert not json.loads((out / "training.json").read_text())["finished"]
+    assert (out / STATE_FILE).is_file()
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--n-embd", "15"], "n_embd must be divisible by n_head, found n_embd=15"),
+        (["--steps", "0"], "steps must be an integer from 1"),
+        (["--muon-lr", "nan"], "muon_lr must be at least 0 and below 10, found nan"),
+        (["--dropout", "1"], "resid_pdrop must be at least 0 and below 1, found 1.0"),
+        (["--tokenizer", "words"], "tokenizer must be 'char' or 'bpe', found 'words'"),
+        (["--tokenizer", "bpe", "--vocab-size", "100"], "at least 257 tokens, found vocab_size=100"),
+        (["--device", "abacus"], "device 'abacus' cannot be used here"),
+        (["--resume"], "resume.safetensors: found no file"),
+        (["--context-length", "99999"], "tokens, at least 100000 are needed"),
+    ],
+)
+def test_what_cannot_work_is_refused_by_name(
+    tmp_path: Path, text: Path, capsys: pytest.CaptureFixture[str], more: list[str], words: str
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(flags(text, tmp_path / "out", *more))
+    assert stopped.value.code == 2
+    assert words in capsys.readouterr().err
+    assert not (tmp_path / "out" / "model.safetensors").exists()
+
+
+def test_nothing_is_written_over_and_resume_goes_on_with_the_same_run_only(
+    tmp_path: Path, text: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    settings = TrainSettings(data=str(text), n_layer=2, n_head=2, n_embd=16, context_length=16, batch_size=4, steps=9)
+    run_to(3, settings, out, resume=False)
+    for more, words in (
+        (["--data", str(text)], "add --resume to go on"),
+        (["--resume", "--n-embd", "32"], "--n-embd 32: the stopped run was started with 16"),
+    ):
+        with pytest.raises(SystemExit):
+            main(["--out", str(out), *more])
+        assert words in capsys.readouterr().err
+    text.write_text(TEXT + "more")
+    with pytest.raises(SystemExit):
+        main(["--out", str(out), "--resume"])
+    assert "its SHA-256 differs" in capsys.readouterr().err

@@ -1,0 +1,98 @@
+"""The API key: a Bearer header from programs, a cookie from the page, which asks for the key once."""
+
+import hashlib
+import hmac
+import html
+import json
+import threading
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qs
+
+from starlette.datastructures import Headers
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+MAX_FORM_BYTES = 4_096
+OPEN = "/health"
+ENTER = "/key"
+STARTUP = "/gradio_api/startup-events"  # Gradio calls its own server once, without a header, before launch returns
+
+FORM = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Headscope</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><style>
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 24rem; margin: 15vh auto; padding: 0 1rem; color-scheme: light dark; }}
+input, button {{ font: inherit; padding: .4rem .6rem; }} input {{ width: 100%; box-sizing: border-box; margin: .3rem 0 .8rem; }}
+</style><h1>Headscope</h1><form method="post" action="{action}"><label>API key
+<input name="key" type="password" autocomplete="current-password" required autofocus></label>
+<button>Enter</button></form><p role="alert">{message}</p></html>"""
+
+
+class RequireKey:
+    """ASGI middleware in front of everything: page, routes, Gradio's API."""
+
+    def __init__(self, app: ASGIApp, key: str, launched: threading.Event, same_site: str = "lax") -> None:
+        self.app, self.key, self.launched, self.same_site = app, key.encode(), launched, same_site
+        # The cookie proves that the key was known and does not give it away.
+        self.token = hmac.new(self.key, b"headscope page", hashlib.sha256).hexdigest()
+        self.cookie = f"headscope_{hmac.new(self.key, b'cookie name', hashlib.sha256).hexdigest()[:8]}"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket") or self.may_pass(scope):
+            await self.app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+        elif scope["method"] == "POST" and path_of(scope) == ENTER:
+            await (await self.enter(scope, receive))(scope, receive, send)
+        else:
+            await self.refuse(scope)(scope, receive, send)
+
+    def may_pass(self, scope: Scope) -> bool:
+        path = path_of(scope)
+        if path == OPEN or (path == STARTUP and not self.launched.is_set()):
+            return True
+        headers = Headers(scope=scope)
+        scheme, _, sent = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and hmac.compare_digest(sent.strip().encode("latin-1"), self.key):
+            return True
+        try:
+            cookie = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
+        except CookieError:
+            return False
+        return cookie is not None and hmac.compare_digest(cookie.value.encode(), self.token.encode())
+
+    async def enter(self, scope: Scope, receive: Receive) -> Response:
+        """Take the key from the form and answer with the cookie."""
+        body = b""
+        while True:
+            message: Message = await receive()
+            body += message.get("body", b"")
+            if len(body) > MAX_FORM_BYTES or not message.get("more_body"):
+                break
+        sent = parse_qs(body[:MAX_FORM_BYTES].decode("utf-8", "replace")).get("key", [""])[0]
+        if not hmac.compare_digest(sent.strip().encode(), self.key):
+            return self.form(scope, "That is not the key.")
+        query = scope["query_string"].decode("latin-1")
+        response = RedirectResponse(f"./?{query}" if query else "./", status_code=303)
+        secure = scope["scheme"] == "https" or Headers(scope=scope).get("x-forwarded-proto") == "https"
+        same_site = self.same_site if secure else "lax"  # browsers take SameSite=None over https only
+        response.set_cookie(self.cookie, self.token, httponly=True, secure=secure, samesite=same_site)
+        return response
+
+    def refuse(self, scope: Scope) -> Response:
+        if scope["method"] in ("GET", "HEAD") and "text/html" in Headers(scope=scope).get("accept", ""):
+            return self.form(scope, "")
+        error = {"message": "An API key is needed: send it as a Bearer header.", "type": "invalid_request_error"}
+        body = json.dumps({"error": error | {"param": None, "code": "invalid_api_key"}})
+        return Response(body, 401, {"WWW-Authenticate": "Bearer"}, "application/json")
+
+    def form(self, scope: Scope, message: str) -> Response:
+        query = scope["query_string"].decode("latin-1")
+        # Relative, so that it holds behind a proxy that hides a part of the path.
+        action = "../" * (path_of(scope).count("/") - 1) + ENTER[1:] + (f"?{query}" if query else "")
+        return HTMLResponse(FORM.format(action=html.escape(action), message=message), status_code=401)
+
+
+def path_of(scope: Scope) -> str:
+    """The path below the root path, as routes see it."""
+    root = scope.get("root_path", "").rstrip("/")
+    path: str = scope["path"]
+    return path[len(root) :] if root and path.startswith(f"{root}/") else path

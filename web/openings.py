@@ -1,0 +1,63 @@
+"""What the page shows before anybody has written: a short text of each model, written once and shared by all."""
+
+import threading
+from dataclasses import dataclass
+
+from model import LoadedModel, PromptError
+from model.trace import most_selective_head
+
+from .runs import Run, Runs
+from .settings import OPENING_PROMPTS, OPENING_SEED, OPENING_TEMPERATURE, OPENING_TOKENS
+from .shelf import Shelf
+
+
+@dataclass(frozen=True)
+class Opening:
+    """A text and the head that is open beside it."""
+
+    prompt: str
+    ids: list[int]
+    n_prompt: int
+    head: tuple[int, int]
+
+
+class Openings:
+    """The opening of each model, written when it is first asked for."""
+
+    def __init__(self, shelf: Shelf, runs: Runs) -> None:
+        self.shelf, self.runs = shelf, runs
+        self.made: dict[str, Opening] = {}
+        self.lock = threading.Lock()
+
+    def write_all(self) -> None:
+        """Write them before anybody asks."""
+        for name in self.shelf.models:
+            self.get(name)
+
+    def get(self, name: str) -> tuple[Opening, Run]:
+        """The opening of a model and its run, which is recomputed if others have pushed it out."""
+        gpt = self.shelf.models[name]
+        with self.lock:
+            if name not in self.made:
+                self.made[name] = write_opening(gpt)
+            opening = self.made[name]
+        return opening, self.runs.reread(gpt, opening.ids, opening.n_prompt)
+
+
+def write_opening(gpt: LoadedModel) -> Opening:
+    prompt, ids = first_readable(gpt)
+    n_new = min(OPENING_TOKENS, gpt.config.context_length - len(ids))
+    steps = gpt.generate(ids, n_new, temperature=OPENING_TEMPERATURE, seed=OPENING_SEED) if n_new > 0 else ()
+    written = [step.token_id for step in steps if step.token_id != gpt.eos_token_id]
+    text = ids + written
+    return Opening(prompt, text, len(ids), most_selective_head(gpt.trace(text).attention))
+
+
+def first_readable(gpt: LoadedModel) -> tuple[str, list[int]]:
+    """The first of the opening prompts that this model can read, else its first token."""
+    for prompt in OPENING_PROMPTS:
+        try:
+            return prompt, gpt.read_prompt(prompt)
+        except PromptError:
+            continue
+    return gpt.tokens([0])[0].text, [0]

@@ -1,0 +1,89 @@
+"""The page: one Blocks with its header and its tabs."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import gradio as gr
+
+from model import LoadedModel
+
+from .attention_view import HEAD
+from .endpoints import add_endpoints
+from .settings import MAX_QUEUED
+from .shelf import Shelf
+from .use import use_tab
+from .workspace import Events, Parts, workspace_tab
+
+BRAND = """<div class="hs-brand"><h1>Headscope</h1>
+<p>A GPT writes, and you see what each of its attention heads looks at.</p></div>"""
+
+# Fonts that every system has: nothing on the page needs another host.
+THEME = gr.themes.Default(
+    primary_hue="blue",
+    neutral_hue="slate",
+    font=["system-ui", "-apple-system", "Segoe UI", "sans-serif"],
+    font_mono=["ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "monospace"],
+    spacing_size="sm",
+    radius_size="sm",
+)
+LAUNCH: dict[str, Any] = {
+    "theme": THEME,
+    "head": HEAD,
+    "ssr_mode": False,  # Gradio's Node proxy would swallow our routes
+    "run_history": False,
+    "enable_monitoring": False,
+    "max_file_size": "64kb",
+    "footer_links": ["api", "settings"],
+}
+
+
+def build(parts: Parts, *, with_key: bool = False) -> gr.Blocks:
+    """The page, whether the models are there yet or not."""
+    shelf = parts.shelf
+    names = list(shelf.sources)
+    with gr.Blocks(title="Headscope", analytics_enabled=False, fill_width=True) as demo:
+        with gr.Row(elem_id="hs-header", equal_height=True):
+            gr.HTML(BRAND, apply_default_css=False, scale=0, min_width=280)
+            model = gr.Dropdown(
+                names, value=names[0] if names else None, label="Model", show_label=False, filterable=False,
+                interactive=True, scale=0, min_width=220, elem_id="hs-model",
+            )  # fmt: skip
+            facts = gr.Markdown("", elem_id="hs-facts")
+        with gr.Tabs(elem_id="hs-tabs"):
+            with gr.Tab("Write & Look"):
+                prompt, view = workspace_tab(parts, model)
+            with gr.Tab("Use"):
+                use_tab(shelf, demo, with_key)
+        events = Events(parts)
+
+        async def open_page() -> AsyncIterator[tuple[Any, ...]]:
+            if not shelf.ready.done():
+                yield gr.skip(), gr.skip(), gr.skip(), {"state": "loading", "notices": []}
+                await shelf.wait()
+            name = next(iter(shelf.models), None)
+            pointer, opening_prompt = await events.opening(name)
+            choice = gr.update(choices=list(shelf.models), value=name)
+            yield choice, describe(shelf.models.get(name)), opening_prompt, pointer | {"notices": shelf.problems()}
+
+        quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+        demo.load(open_page, None, [model, facts, prompt, view], **quiet)
+        model.change(lambda name: describe(shelf.models.get(name)), model, facts, queue=False, **quiet)
+        add_endpoints(shelf, parts.writer)
+    # No limit here: the writer bounds what runs at the same time, and one limit is enough.
+    return demo.queue(default_concurrency_limit=None, max_size=MAX_QUEUED, api_open=False)
+
+
+def describe(gpt: LoadedModel | None) -> str:
+    """A model in one line."""
+    if gpt is None:
+        return ""
+    config = gpt.config
+    precision = str(gpt.dtype).removeprefix("torch.")
+    return (
+        f"**{count(config.n_parameters)}** weights · **{config.n_layer}** layers × **{config.n_head}** heads · "
+        f"context {config.context_length:,} · {precision} on {gpt.device.type.replace('cpu', 'CPU')}"
+    )
+
+
+def count(n: int) -> str:
+    return f"{n / 1e6:.1f} M" if n >= 1e5 else f"{n:,}"

@@ -1,0 +1,76 @@
+"""The workspace's own routes: thumbnails, tokens and exact weights of a run, as bytes."""
+
+import json
+import struct
+
+from fastapi import APIRouter, HTTPException, Response
+from pydantic import BaseModel, Field
+
+from model import PromptError
+
+from .runs import Run, Runs
+from .settings import MAX_BODY_BYTES
+from .shelf import Shelf
+
+LOST = "again"  # in the place of a run id: compute it anew from what the body says
+
+
+class Text(BaseModel):
+    """What a browser sends for a run that is no longer kept: enough for any process to compute it anew."""
+
+    sha256: str = Field(max_length=64)
+    ids: list[int] = Field(max_length=MAX_BODY_BYTES)
+    n_prompt: int = Field(ge=0)
+
+
+def row_routes(shelf: Shelf, runs: Runs) -> APIRouter:
+    """``GET look/{run}/...`` for a run that is kept, ``POST look/again/...`` with a ``Text`` for one that is not."""
+    router = APIRouter(prefix="/look", include_in_schema=False)
+
+    def find(run_id: str) -> Run:
+        run = runs.get(run_id)
+        if run is None:
+            raise HTTPException(404, "This run is no longer kept: send its token ids to look/again.")
+        return run
+
+    def reread(text: Text) -> Run:
+        gpt = shelf.with_hash(text.sha256)
+        if gpt is None:
+            raise HTTPException(410, "The model that wrote this text is no longer served here.")
+        try:
+            return runs.reread(gpt, gpt.read_prompt(text.ids[: gpt.config.context_length]), text.n_prompt)
+        except PromptError as error:
+            raise HTTPException(400, str(error)) from None
+
+    def thumbnails(run: Run, start: int) -> Response:
+        header, data = run.frame(start)
+        content = json.dumps(header).encode()
+        return binary(struct.pack("<I", len(content)) + content + data)
+
+    def weights(run: Run, layer: int, head: int, start: int) -> Response:
+        if not (0 <= layer < run.recording.n_layer and 0 <= head < run.recording.n_head):
+            raise HTTPException(404, f"There is no L{layer} H{head}.")
+        return binary(run.head(layer, head, start))
+
+    # Plain functions: they wait for a lock and compute, so they run in threads, not on the event loop.
+    @router.get("/{run_id}/rows")
+    def get_rows(run_id: str, start: int = 0) -> Response:
+        return thumbnails(find(run_id), max(start, 0))
+
+    @router.get("/{run_id}/heads/{layer}/{head}")
+    def get_head(run_id: str, layer: int, head: int, start: int = 0) -> Response:
+        return weights(find(run_id), layer, head, max(start, 0))
+
+    @router.post(f"/{LOST}/rows")
+    def post_rows(text: Text, start: int = 0) -> Response:
+        return thumbnails(reread(text), max(start, 0))
+
+    @router.post(f"/{LOST}/heads/{{layer}}/{{head}}")
+    def post_head(text: Text, layer: int, head: int, start: int = 0) -> Response:
+        return weights(reread(text), layer, head, max(start, 0))
+
+    return router
+
+
+def binary(content: bytes) -> Response:
+    return Response(content, media_type="application/octet-stream", headers={"Cache-Control": "no-store"})

@@ -1,0 +1,141 @@
+"""Texts and their attention weights while somebody may still look at them, bounded in bytes."""
+
+import hashlib
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+from model import LoadedModel, Step
+from model.recording import Recording, triangle
+
+from .settings import MAX_CACHED_BYTES, MAX_CACHED_RUNS, MAX_RUN_BYTES, MAX_TRACE_BYTES
+
+
+class Run:
+    """One text of one model with what its heads looked at.
+
+    ``ids`` grows while the text is written. ``recording`` has a row for each token that was read: all of them in the
+    end, except a last one for which the context has no room.
+    """
+
+    def __init__(self, run_id: str, gpt: LoadedModel, prompt: Sequence[int], capacity: int) -> None:
+        config = gpt.config
+        self.id, self.gpt, self.n_prompt = run_id, gpt, len(prompt)
+        self.ids = list(prompt)
+        self.logprobs: list[float | None] = [None] * len(prompt)
+        self.wanted = capacity
+        rows = min(capacity, config.context_length)
+        keep = 4 * config.n_layer * config.n_head * triangle(rows) <= MAX_RUN_BYTES
+        self.recording = Recording(config.n_layer, config.n_head, rows, keep_weights=keep)
+        self.writing = False
+        self.began = self.latest = time.perf_counter()
+
+    @property
+    def nbytes(self) -> int:
+        return self.recording.nbytes
+
+    def take(self, step: Step, last: bool) -> None:
+        """Keep a step's attention weights and its token; of the ``last`` step, which only reads, no token."""
+        if step.prompt_attention is not None:
+            self.recording.extend(step.prompt_attention)
+        elif step.attention is not None:
+            self.recording.append(step.attention)
+        ended = step.token_id == self.gpt.eos_token_id
+        if not last and not ended and len(self.ids) < self.wanted:
+            self.logprobs.append(step.logprob)
+            self.ids.append(step.token_id)
+            self.latest = time.perf_counter()
+
+    def read_all(self) -> None:
+        """Recompute every row from the token ids, as many layers at a time as memory allows."""
+        config, ids = self.gpt.config, self.ids[: self.recording.capacity]
+        group = max(1, MAX_TRACE_BYTES // (4 * config.n_head * len(ids) ** 2))
+        for start in range(0, config.n_layer, group):
+            layers = range(start, min(start + group, config.n_layer))
+            self.recording.extend(self.gpt.trace(ids, layers=layers).attention, layers)
+
+    def head(self, layer: int, head: int, start: int) -> bytes:
+        """The float32 weights of one head, rows ``start`` to the newest."""
+        ids = list(self.ids)
+
+        def recompute(n_rows: int) -> Any:
+            return self.gpt.trace(ids[:n_rows], layers=[layer], heads=[head]).attention[0, 0]
+
+        return self.recording.head(layer, head, start, recompute)
+
+    def frame(self, start: int) -> tuple[dict[str, Any], bytes]:
+        """What a browser that has ``start`` rows lacks: tokens and numbers, and the thumbnails' bytes."""
+        rows, factor, first, data = self.recording.thumbnails(start)
+        n_tokens = len(self.ids)  # the writer goes on meanwhile: at least as many as the rows
+        tokens = self.gpt.tokens(self.ids[start:n_tokens])
+        return {
+            "rows": rows,
+            "factor": factor,
+            "first": first,
+            "start": start,
+            "tokens": [token.text for token in tokens],
+            "ids": [token.id for token in tokens],
+            "logprobs": self.logprobs[start:n_tokens],
+        }, data
+
+    @property
+    def tokens_per_second(self) -> float:
+        seconds = self.latest - self.began
+        return (len(self.ids) - self.n_prompt) / seconds if seconds > 0 else 0.0
+
+
+class Runs:
+    """The runs of all visitors by id, at most ``max_bytes`` of them: the one longest unused goes first.
+
+    A run that is being written stays, as ``MAX_WRITERS`` bounds how many there are.
+    """
+
+    def __init__(self, max_bytes: int = MAX_CACHED_BYTES) -> None:
+        self.max_bytes = max_bytes
+        self.runs: OrderedDict[str, Run] = OrderedDict()
+        self.lock = threading.Lock()
+        self.reading = threading.Lock()
+
+    @property
+    def nbytes(self) -> int:
+        return sum(run.nbytes for run in self.runs.values())
+
+    def new(self, gpt: LoadedModel, prompt: Sequence[int], max_new_tokens: int) -> Run:
+        """A run that is about to be written; its id cannot be guessed."""
+        run = Run(secrets.token_urlsafe(16), gpt, prompt, len(prompt) + max_new_tokens)
+        run.writing = True
+        self.add(run)
+        return run
+
+    def add(self, run: Run) -> None:
+        with self.lock:
+            self.runs[run.id] = run
+            self.trim(run)
+
+    def trim(self, newest: Run) -> None:
+        idle = [run for run in self.runs.values() if not run.writing and run is not newest]
+        for run in idle:
+            if self.nbytes <= self.max_bytes and len(self.runs) <= MAX_CACHED_RUNS:
+                return
+            del self.runs[run.id]
+
+    def get(self, run_id: str) -> Run | None:
+        with self.lock:
+            if run_id in self.runs:
+                self.runs.move_to_end(run_id)
+            return self.runs.get(run_id)
+
+    def reread(self, gpt: LoadedModel, ids: Sequence[int], n_prompt: int) -> Run:
+        """The run of these token ids, recomputed unless it is still here."""
+        run_id = hashlib.sha256(f"{gpt.sha256}:{n_prompt}:{list(ids)}".encode()).hexdigest()
+        with self.reading:  # several requests for one lost run arrive together: read it once
+            if run := self.get(run_id):
+                return run
+            run = Run(run_id, gpt, ids, len(ids))
+            run.n_prompt = n_prompt
+            run.read_all()
+            self.add(run)
+            return run

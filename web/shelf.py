@@ -1,0 +1,62 @@
+"""The checkpoints that are served: what is loading, what is loaded, what failed and why."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from concurrent.futures import Future
+from pathlib import Path
+
+import model
+
+from .settings import CHECKPOINTS, Settings
+
+
+class Shelf:
+    """Models by name. ``models`` and ``failures`` are filled by ``load`` and complete once ``ready`` is done."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.sources = name_sources(settings.checkpoints)
+        self.models: dict[str, model.LoadedModel] = {}
+        self.failures: dict[str, str] = {}
+        self.ready: Future[None] = Future()
+
+    def load(self) -> None:
+        """Load every checkpoint; one that cannot be loaded is reported and the others go on."""
+        for name, source in self.sources.items():
+            try:
+                self.models[name] = model.load(source, device=self.settings.device, dtype=self.settings.dtype)
+            except (model.CheckpointError, ValueError, RuntimeError, OSError, MemoryError) as error:
+                self.failures[name] = str(error) or type(error).__name__
+                print(f"Cannot serve {name}: {self.failures[name]}", file=sys.stderr, flush=True)
+        if not self.sources:
+            print(f"No checkpoint to serve: {CHECKPOINTS} has no folders.", file=sys.stderr, flush=True)
+        self.ready.set_result(None)
+
+    async def wait(self) -> None:
+        """Return once every checkpoint was loaded or has failed."""
+        await asyncio.shield(asyncio.wrap_future(self.ready))  # a visitor who leaves must not cancel it for all
+
+    def with_hash(self, sha256: str) -> model.LoadedModel | None:
+        """The model with these weights."""
+        return next((gpt for gpt in self.models.values() if gpt.sha256 == sha256), None)
+
+    def problems(self) -> list[str]:
+        """What the page has to say about checkpoints that are not there."""
+        lines = [f"{name} cannot be served. {reason}" for name, reason in self.failures.items()]
+        if not self.sources:
+            lines.append(f"There is no checkpoint to serve. Put a folder into {CHECKPOINTS.name}/ and start again.")
+        return lines
+
+
+def name_sources(checkpoints: Sequence[str]) -> dict[str, Path | str]:
+    """A short name for each checkpoint, its whole path where two would share one."""
+    sources: dict[str, Path | str] = {}
+    for given in checkpoints:
+        folder = CHECKPOINTS / given
+        if not folder.is_dir() and Path(given).is_dir():
+            folder = Path(given).resolve()
+        is_hub_id = not folder.is_dir() and "/" in given
+        name = given if is_hub_id else folder.name
+        sources[str(folder) if name in sources else name] = given if is_hub_id else folder
+    return sources

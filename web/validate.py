@@ -1,0 +1,121 @@
+"""What a visitor or a program asks for, checked once for all: page, API and MCP."""
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from model import LoadedModel, PromptError, Step
+
+from .settings import MAX_API_NUMBERS, MAX_NEW_TOKENS, MAX_PROMPT_CHARACTERS
+from .shelf import Shelf
+
+SAMPLING = ("temperature", "top_k", "top_p", "min_p", "seed")
+
+
+class BadInput(ValueError):
+    """A value that cannot be used; ``field`` names it, the message is for the person who sent it."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+@dataclass(frozen=True)
+class Request:
+    """A text to be written, with every value checked."""
+
+    name: str
+    gpt: LoadedModel
+    ids: list[int]
+    max_new_tokens: int
+    sampling: dict[str, Any]
+
+    def steps(self, max_new_tokens: int | None = None, record: bool = False) -> Iterator[Step]:
+        """Write it."""
+        return self.gpt.generate(self.ids, max_new_tokens or self.max_new_tokens, record=record, **self.sampling)
+
+
+def read_request(
+    shelf: Shelf,
+    prompt: Any,
+    model: Any,
+    max_new_tokens: Any,
+    temperature: Any,
+    top_k: Any,
+    top_p: Any,
+    min_p: Any,
+    seed: Any,
+) -> Request:
+    """Raises ``BadInput`` for the first value that cannot be used. ``top_k`` 0 or None means all tokens."""
+    name, gpt = read_model(shelf, model)
+    ids = read_prompt(gpt, prompt)
+    max_new_tokens = whole(max_new_tokens)
+    if type(max_new_tokens) is not int or not 1 <= max_new_tokens <= MAX_NEW_TOKENS:
+        message = f"max_new_tokens must be an integer from 1 to {MAX_NEW_TOKENS:,}, found {max_new_tokens!r}"
+        raise BadInput("max_new_tokens", message)
+    sampling = {
+        "temperature": temperature,
+        "top_k": None if top_k == 0 and type(top_k) is not bool else whole(top_k),
+        "top_p": top_p,
+        "min_p": min_p,
+        "seed": secrets.randbits(32) if seed is None else whole(seed),
+    }
+    request = Request(name, gpt, ids, max_new_tokens, sampling)
+    try:
+        request.steps()  # checks everything and runs nothing before the first step is asked for
+    except ValueError as error:
+        raise BadInput(
+            next((field for field in SAMPLING if str(error).startswith(field)), "prompt"), str(error)
+        ) from None
+    return request
+
+
+def read_model(shelf: Shelf, name: Any) -> tuple[str, LoadedModel]:
+    """The model of that name, the first one where no name is given."""
+    if not shelf.ready.done():
+        raise BadInput("model", "The checkpoints are still loading. Try again in a moment.")
+    if not shelf.models:
+        raise BadInput("model", " ".join(shelf.problems()))
+    if name is None or name == "":
+        return next(iter(shelf.models.items()))
+    if isinstance(name, str) and name in shelf.failures:
+        raise BadInput("model", f"{name} cannot be served. {shelf.failures[name]}")
+    if not isinstance(name, str) or name not in shelf.models:
+        known = ", ".join(shelf.models)
+        raise BadInput("model", f"There is no model {shorten(name)}. There is: {known}")
+    return name, shelf.models[name]
+
+
+def read_prompt(gpt: LoadedModel, prompt: Any) -> list[int]:
+    """Token ids of a prompt that is text, not too long, and that the model can read."""
+    if not isinstance(prompt, str):
+        raise BadInput("prompt", f"The prompt must be text, found {shorten(prompt)}.")
+    if len(prompt) > MAX_PROMPT_CHARACTERS:
+        message = f"The prompt has {len(prompt):,} characters, at most {MAX_PROMPT_CHARACTERS:,} are taken."
+        raise BadInput("prompt", message)
+    try:
+        return gpt.read_prompt(prompt)
+    except PromptError as error:
+        raise BadInput("prompt", str(error)) from None
+
+
+def read_head(gpt: LoadedModel, layer: Any, head: Any, n_tokens: int) -> tuple[int, int]:
+    """A layer and a head that the model has, and few enough weights to answer with."""
+    for field, value, count in (("layer", layer, gpt.config.n_layer), ("head", head, gpt.config.n_head)):
+        if type(whole(value)) is not int or not 0 <= value < count:
+            raise BadInput(field, f"{field} must be an integer from 0 to {count - 1}, found {shorten(value)}")
+    if n_tokens**2 > MAX_API_NUMBERS:
+        message = f"The prompt has {n_tokens:,} tokens, which is {n_tokens**2:,} weights; at most {MAX_API_NUMBERS:,}."
+        raise BadInput("prompt", message)
+    return whole(layer), whole(head)
+
+
+def whole(value: Any) -> Any:
+    """JSON and sliders may give 3.0 for 3."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def shorten(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:60] + " ..."

@@ -1,0 +1,154 @@
+"""The Write & Look tab: the prompt and its controls above the one linked workspace."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from .attention_view import attention_view
+from .openings import Openings
+from .runs import Run, Runs
+from .settings import MAX_PROMPT_CHARACTERS
+from .shelf import Shelf
+from .validate import BadInput, Request, read_request
+from .writer import Job, Writer
+
+# The order of the event's inputs, which is that of read_request.
+FIELDS = ("prompt", "model", "max_new_tokens", "temperature", "top_k", "top_p", "min_p", "seed")
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the tab's events are wired to."""
+
+    shelf: Shelf
+    runs: Runs
+    openings: Openings
+    writer: Writer
+
+
+def workspace_tab(parts: Parts, model: gr.Dropdown) -> tuple[gr.Textbox, gr.HTML]:
+    """Build the tab's content inside the Blocks; returns the prompt and the view."""
+    with gr.Row(elem_id="hs-prompt-row", equal_height=True):
+        prompt = gr.Textbox(
+            label="Prompt", placeholder="Some words for the model to go on from", lines=1, max_lines=5, scale=8,
+            max_length=MAX_PROMPT_CHARACTERS, min_width=280, elem_id="hs-prompt",
+        )  # fmt: skip
+        write = gr.Button("Write", variant="primary", scale=0, min_width=110, elem_id="hs-write")
+        stop = gr.Button("Stop", variant="stop", scale=0, min_width=90, interactive=False, elem_id="hs-stop")
+    with gr.Row(elem_id="hs-sampling"):
+        slider = {"scale": 1, "min_width": 150}
+        length = gr.Slider(1, 1024, 200, step=1, label="length (tokens)", **slider)
+        temperature = gr.Slider(0, 2, 0.8, step=0.05, label="temperature", **slider)
+        top_k = gr.Slider(0, 100, 0, step=1, label="top-k (0 = all)", **slider)
+        top_p = gr.Slider(0.05, 1, 1, step=0.05, label="top-p", **slider)
+        with gr.Column(scale=1, min_width=150), gr.Accordion("more", open=False):
+            min_p = gr.Slider(0, 1, 0, step=0.01, label="min-p", min_width=120)
+            seed = gr.Number(1, precision=0, label="seed (empty = new each time)", min_width=120)
+    view = attention_view(value=None, elem_id="hs-view")
+
+    events = Events(parts)
+    inputs = [prompt, model, length, temperature, top_k, top_p, min_p, seed]
+    gr.on(
+        [write.click, prompt.submit],
+        events.write,
+        inputs,
+        [view, write, stop],
+        validator=events.check,
+        show_progress="hidden",
+        api_visibility="private",
+    )
+    stop.click(events.stop, None, None, queue=False, show_progress="hidden", api_visibility="private")
+    model.input(events.choose, [model, prompt], [view, prompt], show_progress="hidden", api_visibility="private")
+    return prompt, view
+
+
+class Events:
+    """What happens when a visitor writes, stops, or takes another model."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self.jobs: dict[str, Job] = {}  # by browser tab
+
+    def check(self, *values: Any) -> list[dict[str, Any]]:
+        """A message beside the field that is wrong, before anything else happens."""
+        problem = None
+        try:
+            read_request(self.parts.shelf, *values)
+        except BadInput as error:
+            problem = error
+        return [gr.validate(problem is None or problem.field != field, str(problem)) for field in FIELDS]
+
+    async def write(self, *values: Any, request: gr.Request) -> AsyncIterator[tuple[Any, Any, Any]]:
+        """Write a text and point the view to it as it grows."""
+        try:
+            asked = read_request(self.parts.shelf, *values)
+        except BadInput as error:  # the models changed since the check
+            raise gr.Error(str(error), print_exception=False) from None
+        run = self.parts.runs.new(asked.gpt, asked.ids, asked.max_new_tokens)
+        # One token more than asked for: to write it, the last one of the text must be read, and so gets its row.
+        job = self.parts.writer.start(asked.steps(asked.max_new_tokens + 1, record=True), run.take)
+        session = str(request.session_hash)
+        self.jobs[session] = job
+        try:
+            yield pointer(asked.name, run, "waiting"), gr.update(interactive=False), gr.update(interactive=True)
+            async for _ in job.progress():
+                yield pointer(asked.name, run, "writing"), gr.skip(), gr.skip()
+            final = pointer(asked.name, run, "stopped" if job.cancelled.is_set() else "done")
+            final["why"] = why_ended(asked, run, job)
+        except (RuntimeError, MemoryError) as error:
+            final = pointer(asked.name, run, "failed") | {"why": f"Writing failed: {error}"}
+        finally:
+            job.cancel()
+            run.writing = False
+            if self.jobs.get(session) is job:
+                del self.jobs[session]
+        yield final, gr.update(interactive=True), gr.update(interactive=False)
+
+    async def stop(self, request: gr.Request) -> None:
+        """End what this browser tab is writing, at its next token."""
+        if job := self.jobs.get(str(request.session_hash)):
+            job.cancel()
+
+    async def choose(self, name: str, prompt: str) -> tuple[Any, Any]:
+        """Show another model's opening; its prompt too, unless the visitor wrote one."""
+        known = {opening.prompt for opening in self.parts.openings.made.values()}
+        view, opening_prompt = await self.opening(name)
+        return view, opening_prompt if prompt.strip() == "" or prompt in known else gr.skip()
+
+    async def opening(self, name: str | None) -> tuple[dict[str, Any], Any]:
+        """The view's value and the prompt for a model that nobody has asked yet."""
+        if name not in self.parts.shelf.models:
+            return {"state": "none", "notices": self.parts.shelf.problems()}, gr.skip()
+        opening, run = await asyncio.to_thread(self.parts.openings.get, name)
+        return pointer(name, run, "opening") | {"head": opening.head}, opening.prompt
+
+
+def pointer(name: str, run: Run, state: str) -> dict[str, Any]:
+    """The view's value: small, and all that the browser needs to fetch the rest."""
+    config = run.gpt.config
+    return {
+        "run": run.id,
+        "state": state,
+        "tokens": len(run.ids),
+        "rows": run.recording.n_rows,
+        "rate": round(run.tokens_per_second, 1),
+        "n_prompt": run.n_prompt,
+        "model": name,
+        "sha256": run.gpt.sha256,
+        "n_layer": config.n_layer,
+        "n_head": config.n_head,
+        "context_length": config.context_length,
+    }
+
+
+def why_ended(asked: Request, run: Run, job: Job) -> str:
+    """What a visitor should know about the end of a text; nothing where it is as long as asked for."""
+    written = len(run.ids) - run.n_prompt
+    if job.cancelled.is_set() or written >= asked.max_new_tokens:
+        return ""
+    if len(run.ids) > asked.gpt.config.context_length:
+        return f"The context of {asked.gpt.config.context_length} tokens is full; the last token was not read any more."
+    return "The model ended its text here."
