@@ -184,8 +184,8 @@ def read_weights(paths: list[Path], config: GPTConfig, shapes: dict[str, torch.S
                     raise CheckpointError(path, f"{stored} that is not zero", "zeros, as qkv_bias is false")
                 continue
             # A copy, not the mapped file: whoever writes over the file must not change or crash a model in use.
-            turned = tensor.t() if TRANSPOSED.fullmatch(name) else tensor
-            state[name] = turned.clone(memory_format=torch.contiguous_format)
+            tensor = tensor.clone()
+            state[name] = tensor.t() if TRANSPOSED.fullmatch(name) else tensor
     if config.tie_word_embeddings:
         # Older files store the tied head as well; another one would be lost in silence.
         head = state.pop("lm_head.weight", None)

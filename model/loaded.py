@@ -69,8 +69,10 @@ class LoadedModel:
         head's context vectors; ``record`` keeps the attention weights.
         """
         check_int("max_new_tokens", max_new_tokens, 2**31)
-        if isinstance(stop, str):
-            stop = [stop]
+        stop = [stop] if isinstance(stop, str) else list(stop)
+        for string in stop:
+            if not isinstance(string, str) or not string:
+                raise ValueError(f"stop must hold strings of at least one character, found {string!r}")
         if seed is None:
             seed = secrets.randbits(32)
         check_int("seed", seed, MAX_SEED, least=-MAX_SEED)
@@ -84,6 +86,8 @@ class LoadedModel:
             repetition_penalty=repetition_penalty,
             logit_bias=logit_bias or {},
         )
+        last = self.config.vocab_size - 1
+        check_int("the largest token id in logit_bias", max(settings.logit_bias, default=0), last, least=0)
         return generate(
             self.gpt,
             self.tokenizer,

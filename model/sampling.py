@@ -81,7 +81,7 @@ def penalise(logits: Tensor, settings: SamplingSettings, prompt: Sequence[int], 
     if written and (settings.presence_penalty or settings.frequency_penalty):
         ids = torch.tensor(written, dtype=torch.long, device=logits.device)
         counts = torch.bincount(ids, minlength=len(logits)).to(logits.dtype)
-        logits -= settings.frequency_penalty * counts + settings.presence_penalty * (counts > 0)
+        logits -= settings.frequency_penalty * counts + settings.presence_penalty * counts.clamp(max=1)
     return logits
 
 

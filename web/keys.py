@@ -19,8 +19,9 @@ STARTUP = "/gradio_api/startup-events"  # Gradio calls its own server once, with
 
 FORM = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Headscope</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 24rem; margin: 15vh auto; padding: 0 1rem; color-scheme: light dark; }}
-input, button {{ font: inherit; padding: .4rem .6rem; }} input {{ width: 100%; box-sizing: border-box; margin: .3rem 0 .8rem; }}
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 24rem; margin: 15vh auto; padding: 0 1rem; }}
+html {{ color-scheme: light dark; }} input, button {{ font: inherit; padding: .4rem .6rem; }}
+input {{ width: 100%; box-sizing: border-box; margin: .3rem 0 .8rem; }}
 </style><h1>Headscope</h1><form method="post" action="{action}"><label>API key
 <input name="key" type="password" autocomplete="current-password" required autofocus></label>
 <button>Enter</button></form><p role="alert">{message}</p></html>"""

@@ -10,7 +10,6 @@ from model import LoadedModel
 from .attention_view import HEAD
 from .endpoints import add_endpoints
 from .settings import MAX_QUEUED
-from .shelf import Shelf
 from .use import use_tab
 from .workspace import Events, Parts, workspace_tab
 

@@ -1,0 +1,52 @@
+// From a weight to a colour: one hue for "looks at", one for "is looked at by". Lightness alone tells the order, so it
+// can be read without seeing colours; the weakest fade into the page, light or dark.
+
+const RAMPS = {
+  light: {
+    looks: ["#f1f4f9", "#cfddf1", "#9fbfe6", "#629ad6", "#2f70bb", "#144c8f", "#06275a"],
+    seen: ["#f8f4ee", "#f5deba", "#eebd7d", "#dd9443", "#b96a1d", "#8a4709", "#552703"],
+  },
+  dark: {
+    looks: ["#1a202c", "#1d3a60", "#1d6090", "#2b8cac", "#62bca9", "#bbe29e", "#fdfbd2"],
+    seen: ["#1f1c1a", "#4a2f18", "#7a4a1a", "#ae6c22", "#dc9640", "#f2c178", "#fdebc8"],
+  },
+};
+
+const hex = (colour) => [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16));
+
+function table(anchors) {
+  const stops = anchors.map(hex);
+  return Array.from({ length: 256 }, (_, i) => {
+    const place = (i / 255) * (stops.length - 1);
+    const left = Math.min(Math.floor(place), stops.length - 2);
+    return stops[left].map((value, c) => Math.round(value + (place - left) * (stops[left + 1][c] - value)));
+  });
+}
+
+/** 256 steps of one ramp: packed for pixels, and as CSS colours with an ink that can be read on them. */
+class Ramp {
+  constructor(anchors) {
+    const colours = table(anchors);
+    this.pixels = new Uint32Array(colours.map(([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0));
+    this.css = colours.map(([r, g, b]) => `rgb(${r},${g},${b})`);
+    this.ink = colours.map(([r, g, b]) => (0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#0b1220" : "#ffffff"));
+  }
+}
+
+const ramps = {};
+for (const [theme, pair] of Object.entries(RAMPS)) {
+  ramps[theme] = { looks: new Ramp(pair.looks), seen: new Ramp(pair.seen) };
+}
+
+export const isDark = () => document.body.classList.contains("dark");
+
+/** The two ramps of the theme that the page has now: {looks, seen}. */
+export const palette = () => ramps[isDark() ? "dark" : "light"];
+
+/** The step of a weight on a ramp: the square root keeps small weights apart. */
+export const step = (weight) => Math.round(255 * Math.sqrt(Math.min(Math.max(weight, 0), 1)));
+
+/** Call back when the page turns light or dark. */
+export function onThemeChange(callback) {
+  new MutationObserver(callback).observe(document.body, { attributes: true, attributeFilter: ["class"] });
+}
