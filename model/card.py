@@ -1,8 +1,23 @@
-"""The model card of a trained checkpoint: a README.md with the metadata that the Hugging Face Hub reads."""
+"""What a training run says of itself: training.json, the loss curve, and the model card for the Hugging Face Hub."""
 
 import json
 import math
+from functools import partial
+from pathlib import Path
 from typing import Any
+
+from .curve import loss_curve
+from .layout import to_json, write_atomic
+
+
+def write_report(folder: Path, report: dict[str, Any]) -> None:
+    """Write ``training.json`` with the content ``report``, and the picture and the card made from it."""
+    settings = report["settings"]
+    texts = {"training.json": to_json(report), "README.md": model_card(report, settings["title"] or folder.name)}
+    if report["history"]:
+        texts["loss.svg"] = loss_curve(report["history"], "character" if settings["tokenizer"] == "char" else "token")
+    for name, text in texts.items():
+        write_atomic(folder / name, partial(Path.write_text, data=text, encoding="utf-8"))
 
 
 def model_card(report: dict[str, Any], title: str) -> str:
@@ -45,6 +60,7 @@ def figures(report: dict[str, Any], unit: str) -> str:
         return "Not validated yet."
     bits = loss * (report["validation_tokens"] - 1) / math.log(2) / max(report["validation_bytes"], 1)
     return (
+        "![The training and validation loss over the steps](loss.svg)\n\n"
         f"**{loss:.4f}** nats per {unit} ({bits:.3f} bits per byte) on the whole validation split: consecutive windows "
         f"of {report['settings']['context_length']} tokens, every token counted once, float32."
     )

@@ -21,12 +21,12 @@ from torch.nn import functional as F
 from torch.optim import AdamW, Muon, Optimizer
 from tqdm import tqdm
 
-from .card import model_card
+from .card import write_report
 from .checkpoint import choose_device, has_bfloat16, read_config, read_tokenizer, read_weights, weight_files
 from .data import consecutive_batches, load_text, make_dataset, random_batch, train_tokenizer
 from .errors import CheckpointError
 from .gpt import GPT
-from .layout import WEIGHTS, to_json, write_atomic
+from .layout import WEIGHTS
 from .loaded import LoadedModel
 from .tokenizer import END_OF_TEXT
 from .train_settings import TrainSettings, add_flags
@@ -190,7 +190,7 @@ class Trainer:
         if not (self.folder / WEIGHTS).is_file():
             self.write_weights()
         self.state.save(self.folder)
-        self.write_report()
+        self.report()
 
     @torch.no_grad()
     def finish(self) -> None:
@@ -204,11 +204,11 @@ class Trainer:
         if abs(loss - self.progress["best"]) < HALF_PRECISION_COST:
             self.progress["best"] = loss
             self.write_weights(torch.float16)
-        self.write_report()
+        self.report()
         (self.folder / STATE_FILE).unlink(missing_ok=True)
 
-    def write_report(self) -> None:
-        """training.json and the model card."""
+    def report(self) -> None:
+        """Write training.json, the loss curve and the model card."""
         settings = asdict(self.settings)
         settings |= {name: Path(settings[name]).name for name in ("data", "validation") if settings[name]}
         report = {
@@ -225,9 +225,7 @@ class Trainer:
             "torch": torch.__version__,
             "machine": f"{platform.machine()}, {torch.get_num_threads()} threads, {self.device.type}",
         }
-        write_atomic(self.folder / "training.json", lambda path: path.write_text(to_json(report), encoding="utf-8"))
-        card = model_card(report, self.settings.title or self.folder.name)
-        write_atomic(self.folder / "README.md", lambda path: path.write_text(card, encoding="utf-8"))
+        write_report(self.folder, report)
 
     def on_signal(self, number: int, frame: FrameType | None) -> None:
         """Ask the loop to save and leave; a second signal of the kind ends at once."""

@@ -84,3 +84,21 @@ def edit_json(path: Path, **changes: Any) -> None:
 def max_difference(one: Tensor, other: Tensor) -> float:
     assert one.shape == other.shape, (one.shape, other.shape)
     return float((one.double() - other.double()).abs().max())
+
+
+def scripted_model(script: list[int], tokenizer: Tokenizer, eos_token_id: int | None = None) -> LoadedModel:
+    """A model that writes ``script``, whatever it reads: after position ``p`` comes token ``script[p]``.
+
+    The token embeddings are zero, so only the position reaches the head, which knows each position's next token.
+    A prompt of one token is followed by the whole script.
+    """
+    n = max(len(script), 2)
+    changes = {"n_layer": 1, "n_head": 1, "n_embd": n, "context_length": n, "tie_word_embeddings": False}
+    loaded = tiny_model(tokenizer=tokenizer, eos_token_id=eos_token_id, **changes)
+    gpt = loaded.gpt
+    for name, parameter in gpt.named_parameters():
+        parameter.fill_(1.0 if "ln_" in name and name.endswith("weight") else 0.0)
+    gpt.wpe.weight.copy_(torch.eye(n))
+    for position, token_id in enumerate(script):
+        gpt.lm_head.weight[token_id, position] = 100.0
+    return loaded

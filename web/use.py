@@ -43,7 +43,7 @@ print(result["attention"][-1])
 ```
 
 ### Both with curl
-A call has two parts: `POST` gives an event id, `GET` streams its results. Numbers that are left out take their defaults.
+A call has two parts: `POST` gives an event id, `GET` streams its results. What is left out takes its default.
 ```bash
 id=$(curl -s {address}/gradio_api/call/v2/generate {curl_key}-H 'Content-Type: application/json' \\
   -d '{generate}' | cut -d'"' -f4)

@@ -1,0 +1,156 @@
+// The open head: its weights as a picture, and the exact number of the cell that the pointer or the keys stand on.
+
+import { drawAxes, layout } from "./axes.mjs";
+import { make, sharpContext } from "./dom.mjs";
+import { palette, step } from "./palette.mjs";
+import { exact, headName, sentence, visible } from "./words.mjs";
+
+const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+
+export class Matrix {
+  constructor(store) {
+    this.store = store;
+    this.picture = make("canvas", { "aria-hidden": true });
+    this.marks = make("canvas", { "aria-hidden": true });
+    this.pair = make("p", { class: "hs-pair" });
+    this.number = make("p", { class: "hs-number" });
+    this.readout = make("div", { class: "hs-readout" }, this.pair, this.number);
+    this.spoken = make("p", { class: "hs-hidden", "aria-live": "polite" });
+    this.board = make("div", { class: "hs-board", tabindex: 0, role: "application" });
+    this.board.append(this.picture, this.marks, this.readout, this.spoken);
+    this.board.addEventListener("pointermove", (event) => this.point(event));
+    this.board.addEventListener("pointerdown", (event) => this.point(event));
+    this.board.addEventListener("pointerleave", () => store.point(null));
+    this.board.addEventListener("click", (event) => this.lock(this.cellAt(event)));
+    this.board.addEventListener("keydown", (event) => this.move(event));
+    this.element = make(
+      "div",
+      { class: "hs-matrix" },
+      make("p", { class: "hs-axis-key" }, "that token (key) →"),
+      make("p", { class: "hs-axis-query" }, "this token (query) →"),
+      this.board,
+    );
+    store.on("weights", () => this.draw());
+    store.on("focus", () => this.mark());
+    new ResizeObserver(() => this.draw()).observe(this.element);
+  }
+
+  get count() {
+    return Math.min(this.store.weights.rows, this.store.tokens.length);
+  }
+
+  draw() {
+    const name = headName(this.store.open);
+    const hint = "Arrow keys move over the cells, Enter locks one, Escape lets go.";
+    this.board.setAttribute("aria-label", `Matrix of ${name}. ${hint}`);
+    const width = Math.floor(this.board.clientWidth);
+    this.board.style.height = `${width}px`;
+    if (!width) return;
+    this.width = width;
+    const n = this.count;
+    const context = sharpContext(this.picture, width, width);
+    if (n) {
+      this.place = layout(context, this.store.tokens, n, width);
+      const { margin, cell } = this.place;
+      context.imageSmoothingEnabled = false;
+      context.drawImage(this.paint(n, width - margin), margin, margin, cell * n, cell * n);
+      drawAxes(context, this.store.tokens, n, this.place, getComputedStyle(this.element).color);
+    }
+    this.mark();
+  }
+
+  /** The triangle as an image of at most one cell to a pixel: beyond that, the largest of those that share one. */
+  paint(n, size) {
+    const factor = Math.max(1, Math.ceil(n / (size * (window.devicePixelRatio || 1))));
+    const side = Math.ceil(n / factor);
+    const image = new ImageData(side, side);
+    const target = new Uint32Array(image.data.buffer);
+    const steps = new Uint8Array(side * side);
+    const { values } = this.store.weights;
+    for (let query = 0, from = 0; query < n; query++) {
+      const row = Math.floor(query / factor) * side;
+      for (let key = 0; key <= query; key++, from++) {
+        const place = row + Math.floor(key / factor);
+        steps[place] = Math.max(steps[place], step(values[from]));
+      }
+    }
+    const { pixels } = palette().looks;
+    for (let row = 0; row < side; row++) {
+      for (let key = 0; key <= row; key++) target[row * side + key] = pixels[steps[row * side + key]];
+    }
+    const canvas = new OffscreenCanvas(side, side);
+    canvas.getContext("2d").putImageData(image, 0, 0);
+    return canvas;
+  }
+
+  /** Cross hairs and the number; nothing here waits for the server. */
+  mark() {
+    if (!this.width) return;
+    const context = sharpContext(this.marks, this.width, this.width);
+    const { store, place } = this;
+    const focus = this.count ? store.focus : null;
+    this.readout.hidden = !focus;
+    if (!focus) return;
+    const { query, key } = focus;
+    if (key === null) {
+      this.pair.textContent = `“${visible(store.tokens[query]?.text ?? "")}” (${query}) was not read yet`;
+      this.number.textContent = "";
+      return;
+    }
+    const weight = store.weights.at(query, key);
+    this.pair.replaceChildren(this.token(query, "query"), " looks at ", this.token(key, "key"));
+    this.number.textContent = exact(weight);
+    this.number.dataset.weight = weight;
+
+    const { margin, cell } = place;
+    const [x, y] = [margin + key * cell, margin + query * cell];
+    const colours = getComputedStyle(this.element);
+    context.strokeStyle = context.fillStyle = colours.getPropertyValue("--hs-mark");
+    context.globalAlpha = 0.35;
+    context.strokeRect(margin, y, (query + 1) * cell, cell);
+    context.strokeRect(x, y, cell, (this.count - query) * cell);
+    context.globalAlpha = 1;
+    context.lineWidth = 2;
+    context.strokeRect(x - 1, y - 1, cell + 2, cell + 2);
+    context.fillRect(margin - 4, y, 3, Math.max(cell, 2));
+    context.fillRect(x, margin - 4, Math.max(cell, 2), 3);
+  }
+
+  token(position, axis) {
+    const text = make("b", {}, visible(this.store.tokens[position].text));
+    return make("span", { class: `hs-${axis}` }, "“", text, "”", make("small", {}, ` ${position}, ${axis}`));
+  }
+
+  cellAt(event) {
+    if (!this.place || !this.count) return null;
+    const box = this.board.getBoundingClientRect();
+    const { margin, cell } = this.place;
+    const key = Math.floor((event.clientX - box.left - margin) / cell);
+    const query = Math.floor((event.clientY - box.top - margin) / cell);
+    return key >= 0 && query < this.count && key <= query ? { query, key } : null;
+  }
+
+  point(event) {
+    this.store.point(this.cellAt(event));
+  }
+
+  lock(cell) {
+    if (cell) this.store.lock(cell);
+  }
+
+  move(event) {
+    const focus = this.store.focus;
+    if (!focus || !this.count) return;
+    if (event.key === "Escape") this.store.lock(null);
+    else if (event.key === "Enter") this.store.lock({ ...focus });
+    else if (!MOVES[event.key]) return;
+    else {
+      const [down, right] = MOVES[event.key];
+      const query = Math.min(Math.max(focus.query + down, 0), this.count - 1);
+      const key = Math.min(Math.max((focus.key ?? 0) + right, 0), query);
+      this.store.point({ query, key });
+      this.spoken.textContent = sentence(this.store.tokens, query, key, this.store.weights.at(query, key));
+    }
+    event.preventDefault();
+  }
+}
