@@ -4,6 +4,7 @@ import os
 import sys
 import threading
 
+import gradio as gr
 from starlette.middleware import Middleware
 
 from web import settings
@@ -20,41 +21,48 @@ from web.workspace import Parts
 from web.writer import Writer
 
 
-def serve(chosen: Settings) -> None:
-    """Open the port, load the checkpoints, and serve until interrupted."""
+def start(chosen: Settings) -> tuple[gr.Blocks, Parts]:
+    """Open the port; everything but the models is there when this returns."""
     shelf, runs, writer = Shelf(chosen), Runs(), Writer()
-    openings = Openings(shelf, runs)
-    demo = build(Parts(shelf, runs, openings, writer), with_key=chosen.api_key is not None)
+    parts = Parts(shelf, runs, Openings(shelf, runs), writer)
+    demo = build(parts, with_key=chosen.api_key is not None)
     launched = threading.Event()
     same_site = "none" if os.environ.get("SPACE_ID") else "lax"  # a Space is shown inside another site's frame
     key_check = Middleware(RequireKey, key=chosen.api_key or "", launched=launched, same_site=same_site)
+    demo.launch(
+        server_name=chosen.host,
+        server_port=chosen.port,
+        share=chosen.share,
+        prevent_thread_lock=True,
+        app_kwargs={
+            "routes": [*api_routes(shelf).routes, *row_routes(shelf, runs).routes, asset_route()],
+            "middleware": [key_check] if chosen.api_key else [],
+            "max_body_size": settings.MAX_BODY_BYTES,
+        },
+        **LAUNCH,
+    )
+    launched.set()
+    return demo, parts
+
+
+def load(parts: Parts) -> None:
+    """Load the checkpoints, then write what the page opens with."""
+    parts.shelf.load()
+    parts.openings.write_all()
+
+
+def main() -> None:
+    chosen = settings.read(sys.argv[1:], os.environ)
     try:
-        demo.launch(
-            server_name=chosen.host,
-            server_port=chosen.port,
-            share=chosen.share,
-            prevent_thread_lock=True,
-            app_kwargs={
-                "routes": [*api_routes(shelf).routes, *row_routes(shelf, runs).routes, asset_route()],
-                "middleware": [key_check] if chosen.api_key else [],
-                "max_body_size": settings.MAX_BODY_BYTES,
-            },
-            **LAUNCH,
-        )
+        demo, parts = start(chosen)
     except OSError as error:
         sys.exit(f"Cannot listen on {chosen.host}:{chosen.port}: {error}")
-    launched.set()
-
-    def load() -> None:
-        shelf.load()
-        openings.write_all()
-
-    threading.Thread(target=load, name="loader", daemon=True).start()
+    threading.Thread(target=load, args=[parts], name="loader", daemon=True).start()
     try:
         demo.block_thread()
     finally:
-        writer.close()
+        parts.writer.close()
 
 
 if __name__ == "__main__":
-    serve(settings.read(sys.argv[1:], os.environ))
+    main()

@@ -1,4 +1,4 @@
-"""How fast Headscope writes and traces: against ``transformers`` generate on the same weights, and against itself.
+"""How fast Headscope writes and traces: against transformers and CTranslate2 on the same weights, and against itself.
 
     python -m bench.decode [--quick]
 
@@ -11,8 +11,18 @@ from pathlib import Path
 
 import torch
 
-from bench.harness import GPT2_SHAPE, Row, arguments, character_checkpoint, in_turn, open_for_bench, random_checkpoint
-from bench.harness import report as print_report
+import model
+from bench.harness import (
+    GPT2_SHAPE,
+    Row,
+    arguments,
+    character_checkpoint,
+    in_turn,
+    open_for_bench,
+    random_checkpoint,
+    report,
+)
+from bench.peers import ctranslate2_writers, transformers_writers
 from model.loaded import LoadedModel
 
 PROMPT = list(range(8))
@@ -24,31 +34,6 @@ def write(loaded: LoadedModel, n_tokens: int, threads: int, record: bool = False
         pass
 
 
-def transformers_writers(folder: Path, n_tokens: int, threads: int) -> dict[str, Callable[[], None]]:
-    """``generate`` with its own cache in float32 and bfloat16, kept from stopping early."""
-    from transformers import AutoModelForCausalLM
-
-    def run(peer: torch.nn.Module) -> None:
-        torch.set_num_threads(threads)
-        ids = torch.tensor([PROMPT])
-        with torch.inference_mode():
-            written = peer.generate(  # type: ignore[operator]
-                ids,
-                attention_mask=torch.ones_like(ids),
-                max_new_tokens=n_tokens,
-                min_new_tokens=n_tokens,
-                do_sample=False,
-                pad_token_id=0,
-            )
-        assert written.shape[1] == len(PROMPT) + n_tokens
-
-    writers = {}
-    for name, dtype in (("float32", torch.float32), ("bfloat16", torch.bfloat16)):
-        peer = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).eval()
-        writers[f"transformers {name}, {threads} threads"] = partial(run, peer)
-    return writers
-
-
 def write_row(case: str, folder: Path, n_tokens: int, rounds: int, bar: float) -> Row:
     """Tokens per second of one stream, ours and theirs."""
     most = torch.get_num_threads()
@@ -56,7 +41,8 @@ def write_row(case: str, folder: Path, n_tokens: int, rounds: int, bar: float) -
     threads = torch.get_num_threads()
     candidates: dict[str, Callable[[], None]] = {"ours": partial(write, loaded, n_tokens, threads)}
     for count in sorted({1, most}):
-        candidates |= transformers_writers(folder, n_tokens, count)
+        candidates |= transformers_writers(folder, PROMPT, n_tokens, count)
+        candidates |= ctranslate2_writers(folder, PROMPT, n_tokens, count)
     rates = {name: n_tokens / seconds for name, seconds in in_turn(candidates, rounds).items()}
     torch.set_num_threads(most)
     return Row(case, "tokens/s", rates.pop("ours"), "more", rates, bar)
@@ -81,8 +67,7 @@ def recording_row(case: str, folder: Path, n_tokens: int, rounds: int) -> Row:
 
 def trace_row(case: str, folder: Path, rounds: int) -> Row:
     """Milliseconds for one trace of all heads over 256 tokens, against the plain forward pass."""
-    loaded = open_for_bench(folder)
-    torch.set_num_threads(most := max(torch.get_num_threads(), 1))
+    loaded = model.load(folder)
     ids = [i % 65 for i in range(256)]
 
     @torch.inference_mode()
@@ -90,7 +75,6 @@ def trace_row(case: str, folder: Path, rounds: int) -> Row:
         loaded.gpt(torch.tensor([ids]))
 
     seconds = in_turn({"trace": lambda: loaded.trace(ids), "plain forward": plain}, 3 * rounds)
-    torch.set_num_threads(most)
     milliseconds = {name: 1000 * value for name, value in seconds.items()}
     return Row(case, "ms", milliseconds.pop("trace"), "less", milliseconds, 1.25)
 
@@ -107,7 +91,7 @@ def main() -> None:
         trace_row("gpt2-124m, trace of 256 tokens", gpt2, rounds),
         trace_row("character model, trace of 256 tokens", character, rounds),
     ]
-    print_report("decode", rows)
+    report("decode", rows)
 
 
 if __name__ == "__main__":

@@ -113,7 +113,7 @@ class LoadedModel:
         ids = self.read_prompt(prompt)
         layers = self.read_choice("layers", layers, self.config.n_layer)
         heads = self.read_choice("heads", heads, self.config.n_head)
-        chosen = None if len(heads) == self.config.n_head else heads
+        chosen = None if list(heads) == list(range(self.config.n_head)) else heads
         attention, logits = read(self.gpt, ids, head_mask=self.read_head_mask(head_mask), layers=layers, heads=chosen)
         return Trace(self.tokens(ids), attention, logits, tuple(layers), tuple(heads))
 

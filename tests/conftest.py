@@ -4,7 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
 
+# The models here are tiny: on a busy machine a second thread costs far more than it gives.
+torch.set_num_threads(1)
 # Before transformers or huggingface_hub is imported: no test asks another host for anything.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 

@@ -42,9 +42,9 @@ def build(parts: Parts, *, with_key: bool = False) -> gr.Blocks:
     names = list(shelf.sources)
     with gr.Blocks(title="Headscope", analytics_enabled=False, fill_width=True) as demo:
         with gr.Row(elem_id="hs-header", equal_height=True):
-            gr.HTML(BRAND, apply_default_css=False, scale=0, min_width=280)
+            gr.HTML(BRAND, apply_default_css=False, padding=False, elem_classes="hs-brand-box")
             model = gr.Dropdown(
-                names, value=names[0] if names else None, label="Model", show_label=False, filterable=False,
+                names, value=names[0] if names else None, label="Model", show_label=False, container=False, filterable=False,
                 interactive=True, scale=0, min_width=220, elem_id="hs-model",
             )  # fmt: skip
             facts = gr.Markdown("", elem_id="hs-facts")
@@ -52,7 +52,7 @@ def build(parts: Parts, *, with_key: bool = False) -> gr.Blocks:
             with gr.Tab("Write & Look"):
                 prompt, view = workspace_tab(parts, model)
             with gr.Tab("Use"):
-                use_tab(shelf, demo, with_key)
+                use_tab(parts, demo, with_key)
         events = Events(parts)
 
         async def open_page() -> AsyncIterator[tuple[Any, ...]]:

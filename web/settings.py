@@ -28,7 +28,7 @@ UPDATE_SECONDS = 0.08  # between two updates of a text that is being written
 OPENING_TOKENS = 120  # written once for each model when the server starts
 OPENING_SEED = 1
 OPENING_TEMPERATURE = 0.8
-OPENING_PROMPTS = ("ROMEO:\n", "Once upon a time", "The ", "\n")  # the first one that the model can read
+OPENING_PROMPTS = ("ROMEO:", "Once upon a time", "The ", "\n")  # the first one that the model can read
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,9 +49,8 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
 
     A value that cannot be used is named on stderr and ends the process with status 2.
     """
-    parser = argparse.ArgumentParser(
-        prog="app.py", description="A GPT on a web page, with every attention head in view."
-    )
+    description = "A GPT on a web page, with every attention head in view."
+    parser = argparse.ArgumentParser(prog="app.py", description=description)
 
     def flag(name: str, read_value: Callable[[str], Any], default: Any, text: str, **options: Any) -> None:
         variable = PREFIX + name.replace("-", "_").upper()

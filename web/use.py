@@ -5,7 +5,7 @@ import re
 
 import gradio as gr
 
-from .shelf import Shelf
+from .workspace import Parts
 
 # The address comes from the visitor's browser: nothing in it may end the code it is put into.
 ADDRESS = re.compile(r"https?://[\w.:\[\]~/-]{1,200}", re.ASCII)
@@ -58,22 +58,24 @@ curl -N {curl_key}{address}/gradio_api/call/attention/$id
 KEY_NOTE = "\nThis server asks for an API key: `export HEADSCOPE_API_KEY=...` before you run the examples.\n"
 
 
-def use_tab(shelf: Shelf, demo: gr.Blocks, with_key: bool) -> None:
+def use_tab(parts: Parts, demo: gr.Blocks, with_key: bool) -> None:
     """Build the tab's content; the examples take the page's address when it opens."""
-    text = gr.Markdown(examples(shelf, DEFAULT_ADDRESS, with_key), elem_id="hs-use")
+    text = gr.Markdown(examples(parts, DEFAULT_ADDRESS, with_key), elem_id="hs-use")
     address = gr.Textbox(visible=False)
 
-    def show(found: str) -> str:
-        return examples(shelf, found, with_key)
+    async def show(found: str) -> str:
+        await parts.shelf.wait()
+        return examples(parts, found, with_key)
 
-    demo.load(show, address, text, js=ADDRESS_SCRIPT, queue=False, show_progress="hidden", api_visibility="private")
+    demo.load(show, address, text, js=ADDRESS_SCRIPT, show_progress="hidden", api_visibility="private")
 
 
-def examples(shelf: Shelf, address: str, with_key: bool) -> str:
+def examples(parts: Parts, address: str, with_key: bool) -> str:
     """Every example as Markdown, for one address."""
     address = address.rstrip("/") if isinstance(address, str) and ADDRESS.fullmatch(address) else DEFAULT_ADDRESS
-    name = next(iter(shelf.models), None)
-    prompt = {"prompt": "ROMEO: "}
+    name = next(iter(parts.shelf.models), None)
+    opening = parts.openings.made.get(name or "")
+    prompt = {"prompt": opening.prompt if opening else "ROMEO:"}
     note = KEY_NOTE if with_key else ""
     text = TEXT.format(
         address=address,

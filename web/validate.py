@@ -52,7 +52,7 @@ def read_request(
     ids = read_prompt(gpt, prompt)
     max_new_tokens = whole(max_new_tokens)
     if type(max_new_tokens) is not int or not 1 <= max_new_tokens <= MAX_NEW_TOKENS:
-        message = f"max_new_tokens must be an integer from 1 to {MAX_NEW_TOKENS:,}, found {max_new_tokens!r}"
+        message = f"max_new_tokens must be an integer from 1 to {MAX_NEW_TOKENS:,}, found {shorten(max_new_tokens)}"
         raise BadInput("max_new_tokens", message)
     sampling = {
         "temperature": temperature,
@@ -65,9 +65,8 @@ def read_request(
     try:
         request.steps()  # checks everything and runs nothing before the first step is asked for
     except ValueError as error:
-        raise BadInput(
-            next((field for field in SAMPLING if str(error).startswith(field)), "prompt"), str(error)
-        ) from None
+        field = next((field for field in SAMPLING if str(error).startswith(field)), "prompt")
+        raise BadInput(field, str(error)) from None
     return request
 
 

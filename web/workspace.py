@@ -37,9 +37,9 @@ def workspace_tab(parts: Parts, model: gr.Dropdown) -> tuple[gr.Textbox, gr.HTML
             max_length=MAX_PROMPT_CHARACTERS, min_width=280, elem_id="hs-prompt",
         )  # fmt: skip
         write = gr.Button("Write", variant="primary", scale=0, min_width=110, elem_id="hs-write")
-        stop = gr.Button("Stop", variant="stop", scale=0, min_width=90, interactive=False, elem_id="hs-stop")
+        stop = gr.Button("Stop", scale=0, min_width=90, interactive=False, elem_id="hs-stop")
     with gr.Row(elem_id="hs-sampling"):
-        slider = {"scale": 1, "min_width": 150}
+        slider: dict[str, Any] = {"scale": 1, "min_width": 140, "buttons": []}
         length = gr.Slider(1, 1024, 200, step=1, label="length (tokens)", **slider)
         temperature = gr.Slider(0, 2, 0.8, step=0.05, label="temperature", **slider)
         top_k = gr.Slider(0, 100, 0, step=1, label="top-k (0 = all)", **slider)
@@ -81,7 +81,7 @@ class Events:
             problem = error
         return [gr.validate(problem is None or problem.field != field, str(problem)) for field in FIELDS]
 
-    async def write(self, *values: Any, request: gr.Request) -> AsyncIterator[tuple[Any, Any, Any]]:
+    async def write(self, request: gr.Request, *values: Any) -> AsyncIterator[tuple[Any, Any, Any]]:
         """Write a text and point the view to it as it grows."""
         try:
             asked = read_request(self.parts.shelf, *values)

@@ -34,7 +34,7 @@ HEAD = f'<link rel="stylesheet" href="{URL}/view.css">' + "".join(
 
 def attention_view(**options: Any) -> gr.HTML:
     """The component; its value is the dictionary that ``web.workspace.pointer`` makes."""
-    return gr.HTML(html_template=TEMPLATE, js_on_load=START, apply_default_css=False, **options)
+    return gr.HTML(html_template=TEMPLATE, js_on_load=START, apply_default_css=False, padding=False, **options)
 
 
 class Assets(StaticFiles):

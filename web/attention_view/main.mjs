@@ -58,6 +58,7 @@ const quiet = (text) => make("p", { class: "hs-status" }, text);
 function describe({ state, tokens, n_prompt, rate }) {
   const written = tokens - n_prompt;
   const speed = rate ? `, ${Math.round(rate)} tokens/s` : "";
+  if (state === "opening") return `${written} tokens, written at the start`;
   if (state === "loading") return "loading ...";
   if (state === "waiting") return "waiting ...";
   if (state === "writing") return `writing: ${written} tokens${speed}`;

@@ -118,7 +118,7 @@ export class Matrix {
 
   token(position, axis) {
     const text = make("b", {}, visible(this.store.tokens[position].text));
-    return make("span", { class: `hs-${axis}` }, "“", text, "”", make("small", {}, ` ${position}, ${axis}`));
+    return make("span", { class: `hs-said-${axis}` }, "“", text, "”", make("small", {}, ` ${position}, ${axis}`));
   }
 
   cellAt(event) {
