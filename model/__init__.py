@@ -5,6 +5,7 @@ from .config import GPTConfig
 from .errors import CheckpointError, ContextLengthExceeded, EmptyPrompt, PromptError, UnknownCharacters, UnknownTokens
 from .generate import Step
 from .loaded import LoadedModel
+from .threads import choose_threads
 from .trace import Token, Trace
 
 __all__ = [
@@ -19,5 +20,6 @@ __all__ = [
     "Trace",
     "UnknownCharacters",
     "UnknownTokens",
+    "choose_threads",
     "load",
 ]

@@ -44,9 +44,17 @@ def build(parts: Parts, *, with_key: bool = False) -> gr.Blocks:
         with gr.Row(elem_id="hs-header", equal_height=True):
             gr.HTML(BRAND, apply_default_css=False, padding=False, elem_classes="hs-brand-box")
             model = gr.Dropdown(
-                names, value=names[0] if names else None, label="Model", show_label=False, container=False, filterable=False,
-                interactive=True, scale=0, min_width=220, elem_id="hs-model",
-            )  # fmt: skip
+                names,
+                value=names[0] if names else None,
+                label="Model",
+                elem_id="hs-model",
+                show_label=False,
+                container=False,
+                filterable=False,
+                interactive=True,
+                scale=0,
+                min_width=220,
+            )
             facts = gr.Markdown("", elem_id="hs-facts")
         with gr.Tabs(elem_id="hs-tabs"):
             with gr.Tab("Write & Look"):

@@ -29,6 +29,8 @@ class Shelf:
             except (model.CheckpointError, ValueError, RuntimeError, OSError, MemoryError) as error:
                 self.failures[name] = str(error) or type(error).__name__
                 print(f"Cannot serve {name}: {self.failures[name]}", file=sys.stderr, flush=True)
+        if self.models:  # the largest model has the most to gain
+            model.choose_threads(max(self.models.values(), key=lambda gpt: gpt.config.n_parameters).gpt)
         if not self.sources:
             print(f"No checkpoint to serve: {CHECKPOINTS} has no folders.", file=sys.stderr, flush=True)
         self.ready.set_result(None)
