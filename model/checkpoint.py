@@ -15,7 +15,7 @@ from torch import Tensor
 from .config import GPTConfig
 from .errors import CheckpointError
 from .gpt import GPT
-from .layout import CONFIG, MASK_BUFFER, SHARD_INDEX, TOKENIZER, TRANSPOSED, WEIGHTS, config_from_json
+from .layout import CONFIG, MASK_BUFFER, SHARD_INDEX, SNAPSHOTS, TOKENIZER, TRANSPOSED, WEIGHTS, config_from_json
 from .loaded import LoadedModel
 from .tokenizer import BPETokenizer, CharTokenizer, from_spec
 
@@ -25,26 +25,31 @@ MAX_INDEX_BYTES = 16_000_000
 STORED_DTYPES = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 BFLOAT16_FROM = 50_000_000  # below this many weights the time is not in the weights
+SNAPSHOT = re.compile(r"(.+)@(\d{6,})", re.ASCII)
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[\w.-]{1,96}", re.ASCII)
 
 
 def load(source: str | Path, device: str = "auto", dtype: str = "auto") -> LoadedModel:
     """Open the checkpoint in the folder ``source``, or in the Hub repository of that id where no such folder is.
 
+    ``FOLDER@NNNNNN`` opens the weights that training kept after that step, ``FOLDER/steps/NNNNNN.safetensors``.
     ``device`` is "auto" (cuda where usable, else the CPU) or a torch device; ``dtype`` is "auto" (float32 below 50 M
     weights, bfloat16 above where the processor has it), "float32" or "bfloat16". Raises ``CheckpointError`` for
     whatever is wrong with the checkpoint, ``ValueError`` for another device or dtype.
     """
-    folder = Path(source)
-    if not os.path.isdir(folder) and HUB_ID.fullmatch(str(source)):
-        folder = download(str(source))
+    folder, step, name = Path(source), None, Path(source).resolve().name
+    if not os.path.isdir(folder):
+        if snapshot := SNAPSHOT.fullmatch(str(source)):
+            folder, step = Path(snapshot[1]), snapshot[2]
+        elif HUB_ID.fullmatch(str(source)):
+            folder, name = download(str(source)), str(source)
     before = stamps(folder)
     config, bos, eos = read_config(folder)
     tokenizer = read_tokenizer(folder, config)
     target, precision = choose_device(device), choose_dtype(dtype, config, choose_device(device))
     with torch.device("meta"):
         gpt = GPT(config)
-    paths = weight_files(folder)
+    paths = weight_files(folder) if step is None else [folder / SNAPSHOTS / f"{step}.safetensors"]
     state = read_weights(paths, config, {name: t.shape for name, t in gpt.state_dict().items()})
     sha256 = file_hash(paths)
     if stamps(folder) != before:  # the weights may belong to another config or vocabulary
@@ -56,7 +61,7 @@ def load(source: str | Path, device: str = "auto", dtype: str = "auto") -> Loade
     gpt.tie_weights()  # assigning made two parameters of one
     gpt.eval().requires_grad_(False)
     return LoadedModel(
-        name=str(source) if folder != Path(source) else folder.resolve().name,
+        name=name,
         gpt=gpt,
         tokenizer=tokenizer,
         bos_token_id=bos,
@@ -225,7 +230,7 @@ def checked_tensors(path: Path, shapes: dict[str, torch.Size]) -> Iterator[tuple
     except SafetensorError as error:
         with path.open("rb") as raw:
             start = raw.read(4)
-        pickled = start.startswith((b"PK\x03\x04", b"\x80\x02", b"\x80\x04"))
+        pickled = start.startswith((b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"))
         found = "a pickle, which is never opened" if pickled else f"no safetensors ({error})"
         raise CheckpointError(path, found, "the weights as safetensors") from None
     except OSError as error:

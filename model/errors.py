@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+MAX_FOUND = 500  # characters of a checkpoint's own that an error repeats
+
 
 class CheckpointError(Exception):
     """A checkpoint that cannot be used: names the file, what was found there and what was expected."""
 
     def __init__(self, file: str | Path, found: str, expected: str) -> None:
+        found = found if len(found) <= MAX_FOUND else f"{found[:MAX_FOUND]} ... ({len(found):,} characters)"
         super().__init__(f"{file}: found {found}, expected {expected}")
         self.file, self.found, self.expected = str(file), found, expected
 

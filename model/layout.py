@@ -22,6 +22,7 @@ from .tokenizer import END_OF_TEXT, Tokenizer
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 SHARD_INDEX, TOKENIZER_CONFIG = "model.safetensors.index.json", "tokenizer_config.json"
+SNAPSHOTS = "steps"  # folder of weights kept while training
 
 TRANSPOSED = re.compile(r"h\.\d+\.(attn\.c_attn|attn\.c_proj|mlp\.c_fc|mlp\.c_proj)\.weight")
 MASK_BUFFER = re.compile(r"h\.\d+\.attn\.(masked_)?bias")  # in the oldest files; the mask is made, not read
@@ -164,6 +165,14 @@ def write_checkpoint(
             exchange(beside, folder, (*texts, WEIGHTS))
     finally:
         shutil.rmtree(beside, ignore_errors=True)
+
+
+def write_snapshot(folder: Path, step: int, config: GPTConfig, state: Mapping[str, Tensor]) -> None:
+    """Keep the weights after ``step`` training steps beside the checkpoint in ``folder``, in half precision."""
+    path = folder / SNAPSHOTS / f"{step:06d}.safetensors"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    tensors = file_tensors(config, state, torch.float16)
+    write_atomic(path, lambda beside: save_file(tensors, beside, metadata={"format": "pt"}))
 
 
 def exchange(beside: Path, folder: Path, names: Sequence[str]) -> None:

@@ -26,7 +26,7 @@ from .checkpoint import choose_device, has_bfloat16, read_config, read_tokenizer
 from .data import consecutive_batches, load_text, make_dataset, random_batch, train_tokenizer
 from .errors import CheckpointError
 from .gpt import GPT
-from .layout import WEIGHTS
+from .layout import WEIGHTS, write_snapshot
 from .loaded import LoadedModel
 from .tokenizer import END_OF_TEXT
 from .train_settings import TrainSettings, add_flags
@@ -108,7 +108,11 @@ class Trainer:
         bar = tqdm(
             total=settings.steps, initial=self.progress["step"], unit="step", file=sys.stdout, dynamic_ncols=True
         )
+        snapshots = settings.snapshot_steps()
         try:
+            if self.progress["step"] == 0 and 0 in snapshots:
+                self.write_weights()  # the folder is a whole checkpoint from its first moment
+                write_snapshot(self.folder, 0, self.config, self.gpt.state_dict())
             while self.progress["step"] < settings.steps:
                 started = time.monotonic()
                 loss = self.step()
@@ -118,6 +122,8 @@ class Trainer:
                 bar.set_postfix(loss=f"{loss:.4f}", refresh=False)
                 if step % settings.eval_every == 0 or last:
                     self.evaluate(bar)
+                if step in snapshots:
+                    write_snapshot(self.folder, step, self.config, self.gpt.state_dict())
                 if settings.sample_every and (step % settings.sample_every == 0 or last):
                     bar.write(self.sample())
                 self.progress["seconds"] += time.monotonic() - started

@@ -35,6 +35,7 @@ class TrainSettings:
     eval_every: int = flag(200, "steps between validations, each over the whole split")
     sample_every: int = flag(400, "steps between printed samples; 0 for none")
     save_every: int = flag(200, "steps between saves of the state that --resume goes on from")
+    snapshots: int = flag(0, "weights kept on the way, evenly on a log scale of steps, to be opened as NAME@STEP")
     seed: int = flag(1337, "seed of the weights, the batches and dropout")
     device: str = flag("auto", "auto, cpu, cuda, ...")
     autocast: str = flag("auto", "precision of the matrix products: auto, bfloat16 or float32")
@@ -50,7 +51,7 @@ class TrainSettings:
             raise ValueError(f"autocast must be 'auto', 'bfloat16' or 'float32', found {self.autocast!r}")
         for name in ("steps", "batch_size", "eval_every", "save_every"):
             check_int(name, getattr(self, name), 10**9)
-        for name in ("warmup", "sample_every"):
+        for name in ("warmup", "sample_every", "snapshots"):
             check_int(name, getattr(self, name), 10**9, least=0)
         check_int("seed", self.seed, 2**63 - 1, least=0)
         for name in ("muon_lr", "adamw_lr", "weight_decay"):
@@ -70,6 +71,13 @@ class TrainSettings:
             attn_pdrop=self.attn_dropout,
             resid_pdrop=self.dropout,
         )
+
+    def snapshot_steps(self) -> set[int]:
+        """The steps after which weights are kept: 0, then evenly on a log scale from 1 to the last."""
+        if self.snapshots < 2:
+            return {self.steps} if self.snapshots else set()
+        powers = (i / max(self.snapshots - 2, 1) for i in range(self.snapshots - 1))
+        return {0, self.steps} | {round(self.steps**power) for power in powers}
 
     def learning_rate(self, step: int) -> float:
         """The factor on both learning rates at ``step``, counted from 0: warm up, stay, fall linearly to 0."""

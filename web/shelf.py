@@ -55,10 +55,10 @@ def name_sources(checkpoints: Sequence[str]) -> dict[str, Path | str]:
     """A short name for each checkpoint, its whole path where two would share one."""
     sources: dict[str, Path | str] = {}
     for given in checkpoints:
-        folder = CHECKPOINTS / given
+        folder = CHECKPOINTS / given  # a whole path stays what it is
         if not folder.is_dir() and Path(given).is_dir():
             folder = Path(given).resolve()
-        is_hub_id = not folder.is_dir() and "/" in given
+        is_hub_id = not folder.is_dir() and given.count("/") == 1 and not given.startswith((".", "/", "~"))
         name = given if is_hub_id else folder.name
         sources[str(folder) if name in sources else name] = given if is_hub_id else folder
     return sources

@@ -177,3 +177,22 @@ def test_nothing_is_written_over_and_resume_goes_on_with_the_same_run_only(
     with pytest.raises(SystemExit):
         main(["--out", str(out), "--resume"])
     assert "its SHA-256 differs" in capsys.readouterr().err
+
+
+def test_snapshots_are_evenly_spaced_on_a_log_scale() -> None:
+    assert sorted(TrainSettings(steps=1000, snapshots=5).snapshot_steps()) == [0, 1, 10, 100, 1000]
+    assert len(TrainSettings(steps=2400, snapshots=12).snapshot_steps()) == 12
+    assert TrainSettings(steps=7, snapshots=0).snapshot_steps() == set()
+
+
+def test_snapshots_are_kept_and_open_as_models(tmp_path: Path, text: Path) -> None:
+    out = tmp_path / "out"
+    main(flags(text, out, "--steps", "9", "--snapshots", "4"))
+    assert sorted(path.name for path in (out / "steps").iterdir()) == [
+        f"{step:06d}.safetensors" for step in (0, 1, 3, 9)
+    ]
+    first, last = model.load(f"{out}@000000"), model.load(f"{out}@000009")
+    assert first.name == "out@000000"
+    assert not torch.equal(first.trace("the cat").logits, last.trace("the cat").logits)
+    with pytest.raises(model.CheckpointError, match="steps/000004.safetensors: found no file"):
+        model.load(f"{out}@000004")

@@ -2,23 +2,148 @@
 
 import os
 import shutil
-import sys
+import string
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import app
+import gradio as gr
 import pytest
 from helpers import tiny_model
+from serve_once import free_port
 
 from model import LoadedModel, Step
 from model.tokenizer import CharTokenizer
+from web.settings import Settings
+from web.workspace import Parts
 
-sys.path.insert(0, str(Path(__file__).parents[2]))  # app.py lies in the root, where pytest alone would not look
+CHARACTERS = string.printable[:95] + "\n"
+CONTEXT = 64
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+# As root, without a GPU, and without the browser's own errands.
+BROWSER_FLAGS = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+).split()
 
-import app  # noqa: E402
-from web.settings import Settings  # noqa: E402
-from web.workspace import Parts  # noqa: E402
 
-from .serve_once import free_port  # noqa: E402
+@dataclass
+class Server:
+    """A running app."""
+
+    url: str
+    parts: Parts
+    demo: gr.Blocks
+
+    def close(self) -> None:
+        self.parts.writer.close()
+        self.demo.close(verbose=False)
+
+
+class GatedModel(LoadedModel):
+    """Writes a token each time the test opens its gate, so that a test can look in between."""
+
+    gate: threading.Semaphore
+
+    def generate(self, *arguments: Any, **settings: Any) -> Iterator[Step]:
+        return self.hold(super().generate(*arguments, **settings))
+
+    def hold(self, steps: Iterator[Step]) -> Iterator[Step]:
+        for step in steps:
+            if not self.gate.acquire(timeout=30):
+                return
+            yield step
+
+
+def gated(gpt: LoadedModel) -> GatedModel:
+    model = GatedModel(**{field.name: getattr(gpt, field.name) for field in fields(LoadedModel)})
+    model.gate = threading.Semaphore(0)
+    return model
+
+
+def save_tiny(folder: Path, seed: int = 0, **changes: Any) -> Path:
+    tiny_model(seed, CharTokenizer.train(CHARACTERS), n_embd=32, context_length=CONTEXT, **changes).save(folder)
+    return folder
+
+
+def start(*checkpoints: Path | str, loaded: bool = True, **changes: Any) -> Server:
+    """The app in this process."""
+    port = free_port()
+    names = tuple(str(checkpoint) for checkpoint in checkpoints)
+    demo, parts = app.start(Settings(checkpoints=names, port=port, **changes))
+    if loaded:
+        app.load(parts)
+    return Server(f"http://127.0.0.1:{port}", parts, demo)
+
+
+@pytest.fixture(scope="session")
+def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the checkpoints tiny (3 layers x 4 heads), other (2 x 2) and broken (no weights)."""
+    root = tmp_path_factory.mktemp("checkpoints")
+    save_tiny(root / "tiny", n_layer=3, n_head=4)
+    save_tiny(root / "other", seed=1)
+    (save_tiny(root / "broken") / "model.safetensors").unlink()
+    return root
+
+
+@pytest.fixture(scope="session")
+def server(checkpoints: Path) -> Iterator[Server]:
+    """One app for all tests that change nothing in it; the model "slow" is "tiny" behind a gate."""
+    server = start(checkpoints / "tiny", checkpoints / "other", checkpoints / "broken")
+    models = server.parts.shelf.models
+    models["slow"] = gated(models["tiny"])
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def launch() -> Iterator[Callable[..., Server]]:
+    """``start``, with everything closed after the test."""
+    servers: list[Server] = []
+
+    def start_one(*checkpoints: Path | str, **changes: Any) -> Server:
+        servers.append(start(*checkpoints, **changes))
+        return servers[-1]
+
+    yield start_one
+    for server in servers:
+        server.close()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        reason = f"no browser: none of {', '.join(BROWSERS)} is installed"
+        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=BROWSER_FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Any, server: Server) -> Iterator[Any]:
+    """The opened page; the test fails if it threw an error or asked another host for anything."""
+    errors: list[str] = []
+    strangers: list[str] = []
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(15_000)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("request", lambda request: None if is_own(request.url, server.url) else strangers.append(request.url))
+    page.goto(server.url)
+    page.get_by_role("region", name="Attention weights, L").wait_for()
+    yield page
+    context.close()
+    assert not errors
+    assert not strangers
+
+
+def is_own(address: str, url: str) -> bool:
+    return address.startswith((f"{url}/", "data:", "blob:"))

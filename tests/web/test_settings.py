@@ -1,0 +1,91 @@
+"""Flags, environment variables, defaults, and what happens to bad values."""
+
+from pathlib import Path
+
+import pytest
+
+from web import settings, shelf
+from web.settings import read
+
+
+@pytest.mark.parametrize(
+    ("environ", "host"),
+    [
+        ({}, "127.0.0.1"),
+        ({"SPACE_ID": "someone/space"}, "0.0.0.0"),
+        ({"GRADIO_SERVER_NAME": "127.0.0.5"}, "127.0.0.5"),
+        ({"GRADIO_SERVER_NAME": "127.0.0.5", "SPACE_ID": "someone/space"}, "127.0.0.5"),
+        ({"HEADSCOPE_HOST": "127.0.0.6", "GRADIO_SERVER_NAME": "127.0.0.5"}, "127.0.0.6"),
+    ],
+)
+def test_default_host(environ: dict[str, str], host: str) -> None:
+    assert read([], environ).host == host
+    assert read(["--host", "127.0.0.9"], environ).host == "127.0.0.9"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environ", "port"),
+    [
+        ([], {}, 7860),
+        ([], {"GRADIO_SERVER_PORT": "8001"}, 8001),
+        ([], {"GRADIO_SERVER_PORT": "8001", "HEADSCOPE_PORT": "8002"}, 8002),
+        (["--port", "8003"], {"HEADSCOPE_PORT": "8002"}, 8003),
+    ],
+)
+def test_port(arguments: list[str], environ: dict[str, str], port: int) -> None:
+    assert read(arguments, environ).port == port
+
+
+def test_every_flag_has_a_variable() -> None:
+    environ = {
+        "HEADSCOPE_CHECKPOINT": "one, owner/two",
+        "HEADSCOPE_DEVICE": "cpu",
+        "HEADSCOPE_DTYPE": "float32",
+        "HEADSCOPE_SHARE": "true",
+        "HEADSCOPE_API_KEY": "secret",
+    }
+    found = read([], environ)
+    assert found.checkpoints == ("one", "owner/two")
+    assert (found.device, found.dtype, found.share, found.api_key) == ("cpu", "float32", True, "secret")
+    flags = ["--checkpoint", "three", "--checkpoint", "four", "--dtype", "bfloat16", "--api-key", "other"]
+    found = read(flags, environ)
+    assert found.checkpoints == ("three", "four")
+    assert (found.dtype, found.api_key) == ("bfloat16", "other")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environ", "named"),
+    [
+        (["--port", "0"], {}, "--port"),
+        (["--port", "65536"], {}, "--port"),
+        ([], {"HEADSCOPE_PORT": "many"}, "HEADSCOPE_PORT"),
+        ([], {"GRADIO_SERVER_PORT": "x"}, "port"),
+        (["--dtype", "int4"], {}, "int4"),
+        ([], {"HEADSCOPE_SHARE": "perhaps"}, "HEADSCOPE_SHARE"),
+        (["--api-key", ""], {}, "--api-key"),
+        (["--api-key", "two words"], {}, "--api-key"),
+        (["--colour"], {}, "--colour"),
+    ],
+)
+def test_bad_values_end_with_status_2(
+    arguments: list[str], environ: dict[str, str], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        read(arguments, environ)
+    assert end.value.code == 2
+    assert named in capsys.readouterr().err
+
+
+def test_names_folders_and_hub_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("checkpoints/a", "checkpoints/b", "elsewhere/a"):
+        (tmp_path / folder).mkdir(parents=True)
+    monkeypatch.setattr(settings, "CHECKPOINTS", tmp_path / "checkpoints")
+    monkeypatch.setattr(shelf, "CHECKPOINTS", tmp_path / "checkpoints")
+    assert read([], {}).checkpoints == ("a", "b")
+    elsewhere = str(tmp_path / "elsewhere/a")
+    assert shelf.name_sources(["a", elsewhere, "owner/model", "missing"]) == {
+        "a": tmp_path / "checkpoints/a",
+        elsewhere: tmp_path / "elsewhere/a",
+        "owner/model": "owner/model",
+        "missing": tmp_path / "checkpoints/missing",
+    }
