@@ -2,9 +2,9 @@
 
 import pytest
 import torch
+from helpers import tiny_gpt
 
 from model import threads
-from tests.helpers import tiny_gpt
 
 
 @pytest.fixture(autouse=True)

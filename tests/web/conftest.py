@@ -9,12 +9,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import app
 import gradio as gr
 import pytest
 from helpers import tiny_model
 from serve_once import free_port
 
+import app
 from model import LoadedModel, Step
 from model.tokenizer import CharTokenizer
 from web.settings import Settings

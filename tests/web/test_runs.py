@@ -1,0 +1,166 @@
+"""Runs: what the page's own routes give, how much is kept, and what happens once it is not."""
+
+import json
+import struct
+import threading
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+import torch
+from conftest import Server
+from helpers import tiny_model
+
+from model import LoadedModel
+from model.recording import Recording, triangle
+from model.trace import encode_weights, pool
+from web import runs as runs_module
+from web.runs import Run, Runs
+
+PROMPT = "Be not afeard."
+
+
+def written(runs: Runs, gpt: LoadedModel, n_new: int, prompt: str = PROMPT, **settings: Any) -> Run:
+    run = runs.new(gpt, gpt.read_prompt(prompt), n_new)
+    for step in gpt.generate(prompt, n_new + 1, seed=1, record=True, **settings):
+        run.take(step, False)
+    run.writing = False
+    return run
+
+
+def lower(attention: torch.Tensor) -> torch.Tensor:
+    n = attention.shape[-1]
+    return attention[..., torch.ones(n, n, dtype=torch.bool).tril()]
+
+
+def frame(content: bytes) -> tuple[dict[str, Any], bytes]:
+    (length,) = struct.unpack("<I", content[:4])
+    return json.loads(content[4 : 4 + length]), content[4 + length :]
+
+
+@pytest.mark.parametrize("n_new", [1, 20, 49])
+def test_rows_are_those_of_a_trace(server: Server, n_new: int) -> None:
+    gpt = server.parts.shelf.models["tiny"]
+    run = written(server.parts.runs, gpt, n_new)
+    header, thumbnails = frame(httpx.get(f"{server.url}/look/{run.id}/rows?start=0").content)
+    assert header["ids"] == run.ids and len(header["ids"]) == len(PROMPT) + n_new
+    assert "".join(header["tokens"]).startswith(PROMPT)
+    assert header["rows"] == len(run.ids)  # the last token was read too
+    attention = gpt.trace(run.ids).attention
+    assert thumbnails == encode_weights(lower(pool(attention, header["factor"]))).numpy().tobytes()
+    for layer, head, start in ((0, 0, 0), (2, 3, 5), (1, 2, len(run.ids) - 1)):
+        answer = httpx.get(f"{server.url}/look/{run.id}/heads/{layer}/{head}?start={start}")
+        found = torch.from_numpy(np.frombuffer(answer.content, np.float32).copy())
+        torch.testing.assert_close(found, lower(attention[layer, head])[triangle(start) :], atol=1e-5, rtol=0)
+
+
+def test_the_last_token_of_a_full_context_is_not_read() -> None:
+    gpt = tiny_model()
+    run = written(Runs(), gpt, 100, "ab")
+    assert len(run.ids) == gpt.config.context_length + 1
+    assert run.recording.n_rows == gpt.config.context_length
+
+
+def test_a_lost_run_is_computed_anew(server: Server) -> None:
+    gpt = server.parts.shelf.models["tiny"]
+    ids = gpt.read_prompt(PROMPT)
+    assert httpx.get(f"{server.url}/look/no-such-run/rows").status_code == 404
+    body = {"sha256": gpt.sha256, "ids": ids, "n_prompt": 3}
+    header, _ = frame(httpx.post(f"{server.url}/look/again/rows?start=2", json=body).content)
+    assert header["ids"] == ids[2:] and header["rows"] == len(ids)
+    answer = httpx.post(f"{server.url}/look/again/heads/1/1?start=3", json=body)
+    expected = lower(gpt.trace(ids).attention[1, 1])[triangle(3) :]
+    assert answer.content == expected.numpy().tobytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"sha256": "0" * 64}, 410),
+        ({"ids": []}, 400),
+        ({"ids": [10_000]}, 400),
+        ({"ids": ["a"]}, 422),
+        ({"n_prompt": -1}, 422),
+        ({"sha256": "x" * 65}, 422),
+    ],
+)
+def test_what_cannot_be_computed_anew(server: Server, change: dict[str, Any], status: int) -> None:
+    body = {"sha256": server.parts.shelf.models["tiny"].sha256, "ids": [1, 2], "n_prompt": 1} | change
+    assert httpx.post(f"{server.url}/look/again/rows", json=body).status_code == status
+
+
+@pytest.mark.parametrize("path", ["heads/3/0", "heads/0/4", "heads/-1/0"])
+def test_heads_that_are_not_there(server: Server, path: str) -> None:
+    run = written(server.parts.runs, server.parts.shelf.models["tiny"], 2)
+    assert httpx.get(f"{server.url}/look/{run.id}/{path}").status_code == 404
+
+
+def test_many_runs_stay_within_the_bytes() -> None:
+    gpt = tiny_model()
+    size = written(Runs(), gpt, 10).nbytes
+    runs = Runs(max_bytes=3 * size)
+    kept = [written(runs, gpt, 10) for _ in range(20)]
+    assert runs.nbytes <= 3 * size
+    assert list(runs.runs) == [run.id for run in kept[-3:]]
+    assert runs.get(kept[-3].id) is kept[-3]  # asked for, so no longer the least used
+    written(runs, gpt, 10)
+    assert kept[-3].id in runs.runs and kept[-2].id not in runs.runs
+
+
+def test_what_is_being_written_is_not_dropped() -> None:
+    gpt = tiny_model()
+    runs = Runs(max_bytes=1)
+    busy = runs.new(gpt, [1, 2], 5)
+    written(runs, gpt, 5)
+    written(runs, gpt, 5)
+    assert runs.get(busy.id) is busy
+
+
+def test_a_large_run_keeps_only_a_few_heads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs_module, "MAX_RUN_BYTES", 100)
+    monkeypatch.setattr(runs_module, "MAX_TRACE_BYTES", 1)  # one layer at a time
+    gpt = tiny_model(n_layer=3, n_head=4, n_embd=32, context_length=200)
+    runs = Runs()
+    run = runs.new(gpt, gpt.read_prompt("ab"), 150)
+    assert run.recording.weights is None
+    for step in gpt.generate("ab", 151, seed=1, record=True):
+        run.take(step, False)
+        if run.recording.n_rows in (10, 100):  # opened while it is written, it grows on
+            run.head(2, 3, 0)
+    attention = gpt.trace(run.ids).attention
+    for layer in range(3):
+        for head in range(4):
+            found = torch.frombuffer(bytearray(run.head(layer, head, 0)), dtype=torch.float32)
+            torch.testing.assert_close(found, lower(attention[layer, head]), atol=1e-5, rtol=0)
+    again = runs.reread(gpt, run.ids, 2)
+    assert again.frame(0)[0]["rows"] == len(run.ids)
+    difference = np.frombuffer(again.frame(0)[1], np.uint8).astype(int) - np.frombuffer(run.frame(0)[1], np.uint8)
+    assert abs(difference).max() <= 1
+
+
+def test_reading_while_writing() -> None:
+    """Whoever looks gets a whole triangle at every moment."""
+    attention = torch.rand(2, 2, 300, 300).tril()
+    recording = Recording(2, 2, 300)
+    seen: list[int] = []
+
+    def look() -> None:
+        while not seen or seen[-1] < 300:
+            n_rows, factor, first, data = recording.thumbnails()
+            side = -(-n_rows // factor)
+            assert first == 0 and len(data) == 4 * triangle(side)
+            weights = recording.head(1, 0, 0, lambda n: attention[1, 0])
+            assert len(weights) % 4 == 0 and len(weights) // 4 >= triangle(n_rows)
+            seen.append(n_rows)
+
+    reader = threading.Thread(target=look)
+    reader.start()
+    recording.extend(attention[:, :, :7, :7])
+    for i in range(7, 300):
+        recording.append(attention[:, :, i, : i + 1])
+    reader.join(timeout=20)
+    assert seen[-1] == 300
+    n_rows, factor, _, data = recording.thumbnails()
+    assert (n_rows, factor) == (300, 8)
+    assert data == encode_weights(lower(pool(attention, 8))).numpy().tobytes()
