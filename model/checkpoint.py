@@ -37,7 +37,7 @@ def load(source: str | Path, device: str = "auto", dtype: str = "auto") -> Loade
     weights, bfloat16 above where the processor has it), "float32" or "bfloat16". Raises ``CheckpointError`` for
     whatever is wrong with the checkpoint, ``ValueError`` for another device or dtype.
     """
-    folder, step, name = Path(source), None, Path(source).resolve().name
+    folder, step, name = Path(source), None, Path(os.path.abspath(source)).name
     if not os.path.isdir(folder):
         if snapshot := SNAPSHOT.fullmatch(str(source)):
             folder, step = Path(snapshot[1]), snapshot[2]
@@ -89,7 +89,7 @@ def choose_device(device: str) -> torch.device:
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        torch.empty(0, device=device)
+        torch.zeros(1, device=device).item()  # a number that can be read back, which "meta" has not
         return torch.device(device)
     except (RuntimeError, AssertionError) as error:
         raise ValueError(f"device {device!r} cannot be used here ('auto' and 'cpu' always can): {error}") from None

@@ -132,10 +132,11 @@ def write_checkpoint(
     """Write a checkpoint folder that a reader never sees half written.
 
     A new folder appears at once. In one that exists each file is replaced whole, the weights last; where the new
-    weights belong to another config or vocabulary the old weights go first, and what went comes back if the writing
-    fails. Other files stay. Raises ``ValueError`` for weights that are NaN or infinite, or would be in ``dtype``.
+    weights belong to another config or vocabulary the old weights go first, snapshots too, and what went comes back
+    if the writing fails. Other files stay. Raises ``ValueError`` for weights that are NaN or infinite, or would be
+    in ``dtype``.
     """
-    folder = Path(folder)
+    folder = Path(os.path.realpath(folder))  # a link stays one, and the files are made on the disk it leads to
     folder.parent.mkdir(parents=True, exist_ok=True)
     texts = {
         CONFIG: to_json(config_to_json(config, bos_token_id, eos_token_id)),
@@ -180,7 +181,7 @@ def exchange(beside: Path, folder: Path, names: Sequence[str]) -> None:
     old = beside / "old"
     old.mkdir()
     try:
-        for name in (*reversed(names), SHARD_INDEX):
+        for name in (*reversed(names), SHARD_INDEX, SNAPSHOTS):
             if (folder / name).exists():
                 (folder / name).replace(old / name)
         for name in names:

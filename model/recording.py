@@ -1,5 +1,6 @@
 """The attention weights of one text, gathered while it is written and given out as thumbnails and exact numbers."""
 
+import mmap
 import threading
 from collections.abc import Callable
 
@@ -27,7 +28,7 @@ class Recording:
         self.factor = 1
         side = min(capacity, THUMBNAIL_SIDE)
         self.pooled = torch.zeros(n_layer * n_head, side, side, dtype=torch.uint8)
-        self.weights = torch.empty(n_layer * n_head, triangle(capacity)) if keep_weights else None
+        self.weights = mapped(n_layer * n_head, triangle(capacity)) if keep_weights else None
         self.followed: dict[int, Tensor] = {}
         self.pending: list[Tensor] = []
         self.lock = threading.Lock()
@@ -87,7 +88,7 @@ class Recording:
         """Keep one head's weights from now on, those so far recomputed; the follow lock is held."""
         with self.lock:
             self.flush()
-            n_rows, rows = self.n_rows, torch.empty(triangle(self.capacity))
+            n_rows, rows = self.n_rows, mapped(1, triangle(self.capacity))[0]
             if len(self.followed) == MAX_FOLLOWED:
                 del self.followed[next(iter(self.followed))]
             self.followed[index] = rows
@@ -128,6 +129,15 @@ class Recording:
         halved = self.pooled.unfold(1, 2, 2).unfold(2, 2, 2).amax((-1, -2))
         self.pooled.zero_()
         self.pooled[:, : halved.shape[1], : halved.shape[2]] = halved
+
+
+def mapped(n_rows: int, n_columns: int) -> Tensor:
+    """Zeros ``(n_rows, n_columns)`` outside the heap: they take memory once written to, and give it back when freed.
+
+    Blocks of this size from the heap leave holes in it, and a server grows by many times what it keeps.
+    """
+    size = n_rows * n_columns
+    return torch.frombuffer(mmap.mmap(-1, 4 * size), dtype=torch.float32, count=size).view(n_rows, n_columns)
 
 
 def triangle(n: int) -> int:

@@ -142,11 +142,22 @@ def sample(
     prompt: Sequence[int] = (),
     written: Sequence[int] = (),
 ) -> int:
-    """Draw the next token id from ``logits`` ``(vocab_size,)``: the inverse of the cumulative sum at one uniform."""
+    """Draw the next token id from ``logits`` ``(vocab_size,)``: the inverse of the cumulative sum at one uniform.
+
+    Raises ``FloatingPointError`` where the logits are no numbers, as those of weights too large for their precision.
+    """
     if settings.temperature == 0:
         if settings.has_penalties:
             logits = penalise(logits.double(), settings, prompt, written)
+        check_finite(logits.max())
         return int(logits.argmax())
     cumulative = probabilities(logits, settings, prompt, written).cumsum(-1)
+    check_finite(cumulative[-1])
     drawn = generator.random() * cumulative[-1]  # below the last sum, as random() is below 1
     return int(torch.searchsorted(cumulative, drawn, right=True))
+
+
+def check_finite(number: Tensor) -> None:
+    """Raise ``FloatingPointError`` for NaN or infinity, either of which one bad logit gives."""
+    if not number.isfinite():
+        raise FloatingPointError("the model's logits hold NaN or infinity, so that no next token can be drawn")

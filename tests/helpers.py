@@ -102,3 +102,17 @@ def scripted_model(script: list[int], tokenizer: Tokenizer, eos_token_id: int | 
     for position, token_id in enumerate(script):
         gpt.lm_head.weight[token_id, position] = 100.0
     return loaded
+
+
+def logits_of(loaded: LoadedModel) -> Tensor:
+    """The logits of twelve random tokens."""
+    return loaded.trace(prompt_ids(12, loaded.config.vocab_size)).logits
+
+
+def same_model(one: LoadedModel, other: LoadedModel) -> bool:
+    """Whether two models are one: every weight bit for bit, and the logits but for the order of sums."""
+    if (one.config, one.tokenizer.spec, one.eos_token_id) != (other.config, other.tokenizer.spec, other.eos_token_id):
+        return False
+    weights = other.gpt.state_dict()
+    equal = all(torch.equal(tensor, weights[name]) for name, tensor in one.gpt.state_dict().items())
+    return equal and max_difference(logits_of(one), logits_of(other)) <= 1e-5

@@ -9,7 +9,7 @@ from model import LoadedModel
 
 from .attention_view import HEAD
 from .endpoints import add_endpoints
-from .settings import MAX_QUEUED
+from .settings import MAX_QUEUED, MAX_SESSIONS
 from .use import use_tab
 from .workspace import Events, Parts, workspace_tab
 
@@ -31,6 +31,7 @@ LAUNCH: dict[str, Any] = {
     "ssr_mode": False,  # Gradio's Node proxy would swallow our routes
     "run_history": False,
     "enable_monitoring": False,
+    "state_session_capacity": MAX_SESSIONS,
     "max_file_size": "64kb",
     "footer_links": ["api", "settings"],
 }
@@ -65,15 +66,15 @@ def build(parts: Parts, *, with_key: bool = False) -> gr.Blocks:
 
         async def open_page() -> AsyncIterator[tuple[Any, ...]]:
             if not shelf.ready.done():
-                yield gr.skip(), gr.skip(), gr.skip(), {"state": "loading", "notices": []}
+                yield gr.skip(), gr.skip(), {"state": "loading", "notices": []}
                 await shelf.wait()
             name = next(iter(shelf.models), None)
-            pointer, opening_prompt = await events.opening(name)
-            choice = gr.update(choices=list(shelf.models), value=name)
-            yield choice, describe(shelf.models.get(name)), opening_prompt, pointer | {"notices": shelf.problems()}
+            pointer = await events.opening(name) | {"notices": shelf.problems()}
+            yield gr.update(choices=list(shelf.models), value=name), describe(shelf.models.get(name)), pointer
 
         quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-        demo.load(open_page, None, [model, facts, prompt, view], **quiet)
+        opened = demo.load(open_page, None, [model, facts, view], **quiet)
+        opened.then(events.first_prompt, [prompt, model], prompt, **quiet)
         model.change(lambda name: describe(shelf.models.get(name)), model, facts, queue=False, **quiet)
         add_endpoints(shelf, parts.writer)
     # No limit here: the writer bounds what runs at the same time, and one limit is enough.

@@ -1,6 +1,7 @@
 """The Write & Look tab: the prompt and its controls above the one linked workspace."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,8 @@ from .settings import MAX_PROMPT_CHARACTERS
 from .shelf import Shelf
 from .validate import BadInput, Request, read_request
 from .writer import Job, Writer
+
+log = logging.getLogger(__name__)
 
 # The order of the event's inputs, which is that of read_request.
 FIELDS = ("prompt", "model", "max_new_tokens", "temperature", "top_k", "top_p", "min_p", "seed")
@@ -61,7 +64,7 @@ def workspace_tab(parts: Parts, model: gr.Dropdown) -> tuple[gr.Textbox, gr.HTML
         api_visibility="private",
     )
     stop.click(events.stop, None, None, queue=False, show_progress="hidden", api_visibility="private")
-    model.input(events.choose, [model, prompt], [view, prompt], show_progress="hidden", api_visibility="private")
+    model.input(events.opening, model, view, show_progress="hidden", api_visibility="private")
     return prompt, view
 
 
@@ -98,7 +101,8 @@ class Events:
                 yield pointer(asked.name, run, "writing"), gr.skip(), gr.skip()
             final = pointer(asked.name, run, "stopped" if job.cancelled.is_set() else "done")
             final["why"] = why_ended(asked, run, job)
-        except (RuntimeError, MemoryError) as error:
+        except Exception as error:  # whatever the model raised, the page goes on
+            log.exception("writing failed")
             final = pointer(asked.name, run, "failed") | {"why": f"Writing failed: {error}"}
         finally:
             job.cancel()
@@ -112,18 +116,17 @@ class Events:
         if job := self.jobs.get(str(request.session_hash)):
             job.cancel()
 
-    async def choose(self, name: str, prompt: str) -> tuple[Any, Any]:
-        """Show another model's opening; its prompt too, unless the visitor wrote one."""
-        known = {opening.prompt for opening in self.parts.openings.made.values()}
-        view, opening_prompt = await self.opening(name)
-        return view, opening_prompt if prompt.strip() == "" or prompt in known else gr.skip()
-
-    async def opening(self, name: str | None) -> tuple[dict[str, Any], Any]:
-        """The view's value and the prompt for a model that nobody has asked yet."""
+    async def opening(self, name: str | None) -> dict[str, Any]:
+        """The view's value for a model that this visitor has not asked yet."""
         if name not in self.parts.shelf.models:
-            return {"state": "none", "notices": self.parts.shelf.problems()}, gr.skip()
+            return {"state": "none", "notices": self.parts.shelf.problems()}
         opening, run = await asyncio.to_thread(self.parts.openings.get, name)
-        return pointer(name, run, "opening") | {"head": opening.head}, opening.prompt
+        return pointer(name, run, "opening") | {"head": opening.head}
+
+    def first_prompt(self, typed: str, name: str | None) -> Any:
+        """The prompt of the opening, unless the visitor was faster."""
+        opening = self.parts.openings.made.get(name or "")
+        return opening.prompt if opening and not typed else gr.skip()
 
 
 def pointer(name: str, run: Run, state: str) -> dict[str, Any]:

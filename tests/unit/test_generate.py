@@ -2,6 +2,7 @@
 
 import gc
 import random
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -84,6 +85,15 @@ def test_interleaved_requests_write_what_each_writes_alone(tiny: LoadedModel) ->
         i = order.choice(running_now)
         together[i].append(next(running[i]).token_id)
     assert together == alone
+
+
+def test_requests_in_threads_write_what_each_writes_alone(tiny: LoadedModel) -> None:
+    def write(seed: int) -> list[int]:
+        return ids_of(list(tiny.generate("ROMEO:", 20, seed=seed % 3, record=seed % 2 == 0)))
+
+    alone = [write(seed) for seed in range(6)]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(write, range(24))) == [alone[seed % 6] for seed in range(24)]
 
 
 def test_nothing_global_is_drawn_from(tiny: LoadedModel) -> None:

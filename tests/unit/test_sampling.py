@@ -218,6 +218,15 @@ def test_the_extreme_draws_hit_possible_tokens(logits: list[float]) -> None:
     assert sample(values, SamplingSettings(), Always(0.0)) == int((shares > 0).nonzero()[0])
 
 
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+@pytest.mark.parametrize("temperature", [0, 0.7, 1.0])
+def test_logits_that_are_no_numbers(bad: float, temperature: float) -> None:
+    """Never an id beyond the vocabulary, which is what a search among NaN gives."""
+    for settings in (SamplingSettings(temperature=temperature), SamplingSettings(temperature=temperature, top_p=0.9)):
+        with pytest.raises(FloatingPointError, match="logits hold NaN or infinity"):
+            sample(torch.tensor([0.0, bad, 1.0]), settings, Always(0.5))
+
+
 def test_one_uniform_number_a_token() -> None:
     """So that a choice's text depends on its own generator and nothing else."""
     generator, twin = random.Random(5), random.Random(5)

@@ -95,6 +95,8 @@ def server(checkpoints: Path) -> Iterator[Server]:
     server = start(checkpoints / "tiny", checkpoints / "other", checkpoints / "broken")
     models = server.parts.shelf.models
     models["slow"] = gated(models["tiny"])
+    made = server.parts.openings.made
+    made["slow"] = made["tiny"]
     yield server
     server.close()
 
@@ -119,8 +121,9 @@ def browser() -> Iterator[Any]:
     if path is None:
         reason = f"no browser: none of {', '.join(BROWSERS)} is installed"
         pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=15_000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=BROWSER_FLAGS)
         yield browser

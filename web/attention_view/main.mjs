@@ -23,7 +23,7 @@ export function mount(root, props, watch) {
     make(
       "div",
       { class: "hs-panels" },
-      panel("hs-writing", make("h2", {}, "Text"), status, text.element, hint()),
+      panel("hs-writing", make("h2", {}, "Text"), status, text.element, text.spoken, hint()),
       panel("hs-heads", make("h2", {}, "Heads"), quiet("click one to open it"), grid.element),
       region,
     ),

@@ -90,7 +90,10 @@ export class Matrix {
     const { store, place } = this;
     const focus = this.count ? store.focus : null;
     this.readout.hidden = !focus;
-    if (!focus) return;
+    if (!focus) {
+      this.number.textContent = "";
+      return;
+    }
     const { query, key } = focus;
     if (key === null) {
       this.pair.textContent = `“${visible(store.tokens[query]?.text ?? "")}” (${query}) was not read yet`;

@@ -51,8 +51,10 @@ export class Store {
       if (pointer.head && (shape || before.sha256 !== pointer.sha256)) this.open = pointer.head;
       this.open = [Math.min(this.open[0], pointer.n_layer - 1), Math.min(this.open[1], pointer.n_head - 1)];
       this.reset();
+      this.emit("state", "tokens", "thumbnails", "weights", "focus");
+    } else {
+      this.emit("state");
     }
-    this.emit("state");
     this.refresh();
   }
 

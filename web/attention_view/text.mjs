@@ -2,13 +2,14 @@
 
 import { make } from "./dom.mjs";
 import { palette, step } from "./palette.mjs";
-import { visible } from "./words.mjs";
+import { sentence } from "./words.mjs";
 
 export class TextView {
   constructor(store) {
     this.store = store;
     this.spans = [];
     this.element = make("div", { class: "hs-text", tabindex: 0, role: "group", "aria-label": "Text" });
+    this.spoken = make("p", { class: "hs-hidden", "aria-live": "polite" });
     this.element.addEventListener("pointerover", (event) => this.point(event.target));
     this.element.addEventListener("pointerleave", () => store.point(null));
     this.element.addEventListener("click", (event) => this.lock(event.target));
@@ -24,11 +25,9 @@ export class TextView {
     if (this.store.tokens.length >= this.spans.length) return;
     this.element.replaceChildren();
     this.spans = [];
-    this.colour();
   }
 
   fill() {
-    this.fit();
     const { element, store } = this;
     const atEnd = element.scrollHeight - element.scrollTop - element.clientHeight < 40;
     for (let i = this.spans.length; i < store.tokens.length; i++) {
@@ -89,7 +88,8 @@ export class TextView {
       store.point(null);
       store.locked = { query };
       store.emit("focus");
-      this.element.setAttribute("aria-label", `Text, “${visible(store.tokens[query].text)}” at position ${query} chosen`);
+      const { key } = store.focus;
+      this.spoken.textContent = sentence(store.tokens, query, key, store.weights.at(query, key));
     } else return;
     event.preventDefault();
   }

@@ -1,0 +1,100 @@
+"""What a visitor may type into the page: code that must stay text, and what the model cannot read."""
+
+import re
+from typing import Any
+
+import pytest
+from conftest import CONTEXT, Server
+from playwright.sync_api import expect
+from test_page import choose_model, text, write
+
+pytestmark = pytest.mark.browser
+
+# Each would leave a mark on the page if it were run.
+CODE = (
+    "<script>pwned=1</script>",
+    "<img src=x onerror=pwned=1>",
+    "${window.pwned = 1}",
+    "{{value}}${pwned=1}`",
+    "{{#each x}}${",
+    "</div></html>\\",
+)
+
+
+@pytest.mark.parametrize("code", CODE)
+def test_code_is_shown_as_text(page: Any, code: str) -> None:
+    write(page, code)
+    expect(page.get_by_text("tokens written")).to_be_visible()
+    expect(text(page)).to_have_text(re.compile("^" + re.escape(code)))
+    page.get_by_role("button", name="Show as table").click()
+    expect(page.get_by_role("table")).to_be_visible()
+    assert page.evaluate("typeof pwned") == "undefined"
+
+
+def test_text_of_a_model_is_not_run_either(page: Any, server: Server) -> None:
+    gpt: Any = server.parts.shelf.models["slow"]
+    choose_model(page, "slow")
+    write(page, "<b>")
+    for _ in range(41):
+        gpt.gate.release()
+    page.get_by_role("button", name="Stop").click()
+    gpt.gate.release()
+    expect(page.get_by_text(re.compile("stopped after"))).to_be_visible()
+    while gpt.gate.acquire(blocking=False):
+        pass
+    assert page.locator(".headscope b b, .hs-text b").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("prompt", "said"),
+    [
+        ("", "The prompt is empty"),
+        ("caf\u00e9 \u4f60", "never seen '\u00e9', '\u4f60'"),
+        ("a" * (CONTEXT + 1), f"The prompt has {CONTEXT + 1} tokens, this model reads at most {CONTEXT} at once"),
+    ],
+)
+def test_a_bad_prompt_costs_nothing(page: Any, prompt: str, said: str) -> None:
+    before = text(page).text_content()
+    write(page, prompt)
+    expect(page.locator("#hs-prompt").get_by_text(said)).to_be_visible()
+    assert text(page).text_content() == before
+    expect(page.get_by_role("button", name="Write", exact=True)).to_be_enabled()
+    write(page, "now ")
+    expect(text(page)).to_have_text(re.compile("^now "))
+    expect(page.locator("#hs-prompt").get_by_text(said)).to_have_count(0)
+
+
+def test_a_full_context_is_named(page: Any) -> None:
+    write(page, "a" * CONTEXT)
+    expect(page.get_by_text(f"The context of {CONTEXT} tokens is full")).to_be_visible()
+    page.locator(".hs-token").nth(CONTEXT).hover()
+    expect(page.locator(".hs-readout")).to_have_text(re.compile("was not read"))
+
+
+def test_numbers_out_of_range_are_refused(page: Any) -> None:
+    before = text(page).text_content()
+    box = page.get_by_label("number input for temperature")
+    box.fill("1e9")
+    box.press("Tab")
+    write(page, "ab")
+    expect(page.get_by_text(re.compile("temperature|less than or equal")).last).to_be_visible()
+    page.reload()
+    expect(text(page)).to_have_text(before)
+
+
+def test_leaving_ends_the_writing(browser: Any, server: Server) -> None:
+    gpt: Any = server.parts.shelf.models["slow"]
+    page = browser.new_page()
+    page.goto(server.url)
+    choose_model(page, "slow")
+    write(page, "ab")
+    gpt.gate.release()
+    expect(text(page)).to_have_text(re.compile("^ab.$", re.DOTALL))
+    (job,) = server.parts.writer.jobs
+    page.close()
+    while not job.cancelled.wait(timeout=0.5):  # Gradio notices when it has something to send
+        gpt.gate.release()
+    gpt.gate.release()
+    job.future.result(timeout=10)
+    while gpt.gate.acquire(blocking=False):
+        pass
