@@ -55,8 +55,9 @@ def main() -> None:
     chosen = settings.read(sys.argv[1:], os.environ)
     try:
         demo, parts = start(chosen)
-    except OSError as error:
-        sys.exit(f"Cannot listen on {chosen.host}:{chosen.port}: {error}")
+    except OSError:  # Gradio's own words advise parameters that are not ours
+        address = f"{chosen.host}:{chosen.port}"
+        sys.exit(f"Cannot listen on {address}: the port is taken, or the address is not this machine's.")
     threading.Thread(target=load, args=[parts], name="loader", daemon=True).start()
     try:
         demo.block_thread()

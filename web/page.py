@@ -1,6 +1,5 @@
 """The page: one Blocks with its header and its tabs."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import gradio as gr
@@ -64,17 +63,24 @@ def build(parts: Parts, *, with_key: bool = False) -> gr.Blocks:
                 use_tab(parts, demo, with_key)
         events = Events(parts)
 
-        async def open_page() -> AsyncIterator[tuple[Any, ...]]:
-            if not shelf.ready.done():
-                yield gr.skip(), gr.skip(), {"state": "loading", "notices": []}
-                await shelf.wait()
+        def say_loading() -> Any:
+            return gr.skip() if shelf.ready.done() else {"state": "loading", "notices": []}
+
+        # Not a generator: Gradio repeats a generator's last values at its end, over what was typed in between.
+        async def open_page() -> tuple[Any, ...]:
+            early = not shelf.ready.done()
+            await shelf.wait()
             name = next(iter(shelf.models), None)
-            pointer = await events.opening(name) | {"notices": shelf.problems()}
-            yield gr.update(choices=list(shelf.models), value=name), describe(shelf.models.get(name)), pointer
+            pointer = await events.opening(name) | {"notices": shelf.problems(), "early": early}
+            choice = gr.update(choices=list(shelf.models), value=name)
+            # Who came early may have typed meanwhile: their prompt is looked at before it is filled.
+            text = gr.skip() if early else events.first_prompt("", pointer | {"early": True})
+            return choice, describe(shelf.models.get(name)), text, pointer
 
         quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-        opened = demo.load(open_page, None, [model, facts, view], **quiet)
-        opened.then(events.first_prompt, [prompt, model], prompt, **quiet)
+        demo.load(say_loading, None, view, queue=False, **quiet)
+        opened = demo.load(open_page, None, [model, facts, prompt, view], **quiet)
+        opened.then(events.first_prompt, [prompt, view], prompt, **quiet)
         model.change(lambda name: describe(shelf.models.get(name)), model, facts, queue=False, **quiet)
         add_endpoints(shelf, parts.writer)
     # No limit here: the writer bounds what runs at the same time, and one limit is enough.

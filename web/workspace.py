@@ -123,10 +123,10 @@ class Events:
         opening, run = await asyncio.to_thread(self.parts.openings.get, name)
         return pointer(name, run, "opening") | {"head": opening.head}
 
-    def first_prompt(self, typed: str, name: str | None) -> Any:
-        """The prompt of the opening, unless the visitor was faster."""
-        opening = self.parts.openings.made.get(name or "")
-        return opening.prompt if opening and not typed else gr.skip()
+    def first_prompt(self, typed: str, shown: dict[str, Any]) -> Any:
+        """The prompt of the opening for a visitor who came early, unless they typed one meanwhile."""
+        opening = self.parts.openings.made.get(shown.get("model", ""))
+        return opening.prompt if opening and shown.get("early") and not typed else gr.skip()
 
 
 def pointer(name: str, run: Run, state: str) -> dict[str, Any]:

@@ -33,8 +33,15 @@ export function drawAxes(context, tokens, n, { margin, cell, texts }, colour) {
     const middle = margin + (i + 0.5) * cell;
     context.textAlign = "right";
     context.fillText(text, margin - 5, middle);
-    drawKey(context, text, middle, margin - 5);
+    if (texts) drawKey(context, text, middle, margin - 5);
+    else drawNumber(context, text, middle, margin - 10, margin + n * cell);
   }
+}
+
+/** A position above a column, kept inside the picture. */
+function drawNumber(context, text, x, y, right) {
+  context.textAlign = "center";
+  context.fillText(text, Math.min(x, right - context.measureText(text).width / 2), y);
 }
 
 /** A label above a column, upright where it is short. */

@@ -2,7 +2,6 @@
 
 import { make } from "./dom.mjs";
 import { palette } from "./palette.mjs";
-import { Thumbnails } from "./triangle.mjs";
 import { headName } from "./words.mjs";
 
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
@@ -17,6 +16,7 @@ export class Grid {
     store.on("state", () => this.build());
     store.on("thumbnails", () => this.draw());
     store.on("weights", () => this.mark());
+    new ResizeObserver(() => this.draw()).observe(this.element);
   }
 
   /** Make the buttons, once for each shape of a model. */
@@ -49,10 +49,12 @@ export class Grid {
     this.draw();
   }
 
-  /** Paint every thumbnail from its bytes. */
+  /** Paint every thumbnail from its bytes, no finer than the screen: a browser that shrinks a picture drops lines. */
   draw() {
     const { thumbnails } = this.store;
-    const { side } = thumbnails;
+    const room = (this.buttons[0]?.firstChild.clientWidth ?? 0) * (window.devicePixelRatio || 1);
+    const factor = Math.max(1, Math.ceil(thumbnails.side / Math.max(room, 1)));
+    const side = Math.ceil(thumbnails.side / factor);
     const { pixels } = palette().looks;
     for (const [head, button] of this.buttons.entries()) {
       const canvas = button.firstChild;
@@ -64,9 +66,9 @@ export class Grid {
       }
       const image = context.createImageData(side, side);
       const target = new Uint32Array(image.data.buffer);
+      const steps = thumbnails.picture(head, factor, side);
       for (let row = 0; row < side; row++) {
-        const from = (head * Thumbnails.SIDE + row) * Thumbnails.SIDE;
-        for (let key = 0; key <= row; key++) target[row * side + key] = pixels[thumbnails.bytes[from + key]];
+        for (let key = 0; key <= row; key++) target[row * side + key] = pixels[steps[row * side + key]];
       }
       context.putImageData(image, 0, 0);
     }

@@ -18,16 +18,14 @@ export function mount(root, props, watch) {
   const status = make("p", { class: "hs-status", role: "status" });
   const title = make("h2", {});
   const region = panel("hs-open", title, table.toggle, matrix.element, scale(), table.element);
-  root.replaceChildren(
-    notices,
-    make(
-      "div",
-      { class: "hs-panels" },
-      panel("hs-writing", make("h2", {}, "Text"), status, text.element, text.spoken, hint()),
-      panel("hs-heads", make("h2", {}, "Heads"), quiet("click one to open it"), grid.element),
-      region,
-    ),
+  const panels = make(
+    "div",
+    { class: "hs-panels" },
+    panel("hs-writing", make("h2", {}, "Text"), status, text.element, text.spoken, hint()),
+    panel("hs-heads", make("h2", {}, "Heads"), quiet("click one to open it"), grid.element),
+    region,
   );
+  root.replaceChildren(notices, panels);
 
   store.on("state problem", () => {
     notices.replaceChildren(...messages(store).map((message) => make("p", {}, message)));
@@ -38,7 +36,7 @@ export function mount(root, props, watch) {
     const name = headName(store.open);
     title.textContent = name;
     region.setAttribute("aria-label", `Attention weights, ${name}`);
-    region.hidden = !store.pointer.run;
+    panels.hidden = !store.pointer.run; // nothing to see: only what there is to say
   });
   onThemeChange(() => store.emit("thumbnails", "weights", "focus"));
 

@@ -40,6 +40,8 @@ export class Store {
   follow(pointer) {
     if (!pointer) return;
     const before = this.pointer;
+    // Another model's opening may come late, when that model already writes.
+    if (pointer.state === "opening" && ["waiting", "writing"].includes(before.state)) return;
     if (!pointer.run) {
       this.pointer = before.run ? { ...before, notices: pointer.notices } : pointer;
       this.emit("state");

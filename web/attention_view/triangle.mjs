@@ -62,6 +62,21 @@ export class Thumbnails {
     }
   }
 
+  /** One head's bytes as `side` x `side`, the largest of each `factor` x `factor` tile. */
+  picture(head, factor, side) {
+    const { SIDE } = Thumbnails;
+    const steps = new Uint8Array(side * side);
+    for (let row = 0; row < this.side; row++) {
+      const to = Math.floor(row / factor) * side;
+      const from = (head * SIDE + row) * SIDE;
+      for (let key = 0; key <= row; key++) {
+        const place = to + Math.floor(key / factor);
+        if (this.bytes[from + key] > steps[place]) steps[place] = this.bytes[from + key];
+      }
+    }
+    return steps;
+  }
+
   /** Double the factor: the largest of 2 x 2 tiles is the largest of the weights below them. */
   coarsen() {
     const { SIDE } = Thumbnails;
