@@ -1,12 +1,14 @@
 """Headscope: a GPT on a web page, with every attention head in view. Run ``python app.py --help``."""
 
 import os
+import socket
 import sys
 import threading
 
 import gradio as gr
 from starlette.middleware import Middleware
 
+from model.checkpoint import choose_device
 from web import settings
 from web.api import api_routes
 from web.attention_view import asset_route
@@ -51,13 +53,23 @@ def load(parts: Parts) -> None:
     parts.openings.write_all()
 
 
+def check_address(host: str, port: int) -> None:
+    """Raise ``OSError`` where nobody can listen; Gradio's own words would advise what is not ours."""
+    try:
+        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+    except OSError as error:
+        raise OSError(f"cannot listen on {host}:{port} ({error.strerror or error})") from None
+
+
 def main() -> None:
     chosen = settings.read(sys.argv[1:], os.environ)
     try:
-        demo, parts = start(chosen)
-    except OSError:  # Gradio's own words advise parameters that are not ours
-        address = f"{chosen.host}:{chosen.port}"
-        sys.exit(f"Cannot listen on {address}: the port is taken, or the address is not this machine's.")
+        choose_device(chosen.device)
+        check_address(chosen.host, chosen.port)
+    except (ValueError, OSError) as error:
+        print(f"app.py: {error}", file=sys.stderr)
+        sys.exit(2)
+    demo, parts = start(chosen)
     threading.Thread(target=load, args=[parts], name="loader", daemon=True).start()
     try:
         demo.block_thread()

@@ -18,7 +18,7 @@ def add_endpoints(shelf: Shelf, writer: Writer) -> None:
     """Add the public endpoints to the Blocks that are being built."""
 
     async def generate(
-        prompt: str,
+        prompt: str = "",
         model: str | None = None,
         max_new_tokens: int = 100,
         temperature: float = 1.0,
@@ -55,7 +55,7 @@ def add_endpoints(shelf: Shelf, writer: Writer) -> None:
         finally:
             job.cancel()
 
-    async def attention(prompt: str, model: str | None = None, layer: int = 0, head: int = 0) -> dict[str, Any]:
+    async def attention(prompt: str = "", model: str | None = None, layer: int = 0, head: int = 0) -> dict[str, Any]:
         """The attention weights of one head while it reads a text.
 
         Args:

@@ -10,7 +10,7 @@ from .attention_view import HEAD
 from .endpoints import add_endpoints
 from .settings import MAX_QUEUED, MAX_SESSIONS
 from .use import use_tab
-from .workspace import Events, Parts, workspace_tab
+from .workspace import Parts, opening_pointer, workspace_tab
 
 BRAND = """<div class="hs-brand"><h1>Headscope</h1>
 <p>A GPT writes, and you see what each of its attention heads looks at.</p></div>"""
@@ -61,7 +61,13 @@ def build(parts: Parts, *, with_key: bool = False) -> gr.Blocks:
                 prompt, view = workspace_tab(parts, model)
             with gr.Tab("Use"):
                 use_tab(parts, demo, with_key)
-        events = Events(parts)
+
+        def opening_prompt(name: str | None) -> Any:
+            opening = parts.openings.made.get(name or "")
+            return opening.prompt if opening else gr.skip()
+
+        def late_prompt(typed: str, shown: dict[str, Any]) -> Any:
+            return opening_prompt(shown.get("model")) if shown.get("early") and not typed else gr.skip()
 
         def say_loading() -> Any:
             return gr.skip() if shelf.ready.done() else {"state": "loading", "notices": []}
@@ -71,16 +77,16 @@ def build(parts: Parts, *, with_key: bool = False) -> gr.Blocks:
             early = not shelf.ready.done()
             await shelf.wait()
             name = next(iter(shelf.models), None)
-            pointer = await events.opening(name) | {"notices": shelf.problems(), "early": early}
+            pointer = await opening_pointer(parts, name) | {"notices": shelf.problems(), "early": early}
             choice = gr.update(choices=list(shelf.models), value=name)
             # Who came early may have typed meanwhile: their prompt is looked at before it is filled.
-            text = gr.skip() if early else events.first_prompt("", pointer | {"early": True})
+            text = gr.skip() if early else opening_prompt(name)
             return choice, describe(shelf.models.get(name)), text, pointer
 
         quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
         demo.load(say_loading, None, view, queue=False, **quiet)
         opened = demo.load(open_page, None, [model, facts, prompt, view], **quiet)
-        opened.then(events.first_prompt, [prompt, view], prompt, **quiet)
+        opened.then(late_prompt, [prompt, view], prompt, **quiet)
         model.change(lambda name: describe(shelf.models.get(name)), model, facts, queue=False, **quiet)
         add_endpoints(shelf, parts.writer)
     # No limit here: the writer bounds what runs at the same time, and one limit is enough.
@@ -94,9 +100,14 @@ def describe(gpt: LoadedModel | None) -> str:
     config = gpt.config
     precision = str(gpt.dtype).removeprefix("torch.")
     return (
-        f"**{count(config.n_parameters)}** weights · **{config.n_layer}** layers × **{config.n_head}** heads · "
+        f"**{count(config.n_parameters)}** weights · {counted(config.n_layer, 'layer')} × "
+        f"{counted(config.n_head, 'head')} · "
         f"context {config.context_length:,} · {precision} on {gpt.device.type.replace('cpu', 'CPU')}"
     )
+
+
+def counted(n: int, noun: str) -> str:
+    return f"**{n}** {noun}" + ("" if n == 1 else "s")
 
 
 def count(n: int) -> str:

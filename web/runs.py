@@ -31,7 +31,7 @@ class Run:
         keep = 4 * config.n_layer * config.n_head * triangle(rows) <= MAX_RUN_BYTES
         self.recording = Recording(config.n_layer, config.n_head, rows, keep_weights=keep)
         self.writing = False
-        self.began = self.latest = time.perf_counter()
+        self.began = self.latest = 0.0  # when the first and the newest token were written
 
     @property
     def nbytes(self) -> int:
@@ -48,6 +48,7 @@ class Run:
             self.logprobs.append(step.logprob)
             self.ids.append(step.token_id)
             self.latest = time.perf_counter()
+            self.began = self.began or self.latest
 
     def read_all(self) -> None:
         """Recompute every row from the token ids, as many layers at a time as memory allows."""
@@ -83,8 +84,9 @@ class Run:
 
     @property
     def tokens_per_second(self) -> float:
+        """Of all tokens but the first, for which the prompt had to be read and others may have been waited for."""
         seconds = self.latest - self.began
-        return (len(self.ids) - self.n_prompt) / seconds if seconds > 0 else 0.0
+        return (len(self.ids) - self.n_prompt - 1) / seconds if seconds > 0 else 0.0
 
 
 class Runs:

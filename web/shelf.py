@@ -27,8 +27,8 @@ class Shelf:
             try:
                 self.models[name] = model.load(source, device=self.settings.device, dtype=self.settings.dtype)
             except (model.CheckpointError, ValueError, RuntimeError, OSError, MemoryError) as error:
-                self.failures[name] = str(error) or type(error).__name__
-                print(f"Cannot serve {name}: {self.failures[name]}", file=sys.stderr, flush=True)
+                self.failures[name] = for_visitors(error)
+                print(f"Cannot serve {name}: {error or type(error).__name__}", file=sys.stderr, flush=True)
         if self.models:  # the largest model has the most to gain
             model.choose_threads(max(self.models.values(), key=lambda gpt: gpt.config.n_parameters).gpt)
         if not self.sources:
@@ -49,6 +49,13 @@ class Shelf:
         if not self.sources:
             lines.append(f"There is no checkpoint to serve. Put a folder into {CHECKPOINTS.name}/ and start again.")
         return lines
+
+
+def for_visitors(error: Exception) -> str:
+    """What is wrong with a checkpoint, without where it lies on this machine."""
+    if isinstance(error, model.CheckpointError):
+        return f"{Path(error.file).name}: found {error.found}, expected {error.expected}"
+    return str(error) or type(error).__name__
 
 
 def name_sources(checkpoints: Sequence[str]) -> dict[str, Path | str]:

@@ -64,7 +64,7 @@ def workspace_tab(parts: Parts, model: gr.Dropdown) -> tuple[gr.Textbox, gr.HTML
         api_visibility="private",
     )
     stop.click(events.stop, None, None, queue=False, show_progress="hidden", api_visibility="private")
-    model.input(events.opening, model, view, show_progress="hidden", api_visibility="private")
+    model.input(events.pick, model, view, show_progress="hidden", api_visibility="private")
     return prompt, view
 
 
@@ -82,7 +82,9 @@ class Events:
             read_request(self.parts.shelf, *values)
         except BadInput as error:
             problem = error
-        return [gr.validate(problem is None or problem.field != field, str(problem)) for field in FIELDS]
+        # The model's own box has no room for a message.
+        wrong = problem and ("prompt" if problem.field == "model" else problem.field)
+        return [gr.validate(field != wrong, str(problem)) for field in FIELDS]
 
     async def write(self, request: gr.Request, *values: Any) -> AsyncIterator[tuple[Any, Any, Any]]:
         """Write a text and point the view to it as it grows."""
@@ -116,17 +118,18 @@ class Events:
         if job := self.jobs.get(str(request.session_hash)):
             job.cancel()
 
-    async def opening(self, name: str | None) -> dict[str, Any]:
-        """The view's value for a model that this visitor has not asked yet."""
-        if name not in self.parts.shelf.models:
-            return {"state": "none", "notices": self.parts.shelf.problems()}
-        opening, run = await asyncio.to_thread(self.parts.openings.get, name)
-        return pointer(name, run, "opening") | {"head": opening.head}
+    async def pick(self, name: str, request: gr.Request) -> dict[str, Any]:
+        """Show another model's opening, and write on no text of the one before."""
+        await self.stop(request)
+        return await opening_pointer(self.parts, name)
 
-    def first_prompt(self, typed: str, shown: dict[str, Any]) -> Any:
-        """The prompt of the opening for a visitor who came early, unless they typed one meanwhile."""
-        opening = self.parts.openings.made.get(shown.get("model", ""))
-        return opening.prompt if opening and shown.get("early") and not typed else gr.skip()
+
+async def opening_pointer(parts: Parts, name: str | None) -> dict[str, Any]:
+    """The view's value for a model that this visitor has not asked yet."""
+    if name not in parts.shelf.models:
+        return {"state": "none", "notices": parts.shelf.problems()}
+    opening, run = await asyncio.to_thread(parts.openings.get, name)
+    return pointer(name, run, "opening") | {"head": opening.head}
 
 
 def pointer(name: str, run: Run, state: str) -> dict[str, Any]:

@@ -46,13 +46,15 @@ class Job:
                     yield
                     await asyncio.wait({done}, timeout=UPDATE_SECONDS)
                     news = asyncio.ensure_future(self.news.wait())
-            done.result()
+            if not self.future.cancelled():
+                done.result()
         finally:
             news.cancel()
 
     def cancel(self) -> None:
-        """Ask the writing to end at its next step."""
+        """Ask the writing to end at its next step, or never to begin."""
         self.cancelled.set()
+        self.future.cancel()
 
 
 class Writer:

@@ -75,6 +75,7 @@ def test_the_front_matter_makes_a_space() -> None:
 
 
 def test_the_repository_names_no_package_host() -> None:
+    """Where packages come from is for the machine to say: a mirror, a wheel house, a cache."""
     folders = ("model", "web", "bench", "tests", "checkpoints", ".ci")
     files = [*ROOT.glob("*.*"), *(path for folder in folders for path in (ROOT / folder).rglob("*"))]
     texts = {

@@ -7,7 +7,7 @@ import { onThemeChange, palette } from "./palette.mjs";
 import { Store } from "./store.mjs";
 import { Table } from "./table.mjs";
 import { TextView } from "./text.mjs";
-import { headName } from "./words.mjs";
+import { counted, headName } from "./words.mjs";
 
 /** Gradio calls this once, with the element to fill and the component's value in `props.value`. */
 export function mount(root, props, watch) {
@@ -54,14 +54,14 @@ function panel(name, heading, aside, ...content) {
 const quiet = (text) => make("p", { class: "hs-status" }, text);
 
 function describe({ state, tokens, n_prompt, rate }) {
-  const written = tokens - n_prompt;
+  const written = counted(tokens - n_prompt, "token");
   const speed = rate ? `, ${Math.round(rate)} tokens/s` : "";
-  if (state === "opening") return `${written} tokens, written at the start`;
+  if (state === "opening") return `${written}, written at the start`;
   if (state === "loading") return "loading ...";
   if (state === "waiting") return "waiting ...";
-  if (state === "writing") return `writing: ${written} tokens${speed}`;
-  if (state === "done") return `${written} tokens written${speed}`;
-  if (state === "stopped") return `stopped after ${written} tokens${speed}`;
+  if (state === "writing") return `writing: ${written}${speed}`;
+  if (state === "done") return `${written} written${speed}`;
+  if (state === "stopped") return `stopped after ${written}${speed}`;
   if (state === "failed") return "failed";
   return "";
 }
@@ -92,12 +92,19 @@ function scale() {
 }
 
 function hint() {
+  const [looks, seen] = [make("span", { class: "hs-swatch" }), make("span", { class: "hs-swatch" })];
+  const paint = () => {
+    looks.style.backgroundColor = palette().looks.css[170];
+    seen.style.backgroundColor = palette().seen.css[170];
+  };
+  paint();
+  onThemeChange(paint);
   return make(
     "p",
     { class: "hs-hint" },
-    make("span", { class: "hs-swatch hs-looks" }),
+    looks,
     "where the outlined token looks ",
-    make("span", { class: "hs-swatch hs-seen" }),
+    seen,
     "who looks at it. Point at a token to see, click to lock it.",
   );
 }

@@ -30,7 +30,7 @@ export class Matrix {
       make("p", { class: "hs-axis-query" }, "this token (query) →"),
       this.board,
     );
-    store.on("weights", () => this.draw());
+    store.on("weights tokens", () => this.draw()); // a cell needs both, and either may come last
     store.on("focus", () => this.mark());
     new ResizeObserver(() => this.draw()).observe(this.element);
   }
@@ -52,6 +52,7 @@ export class Matrix {
     if (n) {
       this.place = layout(context, this.store.tokens, n, width);
       const { margin, cell } = this.place;
+      this.readout.style.top = `${margin + 8}px`; // below the labels of the keys
       context.imageSmoothingEnabled = false;
       context.drawImage(this.paint(n, width - margin), margin, margin, cell * n, cell * n);
       drawAxes(context, this.store.tokens, n, this.place, getComputedStyle(this.element).color);

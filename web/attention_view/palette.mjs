@@ -7,8 +7,8 @@ const RAMPS = {
     seen: ["#f8f4ee", "#f5deba", "#eebd7d", "#dd9443", "#b96a1d", "#8a4709", "#552703"],
   },
   dark: {
-    looks: ["#1a202c", "#1d3a60", "#1d6090", "#2b8cac", "#62bca9", "#bbe29e", "#fdfbd2"],
-    seen: ["#1f1c1a", "#4a2f18", "#7a4a1a", "#ae6c22", "#dc9640", "#f2c178", "#fdebc8"],
+    looks: ["#1a202c", "#1b3558", "#1b5288", "#2273b5", "#3f9ad8", "#7cc6f2", "#cdeeff"],
+    seen: ["#1f1c1a", "#4a2f18", "#7a4a1a", "#ae6c22", "#dc9640", "#f9b45a", "#ffcf87"],
   },
 };
 

@@ -8,6 +8,7 @@ export class Store {
     this.listeners = {};
     this.pointer = { state: "loading" };
     this.open = [0, 0];
+    this.left = new Set(); // runs that another one has followed
     this.reset();
   }
 
@@ -40,8 +41,9 @@ export class Store {
   follow(pointer) {
     if (!pointer) return;
     const before = this.pointer;
-    // Another model's opening may come late, when that model already writes.
-    if (pointer.state === "opening" && ["waiting", "writing"].includes(before.state)) return;
+    // An opening may come late, when its model already writes; a text that was left may still report its end.
+    const writing = ["waiting", "writing"].includes(before.state);
+    if (pointer.state === "opening" ? writing && pointer.model === before.model : this.left.has(pointer.run)) return;
     if (!pointer.run) {
       this.pointer = before.run ? { ...before, notices: pointer.notices } : pointer;
       this.emit("state");
@@ -49,6 +51,7 @@ export class Store {
     }
     this.pointer = { notices: before.notices, ...pointer };
     if (pointer.run !== before.run) {
+      this.left.add(before.run);
       const shape = pointer.n_layer !== before.n_layer || pointer.n_head !== before.n_head;
       if (pointer.head && (shape || before.sha256 !== pointer.sha256)) this.open = pointer.head;
       this.open = [Math.min(this.open[0], pointer.n_layer - 1), Math.min(this.open[1], pointer.n_head - 1)];

@@ -6,6 +6,8 @@ export const visible = (text) =>
 
 export const headName = ([layer, head]) => `L${layer} H${head}`;
 
+export const counted = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
+
 /** The weight itself: four decimals, and what is too small for them in powers of ten. */
 export function exact(weight) {
   return weight >= 0.001 || weight === 0 ? weight.toFixed(4) : weight.toExponential(2);

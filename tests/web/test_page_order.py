@@ -1,0 +1,107 @@
+"""What comes late, early or in another order: the page shows what was asked for last, and all of it."""
+
+import asyncio
+import re
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Server
+from playwright.sync_api import expect
+from test_page import check_number, choose_model, text, write
+
+from model import Step
+from web.settings import MAX_WRITERS
+from web.writer import Writer
+
+
+@pytest.mark.browser
+def test_weights_that_overtake_their_tokens_are_drawn(page: Any, server: Server) -> None:
+    gpt: Any = server.parts.shelf.models["slow"]
+    choose_model(page, "slow")
+    expect(text(page)).to_have_text(re.compile("^ROMEO"))
+    held: list[Any] = []
+    # The first request waits in the browser, those after it go on.
+    page.route("**/look/*/heads/**", lambda route: route.continue_() if held else held.append(route))
+    with page.expect_request("**/look/*/heads/**"):
+        write(page, "ab")
+        gpt.gate.release()
+    for _ in range(5):
+        gpt.gate.release()
+    expect(page.get_by_text("writing: 6 tokens")).to_be_visible()
+    held[0].continue_()  # it is answered with the rows of now, and the browser has the tokens of then
+    expect(text(page)).to_have_text(re.compile("^ab.{6}$", re.DOTALL))
+    box = page.locator(".hs-board").bounding_box()
+    page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + box["height"] - 3)
+    expect(page.locator(".hs-readout")).to_have_text(re.compile(" 6, query"))
+    check_number(page, gpt)
+    page.get_by_role("button", name="Stop").click()
+    gpt.gate.release(2)
+    expect(page.get_by_text("stopped after")).to_be_visible()
+    drain(gpt)
+
+
+@pytest.mark.browser
+def test_another_model_takes_the_place_of_a_text_being_written(page: Any, server: Server) -> None:
+    gpt: Any = server.parts.shelf.models["slow"]
+    choose_model(page, "slow")
+    write(page, "ab")
+    gpt.gate.release(3)
+    expect(text(page)).to_have_text(re.compile("^ab.{3}$", re.DOTALL))
+    (job,) = server.parts.writer.jobs
+    choose_model(page, "other")
+    assert job.cancelled.wait(timeout=10)
+    gpt.gate.release()
+    expect(page.get_by_role("button", name="Write", exact=True)).to_be_enabled()
+    expect(page.get_by_text("2 layers × 2 heads")).to_be_visible()
+    expect(text(page)).to_have_text(re.compile("^ROMEO"))
+    expect(page.get_by_role("button", name=re.compile(r"^L\d+ H\d+"))).to_have_count(4)
+    check_number(page, server.parts.shelf.models["other"])
+    drain(gpt)
+
+
+@pytest.mark.browser
+def test_a_model_that_is_not_there_is_named_beside_the_prompt(
+    browser: Any, launch: Callable[..., Server], checkpoints: Path
+) -> None:
+    server = launch(checkpoints / "broken")
+    page = browser.new_page()
+    page.goto(server.url)
+    expect(page.locator(".hs-notices")).to_have_text(re.compile("broken cannot be served"))
+    write(page, "ab")
+    expect(page.locator("#hs-prompt").get_by_text(re.compile("broken cannot be served.*found no file"))).to_be_visible()
+    assert str(checkpoints) not in page.content()
+    page.close()
+
+
+def test_a_text_that_waits_for_a_writer_can_be_stopped() -> None:
+    gate = threading.Event()
+    begun: list[str] = []
+
+    def steps(name: str) -> Iterator[Step]:
+        begun.append(name)
+        gate.wait(30)
+        yield from ()
+
+    async def queue_and_stop() -> None:
+        writer = Writer()
+        busy = [writer.start(steps("busy"), lambda step, last: None) for _ in range(MAX_WRITERS)]
+        waiting = writer.start(steps("waiting"), lambda step, last: None)
+        waiting.cancel()
+        assert [news async for news in waiting.progress()] == []
+        gate.set()
+        for job in busy:
+            assert [news async for news in job.progress()] == []
+
+    with ThreadPoolExecutor(1) as thread:  # the browser tests keep a loop running in this one
+        thread.submit(asyncio.run, queue_and_stop()).result(60)
+    assert begun == ["busy"] * MAX_WRITERS
+
+
+def drain(gpt: Any) -> None:
+    """Shut the gate again for the next test."""
+    while gpt.gate.acquire(blocking=False):
+        pass
