@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .curve import loss_curve
+from .errors import counted
 from .layout import to_json, write_atomic
 
 
@@ -34,18 +35,22 @@ def model_card(report: dict[str, Any], title: str) -> str:
     unit = "character" if settings["tokenizer"] == "char" else "token"
     lines = [
         f"# {title}",
-        f"A GPT of {report['n_parameters']:,} weights: {settings['n_layer']} layers, {settings['n_head']} heads, "
+        f"A GPT of {counted(report['n_parameters'], 'weight')}: {counted(settings['n_layer'], 'layer')}, "
+        f"{counted(settings['n_head'], 'head')}, "
         f"{settings['n_embd']} wide, context {settings['context_length']}, one token per "
         + ("character." if unit == "character" else "piece of a byte-level BPE vocabulary."),
         "## Data",
         settings["data_note"] or "Not described.",
-        f"Training: {report['train_tokens']:,} tokens; validation: {report['validation_tokens']:,} tokens, never "
-        f"trained on. SHA-256 of the text: `{report['data_sha256']}`.",
+        f"Training: {counted(report['train_tokens'], 'token')}; "
+        f"validation: {counted(report['validation_tokens'], 'token')}, never trained on. "
+        f"SHA-256 of the text: `{report['data_sha256']}`.",
         "## Figures",
         figures(report, unit),
         "## Recipe",
-        f"`python -m model.train` for {report['step']:,} steps of {settings['batch_size']} windows, "
-        f"{report['seconds'] / 60:.0f} minutes ({report['machine']}, matrix products in {report['autocast']}). "
+        f"`python -m model.train` for {counted(report['step'], 'step')} of "
+        f"{counted(settings['batch_size'], 'window')}, "
+        f"{counted(round(report['seconds'] / 60), 'minute')} "
+        f"({report['machine']}, matrix products in {report['autocast']}). "
         "Every setting and the losses along the way stand in `training.json`.",
         "## Use",
         "The folder is a GPT-2 checkpoint: Headscope, `transformers` and other engines open it as it is.",
@@ -62,5 +67,5 @@ def figures(report: dict[str, Any], unit: str) -> str:
     return (
         "![The training and validation loss over the steps](loss.svg)\n\n"
         f"**{loss:.4f}** nats per {unit} ({bits:.3f} bits per byte) on the whole validation split: consecutive windows "
-        f"of {report['settings']['context_length']} tokens, every token counted once, float32."
+        f"of {counted(report['settings']['context_length'], 'token')}, every token counted once, float32."
     )

@@ -5,6 +5,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from .config import GPTConfig
-from .errors import CheckpointError
+from .errors import CheckpointError, Mismatch
 from .gpt import GPT
 from .layout import CONFIG, MASK_BUFFER, SHARD_INDEX, SNAPSHOTS, TOKENIZER, TRANSPOSED, WEIGHTS, config_from_json
 from .loaded import LoadedModel
@@ -46,7 +47,8 @@ def load(source: str | Path, device: str = "auto", dtype: str = "auto") -> Loade
     before = stamps(folder)
     config, bos, eos = read_config(folder)
     tokenizer = read_tokenizer(folder, config)
-    target, precision = choose_device(device), choose_dtype(dtype, config, choose_device(device))
+    target = choose_device(device)
+    precision = choose_dtype(dtype, config, target)
     with torch.device("meta"):
         gpt = GPT(config)
     paths = weight_files(folder) if step is None else [folder / SNAPSHOTS / f"{step}.safetensors"]
@@ -120,28 +122,36 @@ def download(repo_id: str) -> Path:
     try:
         return Path(snapshot_download(repo_id, allow_patterns=patterns, ignore_patterns=["*/*"]))
     except Exception as error:  # the Hub's client raises from many families: offline, missing, gated, private
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise CheckpointError(repo_id, f"no such folder, and on the Hub: {reason}", "a checkpoint folder") from error
+        reason = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
+        raise CheckpointError(repo_id, f"no such folder (on the Hub: {reason})", "a checkpoint folder") from error
 
 
 def read_config(folder: Path) -> tuple[GPTConfig, int | None, int | None]:
-    content = read_json(folder / CONFIG, MAX_CONFIG_BYTES)
-    try:
+    path = folder / CONFIG
+    content = read_json(path, MAX_CONFIG_BYTES)
+    with checkpoint_errors(path, "the config of a GPT-2 model"):
         return config_from_json(content)
-    except (ValueError, TypeError, RecursionError) as error:
-        raise CheckpointError(folder / CONFIG, str(error), "the config of a GPT-2 model") from None
 
 
 def read_tokenizer(folder: Path, config: GPTConfig) -> CharTokenizer | BPETokenizer:
     path = folder / TOKENIZER
     content = read_json(path, MAX_TOKENIZER_BYTES)
-    try:
+    with checkpoint_errors(path, "a character or byte-level BPE vocabulary"):
         tokenizer = from_spec(content)
-    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
-        raise CheckpointError(path, str(error), "a character or byte-level BPE vocabulary") from None
     if tokenizer.vocab_size > config.vocab_size:
         raise CheckpointError(path, f"token id {tokenizer.vocab_size - 1}", f"ids below vocab_size {config.vocab_size}")
     return tokenizer
+
+
+@contextmanager
+def checkpoint_errors(path: Path, expected: str) -> Iterator[None]:
+    """Turn whatever is wrong with the content of ``path`` into a ``CheckpointError``."""
+    try:
+        yield
+    except Mismatch as error:
+        raise CheckpointError(path, error.found, error.expected) from None
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+        raise CheckpointError(path, f"malformed content ({error})", expected) from None
 
 
 def read_json(path: Path, max_bytes: int) -> Any:

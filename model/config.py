@@ -3,6 +3,8 @@
 import math
 from dataclasses import dataclass
 
+from .errors import BadValue, Mismatch
+
 # Refused before anything is allocated. Each bound is above every published GPT-2-shaped model.
 MAX_N_LAYER = 512
 MAX_N_HEAD = 512
@@ -44,17 +46,17 @@ class GPTConfig:
         if self.n_inner is not None:
             check_int("n_inner", self.n_inner, 16 * MAX_N_EMBD)
         if self.n_embd % self.n_head:
-            raise ValueError(f"n_embd must be divisible by n_head, found n_embd={self.n_embd}, n_head={self.n_head}")
+            raise Mismatch(f"n_embd {self.n_embd} with n_head {self.n_head}", "an n_embd divisible by n_head")
         for name in ("qkv_bias", "tie_word_embeddings", "scale_attn_weights", "scale_attn_by_inverse_layer_idx"):
             if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"{name} must be true or false, found {getattr(self, name)!r}")
+                raise BadValue(name, getattr(self, name), "true or false")
         for name in ("embd_pdrop", "attn_pdrop", "resid_pdrop"):
             if not is_number(getattr(self, name)) or not 0 <= getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 0 and below 1, found {getattr(self, name)!r}")
+                raise BadValue(name, getattr(self, name), "a number of at least 0 and below 1")
         if not is_number(self.layer_norm_epsilon) or not 0 < self.layer_norm_epsilon < 1:
-            raise ValueError(f"layer_norm_epsilon must lie between 0 and 1, found {self.layer_norm_epsilon!r}")
+            raise BadValue("layer_norm_epsilon", self.layer_norm_epsilon, "a number between 0 and 1")
         if self.n_parameters > MAX_PARAMETERS:
-            raise ValueError(f"the sizes give {self.n_parameters:,} weights, at most {MAX_PARAMETERS:,} are allowed")
+            raise Mismatch(f"sizes that give {self.n_parameters:,} weights", f"at most {MAX_PARAMETERS:,}")
 
     @property
     def head_dim(self) -> int:
@@ -87,4 +89,4 @@ def is_number(value: object) -> bool:
 def check_int(name: str, value: object, most: int, least: int = 1) -> None:
     """Raise ``ValueError`` unless ``value`` is an integer from ``least`` to ``most``."""
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise ValueError(f"{name} must be an integer from {least} to {most:,}, found {value!r}")
+        raise BadValue(name, value, f"an integer from {least} to {most:,}")

@@ -3,6 +3,8 @@
 import math
 from typing import Any
 
+from .errors import counted
+
 WIDTH, HEIGHT = 640, 320
 LEFT, RIGHT, TOP, BOTTOM = 52, 96, 16, 40
 LINES = {"train_loss": ("#d97706", "training"), "validation_loss": ("#2563eb", "validation")}
@@ -25,7 +27,7 @@ def loss_curve(history: list[dict[str, Any]], unit: str = "token") -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
         f'font-size="12" fill="{GREY}" role="img">',
-        f"<title>Loss over {last} steps of training, in nats per {unit}</title>",
+        f"<title>Loss over {counted(last, 'step')} of training, in nats per {unit}</title>",
     ]
     for tick in ticks:
         parts.append(f'<path d="M{LEFT} {y(tick):.1f}H{WIDTH - RIGHT}" stroke="{GREY}" stroke-opacity=".3"/>')

@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from .errors import counted
 from .tokenizer import END_OF_TEXT, BPETokenizer, CharTokenizer, Tokenizer
 
 VALIDATION_PART = 0.1  # the end of a single file, as nanoGPT splits tiny Shakespeare
@@ -51,6 +52,8 @@ def read_text(path: Path) -> str:
         raise ValueError(f"{path}: no such file")
     try:
         text = path.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not UTF-8 text ({error})") from None
     if not text:
@@ -86,7 +89,7 @@ def make_dataset(tokenizer: Tokenizer, text: str, validation: str, sha256: str, 
     for name, ids in (("training", train_ids), ("validation", validation_ids)):
         need = context_length + 1 if name == "training" else 2
         if len(ids) < need:
-            raise ValueError(f"the {name} text has {len(ids)} tokens, at least {need} are needed")
+            raise ValueError(f"the {name} text has {counted(len(ids), 'token')}, at least {need} are needed")
     parts = documents(validation) if tokenizer.special_tokens else [validation]
     return Dataset(train_ids, validation_ids, sum(len(part.encode()) for part in parts), sha256)
 

@@ -15,6 +15,21 @@ class CheckpointError(Exception):
         self.file, self.found, self.expected = str(file), found, expected
 
 
+class Mismatch(ValueError):
+    """Something that is not as it must be: what was found and what was expected, for a ``CheckpointError`` too."""
+
+    def __init__(self, found: str, expected: str, message: str = "") -> None:
+        super().__init__(message or f"found {found}, expected {expected}")
+        self.found, self.expected = found, expected
+
+
+class BadValue(Mismatch):
+    """A value of a named setting that is not among the ``allowed`` ones."""
+
+    def __init__(self, name: str, value: object, allowed: str) -> None:
+        super().__init__(f"{name} {value!r}", allowed, f"{name} must be {allowed}, found {value!r}")
+
+
 class PromptError(ValueError):
     """A prompt that the model cannot read; ``code`` is the short name of the reason."""
 
@@ -41,10 +56,9 @@ class UnknownCharacters(PromptError):
         more = f" and {len(self.characters) - 10} more" if len(self.characters) > 10 else ""
         known = "".join(sorted(c for c in alphabet if c.isprintable() and c != " "))
         known = known if len(known) <= 100 else known[:100] + " ..."
+        spaces = " spaces and" if " " in alphabet else ""
         super().__init__(
-            f"This model reads single characters and has never seen {shown}{more}. It knows spaces and: {known}"
-            if " " in alphabet
-            else f"This model reads single characters and has never seen {shown}{more}. It knows: {known}"
+            f"This model reads single characters and has never seen {shown}{more}. It knows{spaces}: {known}"
         )
 
 
@@ -70,3 +84,8 @@ class ContextLengthExceeded(PromptError):
 def ascii_name(character: str) -> str:
     """A character as a person can read it, its code point with it where it may not print."""
     return f"'{character}'" if character.isprintable() else f"U+{ord(character):04X}"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, in the singular where it is one."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -40,8 +40,9 @@ class TextOut:
     """Text as it may be shown: whole characters, nothing from a stop string on, nothing that might begin one."""
 
     def __init__(self, tokenizer: Tokenizer, stop: Sequence[str]) -> None:
+        """``stop`` holds no empty string."""
         self.stream = TextStream(tokenizer)
-        self.stop = [string for string in stop if string]
+        self.stop = stop
         self.held = ""
         self.stopped = False
 
@@ -109,14 +110,14 @@ def generate(
         ended = token_id == end_token
         text = "" if ended else out.push(token_id)
         last = ended or out.stopped or n == max_new_tokens
-        recorded = torch.cat([result.attention[layer] for layer in layers]) if record else None
+        recorded = result.take_weights(layers) if record else None
         yield Step(
             text=text + out.finish() if last else text,
             token_id=token_id,
             logprob=float(torch.log_softmax(logits, dim=-1)[token_id]),
             logits=logits,
-            attention=None if recorded is None else recorded[:, :, -1].float(),
-            prompt_attention=None if recorded is None or n > 1 else recorded.float(),
+            attention=None if recorded is None else recorded[:, :, -1],
+            prompt_attention=None if recorded is None or n > 1 else recorded,
             finish_reason=None if not last else "stop" if ended or out.stopped else "length",
         )
         if last:

@@ -18,6 +18,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from .config import GPTConfig
+from .errors import BadValue, Mismatch
 from .tokenizer import END_OF_TEXT, Tokenizer
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
@@ -29,10 +30,19 @@ MASK_BUFFER = re.compile(r"h\.\d+\.attn\.(masked_)?bias")  # in the oldest files
 
 # gelu_pytorch_tanh is another name for the same function.
 ACTIVATIONS = ("gelu_new", "gelu_pytorch_tanh")
-SIZES = {"n_layer": "n_layer", "n_head": "n_head", "n_embd": "n_embd", "vocab_size": "vocab_size"} | {
-    "n_positions": "context_length"
+SIZES = {
+    "n_layer": "n_layer",
+    "n_head": "n_head",
+    "n_embd": "n_embd",
+    "vocab_size": "vocab_size",
+    "n_positions": "context_length",
 }
-SWITCHES = ("n_inner", "layer_norm_epsilon", "qkv_bias", "tie_word_embeddings", "scale_attn_weights") + (
+SWITCHES = (
+    "n_inner",
+    "layer_norm_epsilon",
+    "qkv_bias",
+    "tie_word_embeddings",
+    "scale_attn_weights",
     "scale_attn_by_inverse_layer_idx",
     "embd_pdrop",
     "attn_pdrop",
@@ -48,19 +58,19 @@ NEUTRAL: dict[str, Any] = {
 
 
 def config_from_json(content: Any) -> tuple[GPTConfig, int | None, int | None]:
-    """The config, bos and eos token ids of a ``config.json``; raises ``ValueError`` that names what is wrong."""
+    """The config, bos and eos token ids of a ``config.json``; raises ``Mismatch`` that names what is wrong."""
     if not isinstance(content, dict):
-        raise ValueError("no object of settings")
+        raise Mismatch("no JSON object", "the config of a GPT-2 model")
     if content.get("model_type") != "gpt2":
-        raise ValueError(f"model_type {content.get('model_type')!r}, where only 'gpt2' can be read")
+        raise BadValue("model_type", content.get("model_type"), "'gpt2'")
     if content.get("activation_function", "gelu_new") not in ACTIVATIONS:
-        raise ValueError(f"activation_function {content['activation_function']!r}, where only 'gelu_new' can be read")
+        raise BadValue("activation_function", content["activation_function"], "'gelu_new'")
     for name, neutral in NEUTRAL.items():
         if content.get(name, neutral) not in (neutral, None):
-            raise ValueError(f"{name} {content[name]!r}, which cannot be honoured")
+            raise BadValue(name, content[name], json.dumps(neutral))
     missing = [name for name in SIZES if name not in content]
     if missing:
-        raise ValueError(f"no {', '.join(missing)}")
+        raise Mismatch(f"no {' and no '.join(missing)}", f"each of {', '.join(SIZES)}")
     sizes = {field: content[name] for name, field in SIZES.items()}
     config = GPTConfig(**sizes, **{name: content[name] for name in SWITCHES if name in content})
     return config, end_token(content, "bos_token_id", config), end_token(content, "eos_token_id", config)
@@ -71,7 +81,7 @@ def end_token(content: Mapping[str, Any], name: str, config: GPTConfig) -> int |
     transformers writes 50256 into the config of every small vocabulary unless told otherwise."""
     token_id = content.get(name)
     if token_id is not None and (type(token_id) is not int or token_id < 0):
-        raise ValueError(f"{name} {token_id!r}, where null or a token id is needed")
+        raise BadValue(name, token_id, "null or a token id")
     return token_id if token_id is not None and token_id < config.vocab_size else None
 
 
@@ -166,6 +176,17 @@ def write_checkpoint(
             exchange(beside, folder, (*texts, WEIGHTS))
     finally:
         shutil.rmtree(beside, ignore_errors=True)
+
+
+def check_writable(folder: Path) -> None:
+    """Raise ``ValueError`` where no checkpoint can be written into ``folder``; leaves nothing behind."""
+    target = Path(os.path.realpath(folder))
+    try:
+        for path in (target.parent, target):  # a new checkpoint is made beside the folder, then moved
+            existing = next(place for place in (path, *path.parents) if place.exists())
+            os.rmdir(tempfile.mkdtemp(prefix=".", dir=existing))
+    except OSError as error:
+        raise ValueError(f"{folder}: no checkpoint can be written there ({error.strerror})") from None
 
 
 def write_snapshot(folder: Path, step: int, config: GPTConfig, state: Mapping[str, Tensor]) -> None:

@@ -1,7 +1,7 @@
 """A GPT with its vocabulary, ready to write and to be looked into."""
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,7 +69,7 @@ class LoadedModel:
         head's context vectors; ``record`` keeps the attention weights.
         """
         check_int("max_new_tokens", max_new_tokens, 2**31)
-        stop = [stop] if isinstance(stop, str) else list(stop)
+        stop = list(stop) if isinstance(stop, Iterable) and not isinstance(stop, str) else [stop]
         for string in stop:
             if not isinstance(string, str) or not string:
                 raise ValueError(f"stop must hold strings of at least one character, found {string!r}")
@@ -84,7 +84,7 @@ class LoadedModel:
             presence_penalty=presence_penalty,
             frequency_penalty=frequency_penalty,
             repetition_penalty=repetition_penalty,
-            logit_bias=logit_bias or {},
+            logit_bias={} if logit_bias is None else logit_bias,
         )
         last = self.config.vocab_size - 1
         check_int("the largest token id in logit_bias", max(settings.logit_bias, default=0), last, least=0)

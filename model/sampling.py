@@ -45,6 +45,8 @@ class SamplingSettings:
         check_range("frequency_penalty", self.frequency_penalty, -2.0, 2.0)
         if not is_number(self.repetition_penalty) or not 0 < self.repetition_penalty <= 100:
             raise ValueError(f"repetition_penalty must be above 0 and at most 100, found {self.repetition_penalty!r}")
+        if not isinstance(self.logit_bias, Mapping):
+            raise ValueError(f"logit_bias must map token ids to numbers, found {self.logit_bias!r}")
         for token_id, bias in self.logit_bias.items():
             if type(token_id) is not int or token_id < 0:
                 raise ValueError(f"logit_bias names token ids, integers of at least 0, found {token_id!r}")
@@ -68,11 +70,9 @@ def random_generator(seed: int, prompt: int = 0, choice: int = 0) -> random.Rand
 
 
 def penalise(logits: Tensor, settings: SamplingSettings, prompt: Sequence[int], written: Sequence[int]) -> Tensor:
-    """Apply the logit bias and the penalties to float64 ``logits`` ``(vocab_size,)``; ids are token ids."""
+    """Apply the logit bias and the penalties to float64 ``logits`` ``(vocab_size,)``; all ids are below that."""
     logits = logits.clone()
     for token_id, bias in settings.logit_bias.items():
-        if token_id >= len(logits):
-            raise ValueError(f"logit_bias names token {token_id}, the vocabulary has ids 0 to {len(logits) - 1}")
         logits[token_id] += bias
     if settings.repetition_penalty != 1:
         seen = torch.tensor(sorted({*prompt, *written}), dtype=torch.long, device=logits.device)

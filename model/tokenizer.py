@@ -7,7 +7,7 @@ import codecs
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
-from .errors import UnknownCharacters
+from .errors import Mismatch, UnknownCharacters
 from .vocabulary import (
     check_byte_level,
     check_distinct,
@@ -61,12 +61,12 @@ class CharTokenizer(ByteDecoder):
     kind = "char"
 
     def __init__(self, vocabulary: Mapping[str, int]) -> None:
-        """``vocabulary`` maps single characters to ids; raises ``ValueError`` for anything else."""
+        """``vocabulary`` maps single characters to ids; raises ``Mismatch`` for anything else."""
         for token, token_id in vocabulary.items():
             if len(token) != 1:
-                raise ValueError(f"a character vocabulary holds single characters, found {token!r}")
+                raise Mismatch(f"the token {token!r}", "single characters")
             if "\ud800" <= token <= "\udfff":
-                raise ValueError(f"a character vocabulary holds whole characters, found the surrogate {token!r}")
+                raise Mismatch(f"the surrogate {token!r}", "whole characters")
             check_id(token, token_id)
         check_distinct(vocabulary)
         self.ids = dict(vocabulary)
@@ -106,7 +106,7 @@ class BPETokenizer(ByteDecoder):
     """Byte-level byte-pair encoding as GPT-2 has it, run by tiktoken.
 
     tiktoken takes a token's id for its merge rank, so a vocabulary must hold all 256 bytes and its ids must follow the
-    order of its merges. Raises ``ValueError`` where it does not.
+    order of its merges. Raises ``Mismatch`` where it does not.
     """
 
     kind = "bpe"
@@ -187,21 +187,21 @@ def token_text(tokenizer: Tokenizer, token_id: int) -> str:
 
 
 def from_spec(spec: Any) -> CharTokenizer | BPETokenizer:
-    """The tokenizer that a ``tokenizer.json`` describes. Raises ``ValueError`` that names what it cannot honour."""
+    """The tokenizer that a ``tokenizer.json`` describes. Raises ``Mismatch`` that names what it cannot honour."""
     if not isinstance(spec, dict) or not isinstance(spec.get("model"), dict):
-        raise ValueError("no tokenizer: an object with a 'model' is needed")
+        raise Mismatch("no tokenizer", "an object with a 'model'")
     model = spec["model"]
     if model.get("type", "BPE") != "BPE":
-        raise ValueError(f"a model of type {model.get('type')!r}, where only 'BPE' can be read")
+        raise Mismatch(f"a model of type {model.get('type')!r}", "'BPE'")
     if not isinstance(model.get("vocab"), dict) or not model["vocab"]:
-        raise ValueError("no vocabulary: model.vocab must map tokens to ids")
+        raise Mismatch("no vocabulary", "a model.vocab that maps tokens to ids")
     if spec.get("normalizer") is not None:
-        raise ValueError(f"a normalizer of type {part_type(spec['normalizer'])!r}, where none can be honoured")
+        raise Mismatch(f"a normalizer of type {part_type(spec['normalizer'])!r}", "none")
     if model.get("dropout"):
-        raise ValueError(f"merge dropout {model['dropout']!r}, where only none can be honoured")
+        raise Mismatch(f"merge dropout {model['dropout']!r}", "none")
     for name in ("continuing_subword_prefix", "end_of_word_suffix"):
         if model.get(name):
-            raise ValueError(f"{name} {model[name]!r}, where only none can be honoured")
+            raise Mismatch(f"{name} {model[name]!r}", "none")
     if spec.get("pre_tokenizer") is None and not model.get("merges") and not spec.get("added_tokens"):
         check_fused(spec)
         return CharTokenizer(model["vocab"])

@@ -48,9 +48,8 @@ def read(
     """
     layers = range(gpt.config.n_layer) if layers is None else layers
     result = gpt(torch.tensor([ids], device=gpt.wte.weight.device), head_mask=head_mask, record=set(layers))
-    chosen = slice(None) if heads is None else list(heads)
-    attention = torch.cat([result.attention[layer][:, chosen] for layer in layers])
-    return attention.float().cpu(), result.logits[0].float().cpu()
+    attention = result.take_weights(layers, heads)
+    return attention.cpu(), result.logits[0].float().cpu()
 
 
 def pool(attention: Tensor, factor: int) -> Tensor:

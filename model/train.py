@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor
 from torch.nn import functional as F
 from torch.optim import AdamW, Muon, Optimizer
@@ -24,13 +25,13 @@ from tqdm import tqdm
 from .card import write_report
 from .checkpoint import choose_device, has_bfloat16, read_config, read_tokenizer, read_weights, weight_files
 from .data import consecutive_batches, load_text, make_dataset, random_batch, train_tokenizer
-from .errors import CheckpointError
+from .errors import CheckpointError, counted
 from .gpt import GPT
-from .layout import WEIGHTS, write_snapshot
+from .layout import WEIGHTS, check_writable, write_snapshot
 from .loaded import LoadedModel
 from .tokenizer import END_OF_TEXT
 from .train_settings import TrainSettings, add_flags
-from .training_state import STATE_FILE, TrainingState, saved_progress
+from .training_state import STATE_FILE, TrainingState, is_finished, saved_progress
 
 HALF_PRECISION_COST = 0.001  # nats per token
 
@@ -229,7 +230,7 @@ class Trainer:
             "validation_bytes": self.data.validation_bytes,
             "autocast": "bfloat16" if self.use_bfloat16 else "float32",
             "torch": torch.__version__,
-            "machine": f"{platform.machine()}, {torch.get_num_threads()} threads, {self.device.type}",
+            "machine": f"{platform.machine()}, {counted(torch.get_num_threads(), 'thread')}, {self.device.type}",
         }
         write_report(self.folder, report)
 
@@ -249,7 +250,9 @@ def read_settings(arguments: argparse.Namespace) -> TrainSettings:
             if (arguments.out / name).exists():
                 raise ValueError(f"{arguments.out} holds a {name}: add --resume to go on, or name another --out")
         return TrainSettings(**given)
-    saved = saved_progress(arguments.out)["settings"]
+    if not (arguments.out / STATE_FILE).exists() and is_finished(arguments.out):
+        raise ValueError(f"the run in {arguments.out} is finished: nothing is left to resume, name another --out")
+    saved = asdict(TrainSettings()) | saved_progress(arguments.out)["settings"]
     for name, value in given.items():
         if name not in ("data", "validation", "device") and saved[name] != value:
             raise ValueError(f"--{name.replace('_', '-')} {value}: the stopped run was started with {saved[name]}")
@@ -263,10 +266,13 @@ def main(arguments: list[str] | None = None) -> int:
     add_flags(parser)
     parsed = parser.parse_args(arguments)
     try:
+        check_writable(parsed.out)
         trainer = Trainer(read_settings(parsed), parsed.out, resume=parsed.resume)
         finished = trainer.run()
     except (ValueError, CheckpointError) as error:
         parser.exit(2, f"{parser.prog}: {error}\n")
+    except (OSError, SafetensorError) as error:  # a full disk is either
+        parser.exit(2, f"{parser.prog}: {error} (what was saved in {parsed.out} before stays)\n")
     progress = trainer.progress
     if finished:
         print(f"{parsed.out}: {progress['best']:.4f} nats per token on the whole validation split")

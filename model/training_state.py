@@ -72,6 +72,15 @@ class TrainingState:
             raise CheckpointError(path, f"another state ({error})", "the state of this training run") from None
 
 
+def is_finished(folder: Path) -> bool:
+    """Whether the run in ``folder`` came to its end, by its last report."""
+    try:
+        report = json.loads((folder / "training.json").read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(report, dict) and report.get("finished") is True
+
+
 def saved_progress(folder: Path) -> dict[str, Any]:
     """The plain part of the state file of ``folder``; raises ``CheckpointError`` where there is none."""
     return json.loads(read_metadata(folder)["progress"])

@@ -273,11 +273,6 @@ def test_bad_logit_bias(bias: dict[Any, Any], named: str) -> None:
     assert named in str(caught.value)
 
 
-def test_logit_bias_beyond_the_vocabulary() -> None:
-    with pytest.raises(ValueError, match="logit_bias names token 4, the vocabulary has ids 0 to 3"):
-        probabilities(torch.zeros(4), SamplingSettings(logit_bias={4: 1.0}))
-
-
 def test_edges_that_are_allowed() -> None:
     SamplingSettings(temperature=0, top_k=1, top_p=1, min_p=1, presence_penalty=-2, frequency_penalty=2)
     SamplingSettings(temperature=100, top_p=5e-324, repetition_penalty=100, logit_bias={0: -100, 1: 100})

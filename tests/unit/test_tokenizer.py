@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from model import UnknownCharacters
+from model.errors import Mismatch
 from model.tokenizer import BPETokenizer, CharTokenizer, TextStream, from_spec, token_text
 
 BPE = tiny_bpe(300)
@@ -94,6 +95,9 @@ def test_unknown_characters_are_named() -> None:
     message = str(caught.value)
     assert "'\u00e9', '\u2013', U+0007, '\U0001f642', U+D800" in message
     assert message.encode()  # printable anywhere
+    assert "It knows spaces and: " in message
+    with pytest.raises(UnknownCharacters, match="has never seen 'c'. It knows: ab$"):
+        CharTokenizer.train("ab").encode("c")
     with pytest.raises(UnknownCharacters, match=" and 10 more"):
         CHARACTERS.encode("".join(map(chr, range(0x400, 0x414))))
 
@@ -144,14 +148,14 @@ VOCABULARY, MERGES = BPE.spec["model"]["vocab"], BPE.spec["model"]["merges"]
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
 TEMPLATE = {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "x"}}, {"Sequence": {"id": "A"}}]}
 BAD_SPECS: list[tuple[str, dict[str, Any], str, Any, str]] = [
-    ("bpe", BPE.spec, "model", ..., "an object with a 'model' is needed"),
-    ("bpe", BPE.spec, "model", [], "an object with a 'model' is needed"),
-    ("bpe", BPE.spec, "model.type", "WordPiece", "type 'WordPiece', where only 'BPE'"),
-    ("bpe", BPE.spec, "model.type", "Unigram", "type 'Unigram', where only 'BPE'"),
+    ("bpe", BPE.spec, "model", ..., "expected an object with a 'model'"),
+    ("bpe", BPE.spec, "model", [], "expected an object with a 'model'"),
+    ("bpe", BPE.spec, "model.type", "WordPiece", "found a model of type 'WordPiece', expected 'BPE'"),
+    ("bpe", BPE.spec, "model.type", "Unigram", "type 'Unigram', expected 'BPE'"),
     ("bpe", BPE.spec, "model.vocab", {}, "no vocabulary"),
     ("bpe", BPE.spec, "model.vocab", [["a", 0]], "no vocabulary"),
     ("bpe", BPE.spec, "model.vocab", ..., "no vocabulary"),
-    ("bpe", BPE.spec, "model.vocab", without_byte(), "without the byte 0x21 .1 of 256"),
+    ("bpe", BPE.spec, "model.vocab", without_byte(), "without the byte 0x21 .1 missing., expected all 256 bytes"),
     ("bpe", BPE.spec, "model.vocab", VOCABULARY | {"zz": 300}, "'zz' that no merge makes"),
     ("bpe", BPE.spec, "model.vocab", VOCABULARY | {"zz": 5}, "with the same id 5"),
     ("bpe", BPE.spec, "model.dropout", 0.1, "merge dropout 0.1"),
@@ -159,32 +163,44 @@ BAD_SPECS: list[tuple[str, dict[str, Any], str, Any, str]] = [
     ("bpe", BPE.spec, "model.ignore_merges", True, "ignore_merges true"),
     ("bpe", BPE.spec, "model.continuing_subword_prefix", "##", "continuing_subword_prefix '##'"),
     ("bpe", BPE.spec, "model.end_of_word_suffix", "</w>", "end_of_word_suffix '</w>'"),
-    ("bpe", BPE.spec, "model.merges", [], "that no merge makes"),
+    ("bpe", BPE.spec, "model.merges", [], "that no merge makes .*, expected a merge"),
     ("bpe", BPE.spec, "model.merges", list(reversed(MERGES)), "merge"),
-    ("bpe", BPE.spec, "model.merges", [*MERGES, MERGES[0]], "not in merge order"),
-    ("bpe", BPE.spec, "model.merges", [*MERGES, ["q", "q"]], "not in the vocabulary or come later"),
-    ("bpe", BPE.spec, "model.merges", [*MERGES, ["a"]], "where a pair of tokens is needed"),
-    ("bpe", BPE.spec, "model.merges", [*MERGES, "a b c"], "where a pair of tokens is needed"),
-    ("bpe", BPE.spec, "model.merges", [*MERGES, [1, 2]], "where a pair of tokens is needed"),
-    ("bpe", BPE.spec, "model.merges", [*MERGES, None], "where a pair of tokens is needed"),
+    ("bpe", BPE.spec, "model.merges", [*MERGES, MERGES[0]], "expected ids in merge order"),
+    ("bpe", BPE.spec, "model.merges", [*MERGES, ["q", "q"]], "expected one of earlier tokens"),
+    ("bpe", BPE.spec, "model.merges", [*MERGES, ["a"]], "expected a pair of tokens"),
+    ("bpe", BPE.spec, "model.merges", [*MERGES, "a b c"], "expected a pair of tokens"),
+    ("bpe", BPE.spec, "model.merges", [*MERGES, [1, 2]], "expected a pair of tokens"),
+    ("bpe", BPE.spec, "model.merges", [*MERGES, None], "expected a pair of tokens"),
     ("bpe", BPE.spec, "normalizer", {"type": "NFC"}, "normalizer of type 'NFC'"),
     ("bpe", BPE.spec, "normalizer", {"type": "Lowercase"}, "normalizer of type 'Lowercase'"),
-    ("bpe", BPE.spec, "pre_tokenizer", None, "only GPT-2's ByteLevel"),
-    ("bpe", BPE.spec, "pre_tokenizer", {"type": "Whitespace"}, "only GPT-2's ByteLevel"),
+    ("bpe", BPE.spec, "pre_tokenizer", None, "expected GPT-2's ByteLevel"),
+    ("bpe", BPE.spec, "pre_tokenizer", {"type": "Whitespace"}, "expected GPT-2's ByteLevel"),
     ("bpe", BPE.spec, "pre_tokenizer", BYTE_LEVEL | {"add_prefix_space": True}, "without a prefix space"),
-    ("bpe", BPE.spec, "pre_tokenizer", BYTE_LEVEL | {"use_regex": False}, "only GPT-2's ByteLevel"),
-    ("bpe", BPE.spec, "pre_tokenizer", {"type": "Sequence", "pretokenizers": [BYTE_LEVEL]}, "only GPT-2's ByteLevel"),
-    ("bpe", BPE.spec, "post_processor", TEMPLATE, "adds tokens"),
+    ("bpe", BPE.spec, "pre_tokenizer", BYTE_LEVEL | {"use_regex": False}, "expected GPT-2's ByteLevel"),
+    (
+        "bpe",
+        BPE.spec,
+        "pre_tokenizer",
+        {"type": "Sequence", "pretokenizers": [BYTE_LEVEL]},
+        "expected GPT-2's ByteLevel",
+    ),
+    ("bpe", BPE.spec, "post_processor", TEMPLATE, "expected one that adds no tokens"),
     ("bpe", BPE.spec, "post_processor", {"type": "BertProcessing"}, "post-processor of type 'BertProcessing'"),
-    ("bpe", BPE.spec, "decoder", None, "decoder None, where only 'ByteLevel'"),
+    ("bpe", BPE.spec, "decoder", None, "decoder None, expected 'ByteLevel'"),
     ("bpe", BPE.spec, "decoder", {"type": "Metaspace"}, "decoder 'Metaspace'"),
     ("bpe", BPE.spec, "added_tokens", [MERGED | {"id": 0}], "same id 0"),
-    ("bpe", BPE.spec, "added_tokens", [MERGED | {"id": -1}], "id -1, where an integer"),
-    ("bpe", BPE.spec, "added_tokens", [MERGED | {"id": 2**40}], "id 1099511627776, where an integer"),
-    ("bpe", BPE.spec, "added_tokens", [MERGED | {"id": True}], "id True, where an integer"),
+    ("bpe", BPE.spec, "added_tokens", [MERGED | {"id": -1}], "id -1, expected an integer"),
+    ("bpe", BPE.spec, "added_tokens", [MERGED | {"id": 2**40}], "id 1099511627776, expected an integer"),
+    ("bpe", BPE.spec, "added_tokens", [MERGED | {"id": True}], "id True, expected an integer"),
     ("bpe", BPE.spec, "added_tokens", [MERGED | {"content": "<|endoftext|>"}], "another id than in the vocabulary"),
-    ("bpe", BPE.spec, "added_tokens", [MERGED | {"id": 300, "content": ""}], "where a 'content' and an 'id'"),
-    ("bpe", BPE.spec, "added_tokens", ["<|pad|>"], "where a 'content' and an 'id'"),
+    (
+        "bpe",
+        BPE.spec,
+        "added_tokens",
+        [MERGED | {"id": 300, "content": ""}],
+        "expected one with a 'content' and an 'id'",
+    ),
+    ("bpe", BPE.spec, "added_tokens", ["<|pad|>"], "expected one with a 'content' and an 'id'"),
     ("bpe", BPE.spec, "added_tokens", [MERGED | {"id": 300, "lstrip": True}], "'<|pad|>' with lstrip"),
     ("bpe", BPE.spec, "added_tokens", [MERGED | {"id": 300, "rstrip": True}], "'<|pad|>' with rstrip"),
     ("bpe", BPE.spec, "added_tokens", [MERGED | {"id": 300, "single_word": True}], "with single_word"),
@@ -193,9 +209,9 @@ BAD_SPECS: list[tuple[str, dict[str, Any], str, Any, str]] = [
         BPE.spec,
         "added_tokens",
         [MERGED | {"id": 301, "content": "<|pad|>s"}, MERGED | {"id": 300}],
-        "'<|pad|>s', which begins with another one, '<|pad|>'",
+        "'<|pad|>s' that begins with '<|pad|>', another one",
     ),
-    ("char", CHARACTERS.spec, "model.vocab.ab", 65, "single characters, found 'ab'"),
+    ("char", CHARACTERS.spec, "model.vocab.ab", 65, "found the token 'ab', expected single characters"),
     ("char", CHARACTERS.spec, "model.vocab.é", 0, "with the same id 0"),
     ("char", CHARACTERS.spec, "model.vocab.é", -1, "'é' with the id -1"),
     ("char", CHARACTERS.spec, "model.vocab.é", 65.0, "'é' with the id 65.0"),
@@ -203,10 +219,10 @@ BAD_SPECS: list[tuple[str, dict[str, Any], str, Any, str]] = [
     ("char", CHARACTERS.spec, "model.vocab.é", "65", "'é' with the id '65'"),
     ("char", CHARACTERS.spec, "model.vocab.é", 10**30, "'é' with the id 1000"),
     ("char", CHARACTERS.spec, "model.vocab.\ud800", 65, "surrogate"),
-    ("char", CHARACTERS.spec, "decoder", None, "decoder None, where only 'Fuse'"),
-    ("char", CHARACTERS.spec, "post_processor", TEMPLATE, "adds tokens"),
+    ("char", CHARACTERS.spec, "decoder", None, "decoder None, expected 'Fuse'"),
+    ("char", CHARACTERS.spec, "post_processor", TEMPLATE, "expected one that adds no tokens"),
     ("char", CHARACTERS.spec, "model.end_of_word_suffix", "</w>", "end_of_word_suffix"),
-    ("char", CHARACTERS.spec, "added_tokens", [MERGED], "only GPT-2's ByteLevel"),
+    ("char", CHARACTERS.spec, "added_tokens", [MERGED], "expected GPT-2's ByteLevel"),
 ]
 
 
@@ -214,13 +230,14 @@ BAD_SPECS: list[tuple[str, dict[str, Any], str, Any, str]] = [
     "spec, path, value, message", [pytest.param(*case[1:], id=f"{case[0]}-{case[2]}-{case[4]}") for case in BAD_SPECS]
 )
 def test_what_cannot_be_honoured_is_refused(spec: dict[str, Any], path: str, value: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message.replace("|", r"\|")):
+    with pytest.raises(Mismatch, match=message.replace("|", r"\|")) as caught:
         from_spec(changed(spec, path, value))
+    assert str(caught.value) == f"found {caught.value.found}, expected {caught.value.expected}"
 
 
 @pytest.mark.parametrize("spec", [None, [], "x", 5, {}, {"model": None}])
 def test_no_tokenizer_at_all(spec: Any) -> None:
-    with pytest.raises(ValueError, match="an object with a 'model' is needed"):
+    with pytest.raises(ValueError, match="expected an object with a 'model'"):
         from_spec(spec)
 
 

@@ -113,7 +113,15 @@ def test_bad_prompts(call: str, tiny: LoadedModel) -> None:
     [{"max_new_tokens": value} for value in (0, -1, 1.0, True, None, "5", 2**31 + 1)]
     + [{"seed": value} for value in (1.0, True, "1", 2**63, -(2**63))]
     + [{"temperature": -1}, {"top_k": 0}, {"top_p": 0}, {"min_p": 2}, {"repetition_penalty": 0}]
-    + [{"logit_bias": {65: 1.0}}, {"logit_bias": {"a": 1}}, {"presence_penalty": 3}, {"frequency_penalty": math.nan}],
+    + [{"logit_bias": {65: 1.0}}, {"logit_bias": {"a": 1}}, {"frequency_penalty": math.nan}]
+    + [
+        {"logit_bias": [1]},
+        {"logit_bias": []},
+        {"logit_bias": 5},
+        {"stop": 5},
+        {"stop": None},
+        {"presence_penalty": 3},
+    ],
 )
 def test_arguments_are_checked_before_the_first_step(arguments: dict, tiny: LoadedModel) -> None:
     with pytest.raises(ValueError, match=next(iter(arguments))):

@@ -1,7 +1,9 @@
 """Training as a person runs it: it learns, it stops and goes on unharmed, it refuses what cannot work."""
 
+import errno
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -11,6 +13,7 @@ import pytest
 import torch
 
 import model
+from model.layout import check_writable
 from model.train import Trainer, main
 from model.train_settings import TrainSettings
 from model.training_state import STATE_FILE
@@ -139,10 +142,10 @@ def test_a_signal_saves_and_leaves_cleanly(tmp_path: Path, text: Path, number: s
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (["--n-embd", "15"], "n_embd must be divisible by n_head, found n_embd=15"),
+        (["--n-embd", "15"], "found n_embd 15 with n_head 2, expected an n_embd divisible by n_head"),
         (["--steps", "0"], "steps must be an integer from 1"),
         (["--muon-lr", "nan"], "muon_lr must be at least 0 and below 10, found nan"),
-        (["--dropout", "1"], "resid_pdrop must be at least 0 and below 1, found 1.0"),
+        (["--dropout", "1"], "resid_pdrop must be a number of at least 0 and below 1, found 1.0"),
         (["--tokenizer", "words"], "tokenizer must be 'char' or 'bpe', found 'words'"),
         (["--tokenizer", "bpe", "--vocab-size", "100"], "at least 257 tokens, found vocab_size=100"),
         (["--device", "abacus"], "device 'abacus' cannot be used here"),
@@ -196,3 +199,81 @@ def test_snapshots_are_kept_and_open_as_models(tmp_path: Path, text: Path) -> No
     assert not torch.equal(first.trace("the cat").logits, last.trace("the cat").logits)
     with pytest.raises(model.CheckpointError, match="steps/000004.safetensors: found no file"):
         model.load(f"{out}@000004")
+
+
+@pytest.mark.parametrize(
+    "out", ["text.txt", "text.txt/out", "/proc/out", "/proc/some/out", "/dev/null", "x" * 300], ids=str
+)
+def test_a_place_that_cannot_hold_a_checkpoint_is_refused_before_training(
+    tmp_path: Path, text: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, out: str
+) -> None:
+    monkeypatch.setattr(Trainer, "__init__", lambda *_, **__: pytest.fail("begun all the same"))
+    with pytest.raises(SystemExit) as stopped:
+        main(flags(text, tmp_path / out))
+    assert stopped.value.code == 2
+    error = capsys.readouterr().err
+    assert f"{tmp_path / out}: no checkpoint can be written there (" in error
+    assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == [text]
+
+
+def test_looking_whether_a_place_can_be_written_leaves_nothing(tmp_path: Path) -> None:
+    check_writable(tmp_path / "new" / "deep" / "out")
+    check_writable(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_is_one_line_and_what_was_saved_stays(
+    tmp_path: Path, text: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The weights fit, the state for --resume does not."""
+    out = tmp_path / "out"
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, before[1]))
+    try:
+        with pytest.raises(SystemExit) as stopped:
+            main(flags(text, out, "--steps", "20"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert stopped.value.code == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert "File too large" in error and f"what was saved in {out} before stays" in error
+    assert model.load(out).config.n_layer == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "text.txt"]
+
+
+def test_an_error_of_the_system_is_one_line(
+    tmp_path: Path, text: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Trainer, "save", full)
+    with pytest.raises(SystemExit) as stopped:
+        main(flags(text, tmp_path / "out", "--steps", "20"))
+    assert stopped.value.code == 2
+    assert "No space left on device (what was saved in" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_state_that_lacks_a_newer_setting_goes_on_with_its_default(tmp_path: Path, text: Path) -> None:
+    out = tmp_path / "out"
+    settings = TrainSettings(data=str(text), n_layer=1, n_head=2, n_embd=16, context_length=16, batch_size=4, steps=6)
+    trainer = run_to(3, settings, out, resume=False)
+    del trainer.progress["settings"]["snapshots"]
+    trainer.state.save(out)
+    with pytest.raises(SystemExit):
+        main(["--out", str(out), "--resume", "--snapshots", "4"])
+    assert main(["--out", str(out), "--resume", "--snapshots", "0"]) == 0
+
+
+def test_a_finished_run_says_so(tmp_path: Path, text: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    main(flags(text, out, "--steps", "1", "--n-layer", "1", "--n-head", "1", "--batch-size", "1"))
+    with pytest.raises(SystemExit) as stopped:
+        main(["--out", str(out), "--resume"])
+    assert stopped.value.code == 2
+    assert f"the run in {out} is finished: nothing is left to resume, name another --out" in capsys.readouterr().err
+    card = (out / "README.md").read_text()
+    assert "1 layer, 1 head, 16 wide" in card
+    assert "for 1 step of 1 window, 0 minutes (" in card
+    assert "Loss over 1 step of training" in (out / "loss.svg").read_text()
