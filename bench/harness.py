@@ -64,14 +64,18 @@ def arguments(description: str) -> argparse.Namespace:
 
 
 def in_turn(candidates: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Median seconds of each candidate, run one after the other in every round, so that drift meets all alike."""
+    """Median seconds of each candidate, run one after the other in every round, so that drift meets all alike.
+
+    Each is run once unmeasured right before it is measured: threads of the one before have stopped spinning by then,
+    its own have woken, and its weights are in the processor's cache.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in candidates}
-    for turn in range(rounds + 1):
+    for _ in range(rounds):
         for name, run in candidates.items():
+            run()
             started = time.perf_counter()
             run()
-            if turn:  # the first round warms up
-                seconds[name].append(time.perf_counter() - started)
+            seconds[name].append(time.perf_counter() - started)
     return {name: statistics.median(times) for name, times in seconds.items()}
 
 
