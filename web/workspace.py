@@ -43,7 +43,7 @@ def workspace_tab(parts: Parts, model: gr.Dropdown) -> tuple[gr.Textbox, gr.HTML
         stop = gr.Button("Stop", scale=0, min_width=90, interactive=False, elem_id="hs-stop")
     with gr.Row(elem_id="hs-sampling"):
         slider: dict[str, Any] = {"scale": 1, "min_width": 140, "buttons": []}
-        length = gr.Slider(1, 1024, 200, step=1, label="length (tokens)", **slider)
+        length = gr.Slider(1, 1024, 200, step=1, label="length", **slider)
         temperature = gr.Slider(0, 2, 0.8, step=0.05, label="temperature", **slider)
         top_k = gr.Slider(0, 100, 0, step=1, label="top-k (0 = all)", **slider)
         top_p = gr.Slider(0.05, 1, 1, step=0.05, label="top-p", **slider)
