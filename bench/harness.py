@@ -53,13 +53,15 @@ class Row:
 
 
 def significant(value: float) -> float:
-    return float(f"{value:.3g}")
+    return float(f"{value:.5g}")
 
 
-def arguments(description: str) -> argparse.Namespace:
-    """The command line of a benchmark."""
+def arguments(description: str, **positional: str) -> argparse.Namespace:
+    """The command line of a benchmark; ``positional`` names further arguments, each with its help."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="fewer rounds: under four minutes on two cores")
+    for name, text in positional.items():
+        parser.add_argument(name, type=Path, help=text)
     return parser.parse_args()
 
 
@@ -83,9 +85,9 @@ def report(bench: str, rows: list[Row]) -> None:
     """Print the table, then the line of JSON."""
     width = max(len(row.case) for row in rows)
     for row in rows:
-        peers = ", ".join(f"{name} {value:.3g}" for name, value in row.peers.items())
+        peers = ", ".join(f"{name} {value:.5g}" for name, value in row.peers.items())
         ratio = "" if row.ratio is None else f"{row.ratio:.2f} x" + ("" if row.bar is None else f" (bar {row.bar})")
-        print(f"{row.case:<{width}}  {row.ours:>9.3g} {row.unit:<10} {ratio:<18} {peers}")
+        print(f"{row.case:<{width}}  {row.ours:>9.5g} {row.unit:<10} {ratio:<18} {peers}")
     print(json.dumps({"bench": bench, "rows": [row.as_json() for row in rows]}))
 
 

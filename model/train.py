@@ -53,6 +53,16 @@ def loss_of(gpt: GPT, inputs: Tensor, targets: Tensor, reduction: str = "mean") 
     return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction=reduction)
 
 
+@torch.inference_mode()
+def validation_loss(gpt: GPT, ids: Tensor, context_length: int) -> float:
+    """Nats per token over all of ``ids`` ``(n_tokens,)``, in consecutive windows, every token counted once."""
+    gpt.eval()
+    device = gpt.wte.weight.device
+    batches = consecutive_batches(ids, 16, context_length)
+    total = sum(loss_of(gpt, inputs.to(device), targets.to(device), "sum").item() for inputs, targets in batches)
+    return total / (len(ids) - 1)
+
+
 class Trainer:
     """One training run and its folder."""
 
@@ -159,14 +169,8 @@ class Trainer:
         self.progress["recent_steps"] += 1
         return loss.item()
 
-    @torch.inference_mode()
     def validation_loss(self) -> float:
-        """Nats per token over the whole validation split, in consecutive windows, float32."""
-        self.gpt.eval()
-        total = 0.0
-        for inputs, targets in consecutive_batches(self.data.validation, 16, self.settings.context_length):
-            total += loss_of(self.gpt, inputs.to(self.device), targets.to(self.device), "sum").item()
-        return total / (len(self.data.validation) - 1)
+        return validation_loss(self.gpt, self.data.validation, self.settings.context_length)
 
     def evaluate(self, bar: "tqdm[Any]") -> None:
         """Validate, note the losses, and keep the weights where they are the best so far."""

@@ -5,6 +5,7 @@ from typing import Any
 import gradio as gr
 
 from model import LoadedModel
+from model.errors import counted
 
 from .attention_view import HEAD
 from .endpoints import add_endpoints
@@ -100,14 +101,10 @@ def describe(gpt: LoadedModel | None) -> str:
     config = gpt.config
     precision = str(gpt.dtype).removeprefix("torch.")
     return (
-        f"**{count(config.n_parameters)}** weights · {counted(config.n_layer, 'layer')} × "
-        f"{counted(config.n_head, 'head')} · "
+        f"**{count(config.n_parameters)}** weights · **{counted(config.n_layer, 'layer')}** × "
+        f"**{counted(config.n_head, 'head')}** · "
         f"context {config.context_length:,} · {precision} on {gpt.device.type.replace('cpu', 'CPU')}"
     )
-
-
-def counted(n: int, noun: str) -> str:
-    return f"**{n}** {noun}" + ("" if n == 1 else "s")
 
 
 def count(n: int) -> str:

@@ -31,9 +31,9 @@ class Request:
     max_new_tokens: int
     sampling: dict[str, Any]
 
-    def steps(self, max_new_tokens: int | None = None, record: bool = False) -> Iterator[Step]:
-        """Write it."""
-        return self.gpt.generate(self.ids, max_new_tokens or self.max_new_tokens, record=record, **self.sampling)
+    def steps(self, extra: int = 0, record: bool = False) -> Iterator[Step]:
+        """Write it, with ``extra`` tokens more than asked for."""
+        return self.gpt.generate(self.ids, self.max_new_tokens + extra, record=record, **self.sampling)
 
 
 def read_request(

@@ -94,7 +94,7 @@ class Events:
             raise gr.Error(str(error), print_exception=False) from None
         run = self.parts.runs.new(asked.gpt, asked.ids, asked.max_new_tokens)
         # One token more than asked for: to write it, the last one of the text must be read, and so gets its row.
-        job = self.parts.writer.start(asked.steps(asked.max_new_tokens + 1, record=True), run.take)
+        job = self.parts.writer.start(asked.steps(extra=1, record=True), run.take)
         session = str(request.session_hash)
         self.jobs[session] = job
         try:
