@@ -5,6 +5,7 @@ nothing had happened.
 """
 
 import argparse
+import copy
 import math
 import platform
 import signal
@@ -20,6 +21,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 from torch.nn import functional as F
 from torch.optim import AdamW, Muon, Optimizer
+from torch.optim.swa_utils import get_ema_multi_avg_fn
 from tqdm import tqdm
 
 from .card import write_report
@@ -87,7 +89,9 @@ class Trainer:
         gpt = GPT(self.config)
         gpt.init_weights()
         self.gpt = gpt.to(self.device)
-        self.model = LoadedModel(folder.name, self.gpt, self.tokenizer, self.end_token, self.end_token)
+        # What is validated, sampled and kept: an average over the steps, or the weights as they are.
+        self.averaged = copy.deepcopy(self.gpt) if settings.average else self.gpt
+        self.model = LoadedModel(folder.name, self.averaged, self.tokenizer, self.end_token, self.end_token)
         progress: dict[str, Any] = {
             "step": 0,
             "seconds": 0.0,
@@ -99,7 +103,9 @@ class Trainer:
             "data": sha256,
         }
         batches = torch.Generator().manual_seed(settings.seed)
-        self.state = TrainingState(self.gpt, make_optimizers(self.gpt, settings), batches, progress)
+        self.state = TrainingState(
+            {"gpt": self.gpt, "averaged": self.averaged}, make_optimizers(self.gpt, settings), batches, progress
+        )
         if resume:
             self.state.restore(folder)
         self.stop_signal = 0
@@ -123,7 +129,7 @@ class Trainer:
         try:
             if self.progress["step"] == 0 and 0 in snapshots:
                 self.write_weights()  # the folder is a whole checkpoint from its first moment
-                write_snapshot(self.folder, 0, self.config, self.gpt.state_dict())
+                write_snapshot(self.folder, 0, self.config, self.averaged.state_dict())
             while self.progress["step"] < settings.steps:
                 started = time.monotonic()
                 loss = self.step()
@@ -134,7 +140,7 @@ class Trainer:
                 if step % settings.eval_every == 0 or last:
                     self.evaluate(bar)
                 if step in snapshots:
-                    write_snapshot(self.folder, step, self.config, self.gpt.state_dict())
+                    write_snapshot(self.folder, step, self.config, self.averaged.state_dict())
                 if settings.sample_every and (step % settings.sample_every == 0 or last):
                     bar.write(self.sample())
                 self.progress["seconds"] += time.monotonic() - started
@@ -165,12 +171,17 @@ class Trainer:
         for optimizer in self.state.optimizers:
             optimizer.step()
             optimizer.zero_grad()
+        if self.averaged is not self.gpt:
+            # Few steps are averaged over few, or the first average would be of the random start.
+            decay = min(settings.average, (self.progress["step"] + 1) / (self.progress["step"] + 10))
+            average = get_ema_multi_avg_fn(decay)
+            average(list(self.averaged.parameters()), list(self.gpt.parameters()), self.progress["step"])
         self.progress["recent_loss"] += loss.item()
         self.progress["recent_steps"] += 1
         return loss.item()
 
     def validation_loss(self) -> float:
-        return validation_loss(self.gpt, self.data.validation, self.settings.context_length)
+        return validation_loss(self.averaged, self.data.validation, self.settings.context_length)
 
     def evaluate(self, bar: "tqdm[Any]") -> None:
         """Validate, note the losses, and keep the weights where they are the best so far."""
@@ -188,7 +199,7 @@ class Trainer:
 
     def sample(self, seed: int = 1, length: int = 200) -> str:
         """A text of the present weights, begun with the first token of the validation split."""
-        self.gpt.eval()
+        self.averaged.eval()
         start = [int(self.data.validation[0])] if self.end_token is None else [self.end_token]
         steps = self.model.generate(start, length, temperature=0.8, seed=seed)
         return "---\n" + self.tokenizer.decode(start) + "".join(step.text for step in steps) + "\n---"
@@ -207,9 +218,9 @@ class Trainer:
     def finish(self) -> None:
         """Store the best weights in half precision, where that costs less than 0.001 nats, and the last report."""
         best = read_weights(
-            weight_files(self.folder), self.config, {n: p.shape for n, p in self.gpt.named_parameters()}
+            weight_files(self.folder), self.config, {n: p.shape for n, p in self.averaged.named_parameters()}
         )
-        for name, parameter in self.gpt.named_parameters():
+        for name, parameter in self.averaged.named_parameters():
             parameter.copy_(best[name].half())
         loss = self.validation_loss()
         if abs(loss - self.progress["best"]) < HALF_PRECISION_COST:

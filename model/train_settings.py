@@ -24,12 +24,14 @@ class TrainSettings:
     n_embd: int = flag(256, "width of the residual stream")
     context_length: int = flag(256, "tokens the model can look back on")
     dropout: float = flag(0.2, "dropout on the two residual branches")
+    embd_dropout: float = flag(0.0, "dropout on the sum of token and position embeddings")
     attn_dropout: float = flag(0.0, "dropout on the attention weights (slower)")
     steps: int = flag(2400, "optimizer steps")
     batch_size: int = flag(32, "windows per step")
     muon_lr: float = flag(0.015, "learning rate of Muon, for the matrices inside the blocks")
     adamw_lr: float = flag(3e-3, "learning rate of AdamW, for embeddings, biases and norms")
     weight_decay: float = flag(0.1, "weight decay of the matrices inside the blocks")
+    average: float = flag(0.0, "decay of an exponential average of the weights, which is then what counts; 0 for none")
     warmup: int = flag(50, "steps of linear warm-up")
     decay_from: float = flag(0.3, "part of the steps after which the learning rate falls linearly to 0")
     eval_every: int = flag(200, "steps between validations, each over the whole split")
@@ -57,8 +59,9 @@ class TrainSettings:
         for name in ("muon_lr", "adamw_lr", "weight_decay"):
             if not is_number(getattr(self, name)) or not 0 <= getattr(self, name) < 10:
                 raise ValueError(f"{name} must be at least 0 and below 10, found {getattr(self, name)!r}")
-        if not is_number(self.decay_from) or not 0 <= self.decay_from < 1:
-            raise ValueError(f"decay_from must be at least 0 and below 1, found {self.decay_from!r}")
+        for name in ("average", "decay_from"):
+            if not is_number(getattr(self, name)) or not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 0 and below 1, found {getattr(self, name)!r}")
 
     def config(self, vocab_size: int) -> GPTConfig:
         """The model to train, with a vocabulary of ``vocab_size`` tokens."""
@@ -68,6 +71,7 @@ class TrainSettings:
             n_embd=self.n_embd,
             vocab_size=vocab_size,
             context_length=self.context_length,
+            embd_pdrop=self.embd_dropout,
             attn_pdrop=self.attn_dropout,
             resid_pdrop=self.dropout,
         )

@@ -1,6 +1,7 @@
 """What a training run needs to go on as if it had never stopped, in one safetensors file: nothing is pickled."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,14 +22,21 @@ STATE_FILE = "resume.safetensors"
 class TrainingState:
     """Everything that changes while training: weights, optimizers, random generators, and the plain ``progress``."""
 
-    gpt: nn.Module
+    gpts: dict[str, nn.Module]  # the trained weights, and their average where there is one
     optimizers: list[Optimizer]
     batches: torch.Generator  # draws the places of the training windows
     progress: dict[str, Any]  # JSON: step, history, best validation loss, seconds
 
+    def parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
+        seen: set[int] = set()
+        for kind, gpt in self.gpts.items():
+            if id(gpt) not in seen:
+                yield from ((f"{kind}.{name}", parameter) for name, parameter in gpt.named_parameters())
+            seen.add(id(gpt))
+
     def save(self, folder: Path) -> None:
         """Write the state file of ``folder``, atomically."""
-        tensors: dict[str, Tensor] = {f"gpt.{name}": p.detach() for name, p in self.gpt.named_parameters()}
+        tensors: dict[str, Tensor] = {name: p.detach() for name, p in self.parameters()}
         plain: list[Any] = []
         for i, optimizer in enumerate(self.optimizers):
             content = optimizer.state_dict()
@@ -53,8 +61,8 @@ class TrainingState:
             with safe_open(path, framework="pt") as file:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}
             with torch.no_grad():
-                for name, parameter in self.gpt.named_parameters():
-                    parameter.copy_(tensors[f"gpt.{name}"])
+                for name, parameter in self.parameters():
+                    parameter.copy_(tensors[name])
             plain = json.loads(metadata["optimizers"])
             for i, optimizer in enumerate(self.optimizers):
                 state: dict[int, dict[str, Any]] = {int(j): dict(values) for j, values in plain[i].items()}

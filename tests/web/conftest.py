@@ -1,5 +1,6 @@
 """The app on a free port with tiny models, and a browser to look at it."""
 
+import concurrent.futures
 import os
 import shutil
 import string
@@ -99,6 +100,19 @@ def server(checkpoints: Path) -> Iterator[Server]:
     made["slow"] = made["tiny"]
     yield server
     server.close()
+
+
+@pytest.fixture
+def slow(server: Server) -> Iterator[Any]:
+    """The model behind a gate; what still writes is ended after the test, and the gate shut for the next."""
+    gpt: Any = server.parts.shelf.models["slow"]
+    yield gpt
+    for job in list(server.parts.writer.jobs):
+        job.cancel()
+        gpt.gate.release(2)
+        concurrent.futures.wait([job.future], timeout=10)
+    while gpt.gate.acquire(blocking=False):
+        pass
 
 
 @pytest.fixture

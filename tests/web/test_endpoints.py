@@ -31,8 +31,8 @@ def test_generate_writes_what_the_model_writes(server: Server, client: Client) -
     assert other != expected and len(other) == 12
 
 
-def test_generate_streams_the_text_so_far(server: Server, client: Client) -> None:
-    gate = server.parts.shelf.models["slow"].gate  # type: ignore[attr-defined]
+def test_generate_streams_the_text_so_far(server: Server, client: Client, slow: Any) -> None:
+    gate = slow.gate
     job = client.submit("ab", model="slow", max_new_tokens=2, seed=1, api_name="/generate")
     gate.release()
     texts = iter(job)

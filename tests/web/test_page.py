@@ -74,21 +74,20 @@ def test_it_opens_with_something_to_see(page: Any, server: Server) -> None:
     check_number(page, server.parts.shelf.models["tiny"])
 
 
-def test_text_and_matrix_grow_while_it_is_written(page: Any, server: Server) -> None:
-    gpt: Any = server.parts.shelf.models["slow"]
+def test_text_and_matrix_grow_while_it_is_written(page: Any, server: Server, slow: Any) -> None:
     choose_model(page, "slow")
     write(page, "But soft")
     expect(page.get_by_role("button", name="Stop")).to_be_enabled()
     expect(page.get_by_role("button", name="Write", exact=True)).to_be_disabled()
     for n_new in (1, 2, 5):
         for _ in range(n_new):
-            gpt.gate.release()
+            slow.gate.release()
         expected = len(text(page).text_content()) + n_new if n_new > 1 else len("But soft") + 1
         expect(text(page)).to_have_text(re.compile(rf"^But soft.{{{expected - 8}}}$", re.DOTALL))
         # The newest token was not read yet: it has no row.
         expect(page.get_by_role("button", name="L1 H2").locator("canvas")).to_have_attribute("width", str(expected - 1))
         expect(page.locator(".hs-readout")).to_have_text(re.compile(rf" {expected - 2}, query"))
-        check_number(page, gpt)
+        check_number(page, slow)
     stop(page, server)
     expect(page.get_by_role("button", name="Stop")).to_be_disabled()
     expect(page.get_by_text("stopped after 8 tokens")).to_be_visible()
@@ -96,7 +95,7 @@ def test_text_and_matrix_grow_while_it_is_written(page: Any, server: Server) -> 
     expect(page.get_by_role("button", name="L1 H2").locator("canvas")).to_have_attribute("width", "16")
     expect(text(page)).to_have_text(re.compile(r"^But soft.{8}$", re.DOTALL))
     expect(page.locator(".hs-readout")).to_have_text(re.compile(" 15, query"))
-    check_number(page, gpt)
+    check_number(page, slow)
 
 
 def test_the_number_under_the_pointer(page: Any, server: Server) -> None:

@@ -31,12 +31,11 @@ def test_code_is_shown_as_text(page: Any, code: str) -> None:
     assert page.evaluate("typeof pwned") == "undefined"
 
 
-def test_text_of_a_model_is_not_run_either(page: Any, server: Server) -> None:
-    gpt: Any = server.parts.shelf.models["slow"]
+def test_text_of_a_model_is_not_run_either(page: Any, server: Server, slow: Any) -> None:
     choose_model(page, "slow")
     write(page, "<b>")
     for _ in range(41):
-        gpt.gate.release()
+        slow.gate.release()
     expect(text(page)).to_have_text(re.compile("^<b>.{41}$", re.DOTALL))
     stop(page, server)
     expect(page.get_by_text("stopped after 41 tokens")).to_be_visible()
@@ -80,19 +79,16 @@ def test_numbers_out_of_range_are_refused(page: Any) -> None:
     expect(text(page)).to_have_text(before)
 
 
-def test_leaving_ends_the_writing(browser: Any, server: Server) -> None:
-    gpt: Any = server.parts.shelf.models["slow"]
+def test_leaving_ends_the_writing(browser: Any, server: Server, slow: Any) -> None:
     page = browser.new_page()
     page.goto(server.url)
     choose_model(page, "slow")
     write(page, "ab")
-    gpt.gate.release()
+    slow.gate.release()
     expect(text(page)).to_have_text(re.compile("^ab.$", re.DOTALL))
     (job,) = server.parts.writer.jobs
     page.close()
     while not job.cancelled.wait(timeout=0.5):  # Gradio notices when it has something to send
-        gpt.gate.release()
-    gpt.gate.release()
+        slow.gate.release()
+    slow.gate.release()
     job.future.result(timeout=10)
-    while gpt.gate.acquire(blocking=False):
-        pass

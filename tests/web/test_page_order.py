@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from conftest import Server
 from playwright.sync_api import expect
-from test_page import check_number, choose_model, text, write
+from test_page import check_number, choose_model, stop, text, write
 
 from model import Step
 from web.settings import MAX_WRITERS
@@ -19,8 +19,7 @@ from web.writer import Writer
 
 
 @pytest.mark.browser
-def test_weights_that_overtake_their_tokens_are_drawn(page: Any, server: Server) -> None:
-    gpt: Any = server.parts.shelf.models["slow"]
+def test_weights_that_overtake_their_tokens_are_drawn(page: Any, server: Server, slow: Any) -> None:
     choose_model(page, "slow")
     expect(text(page)).to_have_text(re.compile("^ROMEO"))
     held: list[Any] = []
@@ -28,39 +27,35 @@ def test_weights_that_overtake_their_tokens_are_drawn(page: Any, server: Server)
     page.route("**/look/*/heads/**", lambda route: route.continue_() if held else held.append(route))
     with page.expect_request("**/look/*/heads/**"):
         write(page, "ab")
-        gpt.gate.release()
+        slow.gate.release()
     for _ in range(5):
-        gpt.gate.release()
+        slow.gate.release()
     expect(page.get_by_text("writing: 6 tokens")).to_be_visible()
     held[0].continue_()  # it is answered with the rows of now, and the browser has the tokens of then
     expect(text(page)).to_have_text(re.compile("^ab.{6}$", re.DOTALL))
     box = page.locator(".hs-board").bounding_box()
     page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + box["height"] - 3)
     expect(page.locator(".hs-readout")).to_have_text(re.compile(" 6, query"))
-    check_number(page, gpt)
-    page.get_by_role("button", name="Stop").click()
-    gpt.gate.release(2)
+    check_number(page, slow)
+    stop(page, server)
     expect(page.get_by_text("stopped after")).to_be_visible()
-    drain(gpt)
 
 
 @pytest.mark.browser
-def test_another_model_takes_the_place_of_a_text_being_written(page: Any, server: Server) -> None:
-    gpt: Any = server.parts.shelf.models["slow"]
+def test_another_model_takes_the_place_of_a_text_being_written(page: Any, server: Server, slow: Any) -> None:
     choose_model(page, "slow")
     write(page, "ab")
-    gpt.gate.release(3)
+    slow.gate.release(3)
     expect(text(page)).to_have_text(re.compile("^ab.{3}$", re.DOTALL))
     (job,) = server.parts.writer.jobs
     choose_model(page, "other")
     assert job.cancelled.wait(timeout=10)
-    gpt.gate.release()
+    slow.gate.release()
     expect(page.get_by_role("button", name="Write", exact=True)).to_be_enabled()
     expect(page.get_by_text("2 layers × 2 heads")).to_be_visible()
     expect(text(page)).to_have_text(re.compile("^ROMEO"))
     expect(page.get_by_role("button", name=re.compile(r"^L\d+ H\d+"))).to_have_count(4)
     check_number(page, server.parts.shelf.models["other"])
-    drain(gpt)
 
 
 @pytest.mark.browser
@@ -99,9 +94,3 @@ def test_a_text_that_waits_for_a_writer_can_be_stopped() -> None:
     with ThreadPoolExecutor(1) as thread:  # the browser tests keep a loop running in this one
         thread.submit(asyncio.run, queue_and_stop()).result(60)
     assert begun == ["busy"] * MAX_WRITERS
-
-
-def drain(gpt: Any) -> None:
-    """Shut the gate again for the next test."""
-    while gpt.gate.acquire(blocking=False):
-        pass
