@@ -2,35 +2,78 @@
 
     python -m bench.cards FOLDER
 
-``FOLDER`` holds the text files that the cards name; one with another SHA-256 is refused.
+``FOLDER`` holds the text files that the cards name; one with another SHA-256 is refused. Samples are written again and
+must be the same to the letter.
 """
 
 import json
+import math
 import sys
 from pathlib import Path
+from typing import Any
 
 import model
 from bench.harness import ROOT, Row, arguments, report
-from model.data import encode, load_text
-from model.train import validation_loss
+from model.card import highest
+from model.data import documents, encode, load_text
+from model.lens import ROLES, role_scores
+from model.loaded import LoadedModel
+from model.trainer import validation_loss
 
 
-def card_row(folder: Path, texts: Path) -> Row:
-    """The validation loss of one checkpoint beside the one on its card."""
+def card_rows(folder: Path, texts: Path) -> list[Row]:
+    """Every figure of one card: what it is now beside what the card says."""
     card = json.loads((folder / "training.json").read_text())
+    gpt = model.load(folder, dtype="float32")
+    return [*loss_rows(gpt, card, texts), *head_rows(folder, card), *samples_rows(gpt, card)]
+
+
+def loss_rows(gpt: LoadedModel, card: dict[str, Any], texts: Path) -> list[Row]:
+    """The validation loss, per token and per byte."""
     held_out = card["settings"]["validation"]
     _, text, sha256 = load_text(texts / card["settings"]["data"], texts / held_out if held_out else None)
     if sha256 != card["data_sha256"]:
-        sys.exit(f"{texts}: the SHA-256 is {sha256}, the card of {folder.name} names {card['data_sha256']}")
-    gpt = model.load(folder, dtype="float32")
-    loss = validation_loss(gpt.gpt, encode(gpt.tokenizer, text), gpt.config.context_length)
-    return Row(f"{folder.name}, validation", "nats/token", loss, "less", {"card": card["best_validation_loss"]})
+        sys.exit(f"{texts}: the SHA-256 is {sha256}, the card of {gpt.name} names {card['data_sha256']}")
+    ids = encode(gpt.tokenizer, text)
+    parts = documents(text) if gpt.tokenizer.special_tokens else [text]
+    loss, n_bytes = validation_loss(gpt.gpt, ids, gpt.config.context_length), sum(len(part.encode()) for part in parts)
+
+    def bits(loss: float) -> float:
+        return loss * (len(ids) - 1) / math.log(2) / n_bytes
+
+    said = card["best_validation_loss"]
+    return [
+        Row(f"{gpt.name}, validation", "nats/token", loss, "less", {"card": said}),
+        Row(f"{gpt.name}, validation", "bits/byte", bits(loss), "less", {"card": bits(said)}),
+    ]
+
+
+def head_rows(folder: Path, card: dict[str, Any]) -> list[Row]:
+    """The strongest head of each role at the last snapshot."""
+    rows = []
+    for said in card["heads"][-1:]:
+        scores = role_scores(model.load(f"{folder}@{said['step']:06d}", dtype="float32"))
+        for role in ROLES:
+            layer, head, score = scores.best(role)
+            case = f"{folder.name}, {role.replace('_', ' ')}, L{layer} H{head}"
+            rows.append(Row(case, "weight", score, "more", {"card": highest(said[role])[2]}))
+    return rows
+
+
+def samples_rows(gpt: LoadedModel, card: dict[str, Any]) -> list[Row]:
+    """How many of the samples come out the same; no row for a card without samples."""
+    same = 0
+    for sample in card["samples"]:
+        settings = {name: sample[name] for name in ("max_new_tokens", "temperature", "seed")}
+        same += sample["text"] == "".join(step.text for step in gpt.generate(sample["prompt_tokens"], **settings))
+    n_samples = len(card["samples"])
+    return [Row(f"{gpt.name}, samples", "the same", same, "more", {"card": n_samples})] if n_samples else []
 
 
 def main() -> None:
     texts = arguments(__doc__ or "", texts="folder of the text files").texts
     folders = sorted(path.parent for path in (ROOT / "checkpoints").glob("*/training.json"))
-    report("cards", [card_row(folder, texts) for folder in folders])
+    report("cards", [row for folder in folders for row in card_rows(folder, texts)])
 
 
 if __name__ == "__main__":

@@ -1,47 +1,58 @@
-"""The losses of a training run as a picture: a small SVG that needs nothing to be drawn or shown."""
+"""Numbers over the steps of a training run as a picture: a small SVG that needs nothing to be drawn or shown."""
 
 import math
-from typing import Any
-
-from .errors import counted
+from typing import NamedTuple
+from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT = 640, 320
-LEFT, RIGHT, TOP, BOTTOM = 52, 96, 16, 40
-LINES = {"train_loss": ("#d97706", "training"), "validation_loss": ("#2563eb", "validation")}
+LEFT, RIGHT, TOP, BOTTOM = 52, 148, 16, 40
 GREY = "#808080"  # readable on white and on black
 
 
-def loss_curve(history: list[dict[str, Any]], unit: str = "token") -> str:
-    """The text of an SVG with the training and the validation loss of each row of ``history`` over its step."""
-    steps = [row["step"] for row in history]
-    losses = [row[name] for row in history for name in LINES]
-    ticks = nice_ticks(min(losses), max(losses))
-    low, high, last = min([*ticks, *losses]), max([*ticks, *losses]), max(steps)
+class Line(NamedTuple):
+    """One curve: its name, its colour, and (step, value) for each of its points."""
+
+    label: str
+    colour: str
+    points: list[tuple[int, float]]
+
+
+def chart(title: str, unit: str, lines: list[Line], knee: int = 0) -> str:
+    """The text of an SVG with ``lines`` over the step.
+
+    With a ``knee`` the steps are evenly spaced up to about there and on a log scale beyond: log(1 + step / knee).
+    """
+    values = [value for line in lines for _, value in line.points]
+    last = max(step for line in lines for step, _ in line.points)
+    ticks = nice_ticks(min(values), max(values))
+    low, high = min([*ticks, *values]), max([*ticks, *values])
 
     def x(step: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * step / last
+        part = math.log1p(step / knee) / math.log1p(last / knee) if knee else step / last
+        return LEFT + (WIDTH - LEFT - RIGHT) * part
 
-    def y(loss: float) -> float:
-        return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (loss - low) / ((high - low) or 1)
+    def y(value: float) -> float:
+        return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (value - low) / ((high - low) or 1)
 
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
         f'font-size="12" fill="{GREY}" role="img">',
-        f"<title>Loss over {counted(last, 'step')} of training, in nats per {unit}</title>",
+        f"<title>{escape(title)}</title>",
     ]
     for tick in ticks:
         parts.append(f'<path d="M{LEFT} {y(tick):.1f}H{WIDTH - RIGHT}" stroke="{GREY}" stroke-opacity=".3"/>')
         parts.append(f'<text x="{LEFT - 8}" y="{y(tick) + 4:.1f}" text-anchor="end">{tick:g}</text>')
-    for step in nice_ticks(0, last):
+    for step in log_ticks(knee, last) if knee else nice_ticks(0, last):
         parts.append(f'<text x="{x(step):.1f}" y="{HEIGHT - 20}" text-anchor="middle">{step:g}</text>')
-    parts.append(f'<text x="{LEFT}" y="{HEIGHT - 4}">step (loss in nats per {unit})</text>')
+    parts.append(f'<text x="{LEFT}" y="{HEIGHT - 4}">step ({escape(unit)})</text>')
     label_y = 0.0
-    for name, (colour, label) in sorted(LINES.items(), key=lambda line: y(history[-1][line[0]])):
-        points = " ".join(f"{x(row['step']):.1f},{y(row[name]):.1f}" for row in history)
-        parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        label_y = max(y(history[-1][name]) + 4, label_y + 15)  # labels do not lie on each other
-        value = f"{history[-1][name]:.3f}"
-        parts.append(f'<text x="{x(last) + 6:.1f}" y="{label_y:.1f}" fill="{colour}">{label} {value}</text>')
+    for line in sorted(lines, key=lambda line: -line.points[-1][1]):
+        points = " ".join(f"{x(step):.1f},{y(value):.1f}" for step, value in line.points)
+        parts.append(f'<polyline points="{points}" fill="none" stroke="{line.colour}" stroke-width="2"/>')
+        end = line.points[-1][1]
+        label_y = max(y(end) + 4, label_y + 15)  # labels do not lie on each other
+        label = f"{escape(line.label)} {end:.3f}"
+        parts.append(f'<text x="{WIDTH - RIGHT + 6}" y="{label_y:.1f}" fill="{line.colour}">{label}</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
@@ -52,3 +63,9 @@ def nice_ticks(low: float, high: float, most: int = 5) -> list[float]:
     step = next(power * m for m in (1, 2, 5, 10) if span / (power * m) <= most)
     first = math.ceil(low / step)
     return [round((first + i) * step, 10) for i in range(math.floor(high / step) - first + 1)]
+
+
+def log_ticks(knee: int, last: int) -> list[int]:
+    """0, powers of ten from about ``knee``, and ``last``; none so near to the last that the two would touch."""
+    powers = [10**power for power in range(12) if knee / 2 <= 10**power <= last / 2]
+    return [0, *powers, last]

@@ -37,14 +37,17 @@ class TrainSettings:
     eval_every: int = flag(200, "steps between validations, each over the whole split")
     sample_every: int = flag(400, "steps between printed samples; 0 for none")
     save_every: int = flag(200, "steps between saves of the state that --resume goes on from")
-    snapshots: int = flag(0, "weights kept on the way, evenly on a log scale of steps, to be opened as NAME@STEP")
+    snapshots: int = flag(0, "weights kept on the way, from step 0 to the last evenly on a log scale: NAME@STEP")
+    prompt: str = flag("", "what the printed samples begin with (default: the end-of-text token or a line break)")
     seed: int = flag(1337, "seed of the weights, the batches and dropout")
     device: str = flag("auto", "auto, cpu, cuda, ...")
     autocast: str = flag("auto", "precision of the matrix products: auto, bfloat16 or float32")
     title: str = flag("", "name on the model card (default: the folder's)")
     data_note: str = flag("", "sentence on the model card: what the data is, where from, under which licence")
+    limits: str = flag("", "sentence on the model card: what the model cannot do")
     license: str = flag("", "licence of the weights, a Hugging Face licence id")
     language: str = flag("en", "language of the data, for the model card")
+    dataset: str = flag("", "Hugging Face ids of the data, separated by commas, for the model card")
 
     def __post_init__(self) -> None:
         if self.tokenizer not in ("char", "bpe"):
@@ -77,17 +80,23 @@ class TrainSettings:
         )
 
     def snapshot_steps(self) -> set[int]:
-        """The steps after which weights are kept: 0, then evenly on a log scale from 1 to the last."""
+        """The steps after which weights are kept: from 0 to the last, evenly in log(1 + step / knee)."""
         if self.snapshots < 2:
             return {self.steps} if self.snapshots else set()
-        powers = (i / max(self.snapshots - 2, 1) for i in range(self.snapshots - 1))
-        return {0, self.steps} | {round(self.steps**power) for power in powers}
+        knee = snapshot_knee(self.steps)
+        parts = (i / (self.snapshots - 1) for i in range(self.snapshots))
+        return {round(knee * ((1 + self.steps / knee) ** part - 1)) for part in parts}
 
     def learning_rate(self, step: int) -> float:
         """The factor on both learning rates at ``step``, counted from 0: warm up, stay, fall linearly to 0."""
         start = self.decay_from * self.steps
         decay = min(1.0, (self.steps - step) / (self.steps - start))
         return min(decay, (step + 1) / (self.warmup + 1))
+
+
+def snapshot_knee(steps: int) -> int:
+    """The step around which the log scale of the snapshots begins: below it nothing has formed yet."""
+    return max(1, steps // 100)
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:

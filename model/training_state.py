@@ -75,7 +75,7 @@ class TrainingState:
             torch.set_rng_state(tensors["random.cpu"])
             if torch.cuda.is_available() and "random.cuda" in tensors:
                 torch.cuda.set_rng_state(tensors["random.cuda"])
-            self.progress = json.loads(metadata["progress"])
+            self.progress |= json.loads(metadata["progress"])
         except (KeyError, IndexError, ValueError, RuntimeError, SafetensorError) as error:
             raise CheckpointError(path, f"another state ({error})", "the state of this training run") from None
 

@@ -1,0 +1,95 @@
+"""Whether training is good: ``model.train`` against the plain recipe most small GPTs are trained with.
+
+    python -m bench.train FILE [--quick]
+
+Both train the default model on the characters of ``FILE`` for the same wall time, step by step in turn in one process,
+so that whatever else the machine does meets both alike. Printed are the losses on the whole validation split.
+"""
+
+import math
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+from torch.nn.utils import clip_grad_norm_
+from torch.optim import AdamW
+
+from bench.harness import Row, arguments, report
+from model.data import random_batch
+from model.train_settings import TrainSettings
+from model.trainer import Trainer, loss_of, validation_loss
+
+PEAK, FLOOR = 1e-3, 1e-4  # learning rates
+WARMUP = 0.04  # part of the run
+DECAY = 0.1
+
+
+class Baseline:
+    """nanoGPT's recipe for characters: AdamW, cosine to a tenth, clipped gradients, the same dropout, no more.
+
+    It has the model, the data, the batch size and the precision of ``trainer``.
+    """
+
+    def __init__(self, trainer: Trainer) -> None:
+        self.trainer, settings = trainer, trainer.settings
+        torch.manual_seed(settings.seed)
+        self.gpt = type(trainer.gpt)(trainer.config).to(trainer.device)
+        self.gpt.init_weights()
+        matrices = [p for p in self.gpt.parameters() if p.dim() >= 2]
+        vectors = [p for p in self.gpt.parameters() if p.dim() < 2]
+        groups = [{"params": matrices, "weight_decay": DECAY}, {"params": vectors, "weight_decay": 0.0}]
+        self.optimizer = AdamW(groups, lr=PEAK, betas=(0.9, 0.99))
+        self.batches = torch.Generator().manual_seed(settings.seed)
+        self.steps = 0
+
+    def step(self, done: float) -> None:
+        """One step; ``done`` is the part of the run that lies behind."""
+        settings, device = self.trainer.settings, self.trainer.device
+        cosine = FLOOR + (PEAK - FLOOR) * 0.5 * (1 + math.cos(math.pi * (done - WARMUP) / (1 - WARMUP)))
+        for group in self.optimizer.param_groups:
+            group["lr"] = cosine if done >= WARMUP else PEAK * (done + 1 / settings.steps) / WARMUP
+        self.gpt.train()
+        inputs, targets = random_batch(
+            self.trainer.data.train, settings.batch_size, settings.context_length, self.batches
+        )
+        with torch.autocast(device.type, torch.bfloat16, enabled=self.trainer.use_bfloat16):
+            loss = loss_of(self.gpt, inputs.to(device), targets.to(device))
+        loss.backward()
+        clip_grad_norm_(self.gpt.parameters(), 1.0)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        self.steps += 1
+
+
+def race(settings: TrainSettings, folder: Path) -> Row:
+    """Nats per character of both after the same seconds."""
+    ours = Trainer(settings, folder)
+    baseline = Baseline(ours)
+    our_seconds = their_seconds = 0.0
+    for step in range(settings.steps):
+        started = time.perf_counter()
+        ours.step()
+        ours.progress["step"] += 1
+        our_seconds += time.perf_counter() - started
+        while their_seconds < our_seconds:
+            started = time.perf_counter()
+            baseline.step(step / settings.steps)
+            their_seconds += time.perf_counter() - started
+    minutes = our_seconds / 60
+    print(f"{minutes:.1f} minutes each: {settings.steps} steps of ours, {baseline.steps} of the baseline")
+    theirs = validation_loss(baseline.gpt, ours.data.validation, settings.context_length)
+    case = f"validation after {minutes:.1f} minutes"
+    return Row(case, "nats/token", ours.validation_loss(), "less", {"AdamW 1e-3": theirs})
+
+
+def main() -> None:
+    parsed = arguments(__doc__ or "", text="the text to train on, for instance tiny Shakespeare")
+    steps = 80 if parsed.quick else 800
+    settings = TrainSettings(data=str(parsed.text), steps=steps, warmup=min(50, steps // 10))
+    with tempfile.TemporaryDirectory() as folder:
+        report("train", [race(settings, Path(folder))])
+
+
+if __name__ == "__main__":
+    main()
