@@ -17,7 +17,7 @@ from .layout import to_json, write_atomic
 from .train_settings import TrainSettings, snapshot_knee
 
 # Said on the card, not part of the recipe.
-ABOUT = {"title", "data_note", "limits", "license", "language", "dataset"}
+ABOUT = {"title", "data_note", "recipe_note", "limits", "license", "language", "dataset"}
 
 
 def write_report(folder: Path, report: dict[str, Any]) -> None:
@@ -106,6 +106,7 @@ def model_card(report: dict[str, Any], name: str) -> str:
         f"{counted(round(report['seconds'] / 60), 'minute')} "
         f"({report['machine']}, matrix products in {report['autocast']}). "
         "Every setting and the losses along the way stand in `training.json`.",
+        *([settings["recipe_note"]] if settings["recipe_note"] else []),
         *(samples(report) if report["samples"] else []),
         "## Limits",
         settings["limits"] or "Not described.",

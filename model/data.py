@@ -95,11 +95,17 @@ def make_dataset(tokenizer: Tokenizer, text: str, validation: str, sha256: str, 
 
 
 def random_batch(
-    ids: Tensor, batch_size: int, context_length: int, generator: torch.Generator
+    ids: Tensor, batch_size: int, context_length: int, generator: torch.Generator, repeated: float = 0.0
 ) -> tuple[Tensor, Tensor]:
-    """Inputs and targets ``(batch_size, context_length)`` from random places; targets are inputs shifted by one."""
+    """Inputs and targets ``(batch_size, context_length)`` from random places; targets are inputs shifted by one.
+
+    In the part ``repeated`` of the windows the second half is the first once more.
+    """
     starts = torch.randint(len(ids) - context_length, (batch_size, 1), generator=generator)
     windows = ids[starts + torch.arange(context_length + 1)].long()
+    half = (context_length + 1) // 2
+    twice = windows[: round(repeated * batch_size)]
+    twice[:, half : 2 * half] = twice[:, :half]
     return windows[:, :-1], windows[:, 1:]
 
 

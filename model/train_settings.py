@@ -28,6 +28,7 @@ class TrainSettings:
     attn_dropout: float = flag(0.0, "dropout on the attention weights (slower)")
     steps: int = flag(2400, "optimizer steps")
     batch_size: int = flag(32, "windows per step")
+    repeated: float = flag(0.0, "part of the windows whose second half repeats the first: copying pays, heads learn it")
     muon_lr: float = flag(0.015, "learning rate of Muon, for the matrices inside the blocks")
     adamw_lr: float = flag(3e-3, "learning rate of AdamW, for embeddings, biases and norms")
     weight_decay: float = flag(0.1, "weight decay of the matrices inside the blocks")
@@ -44,6 +45,7 @@ class TrainSettings:
     autocast: str = flag("auto", "precision of the matrix products: auto, bfloat16 or float32")
     title: str = flag("", "name on the model card (default: the folder's)")
     data_note: str = flag("", "sentence on the model card: what the data is, where from, under which licence")
+    recipe_note: str = flag("", "sentences on the model card: what was tried, what helped and what did not")
     limits: str = flag("", "sentence on the model card: what the model cannot do")
     license: str = flag("", "licence of the weights, a Hugging Face licence id")
     language: str = flag("en", "language of the data, for the model card")
@@ -62,6 +64,8 @@ class TrainSettings:
         for name in ("muon_lr", "adamw_lr", "weight_decay"):
             if not is_number(getattr(self, name)) or not 0 <= getattr(self, name) < 10:
                 raise ValueError(f"{name} must be at least 0 and below 10, found {getattr(self, name)!r}")
+        if not is_number(self.repeated) or not 0 <= self.repeated <= 1:
+            raise ValueError(f"repeated must be from 0 to 1, found {self.repeated!r}")
         for name in ("average", "decay_from"):
             if not is_number(getattr(self, name)) or not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 0 and below 1, found {getattr(self, name)!r}")

@@ -165,7 +165,7 @@ class Trainer:
             for group in optimizer.param_groups:
                 group["lr"] = rate * settings.learning_rate(self.progress["step"])
         inputs, targets = random_batch(
-            self.data.train, settings.batch_size, settings.context_length, self.state.batches
+            self.data.train, settings.batch_size, settings.context_length, self.state.batches, settings.repeated
         )
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.use_bfloat16):
             loss = loss_of(self.gpt, inputs.to(self.device), targets.to(self.device))

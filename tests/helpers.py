@@ -18,6 +18,7 @@ PROSE = (
     "It's a fine day, isn't it? They've 12 apples, 1,024 pears and 3 plums;\n\n  we'll   eat them\tall...   \n"
     "Café naïve über straße — “quoted” 日本語 テスト 🙂👩‍👩‍👧 \u00a0 x²+y²=z²\r\n    def f(x):\n        return x\n"
 )
+TRAINING_TEXT = "the cat sat on the mat. the dog sat on the cat. the mat lay on the dog. " * 40
 
 
 def tiny_config(**changes: Any) -> GPTConfig:
@@ -116,3 +117,10 @@ def same_model(one: LoadedModel, other: LoadedModel) -> bool:
     weights = other.gpt.state_dict()
     equal = all(torch.equal(tensor, weights[name]) for name, tensor in one.gpt.state_dict().items())
     return equal and max_difference(logits_of(one), logits_of(other)) <= 1e-5
+
+
+def train_flags(text: Path, out: Path, *more: str) -> list[str]:
+    """The command line of a small, quiet training run."""
+    small = "--n-layer 2 --n-head 2 --n-embd 16 --context-length 16 --batch-size 4"
+    quiet = "--sample-every 0 --eval-every 5 --save-every 5 --warmup 2"
+    return ["--data", str(text), "--out", str(out), *small.split(), *quiet.split(), *more]

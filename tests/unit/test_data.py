@@ -54,6 +54,17 @@ def test_random_windows_are_shifted_by_one_and_reach_both_ends() -> None:
     assert inputs.min() == 0 and targets.max() == 11
 
 
+@pytest.mark.parametrize("context_length", [7, 8])
+def test_the_second_half_of_some_windows_repeats_the_first(context_length: int) -> None:
+    ids = torch.arange(500)
+    plain, _ = random_batch(ids, 10, context_length, torch.Generator().manual_seed(0))
+    inputs, targets = random_batch(ids, 10, context_length, torch.Generator().manual_seed(0), repeated=0.3)
+    assert torch.equal(inputs[3:], plain[3:])
+    for row, target in zip(inputs[:3].tolist(), targets[:3].tolist(), strict=True):
+        window = [*row, target[-1]]
+        assert window[:4] == window[4:8] and target == window[1:]
+
+
 def test_the_last_tenth_is_held_out(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("".join(chr(65 + i % 26) for i in range(1000)))
     train, validation, sha256 = load_text(tmp_path / "text", None)
