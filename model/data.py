@@ -99,13 +99,14 @@ def random_batch(
 ) -> tuple[Tensor, Tensor]:
     """Inputs and targets ``(batch_size, context_length)`` from random places; targets are inputs shifted by one.
 
-    In the part ``repeated`` of the windows the second half is the first once more.
+    The part ``repeated`` of the windows has a text of random length again and again, twice at least.
     """
     starts = torch.randint(len(ids) - context_length, (batch_size, 1), generator=generator)
-    windows = ids[starts + torch.arange(context_length + 1)].long()
-    half = (context_length + 1) // 2
-    twice = windows[: round(repeated * batch_size)]
-    twice[:, half : 2 * half] = twice[:, :half]
+    places = torch.arange(context_length + 1).repeat(batch_size, 1)
+    if n_repeated := round(repeated * batch_size):
+        half = (context_length + 1) // 2
+        places[:n_repeated] %= torch.randint(half // 8 + 1, half + 1, (n_repeated, 1), generator=generator)
+    windows = ids[starts + places].long()
     return windows[:, :-1], windows[:, 1:]
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from helpers import TRAINING_TEXT
 
 # The models here are tiny: on a busy machine a second thread costs far more than it gives.
 torch.set_num_threads(1)
@@ -22,6 +23,14 @@ def data_dir() -> Path:
             "HEADSCOPE_DATA is not set: it names the folder with tinyshakespeare.txt, the-verdict.txt, gpt2-vocab/"
         )
     return Path(folder)
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    """A file that a small model learns in no time."""
+    path = tmp_path / "text.txt"
+    path.write_text(TRAINING_TEXT)
+    return path
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,4 +1,4 @@
-"""The workspace's own routes: thumbnails, tokens and exact weights of a run, as bytes."""
+"""The workspace's own routes: thumbnails, tokens, exact weights and logits of a run, as bytes."""
 
 import json
 import struct
@@ -48,9 +48,15 @@ def row_routes(shelf: Shelf, runs: Runs) -> APIRouter:
         return binary(struct.pack("<I", len(content)) + content + data)
 
     def weights(run: Run, layer: int, head: int, start: int) -> Response:
-        if not (0 <= layer < run.recording.n_layer and 0 <= head < run.recording.n_head):
-            raise HTTPException(404, f"There is no L{layer} H{head}.")
-        return binary(run.head(layer, head, start))
+        try:
+            return binary(run.head(layer, head, start))
+        except ValueError as error:
+            raise HTTPException(404, str(error)) from None
+
+    def logits(run: Run, position: int) -> Response:
+        if not 0 <= position < min(len(run.ids), run.gpt.config.context_length):
+            raise HTTPException(404, f"There is no token {position}: the text has {len(run.ids)}.")
+        return binary(run.logits(position))
 
     # Plain functions: they wait for a lock and compute, so they run in threads, not on the event loop.
     @router.get("/{run_id}/rows")
@@ -61,6 +67,10 @@ def row_routes(shelf: Shelf, runs: Runs) -> APIRouter:
     def get_head(run_id: str, layer: int, head: int, start: int = 0) -> Response:
         return weights(find(run_id), layer, head, max(start, 0))
 
+    @router.get("/{run_id}/logits/{position}")
+    def get_logits(run_id: str, position: int) -> Response:
+        return logits(find(run_id), position)
+
     @router.post(f"/{LOST}/rows")
     def post_rows(text: Text, start: int = 0) -> Response:
         return thumbnails(reread(text), max(start, 0))
@@ -68,6 +78,10 @@ def row_routes(shelf: Shelf, runs: Runs) -> APIRouter:
     @router.post(f"/{LOST}/heads/{{layer}}/{{head}}")
     def post_head(text: Text, layer: int, head: int, start: int = 0) -> Response:
         return weights(reread(text), layer, head, max(start, 0))
+
+    @router.post(f"/{LOST}/logits/{{position}}")
+    def post_logits(text: Text, position: int) -> Response:
+        return logits(reread(text), position)
 
     return router
 

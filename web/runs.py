@@ -5,11 +5,13 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from torch import Tensor
+
 from model import LoadedModel, Step
-from model.recording import Recording, triangle
+from model.recording import Recording, n_pictures, picture, triangle
 
 from .settings import MAX_CACHED_BYTES, MAX_CACHED_RUNS, MAX_RUN_BYTES, MAX_TRACE_BYTES
 
@@ -28,7 +30,7 @@ class Run:
         self.logprobs: list[float | None] = [None] * len(prompt)
         self.wanted = capacity
         rows = min(capacity, config.context_length)
-        keep = 4 * config.n_layer * config.n_head * triangle(rows) <= MAX_RUN_BYTES
+        keep = 4 * n_pictures(config.n_layer, config.n_head) * triangle(rows) <= MAX_RUN_BYTES
         self.recording = Recording(config.n_layer, config.n_head, rows, keep_weights=keep)
         self.writing = False
         self.began = self.latest = 0.0  # when the first and the newest token were written
@@ -50,26 +52,47 @@ class Run:
             self.latest = time.perf_counter()
             self.began = self.began or self.latest
 
+    def end(self) -> None:
+        """Nothing more will be written."""
+        self.recording.finish()
+        self.writing = False
+
+    def read_layers(self, n_rows: int, layers: range) -> Iterator[tuple[range, Tensor]]:
+        """The attention weights of the first ``n_rows`` tokens, as many layers at a time as memory allows."""
+        config, ids = self.gpt.config, self.ids[:n_rows]
+        group = max(1, MAX_TRACE_BYTES // (4 * config.n_head * n_rows**2))
+        for start in range(layers.start, layers.stop, group):
+            some = range(start, min(start + group, layers.stop))
+            yield some, self.gpt.trace(ids, layers=some).attention
+
     def read_all(self) -> None:
-        """Recompute every row from the token ids, as many layers at a time as memory allows."""
-        config, ids = self.gpt.config, self.ids[: self.recording.capacity]
-        group = max(1, MAX_TRACE_BYTES // (4 * config.n_head * len(ids) ** 2))
-        for start in range(0, config.n_layer, group):
-            layers = range(start, min(start + group, config.n_layer))
-            self.recording.extend(self.gpt.trace(ids, layers=layers).attention, layers)
+        """Recompute every row from the token ids."""
+        n_rows = min(len(self.ids), self.recording.capacity)
+        for layers, attention in self.read_layers(n_rows, range(self.gpt.config.n_layer)):
+            self.recording.extend(attention, layers)
 
-    def head(self, layer: int, head: int, start: int) -> bytes:
-        """The float32 weights of one head, rows ``start`` to the newest."""
-        ids = list(self.ids)
+    def head(self, layer: int, column: int, start: int) -> bytes:
+        """The float32 weights of one picture (``Recording.index``), rows ``start`` to the newest."""
+        n_layer, n_head = self.gpt.config.n_layer, self.gpt.config.n_head
 
-        def recompute(n_rows: int) -> Any:
-            return self.gpt.trace(ids[:n_rows], layers=[layer], heads=[head]).attention[0, 0]
+        def recompute(n_rows: int) -> Tensor:
+            if layer == n_layer:
+                needed = range(n_layer)
+            else:
+                needed = range(layer + 1) if column == n_head + 1 else range(layer, layer + 1)
+            parts = self.read_layers(n_rows, needed)
+            return picture((weights for _, part in parts for weights in part), column, n_head)
 
-        return self.recording.head(layer, head, start, recompute)
+        return self.recording.head(layer, column, start, recompute)
+
+    def logits(self, position: int) -> bytes:
+        """The float32 logits that followed the token at ``position``, from which the next one was drawn."""
+        return self.gpt.next_logits(self.ids[: position + 1]).numpy().tobytes()
 
     def frame(self, start: int) -> tuple[dict[str, Any], bytes]:
-        """What a browser that has ``start`` rows lacks: tokens and numbers, and the thumbnails' bytes."""
+        """What a browser that has ``start`` rows lacks: tokens, and the bytes of all metrics and of the thumbnails."""
         rows, factor, first, data = self.recording.thumbnails(start)
+        metrics = self.recording.metrics()
         n_tokens = len(self.ids)  # the writer goes on meanwhile: at least as many as the rows
         tokens = self.gpt.tokens(self.ids[start:n_tokens])
         return {
@@ -77,10 +100,11 @@ class Run:
             "factor": factor,
             "first": first,
             "start": start,
+            "pictures": self.recording.n_pictures,
             "tokens": [token.text for token in tokens],
             "ids": [token.id for token in tokens],
             "logprobs": self.logprobs[start:n_tokens],
-        }, data
+        }, metrics.numpy().tobytes() + data
 
     @property
     def tokens_per_second(self) -> float:
@@ -139,5 +163,6 @@ class Runs:
             run = Run(run_id, gpt, ids, len(ids))
             run.n_prompt = n_prompt
             run.read_all()
+            run.end()
             self.add(run)
             return run

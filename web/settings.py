@@ -19,7 +19,7 @@ MAX_API_NUMBERS = 4_000_000  # attention weights in one JSON answer
 
 # What is kept, all visitors together.
 MAX_CACHED_BYTES = 16_000_000  # attention weights of runs, the least used dropped first
-MAX_RUN_BYTES = 8_000_000  # above, only thumbnails and a few heads of a run are kept, the rest is recomputed
+MAX_RUN_BYTES = 9_000_000  # above, only thumbnails and a few heads of a run are kept, the rest is recomputed
 MAX_TRACE_BYTES = 256_000_000  # weights of one forward pass at a time
 MAX_CACHED_RUNS = 1_000
 MAX_SESSIONS = 500  # browser tabs of which Gradio keeps the state

@@ -95,6 +95,7 @@ class Events:
         run = self.parts.runs.new(asked.gpt, asked.ids, asked.max_new_tokens)
         # One token more than asked for: to write it, the last one of the text must be read, and so gets its row.
         job = self.parts.writer.start(asked.steps(extra=1, record=True), run.take)
+        job.future.add_done_callback(lambda _: run.end())
         session = str(request.session_hash)
         self.jobs[session] = job
         try:
@@ -108,7 +109,6 @@ class Events:
             final = pointer(asked.name, run, "failed") | {"why": f"Writing failed: {error}"}
         finally:
             job.cancel()
-            run.writing = False
             if self.jobs.get(session) is job:
                 del self.jobs[session]
         yield final, gr.update(interactive=True), gr.update(interactive=False)

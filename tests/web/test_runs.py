@@ -1,5 +1,6 @@
 """Runs: what the page's own routes give, how much is kept, and what happens once it is not."""
 
+import itertools
 import json
 import struct
 import threading
@@ -13,8 +14,8 @@ from conftest import Server
 from helpers import tiny_model
 
 from model import LoadedModel
-from model.recording import Recording, triangle
-from model.trace import encode_weights, pool
+from model.recording import Recording, tile, triangle
+from model.summaries import METRICS
 from web import runs as runs_module
 from web.runs import Run, Runs
 
@@ -35,8 +36,12 @@ def lower(attention: torch.Tensor) -> torch.Tensor:
 
 
 def frame(content: bytes) -> tuple[dict[str, Any], bytes]:
+    """The header of a frame and its thumbnails; the metrics before those belong to the header."""
     (length,) = struct.unpack("<I", content[:4])
-    return json.loads(content[4 : 4 + length]), content[4 + length :]
+    header = json.loads(content[4 : 4 + length])
+    size = 4 * header["pictures"] * len(METRICS)
+    header["metrics"] = np.frombuffer(content[4 + length :][:size], np.float32).reshape(-1, len(METRICS))
+    return header, content[4 + length + size :]
 
 
 @pytest.mark.parametrize("n_new", [1, 20, 49])
@@ -48,7 +53,11 @@ def test_rows_are_those_of_a_trace(server: Server, n_new: int) -> None:
     assert "".join(header["tokens"]).startswith(PROMPT)
     assert header["rows"] == len(run.ids)  # the last token was read too
     attention = gpt.trace(run.ids).attention
-    assert thumbnails == encode_weights(lower(pool(attention, header["factor"]))).numpy().tobytes()
+    expected = Recording(3, 4, len(run.ids))
+    expected.extend(attention)
+    difference = np.frombuffer(thumbnails, np.uint8).astype(int) - np.frombuffer(expected.thumbnails()[3], np.uint8)
+    assert abs(difference).max() <= 1  # a row at a time or all together: the last bits differ
+    np.testing.assert_allclose(header["metrics"], expected.metrics().numpy(), atol=1e-5)
     for layer, head, start in ((0, 0, 0), (2, 3, 5), (1, 2, len(run.ids) - 1)):
         answer = httpx.get(f"{server.url}/look/{run.id}/heads/{layer}/{head}?start={start}")
         found = torch.from_numpy(np.frombuffer(answer.content, np.float32).copy())
@@ -90,7 +99,21 @@ def test_what_cannot_be_computed_anew(server: Server, change: dict[str, Any], st
     assert httpx.post(f"{server.url}/look/again/rows", json=body).status_code == status
 
 
-@pytest.mark.parametrize("path", ["heads/3/0", "heads/0/4", "heads/-1/0"])
+def test_the_logits_of_every_step(server: Server) -> None:
+    gpt = server.parts.shelf.models["tiny"]
+    run = written(server.parts.runs, gpt, 5)
+    expected = gpt.trace(run.ids).logits
+    body = {"sha256": gpt.sha256, "ids": run.ids, "n_prompt": len(PROMPT)}
+    for position in (0, 7, len(run.ids) - 1):
+        answer = httpx.get(f"{server.url}/look/{run.id}/logits/{position}")
+        again = httpx.post(f"{server.url}/look/again/logits/{position}", json=body)
+        np.testing.assert_allclose(np.frombuffer(answer.content, np.float32), expected[position], atol=1e-5)
+        assert again.content == answer.content
+    for position in (-1, len(run.ids)):
+        assert httpx.get(f"{server.url}/look/{run.id}/logits/{position}").status_code == 404
+
+
+@pytest.mark.parametrize("path", ["heads/4/0", "heads/0/6", "heads/-1/0", "heads/3/3"])
 def test_heads_that_are_not_there(server: Server, path: str) -> None:
     run = written(server.parts.runs, server.parts.shelf.models["tiny"], 2)
     assert httpx.get(f"{server.url}/look/{run.id}/{path}").status_code == 404
@@ -129,14 +152,16 @@ def test_a_large_run_keeps_only_a_few_heads(monkeypatch: pytest.MonkeyPatch) -> 
         if run.recording.n_rows in (10, 100):  # opened while it is written, it grows on
             run.head(2, 3, 0)
     attention = gpt.trace(run.ids).attention
-    for layer in range(3):
-        for head in range(4):
-            found = torch.frombuffer(bytearray(run.head(layer, head, 0)), dtype=torch.float32)
-            torch.testing.assert_close(found, lower(attention[layer, head]), atol=1e-5, rtol=0)
+    whole = Recording(3, 4, len(run.ids))
+    whole.extend(attention)
+    for layer, column in [*itertools.product(range(3), range(6)), (3, 4)]:
+        found = torch.frombuffer(bytearray(run.head(layer, column, 0)), dtype=torch.float32)
+        kept = torch.frombuffer(bytearray(whole.head(layer, column, 0, torch.zeros)), dtype=torch.float32)
+        torch.testing.assert_close(found, kept, atol=1e-5, rtol=0)
     again = runs.reread(gpt, run.ids, 2)
     assert again.frame(0)[0]["rows"] == len(run.ids)
-    difference = np.frombuffer(again.frame(0)[1], np.uint8).astype(int) - np.frombuffer(run.frame(0)[1], np.uint8)
-    assert abs(difference).max() <= 1
+    frames = [np.frombuffer(r.recording.thumbnails()[3], np.uint8).astype(int) for r in (again, run)]
+    assert abs(frames[0] - frames[1]).max() <= 1
 
 
 def test_reading_while_writing() -> None:
@@ -148,8 +173,8 @@ def test_reading_while_writing() -> None:
     def look() -> None:
         while not seen or seen[-1] < 300:
             n_rows, factor, first, data = recording.thumbnails()
-            side = -(-n_rows // factor)
-            assert first == 0 and len(data) == 4 * triangle(side)
+            side = tile(n_rows - 1, factor) + 1
+            assert first == 0 and len(data) == 9 * triangle(side)
             weights = recording.head(1, 0, 0, lambda n: attention[1, 0])
             assert len(weights) % 4 == 0 and len(weights) // 4 >= triangle(n_rows)
             seen.append(n_rows)
@@ -161,6 +186,4 @@ def test_reading_while_writing() -> None:
         recording.append(attention[:, :, i, : i + 1])
     reader.join(timeout=20)
     assert seen[-1] == 300
-    n_rows, factor, _, data = recording.thumbnails()
-    assert (n_rows, factor) == (300, 8)
-    assert data == encode_weights(lower(pool(attention, 8))).numpy().tobytes()
+    assert recording.thumbnails()[:2] == (300, 8)

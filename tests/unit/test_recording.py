@@ -1,0 +1,156 @@
+"""A recording against plain loops over the same weights, whatever the order in which they came."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from model.recording import Recording, picture, tile, triangle
+from model.summaries import METRICS
+from model.trace import encode_weights
+
+
+def causal(n_layer: int, n_head: int, T: int, seed: int = 0) -> Tensor:
+    """Random attention weights ``(n_layer, n_head, T, T)``: lower triangles whose rows sum to 1."""
+    scores = 3 * torch.randn(n_layer, n_head, T, T, generator=torch.Generator().manual_seed(seed))
+    return torch.softmax(scores.masked_fill(torch.ones(T, T).triu(1).bool(), -torch.inf), -1)
+
+
+def every_picture(attention: Tensor) -> list[Tensor]:
+    """All pictures in the order of their index, from the formulas in float64."""
+    n_layer, n_head, T, _ = attention.shape
+    attention = attention.double()
+    pictures, rolled = [], torch.eye(T, dtype=torch.float64)
+    for layer in attention:
+        rolled = 0.5 * (layer.mean(0) + torch.eye(T)) @ rolled
+        pictures += [*layer, layer.mean(0), rolled]
+    return [*pictures, attention.flatten(0, 1).mean(0)]
+
+
+def recorded(attention: Tensor, prompt: int, looks: tuple[int, ...] = (), **options: bool) -> Recording:
+    """Fed as a text is written: the prompt at once, then row by row, with somebody looking now and then."""
+    n_layer, n_head, T, _ = attention.shape
+    recording = Recording(n_layer, n_head, T, **options)
+    if prompt:
+        recording.extend(attention[:, :, :prompt, :prompt])
+    for q in range(prompt, T):
+        recording.append(attention[:, :, q, : q + 1])
+        if q in looks:
+            recording.thumbnails()
+    return recording
+
+
+@pytest.mark.parametrize(
+    "T, prompt, looks", [(7, 0, ()), (65, 65, ()), (66, 3, (10, 11)), (300, 40, (41, 128, 129, 257))]
+)
+@pytest.mark.parametrize("n_layer, n_head", [(3, 4), (1, 1)])
+def test_every_picture_is_exact_however_its_rows_came(
+    n_layer: int, n_head: int, T: int, prompt: int, looks: tuple[int, ...]
+) -> None:
+    attention = causal(n_layer, n_head, T)
+    recording = recorded(attention, prompt, looks)
+    expected = every_picture(attention)
+    assert recording.n_pictures == len(expected)
+    for place in range(recording.n_pictures):
+        layer, column = divmod(place, n_head + 2) if place < recording.n_pictures - 1 else (n_layer, n_head)
+        assert recording.index(layer, column) == place
+        found = torch.frombuffer(
+            bytearray(recording.head(layer, column, 0, lambda n: torch.zeros(n, n))), dtype=torch.float32
+        )
+        lower = expected[place][torch.ones(T, T).tril().bool()].float()
+        torch.testing.assert_close(found, lower, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize(
+    "T, prompt, looks", [(7, 0, ()), (65, 65, ()), (66, 3, (10, 11)), (300, 40, (41, 128, 129, 257))]
+)
+def test_thumbnails_hold_the_largest_of_each_tile_and_the_first_token_alone(
+    T: int, prompt: int, looks: tuple[int, ...]
+) -> None:
+    attention = causal(2, 3, T)
+    n_rows, factor, first, data = recorded(attention, prompt, looks).thumbnails()
+    side = tile(T - 1, factor) + 1
+    assert (n_rows, first) == (T, 0) and side <= 65 and (factor == 1 or tile(T - 1, factor // 2) >= 65)
+    expected = torch.zeros(len(every_picture(attention)), side, side)
+    for place, weights in enumerate(every_picture(attention)):
+        for q in range(T):
+            for k in range(q + 1):
+                a, b = math.ceil(q / factor), math.ceil(k / factor)
+                expected[place, a, b] = max(expected[place, a, b], weights[q, k])
+    found = torch.frombuffer(bytearray(data), dtype=torch.uint8).view(len(expected), -1)
+    lower = encode_weights(expected)[:, torch.ones(side, side).tril().bool()]
+    assert int((found.int() - lower.int()).abs().max()) <= 1  # a mean may round the other way
+
+
+def test_metrics_are_means_over_the_queries() -> None:
+    T = 20
+    attention = causal(2, 3, T)
+    found = recorded(attention, 5, (9,)).metrics()
+    for place, weights in enumerate(every_picture(attention)):
+        sums = dict.fromkeys(METRICS, 0.0)
+        for q in range(1, T):
+            row = weights[q, : q + 1].tolist()
+            sums["entropy"] -= sum(w * math.log2(w) for w in row if w)
+            sums["distance"] += sum(w * (q - k) for k, w in enumerate(row))
+            sums["first"] += row[0]
+            sums["previous"] += row[q - 1]
+            sums["uniform"] += sum(abs(w - 1 / (q + 1)) for w in row) / 2
+        for name, value in zip(METRICS, found[place].tolist(), strict=True):
+            assert value == pytest.approx(sums[name] / (T - 1), abs=1e-5), (place, name)
+
+
+def test_a_single_token_has_no_metrics() -> None:
+    assert recorded(causal(1, 2, 1), 1).metrics().abs().max() == 0
+
+
+def test_layers_may_come_in_groups_and_rows_after_them() -> None:
+    attention, T = causal(4, 2, 30), 30
+    recording = Recording(4, 2, T)
+    for layers in (range(0, 1), range(1, 3), range(3, 4)):
+        recording.extend(attention[layers.start : layers.stop, :, :25, :25], layers)
+    for q in range(25, T):
+        recording.append(attention[:, :, q, : q + 1])
+    whole = recorded(attention, T)
+    for place in ((0, 0), (3, 1), (2, 2), (2, 3), (3, 3), (4, 2)):
+        a, b = (
+            torch.frombuffer(bytearray(r.head(*place, 0, lambda n: n)), dtype=torch.float32) for r in (recording, whole)
+        )
+        torch.testing.assert_close(a, b, atol=1e-6, rtol=0)
+    torch.testing.assert_close(recording.metrics(), whole.metrics(), atol=1e-5, rtol=0)
+
+
+def test_a_picture_that_was_not_kept_is_recomputed_and_grows_on() -> None:
+    attention, T = causal(3, 2, 40), 40
+    recording = Recording(3, 2, T, keep_weights=False)
+    recording.extend(attention[:, :, :10, :10])
+    asked: list[int] = []
+
+    def look(layer: int, column: int) -> Tensor:
+        def recompute(n: int) -> Tensor:
+            asked.append(n)
+            needed = range(3) if layer == 3 else range(layer + 1) if column == 3 else [layer]
+            return picture((attention[i, :, :n, :n] for i in needed), column, 2)
+
+        return torch.frombuffer(bytearray(recording.head(layer, column, 0, recompute)), dtype=torch.float32)
+
+    places = {(1, 0): 4, (1, 2): 6, (2, 3): 11, (3, 2): 12}
+    for place in places:
+        look(*place)
+    for q in range(10, T):
+        recording.append(attention[:, :, q, : q + 1])
+    recording.finish()
+    for place, index in places.items():
+        expected = every_picture(attention)[index][torch.ones(T, T).tril().bool()].float()
+        torch.testing.assert_close(look(*place), expected, atol=1e-6, rtol=0)
+    assert asked == [10] * 4
+
+
+@pytest.mark.parametrize("place", [(-1, 0), (0, -1), (0, 4), (2, 0), (2, 3), (3, 2)])
+def test_there_is_no_other_picture(place: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match=f"no picture in layer {place[0]}, column {place[1]}"):
+        Recording(2, 2, 5).index(*place)
+
+
+def test_a_triangle_has_this_many_cells() -> None:
+    assert [triangle(n) for n in range(5)] == [0, 1, 3, 6, 10]
