@@ -1,106 +1,160 @@
-// All heads at once: rows are layers, columns are heads, each a thumbnail that grows while the text is written.
+// All pictures at once: rows are layers, columns heads, then each layer's mean and rollout; thumbnails that grow while
+// the text is written. Or only the heads, sorted by a metric.
 
 import { make } from "./dom.mjs";
 import { palette } from "./palette.mjs";
-import { headName } from "./words.mjs";
+import { Scale } from "./scale.mjs";
+import { ThumbnailPainter } from "./thumbnail.mjs";
+import { METRICS } from "./view.mjs";
+import { measured, pictureName } from "./words.mjs";
 
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
 export class Grid {
   constructor(store) {
     this.store = store;
-    this.buttons = [];
-    this.element = make("div", { class: "hs-grid", role: "group", "aria-label": "All heads: rows are layers, columns heads" });
+    this.cards = []; // {place, button, canvas, bar, value}
+    this.element = make("div", { class: "hs-grid", role: "group" });
     this.element.addEventListener("click", (event) => this.openAt(event.target.closest("button")));
     this.element.addEventListener("keydown", (event) => this.move(event));
     store.on("state", () => this.build());
-    store.on("thumbnails", () => this.draw());
-    store.on("weights", () => this.mark());
+    store.on("thumbnails view", () => this.draw());
+    store.on("open", () => this.mark());
     new ResizeObserver(() => this.draw()).observe(this.element);
   }
 
-  /** Make the buttons, once for each shape of a model. */
+  /** Make the cards, once for each shape of a model. */
   build() {
     const { n_layer, n_head, run } = this.store.pointer;
     const shape = run ? `${n_layer}x${n_head}` : "";
-    if (shape === this.shape) {
-      if (this.run !== run) this.draw();
-      this.run = run;
+    if (shape === this.shape) return;
+    this.shape = shape;
+    this.cards = [];
+    this.layout = null;
+    if (!run) {
+      this.element.replaceChildren();
       return;
     }
-    this.shape = shape;
-    this.buttons = [];
-    this.element.replaceChildren();
-    if (!run) return;
-    this.element.style.setProperty("--hs-heads", n_head);
-    this.element.append(make("span"));
-    for (let head = 0; head < n_head; head++) this.element.append(make("span", { class: "hs-label" }, `H${head}`));
     for (let layer = 0; layer < n_layer; layer++) {
-      this.element.append(make("span", { class: "hs-label" }, `L${layer}`));
-      for (let head = 0; head < n_head; head++) {
-        const name = headName([layer, head]);
-        const button = make("button", { type: "button", title: name, "aria-label": `${name}, thumbnail` }, make("canvas"));
-        button.dataset.place = `${layer} ${head}`;
-        this.buttons.push(button);
-        this.element.append(button);
-      }
+      for (let column = 0; column < n_head + 2; column++) this.cards.push(this.card([layer, column]));
     }
-    this.mark();
+    this.cards.push(this.card([n_layer, n_head]));
     this.draw();
   }
 
-  /** Paint every thumbnail from its bytes, no finer than the screen: a browser that shrinks a picture drops lines. */
-  draw() {
-    const { thumbnails } = this.store;
-    const room = (this.buttons[0]?.firstChild.clientWidth ?? 0) * (window.devicePixelRatio || 1);
-    const factor = Math.max(1, Math.ceil(thumbnails.side / Math.max(room, 1)));
-    const side = Math.ceil(thumbnails.side / factor);
-    const { pixels } = palette().looks;
-    for (const [head, button] of this.buttons.entries()) {
-      const canvas = button.firstChild;
-      if (canvas.width !== Math.max(side, 1)) canvas.width = canvas.height = Math.max(side, 1);
-      const context = canvas.getContext("2d");
-      if (!side || head >= thumbnails.heads) {
-        context.clearRect(0, 0, canvas.width, canvas.height);
-        continue;
-      }
-      const image = context.createImageData(side, side);
-      const target = new Uint32Array(image.data.buffer);
-      const steps = thumbnails.picture(head, factor, side);
-      for (let row = 0; row < side; row++) {
-        for (let key = 0; key <= row; key++) target[row * side + key] = pixels[steps[row * side + key]];
-      }
-      context.putImageData(image, 0, 0);
+  card(place) {
+    const { pointer } = this.store;
+    const name = pictureName(place, pointer);
+    const canvas = make("canvas");
+    const bar = make("span", { class: "hs-bar" });
+    const caption = make("span", { class: "hs-caption" }, name);
+    const button = make("button", { type: "button" }, canvas, bar, caption);
+    return { place, name, button, canvas, bar, isHead: place[0] < pointer.n_layer && place[1] < pointer.n_head };
+  }
+
+  /** What each card has of the chosen metric, and which are shown. */
+  measure() {
+    const { store } = this;
+    const { metric, least } = store.view.options;
+    const heads = this.cards.filter((card) => card.isHead);
+    for (const card of this.cards) card.value = store.metric(store.index(card.place), METRICS[metric].place);
+    this.most = Math.max(...heads.map((card) => card.value), 1e-9);
+    for (const card of this.cards) {
+      const said = measured(card.value, METRICS[metric]);
+      card.button.setAttribute("aria-label", `${card.name}, ${METRICS[metric].name} ${said}`);
+      card.button.title = `${card.name}\n${METRICS[metric].name}: ${said}`;
+      card.bar.style.setProperty("--part", Math.min(1, card.value / this.most));
+      card.out = card.isHead && card.value < least * this.most;
+      card.button.classList.toggle("hs-out", card.out);
     }
   }
 
-  /** Show which head is open; it is also the one that Tab leads to. */
-  mark() {
-    const place = this.store.open.join(" ");
-    for (const button of this.buttons) {
-      const open = button.dataset.place === place;
-      button.setAttribute("aria-pressed", open);
-      button.tabIndex = open ? 0 : -1;
+  /** Put the cards in their places: a table of layers, or one after the other where they are sorted. */
+  arrange() {
+    const { sorted } = this.store.view.options;
+    const shown = sorted
+      ? this.cards.filter((card) => card.isHead && !card.out).sort((a, b) => b.value - a.value)
+      : this.cards;
+    const layout = `${sorted} ${shown.map((card) => card.place).join(" ")}`;
+    if (layout === this.layout) return;
+    this.layout = layout;
+    this.shown = shown;
+    const { n_layer, n_head } = this.store.pointer;
+    this.element.classList.toggle("hs-sorted", sorted);
+    const label = sorted ? "Heads, sorted" : "All heads: rows are layers, columns heads";
+    this.element.setAttribute("aria-label", label);
+    this.element.style.setProperty("--hs-columns", n_head + 2);
+    const buttons = shown.map((card) => card.button);
+    if (sorted) this.element.replaceChildren(...buttons);
+    else {
+      const columns = Array.from({ length: n_head }, (_, head) => `H${head}`);
+      const top = ["", ...columns, "mean", "rollout"].map((text) => make("span", { class: "hs-label" }, text));
+      const rows = [];
+      for (let layer = 0; layer < n_layer; layer++) {
+        rows.push(make("span", { class: "hs-label" }, `L${layer}`));
+        rows.push(...buttons.slice(layer * (n_head + 2), (layer + 1) * (n_head + 2)));
+      }
+      const last = make("span", { class: "hs-label hs-all" }, "mean of all heads");
+      this.element.replaceChildren(...top, ...rows, last, buttons.at(-1));
     }
+    this.mark();
+  }
+
+  draw() {
+    const { store } = this;
+    if (!this.cards.length) return;
+    this.measure();
+    this.arrange();
+    const room = (this.cards[0].canvas.clientWidth || 48) * (window.devicePixelRatio || 1);
+    const rows = store.step === null ? Infinity : store.step;
+    const scale = new Scale(store.view.options);
+    const painter = new ThumbnailPainter(store.thumbnails, scale, palette().looks.pixels, room, rows);
+    const side = Math.max(painter.side, 1);
+    for (const { place, canvas } of this.shown) {
+      if (canvas.width !== side) canvas.width = canvas.height = side;
+      const context = canvas.getContext("2d");
+      if (painter.side) context.putImageData(painter.paint(store.index(place)), 0, 0);
+      else context.clearRect(0, 0, side, side);
+    }
+  }
+
+  /** Show which picture is open; it is also the one that Tab leads to. */
+  mark() {
+    const open = this.store.open.join();
+    let found = false;
+    for (const { place, button } of this.shown ?? []) {
+      const is = place.join() === open;
+      found ||= is;
+      button.setAttribute("aria-pressed", is);
+      button.tabIndex = is ? 0 : -1;
+    }
+    if (!found && this.shown?.length) this.shown[0].button.tabIndex = 0;
   }
 
   openAt(button) {
-    if (button) this.store.choose(...button.dataset.place.split(" ").map(Number));
+    const card = button && this.cards.find((candidate) => candidate.button === button);
+    if (card) this.store.view.choose(card.place);
   }
 
   move(event) {
     const step = MOVES[event.key];
-    const button = event.target.closest("button");
-    if (!step || !button) return;
-    const { n_layer, n_head } = this.store.pointer;
-    const [layer, head] = button.dataset.place.split(" ").map(Number);
-    const next = [clamp(layer + step[0], n_layer), clamp(head + step[1], n_head)];
+    const at = this.shown.findIndex((card) => card.button === event.target);
+    if (!step || at < 0) return;
+    const columns = this.columns();
+    const to = at + step[1] + step[0] * columns;
+    // From the row of the layers to the mean of all, and back.
+    const target = this.shown[to] ?? (step[0] > 0 ? this.shown.at(-1) : null);
     event.preventDefault();
-    button.tabIndex = -1;
-    const target = this.buttons[next[0] * n_head + next[1]];
-    target.tabIndex = 0;
-    target.focus();
+    if (!target || (step[1] && !this.store.view.options.sorted && Math.floor(to / columns) !== Math.floor(at / columns))) return;
+    this.shown[at].button.tabIndex = -1;
+    target.button.tabIndex = 0;
+    target.button.focus();
+  }
+
+  columns() {
+    if (!this.store.view.options.sorted) return this.store.pointer.n_head + 2;
+    const top = this.shown[0].button.offsetTop;
+    const next = this.shown.findIndex((card) => card.button.offsetTop > top);
+    return next < 0 ? this.shown.length : next;
   }
 }
-
-const clamp = (value, count) => Math.min(Math.max(value, 0), count - 1);

@@ -2,8 +2,10 @@
 
 import { drawAxes, layout } from "./axes.mjs";
 import { make, sharpContext } from "./dom.mjs";
-import { palette, step } from "./palette.mjs";
-import { exact, headName, sentence, visible } from "./words.mjs";
+import { palette } from "./palette.mjs";
+import { Scale } from "./scale.mjs";
+import { cells, tile } from "./triangle.mjs";
+import { exact, sentence, visible } from "./words.mjs";
 
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
@@ -21,7 +23,7 @@ export class Matrix {
     this.board.addEventListener("pointermove", (event) => this.point(event));
     this.board.addEventListener("pointerdown", (event) => this.point(event));
     this.board.addEventListener("pointerleave", () => store.point(null));
-    this.board.addEventListener("click", (event) => this.lock(this.cellAt(event)));
+    this.board.addEventListener("click", (event) => this.lock(event));
     this.board.addEventListener("keydown", (event) => this.move(event));
     this.element = make(
       "div",
@@ -30,24 +32,19 @@ export class Matrix {
       make("p", { class: "hs-axis-query" }, "this token (query) →"),
       this.board,
     );
-    store.on("weights tokens", () => this.draw()); // a cell needs both, and either may come last
-    store.on("focus", () => this.mark());
+    store.on("open weights tokens view", () => this.draw());
+    store.on("focus step", () => this.mark());
     new ResizeObserver(() => this.draw()).observe(this.element);
   }
 
-  get count() {
-    return Math.min(this.store.weights.rows, this.store.tokens.length);
-  }
-
   draw() {
-    const name = headName(this.store.open);
     const hint = "Arrow keys move over the cells, Enter locks one, Escape lets go.";
-    this.board.setAttribute("aria-label", `Matrix of ${name}. ${hint}`);
+    this.board.setAttribute("aria-label", `Matrix of ${this.store.openName}. ${hint}`);
     const width = Math.floor(this.board.clientWidth);
     this.board.style.height = `${width}px`;
     if (!width) return;
     this.width = width;
-    const n = this.count;
+    const n = this.store.count;
     const context = sharpContext(this.picture, width, width);
     if (n) {
       this.place = layout(context, this.store.tokens, n, width);
@@ -62,26 +59,8 @@ export class Matrix {
 
   /** The triangle as an image of at most one cell to a pixel: beyond that, the largest of those that share one. */
   paint(n, size) {
-    const factor = Math.max(1, Math.ceil(n / (size * (window.devicePixelRatio || 1))));
-    const side = Math.ceil(n / factor);
-    const image = new ImageData(side, side);
-    const target = new Uint32Array(image.data.buffer);
-    const steps = new Uint8Array(side * side);
-    const { values } = this.store.weights;
-    for (let query = 0, from = 0; query < n; query++) {
-      const row = Math.floor(query / factor) * side;
-      for (let key = 0; key <= query; key++, from++) {
-        const place = row + Math.floor(key / factor);
-        steps[place] = Math.max(steps[place], step(values[from]));
-      }
-    }
-    const { pixels } = palette().looks;
-    for (let row = 0; row < side; row++) {
-      for (let key = 0; key <= row; key++) target[row * side + key] = pixels[steps[row * side + key]];
-    }
-    const canvas = new OffscreenCanvas(side, side);
-    canvas.getContext("2d").putImageData(image, 0, 0);
-    return canvas;
+    const factor = Math.max(1, Math.ceil((n - 1) / (size * (window.devicePixelRatio || 1))));
+    return paintTriangle(this.store.weights.values, n, new Scale(this.store.view.options), palette().looks, factor);
   }
 
   /** Cross hairs and the number; nothing here waits for the server. */
@@ -89,7 +68,7 @@ export class Matrix {
     if (!this.width) return;
     const context = sharpContext(this.marks, this.width, this.width);
     const { store, place } = this;
-    const focus = this.count ? store.focus : null;
+    const { focus } = store;
     this.readout.hidden = !focus;
     if (!focus) {
       this.number.textContent = "";
@@ -110,13 +89,13 @@ export class Matrix {
     const [x, y] = [margin + key * cell, margin + query * cell];
     const colours = getComputedStyle(this.element);
     context.strokeStyle = context.fillStyle = colours.getPropertyValue("--hs-mark");
+    for (const other of store.queries) context.fillRect(margin - 4, margin + other * cell, 3, Math.max(cell, 2));
     context.globalAlpha = 0.35;
     context.strokeRect(margin, y, (query + 1) * cell, cell);
-    context.strokeRect(x, y, cell, (this.count - query) * cell);
+    context.strokeRect(x, y, cell, (this.store.count - query) * cell);
     context.globalAlpha = 1;
     context.lineWidth = 2;
     context.strokeRect(x - 1, y - 1, cell + 2, cell + 2);
-    context.fillRect(margin - 4, y, 3, Math.max(cell, 2));
     context.fillRect(x, margin - 4, Math.max(cell, 2), 3);
   }
 
@@ -126,35 +105,61 @@ export class Matrix {
   }
 
   cellAt(event) {
-    if (!this.place || !this.count) return null;
+    const n = this.store.count;
+    if (!this.place || !n) return null;
     const box = this.board.getBoundingClientRect();
     const { margin, cell } = this.place;
     const key = Math.floor((event.clientX - box.left - margin) / cell);
     const query = Math.floor((event.clientY - box.top - margin) / cell);
-    return key >= 0 && query < this.count && key <= query ? { query, key } : null;
+    return key >= 0 && query < n && key <= query ? { query, key } : null;
   }
 
   point(event) {
     this.store.point(this.cellAt(event));
   }
 
-  lock(cell) {
-    if (cell) this.store.lock(cell);
+  lock(event) {
+    const cell = this.cellAt(event);
+    if (cell) this.store.lock(cell, event.shiftKey);
   }
 
   move(event) {
     const focus = this.store.focus;
-    if (!focus || !this.count) return;
+    if (!focus || focus.key === null) return;
     if (event.key === "Escape") this.store.lock(null);
-    else if (event.key === "Enter") this.store.lock({ ...focus });
+    else if (event.key === "Enter") this.store.lock({ ...focus }, event.shiftKey);
     else if (!MOVES[event.key]) return;
     else {
       const [down, right] = MOVES[event.key];
-      const query = Math.min(Math.max(focus.query + down, 0), this.count - 1);
-      const key = Math.min(Math.max((focus.key ?? 0) + right, 0), query);
+      const query = Math.min(Math.max(focus.query + down, 0), this.store.count - 1);
+      const key = Math.min(Math.max(focus.key + right, 0), query);
       this.store.point({ query, key });
       this.spoken.textContent = sentence(this.store.tokens, query, key, this.store.weights.at(query, key));
     }
     event.preventDefault();
   }
+}
+
+/** A lower triangle of n rows as an OffscreenCanvas; with a `factor` the largest of so many cells share a pixel. */
+export function paintTriangle(values, n, scale, ramp, factor = 1) {
+  const side = tile(n - 1, factor) + 1;
+  const image = new ImageData(side, side);
+  const target = new Uint32Array(image.data.buffer);
+  const steps = new Uint8Array(side * side);
+  for (let query = 0; query < n; query++) {
+    const from = cells(query);
+    const row = tile(query, factor) * side;
+    const largest = scale.largest(values, from, query + 1);
+    for (let key = 0; key <= query; key++) {
+      const place = row + tile(key, factor);
+      const found = scale.step(values[from + key], key, largest);
+      if (found > steps[place]) steps[place] = found;
+    }
+  }
+  for (let row = 0; row < side; row++) {
+    for (let key = 0; key <= row; key++) target[row * side + key] = ramp.pixels[steps[row * side + key]];
+  }
+  const canvas = new OffscreenCanvas(side, side);
+  canvas.getContext("2d").putImageData(image, 0, 0);
+  return canvas;
 }

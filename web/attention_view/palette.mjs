@@ -1,14 +1,16 @@
-// From a weight to a colour: one hue for "looks at", one for "is looked at by". Lightness alone tells the order, so it
-// can be read without seeing colours; the weakest fade into the page, light or dark.
+// The ramps of colours: one hue for "looks at", one for "is looked at by", one for surprise. Lightness alone tells the
+// order, so they can be read without seeing colours; the weakest fade into the page, light or dark.
 
 const RAMPS = {
   light: {
     looks: ["#f1f4f9", "#cfddf1", "#9fbfe6", "#629ad6", "#2f70bb", "#144c8f", "#06275a"],
     seen: ["#f8f4ee", "#f5deba", "#eebd7d", "#dd9443", "#b96a1d", "#8a4709", "#552703"],
+    surprise: ["#f8f3f6", "#f0d6e4", "#e3aecb", "#d080ab", "#b35088", "#872d62", "#541539"],
   },
   dark: {
     looks: ["#1a202c", "#1b3558", "#1b5288", "#2273b5", "#3f9ad8", "#7cc6f2", "#cdeeff"],
     seen: ["#1f1c1a", "#4a2f18", "#7a4a1a", "#ae6c22", "#dc9640", "#f9b45a", "#ffcf87"],
+    surprise: ["#1f1a1e", "#452a3b", "#70385a", "#a04b80", "#cd6ba7", "#ec9ccb", "#ffd5ec"],
   },
 };
 
@@ -33,18 +35,17 @@ class Ramp {
   }
 }
 
-const ramps = {};
-for (const [theme, pair] of Object.entries(RAMPS)) {
-  ramps[theme] = { looks: new Ramp(pair.looks), seen: new Ramp(pair.seen) };
-}
+const ramps = Object.fromEntries(
+  Object.entries(RAMPS).map(([theme, set]) => [
+    theme,
+    Object.fromEntries(Object.entries(set).map(([name, anchors]) => [name, new Ramp(anchors)])),
+  ]),
+);
 
 export const isDark = () => document.body.classList.contains("dark");
 
-/** The two ramps of the theme that the page has now: {looks, seen}. */
-export const palette = () => ramps[isDark() ? "dark" : "light"];
-
-/** The step of a weight on a ramp: the square root keeps small weights apart. */
-export const step = (weight) => Math.round(255 * Math.sqrt(Math.min(Math.max(weight, 0), 1)));
+/** The ramps of the theme that the page has now, or of the one named: {looks, seen, surprise}. */
+export const palette = (theme = isDark() ? "dark" : "light") => ramps[theme];
 
 /** Call back when the page turns light or dark. */
 export function onThemeChange(callback) {

@@ -1,7 +1,7 @@
 // The same weights as a real table, for those who cannot use the picture.
 
 import { make } from "./dom.mjs";
-import { exact, headName, visible } from "./words.mjs";
+import { exact, visible } from "./words.mjs";
 
 const WINDOW = 32; // queries and keys shown at a time: a table of thousands of cells helps nobody
 
@@ -16,7 +16,7 @@ export class Table {
     this.inputs = { query: this.field("queries from", "query"), key: this.field("keys from", "key") };
     this.table = make("table");
     this.element = make("div", { class: "hs-table", hidden: true }, this.fields, make("div", {}, this.table));
-    store.on("weights tokens", () => this.shown && this.draw());
+    store.on("open weights tokens", () => this.shown && this.draw());
   }
 
   field(label, axis) {
@@ -38,8 +38,7 @@ export class Table {
   }
 
   draw() {
-    const { tokens, weights, open } = this.store;
-    const n = Math.min(weights.rows, tokens.length);
+    const { tokens, weights, count: n } = this.store;
     this.fields.hidden = n <= WINDOW;
     for (const axis of ["query", "key"]) {
       this.from[axis] = Math.min(this.from[axis], Math.max(n - 1, 0));
@@ -49,7 +48,7 @@ export class Table {
     const head = (position, scope) => make("th", { scope }, `“${visible(tokens[position].text)}” ${position}`);
     const corner = make("td", {}, "query ↓ key →");
     this.table.replaceChildren(
-      make("caption", {}, `Attention weights, ${headName(open)}`),
+      make("caption", {}, `Attention weights, ${this.store.openName}`),
       make("thead", {}, make("tr", {}, corner, ...keys.map((key) => head(key, "col")))),
       make(
         "tbody",

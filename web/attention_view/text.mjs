@@ -1,22 +1,32 @@
-// The text as flowing tokens, coloured by where the chosen token looks (before it) and by who looks at it (after it).
+// The text as flowing tokens, coloured by where the chosen tokens look (before them) and by who looks at them (after),
+// or by how surprising each token was.
 
 import { make } from "./dom.mjs";
-import { palette, step } from "./palette.mjs";
-import { sentence } from "./words.mjs";
+import { palette } from "./palette.mjs";
+import { Scale } from "./scale.mjs";
+import { sentence, visible } from "./words.mjs";
+
+export const MOST_BITS = 8; // of surprise: the end of its ramp
+const FAINT = 12; // steps below which a token keeps the page's own colours
+
+/** How surprising a token was, in bits; null where it was not predicted. */
+export const bits = (token) => (token.logprob == null ? null : -token.logprob / Math.LN2);
 
 export class TextView {
-  constructor(store) {
+  /** `canSurprise`: whether it follows the choice to colour by surprise. */
+  constructor(store, { canSurprise = false, label = "Text" } = {}) {
     this.store = store;
+    this.canSurprise = canSurprise;
     this.spans = [];
-    this.element = make("div", { class: "hs-text", tabindex: 0, role: "group", "aria-label": "Text" });
+    this.element = make("div", { class: "hs-text", tabindex: 0, role: "group", "aria-label": label });
     this.spoken = make("p", { class: "hs-hidden", "aria-live": "polite" });
     this.element.addEventListener("pointerover", (event) => this.point(event.target));
     this.element.addEventListener("pointerleave", () => store.point(null));
-    this.element.addEventListener("click", (event) => this.lock(event.target));
+    this.element.addEventListener("click", (event) => this.lock(event));
     this.element.addEventListener("keydown", (event) => this.move(event));
     store.on("state", () => this.fit());
     store.on("tokens", () => this.fill());
-    store.on("focus", () => this.colour());
+    store.on("tokens focus view step", () => this.colour());
   }
 
   /** Drop the spans of a run that is no longer shown. */
@@ -44,24 +54,58 @@ export class TextView {
   }
 
   colour() {
+    if (!this.element.isConnected || this.element.closest("[hidden]")) return;
     const { store } = this;
-    const focus = store.focus;
-    const { looks, seen } = palette();
-    const rows = store.weights.rows;
+    const { focus, queries } = store;
+    const surprise = this.canSurprise && store.view.options.surprise;
+    const paint = surprise ? this.surprised() : this.attended(queries);
+    const end = store.step ?? Infinity;
     for (const [i, span] of this.spans.entries()) {
-      span.classList.toggle("hs-query", focus?.query === i);
+      span.classList.toggle("hs-query", queries.includes(i));
       span.classList.toggle("hs-key", focus?.key === i);
-      span.classList.toggle("hs-unread", i >= rows);
-      if (!focus || focus.key === null || i >= rows) {
-        span.style.background = span.style.color = "";
-        continue;
-      }
-      const ramp = i <= focus.query ? looks : seen;
-      const weight = i <= focus.query ? store.weights.at(focus.query, i) : store.weights.at(i, focus.query);
-      const strength = step(weight);
-      span.style.backgroundColor = strength > 12 ? ramp.css[strength] : "";
-      span.style.color = strength > 12 ? ramp.ink[strength] : "";
+      span.classList.toggle("hs-unread", i >= store.count);
+      span.classList.toggle("hs-later", i > end);
+      span.classList.toggle("hs-chosen", i === end);
+      const [ramp, step] = paint(i);
+      span.style.backgroundColor = step > FAINT ? ramp.css[step] : "";
+      span.style.color = step > FAINT ? ramp.ink[step] : "";
+      if (this.canSurprise) span.title = this.said(store.tokens[i]);
     }
+  }
+
+  /** The ramp and step of a token by attention: the strongest, where several are locked. */
+  attended(queries) {
+    const { store } = this;
+    const { looks, seen } = palette();
+    const scale = new Scale(store.view.options);
+    const largest = new Map(queries.map((query) => [query, scale.largest(store.row(query), 0, query + 1)]));
+    return (i) => {
+      if (i >= store.count) return [looks, 0];
+      let [ramp, step] = [looks, 0];
+      for (const query of queries) {
+        const back = i <= query;
+        const weight = back ? store.weights.at(query, i) : store.weights.at(i, query);
+        // Who looks at the first token is hidden with it.
+        const most = back ? largest.get(query) : scale.perRow ? scale.largest(store.row(i), 0, i + 1) : 1;
+        const found = scale.step(weight, back ? i : query, most);
+        if (found > step) [ramp, step] = [back ? looks : seen, found];
+      }
+      return [ramp, step];
+    };
+  }
+
+  surprised() {
+    const { surprise } = palette();
+    return (i) => {
+      const value = bits(this.store.tokens[i]);
+      return [surprise, value === null ? 0 : Math.min(255, Math.round((255 * value) / MOST_BITS))];
+    };
+  }
+
+  said(token) {
+    const value = bits(token);
+    const probability = value === null ? "" : `: probability ${(2 ** -value).toFixed(4)}, ${value.toFixed(2)} bits`;
+    return `“${visible(token.text)}”${probability}`;
   }
 
   position(target) {
@@ -74,9 +118,9 @@ export class TextView {
     if (query !== null) this.store.point({ query });
   }
 
-  lock(target) {
-    const query = this.position(target);
-    if (query !== null) this.store.lock({ query });
+  lock(event) {
+    const query = this.position(event.target);
+    if (query !== null) this.store.lock({ query }, event.shiftKey);
   }
 
   move(event) {
@@ -84,9 +128,9 @@ export class TextView {
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (event.key === "Escape") store.lock(null);
     else if (by && store.focus) {
-      const query = Math.min(Math.max(store.focus.query + by, 0), store.weights.rows - 1);
-      store.point(null);
-      store.locked = { query };
+      const query = Math.min(Math.max(store.focus.query + by, 0), store.count - 1);
+      store.hover = null;
+      store.locked = [{ query }];
       store.emit("focus");
       const { key } = store.focus;
       this.spoken.textContent = sentence(store.tokens, query, key, store.weights.at(query, key));

@@ -1,4 +1,4 @@
-// A head's weights as a lower triangle, row after row: the row of query q holds the keys 0 to q.
+// A picture's weights as a lower triangle, row after row: the row of query q holds the keys 0 to q.
 
 /** The number of cells in the first n rows. */
 export const cells = (n) => (n * (n + 1)) / 2;
@@ -6,7 +6,10 @@ export const cells = (n) => (n * (n + 1)) / 2;
 /** The number of rows that hold this many cells. */
 export const rowsOf = (count) => Math.round((Math.sqrt(8 * count + 1) - 1) / 2);
 
-/** Exact weights of one head, growing while the text is written. */
+/** The thumbnail cell of a token: the first has its own, the others share one `factor` by `factor`. */
+export const tile = (position, factor) => Math.ceil(position / factor);
+
+/** Exact weights of one picture, growing while the text is written. */
 export class HeadWeights {
   constructor() {
     this.rows = 0;
@@ -28,49 +31,49 @@ export class HeadWeights {
     return this.values[cells(query) + key];
   }
 
-  /** The key that this query looks at most. */
-  strongest(query) {
+  /** The key from `first` on that this query looks at most. */
+  strongest(query, first = 0) {
     const start = cells(query);
-    let best = 0;
-    for (let key = 1; key <= query; key++) if (this.values[start + key] > this.values[start + best]) best = key;
+    let best = Math.min(first, query);
+    for (let key = best + 1; key <= query; key++) if (this.values[start + key] > this.values[start + best]) best = key;
     return best;
   }
 }
 
-/** Thumbnails of all heads: the largest weight of each factor x factor tile, as 255 * sqrt(weight). */
+/** Thumbnails of all pictures: the largest weight of each tile, as 255 * sqrt(weight). */
 export class Thumbnails {
-  static SIDE = 64;
+  static SIDE = 65;
 
-  constructor(heads) {
-    this.heads = heads;
+  constructor(pictures) {
+    this.pictures = pictures;
     this.factor = 1;
     this.side = 0;
-    this.bytes = new Uint8Array(heads * Thumbnails.SIDE ** 2);
+    this.bytes = new Uint8Array(pictures * Thumbnails.SIDE ** 2);
   }
 
   /** Lay the rows from `first` on over what is there; they came with `factor`, for a text of `rows` rows. */
   merge(rows, factor, first, data) {
     while (this.factor < factor) this.coarsen();
-    this.side = Math.ceil(rows / factor);
+    this.side = tile(rows - 1, factor) + 1;
     const { SIDE } = Thumbnails;
     let from = 0;
-    for (let head = 0; head < this.heads; head++) {
+    for (let picture = 0; picture < this.pictures; picture++) {
       for (let row = first; row < this.side; row++) {
-        this.bytes.set(data.subarray(from, from + row + 1), (head * SIDE + row) * SIDE);
+        this.bytes.set(data.subarray(from, from + row + 1), (picture * SIDE + row) * SIDE);
         from += row + 1;
       }
     }
   }
 
-  /** One head's bytes as `side` x `side`, the largest of each `factor` x `factor` tile. */
-  picture(head, factor, side) {
+  /** One picture's bytes as `side` x `side`, the largest of each `factor` x `factor` cells, the first alone. */
+  pooled(picture, factor, side) {
     const { SIDE } = Thumbnails;
     const steps = new Uint8Array(side * side);
     for (let row = 0; row < this.side; row++) {
-      const to = Math.floor(row / factor) * side;
-      const from = (head * SIDE + row) * SIDE;
+      const to = tile(row, factor) * side;
+      const from = (picture * SIDE + row) * SIDE;
       for (let key = 0; key <= row; key++) {
-        const place = to + Math.floor(key / factor);
+        const place = to + tile(key, factor);
         if (this.bytes[from + key] > steps[place]) steps[place] = this.bytes[from + key];
       }
     }
@@ -83,11 +86,11 @@ export class Thumbnails {
     const old = this.bytes;
     this.bytes = new Uint8Array(old.length);
     this.factor *= 2;
-    for (let head = 0; head < this.heads; head++) {
+    for (let picture = 0; picture < this.pictures; picture++) {
       for (let row = 0; row < this.side; row++) {
         for (let column = 0; column <= row; column++) {
-          const target = (head * SIDE + (row >> 1)) * SIDE + (column >> 1);
-          const byte = old[(head * SIDE + row) * SIDE + column];
+          const target = (picture * SIDE + tile(row, 2)) * SIDE + tile(column, 2);
+          const byte = old[(picture * SIDE + row) * SIDE + column];
           if (byte > this.bytes[target]) this.bytes[target] = byte;
         }
       }
