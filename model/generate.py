@@ -12,6 +12,7 @@ from .cache import KVCache, attention_dtype
 from .gpt import GPT
 from .sampling import SamplingSettings, sample
 from .tokenizer import TextStream, Tokenizer
+from .trace import token_logprobs
 
 FinishReason = Literal["stop", "length"]
 
@@ -24,7 +25,8 @@ class Step:
     ends inside a character or might begin a stop string. ``logprob`` is the natural logarithm of its probability under
     the raw logits. ``attention`` ``(n_layer, n_head, position + 1)`` holds the attention weights of the token that was
     read to write it, at ``position``; the first step's ``prompt_attention`` ``(n_layer, n_head, T, T)`` those of the
-    whole prompt. Both are None unless recorded. ``finish_reason`` is set on the last step.
+    whole prompt, and ``prompt_logprobs`` ``T - 1`` numbers, those of its tokens but the first. All are None unless
+    recorded. ``finish_reason`` is set on the last step.
     """
 
     text: str
@@ -33,6 +35,7 @@ class Step:
     logits: Tensor  # (vocab_size,) float32, raw
     attention: Tensor | None = None
     prompt_attention: Tensor | None = None
+    prompt_logprobs: list[float] | None = None
     finish_reason: FinishReason | None = None
 
 
@@ -103,7 +106,8 @@ def generate(
     written: list[int] = []
     reading = torch.tensor([prompt], device=weight.device)
     for n in range(1, max_new_tokens + 1):
-        result = gpt(reading, cache=cache, head_mask=head_mask, record=layers, last_only=True)
+        reads_prompt = record and n == 1
+        result = gpt(reading, cache=cache, head_mask=head_mask, record=layers, last_only=not reads_prompt)
         logits = result.logits[0, -1].float()
         token_id = sample(logits, settings, generator, prompt, written)
         written.append(token_id)
@@ -117,7 +121,8 @@ def generate(
             logprob=float(torch.log_softmax(logits, dim=-1)[token_id]),
             logits=logits,
             attention=None if recorded is None else recorded[:, :, -1],
-            prompt_attention=None if recorded is None or n > 1 else recorded,
+            prompt_attention=recorded if reads_prompt else None,
+            prompt_logprobs=token_logprobs(result.logits[0], prompt) if reads_prompt else None,
             finish_reason=None if not last else "stop" if ended or out.stopped else "length",
         )
         if last:

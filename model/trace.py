@@ -10,6 +10,8 @@ from torch.nn import functional as F
 
 from .gpt import GPT
 
+LOGPROB_ROWS = 64  # positions at a time: those of a large vocabulary are many megabytes
+
 
 class Token(NamedTuple):
     """A token id and its text for showing, ``<0xE2>`` for a byte inside a character."""
@@ -50,6 +52,17 @@ def read(
     result = gpt(torch.tensor([ids], device=gpt.wte.weight.device), head_mask=head_mask, record=set(layers))
     attention = result.take_weights(layers, heads)
     return attention.cpu(), result.logits[0].float().cpu()
+
+
+def token_logprobs(logits: Tensor, ids: Sequence[int]) -> list[float]:
+    """The natural logarithm of each token's probability but the first's, under the raw ``logits`` ``(T, vocab_size)``.
+
+    Row ``t`` speaks of token ``t + 1``; the result has ``T - 1`` numbers.
+    """
+    following = torch.tensor(ids[1:], device=logits.device)
+    parts = zip(logits[:-1].split(LOGPROB_ROWS), following.split(LOGPROB_ROWS), strict=True)
+    found = [rows.float().log_softmax(-1).gather(1, tokens[:, None])[:, 0] for rows, tokens in parts if len(tokens)]
+    return torch.cat(found).tolist() if found else []
 
 
 def pool(attention: Tensor, factor: int) -> Tensor:

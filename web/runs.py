@@ -10,8 +10,9 @@ from typing import Any
 
 from torch import Tensor
 
-from model import LoadedModel, Step
+from model import LoadedModel, Step, Trace
 from model.recording import Recording, n_pictures, picture, triangle
+from model.trace import token_logprobs
 
 from .settings import MAX_CACHED_BYTES, MAX_CACHED_RUNS, MAX_RUN_BYTES, MAX_TRACE_BYTES
 
@@ -41,6 +42,8 @@ class Run:
 
     def take(self, step: Step, last: bool) -> None:
         """Keep a step's attention weights and its token; of the ``last`` step, which only reads, no token."""
+        if step.prompt_logprobs is not None:
+            self.logprobs[1:] = step.prompt_logprobs
         if step.prompt_attention is not None:
             self.recording.extend(step.prompt_attention)
         elif step.attention is not None:
@@ -57,19 +60,21 @@ class Run:
         self.recording.finish()
         self.writing = False
 
-    def read_layers(self, n_rows: int, layers: range) -> Iterator[tuple[range, Tensor]]:
-        """The attention weights of the first ``n_rows`` tokens, as many layers at a time as memory allows."""
+    def read_layers(self, n_rows: int, layers: range) -> Iterator[tuple[range, Trace]]:
+        """Traces of the first ``n_rows`` tokens, each of as many layers as memory allows."""
         config, ids = self.gpt.config, self.ids[:n_rows]
         group = max(1, MAX_TRACE_BYTES // (4 * config.n_head * n_rows**2))
         for start in range(layers.start, layers.stop, group):
             some = range(start, min(start + group, layers.stop))
-            yield some, self.gpt.trace(ids, layers=some).attention
+            yield some, self.gpt.trace(ids, layers=some)
 
     def read_all(self) -> None:
-        """Recompute every row from the token ids."""
+        """Recompute every row, and how probable each token was, from the token ids."""
         n_rows = min(len(self.ids), self.recording.capacity)
-        for layers, attention in self.read_layers(n_rows, range(self.gpt.config.n_layer)):
-            self.recording.extend(attention, layers)
+        for layers, trace in self.read_layers(n_rows, range(self.gpt.config.n_layer)):
+            self.recording.extend(trace.attention, layers)
+            if layers.start == 0:
+                self.logprobs[1:n_rows] = token_logprobs(trace.logits, self.ids[:n_rows])
 
     def head(self, layer: int, column: int, start: int) -> bytes:
         """The float32 weights of one picture (``Recording.index``), rows ``start`` to the newest."""
@@ -81,7 +86,7 @@ class Run:
             else:
                 needed = range(layer + 1) if column == n_head + 1 else range(layer, layer + 1)
             parts = self.read_layers(n_rows, needed)
-            return picture((weights for _, part in parts for weights in part), column, n_head)
+            return picture((weights for _, trace in parts for weights in trace.attention), column, n_head)
 
         return self.recording.head(layer, column, start, recompute)
 

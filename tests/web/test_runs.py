@@ -64,6 +64,18 @@ def test_rows_are_those_of_a_trace(server: Server, n_new: int) -> None:
         torch.testing.assert_close(found, lower(attention[layer, head])[triangle(start) :], atol=1e-5, rtol=0)
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_every_token_but_the_first_has_its_probability(server: Server, again: bool) -> None:
+    gpt = server.parts.shelf.models["tiny"]
+    run = written(Runs(), gpt, 9)
+    if again:
+        run = Runs().reread(gpt, run.ids, run.n_prompt)
+    logprobs = gpt.trace(run.ids).logits.log_softmax(-1)
+    assert run.logprobs[0] is None and len(run.logprobs) == len(run.ids)
+    expected = [float(logprobs[i - 1, run.ids[i]]) for i in range(1, len(run.ids))]
+    np.testing.assert_allclose(run.logprobs[1:], expected, atol=1e-5)
+
+
 def test_the_last_token_of_a_full_context_is_not_read() -> None:
     gpt = tiny_model()
     run = written(Runs(), gpt, 100, "ab")
