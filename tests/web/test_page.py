@@ -36,7 +36,7 @@ def stop(page: Any, server: Server) -> None:
 
 
 def text(page: Any) -> Any:
-    return page.get_by_role("group", name="Text")
+    return page.get_by_role("group", name="Text", exact=True)
 
 
 def readout(page: Any) -> tuple[int, int, float]:

@@ -45,10 +45,12 @@ export class Matrix {
     if (!width) return;
     this.width = width;
     const n = this.store.count;
+    this.board.dataset.count = n;
     const context = sharpContext(this.picture, width, width);
     if (n) {
       this.place = layout(context, this.store.tokens, n, width);
       const { margin, cell } = this.place;
+      this.board.dataset.margin = margin;
       this.readout.style.top = `${margin + 8}px`; // below the labels of the keys
       context.imageSmoothingEnabled = false;
       context.drawImage(this.paint(n, width - margin), margin, margin, cell * n, cell * n);
