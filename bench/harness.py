@@ -56,13 +56,18 @@ def significant(value: float) -> float:
     return float(f"{value:.5g}")
 
 
-def arguments(description: str, **positional: str) -> argparse.Namespace:
+def parser(description: str, **positional: str) -> argparse.ArgumentParser:
     """The command line of a benchmark; ``positional`` names further arguments, each with its help."""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--quick", action="store_true", help="fewer rounds: under four minutes on two cores")
+    made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("--quick", action="store_true", help="fewer rounds: under four minutes on two cores")
     for name, text in positional.items():
-        parser.add_argument(name, type=Path, help=text)
-    return parser.parse_args()
+        made.add_argument(name, type=Path, help=text)
+    return made
+
+
+def arguments(description: str, **positional: str) -> argparse.Namespace:
+    """What was given on it."""
+    return parser(description, **positional).parse_args()
 
 
 def in_turn(candidates: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:

@@ -1,0 +1,199 @@
+"""How fast the page looks: Headscope in headless Chromium, beside BertViz's head view of the same attention.
+
+    python -m bench.page [--quick] [--libraries FOLDER]
+
+A draw ends with the frame that shows it, a hover with the frame that follows the pointer. BertViz loads scripts from
+the net; ``FOLDER`` may hold them instead: require.min.js, d3.min.js, jquery.min.js.
+"""
+
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import app
+from bench.harness import CHAR_SHAPE, GPT2_SHAPE, Row, parser, random_checkpoint, report
+from model import LoadedModel
+from web.openings import Opening
+from web.settings import Settings
+from web.workspace import Parts
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-sync"
+PORT = 7859
+
+# ``frame(f)`` calls f once the next frame is made; ``hovers`` are milliseconds from a pointer event to its frame's end.
+PROBE = """
+const frame = (f) => requestAnimationFrame(() => {
+  const channel = new MessageChannel();
+  channel.port1.onmessage = f;
+  channel.port2.postMessage(0);
+});
+window.when = (ready) => new Promise((done) => {
+  const look = () => (ready() ? frame(() => done(performance.now())) : requestAnimationFrame(look));
+  look();
+});
+window.hovers = [];
+for (const kind of ["pointermove", "mouseover"])
+  addEventListener(kind, (event) => frame(() => hovers.push(performance.now() - event.timeStamp)), true);
+"""
+OURS_DRAWN = """(n) => when(() => {
+  const board = document.querySelector(".hs-board");
+  const thumbnail = document.querySelector(".hs-grid canvas");
+  return board && board.dataset.count == n && thumbnail && thumbnail.width > 8;
+})"""
+FIRST_FETCH = "performance.getEntriesByType('resource').find((entry) => entry.name.includes('/look/')).startTime"
+BERTVIZ_DRAWN = "() => when(() => document.querySelectorAll('svg .attn-line-group, svg #attention line').length > 0)"
+
+
+@contextmanager
+def served(folders: list[Path]) -> Iterator[tuple[str, Parts]]:
+    """The app with these checkpoints: its address and its parts."""
+    demo, parts = app.start(Settings(checkpoints=tuple(map(str, folders)), port=PORT))
+    parts.shelf.load()
+    try:
+        yield f"http://127.0.0.1:{PORT}/", parts
+    finally:
+        parts.writer.close()
+        demo.close(verbose=False)
+
+
+def opening(gpt: LoadedModel, n_tokens: int) -> Opening:
+    """A text of ``n_tokens`` for the page to open with."""
+    ids = [7 * i % min(gpt.config.vocab_size, 1000) for i in range(n_tokens)]
+    return Opening(gpt.tokens(ids[:1])[0].text, ids, 1, (0, 0))
+
+
+class Wire:
+    """Counts the bytes that come to a page."""
+
+    def __init__(self, page: Any) -> None:
+        self.sizes: dict[str, float] = {}
+        session = page.context.new_cdp_session(page)
+        session.on("Network.responseReceived", lambda event: self.name(event["requestId"], event["response"]["url"]))
+        session.on("Network.loadingFinished", lambda event: self.add(event["requestId"], event["encodedDataLength"]))
+        session.send("Network.enable")
+        self.names: dict[str, str] = {}
+
+    def name(self, request: str, url: str) -> None:
+        self.names[request] = url
+
+    def add(self, request: str, size: float) -> None:
+        self.sizes[request] = size
+
+    def megabytes(self, part: str = "") -> float:
+        """Of all answers whose address has this ``part``."""
+        return sum(size for request, size in self.sizes.items() if part in self.names.get(request, "")) / 1e6
+
+
+def hover_ms(page: Any, selector: str, count: int) -> float:
+    """Median milliseconds from a move of the pointer over an element to the end of its frame."""
+    box = page.locator(selector).first.bounding_box()
+    height = min(box["height"], 800 - box["y"])  # what is in view
+    page.evaluate("hovers.length = 0")
+    for i in range(count):
+        page.mouse.move(box["x"] + 0.25 * box["width"], box["y"] + height * (0.4 + 0.5 * i / count))
+        page.wait_for_function("(n) => hovers.length > n", arg=i, timeout=120_000)
+    return float(statistics.median(page.evaluate("hovers")))
+
+
+def measure_ours(browser: Any, url: str, n_tokens: int, rounds: int) -> dict[str, float]:
+    """Seconds to load and to draw, megabytes, milliseconds to hover, seconds to open another head."""
+    loads, draws, opens = [], [], []
+    for _ in range(rounds):
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.set_default_timeout(120_000)
+        page.add_init_script(PROBE)
+        wire = Wire(page)
+        page.goto(url)
+        drawn = page.evaluate(OURS_DRAWN, n_tokens)
+        loads.append(drawn / 1000)
+        draws.append((drawn - page.evaluate(FIRST_FETCH)) / 1000)
+        hover = hover_ms(page, ".hs-board", 10)
+        for head in (1, 2, 3):
+            started = page.evaluate("performance.now()")
+            page.get_by_role("button", name=f"L0 H{head},").dispatch_event("click")
+            opens.append((page.evaluate(OURS_DRAWN, n_tokens) - started) / 1000)
+        found = {"all": wire.megabytes(), "thumbnails": wire.megabytes("/rows")}
+        page.close()
+    times = {"load": statistics.median(loads), "draw": statistics.median(draws), "open": statistics.median(opens)}
+    return {**found, **times, "hover": hover}
+
+
+def fulfil(path: Path, route: Any) -> None:
+    route.fulfill(path=path)
+
+
+def measure_bertviz(browser: Any, gpt: LoadedModel, ids: list[int], libraries: Path | None) -> dict[str, float]:
+    """The same of BertViz, for a page that holds the same attention."""
+    from bertviz import head_view
+
+    trace = gpt.trace(ids)
+    tokens = [str(token.id) for token in trace.tokens]  # the texts of this vocabulary are no letters
+    html = head_view([layer[None] for layer in trace.attention], tokens, html_action="return").data
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "bertviz.html"
+        scripts = '<script src="https://cdnjs.cloudflare.com/ajax/libs/require.js/2.3.6/require.min.js"></script>'
+        path.write_text(f"<!doctype html><meta charset=utf-8><body>{scripts}{html}", encoding="utf-8")
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.set_default_timeout(120_000)
+        page.add_init_script(PROBE)
+        if libraries:
+            for name in ("require", "d3", "jquery"):
+                page.route(f"**/{name}*.js", partial(fulfil, libraries / f"{name}.min.js"))
+        started = time.perf_counter()
+        page.goto(path.as_uri(), wait_until="commit")
+        page.evaluate(BERTVIZ_DRAWN)
+        seconds = time.perf_counter() - started
+        hover = hover_ms(page, "#left", 3)
+        page.close()
+        return {"load": seconds, "hover": hover, "all": path.stat().st_size / 1e6}
+
+
+def main() -> None:
+    from playwright.sync_api import sync_playwright
+
+    arguments = parser(__doc__ or "")
+    arguments.add_argument("--libraries", type=Path, help="folder with BertViz's three scripts")
+    parsed = arguments.parse_args()
+    rounds = 2 if parsed.quick else 5
+    char, gpt2 = random_checkpoint("char-random", CHAR_SHAPE), random_checkpoint("gpt2-124m-random", GPT2_SHAPE)
+    rows = []
+    path = next(filter(None, map(shutil.which, BROWSERS)))
+    with sync_playwright() as playwright, served([char, gpt2]) as (url, parts):
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS.split())
+        models = parts.shelf.models
+        small, large = models[char.name], models[gpt2.name]
+        made = parts.openings.made
+        made[char.name] = opening(small, 256)
+        ours = measure_ours(browser, url, 256, rounds)
+        theirs = measure_bertviz(browser, small, made[char.name].ids, parsed.libraries)
+        case = "48 heads x 256 tokens"
+        rows += [
+            Row(f"{case}, first full draw", "s (bar 0.5)", ours["draw"], "less"),
+            Row(f"{case}, page opened to drawn", "s", ours["load"], "less", {"BertViz": theirs["load"]}),
+            Row(f"{case}, hover", "ms", ours["hover"], "less", {"BertViz": theirs["hover"]}),
+            Row(f"{case}, hover", "ms (bar 16)", ours["hover"], "less"),
+            Row(f"{case}, on the wire", "MB", ours["all"], "less", {"BertViz": theirs["all"]}),
+            Row(f"{case}, on the wire", "MB (bar 1.7)", ours["all"], "less"),
+        ]
+        models.pop(char.name)  # the page opens with the first
+        made[gpt2.name] = opening(large, 1024)
+        ours = measure_ours(browser, url, 1024, 1)
+        case = "144 heads x 1,024 tokens"
+        rows += [
+            Row(f"{case}, thumbnails", "MB (bar 1)", ours["thumbnails"], "less"),
+            Row(f"{case}, one head opened", "s (bar 0.3)", ours["open"], "less"),
+            Row(f"{case}, hover", "ms", ours["hover"], "less"),
+        ]
+        browser.close()
+    report("page", rows)
+
+
+if __name__ == "__main__":
+    main()
