@@ -103,6 +103,13 @@ class GPT(nn.Module):
             elif parameter.dim() == 2:
                 nn.init.normal_(parameter, std=0.02)
 
+    def embed(self, ids: Tensor, start: int = 0) -> Tensor:
+        """Token embeddings plus those of the positions from ``start`` on: ``(B, T)`` -> ``(B, T, C)``."""
+        end = start + ids.shape[1]
+        if end > self.config.context_length:
+            raise ValueError(f"{end} tokens do not fit into a context_length of {self.config.context_length}")
+        return self.dropout(self.wte(ids) + self.wpe.weight[start:end])
+
     def forward(
         self,
         ids: Tensor,
@@ -119,12 +126,7 @@ class GPT(nn.Module):
         layers whose attention weights are returned. ``last_only`` gives the logits of the last position alone,
         ``(B, 1, vocab_size)``. Raises ``ValueError`` when the tokens do not fit into the context.
         """
-        start = 0 if cache is None else cache.length
-        end = start + ids.shape[1]
-        if end > self.config.context_length:
-            raise ValueError(f"{end} tokens do not fit into a context_length of {self.config.context_length}")
-
-        x = self.dropout(self.wte(ids) + self.wpe.weight[start:end])  # (B, T, C)
+        x = self.embed(ids, 0 if cache is None else cache.length)
         attention = {}
         for layer, block in enumerate(self.h):
             x, attn_weights = block(x, cache, None if head_mask is None else head_mask[layer], layer in record)

@@ -8,7 +8,7 @@ from helpers import max_difference, prompt_ids, tiny_bpe, tiny_model
 
 import model
 from model import LoadedModel, Token
-from model.trace import encode_weights, pool, token_logprobs
+from model.trace import encode_weights, layer_attention, layer_inputs, pool, token_logprobs
 
 
 @pytest.fixture(scope="module")
@@ -173,3 +173,10 @@ def test_token_logprobs(n: int) -> None:
     ids = torch.randint(7, (n,), generator=torch.Generator().manual_seed(n)).tolist()
     found = token_logprobs(logits, ids)
     assert found == pytest.approx([float(logits[t].log_softmax(-1)[ids[t + 1]]) for t in range(n - 1)], abs=1e-6)
+
+
+def test_a_layer_is_recomputed_from_its_input_alone(tiny: LoadedModel) -> None:
+    ids = prompt_ids(12)
+    attention = tiny.trace(ids).attention
+    for layer, x in enumerate(layer_inputs(tiny.gpt, ids)):
+        assert max_difference(layer_attention(tiny.gpt, layer, x), attention[layer]) <= 1e-6
