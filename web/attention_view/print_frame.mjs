@@ -55,7 +55,7 @@ function legend(context, { scale }, left, top) {
   context.font = words(14);
   const said = scale === "row" ? "of the row's largest weight" : "attention weight";
   context.fillText(said, left, top + 7);
-  const [start, width] = [left + 190, 256];
+  const [start, width] = [left + Math.ceil(context.measureText(said).width) + 20, 256];
   const strip = new OffscreenCanvas(256, 1);
   const image = new ImageData(256, 1);
   new Uint32Array(image.data.buffer).set(ramp().pixels);
