@@ -249,3 +249,20 @@ def test_the_table_of_heads(page: Any, server: Server) -> None:
     expect(names).to_have_count(12)
     assert names.all_text_contents() == page.locator(".hs-grid .hs-caption").all_text_contents()
     expect(table.get_by_role("columnheader", name="entropy")).to_have_attribute("aria-sort", "descending")
+
+
+def test_nothing_sticks_out_on_a_phone(browser: Any, server: Server) -> None:
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto(server.url)
+    expect(page.locator(".hs-number")).not_to_be_empty()
+    open_picture(page, "Mean of all heads")
+    page.get_by_role("button", name="Show heads as table").click()
+    for menu in ("Save all heads", "Save this picture"):
+        page.get_by_role("button", name=menu).click()
+        box = page.get_by_role("menu").bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+        page.keyboard.press("Escape")
+    for top in page.locator(".hs-top:visible").all():
+        assert top.evaluate("e => e.scrollWidth <= e.clientWidth")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.close()
