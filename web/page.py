@@ -9,9 +9,10 @@ from model.errors import counted
 
 from .attention_view import HEAD
 from .endpoints import add_endpoints
+from .link import land
 from .settings import MAX_QUEUED, MAX_SESSIONS
 from .use import use_tab
-from .workspace import Parts, opening_pointer, workspace_tab
+from .workspace import FIELDS, Parts, workspace_tab
 
 BRAND = """<div class="hs-brand"><h1>Headscope</h1>
 <p>A GPT writes, and you see what each of its attention heads looks at.</p></div>"""
@@ -59,35 +60,38 @@ def build(parts: Parts, *, with_key: bool = False) -> gr.Blocks:
             facts = gr.Markdown("", elem_id="hs-facts")
         with gr.Tabs(elem_id="hs-tabs"):
             with gr.Tab("Write & Look"):
-                prompt, view = workspace_tab(parts, model)
+                controls, view = workspace_tab(parts, model)
             with gr.Tab("Use"):
                 use_tab(parts, demo, with_key)
 
-        def opening_prompt(name: str | None) -> Any:
-            opening = parts.openings.made.get(name or "")
-            return opening.prompt if opening else gr.skip()
+        ranges = {
+            field: (control.minimum, control.maximum)
+            for field, control in zip(FIELDS, controls, strict=True)
+            if isinstance(control, gr.Slider)
+        }
 
         def late_prompt(typed: str, shown: dict[str, Any]) -> Any:
-            return opening_prompt(shown.get("model")) if shown.get("early") and not typed else gr.skip()
+            return shown.get("early") if shown.get("early") and not typed else gr.skip()
 
         def say_loading() -> Any:
             return gr.skip() if shelf.ready.done() else {"state": "loading", "notices": []}
 
         # Not a generator: Gradio repeats a generator's last values at its end, over what was typed in between.
-        async def open_page() -> tuple[Any, ...]:
+        async def open_page(request: gr.Request) -> list[Any]:
             early = not shelf.ready.done()
             await shelf.wait()
-            name = next(iter(shelf.models), None)
-            pointer = await opening_pointer(parts, name) | {"notices": shelf.problems(), "early": early}
-            choice = gr.update(choices=list(shelf.models), value=name)
-            # Who came early may have typed meanwhile: their prompt is looked at before it is filled.
-            text = gr.skip() if early else opening_prompt(name)
-            return choice, describe(shelf.models.get(name)), text, pointer
+            landing = await land(parts, request.query_params, ranges)
+            values = [landing.settings.get(field, gr.skip()) for field in FIELDS]
+            values[FIELDS.index("model")] = gr.update(choices=list(shelf.models), value=landing.name)
+            if early:  # who came early may have typed meanwhile: their prompt is looked at before it is filled
+                values[FIELDS.index("prompt")] = gr.skip()
+                landing.pointer["early"] = landing.settings.get("prompt")
+            return [*values, describe(shelf.models.get(landing.name)), landing.pointer]
 
         quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
         demo.load(say_loading, None, view, queue=False, **quiet)
-        opened = demo.load(open_page, None, [model, facts, prompt, view], **quiet)
-        opened.then(late_prompt, [prompt, view], prompt, **quiet)
+        opened = demo.load(open_page, None, [*controls, facts, view], **quiet)
+        opened.then(late_prompt, [controls[0], view], controls[0], **quiet)
         model.change(lambda name: describe(shelf.models.get(name)), model, facts, queue=False, **quiet)
         add_endpoints(shelf, parts.writer)
     # No limit here: the writer bounds what runs at the same time, and one limit is enough.

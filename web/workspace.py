@@ -32,8 +32,8 @@ class Parts:
     writer: Writer
 
 
-def workspace_tab(parts: Parts, model: gr.Dropdown) -> tuple[gr.Textbox, gr.HTML]:
-    """Build the tab's content inside the Blocks; returns the prompt and the view."""
+def workspace_tab(parts: Parts, model: gr.Dropdown) -> tuple[list[Any], gr.HTML]:
+    """Build the tab's content inside the Blocks; returns the controls, in the order of ``FIELDS``, and the view."""
     with gr.Row(elem_id="hs-prompt-row", equal_height=True):
         prompt = gr.Textbox(
             label="Prompt", placeholder="Some words for the model to go on from", lines=1, max_lines=5, scale=8,
@@ -65,7 +65,7 @@ def workspace_tab(parts: Parts, model: gr.Dropdown) -> tuple[gr.Textbox, gr.HTML
     )
     stop.click(events.stop, None, None, queue=False, show_progress="hidden", api_visibility="private")
     model.input(events.pick, model, view, show_progress="hidden", api_visibility="private")
-    return prompt, view
+    return inputs, view
 
 
 class Events:

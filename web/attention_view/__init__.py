@@ -27,9 +27,8 @@ import(new URL({URL!r} + "/main.mjs", document.baseURI))
   .then((main) => main.mount(element.querySelector(".headscope"), props, watch))
   .catch((error) => {{ element.querySelector(".hs-quiet").textContent = "The workspace could not start: " + error; }});
 """
-HEAD = f'<link rel="stylesheet" href="{URL}/view.css">' + "".join(
-    f'<link rel="modulepreload" href="{URL}/{path.name}">' for path in ASSETS if path.suffix == ".mjs"
-)
+REL = {".css": "stylesheet", ".mjs": "modulepreload"}
+HEAD = "".join(f'<link rel="{REL[path.suffix]}" href="{URL}/{path.name}">' for path in ASSETS)
 
 
 def attention_view(**options: Any) -> gr.HTML:

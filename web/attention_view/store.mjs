@@ -86,7 +86,7 @@ export class Store {
     const before = this.pointer;
     // An opening may come late, when its model already writes; a text that was left may still report its end.
     const writing = ["waiting", "writing"].includes(before.state);
-    if (pointer.state === "opening" ? writing && pointer.model === before.model : this.left.has(pointer.run)) return;
+    if (["opening", "linked"].includes(pointer.state) ? writing && pointer.model === before.model : this.left.has(pointer.run)) return;
     if (!pointer.run) {
       this.pointer = before.run ? { ...before, notices: pointer.notices } : pointer;
       this.emit("state");

@@ -11,7 +11,7 @@ export const METRICS = {
 export const N_METRICS = 5; // the fifth, the distance from looking everywhere alike, is not offered
 export const UNIFORM = 4;
 
-const DEFAULTS = {
+export const DEFAULTS = {
   mode: "matrix",
   scale: "sqrt",
   hideFirst: false,

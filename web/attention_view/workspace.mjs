@@ -1,11 +1,14 @@
 // One text with all that is seen of it: the panels over one store.
 
+import { copyLink } from "./copy_link.mjs";
 import { make } from "./dom.mjs";
 import { Grid } from "./grid.mjs";
 import { gridControls } from "./grid_controls.mjs";
+import { GridTable } from "./grid_table.mjs";
 import { headPanel } from "./head.mjs";
 import { attentionLegend, surpriseLegend } from "./legend.mjs";
 import { onThemeChange } from "./palette.mjs";
+import { saveGrid, saveHead } from "./save_menu.mjs";
 import { Store } from "./store.mjs";
 import { TextView } from "./text.mjs";
 import { counted } from "./words.mjs";
@@ -14,7 +17,8 @@ export class Workspace {
   constructor(view) {
     const store = (this.store = new Store(view));
     this.notices = make("div", { class: "hs-notices", role: "status" });
-    this.panels = make("div", { class: "hs-panels" }, textPanel(store), gridPanel(store), headPanel(store));
+    this.panels = make("div", { class: "hs-panels" }, textPanel(store), gridPanel(store));
+    this.panels.append(headPanel(store, saveHead(store), copyLink(store)));
     this.element = make("div", { class: "hs-workspace" }, this.notices, this.panels);
     store.on("state problem thumbnails", () => this.tell());
     onThemeChange(() => store.emit("thumbnails", "weights", "focus", "view"));
@@ -53,14 +57,17 @@ function textPanel(store) {
 
 function gridPanel(store) {
   const grid = new Grid(store);
-  const top = make("div", { class: "hs-top" }, make("h2", {}, "Heads"), make("p", { class: "hs-status" }, "click one to open it"));
+  const table = new GridTable(store, grid);
+  const hint = make("p", { class: "hs-status" }, "click one to open it");
+  const top = make("div", { class: "hs-top" }, make("h2", {}, "Heads"), hint, saveGrid(store, grid), table.toggle);
   const scroll = make("div", { class: "hs-scroll" }, grid.element);
-  return make("section", { class: "hs-panel hs-heads", role: "region" }, top, gridControls(store, grid), scroll);
+  return make("section", { class: "hs-panel hs-heads", role: "region" }, top, gridControls(store, grid), scroll, table.element);
 }
 
 function describe({ state, tokens, n_prompt, rate }) {
   const written = counted(tokens - n_prompt, "token");
   const speed = rate ? `, ${Math.round(rate)} tokens/s` : "";
+  if (state === "linked") return `${counted(tokens, "token")}, from a link`;
   if (state === "opening") return `${written}, written at the start`;
   if (state === "loading") return "loading ...";
   if (state === "waiting") return "waiting ...";
