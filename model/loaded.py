@@ -123,6 +123,16 @@ class LoadedModel:
         ids = torch.tensor([self.read_prompt(prompt)], device=self.device)
         return self.gpt(ids, last_only=True).logits[0, -1].float().cpu()
 
+    @torch.inference_mode()
+    def logprobs(self, prompt: Prompt) -> list[float | None]:
+        """The log-probability of each token after those before it; None for the first, which follows nothing."""
+        ids = self.read_prompt(prompt)
+        logits = self.gpt(torch.tensor([ids], device=self.device)).logits[0]
+        # Row by row: the probabilities of all rows together would take as much memory as the logits.
+        return [None] + [
+            float(torch.log_softmax(row.float(), dim=-1)[token]) for row, token in zip(logits, ids[1:], strict=False)
+        ]
+
     def tokens(self, ids: Sequence[int]) -> list[Token]:
         """``ids`` with their texts."""
         return [Token(token_id, token_text(self.tokenizer, token_id)) for token_id in ids]

@@ -65,7 +65,7 @@ def build(parts: Parts, *, with_key: bool = False) -> gr.Blocks:
 
         def opening_prompt(name: str | None) -> Any:
             opening = parts.openings.made.get(name or "")
-            return opening.prompt if opening else gr.skip()
+            return opening.settings["prompt"] if opening else gr.skip()
 
         def late_prompt(typed: str, shown: dict[str, Any]) -> Any:
             return opening_prompt(shown.get("model")) if shown.get("early") and not typed else gr.skip()

@@ -4,30 +4,36 @@ import hashlib
 import secrets
 import threading
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from torch import Tensor
 
 from model import LoadedModel, Step
-from model.recording import Recording, n_pictures, picture, triangle
+from model.recording import Recording, last_rows, n_pictures, picture, triangle
 
-from .settings import MAX_CACHED_BYTES, MAX_CACHED_RUNS, MAX_RUN_BYTES, MAX_TRACE_BYTES
+from .settings import MAX_CACHED_BYTES, MAX_CACHED_RUNS, MAX_FRESH_BYTES, MAX_RUN_BYTES, MAX_TRACE_BYTES
 
 
 class Run:
     """One text of one model with what its heads looked at.
 
     ``ids`` grows while the text is written. ``recording`` has a row for each token that was read: all of them in the
-    end, except a last one for which the context has no room.
+    end, except a last one for which the context has no room. ``n_prompt`` of the tokens were typed; of a branch or of a
+    run that is computed anew, more than those are ``given``.
     """
 
-    def __init__(self, run_id: str, gpt: LoadedModel, prompt: Sequence[int], capacity: int) -> None:
+    def __init__(
+        self, run_id: str, gpt: LoadedModel, given: Sequence[int], capacity: int, n_prompt: int | None = None
+    ) -> None:
         config = gpt.config
-        self.id, self.gpt, self.n_prompt = run_id, gpt, len(prompt)
-        self.ids = list(prompt)
-        self.logprobs: list[float | None] = [None] * len(prompt)
+        self.id, self.gpt, self.given = run_id, gpt, len(given)
+        self.n_prompt = self.given if n_prompt is None else n_prompt
+        self.ids = list(given)
+        self.logprobs: list[float | None] = [None] * self.given
+        # While it is written its newest logits are looked at, which then need no pass through the model.
+        self.fresh: deque[tuple[int, Tensor]] = deque(maxlen=max(1, MAX_FRESH_BYTES // (4 * config.vocab_size)))
         self.wanted = capacity
         rows = min(capacity, config.context_length)
         keep = 4 * n_pictures(config.n_layer, config.n_head) * triangle(rows) <= MAX_RUN_BYTES
@@ -45,6 +51,7 @@ class Run:
             self.recording.extend(step.prompt_attention)
         elif step.attention is not None:
             self.recording.append(step.attention)
+        self.fresh.append((len(self.ids) - 1, step.logits))
         ended = step.token_id == self.gpt.eos_token_id
         if not last and not ended and len(self.ids) < self.wanted:
             self.logprobs.append(step.logprob)
@@ -55,7 +62,14 @@ class Run:
     def end(self) -> None:
         """Nothing more will be written."""
         self.recording.finish()
+        self.fresh.clear()
         self.writing = False
+
+    def score(self) -> None:
+        """Compute how probable the tokens were that were given beyond the prompt."""
+        if self.given > self.n_prompt:
+            found = self.gpt.logprobs(self.ids[: self.given])
+            self.logprobs[self.n_prompt : self.given] = found[self.n_prompt :]
 
     def read_layers(self, n_rows: int, layers: range) -> Iterator[tuple[range, Tensor]]:
         """The attention weights of the first ``n_rows`` tokens, as many layers at a time as memory allows."""
@@ -67,6 +81,7 @@ class Run:
 
     def read_all(self) -> None:
         """Recompute every row from the token ids."""
+        self.score()
         n_rows = min(len(self.ids), self.recording.capacity)
         for layers, attention in self.read_layers(n_rows, range(self.gpt.config.n_layer)):
             self.recording.extend(attention, layers)
@@ -85,8 +100,20 @@ class Run:
 
         return self.recording.head(layer, column, start, recompute)
 
+    def query(self, query: int) -> bytes:
+        """The float32 weights that one query has in every picture, ``(n_pictures, query + 1)``."""
+
+        def recompute(n_rows: int) -> Tensor:
+            parts = self.read_layers(n_rows, range(self.gpt.config.n_layer))
+            return last_rows(attention for _, part in parts for attention in part)
+
+        return self.recording.query(query, recompute)
+
     def logits(self, position: int) -> bytes:
         """The float32 logits that followed the token at ``position``, from which the next one was drawn."""
+        for place, logits in list(self.fresh):
+            if place == position:
+                return logits.cpu().numpy().tobytes()
         return self.gpt.next_logits(self.ids[: position + 1]).numpy().tobytes()
 
     def frame(self, start: int) -> tuple[dict[str, Any], bytes]:
@@ -110,7 +137,7 @@ class Run:
     def tokens_per_second(self) -> float:
         """Of all tokens but the first, for which the prompt had to be read and others may have been waited for."""
         seconds = self.latest - self.began
-        return (len(self.ids) - self.n_prompt - 1) / seconds if seconds > 0 else 0.0
+        return (len(self.ids) - self.given - 1) / seconds if seconds > 0 else 0.0
 
 
 class Runs:
@@ -129,9 +156,9 @@ class Runs:
     def nbytes(self) -> int:
         return sum(run.nbytes for run in self.runs.values())
 
-    def new(self, gpt: LoadedModel, prompt: Sequence[int], max_new_tokens: int) -> Run:
+    def new(self, gpt: LoadedModel, given: Sequence[int], max_new_tokens: int, n_prompt: int | None = None) -> Run:
         """A run that is about to be written; its id cannot be guessed."""
-        run = Run(secrets.token_urlsafe(16), gpt, prompt, len(prompt) + max_new_tokens)
+        run = Run(secrets.token_urlsafe(16), gpt, given, len(given) + max_new_tokens, n_prompt)
         run.writing = True
         self.add(run)
         return run
@@ -160,8 +187,7 @@ class Runs:
         with self.reading:  # several requests for one lost run arrive together: read it once
             if run := self.get(run_id):
                 return run
-            run = Run(run_id, gpt, ids, len(ids))
-            run.n_prompt = n_prompt
+            run = Run(run_id, gpt, ids, len(ids), min(n_prompt, len(ids)))
             run.read_all()
             run.end()
             self.add(run)

@@ -26,7 +26,7 @@ def written(runs: Runs, gpt: LoadedModel, n_new: int, prompt: str = PROMPT, **se
     run = runs.new(gpt, gpt.read_prompt(prompt), n_new)
     for step in gpt.generate(prompt, n_new + 1, seed=1, record=True, **settings):
         run.take(step, False)
-    run.writing = False
+    run.end()
     return run
 
 

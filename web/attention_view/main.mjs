@@ -1,15 +1,15 @@
 // The way in from Gradio: follow the component's value.
 
+import { Branches } from "./branches.mjs";
 import { View } from "./view.mjs";
-import { Workspace } from "./workspace.mjs";
 
-/** Gradio calls this once, with the element to fill and the component's value in `props.value`. */
-export function mount(root, props, watch) {
-  const workspace = new Workspace(new View());
-  root.replaceChildren(workspace.element);
+/** Gradio calls this once, with the element to fill, the component's value in `props.value`, and its events. */
+export function mount(root, props, watch, actions) {
+  const branches = new Branches(new View(), actions);
+  root.replaceChildren(branches.element);
   const follow = () => {
-    workspace.store.follow(props.value);
-    root.dataset.state = workspace.store.pointer.state;
+    branches.follow(props.value);
+    root.dataset.state = branches.first.store.pointer.state;
   };
   watch("value", follow);
   follow();
