@@ -187,3 +187,55 @@ def test_reading_while_writing() -> None:
     reader.join(timeout=20)
     assert seen[-1] == 300
     assert recording.thumbnails()[:2] == (300, 8)
+
+
+@pytest.mark.parametrize("limit", [runs_module.MAX_RUN_BYTES, 100])
+def test_what_one_query_looks_at_in_every_picture(
+    server: Server, limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs_module, "MAX_RUN_BYTES", limit)
+    gpt = server.parts.shelf.models["tiny"]
+    run = written(server.parts.runs, gpt, 9)
+    whole = Recording(3, 4, len(run.ids))
+    whole.extend(gpt.trace(run.ids).attention)
+    body = {"sha256": gpt.sha256, "ids": run.ids, "n_prompt": len(PROMPT)}
+    for q in (0, 7, len(run.ids) - 1):
+        answer = httpx.get(f"{server.url}/look/{run.id}/queries/{q}")
+        again = httpx.post(f"{server.url}/look/again/queries/{q}", json=body)
+        expected = np.frombuffer(whole.query(q, torch.zeros), np.float32)
+        for content in (answer.content, again.content):
+            np.testing.assert_allclose(np.frombuffer(content, np.float32), expected, atol=1e-5)
+    for q in (-1, len(run.ids)):
+        assert httpx.get(f"{server.url}/look/{run.id}/queries/{q}").status_code == 404
+
+
+def test_the_vocabulary(server: Server) -> None:
+    gpt = server.parts.shelf.models["tiny"]
+    answer = httpx.get(f"{server.url}/look/vocabulary/{gpt.sha256}.json")
+    assert answer.json() == [gpt.tokenizer.decode([i]) for i in range(gpt.config.vocab_size)]
+    assert "immutable" in answer.headers["cache-control"]
+    assert httpx.get(f"{server.url}/look/vocabulary/{'0' * 64}.json").status_code == 410
+
+
+def test_every_written_token_keeps_its_probability(server: Server) -> None:
+    gpt = server.parts.shelf.models["tiny"]
+    run = written(server.parts.runs, gpt, 20)
+    again = server.parts.runs.reread(gpt, run.ids, run.n_prompt)
+    assert again.logprobs[: run.n_prompt] == run.logprobs[: run.n_prompt] == [None] * len(PROMPT)
+    assert again.logprobs[run.n_prompt :] == pytest.approx(run.logprobs[run.n_prompt :], abs=1e-4)
+    log_probabilities = torch.log_softmax(gpt.trace(run.ids).logits, -1)
+    assert gpt.logprobs(run.ids)[0] is None
+    expected = [float(log_probabilities[i, token]) for i, token in enumerate(run.ids[1:])]
+    assert gpt.logprobs(run.ids)[1:] == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_newest_logits_of_a_text_being_written_are_those_it_was_drawn_from() -> None:
+    gpt = tiny_model()
+    run = Runs().new(gpt, gpt.read_prompt("ab"), 5)
+    steps = list(gpt.generate("ab", 4, seed=1, record=True))
+    for i, step in enumerate(steps):
+        run.take(step, False)
+        assert run.logits(1 + i) == step.logits.numpy().tobytes()
+    run.end()
+    np.testing.assert_allclose(np.frombuffer(run.logits(2), np.float32), steps[1].logits, atol=1e-5)
+    assert not run.fresh

@@ -21,7 +21,9 @@ export class NextToken {
     this.rows = [];
     this.caption = make("caption", {});
     this.body = make("tbody", {});
-    const titles = ["token", "drawn with", "model’s own"].map((title) => make("th", { scope: "col" }, title));
+    const titles = ["token", "drawn with", "model’s"].map((title) => make("th", { scope: "col" }, title));
+    titles[1].title = "The probability after temperature, top-k, top-p and min-p";
+    titles[2].title = "The model’s own probability, before sampling settings";
     this.table = make("table", {}, this.caption, make("thead", {}, make("tr", {}, ...titles)), this.body);
     this.rest = make("tr", { class: "hs-rest" });
     this.element = make("div", { class: "hs-bars" }, this.table);
@@ -88,7 +90,8 @@ export class NextToken {
   numbers(drawn, own) {
     const bar = make("span", { class: "hs-amount", "aria-hidden": "true" });
     bar.style.setProperty("--part", drawn);
-    return [make("td", { class: "hs-drawn" }, bar, make("span", {}, exact(drawn))), make("td", {}, exact(own))];
+    const part = make("div", {}, bar, make("span", {}, exact(drawn)));
+    return [make("td", { class: "hs-drawn" }, part), make("td", {}, exact(own))];
   }
 
   /** A row that is filled again and again. */
@@ -96,7 +99,7 @@ export class NextToken {
     const button = make("button", { type: "button", class: "hs-alternative" });
     const mark = make("span", { class: "hs-mark" }, "written");
     const [drawnCell, ownCell] = this.numbers(0, 0);
-    const [bar, number] = drawnCell.children;
+    const [bar, number] = drawnCell.firstChild.children;
     const element = make("tr", {}, make("th", { scope: "row" }, button, mark), drawnCell, ownCell);
     let token = null;
     button.addEventListener("click", () => this.branch(token, this.position + 1));
