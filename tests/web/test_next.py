@@ -1,7 +1,8 @@
 """The step that is looked at: the bars of its next token, the scrubber, and the row of every head."""
 
-import json
+import asyncio
 import re
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from test_page import choose_model, is_shown_as, stop, text, write
 
 from model import LoadedModel
 from model.sampling import SamplingSettings, probabilities
+from web.validate import read_request
+from web.workspace import opening_pointer, pointer
 
 pytestmark = pytest.mark.browser
 
@@ -45,13 +48,18 @@ def check_bars(page: Any, gpt: LoadedModel, token: int, **settings: Any) -> None
     expect(page.locator(".hs-is-written")).to_have_attribute("data-id", str(ids[token]))
 
 
+def newest_token(page: Any) -> int:
+    expect(text(page)).to_have_text(re.compile("^ROMEO:.{20}", re.DOTALL))
+    return len(text(page).text_content()) - 1
+
+
 def go_to(page: Any, step: int) -> None:
     page.get_by_label("Step", exact=True).fill(str(step))
 
 
 def test_bars_of_every_step(page: Any, server: Server) -> None:
     gpt = server.parts.shelf.models["tiny"]
-    newest = len(text(page).text_content()) - 1
+    newest = newest_token(page)
     check_bars(page, gpt, newest)
     for step in (N_PROMPT, 20, newest - 1):
         go_to(page, step)
@@ -66,14 +74,15 @@ def test_sliders_move_the_bars_without_the_server(page: Any, server: Server) -> 
     page.on("request", lambda request: asked.append(request.url))
     page.get_by_role("button", name="more").click()
     settings: dict[str, Any] = {}
-    values = {"temperature": 0.3, "top-k (0 = all)": 5, "top-p": 0.6, "min-p": 0.2}
+    values = {"temperature": 1.5, "top-k (0 = all)": 9, "top-p": 0.9, "min-p": 0.3}
     for label, value in values.items():
-        before = page.locator(".hs-bars tbody").text_content()
+        name = label.split(" ")[0].replace("-", "_")
         box = page.get_by_label(f"number input for {label}")
         box.fill(str(value))
         box.press("Tab")
-        page.wait_for_function("before => document.querySelector('.hs-bars tbody').textContent !== before", arg=before)
-        settings[label.split(" ")[0].replace("-", "_")] = value
+        # Drawn in the same moment as the value is there.
+        page.wait_for_function("([name, value]) => headscopeSampling[name] === value", arg=[name, value])
+        settings[name] = value
         check_bars(page, gpt, 12, **settings)
     assert asked == []
 
@@ -89,7 +98,7 @@ def test_temperature_0_leaves_one_token(page: Any, server: Server) -> None:
 
 def test_the_scrubber_moves_every_panel(page: Any, server: Server) -> None:
     gpt = server.parts.shelf.models["tiny"]
-    newest = len(text(page).text_content()) - 1
+    newest = newest_token(page)
     scrubber = page.get_by_label("Step", exact=True)
     expect(scrubber).to_have_attribute("min", str(N_PROMPT))
     expect(scrubber).to_have_value(str(newest))
@@ -113,7 +122,7 @@ def test_the_scrubber_moves_every_panel(page: Any, server: Server) -> None:
 
 
 def test_play_walks_to_the_end(page: Any) -> None:
-    newest = len(text(page).text_content()) - 1
+    newest = newest_token(page)
     go_to(page, newest - 3)
     page.get_by_role("button", name="Play the writing").click()
     expect(page.get_by_role("button", name="Pause the writing")).to_be_visible()
@@ -121,7 +130,7 @@ def test_play_walks_to_the_end(page: Any) -> None:
     expect(page.get_by_role("button", name="Play the writing")).to_be_visible()
     go_to(page, 10)
     page.get_by_role("button", name="Play the writing").click()
-    expect(page.get_by_label("Step", exact=True)).to_have_value("12")
+    expect(page.get_by_label("Step", exact=True)).not_to_have_value("10")
     page.get_by_role("button", name="Pause the writing").click()
     expect(page.get_by_role("button", name="Play the writing")).to_be_visible()
 
@@ -175,13 +184,20 @@ def test_the_row_of_every_head_at_this_step(page: Any, server: Server) -> None:
     expect(page.get_by_role("region", name="Attention weights, L1 H3")).to_be_visible()
 
 
-def test_the_pointer_names_its_settings(page: Any, server: Server) -> None:
-    with page.expect_response(re.compile("queue/data")) as answer:
-        page.get_by_label("number input for temperature").fill("0.5")
-        write(page, "ab")
-    expect(page.get_by_text("tokens written")).to_be_visible()
-    events = [json.loads(line[6:]) for line in answer.value.text().splitlines() if line.startswith("data: ")]
-    (first, *_) = [event for event in events if event["msg"] == "process_generating"]
-    assert first["output"]["data"][0]["settings"] == {
-        "prompt": "ab", "seed": 1, "temperature": 0.5, "top_k": 0, "top_p": 1, "min_p": 0, "max_new_tokens": 200,
-    }  # fmt: skip
+def test_the_pointer_names_the_settings_that_a_text_is_written_from(server: Server) -> None:
+    shelf = server.parts.shelf
+    asked = {"prompt": "ab", "max_new_tokens": 9, "temperature": 0.5, "top_k": 3, "top_p": 0.9, "min_p": 0.1, "seed": 4}
+    request = read_request(shelf, "ab", "tiny", *list(asked.values())[1:])
+    assert request.settings == asked
+    run = server.parts.runs.new(request.gpt, request.ids, 9)
+    run.end()
+    assert pointer("tiny", run, "done", request.settings)["settings"] == asked
+    free = read_request(shelf, "ab", "tiny", 9, 0.5, None, 0.9, 0.1, None).settings
+    assert free["top_k"] == 0 and isinstance(free["seed"], int)  # no seed given: the one that was taken
+    with ThreadPoolExecutor(1) as thread:  # the browser tests keep a loop running in this one
+        opened = thread.submit(asyncio.run, opening_pointer(server.parts, "tiny")).result(60)
+    assert opened["settings"].keys() == asked.keys()
+    settings = opened["settings"] | {"top_k": None}
+    ids = shelf.models["tiny"].read_prompt(settings.pop("prompt"))
+    steps = shelf.models["tiny"].generate(ids, **settings)
+    assert ids + [step.token_id for step in steps] == server.parts.openings.made["tiny"].ids

@@ -190,9 +190,7 @@ def test_reading_while_writing() -> None:
 
 
 @pytest.mark.parametrize("limit", [runs_module.MAX_RUN_BYTES, 100])
-def test_what_one_query_looks_at_in_every_picture(
-    server: Server, limit: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_one_query_looks_at_in_every_picture(server: Server, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs_module, "MAX_RUN_BYTES", limit)
     gpt = server.parts.shelf.models["tiny"]
     run = written(server.parts.runs, gpt, 9)

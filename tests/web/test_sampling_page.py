@@ -38,7 +38,9 @@ def check(page: Any, logits: Tensor, chosen: list[dict[str, Any]]) -> None:
     found, most = page.evaluate(RUN, [URL, logits.tolist(), chosen])
     for numbers, one in zip(found, chosen, strict=True):
         expected = probabilities(logits, SamplingSettings(**one))
-        torch.testing.assert_close(torch.tensor(numbers, dtype=torch.float64), expected, atol=1e-6, rtol=0, msg=str(one))
+        torch.testing.assert_close(
+            torch.tensor(numbers, dtype=torch.float64), expected, atol=1e-6, rtol=0, msg=str(one)
+        )
     ranked = sorted(range(len(logits)), key=lambda i: (-float(logits[i]), i))
     assert most == ranked[:20]
 
