@@ -10,9 +10,9 @@ from torch import Tensor
 
 from .cache import KVCache, attention_dtype
 from .gpt import GPT
+from .reading import token_logprobs
 from .sampling import SamplingSettings, sample
 from .tokenizer import TextStream, Tokenizer
-from .trace import token_logprobs
 
 FinishReason = Literal["stop", "length"]
 
@@ -122,7 +122,7 @@ def generate(
             logits=logits,
             attention=None if recorded is None else recorded[:, :, -1],
             prompt_attention=recorded if reads_prompt else None,
-            prompt_logprobs=token_logprobs(result.logits[0], prompt) if reads_prompt else None,
+            prompt_logprobs=token_logprobs(result.logits[0, :-1], prompt[1:]) if reads_prompt else None,
             finish_reason=None if not last else "stop" if ended or out.stopped else "length",
         )
         if last:

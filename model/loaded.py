@@ -117,12 +117,6 @@ class LoadedModel:
         attention, logits = read(self.gpt, ids, head_mask=self.read_head_mask(head_mask), layers=layers, heads=chosen)
         return Trace(self.tokens(ids), attention, logits, tuple(layers), tuple(heads))
 
-    @torch.inference_mode()
-    def next_logits(self, prompt: Prompt) -> Tensor:
-        """The logits of the token that follows ``prompt``: ``(vocab_size,)`` float32 on the CPU."""
-        ids = torch.tensor([self.read_prompt(prompt)], device=self.device)
-        return self.gpt(ids, last_only=True).logits[0, -1].float().cpu()
-
     def tokens(self, ids: Sequence[int]) -> list[Token]:
         """``ids`` with their texts."""
         return [Token(token_id, token_text(self.tokenizer, token_id)) for token_id in ids]

@@ -115,6 +115,19 @@ class Recording:
                 rows = self.followed[index] if self.weights is None else self.weights[index]
                 return rows[triangle(start) : triangle(self.n_rows)].numpy().tobytes()
 
+    def query(self, query: int, recompute: Callable[[int], Tensor]) -> bytes:
+        """The exact float32 weights that one query has in every picture: ``(n_pictures, query + 1)``.
+
+        ``recompute(n)`` gives them for the last of the first ``n`` tokens, for when they were not kept.
+        """
+        with self.lock:
+            if not 0 <= query < self.n_rows:
+                raise ValueError(f"there is no row {query}, the recording has {self.n_rows}")
+            self.flush()
+            if self.weights is not None:
+                return self.weights[:, triangle(query) : triangle(query + 1)].numpy().tobytes()
+        return recompute(query + 1).numpy().tobytes()
+
     def follow(self, index: int, recompute: Callable[[int], Tensor]) -> None:
         """Keep one picture's weights from now on, those so far recomputed; the follow lock is held."""
         with self.lock:
@@ -191,6 +204,21 @@ def picture(layers: Iterable[Tensor], column: int, n_head: int) -> Tensor:
         return torch.stack(means).mean(0)
     *_, last = layers
     return last[column]
+
+
+def last_rows(layers: Iterable[Tensor]) -> Tensor:
+    """What the last token looks at in every picture, ``(n_pictures, T)``, from the ``(n_head, T, T)`` of all layers."""
+    rows: list[Tensor] = []
+    rolled = total = None
+    for attention in layers:
+        mean = attention.mean(0)
+        below = torch.eye(len(mean)) if rolled is None else rolled
+        rolled = (mean @ below + below) / 2
+        total = mean[-1:] if total is None else total + mean[-1:]
+        rows += [attention[:, -1], mean[-1:], rolled[-1:]]
+    assert total is not None, "no layers"
+    n_layer = len(rows) // 3
+    return torch.cat([*rows, total / n_layer])
 
 
 def n_pictures(n_layer: int, n_head: int) -> int:

@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .gpt import GPT, Block
-
-LOGPROB_ROWS = 64  # positions at a time: those of a large vocabulary are many megabytes
+from .gpt import GPT
 
 
 class Token(NamedTuple):
@@ -52,36 +50,6 @@ def read(
     result = gpt(torch.tensor([ids], device=gpt.wte.weight.device), head_mask=head_mask, record=set(layers))
     attention = result.take_weights(layers, heads)
     return attention.cpu(), result.logits[0].float().cpu()
-
-
-@torch.inference_mode()
-def layer_inputs(gpt: GPT, ids: Sequence[int]) -> list[Tensor]:
-    """The residual stream in front of every layer, each ``(1, T, C)``: all that a layer's attention depends on."""
-    x = gpt.embed(torch.tensor([ids], device=gpt.wte.weight.device))
-    inputs = []
-    for block in gpt.h:
-        inputs.append(x)
-        x, _ = block(x, None, None, False)
-    return inputs
-
-
-@torch.inference_mode()
-def layer_attention(gpt: GPT, layer: int, x: Tensor) -> Tensor:
-    """The attention weights of one layer ``(n_head, T, T)``, float32 on the CPU, from its input ``x`` ``(1, T, C)``."""
-    block = cast(Block, gpt.h[layer])
-    _, attn_weights = block.attn(block.ln_1(x), need_weights=True)
-    return attn_weights[0].float().cpu()
-
-
-def token_logprobs(logits: Tensor, ids: Sequence[int]) -> list[float]:
-    """The natural logarithm of each token's probability but the first's, under the raw ``logits`` ``(T, vocab_size)``.
-
-    Row ``t`` speaks of token ``t + 1``; the result has ``T - 1`` numbers.
-    """
-    following = torch.tensor(ids[1:], device=logits.device)
-    parts = zip(logits[:-1].split(LOGPROB_ROWS), following.split(LOGPROB_ROWS), strict=True)
-    found = [rows.float().log_softmax(-1).gather(1, tokens[:, None])[:, 0] for rows, tokens in parts if len(tokens)]
-    return torch.cat(found).tolist() if found else []
 
 
 def pool(attention: Tensor, factor: int) -> Tensor:

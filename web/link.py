@@ -64,15 +64,16 @@ async def land(parts: Parts, query: Mapping[str, str], ranges: Ranges) -> Landin
     run = await asyncio.to_thread(parts.runs.reread, link.gpt, link.ids, link.n_prompt)
     prompt = link.gpt.tokenizer.decode(link.ids[: link.n_prompt])
     settings, notices = read_settings(shelf, link.name, prompt, query, ranges)
-    value = pointer(link.name, run, "linked") | {"settings": settings, "notices": notices + shelf.problems()}
-    return Landing(link.name, value, {"prompt": prompt} | settings)
+    settings = {"prompt": prompt} | settings
+    value = pointer(link.name, run, "linked", settings) | {"notices": notices + shelf.problems()}
+    return Landing(link.name, value, settings)
 
 
 async def land_on_opening(parts: Parts, named: str | None, notices: list[str]) -> Landing:
     name = named if named in parts.shelf.models else next(iter(parts.shelf.models), None)
     value = await opening_pointer(parts, name)
     opening = parts.openings.made.get(name or "")
-    settings = {"prompt": opening.prompt} if opening else {}
+    settings = {"prompt": opening.settings["prompt"]} if opening else {}
     return Landing(name, value | {"notices": notices + parts.shelf.problems()}, settings)
 
 

@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import dataclass
+from typing import Any
 
 from model import LoadedModel, PromptError
 from model.trace import most_selective_head
@@ -15,7 +16,7 @@ from .shelf import Shelf
 class Opening:
     """A text and the head that is open beside it."""
 
-    prompt: str
+    settings: dict[str, Any]  # all that it was written from
     ids: list[int]
     n_prompt: int
     head: tuple[int, int]
@@ -50,7 +51,9 @@ def write_opening(gpt: LoadedModel) -> Opening:
     steps = gpt.generate(ids, n_new, temperature=OPENING_TEMPERATURE, seed=OPENING_SEED) if n_new > 0 else ()
     written = [step.token_id for step in steps if step.token_id != gpt.eos_token_id]
     text = ids + written
-    return Opening(prompt, text, len(ids), most_selective_head(gpt.trace(text).attention))
+    settings = {"prompt": prompt, "seed": OPENING_SEED, "temperature": OPENING_TEMPERATURE}
+    settings |= {"top_k": 0, "top_p": 1.0, "min_p": 0.0, "max_new_tokens": max(n_new, 1)}
+    return Opening(settings, text, len(ids), most_selective_head(gpt.trace(text).attention))
 
 
 def first_readable(gpt: LoadedModel) -> tuple[str, list[int]]:

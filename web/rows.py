@@ -12,6 +12,7 @@ from .runs import Run, Runs
 from .settings import MAX_BODY_BYTES
 from .shelf import Shelf
 
+FOREVER = "private, max-age=31536000, immutable"  # private, as a key may be asked for
 LOST = "again"  # in the place of a run id: compute it anew from what the body says
 
 
@@ -26,6 +27,8 @@ class Text(BaseModel):
 def row_routes(shelf: Shelf, runs: Runs) -> APIRouter:
     """``GET look/{run}/...`` for a run that is kept, ``POST look/again/...`` with a ``Text`` for one that is not."""
     router = APIRouter(prefix="/look", include_in_schema=False)
+
+    vocabularies: dict[str, bytes] = {}
 
     def find(run_id: str) -> Run:
         run = runs.get(run_id)
@@ -53,12 +56,30 @@ def row_routes(shelf: Shelf, runs: Runs) -> APIRouter:
         except ValueError as error:
             raise HTTPException(404, str(error)) from None
 
+    def rows_of(run: Run, query: int) -> Response:
+        try:
+            return binary(run.query(query))
+        except ValueError as error:
+            raise HTTPException(404, str(error)) from None
+
     def logits(run: Run, position: int) -> Response:
         if not 0 <= position < min(len(run.ids), run.gpt.config.context_length):
             raise HTTPException(404, f"There is no token {position}: the text has {len(run.ids)}.")
         return binary(run.logits(position))
 
     # Plain functions: they wait for a lock and compute, so they run in threads, not on the event loop.
+    # The ending tells Gradio to compress it.
+    @router.get("/vocabulary/{sha256}.json")
+    def get_vocabulary(sha256: str) -> Response:
+        """The texts of all tokens of a model, a JSON list in the order of their ids."""
+        if sha256 not in vocabularies:
+            gpt = shelf.with_hash(sha256)
+            if gpt is None:
+                raise HTTPException(410, "The model that wrote this text is no longer served here.")
+            texts = [token.text for token in gpt.tokens(range(gpt.config.vocab_size))]
+            vocabularies[sha256] = json.dumps(texts, ensure_ascii=False).encode()
+        return Response(vocabularies[sha256], media_type="application/json", headers={"Cache-Control": FOREVER})
+
     @router.get("/{run_id}/rows")
     def get_rows(run_id: str, start: int = 0) -> Response:
         return thumbnails(find(run_id), max(start, 0))
@@ -66,6 +87,10 @@ def row_routes(shelf: Shelf, runs: Runs) -> APIRouter:
     @router.get("/{run_id}/heads/{layer}/{head}")
     def get_head(run_id: str, layer: int, head: int, start: int = 0) -> Response:
         return weights(find(run_id), layer, head, max(start, 0))
+
+    @router.get("/{run_id}/queries/{query}")
+    def get_query(run_id: str, query: int) -> Response:
+        return rows_of(find(run_id), query)
 
     @router.get("/{run_id}/logits/{position}")
     def get_logits(run_id: str, position: int) -> Response:
@@ -78,6 +103,10 @@ def row_routes(shelf: Shelf, runs: Runs) -> APIRouter:
     @router.post(f"/{LOST}/heads/{{layer}}/{{head}}")
     def post_head(text: Text, layer: int, head: int, start: int = 0) -> Response:
         return weights(reread(text), layer, head, max(start, 0))
+
+    @router.post(f"/{LOST}/queries/{{query}}")
+    def post_query(text: Text, query: int) -> Response:
+        return rows_of(reread(text), query)
 
     @router.post(f"/{LOST}/logits/{{position}}")
     def post_logits(text: Text, position: int) -> Response:

@@ -4,31 +4,44 @@ import hashlib
 import secrets
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections import OrderedDict, deque
+from collections.abc import Sequence
 from typing import Any
 
 from torch import Tensor
 
-from model import LoadedModel, Step, Trace
-from model.recording import Recording, n_pictures, picture, triangle
-from model.trace import token_logprobs
+from model import LoadedModel, Step
+from model.reading import Reading
+from model.recording import Recording, last_rows, n_pictures, picture, triangle
 
-from .settings import MAX_CACHED_BYTES, MAX_CACHED_RUNS, MAX_RUN_BYTES, MAX_TRACE_BYTES
+from .readings import Readings
+from .settings import MAX_CACHED_BYTES, MAX_CACHED_RUNS, MAX_FRESH_BYTES, MAX_RUN_BYTES
 
 
 class Run:
     """One text of one model with what its heads looked at.
 
     ``ids`` grows while the text is written. ``recording`` has a row for each token that was read: all of them in the
-    end, except a last one for which the context has no room.
+    end, except a last one for which the context has no room. ``n_prompt`` of the tokens were typed; of a branch or of a
+    run that is computed anew, more than those are ``given``.
     """
 
-    def __init__(self, run_id: str, gpt: LoadedModel, prompt: Sequence[int], capacity: int) -> None:
+    def __init__(
+        self,
+        run_id: str,
+        gpt: LoadedModel,
+        readings: Readings,
+        given: Sequence[int],
+        capacity: int,
+        n_prompt: int | None = None,
+    ) -> None:
         config = gpt.config
-        self.id, self.gpt, self.n_prompt = run_id, gpt, len(prompt)
-        self.ids = list(prompt)
-        self.logprobs: list[float | None] = [None] * len(prompt)
+        self.id, self.gpt, self.readings, self.given = run_id, gpt, readings, len(given)
+        self.n_prompt = self.given if n_prompt is None else n_prompt
+        self.ids = list(given)
+        self.logprobs: list[float | None] = [None] * self.given
+        # While it is written its newest logits are looked at, which then need no pass through the model.
+        self.fresh: deque[tuple[int, Tensor]] = deque(maxlen=max(1, MAX_FRESH_BYTES // (4 * config.vocab_size)))
         self.wanted = capacity
         rows = min(capacity, config.context_length)
         keep = 4 * n_pictures(config.n_layer, config.n_head) * triangle(rows) <= MAX_RUN_BYTES
@@ -48,6 +61,7 @@ class Run:
             self.recording.extend(step.prompt_attention)
         elif step.attention is not None:
             self.recording.append(step.attention)
+        self.fresh.append((len(self.ids) - 1, step.logits))
         ended = step.token_id == self.gpt.eos_token_id
         if not last and not ended and len(self.ids) < self.wanted:
             self.logprobs.append(step.logprob)
@@ -58,41 +72,49 @@ class Run:
     def end(self) -> None:
         """Nothing more will be written."""
         self.recording.finish()
+        self.fresh.clear()
         self.writing = False
 
-    def read_layers(self, n_rows: int, layers: range) -> Iterator[tuple[range, Trace]]:
-        """Traces of the first ``n_rows`` tokens, each of as many layers as memory allows."""
-        config, ids = self.gpt.config, self.ids[:n_rows]
-        group = max(1, MAX_TRACE_BYTES // (4 * config.n_head * n_rows**2))
-        for start in range(layers.start, layers.stop, group):
-            some = range(start, min(start + group, layers.stop))
-            yield some, self.gpt.trace(ids, layers=some)
+    def read(self) -> Reading:
+        """One pass over all that the model has read; kept for a while."""
+        return self.readings.get(self.id, self.gpt, self.ids[: self.recording.capacity])
 
     def read_all(self) -> None:
         """Recompute every row, and how probable each token was, from the token ids."""
-        n_rows = min(len(self.ids), self.recording.capacity)
-        for layers, trace in self.read_layers(n_rows, range(self.gpt.config.n_layer)):
-            self.recording.extend(trace.attention, layers)
-            if layers.start == 0:
-                self.logprobs[1:n_rows] = token_logprobs(trace.logits, self.ids[:n_rows])
+        reading = self.read()
+        for layer in range(self.gpt.config.n_layer):
+            self.recording.extend(reading.attention(layer)[None], range(layer, layer + 1))
+        self.logprobs[1 : len(reading.ids)] = reading.logprobs()
 
     def head(self, layer: int, column: int, start: int) -> bytes:
         """The float32 weights of one picture (``Recording.index``), rows ``start`` to the newest."""
         n_layer, n_head = self.gpt.config.n_layer, self.gpt.config.n_head
 
         def recompute(n_rows: int) -> Tensor:
+            reading = self.read()
             if layer == n_layer:
                 needed = range(n_layer)
             else:
                 needed = range(layer + 1) if column == n_head + 1 else range(layer, layer + 1)
-            parts = self.read_layers(n_rows, needed)
-            return picture((weights for _, trace in parts for weights in trace.attention), column, n_head)
+            return picture((reading.attention(i, n_rows) for i in needed), column, n_head)
 
         return self.recording.head(layer, column, start, recompute)
 
+    def query(self, query: int) -> bytes:
+        """The float32 weights that one query has in every picture, ``(n_pictures, query + 1)``."""
+
+        def recompute(n_rows: int) -> Tensor:
+            reading = self.read()
+            return last_rows(reading.attention(layer, n_rows) for layer in range(self.gpt.config.n_layer))
+
+        return self.recording.query(query, recompute)
+
     def logits(self, position: int) -> bytes:
         """The float32 logits that followed the token at ``position``, from which the next one was drawn."""
-        return self.gpt.next_logits(self.ids[: position + 1]).numpy().tobytes()
+        for place, logits in list(self.fresh):
+            if place == position:
+                return logits.cpu().numpy().tobytes()
+        return self.read().logits(position, position + 1)[0].numpy().tobytes()
 
     def frame(self, start: int) -> tuple[dict[str, Any], bytes]:
         """What a browser that has ``start`` rows lacks: tokens, and the bytes of all metrics and of the thumbnails."""
@@ -115,7 +137,7 @@ class Run:
     def tokens_per_second(self) -> float:
         """Of all tokens but the first, for which the prompt had to be read and others may have been waited for."""
         seconds = self.latest - self.began
-        return (len(self.ids) - self.n_prompt - 1) / seconds if seconds > 0 else 0.0
+        return (len(self.ids) - self.given - 1) / seconds if seconds > 0 else 0.0
 
 
 class Runs:
@@ -127,6 +149,7 @@ class Runs:
     def __init__(self, max_bytes: int = MAX_CACHED_BYTES) -> None:
         self.max_bytes = max_bytes
         self.runs: OrderedDict[str, Run] = OrderedDict()
+        self.readings = Readings()
         self.lock = threading.Lock()
         self.reading = threading.Lock()
 
@@ -134,9 +157,9 @@ class Runs:
     def nbytes(self) -> int:
         return sum(run.nbytes for run in self.runs.values())
 
-    def new(self, gpt: LoadedModel, prompt: Sequence[int], max_new_tokens: int) -> Run:
+    def new(self, gpt: LoadedModel, given: Sequence[int], max_new_tokens: int, n_prompt: int | None = None) -> Run:
         """A run that is about to be written; its id cannot be guessed."""
-        run = Run(secrets.token_urlsafe(16), gpt, prompt, len(prompt) + max_new_tokens)
+        run = Run(secrets.token_urlsafe(16), gpt, self.readings, given, len(given) + max_new_tokens, n_prompt)
         run.writing = True
         self.add(run)
         return run
@@ -165,8 +188,7 @@ class Runs:
         with self.reading:  # several requests for one lost run arrive together: read it once
             if run := self.get(run_id):
                 return run
-            run = Run(run_id, gpt, ids, len(ids))
-            run.n_prompt = n_prompt
+            run = Run(run_id, gpt, self.readings, ids, len(ids), min(n_prompt, len(ids)))
             run.read_all()
             run.end()
             self.add(run)

@@ -15,12 +15,14 @@ MAX_BODY_BYTES = 262_144
 MAX_NEW_TOKENS = 4_096
 MAX_QUEUED = 64  # requests waiting on the page's queue
 MAX_WRITERS = 4  # texts written at the same time; the others wait
+MAX_RUN_ID = 64  # characters
 MAX_API_NUMBERS = 4_000_000  # attention weights in one JSON answer
 
 # What is kept, all visitors together.
 MAX_CACHED_BYTES = 16_000_000  # attention weights of runs, the least used dropped first
 MAX_RUN_BYTES = 9_000_000  # above, only thumbnails and a few heads of a run are kept, the rest is recomputed
-MAX_TRACE_BYTES = 256_000_000  # weights of one forward pass at a time
+MAX_FRESH_BYTES = 1_000_000  # newest logits of a text while it is written
+MAX_READING_BYTES = 4_000_000  # residual streams from which the rest of a run is recomputed, beside the newest
 MAX_CACHED_RUNS = 1_000
 MAX_SESSIONS = 500  # browser tabs of which Gradio keeps the state
 

@@ -75,7 +75,7 @@ def examples(parts: Parts, address: str, with_key: bool) -> str:
     address = address.rstrip("/") if isinstance(address, str) and ADDRESS.fullmatch(address) else DEFAULT_ADDRESS
     name = next(iter(parts.shelf.models), None)
     opening = parts.openings.made.get(name or "")
-    prompt = {"prompt": opening.prompt if opening else "ROMEO:"}
+    prompt = {"prompt": opening.settings["prompt"] if opening else "ROMEO:"}
     note = KEY_NOTE if with_key else ""
     text = TEXT.format(
         address=address,

@@ -28,18 +28,32 @@ class Request:
     name: str
     gpt: LoadedModel
     ids: list[int]
+    prompt: str
     max_new_tokens: int
     sampling: dict[str, Any]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All that the same text can be written again from, as the page's controls have it."""
+        numbers = self.sampling | {"top_k": self.sampling["top_k"] or 0}
+        return {"prompt": self.prompt, "max_new_tokens": self.max_new_tokens} | numbers
 
     def steps(self, extra: int = 0, record: bool = False) -> Iterator[Step]:
         """Write it, with ``extra`` tokens more than asked for."""
         return self.gpt.generate(self.ids, self.max_new_tokens + extra, record=record, **self.sampling)
 
 
-def read_request(
-    shelf: Shelf,
-    prompt: Any,
-    model: Any,
+def read_request(shelf: Shelf, prompt: Any, model: Any, *settings: Any) -> Request:
+    """A text to be written from a prompt; ``settings`` are those of ``read_settings``. Raises ``BadInput``."""
+    name, gpt = read_model(shelf, model)
+    return read_settings(name, gpt, read_prompt(gpt, prompt), prompt, *settings)
+
+
+def read_settings(
+    name: str,
+    gpt: LoadedModel,
+    ids: list[int],
+    prompt: str,
     max_new_tokens: Any,
     temperature: Any,
     top_k: Any,
@@ -48,8 +62,6 @@ def read_request(
     seed: Any,
 ) -> Request:
     """Raises ``BadInput`` for the first value that cannot be used. ``top_k`` 0 or None means all tokens."""
-    name, gpt = read_model(shelf, model)
-    ids = read_prompt(gpt, prompt)
     max_new_tokens = whole(max_new_tokens)
     if type(max_new_tokens) is not int or not 1 <= max_new_tokens <= MAX_NEW_TOKENS:
         message = f"max_new_tokens must be an integer from 1 to {MAX_NEW_TOKENS:,}, found {shorten(max_new_tokens)}"
@@ -61,7 +73,7 @@ def read_request(
         "min_p": min_p,
         "seed": secrets.randbits(32) if seed is None else whole(seed),
     }
-    request = Request(name, gpt, ids, max_new_tokens, sampling)
+    request = Request(name, gpt, ids, prompt, max_new_tokens, sampling)
     try:
         request.steps()  # checks everything and runs nothing before the first step is asked for
     except ValueError as error:

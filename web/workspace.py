@@ -2,13 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
 
 from .attention_view import attention_view
+from .branches import read_branch
 from .openings import Openings
 from .runs import Run, Runs
 from .settings import MAX_PROMPT_CHARACTERS
@@ -20,6 +22,14 @@ log = logging.getLogger(__name__)
 
 # The order of the event's inputs, which is that of read_request.
 FIELDS = ("prompt", "model", "max_new_tokens", "temperature", "top_k", "top_p", "min_p", "seed")
+
+# The bars of the next token follow the sliders in the browser alone. The values stay on the window for whoever comes
+# later than the event: the workspace's modules load on their own.
+TELL_SAMPLING = """(temperature, top_k, top_p, min_p) => {
+  window.headscopeSampling = { temperature, top_k, top_p, min_p };
+  window.dispatchEvent(new CustomEvent("headscope-sampling"));
+}"""
+Update = tuple[Any, Any, Any]  # of the view, and of the buttons that write and stop
 
 
 @dataclass(frozen=True)
@@ -54,17 +64,16 @@ def workspace_tab(parts: Parts, model: gr.Dropdown) -> tuple[list[Any], gr.HTML]
 
     events = Events(parts)
     inputs = [prompt, model, length, temperature, top_k, top_p, min_p, seed]
-    gr.on(
-        [write.click, prompt.submit],
-        events.write,
-        inputs,
-        [view, write, stop],
-        validator=events.check,
-        show_progress="hidden",
-        api_visibility="private",
-    )
-    stop.click(events.stop, None, None, queue=False, show_progress="hidden", api_visibility="private")
-    model.input(events.pick, model, view, show_progress="hidden", api_visibility="private")
+    outputs = [view, write, stop]
+    quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+    gr.on([write.click, prompt.submit], events.write, inputs, outputs, validator=events.check, **quiet)
+    # Several at a time: a branch may be left for another one while it is written.
+    view.branch(events.branch, inputs[2:], outputs, trigger_mode="multiple", **quiet)
+    view.halt(events.halt, None, None, queue=False, **quiet)
+    stop.click(events.stop, None, None, queue=False, **quiet)
+    model.input(events.pick, model, view, **quiet)
+    # Without triggers: when the page loads, and whenever one of them changes.
+    gr.on(None, None, [temperature, top_k, top_p, min_p], None, js=TELL_SAMPLING, queue=False, **quiet)
     return inputs, view
 
 
@@ -73,7 +82,7 @@ class Events:
 
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
-        self.jobs: dict[str, Job] = {}  # by browser tab
+        self.jobs: dict[str, dict[str, Job]] = {}  # by browser tab, and by run
 
     def check(self, *values: Any) -> list[dict[str, Any]]:
         """A message beside the field that is wrong, before anything else happens."""
@@ -86,36 +95,68 @@ class Events:
         wrong = problem and ("prompt" if problem.field == "model" else problem.field)
         return [gr.validate(field != wrong, str(problem)) for field in FIELDS]
 
-    async def write(self, request: gr.Request, *values: Any) -> AsyncIterator[tuple[Any, Any, Any]]:
+    async def write(self, request: gr.Request, *values: Any) -> AsyncGenerator[Update]:
         """Write a text and point the view to it as it grows."""
         try:
             asked = read_request(self.parts.shelf, *values)
         except BadInput as error:  # the models changed since the check
             raise gr.Error(str(error), print_exception=False) from None
+        await self.stop(request)  # what a branch still writes
         run = self.parts.runs.new(asked.gpt, asked.ids, asked.max_new_tokens)
+        async with aclosing(self.follow(str(request.session_hash), asked, run, {})) as updates:
+            async for update in updates:
+                yield update
+
+    async def branch(self, request: gr.Request, event: gr.EventData, *values: Any) -> AsyncGenerator[Update]:
+        """Write another continuation beside the text that the event names, which may still be written itself."""
+        try:
+            branch = read_branch(self.parts.shelf, event._data, *values)
+        except BadInput as error:
+            raise gr.Error(str(error), print_exception=False) from None
+        asked, session = branch.request, str(request.session_hash)
+        for run_id, job in self.jobs.get(session, {}).items():
+            if run_id != branch.of:  # the page shows two texts, so any other was left
+                job.cancel()
+        run = self.parts.runs.new(asked.gpt, asked.ids, asked.max_new_tokens, branch.n_prompt)
+        async with aclosing(self.follow(session, asked, run, {"branch": branch.pointer})) as updates:
+            async for update in updates:
+                yield update
+
+    async def follow(self, session: str, asked: Request, run: Run, more: dict[str, Any]) -> AsyncGenerator[Update]:
+        """Write the run and report how it goes, with ``more`` in every pointer."""
+
+        def point(state: str) -> dict[str, Any]:
+            return pointer(asked.name, run, state, asked.settings) | more
+
         # One token more than asked for: to write it, the last one of the text must be read, and so gets its row.
         job = self.parts.writer.start(asked.steps(extra=1, record=True), run.take)
         job.future.add_done_callback(lambda _: run.end())
-        session = str(request.session_hash)
-        self.jobs[session] = job
+        self.jobs.setdefault(session, {})[run.id] = job
         try:
-            yield pointer(asked.name, run, "waiting"), gr.update(interactive=False), gr.update(interactive=True)
+            yield point("waiting"), gr.update(interactive=False), gr.update(interactive=True)
             async for _ in job.progress():
-                yield pointer(asked.name, run, "writing"), gr.skip(), gr.skip()
-            final = pointer(asked.name, run, "stopped" if job.cancelled.is_set() else "done")
-            final["why"] = why_ended(asked, run, job)
+                yield point("writing"), gr.skip(), gr.skip()
+            final = point("stopped" if job.cancelled.is_set() else "done") | {"why": why_ended(asked, run, job)}
         except Exception as error:  # whatever the model raised, the page goes on
             log.exception("writing failed")
-            final = pointer(asked.name, run, "failed") | {"why": f"Writing failed: {error}"}
+            final = point("failed") | {"why": f"Writing failed: {error}"}
         finally:
             job.cancel()
-            if self.jobs.get(session) is job:
+            del self.jobs[session][run.id]
+            busy = bool(self.jobs[session])
+            if not busy:
                 del self.jobs[session]
-        yield final, gr.update(interactive=True), gr.update(interactive=False)
+        yield final, gr.update(interactive=not busy), gr.update(interactive=busy)
 
     async def stop(self, request: gr.Request) -> None:
-        """End what this browser tab is writing, at its next token."""
-        if job := self.jobs.get(str(request.session_hash)):
+        """End all that this browser tab is writing, at its next token."""
+        for job in self.jobs.get(str(request.session_hash), {}).values():
+            job.cancel()
+
+    async def halt(self, request: gr.Request, event: gr.EventData) -> None:
+        """End one text of this browser tab, which it no longer shows."""
+        run_id = event._data.get("run") if isinstance(event._data, dict) else None
+        if job := self.jobs.get(str(request.session_hash), {}).get(str(run_id)):
             job.cancel()
 
     async def pick(self, name: str, request: gr.Request) -> dict[str, Any]:
@@ -129,10 +170,10 @@ async def opening_pointer(parts: Parts, name: str | None) -> dict[str, Any]:
     if name not in parts.shelf.models:
         return {"state": "none", "notices": parts.shelf.problems()}
     opening, run = await asyncio.to_thread(parts.openings.get, name)
-    return pointer(name, run, "opening") | {"head": opening.head}
+    return pointer(name, run, "opening", opening.settings) | {"head": opening.head}
 
 
-def pointer(name: str, run: Run, state: str) -> dict[str, Any]:
+def pointer(name: str, run: Run, state: str, settings: dict[str, Any]) -> dict[str, Any]:
     """The view's value: small, and all that the browser needs to fetch the rest."""
     config = run.gpt.config
     return {
@@ -147,12 +188,13 @@ def pointer(name: str, run: Run, state: str) -> dict[str, Any]:
         "n_layer": config.n_layer,
         "n_head": config.n_head,
         "context_length": config.context_length,
+        "settings": settings,
     }
 
 
 def why_ended(asked: Request, run: Run, job: Job) -> str:
     """What a visitor should know about the end of a text; nothing where it is as long as asked for."""
-    written = len(run.ids) - run.n_prompt
+    written = len(run.ids) - run.given
     if job.cancelled.is_set() or written >= asked.max_new_tokens:
         return ""
     if len(run.ids) > asked.gpt.config.context_length:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from model.recording import Recording, picture, tile, triangle
+from model.recording import Recording, last_rows, picture, tile, triangle
 from model.summaries import METRICS
 from model.trace import encode_weights
 
@@ -154,3 +154,17 @@ def test_there_is_no_other_picture(place: tuple[int, int]) -> None:
 
 def test_a_triangle_has_this_many_cells() -> None:
     assert [triangle(n) for n in range(5)] == [0, 1, 3, 6, 10]
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_the_row_of_one_query_in_every_picture(keep: bool) -> None:
+    attention, T = causal(3, 2, 30), 30
+    recording = recorded(attention, 5, (9,), keep_weights=keep)
+    expected = every_picture(attention)
+    for q in (0, 4, 5, 29):
+        found = recording.query(q, lambda n: last_rows(attention[i, :, :n, :n] for i in range(3)))
+        rows = torch.frombuffer(bytearray(found), dtype=torch.float32).view(len(expected), q + 1)
+        torch.testing.assert_close(rows, torch.stack([w[q, : q + 1] for w in expected]).float(), atol=1e-6, rtol=0)
+    for q in (-1, T):
+        with pytest.raises(ValueError, match=f"no row {q}"):
+            recording.query(q, torch.zeros)

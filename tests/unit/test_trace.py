@@ -8,7 +8,7 @@ from helpers import max_difference, prompt_ids, tiny_bpe, tiny_model
 
 import model
 from model import LoadedModel, Token
-from model.trace import encode_weights, layer_attention, layer_inputs, pool, token_logprobs
+from model.trace import encode_weights, pool
 
 
 @pytest.fixture(scope="module")
@@ -165,18 +165,3 @@ def test_bfloat16_trace_is_float32() -> None:
     trace = tiny.trace("Hello")
     assert trace.attention.dtype == trace.logits.dtype == torch.float32
     torch.testing.assert_close(trace.attention.sum(-1), torch.ones(2, 2, 5), atol=0.02, rtol=0)
-
-
-@pytest.mark.parametrize("n", [1, 2, 64, 65, 66, 200])
-def test_token_logprobs(n: int) -> None:
-    logits = torch.randn(n, 7, generator=torch.Generator().manual_seed(n))
-    ids = torch.randint(7, (n,), generator=torch.Generator().manual_seed(n)).tolist()
-    found = token_logprobs(logits, ids)
-    assert found == pytest.approx([float(logits[t].log_softmax(-1)[ids[t + 1]]) for t in range(n - 1)], abs=1e-6)
-
-
-def test_a_layer_is_recomputed_from_its_input_alone(tiny: LoadedModel) -> None:
-    ids = prompt_ids(12)
-    attention = tiny.trace(ids).attention
-    for layer, x in enumerate(layer_inputs(tiny.gpt, ids)):
-        assert max_difference(layer_attention(tiny.gpt, layer, x), attention[layer]) <= 1e-6

@@ -27,7 +27,7 @@ def test_code_is_shown_as_text(page: Any, code: str) -> None:
     expect(page.get_by_text("tokens written")).to_be_visible()
     expect(text(page)).to_have_text(re.compile("^" + re.escape(code)))
     page.get_by_role("button", name="Show as table").click()
-    expect(page.get_by_role("table")).to_be_visible()
+    expect(page.get_by_role("table", name="Attention weights")).to_be_visible()
     assert page.evaluate("typeof pwned") == "undefined"
 
 

@@ -26,7 +26,7 @@ def written(runs: Runs, gpt: LoadedModel, n_new: int, prompt: str = PROMPT, **se
     run = runs.new(gpt, gpt.read_prompt(prompt), n_new)
     for step in gpt.generate(prompt, n_new + 1, seed=1, record=True, **settings):
         run.take(step, False)
-    run.writing = False
+    run.end()
     return run
 
 
@@ -92,7 +92,7 @@ def test_a_lost_run_is_computed_anew(server: Server) -> None:
     assert header["ids"] == ids[2:] and header["rows"] == len(ids)
     answer = httpx.post(f"{server.url}/look/again/heads/1/1?start=3", json=body)
     expected = lower(gpt.trace(ids).attention[1, 1])[triangle(3) :]
-    assert answer.content == expected.numpy().tobytes()
+    np.testing.assert_allclose(np.frombuffer(answer.content, np.float32), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,6 @@ def test_what_is_being_written_is_not_dropped() -> None:
 
 def test_a_large_run_keeps_only_a_few_heads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs_module, "MAX_RUN_BYTES", 100)
-    monkeypatch.setattr(runs_module, "MAX_TRACE_BYTES", 1)  # one layer at a time
     gpt = tiny_model(n_layer=3, n_head=4, n_embd=32, context_length=200)
     runs = Runs()
     run = runs.new(gpt, gpt.read_prompt("ab"), 150)
@@ -199,3 +198,41 @@ def test_reading_while_writing() -> None:
     reader.join(timeout=20)
     assert seen[-1] == 300
     assert recording.thumbnails()[:2] == (300, 8)
+
+
+@pytest.mark.parametrize("limit", [runs_module.MAX_RUN_BYTES, 100])
+def test_what_one_query_looks_at_in_every_picture(server: Server, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs_module, "MAX_RUN_BYTES", limit)
+    gpt = server.parts.shelf.models["tiny"]
+    run = written(server.parts.runs, gpt, 9)
+    whole = Recording(3, 4, len(run.ids))
+    whole.extend(gpt.trace(run.ids).attention)
+    body = {"sha256": gpt.sha256, "ids": run.ids, "n_prompt": len(PROMPT)}
+    for q in (0, 7, len(run.ids) - 1):
+        answer = httpx.get(f"{server.url}/look/{run.id}/queries/{q}")
+        again = httpx.post(f"{server.url}/look/again/queries/{q}", json=body)
+        expected = np.frombuffer(whole.query(q, torch.zeros), np.float32)
+        for content in (answer.content, again.content):
+            np.testing.assert_allclose(np.frombuffer(content, np.float32), expected, atol=1e-5)
+    for q in (-1, len(run.ids)):
+        assert httpx.get(f"{server.url}/look/{run.id}/queries/{q}").status_code == 404
+
+
+def test_the_vocabulary(server: Server) -> None:
+    gpt = server.parts.shelf.models["tiny"]
+    answer = httpx.get(f"{server.url}/look/vocabulary/{gpt.sha256}.json")
+    assert answer.json() == [gpt.tokenizer.decode([i]) for i in range(gpt.config.vocab_size)]
+    assert "immutable" in answer.headers["cache-control"]
+    assert httpx.get(f"{server.url}/look/vocabulary/{'0' * 64}.json").status_code == 410
+
+
+def test_the_newest_logits_of_a_text_being_written_are_those_it_was_drawn_from() -> None:
+    gpt = tiny_model()
+    run = Runs().new(gpt, gpt.read_prompt("ab"), 5)
+    steps = list(gpt.generate("ab", 4, seed=1, record=True))
+    for i, step in enumerate(steps):
+        run.take(step, False)
+        assert run.logits(1 + i) == step.logits.numpy().tobytes()
+    run.end()
+    np.testing.assert_allclose(np.frombuffer(run.logits(2), np.float32), steps[1].logits, atol=1e-5)
+    assert not run.fresh

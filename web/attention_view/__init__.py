@@ -24,7 +24,10 @@ URL = f"view/{VERSION}"
 TEMPLATE = '<div class="headscope"><p class="hs-quiet">Loading the workspace ...</p></div>'
 START = f"""
 import(new URL({URL!r} + "/main.mjs", document.baseURI))
-  .then((main) => main.mount(element.querySelector(".headscope"), props, watch))
+  .then((main) => main.mount(element.querySelector(".headscope"), props, watch, {{
+    branch: (data) => trigger("branch", data),
+    halt: (data) => trigger("halt", data),
+  }}))
   .catch((error) => {{ element.querySelector(".hs-quiet").textContent = "The workspace could not start: " + error; }});
 """
 REL = {".css": "stylesheet", ".mjs": "modulepreload"}

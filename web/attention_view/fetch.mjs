@@ -25,6 +25,11 @@ export class RunFetcher {
     return new Float32Array(await this.pull(`heads/${layer}/${column}`, `?start=${start}`));
   }
 
+  /** What one query looks at in every picture: the weights of its keys, picture after picture. */
+  async query(query) {
+    return new Float32Array(await this.pull(`queries/${query}`));
+  }
+
   /** The logits that followed the token at `position`, one for each token of the vocabulary. */
   async logits(position) {
     return new Float32Array(await this.pull(`logits/${position}`));
@@ -48,7 +53,7 @@ export class RunFetcher {
 }
 
 // Relative to the page, so that it holds behind a proxy and on a Space.
-const address = (path) => new URL(path, document.baseURI);
+export const address = (path) => new URL(path, document.baseURI);
 
 async function reason(response) {
   try {

@@ -1,17 +1,17 @@
 // The way in from Gradio: follow the component's value.
 
+import { Branches } from "./branches.mjs";
 import { restoreView } from "./link.mjs";
 import { View } from "./view.mjs";
-import { Workspace } from "./workspace.mjs";
 
-/** Gradio calls this once, with the element to fill and the component's value in `props.value`. */
-export function mount(root, props, watch) {
-  const workspace = new Workspace(new View());
-  root.replaceChildren(workspace.element);
+/** Gradio calls this once, with the element to fill, the component's value in `props.value`, and its events. */
+export function mount(root, props, watch, actions) {
+  const branches = new Branches(new View(), actions);
+  root.replaceChildren(branches.element);
   let linked = null; // the run that a link led to, once it is shown
   const follow = () => {
-    const { store } = workspace;
-    store.follow(props.value);
+    branches.follow(props.value);
+    const { store } = branches.first;
     const { state, run } = store.pointer;
     if (state === "linked" && run !== linked) {
       linked = run;

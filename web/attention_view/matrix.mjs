@@ -71,6 +71,7 @@ export class Matrix {
     const context = sharpContext(this.marks, this.width, this.width);
     const { store, place } = this;
     const { focus } = store;
+    this.veil(context);
     this.readout.hidden = !focus;
     if (!focus) {
       this.number.textContent = "";
@@ -99,6 +100,18 @@ export class Matrix {
     context.lineWidth = 2;
     context.strokeRect(x - 1, y - 1, cell + 2, cell + 2);
     context.fillRect(x, margin - 4, Math.max(cell, 2), 3);
+  }
+
+  /** Cover the rows that were not there yet at the step that is looked at. */
+  veil(context) {
+    const { store, place } = this;
+    const [from, n] = [store.step, store.count];
+    if (from === null || from >= n || !place) return;
+    const size = place.cell * (n - from);
+    context.globalAlpha = 0.75;
+    context.fillStyle = getComputedStyle(this.element).getPropertyValue("--block-background-fill");
+    context.fillRect(place.margin, place.margin + from * place.cell, place.cell * n, size);
+    context.globalAlpha = 1;
   }
 
   token(position, axis) {

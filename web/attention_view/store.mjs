@@ -80,6 +80,14 @@ export class Store {
     return true;
   }
 
+  /** Show nothing, of a model with the shape of `like`, until the server points to a run. */
+  begin({ n_layer, n_head, sha256 } = {}) {
+    this.left.add(this.pointer.run);
+    this.pointer = { state: "none", notices: [], n_layer, n_head, sha256 };
+    this.reset();
+    this.emit("state", "tokens", "thumbnails", "open", "weights", "focus", "step");
+  }
+
   /** Go where the server points: to a new run, or further in this one. */
   follow(pointer) {
     if (!pointer) return;
@@ -160,6 +168,17 @@ export class Store {
     this.emit("weights", "focus");
   }
 
+  /** The first token that was written. */
+  get firstStep() {
+    return Math.max(this.pointer.n_prompt ?? 0, 1);
+  }
+
+  /** The token whose writing is looked at; null before one was written. */
+  get chosen() {
+    const newest = this.tokens.length - 1;
+    return newest < this.firstStep ? null : Math.min(this.step ?? newest, newest);
+  }
+
   /** How many tokens can be drawn: a cell needs its row and its tokens, and either may come last. */
   get count() {
     return Math.min(this.weights.rows, this.tokens.length);
@@ -206,8 +225,7 @@ export class Store {
 
   /** Look at the writing of one token, or at the newest again with null. */
   goto(step) {
-    const { n_prompt } = this.pointer;
-    this.step = step === null || step >= this.tokens.length ? null : Math.max(step, n_prompt, 1);
+    this.step = step === null || step >= this.tokens.length ? null : Math.max(step, this.firstStep);
     this.emit("step", "focus", "thumbnails");
   }
 }

@@ -27,6 +27,7 @@ export class TextView {
     store.on("state", () => this.fit());
     store.on("tokens", () => this.fill());
     store.on("tokens focus view step", () => this.colour());
+    store.on("step", () => this.reach());
   }
 
   /** Drop the spans of a run that is no longer shown. */
@@ -51,6 +52,16 @@ export class TextView {
       element.append(span);
     }
     if (atEnd) element.scrollTop = element.scrollHeight;
+  }
+
+  /** Scroll to the token whose writing is looked at, without moving the page. */
+  reach() {
+    const { element, store } = this;
+    const span = store.step === null ? null : this.spans[store.step];
+    if (!span) return;
+    const [box, room] = [span.getBoundingClientRect(), element.getBoundingClientRect()];
+    if (box.top < room.top) element.scrollTop += box.top - room.top;
+    else if (box.bottom > room.bottom) element.scrollTop += box.bottom - room.bottom;
   }
 
   colour() {

@@ -13,6 +13,7 @@ export const UNIFORM = 4;
 
 export const DEFAULTS = {
   mode: "matrix",
+  heads: "whole", // or "step": the row that every head had at the step that is looked at
   scale: "sqrt",
   hideFirst: false,
   threshold: 0,

@@ -7,22 +7,45 @@ import { gridControls } from "./grid_controls.mjs";
 import { GridTable } from "./grid_table.mjs";
 import { headPanel } from "./head.mjs";
 import { attentionLegend, surpriseLegend } from "./legend.mjs";
+import { NextToken } from "./next.mjs";
 import { onThemeChange } from "./palette.mjs";
 import { saveGrid, saveHead } from "./save_menu.mjs";
+import { StepRows } from "./rows.mjs";
+import { Scrubber } from "./scrubber.mjs";
 import { Store } from "./store.mjs";
 import { TextView } from "./text.mjs";
 import { counted } from "./words.mjs";
 
 export class Workspace {
-  constructor(view) {
+  /** `actions`: `branch(data)`, and `close()` and `keep()` of a workspace that stands on the right. */
+  constructor(view, actions) {
     const store = (this.store = new Store(view));
     this.notices = make("div", { class: "hs-notices", role: "status" });
-    this.panels = make("div", { class: "hs-panels" }, textPanel(store), gridPanel(store));
+    const writing = make("div", { class: "hs-writing" }, textPanel(store), nextPanel(store, actions));
+    this.panels = make("div", { class: "hs-panels" }, writing, gridPanel(store));
     this.panels.append(headPanel(store, saveHead(store), copyLink(store)));
-    this.element = make("div", { class: "hs-workspace" }, this.notices, this.panels);
+    this.title = make("h2", {});
+    this.choices = make(
+      "span",
+      {},
+      make("button", { type: "button", class: "hs-small", onclick: actions.keep }, "Keep only this"),
+      make("button", { type: "button", class: "hs-small", onclick: actions.close }, "Close branch"),
+    );
+    this.side = make("div", { class: "hs-side", hidden: true }, this.title, this.choices);
+    this.element = make("div", { class: "hs-workspace" }, this.side, this.notices, this.panels);
     store.on("state problem thumbnails", () => this.tell());
     onThemeChange(() => store.emit("thumbnails", "weights", "focus", "view"));
     this.tell();
+  }
+
+  /** Say which of two texts this is; "" for the only one. The one on the right can be closed or kept. */
+  name(title, right) {
+    this.title.textContent = title;
+    this.side.hidden = !title;
+    this.choices.hidden = !right;
+    if (title) this.element.setAttribute("role", "region");
+    else this.element.removeAttribute("role");
+    this.element.setAttribute("aria-label", title);
   }
 
   tell() {
@@ -52,20 +75,52 @@ function textPanel(store) {
   show();
   const controls = make("div", { class: "hs-controls" }, make("label", {}, surprise, " colour by surprise"));
   const top = make("div", { class: "hs-top" }, make("h2", {}, "Text"), status);
-  return make("section", { class: "hs-panel hs-writing", role: "region" }, top, text.element, text.spoken, controls, ...legends);
+  const scrubber = new Scrubber(store).element;
+  const parts = [top, text.element, text.spoken, scrubber, controls, ...legends];
+  return make("section", { class: "hs-panel hs-written", role: "region" }, ...parts);
+}
+
+function nextPanel(store, actions) {
+  const branch = (token, at) => {
+    const { run, model, sha256, n_prompt } = store.pointer;
+    const ids = [...store.tokens.slice(0, at).map(({ id }) => id), token];
+    actions.branch({ of: run, model, sha256, n_prompt, ids, instead: store.tokens[at]?.id ?? null });
+  };
+  const hint = make("p", { class: "hs-status" }, "click one to branch the text");
+  const top = make("div", { class: "hs-top" }, make("h2", {}, "Next token"), hint);
+  return make("section", { class: "hs-panel hs-next", role: "region" }, top, new NextToken(store, branch).element);
 }
 
 function gridPanel(store) {
+  const { view } = store;
   const grid = new Grid(store);
   const table = new GridTable(store, grid);
+  const parts = {
+    whole: make("div", { class: "hs-whole" }, gridControls(store, grid), make("div", { class: "hs-scroll" }, grid.element), table.element),
+    step: new StepRows(store).element,
+  };
+  const names = { whole: "Whole heads", step: "This step" };
+  const tabs = Object.entries(names).map(([heads, name]) => {
+    const button = make("button", { type: "button", class: "hs-small" }, name);
+    button.addEventListener("click", () => view.set({ heads }));
+    return [heads, button];
+  });
+  const show = () => {
+    for (const [heads, button] of tabs) {
+      button.setAttribute("aria-pressed", heads === view.options.heads);
+      parts[heads].hidden = heads !== view.options.heads;
+    }
+  };
+  show();
+  store.listeners.view.unshift(show); // before the parts draw themselves: what is hidden has no size
+  const choice = make("div", { class: "hs-tabs", role: "group", "aria-label": "Heads" }, ...tabs.map(([, button]) => button));
   const hint = make("p", { class: "hs-status" }, "click one to open it");
-  const top = make("div", { class: "hs-top" }, make("h2", {}, "Heads"), hint, saveGrid(store, grid), table.toggle);
-  const scroll = make("div", { class: "hs-scroll" }, grid.element);
-  return make("section", { class: "hs-panel hs-heads", role: "region" }, top, gridControls(store, grid), scroll, table.element);
+  const top = make("div", { class: "hs-top" }, make("h2", {}, "Heads"), choice, hint, saveGrid(store, grid), table.toggle);
+  return make("section", { class: "hs-panel hs-heads", role: "region" }, top, parts.whole, parts.step);
 }
 
-function describe({ state, tokens, n_prompt, rate }) {
-  const written = counted(tokens - n_prompt, "token");
+function describe({ state, tokens, n_prompt, branch, rate }) {
+  const written = counted(tokens - (branch ? branch.at + 1 : n_prompt), "token");
   const speed = rate ? `, ${Math.round(rate)} tokens/s` : "";
   if (state === "linked") return `${counted(tokens, "token")}, from a link`;
   if (state === "opening") return `${written}, written at the start`;

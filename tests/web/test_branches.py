@@ -1,0 +1,211 @@
+"""Another continuation beside the first: on the page, and as an event that anybody can send."""
+
+import re
+from typing import Any
+
+import pytest
+from conftest import CONTEXT, Server
+from playwright.sync_api import expect
+from test_page import choose_model, is_shown_as, readout, write
+
+from model import LoadedModel
+from model.reading import Reading
+from web.branches import read_branch
+from web.validate import BadInput
+
+SETTINGS = (10, 0.8, 0, 1.0, 0.0, 1)  # max_new_tokens, temperature, top_k, top_p, min_p, seed
+
+
+def side(page: Any, name: str) -> Any:
+    return page.get_by_role("region", name=name)
+
+
+def text(part: Any) -> Any:
+    return part.get_by_role("group", name="Text", exact=True)
+
+
+def opened_text(page: Any) -> str:
+    expect(text(page)).to_have_text(re.compile("^ROMEO:.{20}", re.DOTALL))
+    found: str = text(page).text_content()
+    return found
+
+
+def branch_at(part: Any, page: Any, step: int, row: int = 0) -> str:
+    """Click an alternative to the token at ``step`` that can be branched to; its text."""
+    part.get_by_label("Step", exact=True).fill(str(step))
+    part.locator(".hs-bars table[aria-busy=false]").filter(has_text=f"Token {step}, after").wait_for()
+    button = part.locator(".hs-alternative:enabled").nth(row)
+    token = re.search("“(.+)”", button.get_attribute("aria-label"))
+    button.click()
+    assert token
+    return token[1].replace("·", " ").replace("↵", "\n")
+
+
+def expected_text(gpt: LoadedModel, prompt: str, length: int = 200) -> str:
+    steps = gpt.generate(prompt, length, temperature=0.8, seed=1)
+    return prompt + "".join(step.text for step in steps)
+
+
+@pytest.mark.browser
+def test_both_texts_stay_side_by_side(page: Any, server: Server) -> None:
+    gpt = server.parts.shelf.models["tiny"]
+    first = opened_text(page)
+    token = branch_at(page, page, 30)
+    left, right = side(page, "First text"), side(page, f"Branch at token 30: “{token}” instead of “{first[30]}”")
+    expect(text(left)).to_have_text(first)
+    expect(text(right)).to_have_text(expected_text(gpt, first[:30] + token))
+    boxes = [part.bounding_box() for part in (left, right)]
+    assert boxes[0]["y"] == boxes[1]["y"] and boxes[0]["x"] < boxes[1]["x"]
+    # What is open is open on both sides, each with its own numbers.
+    left.get_by_role("button", name="L2 H1").click()
+    for part in (left, right):
+        panel = part.get_by_role("region", name="Attention weights, L2 H1")
+        expect(panel.locator(".hs-number")).not_to_be_empty()
+        query, key, shown = readout(panel)
+        attention = gpt.trace(text(part).text_content()[:CONTEXT]).attention
+        assert is_shown_as(float(attention[2, 1, query, key]), shown)
+    # The branch knows how probable the tokens were that both share.
+    logprob = Reading(gpt.gpt, gpt.read_prompt(first[:30])).logprobs()[19]
+    right.get_by_label("Step", exact=True).fill("20")
+    expect(right.locator(".hs-said")).to_contain_text(f"{-logprob / 0.6931471805599453:.2f} bits")
+
+
+@pytest.mark.browser
+def test_a_branch_of_a_branch_a_close_and_a_keep(page: Any, server: Server) -> None:
+    gpt = server.parts.shelf.models["tiny"]
+    first = opened_text(page)
+    token = branch_at(page, page, 30)
+    right = side(page, "Branch at token 30")
+    second = expected_text(gpt, first[:30] + token)
+    expect(text(right)).to_have_text(second)
+    other = branch_at(right, page, 40, row=1)
+    expect(text(side(page, "Branch at token 40"))).to_have_text(expected_text(gpt, second[:40] + other))
+    expect(text(side(page, "Branch at token 30"))).to_have_text(second)
+    expect(side(page, "First text")).to_have_count(0)
+    xs = [side(page, f"Branch at token {at}").bounding_box()["x"] for at in (30, 40)]
+    assert xs[0] < xs[1]
+    page.get_by_role("button", name="Close branch").click()
+    expect(text(page)).to_have_count(1)
+    expect(text(page)).to_have_text(second)
+    token = branch_at(page, page, 35)
+    third = expected_text(gpt, second[:35] + token)
+    expect(text(side(page, "Branch at token 35"))).to_have_text(third)
+    page.get_by_role("button", name="Keep only this").click()
+    expect(text(page)).to_have_count(1)
+    expect(text(page)).to_have_text(third)
+    write(page, "now ")
+    expect(text(page)).to_have_text(expected_text(gpt, "now "))
+
+
+@pytest.mark.browser
+def test_a_new_text_closes_the_branch(page: Any, server: Server) -> None:
+    branch_at(page, page, 30)
+    expect(text(page)).to_have_count(2)
+    expect(page.get_by_role("button", name="Write", exact=True)).to_be_enabled()
+    write(page, "now ")
+    expect(text(page)).to_have_count(1)
+    expect(text(page)).to_have_text(expected_text(server.parts.shelf.models["tiny"], "now "))
+
+
+@pytest.mark.browser
+def test_both_may_be_written_at_once_and_are_stopped_together(page: Any, server: Server, slow: Any) -> None:
+    choose_model(page, "slow")
+    write(page, "ab")
+    slow.gate.release(4)
+    expect(text(page)).to_have_text(re.compile("^ab.{4}$", re.DOTALL))
+    branch_at(page, page, 4)
+    expect(text(side(page, "Branch at token 4"))).to_have_text(re.compile("^ab.{3}$", re.DOTALL))
+    jobs = list(server.parts.writer.jobs)
+    assert len(jobs) == 2
+    page.get_by_role("button", name="Stop").click()
+    for job in jobs:
+        assert job.cancelled.wait(timeout=10)
+    slow.gate.release(4)
+    expect(page.get_by_role("button", name="Write", exact=True)).to_be_enabled()
+    expect(side(page, "First text").get_by_text("stopped after")).to_be_visible()
+    expect(side(page, "Branch at").get_by_text("stopped after")).to_be_visible()
+
+
+@pytest.mark.browser
+def test_a_closed_branch_is_written_no_further(page: Any, server: Server, slow: Any) -> None:
+    choose_model(page, "slow")
+    first = opened_text(page)
+    branch_at(page, page, 10)
+    slow.gate.release(2)
+    expect(text(side(page, "Branch at token 10"))).to_have_text(re.compile("^.{13}$", re.DOTALL))
+    (job,) = server.parts.writer.jobs
+    page.get_by_role("button", name="Close branch").click()
+    assert job.cancelled.wait(timeout=10)
+    slow.gate.release(2)
+    expect(page.get_by_role("button", name="Write", exact=True)).to_be_enabled()
+    expect(text(page)).to_have_count(1)
+    expect(text(page)).to_have_text(first)
+
+
+@pytest.mark.browser
+def test_stacked_on_a_phone(browser: Any, server: Server) -> None:
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto(server.url)
+    expect(page.locator(".hs-number")).not_to_be_empty()
+    branch_at(page, page, 20)
+    left, right = side(page, "First text").bounding_box(), side(page, "Branch at token 20").bounding_box()
+    assert left["x"] == right["x"] and right["y"] > left["y"] + left["height"]
+    expect(side(page, "Branch at token 20").get_by_role("button", name="Close branch")).to_be_in_viewport()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.close()
+
+
+@pytest.mark.browser
+def test_no_branch_beyond_the_context(page: Any, server: Server) -> None:
+    write(page, "a" * CONTEXT)
+    expect(page.get_by_text("tokens is full")).to_be_visible()
+    expect(page.locator(".hs-is-written")).to_have_count(1)
+    expect(page.locator(".hs-alternative:enabled")).to_have_count(0)
+
+
+def sent(server: Server, **changes: Any) -> dict[str, Any]:
+    gpt = server.parts.shelf.models["tiny"]
+    given = {"of": "x", "model": "tiny", "sha256": gpt.sha256, "ids": [3, 4, 5], "n_prompt": 1, "instead": 7}
+    return given | changes
+
+
+def test_what_an_event_may_ask_for(server: Server) -> None:
+    branch = read_branch(server.parts.shelf, sent(server), *SETTINGS)
+    gpt = server.parts.shelf.models["tiny"]
+    texts = [token.text for token in gpt.tokens([5, 7])]
+    assert branch.pointer == {"of": "x", "at": 2, "token": texts[0], "instead": texts[1]}
+    assert branch.request.settings["prompt"] == gpt.tokenizer.decode([3])
+    whole = sent(server, ids=[1] * CONTEXT, n_prompt=0, instead=None)
+    assert len(read_branch(server.parts.shelf, whole, *SETTINGS).request.ids) == CONTEXT
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"sha256": "0" * 64}, "no longer served"),
+        ({"sha256": None}, "no longer served"),
+        ({"ids": "abc"}, "ids must be a list"),
+        ({"ids": [1]}, "2 to 64 tokens"),
+        ({"ids": [1] * (CONTEXT + 1)}, "found 65"),
+        ({"ids": [1, 10_000]}, "10000"),
+        ({"ids": [1, "a"]}, "'a'"),
+        ({"ids": [1, True]}, "True"),
+        ({"n_prompt": 3}, "n_prompt must be an integer from 0 to 2"),
+        ({"n_prompt": -1}, "n_prompt"),
+        ({"n_prompt": None}, "n_prompt"),
+        ({"instead": 10_000}, "instead"),
+        ({"of": "x" * 65}, "of must be"),
+        ({"of": {}}, "of must be"),
+    ],
+)
+def test_what_an_event_may_not_ask_for(server: Server, change: dict[str, Any], said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        read_branch(server.parts.shelf, sent(server, **change), *SETTINGS)
+
+
+def test_an_event_without_data(server: Server) -> None:
+    for data in (None, [], "branch"):
+        with pytest.raises(BadInput, match="a branch is an object"):
+            read_branch(server.parts.shelf, data, *SETTINGS)
+    with pytest.raises(BadInput, match="temperature"):
+        read_branch(server.parts.shelf, sent(server), 10, float("nan"), 0, 1.0, 0.0, 1)
