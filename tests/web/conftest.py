@@ -13,11 +13,13 @@ from typing import Any
 import gradio as gr
 import pytest
 from helpers import tiny_model
+from playwright.sync_api import expect, sync_playwright
 from serve_once import free_port
 
 import app
 from model import LoadedModel, Step
 from model.tokenizer import CharTokenizer
+from web.attention_view import URL
 from web.settings import Settings
 from web.workspace import Parts
 
@@ -135,8 +137,6 @@ def browser() -> Iterator[Any]:
     if path is None:
         reason = f"no browser: none of {', '.join(BROWSERS)} is installed"
         pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
-    from playwright.sync_api import expect, sync_playwright
-
     expect.set_options(timeout=15_000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=BROWSER_FLAGS)
@@ -153,9 +153,11 @@ def page(browser: Any, server: Server) -> Iterator[Any]:
     page = context.new_page()
     page.set_default_timeout(15_000)
     page.on("pageerror", lambda error: errors.append(str(error)))
+    # Gradio catches what a watcher throws and only logs it.
+    page.on("console", lambda said: errors.append(said.text) if said.type == "error" and URL in said.text else None)
     page.on("request", lambda request: None if is_own(request.url, server.url) else strangers.append(request.url))
     page.goto(server.url)
-    page.get_by_role("region", name="Attention weights, L").wait_for()
+    expect(page.locator(".hs-number")).not_to_be_empty()  # the opening is there and drawn
     yield page
     context.close()
     assert not errors

@@ -195,6 +195,7 @@ def test_the_text_of_a_head_is_coloured_both_ways(written: Any, server: Server) 
 def test_lines_are_moved_by_keys_and_name_each_weight(written: Any, server: Server) -> None:
     written.get_by_role("button", name="Lines", exact=True).click()
     lines = written.get_by_role("application", name=re.compile("^Lines of L"))
+    assert lines.evaluate("e => e.scrollTop + e.clientHeight >= 60 * 17")  # the newest token is in view
     lines.focus()
     written.keyboard.press("Enter")
     locked = written.locator(".hs-writing .hs-query")

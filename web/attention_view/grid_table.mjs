@@ -19,7 +19,8 @@ export class GridTable {
 
   show(shown) {
     this.element.hidden = !shown;
-    this.toggle.textContent = shown ? "Hide table of heads" : "Show heads as table";
+    this.toggle.textContent = shown ? "Hide table" : "Table";
+    this.toggle.setAttribute("aria-label", shown ? "Hide table of heads" : "Show heads as table");
     this.toggle.setAttribute("aria-expanded", shown);
     if (shown) this.draw();
   }

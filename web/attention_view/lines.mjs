@@ -21,6 +21,7 @@ export class Lines {
     this.element.addEventListener("click", (event) => this.lock(event));
     this.element.addEventListener("keydown", (event) => this.move(event));
     store.on("open weights tokens view focus", () => this.draw());
+    store.on("view step", () => this.reach()); // once they are on the screen, or another token is looked at
     new ResizeObserver(() => this.draw()).observe(this.element);
     this.element.addEventListener("scroll", () => this.draw());
   }
@@ -120,6 +121,12 @@ export class Lines {
       this.show(query);
     } else return;
     event.preventDefault();
+  }
+
+  /** Bring the token that is spoken of into view. */
+  reach() {
+    const { focus } = this.store;
+    if (focus && this.element.clientHeight) this.show(focus.query);
   }
 
   /** Scroll so that this token is in view. */

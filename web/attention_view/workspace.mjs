@@ -114,8 +114,7 @@ function gridPanel(store) {
   show();
   store.listeners.view.unshift(show); // before the parts draw themselves: what is hidden has no size
   const choice = make("div", { class: "hs-tabs", role: "group", "aria-label": "Heads" }, ...tabs.map(([, button]) => button));
-  const hint = make("p", { class: "hs-status" }, "click one to open it");
-  const top = make("div", { class: "hs-top" }, make("h2", {}, "Heads"), choice, hint, saveGrid(store, grid), table.toggle);
+  const top = make("div", { class: "hs-top" }, make("h2", {}, "Heads"), choice, saveGrid(store, grid), table.toggle);
   return make("section", { class: "hs-panel hs-heads", role: "region" }, top, parts.whole, parts.step);
 }
 
