@@ -99,14 +99,17 @@ def random_batch(
 ) -> tuple[Tensor, Tensor]:
     """Inputs and targets ``(batch_size, context_length)`` from random places; targets are inputs shifted by one.
 
-    The part ``repeated`` of the windows has a text of random length again and again, twice at least.
+    The part ``repeated`` of the windows holds no text but some of its tokens, drawn at random, again and again: only
+    who looks back at the last time can foretell them.
     """
-    starts = torch.randint(len(ids) - context_length, (batch_size, 1), generator=generator)
-    places = torch.arange(context_length + 1).repeat(batch_size, 1)
+    places = torch.randint(len(ids) - context_length, (batch_size, 1), generator=generator)
+    places = places + torch.arange(context_length + 1)
     if n_repeated := round(repeated * batch_size):
         half = (context_length + 1) // 2
-        places[:n_repeated] %= torch.randint(half // 8 + 1, half + 1, (n_repeated, 1), generator=generator)
-    windows = ids[starts + places].long()
+        drawn = torch.randint(len(ids), (n_repeated, half), generator=generator)
+        length = torch.randint(half // 8 + 1, half + 1, (n_repeated, 1), generator=generator)
+        places[:n_repeated] = drawn.gather(1, torch.arange(context_length + 1) % length)
+    windows = ids[places].long()
     return windows[:, :-1], windows[:, 1:]
 
 

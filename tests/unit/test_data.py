@@ -1,6 +1,7 @@
 """Text to windows: nothing is lost, nothing counted twice."""
 
 import hashlib
+import itertools
 from pathlib import Path
 
 import pytest
@@ -55,18 +56,22 @@ def test_random_windows_are_shifted_by_one_and_reach_both_ends() -> None:
 
 
 @pytest.mark.parametrize("context_length", [7, 32])
-def test_some_windows_repeat_a_text_of_random_length(context_length: int) -> None:
-    ids = torch.arange(500)
+def test_some_windows_are_random_tokens_repeated(context_length: int) -> None:
+    ids = torch.arange(5000)
     inputs, targets = random_batch(ids, 10, context_length, torch.Generator().manual_seed(0), repeated=0.3)
     periods = []
     for i, (row, target) in enumerate(zip(inputs.tolist(), targets.tolist(), strict=True)):
         window = [*row, target[-1]]
         assert target == window[1:]
+        if i >= 3:
+            assert window == list(range(window[0], window[0] + context_length + 1))
+            continue
         period = len(set(window))
-        assert window == [window[0] + place % period for place in range(context_length + 1)]
+        assert 2 * period <= context_length + 1
+        assert window == [window[place % period] for place in range(context_length + 1)]
+        assert period < 3 or any(b != a + 1 for a, b in itertools.pairwise(window[:period]))
         periods.append(period)
-        assert 2 * period <= context_length + 1 if i < 3 else period == context_length + 1
-    assert context_length < 32 or len(set(periods[:3])) > 1
+    assert context_length < 32 or len(set(periods)) > 1
 
 
 def test_the_last_tenth_is_held_out(tmp_path: Path) -> None:
