@@ -28,9 +28,7 @@ class TrainSettings:
     attn_dropout: float = flag(0.0, "dropout on the attention weights (slower)")
     steps: int = flag(2400, "optimizer steps")
     batch_size: int = flag(32, "windows per step")
-    repeated: float = flag(
-        0.0, "part of the windows that are random tokens, repeated: copying pays, heads learn it"
-    )
+    repeated: float = flag(0.0, "part of the windows that are random tokens, repeated: copying pays, heads learn it")
     muon_lr: float = flag(0.015, "learning rate of Muon, for the matrices inside the blocks")
     adamw_lr: float = flag(3e-3, "learning rate of AdamW, for embeddings, biases and norms")
     weight_decay: float = flag(0.1, "weight decay of the matrices inside the blocks")
