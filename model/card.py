@@ -144,13 +144,8 @@ def head_formation(report: dict[str, Any]) -> list[str]:
     for role in ("previous_token", "duplicate_token", "induction"):
         layer, head, score = highest(last[role])
         passed = next((row["step"] for row in report["heads"] if highest(row[role])[2] >= score / 2), last["step"])
-        kind = (
-            "" if score >= FORMED else f" No head of this kind formed: none gives it even {FORMED:.0%} of its weight."
-        )
-        parts.append(
-            f"- {role.replace('_', ' ').capitalize()}: strongest in L{layer} H{head}, **{score:.3f}** at the end, half "
-            f"of it by step {passed}.{kind}"
-        )
+        found = f"- {role.replace('_', ' ').capitalize()}: strongest in L{layer} H{head}, **{score:.3f}** at the end"
+        parts.append(f"{found}; half of it by step {passed}." if score >= FORMED else f"{found}: none formed.")
     parts.append(
         f"A token of the first half costs {last['first_loss']:.2f} nats, one of the second "
         f"{last['second_loss']:.2f}: the difference is what the heads copy."

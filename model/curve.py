@@ -6,6 +6,7 @@ from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT = 640, 320
 LEFT, RIGHT, TOP, BOTTOM = 52, 148, 16, 40
+LABEL = 15.0  # height of a line of text
 GREY = "#808080"  # readable on white and on black
 
 
@@ -45,15 +46,25 @@ def chart(title: str, unit: str, lines: list[Line], knee: int = 0) -> str:
     for step in log_ticks(knee, last) if knee else nice_ticks(0, last):
         parts.append(f'<text x="{x(step):.1f}" y="{HEIGHT - 20}" text-anchor="middle">{step:g}</text>')
     parts.append(f'<text x="{LEFT}" y="{HEIGHT - 4}">step ({escape(unit)})</text>')
-    label_y = 0.0
-    for line in sorted(lines, key=lambda line: -line.points[-1][1]):
+    lines = sorted(lines, key=lambda line: -line.points[-1][1])
+    for line, label_y in zip(lines, label_places([y(line.points[-1][1]) + 4 for line in lines]), strict=True):
         points = " ".join(f"{x(step):.1f},{y(value):.1f}" for step, value in line.points)
         parts.append(f'<polyline points="{points}" fill="none" stroke="{line.colour}" stroke-width="2"/>')
-        end = line.points[-1][1]
-        label_y = max(y(end) + 4, label_y + 15)  # labels do not lie on each other
-        label = f"{escape(line.label)} {end:.3f}"
+        label = f"{escape(line.label)} {line.points[-1][1]:.3f}"
         parts.append(f'<text x="{WIDTH - RIGHT + 6}" y="{label_y:.1f}" fill="{line.colour}">{label}</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def label_places(wanted: list[float]) -> list[float]:
+    """Where labels stand that want to be at these heights, from the top down: none on another, none below the axis."""
+    places: list[float] = []
+    for place in wanted:
+        places.append(max(place, places[-1] + LABEL) if places else place)
+    limit = HEIGHT - BOTTOM + 4.0
+    for i in reversed(range(len(places))):
+        places[i] = min(places[i], limit)
+        limit = places[i] - LABEL
+    return places
 
 
 def nice_ticks(low: float, high: float, most: int = 5) -> list[float]:

@@ -51,10 +51,13 @@ class RoleScores:
 def repeated_tokens(gpt: LoadedModel, n_texts: int, length: int, seed: int) -> Tensor:
     """``n_texts`` times ``length`` random tokens, each text written twice in a row: ``(n_texts, 2 * length)``.
 
-    The tokens are those with a printable text: bytes that no text ever had would tell nothing of the heads.
+    They are printable, and of a byte-level vocabulary merges: a byte that no text ever had alone has an embedding that
+    was never trained, and tells nothing of the heads.
     """
-    ids = [i for i in range(gpt.config.vocab_size) if i not in gpt.tokenizer.special_tokens.values()]
-    ids = [i for i in ids if token_text(gpt.tokenizer, i).isprintable()]
+    special = set(gpt.tokenizer.special_tokens.values())
+    ids = [i for i in range(gpt.config.vocab_size) if i not in special and token_text(gpt.tokenizer, i).isprintable()]
+    if gpt.tokenizer.kind == "bpe":
+        ids = [i for i in ids if len(gpt.tokenizer.token_bytes(i)) > 1] or ids
     generator = torch.Generator().manual_seed(seed)
     places = torch.randint(len(ids), (n_texts, length), generator=generator)
     return torch.tensor(ids)[places].repeat(1, 2)

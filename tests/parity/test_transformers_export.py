@@ -13,6 +13,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2LMHeadModel, P
 from model import LoadedModel, load
 
 TOLERANCE = 1e-4
+CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
 
 
 def open_with_transformers(folder: Path) -> tuple[GPT2LMHeadModel, PreTrainedTokenizerBase]:
@@ -124,3 +125,12 @@ def test_weights_and_config_are_gpt2s_own(tmp_path: Path) -> None:
     config = json.loads((tmp_path / "saved" / "config.json").read_text())
     assert (config["model_type"], config["architectures"]) == ("gpt2", ["GPT2LMHeadModel"])
     assert config["n_positions"] == 32 and config["n_inner"] == 24
+
+
+@pytest.mark.parametrize("folder", sorted(CHECKPOINTS.glob("*/config.json")), ids=lambda path: path.parent.name)
+def test_the_shipped_checkpoints(folder: Path) -> None:
+    gpt, tokenizer = open_with_transformers(folder.parent)
+    loaded = load(folder.parent, dtype="float32")
+    assert_same(gpt, loaded)
+    text = "Once upon a time,\nsaid I to the king: what now?"
+    assert tokenizer(text).input_ids == loaded.tokenizer.encode(text)

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from helpers import tiny_model
+from helpers import tiny_bpe, tiny_model
 
 from model.lens import ROLES, repeated_tokens, role_scores
 from model.tokenizer import CharTokenizer
@@ -47,6 +47,13 @@ def test_random_tokens_can_be_seen_and_are_no_special_ones() -> None:
     gpt = tiny_model(0, ALPHABET, context_length=24)
     text = gpt.tokenizer.decode(repeated_tokens(gpt, 50, 10, seed=0).flatten().tolist())
     assert set(text) == set("abcdefghijklmnopqrstuvwxyz")
+
+
+def test_random_tokens_of_a_byte_level_vocabulary_are_merges() -> None:
+    gpt = tiny_model(tokenizer=tiny_bpe(280))
+    drawn = set(repeated_tokens(gpt, 50, 10, seed=0).flatten().tolist())
+    texts = [gpt.tokenizer.token_bytes(token) for token in drawn]
+    assert len(drawn) > 10 and all(len(text) > 1 for text in texts) and b"<|endoftext|>" not in texts
 
 
 def test_a_context_too_short_to_repeat_anything_is_refused() -> None:
