@@ -8,6 +8,7 @@ import { sentence, visible } from "./words.mjs";
 
 export const MOST_BITS = 8; // of surprise: the end of its ramp
 const FAINT = 12; // steps below which a token keeps the page's own colours
+const MARKS = ["hs-query", "hs-key", "hs-unread", "hs-later", "hs-chosen"];
 
 /** How surprising a token was, in bits; null where it was not predicted. */
 export const bits = (token) => (token.logprob == null ? null : -token.logprob / Math.LN2);
@@ -18,6 +19,7 @@ export class TextView {
     this.store = store;
     this.canSurprise = canSurprise;
     this.spans = [];
+    this.looks = []; // of each span, so that only what changes is touched
     this.element = make("div", { class: "hs-text", tabindex: 0, role: "group", "aria-label": label });
     this.spoken = make("p", { class: "hs-hidden", "aria-live": "polite" });
     this.element.addEventListener("pointerover", (event) => this.point(event.target));
@@ -36,6 +38,7 @@ export class TextView {
     if (this.store.tokens.length >= this.spans.length) return;
     this.element.replaceChildren();
     this.spans = [];
+    this.looks = [];
   }
 
   fill() {
@@ -51,6 +54,8 @@ export class TextView {
       this.spans.push(span);
       element.append(span);
     }
+    // Those of the prompt are known once it was read.
+    if (this.canSurprise) this.spans.forEach((span, i) => (span.title ||= this.said(store.tokens[i])));
     if (atEnd) element.scrollTop = element.scrollHeight;
   }
 
@@ -68,19 +73,19 @@ export class TextView {
     if (!this.element.isConnected || this.element.closest("[hidden]")) return;
     const { store } = this;
     const { focus, queries } = store;
+    const locked = new Set(queries);
     const surprise = this.canSurprise && store.view.options.surprise;
     const paint = surprise ? this.surprised() : this.attended(queries);
     const end = store.step ?? Infinity;
     for (const [i, span] of this.spans.entries()) {
-      span.classList.toggle("hs-query", queries.includes(i));
-      span.classList.toggle("hs-key", focus?.key === i);
-      span.classList.toggle("hs-unread", i >= store.count);
-      span.classList.toggle("hs-later", i > end);
-      span.classList.toggle("hs-chosen", i === end);
       const [ramp, step] = paint(i);
+      const marks = [locked.has(i), focus?.key === i, i >= store.count, i > end, i === end];
+      const look = `${marks.map(Number).join("")}${step > FAINT ? ramp.css[step] : ""}`;
+      if (look === this.looks[i]) continue; // most tokens stay as they are from one hover to the next
+      this.looks[i] = look;
+      MARKS.forEach((name, which) => span.classList.toggle(name, marks[which]));
       span.style.backgroundColor = step > FAINT ? ramp.css[step] : "";
       span.style.color = step > FAINT ? ramp.ink[step] : "";
-      if (this.canSurprise) span.title = this.said(store.tokens[i]);
     }
   }
 
@@ -115,8 +120,7 @@ export class TextView {
 
   said(token) {
     const value = bits(token);
-    const probability = value === null ? "" : `: probability ${(2 ** -value).toFixed(4)}, ${value.toFixed(2)} bits`;
-    return `“${visible(token.text)}”${probability}`;
+    return value === null ? "" : `“${visible(token.text)}”: probability ${(2 ** -value).toFixed(4)}, ${value.toFixed(2)} bits`;
   }
 
   position(target) {
