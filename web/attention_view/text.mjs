@@ -25,7 +25,14 @@ export class TextView {
     this.element.addEventListener("pointerover", (event) => this.point(event.target));
     this.element.addEventListener("pointerleave", () => store.point(null));
     this.element.addEventListener("click", (event) => this.lock(event));
+    // With shift a browser would select the text up to there.
+    this.element.addEventListener("mousedown", (event) => {
+      if (!event.shiftKey) return;
+      event.preventDefault();
+      this.element.focus({ preventScroll: true });
+    });
     this.element.addEventListener("keydown", (event) => this.move(event));
+    this.element.addEventListener("blur", () => store.point(null));
     store.on("state", () => this.fit());
     store.on("tokens", () => this.fill());
     store.on("tokens focus view step", () => this.colour());
@@ -142,11 +149,10 @@ export class TextView {
     const { store } = this;
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (event.key === "Escape") store.lock(null);
+    else if (event.key === "Enter" && store.focus) store.lock({ query: store.focus.query }, event.shiftKey);
     else if (by && store.focus) {
       const query = Math.min(Math.max(store.focus.query + by, 0), store.count - 1);
-      store.hover = null;
-      store.locked = [{ query }];
-      store.emit("focus");
+      store.point({ query });
       const { key } = store.focus;
       this.spoken.textContent = sentence(store.tokens, query, key, store.weights.at(query, key));
     } else return;
