@@ -66,7 +66,8 @@ def served(folders: list[Path]) -> Iterator[tuple[str, Parts]]:
 def opening(gpt: LoadedModel, n_tokens: int) -> Opening:
     """A text of ``n_tokens`` for the page to open with."""
     ids = [7 * i % min(gpt.config.vocab_size, 1000) for i in range(n_tokens)]
-    return Opening(gpt.tokens(ids[:1])[0].text, ids, 1, (0, 0))
+    settings = {"prompt": gpt.tokens(ids[:1])[0].text, "seed": 1, "max_new_tokens": n_tokens - 1}
+    return Opening(settings, ids, 1, (0, 0))
 
 
 class Wire:
@@ -123,6 +124,34 @@ def measure_ours(browser: Any, url: str, n_tokens: int, rounds: int) -> dict[str
         page.close()
     times = {"load": statistics.median(loads), "draw": statistics.median(draws), "open": statistics.median(opens)}
     return {**found, **times, "hover": hover}
+
+
+def alone(gpt: LoadedModel, ids: list[int], n_new: int) -> float:
+    """Tokens per second of all but the first, while nothing is recorded and nobody looks."""
+    steps = gpt.generate(ids, n_new, seed=1)
+    next(steps)
+    started = time.perf_counter()
+    written = sum(1 for _ in steps)
+    return written / (time.perf_counter() - started)
+
+
+def measure_writing(browser: Any, url: str, parts: Parts, gpt: LoadedModel, n: int, rounds: int) -> tuple[float, float]:
+    """Tokens per second with all heads on the page, and alone, in turn: ``n`` tokens behind a prompt of as many."""
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.set_default_timeout(120_000)
+    page.goto(url)
+    ids = opening(gpt, n).ids
+    page.get_by_label("Prompt").fill(gpt.tokenizer.decode(ids))
+    page.get_by_label("number input for length").fill(str(n))
+    watched, unwatched = [], []
+    for _ in range(rounds + 1):
+        unwatched.append(alone(gpt, ids, n))
+        page.get_by_role("button", name="Write", exact=True).click()
+        page.wait_for_selector(".hs-workspace:is([data-state=waiting], [data-state=writing])")
+        page.wait_for_selector(".hs-workspace[data-state=done]")
+        watched.append(next(reversed(parts.runs.runs.values())).tokens_per_second)
+    page.close()
+    return statistics.median(watched[1:]), statistics.median(unwatched[1:])  # the first round wakes everything
 
 
 def fulfil(path: Path, route: Any) -> None:
@@ -191,6 +220,9 @@ def main() -> None:
             Row(f"{case}, one head opened", "s (bar 0.3)", ours["open"], "less"),
             Row(f"{case}, hover", "ms", ours["hover"], "less"),
         ]
+        watched, unwatched = measure_writing(browser, url, parts, large, 200, rounds)
+        case = "144 heads x 400 tokens, writing while all are recorded and shown"
+        rows.append(Row(case, "tokens/s", watched, "more", {"nobody looking": unwatched}, bar=0.9))
         browser.close()
     report("page", rows)
 

@@ -1,6 +1,7 @@
 """The attention weights of one text, gathered while it is written and given out as thumbnails and exact numbers."""
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable
 
 import torch
@@ -13,6 +14,7 @@ from .trace import encode_weights, pool
 THUMBNAIL_SIDE = 65  # cells, at most: the first token's own, and 64
 FLUSH_ROWS = 32  # rows gathered before they are pooled together, where nobody asks sooner
 MAX_FOLLOWED = 4  # pictures whose weights are kept where not all are
+MAX_NEWEST = 12  # rows of all pictures that are kept there while the text is written
 
 
 class Recording:
@@ -39,6 +41,7 @@ class Recording:
         self.rollout: Rollout | None = Rollout(n_layer, capacity)
         self.total: Tensor | None = None  # of the heads in the layers that came so far
         self.followed: dict[int, Tensor] = {}
+        self.newest: deque[tuple[int, Tensor]] = deque(maxlen=MAX_NEWEST)  # (query, its row of every picture)
         self.pending: list[Tensor] = []
         self.lock = threading.Lock()
         self.follow_lock = threading.Lock()
@@ -83,6 +86,7 @@ class Recording:
         with self.lock:
             self.flush()
             self.rollout = None
+            self.newest.clear()
 
     def thumbnails(self, start: int = 0) -> tuple[int, int, int, bytes]:
         """How many rows there are, the factor, the first pooled row that rows from ``start`` on touch, and the bytes.
@@ -126,6 +130,9 @@ class Recording:
             self.flush()
             if self.weights is not None:
                 return self.weights[:, triangle(query) : triangle(query + 1)].numpy().tobytes()
+            for place, rows in self.newest:
+                if place == query:
+                    return rows.numpy().tobytes()
         return recompute(query + 1).numpy().tobytes()
 
     def follow(self, index: int, recompute: Callable[[int], Tensor]) -> None:
@@ -162,6 +169,10 @@ class Recording:
         if layers.stop == self.n_layer:
             self.store(slice(self.n_pictures - 1, None), first, total[None] / self.n_layer)
         self.total = total if layers.stop < self.n_layer else None
+        if self.weights is None and len(layers) == self.n_layer:
+            for i in range(max(0, total.shape[0] - MAX_NEWEST), total.shape[0]):
+                row = torch.cat([pictures[:, i], total[None, i] / self.n_layer])
+                self.newest.append((first + i, row[:, : first + i + 1].contiguous()))
 
     def store(self, pictures: slice, first: int, block: Tensor) -> None:
         """Keep, measure and pool the rows from ``first`` on of some pictures, ``(pictures, rows, keys)``."""

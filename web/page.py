@@ -25,6 +25,11 @@ THEME = gr.themes.Default(
     font_mono=["ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "monospace"],
     spacing_size="sm",
     radius_size="sm",
+).set(  # Gradio's own greys and blues are too pale to be read on white: these have a contrast of 4.5 and more
+    body_text_color_subdued="*neutral_500",
+    color_accent="*primary_600",
+    button_primary_background_fill="*primary_600",
+    button_primary_background_fill_hover="*primary_700",
 )
 LAUNCH: dict[str, Any] = {
     "theme": THEME,

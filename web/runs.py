@@ -75,13 +75,13 @@ class Run:
         self.fresh.clear()
         self.writing = False
 
-    def read(self) -> Reading:
-        """One pass over all that the model has read; kept for a while."""
-        return self.readings.get(self.id, self.gpt, self.ids[: self.recording.capacity])
+    def read(self, least: int) -> Reading:
+        """One pass over all that the model has read, at least ``least`` tokens; kept for a while."""
+        return self.readings.get(self.id, self.gpt, self.ids[: self.recording.capacity], least)
 
     def read_all(self) -> None:
         """Recompute every row, and how probable each token was, from the token ids."""
-        reading = self.read()
+        reading = self.read(min(len(self.ids), self.recording.capacity))
         for layer in range(self.gpt.config.n_layer):
             self.recording.extend(reading.attention(layer)[None], range(layer, layer + 1))
         self.logprobs[1 : len(reading.ids)] = reading.logprobs()
@@ -91,7 +91,7 @@ class Run:
         n_layer, n_head = self.gpt.config.n_layer, self.gpt.config.n_head
 
         def recompute(n_rows: int) -> Tensor:
-            reading = self.read()
+            reading = self.read(n_rows)
             if layer == n_layer:
                 needed = range(n_layer)
             else:
@@ -104,7 +104,7 @@ class Run:
         """The float32 weights that one query has in every picture, ``(n_pictures, query + 1)``."""
 
         def recompute(n_rows: int) -> Tensor:
-            reading = self.read()
+            reading = self.read(n_rows)
             return last_rows(reading.attention(layer, n_rows) for layer in range(self.gpt.config.n_layer))
 
         return self.recording.query(query, recompute)
@@ -114,7 +114,7 @@ class Run:
         for place, logits in list(self.fresh):
             if place == position:
                 return logits.cpu().numpy().tobytes()
-        return self.read().logits(position, position + 1)[0].numpy().tobytes()
+        return self.read(position + 1).logits(position, position + 1)[0].numpy().tobytes()
 
     def frame(self, start: int) -> tuple[dict[str, Any], bytes]:
         """What a browser that has ``start`` rows lacks: tokens, and the bytes of all metrics and of the thumbnails."""

@@ -72,7 +72,7 @@ def test_a_link_leads_back(page: Any, browser: Any, launch: Callable[..., Server
     page.get_by_label("Colour scale").select_option("log")
     page.get_by_label("hide the first token").check()
     page.get_by_label("Least weight drawn").fill("0.3")
-    page.get_by_role("checkbox", name="sorted").check()
+    page.get_by_label("Order of the heads").select_option(label="lowest first")
     page.get_by_label("Metric of the heads").select_option("distance")
     page.locator(".hs-writing .hs-token").nth(40).click()
     page.locator(".hs-writing .hs-token").nth(33).click(modifiers=["Shift"])
@@ -94,7 +94,7 @@ def test_a_link_leads_back(page: Any, browser: Any, launch: Callable[..., Server
     expect(other.get_by_label("Colour scale")).to_have_value("log")
     expect(other.get_by_label("hide the first token")).to_be_checked()
     expect(other.get_by_label("Least weight drawn")).to_have_value("0.3")
-    expect(other.get_by_role("checkbox", name="sorted")).to_be_checked()
+    expect(other.get_by_label("Order of the heads")).to_have_value("low")
     expect(other.get_by_label("Metric of the heads")).to_have_value("distance")
     assert parse_qs(urlsplit(copy_link(other)).query) == parse_qs(urlsplit(link).query)
     # The page goes on as from any other text.

@@ -71,13 +71,22 @@ def test_every_thumbnail_says_its_metric_and_can_be_sorted_by_it(written: Any, s
         assert found, name
         shown[found[1]] = float(found[2])
     assert shown == pytest.approx(expected, abs=0.006)
-    written.get_by_label("sorted").check()
-    order = [re.match(r"L\d+ H\d+", name)[0] for name in names(written)]
-    values = [expected[name] for name in order]
-    assert len(order) == 12 and all(a >= b - 1e-4 for a, b in zip(values, values[1:], strict=False))
+    for label, sign in (("lowest first", -1), ("highest first", 1)):
+        written.get_by_label("Order of the heads").select_option(label=label)
+        order = [re.match(r"L\d+ H\d+", name)[0] for name in names(written)]
+        values = [sign * expected[name] for name in order]
+        assert len(order) == 12 and all(a >= b - 1e-4 for a, b in zip(values, values[1:], strict=False))
     least = written.get_by_label("Least value of the metric")
     least.fill("0.9")
     assert len(names(written)) == sum(value >= 0.9 * max(values) for value in values) < 12
+    least.fill("0")
+    most = written.get_by_label("Largest value of the metric")
+    most.fill("0.9")
+    assert len(names(written)) == sum(value <= 0.9 * max(values) for value in values) < 12
+    most.fill("0")
+    if not min(values):
+        return
+    expect(written.get_by_text("No head is in this range.")).to_be_visible()
 
 
 @pytest.mark.parametrize(
@@ -159,6 +168,7 @@ def test_a_locked_token_stays_locked_over_heads_and_views(written: Any, server: 
     check_number(written, gpt)
     tokens.nth(20).click(modifiers=["Shift"])
     expect(written.locator(".hs-writing .hs-query")).to_have_count(2)
+    assert written.evaluate("getSelection().toString()") == ""
     tokens.nth(20).click(modifiers=["Shift"])
     written.mouse.move(5, 5)
     expect(written.locator(".hs-writing .hs-query")).to_have_count(1)

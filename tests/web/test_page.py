@@ -14,7 +14,7 @@ from model import LoadedModel
 
 pytestmark = pytest.mark.browser
 
-READOUT = re.compile(r"“(.+)” (\d+), query looks at “(.+)” (\d+), key(.+)", re.DOTALL)
+READOUT = re.compile(r"“(.+)” (\d+), query looks at “(.+)” (\d+), key([\d.e-]+)(?:this row predicts .+)?", re.DOTALL)
 
 
 def choose_model(page: Any, name: str) -> None:

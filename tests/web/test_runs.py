@@ -14,8 +14,10 @@ from conftest import Server
 from helpers import tiny_model
 
 from model import LoadedModel
+from model.reading import Reading
 from model.recording import Recording, tile, triangle
 from model.summaries import METRICS
+from web import readings as readings_module
 from web import runs as runs_module
 from web.runs import Run, Runs
 
@@ -173,6 +175,26 @@ def test_a_large_run_keeps_only_a_few_heads(monkeypatch: pytest.MonkeyPatch) -> 
     assert again.frame(0)[0]["rows"] == len(run.ids)
     frames = [np.frombuffer(r.recording.thumbnails()[3], np.uint8).astype(int) for r in (again, run)]
     assert abs(frames[0] - frames[1]).max() <= 1
+
+
+def test_looking_at_a_long_text_being_written_costs_one_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs_module, "MAX_RUN_BYTES", 100)
+    gpt = tiny_model(n_layer=2, n_head=2, n_embd=32, context_length=100)
+    runs = Runs()
+    run = runs.new(gpt, gpt.read_prompt("ab"), 60)
+    read: list[int] = []
+    monkeypatch.setattr(readings_module, "Reading", lambda gpt, ids: read.append(len(ids)) or Reading(gpt, ids))
+    for step in gpt.generate("ab", 61, seed=1, record=True):
+        run.take(step, False)
+        n = run.recording.n_rows
+        run.head(0, 1, 0)  # recomputed once, then it grows on
+        rows = np.frombuffer(run.query(n - 1), np.float32).reshape(-1, n)
+        np.testing.assert_allclose(rows[[0, 1, 4, 5]], step.attention.flatten(0, 1), atol=1e-6)
+        run.logits(n - 1)
+    assert len(read) == 1
+    run.query(1)
+    run.logits(1)  # long gone, but read all the same
+    assert len(read) == 1
 
 
 def test_reading_while_writing() -> None:

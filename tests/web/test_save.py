@@ -85,7 +85,7 @@ def test_a_head_as_svg_and_png(page: Any, server: Server, tmp_path: Path) -> Non
     weights = trace.attention[2, 1]
     check_cells(embedded(svg)[0].convert("RGBA"), weights)
     said = words(svg)
-    assert {"tiny · L2 H1", "that token (key) →", "this token (query) →", "attention weight"} <= set(said)
+    assert {"tiny · L2 H1", "looks at that token (key) →", "this token (query) →", "attention weight"} <= set(said)
     tokens = [token.text.replace(" ", "·").replace("\n", "↵") for token in trace.tokens]
     assert [word for word in said if len(word) == 1 and word not in "01"].count("R") >= 2 * tokens.count("R")
     assert sum(1 for _ in svg.iter()) < 2 * len(tokens) + 60  # the cells are no elements
@@ -143,7 +143,7 @@ def test_the_grid_as_svg_and_png(page: Any, server: Server, tmp_path: Path) -> N
         corner = (head * across + factor // 2, layer * across + (n - 1) * factor + factor // 2)
         byte = round(255 * float(weights[layer, head, n - 1, 0]) ** 0.5)
         assert cells.getpixel(corner)[:3] in [colour(min(max(byte + d, 0), 255)) for d in (-1, 0, 1)]
-    page.get_by_role("checkbox", name="sorted").check()
+    page.get_by_label("Order of the heads").select_option(label="highest first")
     svg = ElementTree.parse(save(page, "Save all heads", "SVG", tmp_path)).getroot()
     order = [word for word in words(svg) if re.fullmatch(r"L\d H\d", word)]
     assert order == page.locator(".hs-grid .hs-caption").all_text_contents()
@@ -245,7 +245,7 @@ def test_the_table_of_heads(page: Any, server: Server) -> None:
     expect(page.get_by_role("region", name="Attention weights, L1 H2")).to_be_visible()
     expect(row.get_by_role("button")).to_be_focused()
     expect(row.get_by_role("button")).to_have_attribute("aria-pressed", "true")
-    page.get_by_role("checkbox", name="sorted").check()
+    page.get_by_label("Order of the heads").select_option(label="highest first")
     expect(names).to_have_count(12)
     assert names.all_text_contents() == page.locator(".hs-grid .hs-caption").all_text_contents()
     expect(table.get_by_role("columnheader", name="entropy")).to_have_attribute("aria-sort", "descending")

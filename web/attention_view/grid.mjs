@@ -5,7 +5,7 @@ import { make } from "./dom.mjs";
 import { palette } from "./palette.mjs";
 import { Scale } from "./scale.mjs";
 import { ThumbnailPainter } from "./thumbnail.mjs";
-import { METRICS } from "./view.mjs";
+import { METRICS, ORDERS } from "./view.mjs";
 import { measured, pictureName } from "./words.mjs";
 
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
@@ -55,7 +55,7 @@ export class Grid {
   /** What each card has of the chosen metric, and which are shown. */
   measure() {
     const { store } = this;
-    const { metric, least } = store.view.options;
+    const { metric, least, most } = store.view.options;
     const heads = this.cards.filter((card) => card.isHead);
     for (const card of this.cards) card.value = store.metric(store.index(card.place), METRICS[metric].place);
     this.most = Math.max(...heads.map((card) => card.value), 1e-9);
@@ -64,7 +64,7 @@ export class Grid {
       card.button.setAttribute("aria-label", `${card.name}, ${METRICS[metric].name} ${said}`);
       card.button.title = `${card.name}\n${METRICS[metric].name}: ${said}`;
       card.bar.style.setProperty("--part", Math.min(1, card.value / this.most));
-      card.out = card.isHead && card.value < least * this.most;
+      card.out = card.isHead && (card.value < least * this.most || card.value > most * this.most);
       card.button.classList.toggle("hs-out", card.out);
     }
   }
@@ -73,22 +73,22 @@ export class Grid {
   arrange() {
     const { sorted } = this.store.view.options;
     const shown = sorted
-      ? this.cards.filter((card) => card.isHead && !card.out).sort((a, b) => b.value - a.value)
+      ? this.cards.filter((card) => card.isHead && !card.out).sort((a, b) => (sorted === "low" ? a.value - b.value : b.value - a.value))
       : this.cards;
     const layout = `${sorted} ${shown.map((card) => card.place).join(" ")}`;
     if (layout === this.layout) return;
     this.layout = layout;
     this.shown = shown;
     const { n_layer, n_head } = this.store.pointer;
-    this.element.classList.toggle("hs-sorted", sorted);
-    const label = sorted ? "Heads, sorted" : "All heads: rows are layers, columns heads";
+    this.element.classList.toggle("hs-sorted", sorted !== "");
+    const label = sorted ? `Heads, ${ORDERS[sorted]}` : "All heads: rows are layers, columns heads";
     this.element.setAttribute("aria-label", label);
     this.element.style.setProperty("--hs-columns", n_head + 2);
     const buttons = shown.map((card) => card.button);
-    if (sorted) this.element.replaceChildren(...buttons);
+    if (sorted) this.element.replaceChildren(...(buttons.length ? buttons : [make("p", { class: "hs-none" }, "No head is in this range.")]));
     else {
       const columns = Array.from({ length: n_head }, (_, head) => `H${head}`);
-      const top = ["", ...columns, "mean", "rollout"].map((text) => make("span", { class: "hs-label" }, text));
+      const top = ["", ...columns, "mean", "rollout"].map((text) => make("span", { class: text.length > 3 ? "hs-label hs-tall" : "hs-label" }, text));
       const rows = [];
       for (let layer = 0; layer < n_layer; layer++) {
         rows.push(make("span", { class: "hs-label" }, `L${layer}`));

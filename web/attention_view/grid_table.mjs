@@ -31,7 +31,7 @@ export class GridTable {
     const metrics = Object.entries(METRICS);
     const { sorted, metric } = store.view.options;
     const heads = metrics.map(([key, { name }]) =>
-      make("th", { scope: "col", "aria-sort": sorted && key === metric && "descending" }, name),
+      make("th", { scope: "col", "aria-sort": key === metric && { high: "descending", low: "ascending" }[sorted] }, name),
     );
     const rows = (grid.shown ?? []).map((card) => {
       const open = make("button", { type: "button", class: "hs-small" }, card.name);

@@ -25,7 +25,7 @@ export function headPanel(store, ...actions) {
   });
   const top = make("div", { class: "hs-top" }, title, ...actions, table.toggle);
   const views = make("div", { class: "hs-tabs", role: "group", "aria-label": "View" }, ...tabs.map(([, button]) => button));
-  const region = make("section", { class: "hs-panel hs-open", role: "region" }, top);
+  const region = make("section", { class: "hs-panel hs-open" }, top);
   region.append(make("div", { class: "hs-controls" }, views, ...scaleControls(view)), ...Object.values(parts));
   region.append(weightLegend(view), table.element);
 

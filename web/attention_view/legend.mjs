@@ -55,6 +55,6 @@ export function attentionLegend() {
   };
   paint();
   onThemeChange(paint);
-  const how = "Point at a token to see, click to lock it, shift-click for several.";
+  const how = "Point at a token to see, click to lock it, shift-click for several; or arrow keys and Enter.";
   return make("p", { class: "hs-hint" }, looks, "where the outlined token looks ", seen, `who looks at it. ${how}`);
 }

@@ -20,6 +20,7 @@ export class Lines {
     this.element.addEventListener("pointerleave", () => store.point(null));
     this.element.addEventListener("click", (event) => this.lock(event));
     this.element.addEventListener("keydown", (event) => this.move(event));
+    this.element.addEventListener("blur", () => store.point(null));
     store.on("open weights tokens view focus", () => this.draw());
     store.on("view step", () => this.reach()); // once they are on the screen, or another token is looked at
     new ResizeObserver(() => this.draw()).observe(this.element);
@@ -35,7 +36,9 @@ export class Lines {
     // Only what is in view is drawn: a text of a thousand tokens scrolls under a canvas of the panel's size.
     const context = sharpContext(this.canvas, width, height);
     this.canvas.style.top = `${element.scrollTop}px`;
+    const atEnd = this.floor && element.scrollTop + height >= this.floor.offsetHeight - ROW;
     this.spread(store.count * ROW);
+    if (atEnd && store.focus?.query === store.count - 1) element.scrollTop = store.count * ROW; // follows the writing
     const { focus } = store;
     const queries = new Set(store.queries);
     this.drawLines(context, [...queries], width);

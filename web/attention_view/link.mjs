@@ -2,7 +2,7 @@
 // The server reads the first part (web/link.py) and computes the text anew, the browser the second.
 
 import { SCALES } from "./scale.mjs";
-import { DEFAULTS, METRICS, MODES } from "./view.mjs";
+import { DEFAULTS, METRICS, MODES, ORDERS } from "./view.mjs";
 
 const HASH = 16; // hex digits of the checkpoint's sha256
 const MOST_LOCKED = 32;
@@ -20,8 +20,9 @@ const OPTIONS = {
   hideFirst: ["hide_first", flag],
   threshold: ["threshold", share],
   metric: ["metric", oneOf(METRICS)],
-  sorted: ["sorted", flag],
+  sorted: ["sorted", oneOf(ORDERS)],
   least: ["least", share],
+  most: ["most", share],
   surprise: ["surprise", flag],
 };
 

@@ -16,7 +16,8 @@ export class Matrix {
     this.marks = make("canvas", { "aria-hidden": true });
     this.pair = make("p", { class: "hs-pair" });
     this.number = make("p", { class: "hs-number" });
-    this.readout = make("div", { class: "hs-readout" }, this.pair, this.number);
+    this.then = make("p", { class: "hs-then" });
+    this.readout = make("div", { class: "hs-readout" }, this.pair, this.number, this.then);
     this.spoken = make("p", { class: "hs-hidden", "aria-live": "polite" });
     this.board = make("div", { class: "hs-board", tabindex: 0, role: "application" });
     this.board.append(this.picture, this.marks, this.readout, this.spoken);
@@ -25,10 +26,11 @@ export class Matrix {
     this.board.addEventListener("pointerleave", () => store.point(null));
     this.board.addEventListener("click", (event) => this.lock(event));
     this.board.addEventListener("keydown", (event) => this.move(event));
+    this.board.addEventListener("blur", () => store.point(null));
     this.element = make(
       "div",
       { class: "hs-matrix" },
-      make("p", { class: "hs-axis-key" }, "that token (key) →"),
+      make("p", { class: "hs-axis-key" }, "looks at that token (key) →"),
       make("p", { class: "hs-axis-query" }, "this token (query) →"),
       this.board,
     );
@@ -74,19 +76,20 @@ export class Matrix {
     this.veil(context);
     this.readout.hidden = !focus;
     if (!focus) {
-      this.number.textContent = "";
+      this.number.textContent = this.then.textContent = "";
       return;
     }
     const { query, key } = focus;
     if (key === null) {
       this.pair.textContent = `“${visible(store.tokens[query]?.text ?? "")}” (${query}) was not read yet`;
-      this.number.textContent = "";
+      this.number.textContent = this.then.textContent = "";
       return;
     }
     const weight = store.weights.at(query, key);
     this.pair.replaceChildren(this.token(query, "query"), " looks at ", this.token(key, "key"));
     this.number.textContent = exact(weight);
     this.number.dataset.weight = weight;
+    this.then.replaceChildren(...this.predicted(query + 1));
 
     const { margin, cell } = place;
     const [x, y] = [margin + key * cell, margin + query * cell];
@@ -117,6 +120,14 @@ export class Matrix {
   token(position, axis) {
     const text = make("b", {}, visible(this.store.tokens[position].text));
     return make("span", { class: `hs-said-${axis}` }, "“", text, "”", make("small", {}, ` ${position}, ${axis}`));
+  }
+
+  /** What was read there led to: a row belongs to its query, and predicts the token after it. */
+  predicted(position) {
+    const token = this.store.tokens[position];
+    if (!token) return [];
+    const probability = token.logprob == null ? "" : ` with probability ${exact(Math.exp(token.logprob))}`;
+    return ["this row predicts “", make("b", {}, visible(token.text)), `” ${position}${probability}`];
   }
 
   cellAt(event) {

@@ -4,7 +4,7 @@ import { font } from "./axes.mjs";
 import { INK, PIXELS, SOFT, frame, ramp, words } from "./print_frame.mjs";
 import { Scale } from "./scale.mjs";
 import { ThumbnailPainter } from "./thumbnail.mjs";
-import { METRICS } from "./view.mjs";
+import { METRICS, ORDERS } from "./view.mjs";
 import { counted, measured } from "./words.mjs";
 
 const ROOM = 4000; // pixels across, of which no thumbnail takes more than ...
@@ -27,7 +27,7 @@ export function gridPicture(store, grid) {
   const place = ({ place: [layer, column] }, i) => (options.sorted ? [Math.floor(i / columns), i % columns] : [layer, column]);
   const rows = options.sorted ? Math.ceil(grid.shown.length / columns) : n_layer + 1;
   const [side, top] = options.sorted ? [0, 0] : [SIDE, TOP];
-  const order = options.sorted ? `heads sorted by ${METRICS[options.metric].name}` : "rows are layers, columns heads";
+  const order = options.sorted ? `heads by ${METRICS[options.metric].name}, ${ORDERS[options.sorted]}` : "rows are layers, columns heads";
   return frame({
     title: `${pointer.model} · ${options.sorted ? counted(grid.shown.length, "head") : "all heads"}`,
     options,

@@ -37,7 +37,7 @@ export function headPicture(store) {
     draw(context, left, top) {
       context.font = words(16);
       context.fillStyle = SOFT;
-      context.fillText("that token (key) →", left + NAME + margin, top + NAME / 2);
+      context.fillText("looks at that token (key) →", left + NAME + margin, top + NAME / 2);
       context.save();
       context.translate(left + NAME / 2, top + NAME + margin);
       context.rotate(Math.PI / 2);

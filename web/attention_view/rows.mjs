@@ -19,9 +19,10 @@ export class StepRows {
     this.store = store;
     this.at = null; // {head, key} under the pointer or the keys; heads are counted through all layers
     this.canvas = make("canvas", { "aria-hidden": true });
+    this.marks = make("canvas", { "aria-hidden": true });
     this.said = make("p", { class: "hs-hint hs-step-said" });
     this.spoken = make("p", { class: "hs-hidden", "aria-live": "polite" });
-    this.board = make("div", { class: "hs-strips", tabindex: 0, role: "application" }, this.canvas, this.spoken);
+    this.board = make("div", { class: "hs-strips", tabindex: 0, role: "application" }, this.canvas, this.marks, this.spoken);
     this.board.addEventListener("pointermove", (event) => this.point(this.cellAt(event)));
     this.board.addEventListener("pointerleave", () => this.point(null));
     this.board.addEventListener("click", (event) => this.choose(this.cellAt(event)));
@@ -126,7 +127,7 @@ export class StepRows {
       }
     }
     this.drawKeys(context, n, colours);
-    this.drawMark(context, colours);
+    this.mark();
     board.setAttribute("aria-label", `${this.title()}. Arrow keys move over heads and keys, Enter opens the head.`);
     if (!this.twin.hidden) this.drawTable();
   }
@@ -148,13 +149,16 @@ export class StepRows {
     }
   }
 
-  drawMark(context, colours) {
+  /** What the pointer or the keys stand on, over the picture, which stays. */
+  mark() {
+    if (!this.cell) return;
+    const context = sharpContext(this.marks, this.board.clientWidth, this.board.clientHeight);
     if (!this.at) {
       this.said.textContent = `${this.title()}: keys from left to right`;
       return;
     }
     const { head, key } = this.at;
-    context.strokeStyle = colours.getPropertyValue("--hs-mark");
+    context.strokeStyle = getComputedStyle(this.board).getPropertyValue("--hs-mark");
     context.lineWidth = 2;
     context.strokeRect(LEFT + key * this.cell - 1, this.top(head) - 1, Math.max(this.cell, 1) + 2, ROW + 1);
     const name = pictureName(this.place(head), this.store.pointer);
@@ -177,7 +181,7 @@ export class StepRows {
   point(at) {
     if (this.at?.head === at?.head && this.at?.key === at?.key && !this.at === !at) return;
     this.at = at;
-    if (this.ready) this.draw();
+    if (this.ready) this.mark();
   }
 
   choose(at) {

@@ -1,6 +1,7 @@
 // What the browser knows of one text on the screen. Panels listen to it, and what is chosen in one moves all.
 
 import { RunFetcher } from "./fetch.mjs";
+import { Pace } from "./pace.mjs";
 import { HeadWeights, Thumbnails, cells } from "./triangle.mjs";
 import { N_METRICS, UNIFORM } from "./view.mjs";
 import { pictureName } from "./words.mjs";
@@ -12,12 +13,14 @@ export class Store {
     this.view = view;
     this.listeners = {};
     this.pointer = { state: "loading" };
+    this.pace = new Pace();
     this.left = new Set(); // runs that another one has followed
     this.reset();
     view.on((changed) => {
       if (changed.includes("open")) {
         this.weights = new HeadWeights();
         this.emit("open", "weights", "focus");
+        this.pace.hurry();
         this.refresh();
       }
       this.emit("view");
@@ -132,6 +135,7 @@ export class Store {
         await this.pullRows();
         await this.pullHead();
         this.report("");
+        if (this.isWritten) await this.pace.rest();
       } catch (error) {
         this.report(`Could not fetch the attention weights: ${error.message}`);
       }
@@ -156,7 +160,7 @@ export class Store {
     this.thumbnails.merge(header.rows, header.factor, header.first, thumbnails);
     this.metrics = metrics;
     this.rows = header.rows;
-    this.emit("tokens", "thumbnails", "focus", "step");
+    await this.draw("tokens", "thumbnails", "focus", "step");
   }
 
   async pullHead() {
@@ -165,7 +169,17 @@ export class Store {
     const floats = await fetcher.head(...this.open, weights.rows);
     if (fetcher !== this.fetcher || weights !== this.weights) return;
     weights.append(floats);
-    this.emit("weights", "focus");
+    await this.draw("weights", "focus");
+  }
+
+  get isWritten() {
+    return this.pointer.state === "writing";
+  }
+
+  /** Tell the panels; while the text is written, only go on once it is seen. */
+  async draw(...topics) {
+    if (this.isWritten) await this.pace.draw(() => this.emit(...topics));
+    else this.emit(...topics);
   }
 
   /** The first token that was written. */

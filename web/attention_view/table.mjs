@@ -10,8 +10,9 @@ export class Table {
     this.store = store;
     this.shown = false;
     this.from = { query: 0, key: 0 };
-    this.toggle = make("button", { type: "button", class: "hs-small", "aria-expanded": false }, "Show as table");
+    this.toggle = make("button", { type: "button", class: "hs-small", "aria-expanded": false });
     this.toggle.addEventListener("click", () => this.show(!this.shown));
+    this.name(false);
     this.fields = make("p", { class: "hs-window" });
     this.inputs = { query: this.field("queries from", "query"), key: this.field("keys from", "key") };
     this.table = make("table");
@@ -32,9 +33,14 @@ export class Table {
   show(shown) {
     this.shown = shown;
     this.element.hidden = !shown;
-    this.toggle.textContent = shown ? "Hide table" : "Show as table";
+    this.name(shown);
     this.toggle.setAttribute("aria-expanded", shown);
     if (shown) this.draw();
+  }
+
+  name(shown) {
+    this.toggle.textContent = shown ? "Hide table" : "Table";
+    this.toggle.setAttribute("aria-label", shown ? "Hide table" : "Show as table");
   }
 
   draw() {

@@ -8,6 +8,7 @@ import { sentence, visible } from "./words.mjs";
 
 export const MOST_BITS = 8; // of surprise: the end of its ramp
 const FAINT = 12; // steps below which a token keeps the page's own colours
+const MARKS = ["hs-query", "hs-key", "hs-unread", "hs-later", "hs-chosen"];
 
 /** How surprising a token was, in bits; null where it was not predicted. */
 export const bits = (token) => (token.logprob == null ? null : -token.logprob / Math.LN2);
@@ -18,12 +19,20 @@ export class TextView {
     this.store = store;
     this.canSurprise = canSurprise;
     this.spans = [];
+    this.looks = []; // of each span, so that only what changes is touched
     this.element = make("div", { class: "hs-text", tabindex: 0, role: "group", "aria-label": label });
     this.spoken = make("p", { class: "hs-hidden", "aria-live": "polite" });
     this.element.addEventListener("pointerover", (event) => this.point(event.target));
     this.element.addEventListener("pointerleave", () => store.point(null));
     this.element.addEventListener("click", (event) => this.lock(event));
+    // With shift a browser would select the text up to there.
+    this.element.addEventListener("mousedown", (event) => {
+      if (!event.shiftKey) return;
+      event.preventDefault();
+      this.element.focus({ preventScroll: true });
+    });
     this.element.addEventListener("keydown", (event) => this.move(event));
+    this.element.addEventListener("blur", () => store.point(null));
     store.on("state", () => this.fit());
     store.on("tokens", () => this.fill());
     store.on("tokens focus view step", () => this.colour());
@@ -36,6 +45,7 @@ export class TextView {
     if (this.store.tokens.length >= this.spans.length) return;
     this.element.replaceChildren();
     this.spans = [];
+    this.looks = [];
   }
 
   fill() {
@@ -51,6 +61,8 @@ export class TextView {
       this.spans.push(span);
       element.append(span);
     }
+    // Those of the prompt are known once it was read.
+    if (this.canSurprise) this.spans.forEach((span, i) => (span.title ||= this.said(store.tokens[i])));
     if (atEnd) element.scrollTop = element.scrollHeight;
   }
 
@@ -68,19 +80,19 @@ export class TextView {
     if (!this.element.isConnected || this.element.closest("[hidden]")) return;
     const { store } = this;
     const { focus, queries } = store;
+    const locked = new Set(queries);
     const surprise = this.canSurprise && store.view.options.surprise;
     const paint = surprise ? this.surprised() : this.attended(queries);
     const end = store.step ?? Infinity;
     for (const [i, span] of this.spans.entries()) {
-      span.classList.toggle("hs-query", queries.includes(i));
-      span.classList.toggle("hs-key", focus?.key === i);
-      span.classList.toggle("hs-unread", i >= store.count);
-      span.classList.toggle("hs-later", i > end);
-      span.classList.toggle("hs-chosen", i === end);
       const [ramp, step] = paint(i);
+      const marks = [locked.has(i), focus?.key === i, i >= store.count, i > end, i === end];
+      const look = `${marks.map(Number).join("")}${step > FAINT ? ramp.css[step] : ""}`;
+      if (look === this.looks[i]) continue; // most tokens stay as they are from one hover to the next
+      this.looks[i] = look;
+      MARKS.forEach((name, which) => span.classList.toggle(name, marks[which]));
       span.style.backgroundColor = step > FAINT ? ramp.css[step] : "";
       span.style.color = step > FAINT ? ramp.ink[step] : "";
-      if (this.canSurprise) span.title = this.said(store.tokens[i]);
     }
   }
 
@@ -115,8 +127,7 @@ export class TextView {
 
   said(token) {
     const value = bits(token);
-    const probability = value === null ? "" : `: probability ${(2 ** -value).toFixed(4)}, ${value.toFixed(2)} bits`;
-    return `“${visible(token.text)}”${probability}`;
+    return value === null ? "" : `“${visible(token.text)}”: probability ${(2 ** -value).toFixed(4)}, ${value.toFixed(2)} bits`;
   }
 
   position(target) {
@@ -138,11 +149,10 @@ export class TextView {
     const { store } = this;
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (event.key === "Escape") store.lock(null);
+    else if (event.key === "Enter" && store.focus) store.lock({ query: store.focus.query }, event.shiftKey);
     else if (by && store.focus) {
       const query = Math.min(Math.max(store.focus.query + by, 0), store.count - 1);
-      store.hover = null;
-      store.locked = [{ query }];
-      store.emit("focus");
+      store.point({ query });
       const { key } = store.focus;
       this.spoken.textContent = sentence(store.tokens, query, key, store.weights.at(query, key));
     } else return;

@@ -8,6 +8,7 @@ export const METRICS = {
   first: { name: "on the first token", unit: "", place: 2, say: "weight on the first token" },
   previous: { name: "on the previous token", unit: "", place: 3, say: "weight on the token before" },
 };
+export const ORDERS = { high: "highest first", low: "lowest first" };
 export const N_METRICS = 5; // the fifth, the distance from looking everywhere alike, is not offered
 export const UNIFORM = 4;
 
@@ -18,8 +19,9 @@ export const DEFAULTS = {
   hideFirst: false,
   threshold: 0,
   metric: "entropy",
-  sorted: false,
-  least: 0, // of the metric, for a head to be shown
+  sorted: "", // or a key of ORDERS: layer by layer
+  least: 0, // of the metric, as a part of the largest, for a head to be shown
+  most: 1,
   surprise: false, // what colours the text: attention, or how surprising each token was
 };
 

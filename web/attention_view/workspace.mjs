@@ -14,6 +14,7 @@ import { StepRows } from "./rows.mjs";
 import { Scrubber } from "./scrubber.mjs";
 import { Store } from "./store.mjs";
 import { TextView } from "./text.mjs";
+import { TextTable } from "./text_table.mjs";
 import { counted } from "./words.mjs";
 
 export class Workspace {
@@ -74,10 +75,11 @@ function textPanel(store) {
   view.on(show);
   show();
   const controls = make("div", { class: "hs-controls" }, make("label", {}, surprise, " colour by surprise"));
-  const top = make("div", { class: "hs-top" }, make("h2", {}, "Text"), status);
+  const table = new TextTable(store);
+  const top = make("div", { class: "hs-top" }, make("h2", {}, "Text"), status, table.toggle);
   const scrubber = new Scrubber(store).element;
-  const parts = [top, text.element, text.spoken, scrubber, controls, ...legends];
-  return make("section", { class: "hs-panel hs-written", role: "region" }, ...parts);
+  const parts = [top, text.element, text.spoken, table.element, scrubber, controls, ...legends];
+  return make("section", { class: "hs-panel hs-written", "aria-label": "Text" }, ...parts);
 }
 
 function nextPanel(store, actions) {
@@ -88,7 +90,7 @@ function nextPanel(store, actions) {
   };
   const hint = make("p", { class: "hs-status" }, "click one to branch the text");
   const top = make("div", { class: "hs-top" }, make("h2", {}, "Next token"), hint);
-  return make("section", { class: "hs-panel hs-next", role: "region" }, top, new NextToken(store, branch).element);
+  return make("section", { class: "hs-panel hs-next", "aria-label": "Next token" }, top, new NextToken(store, branch).element);
 }
 
 function gridPanel(store) {
@@ -115,7 +117,7 @@ function gridPanel(store) {
   store.listeners.view.unshift(show); // before the parts draw themselves: what is hidden has no size
   const choice = make("div", { class: "hs-tabs", role: "group", "aria-label": "Heads" }, ...tabs.map(([, button]) => button));
   const top = make("div", { class: "hs-top" }, make("h2", {}, "Heads"), choice, saveGrid(store, grid), table.toggle);
-  return make("section", { class: "hs-panel hs-heads", role: "region" }, top, parts.whole, parts.step);
+  return make("section", { class: "hs-panel hs-heads", "aria-label": "Heads" }, top, parts.whole, parts.step);
 }
 
 function describe({ state, tokens, n_prompt, branch, rate }) {

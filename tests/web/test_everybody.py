@@ -1,0 +1,101 @@
+"""For everybody: tables instead of colours, keys instead of a pointer, words that can be read and heard."""
+
+import math
+import re
+from typing import Any
+
+import pytest
+from conftest import Server
+from playwright.sync_api import expect
+from test_page import readout, text
+
+# Contrast as the WCAG has it, of an element's text against the first background behind it.
+CONTRAST = """(selector) => [...document.querySelectorAll(selector)].filter((e) => e.offsetParent && e.textContent.trim()).map((e) => {
+    const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
+    const light = (rgb) => {
+        const [r, g, b] = rgb.slice(0, 3).map((v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    let behind = e;
+    const solid = (e) => { const c = parts(getComputedStyle(e).backgroundColor); return c.length === 3 || c[3] === 1; };
+    while (behind.parentElement && !solid(behind)) behind = behind.parentElement;
+    const pair = [getComputedStyle(e).color, getComputedStyle(behind).backgroundColor].map((c) => light(parts(c)));
+    return (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
+})"""
+WORDS = (
+    ".hs-status, .hs-hint, .hs-label, .hs-axis-key, .hs-axis-query, .hs-controls label, .hs-scale > span, .hs-said, "
+    ".hs-bars caption, .hs-bars th, .hs-bars td, .hs-top button:enabled, .hs-pair small, .hs-then, #hs-facts p, "
+    ".hs-brand p, #hs-write"
+)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_words_stand_out_from_what_is_behind_them(browser: Any, server: Server, theme: str) -> None:
+    page = browser.new_page()
+    page.goto(f"{server.url}/?__theme={theme}")
+    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect(page.locator(".hs-bars tbody tr").first).to_be_visible()
+    found = page.evaluate(CONTRAST, WORDS)
+    assert len(found) > 80 and min(found) >= 4.5
+    page.close()
+
+
+def test_panels_have_names(page: Any) -> None:
+    for name in ("Text", "Next token", "Heads"):
+        expect(page.get_by_role("region", name=name, exact=True)).to_be_visible()
+
+
+def test_no_control_is_nameless(page: Any) -> None:
+    page.get_by_role("button", name="This step").click()
+    for control in page.locator(".headscope").locator("button, input, select, [tabindex='0']").all():
+        if control.is_visible():
+            expect(control).to_have_accessible_name(re.compile(r"\S"))
+
+
+def test_the_text_as_a_table(page: Any, server: Server) -> None:
+    gpt = server.parts.shelf.models["tiny"]
+    page.get_by_role("button", name="Show text as table").click()
+    rows = page.get_by_role("table", name="Tokens and how probable each was").locator("tbody tr")
+    content = text(page).text_content()
+    expect(rows).to_have_count(len(content))
+    logprobs, ids = gpt.trace(content).logits.log_softmax(-1), gpt.tokenizer.encode(content)
+    assert rows.first.locator("td").all_text_contents() == [f"“{content[0]}”", "given", ""]
+    for i in (1, 9, len(content) - 1):
+        token, probability, bits = rows.nth(i).locator("td").all_text_contents()
+        logprob = float(logprobs[i - 1, ids[i]])
+        assert token.strip("“”") == content[i].replace(" ", "·").replace("\n", "↵")
+        assert float(probability) == pytest.approx(math.exp(logprob), abs=6e-5)
+        assert float(bits) == pytest.approx(-logprob / math.log(2), abs=0.006)
+    page.get_by_label("Prompt").fill("Hm")
+    page.get_by_label("number input for length").fill("7")
+    page.get_by_role("button", name="Write", exact=True).click()
+    expect(rows).to_have_count(9)
+    expect(rows.first.locator("td").first).to_have_text("“H”")
+
+
+def test_several_tokens_are_locked_by_keys(page: Any) -> None:
+    area = text(page)
+    area.focus()
+    last = area.locator(".hs-token").count() - 1
+    for key in ("ArrowLeft", "Enter", "ArrowLeft", "ArrowLeft", "Shift+Enter"):
+        page.keyboard.press(key)
+    locked = area.locator(".hs-query")
+    assert [int(e.get_attribute("data-i")) for e in locked.all()] == [last - 3, last - 1]
+    page.keyboard.press("ArrowLeft")
+    expect(locked).to_have_count(3)
+    page.keyboard.press("Tab")  # away from the text only what is locked is outlined
+    expect(locked).to_have_count(2)
+    area.focus()
+    page.keyboard.press("Escape")
+    expect(locked).to_have_count(1)
+
+
+def test_a_row_says_which_token_it_predicts(page: Any, server: Server) -> None:
+    gpt = server.parts.shelf.models["tiny"]
+    content = text(page).text_content()
+    text(page).locator(".hs-token").nth(20).click()
+    assert readout(page)[0] == 20
+    probability = float(gpt.trace(content).logits[20].softmax(-1)[gpt.tokenizer.encode(content)[21]])
+    said = page.locator(".hs-then").text_content()
+    found = re.fullmatch(r"this row predicts “(.+)” 21 with probability (.+)", said)
+    assert found and float(found[2]) == pytest.approx(probability, abs=6e-5)

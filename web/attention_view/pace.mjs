@@ -1,0 +1,39 @@
+// Drawing takes turns with the writing, which may run on the same machine: after each drawing a rest in proportion.
+
+const REST = 4; // times as long as the drawing took
+const LONGEST = 600; // milliseconds
+const HIDDEN = 200; // milliseconds after which no frame is expected: a page that is not seen has none
+
+/** Resolves when what was just changed is on the screen. */
+const painted = () =>
+  new Promise((resolve) => {
+    setTimeout(resolve, HIDDEN);
+    requestAnimationFrame(() => {
+      const channel = new MessageChannel();
+      channel.port1.onmessage = resolve;
+      channel.port2.postMessage(null);
+    });
+  });
+
+export class Pace {
+  spent = 0; // milliseconds, since the last rest
+
+  async draw(show) {
+    const began = performance.now();
+    show();
+    await painted();
+    this.spent += performance.now() - began;
+  }
+
+  /** Wait in proportion to what was drawn since the last time, or until `hurry` is called. */
+  async rest() {
+    const pause = Math.min(REST * this.spent, LONGEST);
+    this.spent = 0;
+    await new Promise((resolve) => {
+      this.hurry = resolve;
+      setTimeout(resolve, pause);
+    });
+  }
+
+  hurry() {}
+}
