@@ -11,7 +11,8 @@ from test_page import readout, text
 
 # Contrast as the WCAG has it, of an element's text against the first background behind it.
 CONTRAST = """(selector) => [...document.querySelectorAll(selector)]
-    .filter((e) => e.offsetParent && e.textContent.trim()).map((e) => {
+  .filter((e) => e.offsetParent && e.textContent.trim())
+  .map((e) => {
     const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
     const light = (rgb) => {
         const [r, g, b] = rgb.slice(0, 3).map((v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);

@@ -9,7 +9,7 @@ export function gridControls(store, grid) {
   const choices = Object.entries(METRICS).map(([key, { name }]) => make("option", { value: key }, name));
   const metric = make("select", { "aria-label": "Metric of the heads" }, ...choices);
   metric.addEventListener("change", () => view.set({ metric: metric.value, least: 0, most: 1 }));
-  const orders = Object.entries({ "": "layer by layer", ...ORDERS }).map(([key, name]) => make("option", { value: key }, name));
+  const orders = Object.entries({ "": "by layer", ...ORDERS }).map(([key, name]) => make("option", { value: key }, name));
   const sorted = make("select", { "aria-label": "Order of the heads" }, ...orders);
   sorted.addEventListener("change", () => view.set({ sorted: sorted.value }));
   // Each end of the range of the metric, as a part of the largest value there is.

@@ -19,7 +19,7 @@ export const DEFAULTS = {
   hideFirst: false,
   threshold: 0,
   metric: "entropy",
-  sorted: "", // or a key of ORDERS: layer by layer
+  sorted: "", // or a key of ORDERS; else by layer
   least: 0, // of the metric, as a part of the largest, for a head to be shown
   most: 1,
   surprise: false, // what colours the text: attention, or how surprising each token was

@@ -1,0 +1,54 @@
+"""The two pictures in the README: a text that was just written, light and dark, with one of its tokens locked.
+
+python -m bench.pictures
+"""
+
+import shutil
+from typing import Any
+
+from bench.harness import ROOT, character_checkpoint
+from bench.page import BROWSERS, FLAGS, served
+
+FOLDER = ROOT / "bench" / "readme"
+LENGTH, LOCKED = 240, 60  # tokens to write, and the one whose gaze is drawn
+MOST_BYTES = 400_000
+
+
+def take(page: Any, url: str, theme: str) -> bytes:
+    page.goto(f"{url}?__theme={theme}")
+    page.wait_for_function("document.querySelector('.hs-number')?.textContent")
+    page.get_by_label("number input for length").fill(str(LENGTH))
+    page.get_by_role("button", name="Write", exact=True).click()
+    page.wait_for_selector(".hs-workspace[data-state=done]")
+    page.wait_for_function(f"document.querySelector('.hs-board').dataset.count > {LENGTH}")
+    page.wait_for_selector(".hs-bars table[aria-busy=false] tbody tr:nth-child(20)")
+    page.get_by_role("button", name="L3 H3,").click()
+    page.locator(".hs-writing .hs-token").nth(LOCKED).click()
+    page.mouse.move(2, 2)
+    page.wait_for_selector("[aria-label='Attention weights, L3 H3'] .hs-readout:not([hidden])")
+    page.evaluate("document.activeElement.blur()")
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    return bytes(page.screenshot(full_page=True, animations="disabled"))
+
+
+def main() -> None:
+    from playwright.sync_api import sync_playwright
+
+    FOLDER.mkdir(exist_ok=True)
+    path = next(filter(None, map(shutil.which, BROWSERS)))
+    with sync_playwright() as playwright, served([character_checkpoint()]) as (url, _):
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS.split())
+        for theme in ("light", "dark"):
+            page = browser.new_page(viewport={"width": 1440, "height": 900})
+            picture = take(page, url, theme)
+            page.close()
+            if len(picture) > MOST_BYTES:
+                raise SystemExit(f"the {theme} picture has {len(picture):,} bytes, more than {MOST_BYTES:,}")
+            file = FOLDER / f"{theme}.png"
+            file.write_bytes(picture)
+            print(f"{file.relative_to(ROOT)}: {len(picture):,} bytes")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,19 @@
+"""The benchmarks show what they say they measure."""
+
+import asyncio
+
+from conftest import Server
+
+from bench.page import opening
+from web.link import land
+
+
+def test_the_benchmark_of_the_page_opens_it(server: Server) -> None:
+    """It hands the page an opening of its own, which must be one the page can show."""
+    made = server.parts.openings.made
+    before, made["tiny"] = made["tiny"], opening(server.parts.shelf.models["tiny"], 50)
+    try:
+        landing = asyncio.run(land(server.parts, {"model": "tiny"}, {}))
+    finally:
+        made["tiny"] = before
+    assert landing.pointer["tokens"] == 50 and landing.settings["prompt"]
