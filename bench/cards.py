@@ -7,14 +7,13 @@ must be the same to the letter.
 """
 
 import json
-import math
 import sys
 from pathlib import Path
 from typing import Any
 
 import model
 from bench.harness import ROOT, Row, arguments, report
-from model.card import highest
+from model.card import bits_per_byte, highest
 from model.data import documents, encode, load_text
 from model.lens import ROLES, role_scores
 from model.loaded import LoadedModel
@@ -37,14 +36,11 @@ def loss_rows(gpt: LoadedModel, card: dict[str, Any], texts: Path) -> list[Row]:
     ids = encode(gpt.tokenizer, text)
     parts = documents(text) if gpt.tokenizer.special_tokens else [text]
     loss, n_bytes = validation_loss(gpt.gpt, ids, gpt.config.context_length), sum(len(part.encode()) for part in parts)
-
-    def bits(loss: float) -> float:
-        return loss * (len(ids) - 1) / math.log(2) / n_bytes
-
     said = card["best_validation_loss"]
+    bits, bits_said = (bits_per_byte(nats, len(ids), n_bytes) for nats in (loss, said))
     return [
         Row(f"{gpt.name}, validation", "nats/token", loss, "less", {"card": said}),
-        Row(f"{gpt.name}, validation", "bits/byte", bits(loss), "less", {"card": bits(said)}),
+        Row(f"{gpt.name}, validation", "bits/byte", bits, "less", {"card": bits_said}),
     ]
 
 

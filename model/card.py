@@ -121,13 +121,18 @@ def figures(report: dict[str, Any]) -> list[str]:
     loss = report["best_validation_loss"]
     if loss is None:
         return ["Not validated yet."]
-    bits = loss * (report["validation_tokens"] - 1) / math.log(2) / max(report["validation_bytes"], 1)
+    bits = bits_per_byte(loss, report["validation_tokens"], report["validation_bytes"])
     return [
         "![The training and validation loss over the steps](loss.svg)",
         f"**{loss:.4f}** nats per {unit(report)} (**{bits:.3f}** bits per byte) on the whole validation split: "
         f"consecutive windows of {counted(report['settings']['context_length'], 'token')}, every token counted once, "
         "float32; the bytes are those of the text, without delimiters.",
     ]
+
+
+def bits_per_byte(loss: float, n_tokens: int, n_bytes: int) -> float:
+    """From nats per token: the first of ``n_tokens`` is foretold by nothing and does not count."""
+    return loss * (n_tokens - 1) / math.log(2) / max(n_bytes, 1)
 
 
 def head_formation(report: dict[str, Any]) -> list[str]:

@@ -152,7 +152,7 @@ def read_settings(
                 raise BadInput(field, f"{words[field]} must be from {least:g} to {most:g}, found {values[field]}")
     except BadInput as error:
         return {}, [f"The settings of this link cannot be used. {error}"]
-    return {"prompt": prompt} | values, []
+    return values, []
 
 
 def read_number(query: Mapping[str, str], word: str) -> float:
