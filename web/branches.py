@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from model import LoadedModel, PromptError
+from model import PromptError
 
 from .settings import MAX_RUN_ID
 from .shelf import Shelf
@@ -40,7 +40,10 @@ def read_branch(shelf: Shelf, sent: Any, *settings: Any) -> Branch:
     """
     if not isinstance(sent, dict):
         raise BadInput("branch", f"a branch is an object, found {shorten(sent)}")
-    name, gpt = find_model(shelf, sent.get("sha256"), sent.get("model"))
+    found = shelf.with_hash(str(sent.get("sha256")), str(sent.get("model")))
+    if not found:
+        raise BadInput("sha256", "The model that wrote this text is no longer served here.")
+    name, gpt = found
     ids = sent.get("ids")
     if not isinstance(ids, list):
         raise BadInput("ids", f"ids must be a list of token ids, found {shorten(ids)}")
@@ -60,14 +63,6 @@ def read_branch(shelf: Shelf, sent: Any, *settings: Any) -> Branch:
         raise BadInput("of", f"of must be the id of a run, found {shorten(of)}")
     prompt = gpt.tokenizer.decode(ids[:n_prompt])
     return Branch(read_settings(name, gpt, ids, prompt, *settings), of, n_prompt, instead)
-
-
-def find_model(shelf: Shelf, sha256: Any, name: Any) -> tuple[str, LoadedModel]:
-    """The model with these weights, that of this name where several have them."""
-    found = [(key, gpt) for key, gpt in shelf.models.items() if isinstance(sha256, str) and gpt.sha256 == sha256]
-    if not found:
-        raise BadInput("sha256", "The model that wrote this text is no longer served here.")
-    return next((pair for pair in found if pair[0] == name), found[0])
 
 
 def read_number(field: str, value: Any, least: int, most: int) -> int:

@@ -100,12 +100,8 @@ def find_model(shelf: Shelf, name: str, sha256: str) -> tuple[str, LoadedModel]:
     """The model with these weights: the one of that name, or one that bears another name here."""
     if not HASH.fullmatch(sha256):
         raise BadLink("This link is broken: it does not say which weights wrote its text.")
-    same = [(other, gpt) for other, gpt in shelf.models.items() if gpt.sha256.startswith(sha256)]
-    for found in same:
-        if found[0] == name:
-            return found
-    if same:
-        return same[0]
+    if found := shelf.with_hash(sha256, name):
+        return found
     if name in shelf.models:
         raise BadLink(f"{name} has other weights here than those this link was made with, so its text is not shown.")
     raise BadLink(unknown_model(shelf, name))

@@ -37,7 +37,7 @@ def row_routes(shelf: Shelf, runs: Runs) -> APIRouter:
         return run
 
     def reread(text: Text) -> Run:
-        gpt = shelf.with_hash(text.sha256)
+        _, gpt = shelf.with_hash(text.sha256) or ("", None)
         if gpt is None:
             raise HTTPException(410, "The model that wrote this text is no longer served here.")
         try:
@@ -73,7 +73,7 @@ def row_routes(shelf: Shelf, runs: Runs) -> APIRouter:
     def get_vocabulary(sha256: str) -> Response:
         """The texts of all tokens of a model, a JSON list in the order of their ids."""
         if sha256 not in vocabularies:
-            gpt = shelf.with_hash(sha256)
+            _, gpt = shelf.with_hash(sha256) or ("", None)
             if gpt is None:
                 raise HTTPException(410, "The model that wrote this text is no longer served here.")
             texts = [token.text for token in gpt.tokens(range(gpt.config.vocab_size))]

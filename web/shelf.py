@@ -10,6 +10,8 @@ import model
 
 from .settings import CHECKPOINTS, Settings
 
+LEAST_HASH = 16  # digits that tell one checkpoint from another
+
 
 class Shelf:
     """Models by name. ``models`` and ``failures`` are filled by ``load`` and complete once ``ready`` is done."""
@@ -39,9 +41,12 @@ class Shelf:
         """Return once every checkpoint was loaded or has failed."""
         await asyncio.shield(asyncio.wrap_future(self.ready))  # a visitor who leaves must not cancel it for all
 
-    def with_hash(self, sha256: str) -> model.LoadedModel | None:
-        """The model with these weights."""
-        return next((gpt for gpt in self.models.values() if gpt.sha256 == sha256), None)
+    def with_hash(self, sha256: str, name: str = "") -> tuple[str, model.LoadedModel] | None:
+        """The model whose weights have this hash, or begin it with 16 digits; that of this name where several do."""
+        if len(sha256) < LEAST_HASH:
+            return None
+        same = [found for found in self.models.items() if found[1].sha256.startswith(sha256)]
+        return next((found for found in same if found[0] == name), next(iter(same), None))
 
     def problems(self) -> list[str]:
         """What the page has to say about checkpoints that are not there."""

@@ -2,7 +2,6 @@
 
 import base64
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from conftest import CHARACTERS, CONTEXT
@@ -12,6 +11,8 @@ from hypothesis import strategies as st
 
 from model.tokenizer import CharTokenizer
 from web.link import BadLink, decode_ids, read_link, read_settings
+from web.settings import Settings
+from web.shelf import Shelf
 
 RANGES = {"temperature": (0, 2), "max_new_tokens": (1, 1024), "top_k": (0, 100), "top_p": (0.05, 1), "min_p": (0, 1)}
 SETTINGS = {"length": "20", "temperature": "0.8", "top_k": "0", "top_p": "1", "min_p": "0", "seed": "-3"}
@@ -28,7 +29,7 @@ def encode_ids(ids: list[int]) -> str:
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
-def shelf(**models: str) -> Any:
+def shelf_of(**models: str) -> Shelf:
     """A shelf of one small model under these names, with these hashes."""
     gpt = tiny_model(tokenizer=CharTokenizer.train(CHARACTERS), context_length=CONTEXT)
     kinds = {
@@ -37,10 +38,13 @@ def shelf(**models: str) -> Any:
     }
     for kind in kinds.values():
         kind.generate = gpt.generate
-    return SimpleNamespace(models=kinds, ready=SimpleNamespace(done=lambda: True), failures={}, problems=lambda: [])
+    shelf = Shelf(Settings(checkpoints=()))
+    shelf.models = kinds  # type: ignore[assignment]
+    shelf.ready.set_result(None)
+    return shelf
 
 
-SHELF = shelf(tiny="a" * 64, other="b" * 64)
+SHELF = shelf_of(tiny="a" * 64, other="b" * 64)
 GOOD = {"model": "tiny", "sha256": "a" * 16, "ids": encode_ids([1, 2, 3]), "prompt": "2"}
 
 
