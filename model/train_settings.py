@@ -32,6 +32,7 @@ class TrainSettings:
     muon_lr: float = flag(0.015, "learning rate of Muon, for the matrices inside the blocks")
     adamw_lr: float = flag(3e-3, "learning rate of AdamW, for embeddings, biases and norms")
     weight_decay: float = flag(0.1, "weight decay of the matrices inside the blocks")
+    embd_decay: float = flag(0.1, "weight decay of the embeddings")
     average: float = flag(0.0, "decay of an exponential average of the weights, which is then what counts; 0 for none")
     warmup: int = flag(50, "steps of linear warm-up")
     decay_from: float = flag(0.3, "part of the steps after which the learning rate falls linearly to 0")
@@ -61,7 +62,7 @@ class TrainSettings:
         for name in ("warmup", "sample_every", "snapshots"):
             check_int(name, getattr(self, name), 10**9, least=0)
         check_int("seed", self.seed, 2**63 - 1, least=0)
-        for name in ("muon_lr", "adamw_lr", "weight_decay"):
+        for name in ("muon_lr", "adamw_lr", "weight_decay", "embd_decay"):
             if not is_number(getattr(self, name)) or not 0 <= getattr(self, name) < 10:
                 raise ValueError(f"{name} must be at least 0 and below 10, found {getattr(self, name)!r}")
         if not is_number(self.repeated) or not 0 <= self.repeated <= 1:

@@ -15,7 +15,6 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn import functional as F
-from torch.optim import AdamW, Muon, Optimizer
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 from tqdm import tqdm
 
@@ -27,6 +26,7 @@ from .gpt import GPT
 from .layout import WEIGHTS, write_snapshot
 from .lens import LEAST_CONTEXT, role_scores
 from .loaded import LoadedModel
+from .optimizers import make_optimizers
 from .tokenizer import END_OF_TEXT
 from .train_settings import TrainSettings
 from .training_state import STATE_FILE, TrainingState, saved_progress
@@ -35,17 +35,6 @@ HALF_PRECISION_COST = 0.001  # nats per token
 SAMPLE_SEEDS = (1, 2, 3)
 SAMPLE_TEMPERATURE = 0.8
 SAMPLE_LENGTH = 200
-
-
-def make_optimizers(gpt: GPT, settings: TrainSettings) -> list[Optimizer]:
-    """Muon (Jordan et al. 2024) for the matrices inside the blocks, AdamW for the embeddings, biases and norms."""
-    matrices = [p for p in gpt.h.parameters() if p.dim() == 2]
-    inside = set(map(id, matrices))
-    others = [p for p in gpt.parameters() if id(p) not in inside]
-    return [
-        Muon(matrices, lr=settings.muon_lr, weight_decay=settings.weight_decay),
-        AdamW(others, lr=settings.adamw_lr, betas=(0.9, 0.95), weight_decay=0.0),
-    ]
 
 
 def loss_of(gpt: GPT, inputs: Tensor, targets: Tensor, reduction: str = "mean") -> Tensor:
