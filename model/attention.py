@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .cache import KVCache, attention_dtype
+from .cache import Cache, attention_dtype
 
 
 class MultiHeadAttention(nn.Module):
@@ -43,54 +43,78 @@ class MultiHeadAttention(nn.Module):
         self,
         x: Tensor,
         *,
-        cache: KVCache | None = None,
+        cache: Cache | None = None,
         layer: int = 0,
         head_mask: Tensor | None = None,
         need_weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """Map ``x`` ``(B, T, d_in)`` to context vectors ``(B, T, d_out)`` after the output projection.
+        """Map ``x`` ``(B, T, d_in)`` to ``(B, T, d_out)``: project, :meth:`attend`, project the context vectors.
 
-        With a ``cache`` the ``T`` tokens follow those of ``layer`` in it and see them too: ``S = cache.length + T``
-        keys, else ``S = T``. ``head_mask`` ``(n_head,)`` or ``(B, n_head)`` scales each head's context vectors:
-        1 keeps the head, 0 removes it. The second result is the attention weights ``(B, n_head, T, S)`` when
-        ``need_weights``, else None.
+        The second result is the attention weights ``(B, n_head, T, S)`` when ``need_weights``, else None.
         """
-        B, T, _ = x.shape
-        qkv = self.c_attn(x)
+        context, attn_weights = self.attend(
+            self.c_attn(x), cache=cache, layer=layer, head_mask=head_mask, need_weights=need_weights
+        )
+        return self.c_proj(context.to(x.dtype)), attn_weights
+
+    def attend(
+        self,
+        qkv: Tensor,
+        *,
+        cache: Cache | None = None,
+        layer: int = 0,
+        head_mask: Tensor | None = None,
+        need_weights: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """From queries, keys and values side by side ``(B, T, 3 * d_out)`` to context vectors ``(B, T, d_out)``.
+
+        With a ``cache`` the ``T`` tokens follow those of ``layer`` in it and see them too: ``S`` keys, with what is
+        cached, else ``S = T``. ``head_mask`` ``(n_head,)`` or ``(B, n_head)`` scales each head's context vectors:
+        1 keeps the head, 0 removes it.
+        """
+        B, T, _ = qkv.shape
         if not self.training:
-            qkv = qkv.to(attention_dtype(x))
+            qkv = qkv.to(attention_dtype(qkv))
         # (B, T, 3 * d_out) -> three of (B, n_head, T, head_dim)
         query, key, value = qkv.view(B, T, 3, self.n_head, self.head_dim).permute(2, 0, 3, 1, 4)
+        mask = None
         if cache is not None:
             key, value = cache.write(layer, key, value)
+            mask = cache.mask
 
         attn_weights = None
         if need_weights or (self.training and self.dropout):
-            attn_weights = self.attention_weights(query, key)
+            attn_weights = self.attention_weights(query, key, mask)
             context = F.dropout(attn_weights, self.dropout, self.training) @ value
         else:
-            context = self.fused(query, key, value)
+            context = self.fused(query, key, value, mask)
         if head_mask is not None:
             context = context * head_mask.to(context.dtype).reshape(-1, self.n_head, 1, 1)
 
         # (B, n_head, T, head_dim) -> (B, T, d_out): the heads side by side
-        context = context.transpose(1, 2).reshape(B, T, self.n_head * self.head_dim).to(x.dtype)
-        return self.c_proj(context), attn_weights if need_weights else None
+        context = context.transpose(1, 2).reshape(B, T, self.n_head * self.head_dim)
+        return context, attn_weights if need_weights else None
 
-    def attention_weights(self, query: Tensor, key: Tensor) -> Tensor:
-        """softmax(query key^T * scale + causal mask), rows sum to 1: ``(B, n_head, T, S)``."""
+    def attention_weights(self, query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
+        """softmax(query key^T * scale + causal mask), rows sum to 1: ``(B, n_head, T, S)``.
+
+        ``mask`` (bool, true where a query may look) stands in for the causal one.
+        """
         T, S = query.shape[2], key.shape[2]
         attn_scores = (query * self.scale) @ key.transpose(2, 3)  # scaling the query touches fewer numbers
-        if T > 1:  # a single newest token may look at everything
-            attn_scores.masked_fill_(~causal_mask(T, S, query.device), -torch.inf)
+        if mask is None and T > 1:  # a single newest token may look at everything
+            mask = causal_mask(T, S, query.device)
+        if mask is not None:
+            attn_scores.masked_fill_(~mask, -torch.inf)
         return torch.softmax(attn_scores, dim=-1)
 
-    def fused(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    def fused(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
         """The context vectors ``(B, n_head, T, head_dim)`` without forming the attention weights."""
         T, S = query.shape[2], key.shape[2]
-        mask = causal_mask(T, S, query.device) if 1 < T < S else None
+        if mask is None and 1 < T < S:
+            mask = causal_mask(T, S, query.device)
         return F.scaled_dot_product_attention(
-            query, key, value, attn_mask=mask, is_causal=T > 1 and T == S, scale=self.scale
+            query, key, value, attn_mask=mask, is_causal=T > 1 and mask is None, scale=self.scale
         )
 
 

@@ -1,9 +1,22 @@
-"""The keys and values of the tokens a request has already read."""
+"""The keys and values of the tokens that were already read."""
+
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from .config import GPTConfig
+
+
+class Cache(Protocol):
+    """What attention asks of a cache."""
+
+    @property
+    def mask(self) -> Tensor | None:
+        """Which keys may be looked at, bool, to be broadcast to ``(B, n_head, T, S)``; None where causality decides."""
+
+    def write(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Store ``key`` and ``value`` ``(B, n_head, T, head_dim)``; all so far are ``(B, n_head, S, head_dim)``."""
 
 
 class KVCache:
@@ -12,6 +25,8 @@ class KVCache:
     It belongs to the request and is handed to every forward pass; the model keeps no state of its own.
     ``length`` is the number of positions filled. Raises ``ValueError`` when ``capacity`` is outside the context.
     """
+
+    mask = None  # the texts of a batch are of one length
 
     def __init__(
         self,

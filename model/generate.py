@@ -3,7 +3,7 @@
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -25,17 +25,18 @@ class Step:
     ends inside a character or might begin a stop string. ``logprob`` is the natural logarithm of its probability under
     the raw logits. ``attention`` ``(n_layer, n_head, position + 1)`` holds the attention weights of the token that was
     read to write it, at ``position``; the first step's ``prompt_attention`` ``(n_layer, n_head, T, T)`` those of the
-    whole prompt, and ``prompt_logprobs`` ``T - 1`` numbers, those of its tokens but the first. All are None unless
-    recorded. ``finish_reason`` is set on the last step.
+    whole prompt, and ``prompt_logprobs`` ``T - 1`` numbers, those of its tokens but the first. ``top_logprobs`` are the
+    most probable tokens in its place. All are None unless asked for. ``finish_reason`` is set on the last step.
     """
 
     text: str
     token_id: int
     logprob: float
-    logits: Tensor  # (vocab_size,) float32, raw
+    logits: Tensor | None = None  # (vocab_size,) float32, raw
     attention: Tensor | None = None
     prompt_attention: Tensor | None = None
     prompt_logprobs: list[float] | None = None
+    top_logprobs: dict[int, float] | None = None
     finish_reason: FinishReason | None = None
 
 
@@ -77,57 +78,70 @@ def overlap(text: str, string: str) -> int:
     return next((n for n in range(min(len(text), len(string) - 1), 0, -1) if text.endswith(string[:n])), 0)
 
 
-@torch.inference_mode()  # as a decorator: a with-block around a yield would leak into whoever resumes the generator
-def generate(
-    gpt: GPT,
-    tokenizer: Tokenizer,
-    prompt: Sequence[int],
-    *,
-    max_new_tokens: int,
-    settings: SamplingSettings,
-    generator: random.Random,
-    stop: Sequence[str] = (),
-    end_token: int | None = None,
-    head_mask: Tensor | None = None,
-    record: bool = False,
-) -> Iterator[Step]:
-    """Continue the token ids ``prompt``, at most to the end of the context, and yield each token as it is written.
+class Draft:
+    """A text that is being written: from the logits behind its newest token to its next token, until it ends."""
 
-    ``head_mask`` is ``(n_layer, n_head)``. Ends at ``end_token``, at a stop string, after ``max_new_tokens``, or when
-    the context is full; a prompt that fills it gets one token. The caller has checked the arguments.
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        prompt: Sequence[int],
+        *,
+        max_new_tokens: int,
+        settings: SamplingSettings,
+        generator: random.Random,
+        stop: Sequence[str] = (),
+        end_token: int | None = None,
+    ) -> None:
+        self.prompt, self.settings, self.generator = prompt, settings, generator
+        self.max_new_tokens, self.end_token = max_new_tokens, end_token
+        self.out = TextOut(tokenizer, stop)
+        self.written: list[int] = []
+
+    def write(self, logits: Tensor, /, **recorded: Any) -> Step:
+        """Draw the next token from raw ``logits`` ``(vocab_size,)``; the step that has a finish reason is the last.
+
+        ``recorded`` are further fields of that step.
+        """
+        token_id = sample(logits, self.settings, self.generator, self.prompt, self.written)
+        self.written.append(token_id)
+        ended = token_id == self.end_token
+        text = "" if ended else self.out.push(token_id)
+        reason: FinishReason | None = None
+        if ended or self.out.stopped or len(self.written) == self.max_new_tokens:
+            text += self.out.finish()  # which may complete a stop string
+            reason = "stop" if ended or self.out.stopped else "length"
+        logprob = float(torch.log_softmax(logits, dim=-1)[token_id])
+        return Step(text, token_id, logprob, finish_reason=reason, **recorded)
+
+
+@torch.inference_mode()  # as a decorator: a with-block around a yield would leak into whoever resumes the generator
+def generate(gpt: GPT, draft: Draft, *, head_mask: Tensor | None = None, record: bool = False) -> Iterator[Step]:
+    """Write ``draft`` to its end and yield each token as it is written.
+
+    ``head_mask`` is ``(n_layer, n_head)``. What it asks for must fit into the context.
     """
     config, weight = gpt.config, gpt.wte.weight
-    max_new_tokens = min(max_new_tokens, config.context_length - len(prompt) + 1)
     # The last token written is never read, so it needs no place.
-    capacity = len(prompt) + max_new_tokens - 1
+    capacity = len(draft.prompt) + draft.max_new_tokens - 1
     cache = KVCache(config, capacity=capacity, dtype=attention_dtype(weight), device=weight.device)
     layers = range(config.n_layer) if record else ()
-    out = TextOut(tokenizer, stop)
-    written: list[int] = []
-    reading = torch.tensor([prompt], device=weight.device)
-    for n in range(1, max_new_tokens + 1):
-        reads_prompt = record and n == 1
+    reading = torch.tensor([draft.prompt], device=weight.device)
+    finished = False
+    while not finished:
+        reads_prompt = record and not draft.written
         result = gpt(reading, cache=cache, head_mask=head_mask, record=layers, last_only=not reads_prompt)
         logits = result.logits[0, -1].float()
-        token_id = sample(logits, settings, generator, prompt, written)
-        written.append(token_id)
-        ended = token_id == end_token
-        text = "" if ended else out.push(token_id)
-        last = ended or out.stopped or n == max_new_tokens
-        recorded = result.take_weights(layers) if record else None
-        yield Step(
-            text=text + out.finish() if last else text,
-            token_id=token_id,
-            logprob=float(torch.log_softmax(logits, dim=-1)[token_id]),
-            logits=logits,
-            attention=None if recorded is None else recorded[:, :, -1],
-            prompt_attention=recorded if reads_prompt else None,
-            prompt_logprobs=token_logprobs(result.logits[0, :-1], prompt[1:]) if reads_prompt else None,
-            finish_reason=None if not last else "stop" if ended or out.stopped else "length",
-        )
-        if last:
-            return
-        reading = torch.tensor([[token_id]], device=weight.device)
+        recorded: dict[str, Any] = {"logits": logits}
+        if record:
+            attention = result.take_weights(layers)
+            recorded["attention"] = attention[:, :, -1]
+            if reads_prompt:
+                recorded["prompt_attention"] = attention
+                recorded["prompt_logprobs"] = token_logprobs(result.logits[0, :-1], draft.prompt[1:])
+        step = draft.write(logits, **recorded)
+        finished = step.finish_reason is not None
+        yield step
+        reading = torch.tensor([[step.token_id]], device=weight.device)
 
 
 @torch.inference_mode()

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from .attention import MultiHeadAttention
-from .cache import KVCache
+from .cache import Cache, KVCache
 from .config import GPTConfig
 
 
@@ -64,7 +64,7 @@ class Block(nn.Module):
         self.dropout = nn.Dropout(config.resid_pdrop)
 
     def forward(
-        self, x: Tensor, cache: KVCache | None, head_mask: Tensor | None, need_weights: bool
+        self, x: Tensor, cache: Cache | None, head_mask: Tensor | None, need_weights: bool
     ) -> tuple[Tensor, Tensor | None]:
         context, attn_weights = self.attn(
             self.ln_1(x), cache=cache, layer=self.layer, head_mask=head_mask, need_weights=need_weights

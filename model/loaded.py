@@ -10,7 +10,7 @@ from torch import Tensor
 
 from .config import GPTConfig, check_int
 from .errors import ContextLengthExceeded, EmptyPrompt, UnknownTokens
-from .generate import Step, generate
+from .generate import Draft, Step, generate
 from .gpt import GPT
 from .layout import write_checkpoint
 from .sampling import SamplingSettings, random_generator
@@ -19,6 +19,7 @@ from .trace import Token, Trace, read
 
 MAX_SEED = 2**63 - 1
 Prompt = str | Sequence[int]
+HeadMask = Tensor | Sequence[Sequence[float]]
 
 
 @dataclass(eq=False)
@@ -59,23 +60,16 @@ class LoadedModel:
         logit_bias: dict[int, float] | None = None,
         stop: Sequence[str] = (),
         seed: int | None = None,
-        head_mask: Tensor | Sequence[Sequence[float]] | None = None,
+        head_mask: HeadMask | None = None,
         record: bool = False,
     ) -> Iterator[Step]:
         """Continue ``prompt`` (text or token ids) and yield a ``Step`` for each token written.
 
         The arguments are checked at once, before the first step: ``ValueError`` for a setting, ``PromptError`` for
         the prompt. Without a ``seed`` each call writes something else. ``head_mask`` ``(n_layer, n_head)`` scales each
-        head's context vectors; ``record`` keeps the attention weights.
+        head's context vectors; ``record`` keeps the attention weights. It ends at the model's end token, at a stop
+        string, after ``max_new_tokens``, or when the context is full; a prompt that fills it gets one token.
         """
-        check_int("max_new_tokens", max_new_tokens, 2**31)
-        stop = list(stop) if isinstance(stop, Iterable) and not isinstance(stop, str) else [stop]
-        for string in stop:
-            if not isinstance(string, str) or not string:
-                raise ValueError(f"stop must hold strings of at least one character, found {string!r}")
-        if seed is None:
-            seed = secrets.randbits(32)
-        check_int("seed", seed, MAX_SEED, least=-MAX_SEED)
         settings = SamplingSettings(
             temperature=temperature,
             top_k=top_k,
@@ -86,26 +80,53 @@ class LoadedModel:
             repetition_penalty=repetition_penalty,
             logit_bias={} if logit_bias is None else logit_bias,
         )
+        draft = self.draft(prompt, max_new_tokens, settings, stop=stop, seed=seed)
+        return generate(self.gpt, draft, head_mask=self.read_head_mask(head_mask), record=record)
+
+    def draft(
+        self,
+        prompt: Prompt,
+        max_new_tokens: int,
+        settings: SamplingSettings,
+        *,
+        stop: Sequence[str] = (),
+        seed: int | None = None,
+        place: tuple[int, int] = (0, 0),
+        context_shift: bool = False,
+    ) -> Draft:
+        """A text to be written, checked: raises ``ValueError`` for a setting, ``PromptError`` for the prompt.
+
+        ``place`` is which prompt of a request it is and which choice for it: each has a random generator of its own.
+        With ``context_shift`` it may become longer than the context.
+        """
+        check_int("max_new_tokens", max_new_tokens, 2**31)
+        stop = list(stop) if isinstance(stop, Iterable) and not isinstance(stop, str) else [stop]
+        for string in stop:
+            if not isinstance(string, str) or not string:
+                raise ValueError(f"stop must hold strings of at least one character, found {string!r}")
+        if seed is None:
+            seed = secrets.randbits(32)
+        check_int("seed", seed, MAX_SEED, least=-MAX_SEED)
         last = self.config.vocab_size - 1
         check_int("the largest token id in logit_bias", max(settings.logit_bias, default=0), last, least=0)
-        return generate(
-            self.gpt,
+        ids = self.read_prompt(prompt)
+        if not context_shift:
+            max_new_tokens = min(max_new_tokens, self.config.context_length - len(ids) + 1)
+        return Draft(
             self.tokenizer,
-            self.read_prompt(prompt),
+            ids,
             max_new_tokens=max_new_tokens,
             settings=settings,
-            generator=random_generator(seed),
+            generator=random_generator(seed, *place),
             stop=stop,
             end_token=self.eos_token_id,
-            head_mask=self.read_head_mask(head_mask),
-            record=record,
         )
 
     def trace(
         self,
         prompt: Prompt,
         *,
-        head_mask: Tensor | Sequence[Sequence[float]] | None = None,
+        head_mask: HeadMask | None = None,
         layers: Sequence[int] | None = None,
         heads: Sequence[int] | None = None,
     ) -> Trace:
@@ -145,7 +166,7 @@ class LoadedModel:
             raise ContextLengthExceeded(len(ids), self.config.context_length)
         return ids
 
-    def read_head_mask(self, head_mask: Tensor | Sequence[Sequence[float]] | None) -> Tensor | None:
+    def read_head_mask(self, head_mask: HeadMask | None) -> Tensor | None:
         """A head mask as a float32 tensor on the model's device; raises ``ValueError`` for another shape or NaN."""
         if head_mask is None:
             return None

@@ -1,0 +1,209 @@
+"""Many requests at once: they join and leave a running batch at every step."""
+
+import itertools
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from .batch import BatchCache, Segment, forward_batch, neighbours
+from .line import Line
+from .loaded import LoadedModel
+from .ticket import Cut, Event, Failure, Ticket, Turn
+
+log = logging.getLogger(__name__)
+
+PREFILL_TOKENS = 64  # of all prompts together in one step, while somebody writes and would have to wait
+PREFILL_ALONE = 512  # while nobody does
+
+
+class Busy(Exception):
+    """The waiting line is full."""
+
+
+class Closed(Exception):
+    """The engine takes no more requests."""
+
+
+class Engine:
+    """One model's requests. ``submit`` from any thread; ``run`` in one of its own, or ``step`` by hand.
+
+    At most ``max_batch`` are at work, each in a slot of the cache; ``max_waiting`` more may wait, fairly by client.
+    """
+
+    def __init__(self, model: LoadedModel, *, max_batch: int = 16, max_waiting: int = 64) -> None:
+        self.model, self.max_batch, self.max_waiting = model, max_batch, max_waiting
+        self.cache = BatchCache(model.gpt, max_batch)
+        self.line: Line[Ticket] = Line()
+        self.slots: list[Ticket | None] = [None] * max_batch
+        self.turns = itertools.count()
+        self.changed = threading.Condition()
+        self.closed = False
+        self.tokens_read = self.tokens_written = 0
+
+    @property
+    def at_work(self) -> list[Ticket]:
+        """The requests in the batch, in the order of their slots."""
+        return [ticket for ticket in self.slots if ticket]
+
+    def submit(self, *tickets: Ticket) -> None:
+        """Let all of these join, or none: raises ``Busy`` or ``Closed``."""
+        with self.changed:
+            if self.closed:
+                raise Closed
+            if len(self.line) + len(tickets) > self.max_waiting + self.slots.count(None):
+                raise Busy
+            for ticket in tickets:
+                self.line.append(ticket)
+            self.changed.notify()
+
+    def run(self) -> None:
+        """Work until the engine is closed and nothing is left to do."""
+        while True:
+            with self.changed:
+                while not self.line and not self.at_work:
+                    if self.closed:
+                        return
+                    self.changed.wait()
+            self.step()
+
+    def close(self, grace: float = 0.0) -> None:
+        """Take no more requests; those that are here have ``grace`` seconds, and end where they are then."""
+        with self.changed:
+            self.closed = True
+            deadline = time.monotonic() + grace
+            for ticket in [*self.line, *self.at_work]:
+                ticket.deadline = min(ticket.deadline, deadline)
+            self.changed.notify()
+
+    def step(self) -> None:
+        """One forward pass in which every request has its turn. What it raises ends those requests alone."""
+        with self.changed:
+            self.dismiss()
+            self.admit()
+        turns = self.plan()
+        try:
+            if turns:
+                self.forward(turns)
+        except Exception as error:
+            log.exception("a step failed")
+            for ticket in [turn.ticket for turn in turns if turn.ticket.slot is not None]:
+                self.fail(ticket, error)
+
+    def dismiss(self) -> None:
+        """Let go of those that were cancelled or whose time is up."""
+        now = time.monotonic()
+        for ticket in [*self.line, *self.at_work]:
+            if ticket.cancelled:
+                self.end(ticket)
+            elif now >= ticket.deadline:
+                self.end(ticket, Cut("deadline", ticket.draft.out.finish()))
+
+    def admit(self) -> None:
+        """Give free slots to those that wait, and one of a client that has several to a client that has fewer."""
+        while self.line:
+            counts = Counter(ticket.client for ticket in self.at_work)
+            if None not in self.slots:
+                client, most = counts.most_common(1)[0]
+                if most - counts[self.line.next_client(counts)] < 2:
+                    return
+                self.pause(max((t for t in self.at_work if t.client == client), key=lambda ticket: ticket.turn))
+            ticket = self.line.take(counts)
+            ticket.slot, ticket.turn = self.slots.index(None), next(self.turns)
+            self.slots[ticket.slot] = ticket
+
+    def pause(self, ticket: Ticket) -> None:
+        """Back into the line: what it has written stays, and is read anew when its turn comes."""
+        self.leave(ticket)
+        ticket.n_read = 0
+        self.line.put_back(ticket)
+
+    def leave(self, ticket: Ticket) -> None:
+        assert ticket.slot is not None, "it is not at work"
+        self.slots[ticket.slot] = None
+        ticket.slot = None
+
+    def end(self, ticket: Ticket, event: Event | None = None) -> None:
+        """Remove a request from wherever it is, with a last event."""
+        if ticket.slot is None:
+            self.line.remove(ticket)
+        else:
+            self.leave(ticket)
+        if event:
+            ticket.tell(event)
+
+    def fail(self, ticket: Ticket, error: Exception) -> None:
+        assert ticket.slot is not None, "it is not at work"
+        self.cache.clear(ticket.slot)
+        self.end(ticket, Failure(error))
+
+    def plan(self) -> list[Turn]:
+        """What each request reads now: its newest token where it writes, else a piece of what it has to read.
+
+        Those that write come first, in the order of their slots; of the others the one that joined first.
+        """
+        at_work = self.at_work
+        turns = [Turn(ticket, 1) for ticket in at_work if ticket.n_todo == 1]
+        budget = PREFILL_TOKENS if turns else PREFILL_ALONE
+        for ticket in sorted(at_work, key=lambda ticket: ticket.turn):
+            if ticket.n_todo > 1 and budget:
+                turns.append(Turn(ticket, min(ticket.n_todo, budget)))
+                budget -= turns[-1].n_tokens
+        return turns
+
+    def forward(self, turns: Sequence[Turn]) -> None:
+        """Read all in one pass, and let everyone who has read everything write a token."""
+        single = [turn for turn in turns if turn.ticket.n_todo == 1]
+        groups = neighbours([(turn.slot, turn.start, turn.ticket.record) for turn in single])
+        together = [[single[i] for i in group] for group in groups]
+        together += [[turn] for turn in turns[len(single) :]]
+        ordered = list(itertools.chain(*together))
+        wanted = itertools.chain(*(turn.wanted for turn in ordered))
+        result = forward_batch(
+            self.model.gpt,
+            list(itertools.chain(*(turn.ids for turn in ordered))),
+            [self.segment(group) for group in together],
+            [row for row, needed in enumerate(wanted) if needed],
+        )
+        logits = result.logits.split([sum(turn.wanted) for turn in ordered])
+        attention = [
+            None if part is None else part[:, i].cpu()
+            for group, part in zip(together, result.attention, strict=True)
+            for i in range(len(group))
+        ]
+        for turn, *found in zip(ordered, logits, attention, strict=True):
+            try:
+                self.take(turn, *found)
+            except Exception as error:  # of one request, as when its logits are NaN
+                log.exception("a request failed")
+                self.fail(turn.ticket, error)
+
+    def segment(self, group: Sequence[Turn]) -> Segment:
+        tickets = [turn.ticket for turn in group]
+        head_mask = None
+        if any(ticket.head_mask is not None for ticket in tickets):
+            whole = torch.ones(self.model.config.n_layer, self.model.config.n_head, device=self.model.device)
+            masks = [whole if ticket.head_mask is None else ticket.head_mask for ticket in tickets]
+            head_mask = torch.stack(masks, 1)
+        lengths = [ticket.n_read for ticket in tickets]
+        return Segment(self.cache, group[0].slot, lengths, group[0].n_tokens, head_mask, tickets[0].record)
+
+    def take(self, turn: Turn, logits: Tensor, attention: Tensor | None) -> None:
+        """Report what one request has read, and write its next token where it has read everything."""
+        ticket = turn.ticket
+        self.tokens_read += turn.n_tokens
+        if turn.tells_prompt:
+            ticket.tell(turn.prompt_part(logits, attention))
+        ticket.n_read += turn.n_tokens
+        if ticket.n_todo:
+            return
+        step = ticket.write(logits[-1], attention, self.model.config.context_length)
+        self.tokens_written += 1
+        if step.finish_reason:
+            self.end(ticket, step)
+        else:
+            ticket.tell(step)
