@@ -1,6 +1,7 @@
 """Headscope: a GPT on a web page, with every attention head in view. Run ``python app.py --help``."""
 
 import os
+import signal
 import socket
 import sys
 import threading
@@ -12,21 +13,26 @@ from model.checkpoint import choose_device
 from web import settings
 from web.api import api_routes
 from web.attention_view import asset_route
+from web.engines import Engines
+from web.errors import LimitBody
 from web.keys import RequireKey
+from web.metrics import Metrics
 from web.openings import Openings
 from web.page import LAUNCH, build
 from web.rows import row_routes
 from web.runs import Runs
 from web.settings import Settings
 from web.shelf import Shelf
+from web.traces import Traces
 from web.workspace import Parts
-from web.writer import Writer
 
 
 def start(chosen: Settings) -> tuple[gr.Blocks, Parts]:
     """Open the port; everything but the models is there when this returns."""
-    shelf, runs, writer = Shelf(chosen), Runs(), Writer()
-    parts = Parts(shelf, runs, Openings(shelf, runs), writer)
+    shelf, runs, metrics = Shelf(chosen), Runs(), Metrics()
+    engines = Engines(chosen.limits, metrics)
+    metrics.watch(engines, runs)
+    parts = Parts(shelf, runs, Openings(shelf, runs), engines, Traces(chosen.limits))
     demo = build(parts, with_key=chosen.api_key is not None)
     launched = threading.Event()
     same_site = "none" if os.environ.get("SPACE_ID") else "lax"  # a Space is shown inside another site's frame
@@ -37,9 +43,8 @@ def start(chosen: Settings) -> tuple[gr.Blocks, Parts]:
         share=chosen.share,
         prevent_thread_lock=True,
         app_kwargs={
-            "routes": [*api_routes(shelf).routes, *row_routes(shelf, runs).routes, asset_route()],
-            "middleware": [key_check] if chosen.api_key else [],
-            "max_body_size": settings.MAX_BODY_BYTES,
+            "routes": [*api_routes(parts), *row_routes(shelf, runs).routes, asset_route()],
+            "middleware": [*([key_check] if chosen.api_key else []), Middleware(LimitBody, limits=chosen.limits)],
         },
         **LAUNCH,
     )
@@ -69,12 +74,14 @@ def main() -> None:
     except (ValueError, OSError) as error:
         print(f"app.py: {error}", file=sys.stderr)
         sys.exit(2)
+    asked_to_end = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: asked_to_end.set())
     demo, parts = start(chosen)
     threading.Thread(target=load, args=[parts], name="loader", daemon=True).start()
-    try:
-        demo.block_thread()
-    finally:
-        parts.writer.close()
+    asked_to_end.wait()
+    parts.engines.close(chosen.limits.grace_seconds)
+    demo.close(verbose=False)
 
 
 if __name__ == "__main__":

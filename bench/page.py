@@ -59,7 +59,7 @@ def served(folders: list[Path]) -> Iterator[tuple[str, Parts]]:
     try:
         yield f"http://127.0.0.1:{PORT}/", parts
     finally:
-        parts.writer.close()
+        parts.engines.close()
         demo.close(verbose=False)
 
 

@@ -6,6 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -98,10 +99,9 @@ class Engine:
         """Let go of those that were cancelled or whose time is up."""
         now = time.monotonic()
         for ticket in [*self.line, *self.at_work]:
-            if ticket.cancelled:
-                self.end(ticket)
-            elif now >= ticket.deadline:
-                self.end(ticket, Cut("deadline", ticket.draft.out.finish()))
+            if ticket.cancelled or now >= ticket.deadline:
+                reason: Any = "cancelled" if ticket.cancelled else "deadline"
+                self.end(ticket, Cut(reason, ticket.draft.out.finish()))
 
     def admit(self) -> None:
         """Give free slots to those that wait, and one of a client that has several to a client that has fewer."""
@@ -127,14 +127,13 @@ class Engine:
         self.slots[ticket.slot] = None
         ticket.slot = None
 
-    def end(self, ticket: Ticket, event: Event | None = None) -> None:
+    def end(self, ticket: Ticket, event: Event) -> None:
         """Remove a request from wherever it is, with a last event."""
         if ticket.slot is None:
             self.line.remove(ticket)
         else:
             self.leave(ticket)
-        if event:
-            ticket.tell(event)
+        ticket.tell(event)
 
     def fail(self, ticket: Ticket, error: Exception) -> None:
         assert ticket.slot is not None, "it is not at work"

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from .cache import KVCache, attention_dtype
 from .gpt import GPT
-from .reading import token_logprobs
 from .sampling import SamplingSettings, sample
 from .tokenizer import TextStream, Tokenizer
 
@@ -23,10 +22,9 @@ class Step:
 
     ``text`` is what it adds to the text: the pieces of all steps join to the generated text, and one is empty where it
     ends inside a character or might begin a stop string. ``logprob`` is the natural logarithm of its probability under
-    the raw logits. ``attention`` ``(n_layer, n_head, position + 1)`` holds the attention weights of the token that was
-    read to write it, at ``position``; the first step's ``prompt_attention`` ``(n_layer, n_head, T, T)`` those of the
-    whole prompt, and ``prompt_logprobs`` ``T - 1`` numbers, those of its tokens but the first. ``top_logprobs`` are the
-    most probable tokens in its place. All are None unless asked for. ``finish_reason`` is set on the last step.
+    the raw logits, ``top_logprobs`` those of the most probable tokens in its place. ``attention``
+    ``(n_layer, n_head, position + 1)`` holds the attention weights of the token that was read to write it, at
+    ``position``. What was not asked for is None; ``finish_reason`` is set on the last step.
     """
 
     text: str
@@ -34,8 +32,6 @@ class Step:
     logprob: float
     logits: Tensor | None = None  # (vocab_size,) float32, raw
     attention: Tensor | None = None
-    prompt_attention: Tensor | None = None
-    prompt_logprobs: list[float] | None = None
     top_logprobs: dict[int, float] | None = None
     finish_reason: FinishReason | None = None
 
@@ -107,7 +103,7 @@ class Draft:
         ended = token_id == self.end_token
         text = "" if ended else self.out.push(token_id)
         reason: FinishReason | None = None
-        if ended or self.out.stopped or len(self.written) == self.max_new_tokens:
+        if ended or self.out.stopped or len(self.written) >= self.max_new_tokens:
             text += self.out.finish()  # which may complete a stop string
             reason = "stop" if ended or self.out.stopped else "length"
         logprob = float(torch.log_softmax(logits, dim=-1)[token_id])
@@ -128,17 +124,10 @@ def generate(gpt: GPT, draft: Draft, *, head_mask: Tensor | None = None, record:
     reading = torch.tensor([draft.prompt], device=weight.device)
     finished = False
     while not finished:
-        reads_prompt = record and not draft.written
-        result = gpt(reading, cache=cache, head_mask=head_mask, record=layers, last_only=not reads_prompt)
+        result = gpt(reading, cache=cache, head_mask=head_mask, record=layers, last_only=True)
         logits = result.logits[0, -1].float()
-        recorded: dict[str, Any] = {"logits": logits}
-        if record:
-            attention = result.take_weights(layers)
-            recorded["attention"] = attention[:, :, -1]
-            if reads_prompt:
-                recorded["prompt_attention"] = attention
-                recorded["prompt_logprobs"] = token_logprobs(result.logits[0, :-1], draft.prompt[1:])
-        step = draft.write(logits, **recorded)
+        attention = result.take_weights(layers)[:, :, -1] if record else None
+        step = draft.write(logits, logits=logits, attention=attention)
         finished = step.finish_reason is not None
         yield step
         reading = torch.tensor([[step.token_id]], device=weight.device)

@@ -14,17 +14,18 @@ ROWS = 64  # positions whose logits are in memory at a time: those of a large vo
 class Reading:
     """``ids`` read once: attention weights of any layer and logits of any position, computed when asked for.
 
+    ``head_mask`` ``(n_layer, n_head)`` scales each head's context vectors.
     ``stream[layer]`` ``(1, T, C)`` is the residual stream in front of a layer, the last one behind all of them. As
     nothing looks ahead, what holds of the first ``n`` tokens is there too.
     """
 
     @torch.inference_mode()
-    def __init__(self, gpt: GPT, ids: Sequence[int]) -> None:
+    def __init__(self, gpt: GPT, ids: Sequence[int], head_mask: Tensor | None = None) -> None:
         self.gpt, self.ids = gpt, list(ids)
         x = gpt.embed(torch.tensor([self.ids], device=gpt.wte.weight.device))
         self.stream = [x]
-        for block in gpt.h:
-            x, _ = block(x, None, None, False)
+        for layer, block in enumerate(gpt.h):
+            x, _ = block(x, None, None if head_mask is None else head_mask[layer], False)
             self.stream.append(x)
 
     @property

@@ -71,13 +71,14 @@ class Recording:
                 self.flush()
 
     def extend(self, attention: Tensor, layers: range | None = None) -> None:
-        """Begin with the weights of the first tokens, ``(len(layers), n_head, T, T)``, all layers by default.
+        """Add the weights of the next ``n`` tokens, ``(len(layers), n_head, n, n_rows + n)``, all layers by default.
 
         Layers may come one group after the other, from the first on; the rows count when the last layer is in.
         """
         layers = range(self.n_layer) if layers is None else layers
         with self.lock:
-            self.take(attention.cpu(), 0, layers)
+            self.flush()
+            self.take(attention.cpu(), attention.shape[-1] - attention.shape[-2], layers)
             if layers.stop == self.n_layer:
                 self.n_rows = attention.shape[-1]
 

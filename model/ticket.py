@@ -31,7 +31,7 @@ class PromptPart:
 class Cut:
     """The end of a request between two tokens, with the text that was held back."""
 
-    reason: Literal["deadline"]
+    reason: Literal["deadline", "cancelled"]
     text: str
 
 
@@ -81,8 +81,15 @@ class Ticket:
         return len(self.ids) - self.n_read
 
     def cancel(self) -> None:
-        """Leave at the next step, without another event. From any thread."""
+        """Leave at the next step. From any thread."""
         self.cancelled = True
+
+    def finish(self) -> None:
+        """End with the next token, when all before it were read; at once where it waits. From any thread."""
+        if self.slot is None:
+            self.cancel()
+        else:
+            self.draft.max_new_tokens = len(self.draft.written) + 1
 
     def tell(self, event: Event) -> None:
         """Hand an event over; a consumer that fails ends its own request alone."""

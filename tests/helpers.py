@@ -2,6 +2,7 @@
 
 import copy
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from model import GPTConfig, LoadedModel
+from model.engine import Engine
 from model.gpt import GPT
+from model.sampling import SamplingSettings
+from model.ticket import Event, Ticket
 from model.tokenizer import BPETokenizer, CharTokenizer, Tokenizer
 
 # 65 characters, as tiny Shakespeare has: newline, space, punctuation, letters.
@@ -124,3 +128,17 @@ def train_flags(text: Path, out: Path, *more: str) -> list[str]:
     small = "--n-layer 2 --n-head 2 --n-embd 16 --context-length 16 --batch-size 4"
     quiet = "--sample-every 0 --eval-every 5 --save-every 5 --warmup 2"
     return ["--data", str(text), "--out", str(out), *small.split(), *quiet.split(), *more]
+
+
+def recorded_events(
+    gpt: LoadedModel, prompt: Any, max_new_tokens: int, seed: int = 1, **settings: Any
+) -> Iterator[Any]:
+    """What the page is told of a text while an engine writes it."""
+    events: list[Event] = []
+    engine = Engine(gpt, max_batch=1)
+    draft = gpt.draft(prompt, max_new_tokens, SamplingSettings(**settings), seed=seed)
+    engine.submit(Ticket(draft, events.append, record=True, read_prompt=True))
+    while engine.at_work or engine.line:
+        engine.step()
+        yield from events
+        events.clear()

@@ -62,7 +62,8 @@ def read_branch(shelf: Shelf, sent: Any, *settings: Any) -> Branch:
     if not isinstance(of, str) or len(of) > MAX_RUN_ID:
         raise BadInput("of", f"of must be the id of a run, found {shorten(of)}")
     prompt = gpt.tokenizer.decode(ids[:n_prompt])
-    return Branch(read_settings(name, gpt, ids, prompt, *settings), of, n_prompt, instead)
+    request = read_settings(shelf.settings.limits, name, gpt, ids, prompt, *settings)
+    return Branch(request, of, n_prompt, instead)
 
 
 def read_number(field: str, value: Any, least: int, most: int) -> int:

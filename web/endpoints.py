@@ -1,4 +1,4 @@
-"""The endpoints that gradio_client, curl and MCP call: /generate and /attention."""
+"""The endpoints that gradio_client, curl and MCP call: /generate, /attention, /tokenize and /models."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -8,16 +8,23 @@ from typing import Any
 import gradio as gr
 
 from model import Step
+from model.engine import Busy, Closed
+from model.ticket import Ticket
 
-from .shelf import Shelf
-from .validate import BadInput, read_head, read_model, read_prompt, read_request
-from .writer import Writer
+from .engines import client_of
+from .job import Job
+from .settings import UPDATE_SECONDS
+from .traces import read_one
+from .validate import BadInput, read_head, read_model, read_prompt, read_request, read_text
+from .workspace import Parts
 
 
-def add_endpoints(shelf: Shelf, writer: Writer) -> None:
+def add_endpoints(parts: Parts) -> None:
     """Add the public endpoints to the Blocks that are being built."""
+    shelf, engines, limits = parts.shelf, parts.engines, parts.shelf.settings.limits
 
     async def generate(
+        request: gr.Request,
         prompt: str = "",
         model: str | None = None,
         max_new_tokens: int = 100,
@@ -41,19 +48,17 @@ def add_endpoints(shelf: Shelf, writer: Writer) -> None:
         """
         await shelf.wait()
         with refusals():
-            request = read_request(shelf, prompt, model, max_new_tokens, temperature, top_k, top_p, min_p, seed)
-        pieces: list[str] = []
-
-        def take(step: Step, last: bool) -> None:
-            pieces.append(step.text)
-
-        job = writer.start(request.steps(), take)
+            asked = read_request(shelf, prompt, model, max_new_tokens, temperature, top_k, top_p, min_p, seed)
+        job, text = Job(), ""
+        ticket = Ticket(asked.draft(), job.sink(), client_of(request), deadline=engines.deadline())
         try:
-            async for _ in job.progress():
-                yield "".join(pieces)
-            yield "".join(pieces)
+            with refusals():
+                engines.start(job, asked.gpt, ticket)
+            async for events in job.follow(UPDATE_SECONDS):
+                text += "".join(event.text for _, event in events if isinstance(event, Step))
+                yield text
         finally:
-            job.cancel()
+            engines.leave(job, "/generate")
 
     async def attention(prompt: str = "", model: str | None = None, layer: int = 0, head: int = 0) -> dict[str, Any]:
         """The attention weights of one head while it reads a text.
@@ -70,19 +75,62 @@ def add_endpoints(shelf: Shelf, writer: Writer) -> None:
         await shelf.wait()
         with refusals():
             _, gpt = read_model(shelf, model)
-            ids = read_prompt(gpt, prompt)
-            layer, head = read_head(gpt, layer, head, len(ids))
-        trace = await asyncio.to_thread(gpt.trace, ids, layers=[layer], heads=[head])
-        return {"tokens": [token.text for token in trace.tokens], "attention": trace.attention[0, 0].tolist()}
+            ids = read_prompt(limits, gpt, prompt)
+            layer, head = read_head(limits, gpt, layer, head, len(ids))
+            parts.traces.check_line()
+            async with parts.traces.turn():
+                weights = await asyncio.to_thread(read_one, gpt, ids, layer, head)
+        return {"tokens": [token.text for token in gpt.tokens(ids)], "attention": weights}
 
-    gr.api(generate, api_name="generate")
-    gr.api(attention, api_name="attention")
+    async def tokenize(text: str = "", model: str | None = None) -> list[dict[str, Any]]:
+        """The tokens that a model makes of a text.
+
+        Args:
+            text: Any text.
+            model: The name of a model that is served here; the first one by default.
+
+        Returns:
+            The id and the text of each token.
+        """
+        await shelf.wait()
+        with refusals():
+            _, gpt = read_model(shelf, model)
+            return [token._asdict() for token in gpt.tokens(read_text(limits, gpt, text))]
+
+    async def models() -> list[dict[str, Any]]:
+        """The models that are served here, each with its sizes."""
+        await shelf.wait()
+        return [describe(name, gpt) for name, gpt in shelf.models.items()]
+
+    for endpoint in (generate, attention, tokenize, models):
+        gr.api(endpoint, api_name=endpoint.__name__)
+
+
+def describe(name: str, gpt: Any) -> dict[str, Any]:
+    """A model as programs see it."""
+    config = gpt.config
+    return {
+        "id": name,
+        "n_layer": config.n_layer,
+        "n_head": config.n_head,
+        "n_embd": config.n_embd,
+        "vocab_size": config.vocab_size,
+        "context_length": config.context_length,
+        "n_parameters": config.n_parameters,
+        "tokenizer": gpt.tokenizer.kind,
+        "dtype": str(gpt.dtype).removeprefix("torch."),
+        "sha256": gpt.sha256,
+    }
 
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """``BadInput`` as the error that Gradio shows to whoever called."""
+    """What is refused, as the error that Gradio shows to whoever called."""
     try:
         yield
     except BadInput as error:
         raise gr.Error(str(error), print_exception=False) from None
+    except Busy:
+        raise gr.Error("Too many requests are waiting. Try again in a moment.", print_exception=False) from None
+    except Closed:
+        raise gr.Error("The server is closing.", print_exception=False) from None

@@ -98,8 +98,8 @@ def build(parts: Parts, *, with_key: bool = False) -> gr.Blocks:
         opened = demo.load(open_page, None, [*controls, facts, view], **quiet)
         opened.then(late_prompt, [controls[0], view], controls[0], **quiet)
         model.change(lambda name: describe(shelf.models.get(name)), model, facts, queue=False, **quiet)
-        add_endpoints(shelf, parts.writer)
-    # No limit here: the writer bounds what runs at the same time, and one limit is enough.
+        add_endpoints(parts)
+    # No limit here: the engines bound what runs at the same time, and one limit is enough.
     return demo.queue(default_concurrency_limit=None, max_size=MAX_QUEUED, api_open=False)
 
 

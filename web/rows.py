@@ -9,7 +9,6 @@ from pydantic import BaseModel, Field
 from model import PromptError
 
 from .runs import Run, Runs
-from .settings import MAX_BODY_BYTES
 from .shelf import Shelf
 
 FOREVER = "private, max-age=31536000, immutable"  # private, as a key may be asked for
@@ -20,7 +19,7 @@ class Text(BaseModel):
     """What a browser sends for a run that is no longer kept: enough for any process to compute it anew."""
 
     sha256: str = Field(max_length=64)
-    ids: list[int] = Field(max_length=MAX_BODY_BYTES)
+    ids: list[int]
     n_prompt: int = Field(ge=0)
 
 

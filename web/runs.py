@@ -13,6 +13,7 @@ from torch import Tensor
 from model import LoadedModel, Step
 from model.reading import Reading
 from model.recording import Recording, last_rows, n_pictures, picture, triangle
+from model.ticket import PromptPart
 
 from .readings import Readings
 from .settings import MAX_CACHED_BYTES, MAX_CACHED_RUNS, MAX_FRESH_BYTES, MAX_RUN_BYTES
@@ -47,33 +48,42 @@ class Run:
         keep = 4 * n_pictures(config.n_layer, config.n_head) * triangle(rows) <= MAX_RUN_BYTES
         self.recording = Recording(config.n_layer, config.n_head, rows, keep_weights=keep)
         self.writing = False
+        self.lock = threading.Lock()  # of the writer
         self.began = self.latest = 0.0  # when the first and the newest token were written
 
     @property
     def nbytes(self) -> int:
         return self.recording.nbytes
 
-    def take(self, step: Step, last: bool) -> None:
-        """Keep a step's attention weights and its token; of the ``last`` step, which only reads, no token."""
-        if step.prompt_logprobs is not None:
-            self.logprobs[1:] = step.prompt_logprobs
-        if step.prompt_attention is not None:
-            self.recording.extend(step.prompt_attention)
-        elif step.attention is not None:
-            self.recording.append(step.attention)
-        self.fresh.append((len(self.ids) - 1, step.logits))
-        ended = step.token_id == self.gpt.eos_token_id
+    def take(self, event: PromptPart | Step, last: bool = False) -> None:
+        """Keep what was read and the token that was written; of the ``last`` step, which only reads, no token."""
+        with self.lock:
+            if self.writing:
+                self.keep(event, last)
+
+    def keep(self, event: PromptPart | Step, last: bool) -> None:
+        if isinstance(event, PromptPart):
+            self.logprobs[event.start + 1 : event.start + 1 + len(event.logprobs)] = event.logprobs
+            if event.attention is not None:
+                self.recording.extend(event.attention)
+            return
+        if event.attention is not None and event.attention.shape[-1] > self.recording.n_rows:
+            self.recording.append(event.attention)
+        if event.logits is not None:
+            self.fresh.append((len(self.ids) - 1, event.logits))
+        ended = event.token_id == self.gpt.eos_token_id
         if not last and not ended and len(self.ids) < self.wanted:
-            self.logprobs.append(step.logprob)
-            self.ids.append(step.token_id)
+            self.logprobs.append(event.logprob)
+            self.ids.append(event.token_id)
             self.latest = time.perf_counter()
             self.began = self.began or self.latest
 
     def end(self) -> None:
         """Nothing more will be written."""
-        self.recording.finish()
-        self.fresh.clear()
-        self.writing = False
+        with self.lock:
+            self.recording.finish()
+            self.fresh.clear()
+            self.writing = False
 
     def read(self, least: int) -> Reading:
         """One pass over all that the model has read, at least ``least`` tokens; kept for a while."""
@@ -143,7 +153,7 @@ class Run:
 class Runs:
     """The runs of all visitors by id, at most ``max_bytes`` of them: the one longest unused goes first.
 
-    A run that is being written stays, as ``MAX_WRITERS`` bounds how many there are.
+    A run that is being written stays, as the engines bound how many there are.
     """
 
     def __init__(self, max_bytes: int = MAX_CACHED_BYTES) -> None:

@@ -2,21 +2,21 @@
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 PREFIX = "HEADSCOPE_"
 CHECKPOINTS = Path(__file__).resolve().parent.parent / "checkpoints"
 
-# What a visitor may ask for.
-MAX_PROMPT_CHARACTERS = 20_000
-MAX_BODY_BYTES = 262_144
-MAX_NEW_TOKENS = 4_096
-MAX_QUEUED = 64  # requests waiting on the page's queue
-MAX_WRITERS = 4  # texts written at the same time; the others wait
 MAX_RUN_ID = 64  # characters
-MAX_API_NUMBERS = 4_000_000  # attention weights in one JSON answer
+MAX_QUEUED = 1_000  # events on Gradio's queue, which are at work at once: the engines bound what is written
+
+
+def limit(default: int, text: str, least: int = 1) -> Any:
+    return field(default=default, metadata={"text": text, "least": least})
+
 
 # What is kept, all visitors together.
 MAX_CACHED_BYTES = 16_000_000  # attention weights of runs, the least used dropped first
@@ -35,6 +35,23 @@ OPENING_PROMPTS = ("ROMEO:", "Once upon a time", "The ", "\n")  # the first one 
 
 
 @dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What may be asked of this server, all of it flags; the defaults suit two cores and 16 GB."""
+
+    max_batch: int = limit(16, "requests that a model writes at the same time")
+    max_waiting: int = limit(64, "further requests that may wait for it; more are told to come again", least=0)
+    max_seconds: int = limit(300, "seconds after which a request ends where it is")
+    max_new_tokens: int = limit(4_096, "tokens that one text may ask for")
+    max_choices: int = limit(16, "texts that one request may ask for: prompts times n")
+    max_stop: int = limit(16, "stop strings of a request")
+    max_prompt_characters: int = limit(20_000, "characters of a prompt")
+    max_body_bytes: int = limit(262_144, "bytes of a request's body")
+    max_json_weights: int = limit(4_000_000, "attention weights in an answer in JSON; safetensors has no limit")
+    max_traces: int = limit(2, "attention requests that are computed at the same time, for all models together")
+    grace_seconds: int = limit(10, "seconds that requests have to end when the server is told to", least=0)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Settings:
     """What the operator chose. ``checkpoints`` are names under ``checkpoints/``, folders or Hub ids."""
 
@@ -45,6 +62,7 @@ class Settings:
     port: int = 7860
     share: bool = False
     api_key: str | None = None
+    limits: Limits = Limits()
 
 
 def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
@@ -55,14 +73,16 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
     description = "A GPT on a web page, with every attention head in view."
     parser = argparse.ArgumentParser(prog="app.py", description=description)
 
-    def flag(name: str, read_value: Callable[[str], Any], default: Any, text: str, **options: Any) -> None:
+    def flag(
+        name: str, read_value: Callable[[str], Any], default: Any, text: str, group: Any = parser, **options: Any
+    ) -> None:
         variable = PREFIX + name.replace("-", "_").upper()
         if environ.get(variable):
             try:
                 default = read_value(environ[variable])
             except (argparse.ArgumentTypeError, ValueError) as error:
                 parser.error(f"{variable}: {error}")
-        parser.add_argument(f"--{name}", default=default, help=f"{text} [{variable}]", **options)
+        group.add_argument(f"--{name}", default=default, help=f"{text} [{variable}]", **options)
 
     flag("device", str, "auto", "auto (cuda where usable, else cpu) or a torch device", type=str)
     flag("dtype", read_dtype, "auto", "auto (float32 below 50 M weights), float32 or bfloat16", type=read_dtype)
@@ -71,6 +91,10 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
     flag("port", read_port, port, "port to listen on", type=read_port)
     flag("share", read_bool, False, "open a public gradio.live address as well", action="store_true")
     flag("api-key", read_key, None, "secret that everything but /health then asks for", type=read_key)
+    group = parser.add_argument_group("limits")
+    for each in fields(Limits):
+        read_limit = partial(read_count, each.metadata["least"])
+        flag(each.name.replace("_", "-"), read_limit, each.default, each.metadata["text"], group, type=read_limit)
     parser.add_argument(
         "--checkpoint",
         nargs="+",
@@ -89,6 +113,7 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
         port=found.port,
         share=found.share,
         api_key=found.api_key,
+        limits=Limits(**{each.name: getattr(found, each.name) for each in fields(Limits)}),
     )
 
 
@@ -112,6 +137,12 @@ def read_dtype(text: str) -> str:
 def read_port(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 65_535:
         raise argparse.ArgumentTypeError(f"a port is a number from 1 to 65535, found {text!r}")
+    return int(text)
+
+
+def read_count(least: int, text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not least <= int(text) <= 10**9:
+        raise argparse.ArgumentTypeError(f"a whole number of at least {least} is needed, found {text!r}")
     return int(text)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -22,6 +23,7 @@ class Shelf:
         self.models: dict[str, model.LoadedModel] = {}
         self.failures: dict[str, str] = {}
         self.ready: Future[None] = Future()
+        self.started_at = int(time.time())
 
     def load(self) -> None:
         """Load every checkpoint; one that cannot be loaded is reported and the others go on."""

@@ -1,13 +1,14 @@
 """What a visitor or a program asks for, checked once for all: page, API and MCP."""
 
 import secrets
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from model import LoadedModel, PromptError, Step
+from model import LoadedModel, PromptError
+from model.generate import Draft
+from model.sampling import SamplingSettings
 
-from .settings import MAX_API_NUMBERS, MAX_NEW_TOKENS, MAX_PROMPT_CHARACTERS
+from .settings import Limits
 from .shelf import Shelf
 
 SAMPLING = ("temperature", "top_k", "top_p", "min_p", "seed")
@@ -38,18 +39,22 @@ class Request:
         numbers = self.sampling | {"top_k": self.sampling["top_k"] or 0}
         return {"prompt": self.prompt, "max_new_tokens": self.max_new_tokens} | numbers
 
-    def steps(self, extra: int = 0, record: bool = False) -> Iterator[Step]:
-        """Write it, with ``extra`` tokens more than asked for."""
-        return self.gpt.generate(self.ids, self.max_new_tokens + extra, record=record, **self.sampling)
+    def draft(self, extra: int = 0) -> Draft:
+        """It as the engine takes it, with ``extra`` tokens more than asked for."""
+        sampling = {name: value for name, value in self.sampling.items() if name != "seed"}
+        settings = SamplingSettings(**sampling)
+        return self.gpt.draft(self.ids, self.max_new_tokens + extra, settings, seed=self.sampling["seed"])
 
 
 def read_request(shelf: Shelf, prompt: Any, model: Any, *settings: Any) -> Request:
     """A text to be written from a prompt; ``settings`` are those of ``read_settings``. Raises ``BadInput``."""
     name, gpt = read_model(shelf, model)
-    return read_settings(name, gpt, read_prompt(gpt, prompt), prompt, *settings)
+    limits = shelf.settings.limits
+    return read_settings(limits, name, gpt, read_prompt(limits, gpt, prompt), prompt, *settings)
 
 
 def read_settings(
+    limits: Limits,
     name: str,
     gpt: LoadedModel,
     ids: list[int],
@@ -63,8 +68,9 @@ def read_settings(
 ) -> Request:
     """Raises ``BadInput`` for the first value that cannot be used. ``top_k`` 0 or None means all tokens."""
     max_new_tokens = whole(max_new_tokens)
-    if type(max_new_tokens) is not int or not 1 <= max_new_tokens <= MAX_NEW_TOKENS:
-        message = f"max_new_tokens must be an integer from 1 to {MAX_NEW_TOKENS:,}, found {shorten(max_new_tokens)}"
+    if type(max_new_tokens) is not int or not 1 <= max_new_tokens <= limits.max_new_tokens:
+        most = f"{limits.max_new_tokens:,}"
+        message = f"max_new_tokens must be an integer from 1 to {most}, found {shorten(max_new_tokens)}"
         raise BadInput("max_new_tokens", message)
     sampling = {
         "temperature": temperature,
@@ -75,7 +81,7 @@ def read_settings(
     }
     request = Request(name, gpt, ids, prompt, max_new_tokens, sampling)
     try:
-        request.steps()  # checks everything and runs nothing before the first step is asked for
+        request.draft()
     except ValueError as error:
         field = next((field for field in SAMPLING if str(error).startswith(field)), "prompt")
         raise BadInput(field, str(error)) from None
@@ -98,26 +104,40 @@ def read_model(shelf: Shelf, name: Any) -> tuple[str, LoadedModel]:
     return name, shelf.models[name]
 
 
-def read_prompt(gpt: LoadedModel, prompt: Any) -> list[int]:
+def read_prompt(limits: Limits, gpt: LoadedModel, prompt: Any) -> list[int]:
     """Token ids of a prompt that is text, not too long, and that the model can read."""
-    if not isinstance(prompt, str):
-        raise BadInput("prompt", f"The prompt must be text, found {shorten(prompt)}.")
-    if len(prompt) > MAX_PROMPT_CHARACTERS:
-        message = f"The prompt has {len(prompt):,} characters, at most {MAX_PROMPT_CHARACTERS:,} are taken."
-        raise BadInput("prompt", message)
+    check_text(limits, prompt)
     try:
         return gpt.read_prompt(prompt)
     except PromptError as error:
         raise BadInput("prompt", str(error)) from None
 
 
-def read_head(gpt: LoadedModel, layer: Any, head: Any, n_tokens: int) -> tuple[int, int]:
+def read_text(limits: Limits, gpt: LoadedModel, text: Any) -> list[int]:
+    """Token ids of any text in the model's alphabet, longer than its context or empty too."""
+    check_text(limits, text)
+    try:
+        return gpt.tokenizer.encode(text)
+    except PromptError as error:
+        raise BadInput("prompt", str(error)) from None
+
+
+def check_text(limits: Limits, text: Any) -> None:
+    if not isinstance(text, str):
+        raise BadInput("prompt", f"The prompt must be text, found {shorten(text)}.")
+    if len(text) > limits.max_prompt_characters:
+        message = f"The prompt has {len(text):,} characters, at most {limits.max_prompt_characters:,} are taken."
+        raise BadInput("prompt", message)
+
+
+def read_head(limits: Limits, gpt: LoadedModel, layer: Any, head: Any, n_tokens: int) -> tuple[int, int]:
     """A layer and a head that the model has, and few enough weights to answer with."""
     for field, value, count in (("layer", layer, gpt.config.n_layer), ("head", head, gpt.config.n_head)):
         if type(whole(value)) is not int or not 0 <= value < count:
             raise BadInput(field, f"{field} must be an integer from 0 to {count - 1}, found {shorten(value)}")
-    if n_tokens**2 > MAX_API_NUMBERS:
-        message = f"The prompt has {n_tokens:,} tokens, which is {n_tokens**2:,} weights; at most {MAX_API_NUMBERS:,}."
+    most = limits.max_json_weights
+    if n_tokens**2 > most:
+        message = f"The prompt has {n_tokens:,} tokens, which is {n_tokens**2:,} weights; at most {most:,}."
         raise BadInput("prompt", message)
     return whole(layer), whole(head)
 

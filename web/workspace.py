@@ -9,14 +9,20 @@ from typing import Any
 
 import gradio as gr
 
+from model import Step
+from model.engine import Busy, Closed
+from model.ticket import Event, PromptPart, Ticket
+
 from .attention_view import attention_view
 from .branches import read_branch
+from .engines import Engines, client_of
+from .job import Job, is_last
 from .openings import Openings
 from .runs import Run, Runs
-from .settings import MAX_PROMPT_CHARACTERS
+from .settings import UPDATE_SECONDS
 from .shelf import Shelf
+from .traces import Traces
 from .validate import BadInput, Request, read_request
-from .writer import Job, Writer
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +45,8 @@ class Parts:
     shelf: Shelf
     runs: Runs
     openings: Openings
-    writer: Writer
+    engines: Engines
+    traces: Traces
 
 
 def workspace_tab(parts: Parts, model: gr.Dropdown) -> tuple[list[Any], gr.HTML]:
@@ -47,7 +54,7 @@ def workspace_tab(parts: Parts, model: gr.Dropdown) -> tuple[list[Any], gr.HTML]
     with gr.Row(elem_id="hs-prompt-row", equal_height=True):
         prompt = gr.Textbox(
             label="Prompt", placeholder="Some words for the model to go on from", lines=1, max_lines=5, scale=8,
-            max_length=MAX_PROMPT_CHARACTERS, min_width=280, elem_id="hs-prompt",
+            max_length=parts.shelf.settings.limits.max_prompt_characters, min_width=280, elem_id="hs-prompt",
         )  # fmt: skip
         write = gr.Button("Write", variant="primary", scale=0, min_width=110, elem_id="hs-write")
         stop = gr.Button("Stop", scale=0, min_width=90, interactive=False, elem_id="hs-stop")
@@ -103,7 +110,7 @@ class Events:
             raise gr.Error(str(error), print_exception=False) from None
         await self.stop(request)  # what a branch still writes
         run = self.parts.runs.new(asked.gpt, asked.ids, asked.max_new_tokens)
-        async with aclosing(self.follow(str(request.session_hash), asked, run, {})) as updates:
+        async with aclosing(self.follow(request, asked, run, {})) as updates:
             async for update in updates:
                 yield update
 
@@ -116,53 +123,75 @@ class Events:
         asked, session = branch.request, str(request.session_hash)
         for run_id, job in self.jobs.get(session, {}).items():
             if run_id != branch.of:  # the page shows two texts, so any other was left
-                job.cancel()
+                job.stop()
         run = self.parts.runs.new(asked.gpt, asked.ids, asked.max_new_tokens, branch.n_prompt)
-        async with aclosing(self.follow(session, asked, run, {"branch": branch.pointer})) as updates:
+        async with aclosing(self.follow(request, asked, run, {"branch": branch.pointer})) as updates:
             async for update in updates:
                 yield update
 
-    async def follow(self, session: str, asked: Request, run: Run, more: dict[str, Any]) -> AsyncGenerator[Update]:
+    async def follow(
+        self, request: gr.Request, asked: Request, run: Run, more: dict[str, Any]
+    ) -> AsyncGenerator[Update]:
         """Write the run and report how it goes, with ``more`` in every pointer."""
+
+        session, client = str(request.session_hash), client_of(request)
 
         def point(state: str) -> dict[str, Any]:
             return pointer(asked.name, run, state, asked.settings) | more
 
+        engines, job = self.parts.engines, Job()
         # One token more than asked for: to write it, the last one of the text must be read, and so gets its row.
-        job = self.parts.writer.start(asked.steps(extra=1, record=True), run.take)
-        job.future.add_done_callback(lambda _: run.end())
+        ticket = Ticket(asked.draft(extra=1), job.sink(), client, record=True, read_prompt=True,
+                        deadline=engines.deadline())  # fmt: skip
+        state, why = "done", ""
         self.jobs.setdefault(session, {})[run.id] = job
         try:
+            engines.start(job, asked.gpt, ticket)
             yield point("waiting"), gr.update(interactive=False), gr.update(interactive=True)
-            async for _ in job.progress():
+            async for events in job.follow(UPDATE_SECONDS):
+                await asyncio.to_thread(take, run, events, job)
                 yield point("writing"), gr.skip(), gr.skip()
-            final = point("stopped" if job.cancelled.is_set() else "done") | {"why": why_ended(asked, run, job)}
+            state = "stopped" if job.cancelled.is_set() else "done"
+        except Busy:
+            state, why = "failed", "Too many texts are being written at the moment. Try again soon."
+        except Closed:
+            state, why = "failed", "The server is closing."
         except Exception as error:  # whatever the model raised, the page goes on
             log.exception("writing failed")
-            final = point("failed") | {"why": f"Writing failed: {error}"}
+            state, why = "failed", f"Writing failed: {error}"
         finally:
-            job.cancel()
+            engines.leave(job, "page")
+            ending = asyncio.get_running_loop().run_in_executor(None, run.end)  # it computes, and this may be the loop
             del self.jobs[session][run.id]
             busy = bool(self.jobs[session])
             if not busy:
                 del self.jobs[session]
-        yield final, gr.update(interactive=not busy), gr.update(interactive=busy)
+        await ending
+        why = why or why_ended(asked, run, job)
+        yield point(state) | {"why": why}, gr.update(interactive=not busy), gr.update(interactive=busy)
 
     async def stop(self, request: gr.Request) -> None:
         """End all that this browser tab is writing, at its next token."""
         for job in self.jobs.get(str(request.session_hash), {}).values():
-            job.cancel()
+            job.stop()
 
     async def halt(self, request: gr.Request, event: gr.EventData) -> None:
         """End one text of this browser tab, which it no longer shows."""
         run_id = event._data.get("run") if isinstance(event._data, dict) else None
         if job := self.jobs.get(str(request.session_hash), {}).get(str(run_id)):
-            job.cancel()
+            job.stop()
 
     async def pick(self, name: str, request: gr.Request) -> dict[str, Any]:
         """Show another model's opening, and write on no text of the one before."""
         await self.stop(request)
         return await opening_pointer(self.parts, name)
+
+
+def take(run: Run, events: list[tuple[int, Event]], job: Job) -> None:
+    """Keep what has happened to a run; after a stop the last step only reads."""
+    for _, event in events:
+        if isinstance(event, PromptPart | Step):
+            run.take(event, last=job.cancelled.is_set() and is_last(event))
 
 
 async def opening_pointer(parts: Parts, name: str | None) -> dict[str, Any]:

@@ -1,12 +1,11 @@
 """The app on a free port with tiny models, and a browser to look at it."""
 
-import concurrent.futures
 import os
 import shutil
 import string
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,9 @@ from playwright.sync_api import expect, sync_playwright
 from serve_once import free_port
 
 import app
-from model import LoadedModel, Step
+from model import LoadedModel
+from model.engine import Engine
+from model.ticket import Turn
 from model.tokenizer import CharTokenizer
 from web.attention_view import URL
 from web.settings import Settings
@@ -42,29 +43,22 @@ class Server:
     demo: gr.Blocks
 
     def close(self) -> None:
-        self.parts.writer.close()
+        self.parts.engines.close()
         self.demo.close(verbose=False)
 
 
-class GatedModel(LoadedModel):
-    """Writes a token each time the test opens its gate, so that a test can look in between."""
+class GatedEngine(Engine):
+    """Takes a step each time the test opens its gate, so that a test can look in between."""
 
-    gate: threading.Semaphore
+    def __init__(self, model: LoadedModel, **settings: Any) -> None:
+        super().__init__(model, **settings)
+        self.gate = threading.Semaphore(0)
 
-    def generate(self, *arguments: Any, **settings: Any) -> Iterator[Step]:
-        return self.hold(super().generate(*arguments, **settings))
-
-    def hold(self, steps: Iterator[Step]) -> Iterator[Step]:
-        for step in steps:
-            if not self.gate.acquire(timeout=30):
+    def forward(self, turns: Sequence[Turn]) -> None:
+        while not self.gate.acquire(timeout=0.2):  # what was cancelled meanwhile needs no step
+            if all(turn.ticket.cancelled for turn in turns):
                 return
-            yield step
-
-
-def gated(gpt: LoadedModel) -> GatedModel:
-    model = GatedModel(**{field.name: getattr(gpt, field.name) for field in fields(LoadedModel)})
-    model.gate = threading.Semaphore(0)
-    return model
+        super().forward(turns)
 
 
 def save_tiny(folder: Path, seed: int = 0, **changes: Any) -> Path:
@@ -97,7 +91,8 @@ def server(checkpoints: Path) -> Iterator[Server]:
     """One app for all tests that change nothing in it; the model "slow" is "tiny" behind a gate."""
     server = start(checkpoints / "tiny", checkpoints / "other", checkpoints / "broken")
     models = server.parts.shelf.models
-    models["slow"] = gated(models["tiny"])
+    models["slow"] = replace(models["tiny"], name="slow")
+    server.parts.engines.add(models["slow"], GatedEngine(models["slow"]))
     made = server.parts.openings.made
     made["slow"] = made["tiny"]
     yield server
@@ -108,12 +103,13 @@ def server(checkpoints: Path) -> Iterator[Server]:
 def slow(server: Server) -> Iterator[Any]:
     """The model behind a gate; what still writes is ended after the test, and the gate shut for the next."""
     gpt: Any = server.parts.shelf.models["slow"]
+    engine: Any = server.parts.engines.of(gpt)
+    gpt.gate = engine.gate
     yield gpt
-    for job in list(server.parts.writer.jobs):
+    for job in list(server.parts.engines.jobs):
         job.cancel()
-        gpt.gate.release(2)
-        concurrent.futures.wait([job.future], timeout=10)
-    while gpt.gate.acquire(blocking=False):
+        assert job.ended.wait(10)
+    while engine.gate.acquire(blocking=False):
         pass
 
 

@@ -115,7 +115,7 @@ def test_both_may_be_written_at_once_and_are_stopped_together(page: Any, server:
     expect(text(page)).to_have_text(re.compile("^ab.{4}$", re.DOTALL))
     branch_at(page, page, 4)
     expect(text(side(page, "Branch at token 4"))).to_have_text(re.compile("^ab.{3}$", re.DOTALL))
-    jobs = list(server.parts.writer.jobs)
+    jobs = list(server.parts.engines.jobs)
     assert len(jobs) == 2
     page.get_by_role("button", name="Stop").click()
     for job in jobs:
@@ -133,7 +133,7 @@ def test_a_closed_branch_is_written_no_further(page: Any, server: Server, slow: 
     branch_at(page, page, 10)
     slow.gate.release(2)
     expect(text(side(page, "Branch at token 10"))).to_have_text(re.compile("^.{13}$", re.DOTALL))
-    (job,) = server.parts.writer.jobs
+    (job,) = server.parts.engines.jobs
     page.get_by_role("button", name="Close branch").click()
     assert job.cancelled.wait(timeout=10)
     slow.gate.release(2)

@@ -11,7 +11,7 @@ from conftest import CONTEXT, Server
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
-from web.settings import MAX_NEW_TOKENS, MAX_PROMPT_CHARACTERS
+from web.settings import Limits
 
 
 @pytest.fixture(scope="module")
@@ -71,14 +71,14 @@ def test_attention_is_that_of_the_model(server: Server, client: Client) -> None:
         ({"prompt": ""}, "empty"),
         ({"prompt": "caf\u00e9"}, "'\u00e9'"),
         ({"prompt": "a" * (CONTEXT + 1)}, f"{CONTEXT + 1} tokens, this model reads at most {CONTEXT}"),
-        ({"prompt": "a" * (MAX_PROMPT_CHARACTERS + 1)}, "20,001 characters"),
+        ({"prompt": "a" * (Limits.max_prompt_characters + 1)}, "20,001 characters"),
         ({"prompt": 7}, "must be text"),
         ({"prompt": None}, "must be text"),
         ({"model": "nobody"}, "no model 'nobody'"),
         ({"model": "broken"}, "cannot be served"),
         ({"model": ["tiny"]}, "no model"),
         ({"max_new_tokens": 0}, "from 1 to"),
-        ({"max_new_tokens": MAX_NEW_TOKENS + 1}, "from 1 to"),
+        ({"max_new_tokens": Limits.max_new_tokens + 1}, "from 1 to"),
         ({"max_new_tokens": 2.5}, "integer"),
         ({"max_new_tokens": True}, "integer"),
         ({"temperature": -1}, "temperature"),
@@ -123,8 +123,8 @@ def test_curl(server: Server) -> None:
     assert len(found["attention"]) == 3 and abs(sum(found["attention"][2]) - 1) < 1e-5
 
 
-def test_only_these_two_are_public(client: Client) -> None:
+def test_only_these_are_public(client: Client) -> None:
     endpoints = client.view_api(return_format="dict")["named_endpoints"]
-    assert sorted(endpoints) == ["/attention", "/generate"]
+    assert sorted(endpoints) == ["/attention", "/generate", "/models", "/tokenize"]
     generate = [parameter["parameter_name"] for parameter in endpoints["/generate"]["parameters"]]
     assert generate == ["prompt", "model", "max_new_tokens", "temperature", "top_k", "top_p", "min_p", "seed"]

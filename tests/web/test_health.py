@@ -48,11 +48,11 @@ def test_own_routes_come_before_gradio(server: Server) -> None:
 
 
 def test_bodies_have_a_limit(server: Server) -> None:
-    from web.settings import MAX_BODY_BYTES
+    from web.settings import Limits
 
     url = f"{server.url}/look/again/rows"
-    assert httpx.post(url, content=b"x" * (MAX_BODY_BYTES + 1)).status_code == 413
-    assert httpx.post(url, content=b"x" * (MAX_BODY_BYTES - 1)).status_code == 422
+    assert httpx.post(url, content=b"x" * (Limits.max_body_bytes + 1)).status_code == 413
+    assert httpx.post(url, content=b"x" * (Limits.max_body_bytes - 1)).status_code == 422
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ import os, sys
 sys.path[:0] = [{root!r}, {tests!r}]
 import torch
 torch.set_num_threads(1)
-from helpers import tiny_model
+from helpers import recorded_events, tiny_model
 from web.runs import Runs
 
 gpt = tiny_model(n_layer=6, n_head=8, n_embd=48, context_length=256)
@@ -27,8 +27,8 @@ def resident():
 
 def visit(seed):
     run = runs.new(gpt, [1 + seed % 60], 255)
-    for step in gpt.generate([1 + seed % 60], 256, seed=seed, record=True):
-        run.take(step, False)
+    for event in recorded_events(gpt, [1 + seed % 60], 256, seed=seed):
+        run.take(event)
         if run.recording.n_rows % 64 == 0:
             run.frame(run.recording.n_rows - 64)
             run.head(2, 5, 0)

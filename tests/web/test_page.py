@@ -29,7 +29,7 @@ def write(page: Any, prompt: str) -> None:
 
 def stop(page: Any, server: Server) -> None:
     """Stop the gated model while it is at work on a step."""
-    (job,) = server.parts.writer.jobs
+    (job,) = server.parts.engines.jobs
     page.get_by_role("button", name="Stop").click()
     assert job.cancelled.wait(timeout=10)
     server.parts.shelf.models["slow"].gate.release()  # type: ignore[attr-defined]

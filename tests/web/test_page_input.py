@@ -86,9 +86,9 @@ def test_leaving_ends_the_writing(browser: Any, server: Server, slow: Any) -> No
     write(page, "ab")
     slow.gate.release()
     expect(text(page)).to_have_text(re.compile("^ab.$", re.DOTALL))
-    (job,) = server.parts.writer.jobs
+    (job,) = server.parts.engines.jobs
     page.close()
     while not job.cancelled.wait(timeout=0.5):  # Gradio notices when it has something to send
         slow.gate.release()
     slow.gate.release()
-    job.future.result(timeout=10)
+    assert job.ended.wait(timeout=10)

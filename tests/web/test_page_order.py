@@ -1,10 +1,7 @@
 """What comes late, early or in another order: the page shows what was asked for last, and all of it."""
 
-import asyncio
 import re
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +9,6 @@ import pytest
 from conftest import Server
 from playwright.sync_api import expect
 from test_page import check_number, choose_model, stop, text, write
-
-from model import Step
-from web.settings import MAX_WRITERS
-from web.writer import Writer
 
 
 @pytest.mark.browser
@@ -47,7 +40,7 @@ def test_another_model_takes_the_place_of_a_text_being_written(page: Any, server
     write(page, "ab")
     slow.gate.release(3)
     expect(text(page)).to_have_text(re.compile("^ab.{3}$", re.DOTALL))
-    (job,) = server.parts.writer.jobs
+    (job,) = server.parts.engines.jobs
     choose_model(page, "other")
     assert job.cancelled.wait(timeout=10)
     slow.gate.release()
@@ -70,27 +63,3 @@ def test_a_model_that_is_not_there_is_named_beside_the_prompt(
     expect(page.locator("#hs-prompt").get_by_text(re.compile("broken cannot be served.*found no file"))).to_be_visible()
     assert str(checkpoints) not in page.content()
     page.close()
-
-
-def test_a_text_that_waits_for_a_writer_can_be_stopped() -> None:
-    gate = threading.Event()
-    begun: list[str] = []
-
-    def steps(name: str) -> Iterator[Step]:
-        begun.append(name)
-        gate.wait(30)
-        yield from ()
-
-    async def queue_and_stop() -> None:
-        writer = Writer()
-        busy = [writer.start(steps("busy"), lambda step, last: None) for _ in range(MAX_WRITERS)]
-        waiting = writer.start(steps("waiting"), lambda step, last: None)
-        waiting.cancel()
-        assert [news async for news in waiting.progress()] == []
-        gate.set()
-        for job in busy:
-            assert [news async for news in job.progress()] == []
-
-    with ThreadPoolExecutor(1) as thread:  # the browser tests keep a loop running in this one
-        thread.submit(asyncio.run, queue_and_stop()).result(60)
-    assert begun == ["busy"] * MAX_WRITERS

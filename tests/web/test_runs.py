@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 import torch
 from conftest import Server
-from helpers import tiny_model
+from helpers import recorded_events, tiny_model
 
 from model import LoadedModel
 from model.reading import Reading
 from model.recording import Recording, tile, triangle
 from model.summaries import METRICS
+from model.ticket import PromptPart
 from web import readings as readings_module
 from web import runs as runs_module
 from web.runs import Run, Runs
@@ -26,8 +27,8 @@ PROMPT = "Be not afeard."
 
 def written(runs: Runs, gpt: LoadedModel, n_new: int, prompt: str = PROMPT, **settings: Any) -> Run:
     run = runs.new(gpt, gpt.read_prompt(prompt), n_new)
-    for step in gpt.generate(prompt, n_new + 1, seed=1, record=True, **settings):
-        run.take(step, False)
+    for event in recorded_events(gpt, prompt, n_new + 1, **settings):
+        run.take(event)
     run.end()
     return run
 
@@ -160,8 +161,8 @@ def test_a_large_run_keeps_only_a_few_heads(monkeypatch: pytest.MonkeyPatch) -> 
     runs = Runs()
     run = runs.new(gpt, gpt.read_prompt("ab"), 150)
     assert run.recording.weights is None
-    for step in gpt.generate("ab", 151, seed=1, record=True):
-        run.take(step, False)
+    for event in recorded_events(gpt, "ab", 151):
+        run.take(event)
         if run.recording.n_rows in (10, 100):  # opened while it is written, it grows on
             run.head(2, 3, 0)
     attention = gpt.trace(run.ids).attention
@@ -184,12 +185,13 @@ def test_looking_at_a_long_text_being_written_costs_one_reading(monkeypatch: pyt
     run = runs.new(gpt, gpt.read_prompt("ab"), 60)
     read: list[int] = []
     monkeypatch.setattr(readings_module, "Reading", lambda gpt, ids: read.append(len(ids)) or Reading(gpt, ids))
-    for step in gpt.generate("ab", 61, seed=1, record=True):
-        run.take(step, False)
+    for event in recorded_events(gpt, "ab", 61):
+        run.take(event)
         n = run.recording.n_rows
         run.head(0, 1, 0)  # recomputed once, then it grows on
         rows = np.frombuffer(run.query(n - 1), np.float32).reshape(-1, n)
-        np.testing.assert_allclose(rows[[0, 1, 4, 5]], step.attention.flatten(0, 1), atol=1e-6)
+        newest = event.attention[:, :, -1] if isinstance(event, PromptPart) else event.attention
+        np.testing.assert_allclose(rows[[0, 1, 4, 5]], newest.flatten(0, 1), atol=1e-6)
         run.logits(n - 1)
     assert len(read) == 1
     run.query(1)
@@ -251,9 +253,10 @@ def test_the_vocabulary(server: Server) -> None:
 def test_the_newest_logits_of_a_text_being_written_are_those_it_was_drawn_from() -> None:
     gpt = tiny_model()
     run = Runs().new(gpt, gpt.read_prompt("ab"), 5)
-    steps = list(gpt.generate("ab", 4, seed=1, record=True))
+    prompt, *steps = recorded_events(gpt, "ab", 4)
+    run.take(prompt)
     for i, step in enumerate(steps):
-        run.take(step, False)
+        run.take(step)
         assert run.logits(1 + i) == step.logits.numpy().tobytes()
     run.end()
     np.testing.assert_allclose(np.frombuffer(run.logits(2), np.float32), steps[1].logits, atol=1e-5)

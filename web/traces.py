@@ -1,0 +1,87 @@
+"""Attention weights of whole texts: few are computed at a time, and a long answer goes out layer by layer."""
+
+import asyncio
+import json
+import struct
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import orjson
+from torch import Tensor
+
+from model import LoadedModel
+from model.engine import Busy
+from model.reading import Reading
+
+from .settings import Limits
+
+
+class Traces:
+    """Turns at reading whole texts, for all models together."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.waiting = 0
+        self.places = asyncio.Semaphore(limits.max_traces)
+
+    def check_line(self) -> None:
+        """Raise ``Busy`` where too many wait."""
+        if self.waiting >= self.limits.max_waiting:
+            raise Busy
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Wait for a place and hold it."""
+        self.waiting += 1
+        try:
+            await self.places.acquire()
+        finally:
+            self.waiting -= 1
+        try:
+            yield
+        finally:
+            self.places.release()
+
+
+def read_one(gpt: LoadedModel, ids: Sequence[int], layer: int, head: int) -> list[list[float]]:
+    """The attention weights of one head, ``[query][key]``."""
+    weights: list[list[float]] = Reading(gpt.gpt, ids).attention(layer)[head].tolist()
+    return weights
+
+
+class Answer:
+    """The attention weights of some heads as the body of an answer, in pieces of one layer."""
+
+    def __init__(
+        self, gpt: LoadedModel, name: str, ids: list[int], layers: list[int], heads: list[int], head_mask: Tensor | None
+    ) -> None:
+        self.gpt, self.ids, self.layers, self.heads, self.head_mask = gpt, ids, layers, heads, head_mask
+        tokens = [token._asdict() for token in gpt.tokens(ids)]
+        self.n_weights = len(layers) * len(heads) * len(ids) ** 2
+        self.header: dict[str, Any] = {"model": name, "tokens": tokens, "layers": layers, "heads": heads}
+
+    def weights(self) -> Iterator[Any]:
+        """Each layer's ``(heads, T, T)`` float32, as an array."""
+        reading = Reading(self.gpt.gpt, self.ids, self.head_mask)
+        for layer in self.layers:
+            yield reading.attention(layer)[self.heads].contiguous().numpy()
+
+    def json(self) -> Iterator[bytes]:
+        """``{"model", "tokens", "layers", "heads", "attention": [layer][head][query][key]}``."""
+        yield orjson.dumps(self.header)[:-1] + b',"attention":['
+        for i, layer in enumerate(self.weights()):
+            yield b"," * (i > 0) + orjson.dumps(layer, option=orjson.OPT_SERIALIZE_NUMPY)
+        yield b"]}"
+
+    def safetensors(self) -> Iterator[bytes]:
+        """A safetensors file: the tensor ``attention``, and the rest of the JSON answer as strings in its metadata."""
+        n_layer, n_head, T = len(self.layers), len(self.heads), len(self.ids)
+        metadata = {name: value if isinstance(value, str) else json.dumps(value) for name, value in self.header.items()}
+        size = 4 * n_layer * n_head * T * T
+        tensor = {"dtype": "F32", "shape": [n_layer, n_head, T, T], "data_offsets": [0, size]}
+        header = json.dumps({"__metadata__": metadata, "attention": tensor}, ensure_ascii=False).encode()
+        header += b" " * (-len(header) % 8)  # the format aligns the data
+        yield struct.pack("<Q", len(header)) + header
+        for layer in self.weights():
+            yield layer.tobytes()
