@@ -152,6 +152,8 @@ class Events:
                 await asyncio.to_thread(take, run, events, job)
                 yield point("writing"), gr.skip(), gr.skip()
             state = "stopped" if job.cancelled.is_set() else "done"
+            if job.outcome == "deadline":
+                why = "Its time on this server was up."
         except Busy:
             state, why = "failed", "Too many texts are being written at the moment. Try again soon."
         except Closed:
@@ -163,11 +165,11 @@ class Events:
             engines.leave(job, "page")
             ending = asyncio.get_running_loop().run_in_executor(None, run.end)  # it computes, and this may be the loop
             del self.jobs[session][run.id]
-            busy = bool(self.jobs[session])
-            if not busy:
+            if not self.jobs[session]:
                 del self.jobs[session]
         await ending
-        why = why or why_ended(asked, run, job)
+        busy = session in self.jobs
+        why = why or (why_ended(asked, run) if state == "done" else "")
         yield point(state) | {"why": why}, gr.update(interactive=not busy), gr.update(interactive=busy)
 
     async def stop(self, request: gr.Request) -> None:
@@ -221,10 +223,10 @@ def pointer(name: str, run: Run, state: str, settings: dict[str, Any]) -> dict[s
     }
 
 
-def why_ended(asked: Request, run: Run, job: Job) -> str:
+def why_ended(asked: Request, run: Run) -> str:
     """What a visitor should know about the end of a text; nothing where it is as long as asked for."""
     written = len(run.ids) - run.given
-    if job.cancelled.is_set() or written >= asked.max_new_tokens:
+    if written >= asked.max_new_tokens:
         return ""
     if len(run.ids) > asked.gpt.config.context_length:
         return f"The context of {asked.gpt.config.context_length} tokens is full; the last token was not read any more."

@@ -1,10 +1,12 @@
 """The app on a free port with tiny models, and a browser to look at it."""
 
+import asyncio
 import os
 import shutil
 import string
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -74,6 +76,12 @@ def start(*checkpoints: Path | str, loaded: bool = True, **changes: Any) -> Serv
     if loaded:
         app.load(parts)
     return Server(f"http://127.0.0.1:{port}", parts, demo)
+
+
+def run_async(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Its result, from a loop in a thread of its own: the browser's tests keep one running in this."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result(60)
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,6 @@
 """The benchmarks show what they say they measure."""
 
-import asyncio
-
-from conftest import Server
+from conftest import Server, run_async
 
 from bench.page import opening
 from web.link import land
@@ -13,7 +11,7 @@ def test_the_benchmark_of_the_page_opens_it(server: Server) -> None:
     made = server.parts.openings.made
     before, made["tiny"] = made["tiny"], opening(server.parts.shelf.models["tiny"], 50)
     try:
-        landing = asyncio.run(land(server.parts, {"model": "tiny"}, {}))
+        landing = run_async(land(server.parts, {"model": "tiny"}, {}))
     finally:
         made["tiny"] = before
     assert landing.pointer["tokens"] == 50 and landing.settings["prompt"]

@@ -1,12 +1,10 @@
 """The step that is looked at: the bars of its next token, the scrubber, and the row of every head."""
 
-import asyncio
 import re
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from conftest import Server
+from conftest import Server, run_async
 from playwright.sync_api import expect
 from test_page import choose_model, is_shown_as, stop, text, write
 
@@ -194,8 +192,7 @@ def test_the_pointer_names_the_settings_that_a_text_is_written_from(server: Serv
     assert pointer("tiny", run, "done", request.settings)["settings"] == asked
     free = read_request(shelf, "ab", "tiny", 9, 0.5, None, 0.9, 0.1, None).settings
     assert free["top_k"] == 0 and isinstance(free["seed"], int)  # no seed given: the one that was taken
-    with ThreadPoolExecutor(1) as thread:  # the browser tests keep a loop running in this one
-        opened = thread.submit(asyncio.run, opening_pointer(server.parts, "tiny")).result(60)
+    opened = run_async(opening_pointer(server.parts, "tiny"))
     assert opened["settings"].keys() == asked.keys()
     settings = opened["settings"] | {"top_k": None}
     ids = shelf.models["tiny"].read_prompt(settings.pop("prompt"))

@@ -1,0 +1,60 @@
+"""The waiting line serves clients in turn, and each client in the order of its requests."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from model.line import Line
+
+
+@dataclass(eq=False)
+class Item:
+    client: str
+    number: int = 0
+
+
+def names(line: Line[Item], at_work: dict[str, int] | None = None) -> list[str]:
+    """Who is taken, one after the other, with nobody leaving."""
+    counts = dict(at_work or {})
+    taken = []
+    while len(line):
+        item = line.take(counts)
+        counts[item.client] = counts.get(item.client, 0) + 1
+        taken.append(f"{item.client}{item.number}")
+    return taken
+
+
+def filled(text: str) -> Line[Item]:
+    line: Line[Item] = Line()
+    for word in text.split():
+        line.append(Item(word[0], int(word[1:])))
+    return line
+
+
+def test_first_come_first_served_within_a_client() -> None:
+    assert names(filled("a1 a2 a3")) == ["a1", "a2", "a3"]
+
+
+def test_clients_take_turns() -> None:
+    assert names(filled("a1 a2 a3 a4 b1 c1 c2")) == ["a1", "b1", "c1", "a2", "c2", "a3", "a4"]
+
+
+def test_who_has_the_fewest_at_work_is_next() -> None:
+    assert names(filled("a1 b1 b2"), {"a": 2, "b": 0}) == ["b1", "b2", "a1"]
+
+
+def test_back_in_front() -> None:
+    line = filled("a1 b1")
+    line.put_back(Item("a", 0))
+    assert [f"{item.client}{item.number}" for item in line] == ["a0", "a1", "b1"]
+    assert len(line) == 3
+
+
+def test_removing() -> None:
+    line = filled("a1 a2 b1")
+    for item in list(line):
+        if item.number == 1:
+            line.remove(item)
+    assert names(line) == ["a2"]
+    with pytest.raises(ValueError, match="empty"):
+        line.next_client({})

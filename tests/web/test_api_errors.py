@@ -1,0 +1,227 @@
+"""What /v1 refuses, and how it says so."""
+
+import json
+import re
+from typing import Any
+
+import httpx
+import openai
+import pytest
+from conftest import CONTEXT, Server
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from web.schema import AttentionRequest, CompletionRequest
+from web.settings import Limits
+
+GOOD: dict[str, Any] = {"model": "tiny", "prompt": "ab", "max_tokens": 2}
+
+
+def post(server: Server, body: Any, path: str = "completions") -> httpx.Response:
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return httpx.post(f"{server.url}/v1/{path}", content=content, timeout=60)
+
+
+def error_of(answer: httpx.Response) -> dict[str, Any]:
+    error = answer.json()["error"]
+    assert set(error) == {"message", "type", "param", "code"} and error["message"]
+    return dict(error)
+
+
+@pytest.mark.parametrize(
+    ("changes", "param", "code", "said"),
+    [
+        ({"foo": 1}, "foo", "unsupported_option", "'foo' is not supported"),
+        ({"best_of": 2}, "best_of", "unsupported_option", "not supported"),
+        ({"suffix": "x"}, "suffix", "unsupported_option", "not supported"),
+        ({"stream_options": {"foo": 1}, "stream": True}, "foo", "unsupported_option", "not supported"),
+        ({"stream_options": {}}, "stream_options", "invalid_value", "stream: true"),
+        ({"prompt": ...}, "prompt", "missing_field", "missing"),
+        ({"prompt": None}, "prompt", "invalid_value", "list of token ids"),
+        ({"prompt": ""}, "prompt", "empty_prompt", "empty"),
+        ({"prompt": []}, "prompt", "empty_prompt", "empty"),
+        ({"prompt": [[]]}, "prompt", "empty_prompt", "empty"),
+        ({"prompt": 7}, "prompt", "invalid_value", "list of token ids"),
+        ({"prompt": ["a", 1]}, "prompt", "invalid_value", "list of token ids"),
+        ({"prompt": [1, 96]}, "prompt", "unknown_token", "0 to 95"),
+        ({"prompt": [-1]}, "prompt", "invalid_value", "token ids"),
+        ({"prompt": [True]}, "prompt", "invalid_value", "token ids"),
+        ({"prompt": "caf\u00e9"}, "prompt", "unknown_characters", "'\u00e9'"),
+        ({"prompt": "a" * (CONTEXT + 1)}, "prompt", "context_length_exceeded", f"{CONTEXT + 1} tokens.*{CONTEXT}"),
+        ({"prompt": "a" * (Limits.max_prompt_characters + 1)}, "prompt", "invalid_value", "20,001"),
+        ({"prompt": ["a"] * (Limits.max_choices + 1)}, "prompt", "invalid_value", "17 prompts"),
+        ({"n": Limits.max_choices + 1}, "n", "invalid_value", "17"),
+        ({"n": 0}, "n", "invalid_value", "1"),
+        ({"prompt": ["a"] * 9, "n": 2}, "n", "invalid_value", "18"),
+        ({"max_tokens": -1}, "max_tokens", "invalid_value", "0"),
+        ({"max_tokens": 1.5}, "max_tokens", "invalid_value", "integer"),
+        ({"max_tokens": True}, "max_tokens", "invalid_value", "integer"),
+        ({"max_tokens": "5"}, "max_tokens", "invalid_value", "integer"),
+        ({"max_tokens": Limits.max_new_tokens + 1}, "max_tokens", "invalid_value", "4,097"),
+        ({"temperature": -0.1}, "temperature", "invalid_value", "0"),
+        ({"temperature": "hot"}, "temperature", "invalid_value", "number"),
+        ({"top_p": 0}, "top_p", "invalid_value", "0"),
+        ({"top_k": -1}, "top_k", "invalid_value", "0"),
+        ({"min_p": 1.1}, "min_p", "invalid_value", "1"),
+        ({"presence_penalty": 2.1}, "presence_penalty", "invalid_value", "2"),
+        ({"repetition_penalty": 0}, "repetition_penalty", "invalid_value", "0"),
+        ({"seed": 2**63}, "seed", "invalid_value", str(2**63 - 1)),
+        ({"logprobs": 21}, "logprobs", "invalid_value", "20"),
+        ({"stop": ""}, "stop", "invalid_value", "none of them empty"),
+        ({"stop": ["a"] * (Limits.max_stop + 1)}, "stop", "invalid_value", "17"),
+        ({"logit_bias": {"x": 1}}, "logit_bias", "invalid_value", "token ids"),
+        ({"logit_bias": {"96": 1}}, "logit_bias", "invalid_value", "0 to 95"),
+        ({"logit_bias": {"1": 101}}, "logit_bias", "invalid_value", "100"),
+        ({"head_mask": [[1.0]]}, "head_mask", "invalid_value", r"\(3, 4\)"),
+        ({"head_mask": [[1.0], [1.0, 2.0]]}, "head_mask", "invalid_value", "head_mask"),
+        ({"stream": "yes"}, "stream", "invalid_value", "boolean"),
+    ],
+)
+def test_a_bad_value_is_named(server: Server, changes: dict[str, Any], param: str, code: str, said: str) -> None:
+    body = {key: value for key, value in (GOOD | changes).items() if value is not ...}
+    answer = post(server, body)
+    error = error_of(answer)
+    assert answer.status_code == 400 and error["type"] == "invalid_request_error"
+    assert (error["param"], error["code"]) == (param, code)
+    assert re.search(said, error["message"])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"prompt": "a" * CONTEXT},
+        {"prompt": ["a"] * Limits.max_choices},
+        {"n": Limits.max_choices},
+        {"max_tokens": Limits.max_new_tokens},
+        {"stop": ["zz"] * Limits.max_stop},
+        {"logprobs": 20},
+        {"seed": 2**63 - 1},
+        {"best_of": 1, "suffix": None, "user": "somebody"},
+        {"logit_bias": {"95": 100, "0": -100}},
+    ],
+)
+def test_the_other_side_of_each_limit(server: Server, changes: dict[str, Any]) -> None:
+    assert post(server, GOOD | changes).status_code == 200
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'"a"', b"\xff\xfe", b'{"prompt": "\\ud800"}', b"[" * 100_000])
+def test_a_body_that_is_no_object(server: Server, content: bytes) -> None:
+    answer = post(server, content)
+    assert answer.status_code == 400 and error_of(answer)["code"] == "invalid_json"
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+@pytest.mark.parametrize(
+    "field", ["temperature", "top_p", "min_p", "seed", "max_tokens", "logprobs", "frequency_penalty"]
+)
+def test_numbers_that_are_none(server: Server, field: str, number: str) -> None:
+    answer = post(server, f'{{"prompt": "ab", "{field}": {number}}}'.encode())
+    assert answer.status_code == 400 and error_of(answer)["param"] in (field, None)
+
+
+def test_a_body_too_large(server: Server) -> None:
+    most = Limits.max_body_bytes
+    answer = post(server, b" " * (most + 1))
+    assert answer.status_code == 413 and error_of(answer)["code"] == "body_too_large"
+    pieces = httpx.post(f"{server.url}/v1/completions", content=(b" " * 4096 for _ in range(most // 4096 + 1)))
+    assert pieces.status_code == 413 and error_of(pieces)["message"]
+    fits = json.dumps(GOOD).encode().ljust(most)
+    assert post(server, fits).status_code == 200
+
+
+def test_models_that_are_not_there(server: Server) -> None:
+    for name in ("nobody", "broken", ""):
+        answer = post(server, GOOD | {"model": name})
+        assert (answer.status_code == 200) == (name == "")
+        if name:
+            assert answer.status_code == 404 and error_of(answer)["code"] == "model_not_found"
+
+
+def test_routes_that_are_not_there(server: Server) -> None:
+    for method, path, status in (("GET", "nothing", 404), ("GET", "completions", 405), ("POST", "models", 405)):
+        answer = httpx.request(method, f"{server.url}/v1/{path}")
+        assert answer.status_code == status and error_of(answer)["type"] == "invalid_request_error"
+
+
+def test_the_client_raises_its_own_errors(server: Server) -> None:
+    with openai.OpenAI(base_url=f"{server.url}/v1", api_key="-", max_retries=0) as client:
+        with pytest.raises(openai.BadRequestError, match="reads at most"):
+            client.completions.create(model="tiny", prompt="a" * 100)
+        with pytest.raises(openai.NotFoundError):
+            client.completions.create(model="nobody", prompt="a")
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=8,
+)
+# Mostly what the schema might take, so that much of it gets through to the model.
+PLAUSIBLE: dict[str, Any] = {
+    "model": st.sampled_from(["tiny", "other", "broken", "nobody", None, ""]),
+    "prompt": st.text("ab \n", max_size=70)
+    | st.lists(st.integers(-1, 97), max_size=66)
+    | st.lists(st.text("ab", max_size=3), max_size=4)
+    | st.lists(st.lists(st.integers(0, 95), max_size=3), max_size=3)
+    | st.text(max_size=5),
+    "tokens": st.lists(st.integers(-1, 97), max_size=66) | st.none(),
+    "max_tokens": st.integers(-1, 8) | st.none(),
+    "temperature": st.floats(0, 3) | st.none(),
+    "top_p": st.floats(0, 1.1),
+    "top_k": st.integers(-1, 100),
+    "min_p": st.floats(0, 1.1),
+    "n": st.integers(-1, 4),
+    "stream": st.booleans(),
+    "stream_options": st.fixed_dictionaries({"include_usage": st.booleans()}),
+    "stop": st.text("ab", max_size=2) | st.lists(st.text("ab", max_size=2), max_size=4),
+    "seed": st.integers(-(2**63), 2**63),
+    "logprobs": st.integers(-1, 6),
+    "echo": st.booleans(),
+    "presence_penalty": st.floats(-2.1, 2.1),
+    "frequency_penalty": st.floats(-2.1, 2.1),
+    "repetition_penalty": st.floats(0, 3),
+    "logit_bias": st.dictionaries(st.integers(-1, 97).map(str) | st.text(max_size=2), st.floats(-101, 101), max_size=3),
+    "head_mask": st.lists(st.lists(st.floats(-2, 2), min_size=4, max_size=4), min_size=3, max_size=3) | ANYTHING,
+    "context_shift": st.booleans(),
+    "best_of": st.integers(0, 2),
+    "suffix": st.none() | st.text(max_size=2),
+    "layers": st.lists(st.integers(-1, 3), max_size=4),
+    "heads": st.lists(st.integers(-1, 4), max_size=4),
+    "format": st.sampled_from(["json", "safetensors", "xml", None]),
+}
+
+
+def bodies(schema: Any) -> st.SearchStrategy[Any]:
+    fields = {name: PLAUSIBLE.get(name, ANYTHING) for name in schema.model_fields}
+    sensible = st.fixed_dictionaries({"prompt": PLAUSIBLE["prompt"]}, optional=fields)
+    broken = st.builds(
+        lambda body, name, value: body | {name: value}, sensible, st.sampled_from([*fields, "x"]), ANYTHING
+    )
+    return sensible | broken | ANYTHING
+
+
+def check_answer(answer: httpx.Response) -> None:
+    """200 or a 4xx error object."""
+    assert answer.status_code == 200 or 400 <= answer.status_code < 500, answer.text
+    if answer.status_code != 200:
+        error_of(answer)
+    elif answer.headers["content-type"].startswith("text/event-stream"):
+        assert answer.text.endswith("data: [DONE]\n\n") and '"error"' not in answer.text
+    elif answer.headers["content-type"].startswith("application/json"):
+        assert answer.json()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("path", "schema"), [("completions", CompletionRequest), ("attention", AttentionRequest)])
+def test_whatever_comes_in_is_answered(server: Server, path: str, schema: Any) -> None:
+    with httpx.Client(timeout=60) as client:
+
+        @settings(max_examples=1_500, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+        @given(bodies(schema))
+        def ask(body: Any) -> None:
+            content = json.dumps(body, allow_nan=True)
+            check_answer(client.post(f"{server.url}/v1/{path}", content=content))
+
+        ask()
+        assert client.post(f"{server.url}/v1/completions", json=GOOD).status_code == 200
+        assert client.get(f"{server.url}/health").status_code == 200
