@@ -10,6 +10,7 @@ import pytest
 import torch
 from conftest import CONTEXT, Server
 
+from model.generate import generate
 from model.sampling import SamplingSettings
 
 MODEL = "tiny"
@@ -21,14 +22,10 @@ def client(server: Server) -> Iterator[openai.OpenAI]:
         yield client
 
 
-def written(
-    server: Server, prompt: Any, n: int, place: tuple[int, int] = (0, 0), seed: int = 1, **settings: Any
-) -> str:
+def written(server: Server, prompt: Any, n: int, place: Any = (0, 0), seed: int = 1, **settings: Any) -> str:
     """What the model writes there, alone."""
     gpt = server.parts.shelf.models[MODEL]
     draft = gpt.draft(prompt, n, SamplingSettings(**settings), seed=seed, place=place)
-    from model.generate import generate
-
     return "".join(step.text for step in generate(gpt.gpt, draft))
 
 
