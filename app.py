@@ -10,7 +10,7 @@ import gradio as gr
 from starlette.middleware import Middleware
 
 from model.checkpoint import choose_device
-from web import settings
+from web import mcp, settings
 from web.api import api_routes
 from web.attention_view import asset_route
 from web.engines import Engines
@@ -42,6 +42,7 @@ def start(chosen: Settings) -> tuple[gr.Blocks, Parts]:
         server_port=chosen.port,
         share=chosen.share,
         prevent_thread_lock=True,
+        mcp_server=mcp.is_installed(),
         app_kwargs={
             "routes": [*api_routes(parts), *row_routes(shelf, runs).routes, asset_route()],
             "middleware": [*([key_check] if chosen.api_key else []), Middleware(LimitBody, limits=chosen.limits)],
@@ -49,6 +50,8 @@ def start(chosen: Settings) -> tuple[gr.Blocks, Parts]:
         **LAUNCH,
     )
     launched.set()
+    if chosen.api_key:
+        mcp.hand_over_key(demo, chosen.api_key)
     return demo, parts
 
 

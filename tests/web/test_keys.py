@@ -39,6 +39,11 @@ def test_health_is_open(locked: Server) -> None:
         ("GET", "/health/"),
         ("GET", "//health"),
         ("GET", "/no-such-page"),
+        ("GET", "/metrics"),
+        ("GET", "/v1/models"),
+        ("POST", "/v1/completions"),
+        ("POST", "/v1/attention"),
+        ("POST", "/gradio_api/mcp/"),
     ],
 )
 def test_everything_else_is_not(locked: Server, method: str, path: str) -> None:
