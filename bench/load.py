@@ -1,0 +1,126 @@
+"""Clients that stream texts over HTTP at the same time, and when their tokens came. Loopback only."""
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+TIMEOUT = 600.0  # seconds for one answer
+
+
+@dataclass(frozen=True)
+class Heard:
+    """One client: when it asked, and when each piece of the answer came, on time.perf_counter()."""
+
+    asked: float
+    times: list[float]
+
+    @property
+    def first(self) -> float:
+        return self.times[0] - self.asked
+
+    @property
+    def gaps(self) -> list[float]:
+        return [after - before for before, after in zip(self.times, self.times[1:], strict=False)]
+
+
+@dataclass(frozen=True)
+class Load:
+    """What some clients together heard."""
+
+    clients: list[Heard]
+    n_tokens: int  # that each was sent; several may come in one piece
+
+    @property
+    def rate(self) -> float:
+        """Tokens per second, all clients together, from the first question to the last token."""
+        start = min(client.asked for client in self.clients)
+        return self.n_tokens * len(self.clients) / (max(client.times[-1] for client in self.clients) - start)
+
+    def first(self, quantile: float) -> float:
+        """Seconds to the first token."""
+        return at_quantile([client.first for client in self.clients], quantile)
+
+    def gap(self, quantile: float) -> float:
+        """Seconds between two tokens of one text."""
+        return at_quantile([gap for client in self.clients for gap in client.gaps], quantile)
+
+
+def at_quantile(values: Sequence[float], quantile: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(quantile * len(ordered)))]
+
+
+def completions(
+    port: int, prompts: Sequence[str], n_tokens: int, spread: float = 1.0, model: str | None = None
+) -> Load:
+    """A client for each prompt streams from /v1/completions, the clients coming evenly within ``spread`` seconds."""
+
+    async def ask(prompt: str, delay: float) -> Heard:
+        await asyncio.sleep(delay)
+        body = {"prompt": prompt, "max_tokens": n_tokens, "temperature": 0, "stream": True, "model": model}
+        return await stream(port, "POST", "/v1/completions", body, b'data: {"')
+
+    return Load(run(prompts, ask, spread), n_tokens)
+
+
+def gradio_calls(port: int, prompts: Sequence[str], n_tokens: int, spread: float = 1.0) -> Load:
+    """The same through a Gradio demo's REST calls."""
+
+    async def ask(prompt: str, delay: float) -> Heard:
+        await asyncio.sleep(delay)
+        asked = time.perf_counter()
+        body = {"data": [prompt, n_tokens]}
+        posted = json.loads((await answer(port, "POST", "/gradio_api/call/write", body)).split(b"\r\n\r\n", 1)[1])
+        path = f"/gradio_api/call/write/{posted['event_id']}"
+        return Heard(asked, (await stream(port, "GET", path, None, b"event: generating")).times)
+
+    return Load(run(prompts, ask, spread), n_tokens)
+
+
+def run(prompts: Sequence[str], ask: Callable[[str, float], Awaitable[Heard]], spread: float) -> list[Heard]:
+    async def all_of_them() -> list[Heard]:
+        delays = [spread * i / len(prompts) for i in range(len(prompts))]
+        return list(await asyncio.gather(*map(ask, prompts, delays)))
+
+    return asyncio.run(all_of_them())
+
+
+async def stream(port: int, method: str, path: str, body: object, mark: bytes) -> Heard:
+    """Note the time of each line that begins with ``mark``; raises ``RuntimeError`` where there is none."""
+    asked, times, other = time.perf_counter(), [], b""
+    reader, writer = await send(port, method, path, body)
+    try:
+        async with asyncio.timeout(TIMEOUT):
+            while line := await reader.readline():
+                if line.startswith(mark) and b'"choices":[]' not in line and b'"error"' not in line:
+                    times.append(time.perf_counter())
+                else:
+                    other += line
+                if line.startswith((b"data: [DONE]", b"event: complete", b"0\r\n")):
+                    break
+    finally:
+        writer.close()
+    if not times:
+        raise RuntimeError(f"{method} {path}: {other[-500:].decode(errors='replace')}")
+    return Heard(asked, times)
+
+
+async def answer(port: int, method: str, path: str, body: object) -> bytes:
+    reader, writer = await send(port, method, path, body, "close")
+    try:
+        return await reader.read()
+    finally:
+        writer.close()
+
+
+async def send(
+    port: int, method: str, path: str, body: object, connection: str = "keep-alive"
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**22)
+    content = b"" if body is None else json.dumps(body).encode()
+    head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    writer.write(f"{head}Content-Length: {len(content)}\r\nConnection: {connection}\r\n\r\n".encode() + content)
+    await writer.drain()
+    return reader, writer

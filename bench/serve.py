@@ -1,0 +1,195 @@
+"""How the server holds up: many clients at once, against ``transformers serve``, a plain Gradio demo, and itself.
+
+    python -m bench.serve [--quick] [--soak MINUTES]
+
+Every server runs alone, in turn with the others, on the same folder. A client sends a prompt of eight tokens and
+streams its text; the clients come within one second. ``--soak`` keeps 16 clients busy and watches the memory.
+"""
+
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+from bench.harness import GPT2_SHAPE, ROOT, Row, character_checkpoint, open_for_bench, parser, random_checkpoint, report
+from bench.load import Heard, Load, completions, gradio_calls
+from model.engine import Engine
+from model.loaded import LoadedModel
+from model.sampling import SamplingSettings
+from model.ticket import Ticket
+
+PATIENCE = 180  # seconds for a server to come up
+
+
+def free_port() -> int:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        return int(server.getsockname()[1])
+
+
+@contextmanager
+def serving(command: list[str], port: int, path: str) -> Iterator[int]:
+    """A server as a process, from the moment it answers on ``path``; gives its process id."""
+    environ = os.environ | {"HF_HUB_OFFLINE": "1", "GRADIO_ANALYTICS_ENABLED": "False"}
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, cwd=ROOT, env=environ, stdout=quiet, stderr=quiet) as process:
+        try:
+            until = time.monotonic() + PATIENCE
+            while True:
+                try:
+                    urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5).close()
+                    break
+                except OSError:
+                    if process.poll() is not None or time.monotonic() > until:
+                        raise RuntimeError(f"{' '.join(command)} did not come up") from None
+                    time.sleep(0.2)
+            yield process.pid
+        finally:
+            process.terminate()
+
+
+def ours(folder: Path, port: int) -> tuple[list[str], str]:
+    return [sys.executable, "app.py", "--checkpoint", str(folder), "--port", str(port)], "/health"
+
+
+def transformers(folder: Path, port: int) -> tuple[list[str], str]:
+    program = str(Path(sys.executable).with_name("transformers"))
+    return [program, "serve", str(folder), "--device", "cpu", "--host", "127.0.0.1", "--port", str(port)], "/health"
+
+
+def plain_demo(folder: Path, port: int) -> tuple[list[str], str]:
+    return [sys.executable, "-m", "bench.plain_demo", str(folder), str(port)], "/config"
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is asked of every server, and of ours without HTTP."""
+
+    name: str
+    folder: Path
+    n_clients: list[int]
+    n_tokens: int
+    spread: float  # seconds within which the clients come
+    rounds: int
+    has_bars: bool
+
+    @cached_property
+    def loaded(self) -> LoadedModel:
+        return open_for_bench(self.folder)
+
+    def prompts(self, n: int) -> list[str]:
+        """Prompts of eight tokens, all different."""
+        size = self.loaded.config.vocab_size
+        return [self.loaded.tokenizer.decode((7 * i + 13 * j) % size for j in range(8)) for i in range(n)]
+
+    def heard(self) -> dict[str, dict[int, Load]]:
+        """What the clients of each server hear, for each number of clients."""
+        named = partial(completions, model=str(self.folder))  # transformers knows a model by its folder
+        servers: dict[str, tuple[Any, Any]] = {
+            "ours": (ours, completions),
+            "transformers serve": (transformers, named),
+            "plain Gradio": (plain_demo, gradio_calls),
+        }
+        found: dict[str, dict[int, Load]] = {}
+        for name, (start, ask) in servers.items():
+            port = free_port()
+            command, path = start(self.folder, port)
+            with serving(command, port, path):
+                ask(port, self.prompts(2), 4, self.spread)  # what is made at the first request is made
+                found[name] = {n: ask(port, self.prompts(n), self.n_tokens, self.spread) for n in self.n_clients}
+        found["in process"] = {16: self.in_process(16)}
+        return found
+
+    def in_process(self, n: int) -> Load:
+        """The same requests, come the same way, without HTTP."""
+        engine = Engine(self.loaded, max_waiting=n)
+        thread = threading.Thread(target=engine.run)
+        thread.start()
+        start, clients = time.perf_counter(), []
+        for i, prompt in enumerate(self.prompts(n)):
+            time.sleep(max(0.0, start + self.spread * i / n - time.perf_counter()))
+            heard = Heard(time.perf_counter(), [])
+            clients.append(heard)
+            draft = self.loaded.draft(prompt, self.n_tokens, SamplingSettings(temperature=0))
+            engine.submit(Ticket(draft, lambda event, times=heard.times: times.append(time.perf_counter())))
+        engine.close(grace=PATIENCE)
+        thread.join()
+        return Load(clients, self.n_tokens)
+
+    def rows(self) -> list[Row]:
+        rounds = [self.heard() for _ in range(self.rounds)]
+
+        def median(server: str, n: int, value: Callable[[Load], float]) -> float:
+            return statistics.median(value(heard[server][n]) for heard in rounds)
+
+        def milliseconds(n: int, value: Callable[[Load], float]) -> float:
+            return 1000 * median("ours", n, value)
+
+        rows = []
+        for n in self.n_clients:
+            case = f"{self.name}, {n} client" + "s" * (n > 1)
+            peers = {name: median(name, n, rate_of) for name in ("transformers serve", "plain Gradio")}
+            rows.append(Row(case, "tokens/s", median("ours", n, rate_of), "more", peers))
+            rows.append(Row(f"{case}, first token p50", "ms", milliseconds(n, lambda load: load.first(0.5)), "less"))
+            rows.append(Row(f"{case}, first token p95", "ms", milliseconds(n, lambda load: load.first(0.95)), "less"))
+            rows.append(Row(f"{case}, next token p95", "ms", milliseconds(n, lambda load: load.gap(0.95)), "less"))
+        inside = {"in process": median("in process", 16, rate_of)}
+        lone = {"of a lone client": milliseconds(1, lambda load: load.first(0.95))}
+        first = milliseconds(16, lambda load: load.first(0.95))
+        bars = (0.85, 3.0) if self.has_bars else (None, None)
+        case = f"{self.name}, 16 clients"
+        rows.append(Row(f"{case} beside in process", "tokens/s", median("ours", 16, rate_of), "more", inside, bars[0]))
+        rows.append(Row(f"{case} beside one, first token p95", "ms", first, "less", lone, bars[1]))
+        return rows
+
+
+def rate_of(load: Load) -> float:
+    return load.rate
+
+
+def resident(pid: int) -> float:
+    """Megabytes of a process."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def soak(case: Case, minutes: float) -> list[Row]:
+    """16 clients without a pause: the memory after the first tenth of the time, and at the end."""
+    port = free_port()
+    command, path = ours(case.folder, port)
+    n_tokens, seen = 0, []
+    with serving(command, port, path) as pid:
+        start = time.monotonic()
+        while (passed := time.monotonic() - start) < 60 * minutes:
+            n_tokens += 16 * completions(port, case.prompts(16), case.n_tokens, case.spread).n_tokens
+            seen.append((passed, resident(pid)))
+    settled = [size for passed, size in seen if passed > 6 * minutes]
+    print(f"{n_tokens:,} tokens in {minutes:g} minutes, {n_tokens / 60 / minutes:.0f} a second")
+    return [Row("soak, memory at the end", "MB", settled[-1], "less", {"when settled": settled[0]}, 1.05)]
+
+
+def main() -> None:
+    made = parser(__doc__ or "")
+    made.add_argument("--soak", type=float, metavar="MINUTES", help="only this, on the character model")
+    given = made.parse_args()
+    n_clients, rounds = ([1, 16], 1) if given.quick else ([1, 4, 16, 64], 3)
+    gpt2, character = random_checkpoint("gpt2-124m-random", GPT2_SHAPE), character_checkpoint()
+    cases = [
+        Case("gpt2-124m", gpt2, n_clients, 64, 1.0, rounds, True),
+        Case("character model", character, n_clients, 200, 0.1, rounds, False),
+    ]
+    report("serve", soak(cases[1], given.soak) if given.soak else [row for case in cases for row in case.rows()])
+
+
+if __name__ == "__main__":
+    main()
