@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from conftest import Server
 from playwright.sync_api import expect
-from test_page import readout, text
+from test_page import choose_model, readout, text, write
 
 # Contrast as the WCAG has it, of an element's text against the first background behind it.
 CONTRAST = """(selector) => [...document.querySelectorAll(selector)]
@@ -101,3 +101,26 @@ def test_a_row_says_which_token_it_predicts(page: Any, server: Server) -> None:
     said = page.locator(".hs-then").text_content()
     found = re.fullmatch(r"this row predicts “(.+)” 21 with probability (.+)", said)
     assert found and float(found[2]) == pytest.approx(probability, abs=6e-5)
+
+
+MOVING = """() => [...document.querySelectorAll(".hs-workspace, .hs-workspace *")].flatMap((element) =>
+  [null, "::before", "::after"].map((part) => getComputedStyle(element, part)).filter((style) =>
+    style.animationName !== "none" || style.transitionDuration.split(",").some((each) => parseFloat(each) > 0)
+  ).map(() => element.className))"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("motion", ["reduce", "no-preference"])
+def test_nothing_moves_where_that_is_not_wanted(browser: Any, server: Server, slow: Any, motion: str) -> None:
+    page = browser.new_page(reduced_motion=motion)
+    page.goto(server.url)
+    choose_model(page, "slow")
+    write(page, "ab")
+    slow.gate.release(3)
+    expect(text(page)).to_have_text(re.compile("^ab.{3}$", re.DOTALL))
+    moving = page.evaluate(MOVING)
+    if motion == "reduce":
+        assert moving == []
+    else:
+        assert "hs-amount" in moving and any("hs-growing" in name for name in moving)
+    page.close()
