@@ -14,7 +14,7 @@ from torch import Tensor
 from .batch import BatchCache, Segment, forward_batch, neighbours
 from .line import Line
 from .loaded import LoadedModel
-from .ticket import Cut, Event, Failure, Ticket, Turn
+from .ticket import Cut, Event, Failure, Shift, Ticket, Turn
 
 log = logging.getLogger(__name__)
 
@@ -204,5 +204,7 @@ class Engine:
         self.tokens_written += 1
         if step.finish_reason:
             self.end(ticket, step)
-        else:
-            ticket.tell(step)
+            return
+        ticket.tell(step)
+        if not ticket.n_read and ticket.record:
+            ticket.tell(Shift(list(ticket.ids)))

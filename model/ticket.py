@@ -28,6 +28,16 @@ class PromptPart:
 
 
 @dataclass(frozen=True, eq=False)
+class Shift:
+    """The context was full: writing goes on from ``ids``, its newer part, which are read as a prompt is.
+
+    Told only where attention weights are recorded; places in what follows are those in ``ids``.
+    """
+
+    ids: list[int]
+
+
+@dataclass(frozen=True, eq=False)
 class Cut:
     """The end of a request between two tokens, with the text that was held back."""
 
@@ -42,7 +52,7 @@ class Failure:
     error: Exception
 
 
-Event = PromptPart | Step | Cut | Failure
+Event = PromptPart | Step | Shift | Cut | Failure
 Sink = Callable[[Event], None]
 
 
@@ -62,18 +72,15 @@ class Ticket:
 
     ids: list[int] = field(init=False)  # all that is to be read: the prompt and what was written, or its newer part
     n_read: int = field(default=0, init=False)
-    n_told: int = field(default=0, init=False)  # tokens of the prompt of which was reported
-    shifted: bool = field(default=False, init=False)  # places in ``ids`` are no longer those in the text
+    n_given: int = field(init=False)  # of ``ids``: the prompt, or what a shift left
+    n_told: int = field(default=0, init=False)  # of those given, the ones of which was reported
     slot: int | None = field(default=None, init=False)
     turn: int = field(default=0, init=False)  # counts those that joined
     cancelled: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         self.ids = list(self.draft.prompt)
-
-    @property
-    def n_prompt(self) -> int:
-        return len(self.draft.prompt)
+        self.n_given = len(self.ids)
 
     @property
     def n_todo(self) -> int:
@@ -105,14 +112,16 @@ class Ticket:
         ``attention`` ``(n_layer, n_head, n, S)`` are the weights of what was read last.
         """
         recorded: dict[str, Any] = {}
-        if attention is not None and not self.shifted:
+        if attention is not None:
             recorded = {"attention": attention[:, :, -1, : self.n_read].clone(), "logits": logits.clone()}
         if self.n_top:
             (recorded["top_logprobs"],) = top_logprobs(logits[None], self.n_top)
         step = self.draft.write(logits, **recorded)
         self.ids.append(step.token_id)
         if len(self.ids) > context_length:
-            self.ids, self.n_read, self.shifted = self.ids[-(context_length // 2) :], 0, True
+            self.ids, self.n_read = self.ids[-(context_length // 2) :], 0
+            self.n_given = len(self.ids)
+            self.n_told = 0 if self.record else self.n_given  # whoever asked for the prompt alone has had it
         return step
 
 
@@ -141,7 +150,7 @@ class Turn:
         """Whether somebody wants to know of prompt tokens that are read here for the first time."""
         ticket = self.ticket
         asked = ticket.record or ticket.read_prompt
-        return asked and not ticket.shifted and ticket.n_told < min(self.start + self.n_tokens, ticket.n_prompt)
+        return asked and ticket.n_told < min(self.start + self.n_tokens, ticket.n_given)
 
     @property
     def wanted(self) -> list[bool]:
@@ -153,8 +162,8 @@ class Turn:
     def prompt_part(self, logits: Tensor, attention: Tensor | None) -> PromptPart:
         """The report of the prompt tokens among these, from ``logits`` ``(n_tokens, vocab_size)`` and their weights."""
         ticket, start = self.ticket, self.start
-        first, end = max(start, ticket.n_told), min(start + self.n_tokens, ticket.n_prompt)
-        followers = ticket.ids[first + 1 : min(end + 1, ticket.n_prompt)] if ticket.read_prompt else []
+        first, end = max(start, ticket.n_told), min(start + self.n_tokens, ticket.n_given)
+        followers = ticket.ids[first + 1 : min(end + 1, ticket.n_given)] if ticket.read_prompt else []
         logits = logits[first - start :][: len(followers)]
         ticket.n_told = end
         return PromptPart(

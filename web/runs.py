@@ -47,6 +47,7 @@ class Run:
         rows = min(capacity, config.context_length)
         keep = 4 * n_pictures(config.n_layer, config.n_head) * triangle(rows) <= MAX_RUN_BYTES
         self.recording = Recording(config.n_layer, config.n_head, rows, keep_weights=keep)
+        self.earlier, self.n_earlier = "", 0  # text and number of the tokens that the context has no room for any more
         self.writing = False
         self.lock = threading.Lock()  # of the writer
         self.began = self.latest = 0.0  # when the first and the newest token were written
@@ -172,6 +173,15 @@ class Runs:
         run = Run(secrets.token_urlsafe(16), gpt, self.readings, given, len(given) + max_new_tokens, n_prompt)
         run.writing = True
         self.add(run)
+        return run
+
+    def shifted(self, before: Run, ids: Sequence[int]) -> Run:
+        """The run that goes on with ``ids``, the last ones of a run whose context was full."""
+        n_dropped = len(before.ids) - len(ids)
+        n_left = before.wanted - len(before.ids)
+        run = self.new(before.gpt, ids, n_left, max(0, before.n_prompt - n_dropped))
+        run.earlier = before.earlier + before.gpt.tokenizer.decode(before.ids[:n_dropped])
+        run.n_earlier = before.n_earlier + n_dropped
         return run
 
     def add(self, run: Run) -> None:

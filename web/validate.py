@@ -32,6 +32,7 @@ class Request:
     prompt: str
     max_new_tokens: int
     sampling: dict[str, Any]
+    context_shift: bool = False
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -42,8 +43,9 @@ class Request:
     def draft(self, extra: int = 0) -> Draft:
         """It as the engine takes it, with ``extra`` tokens more than asked for."""
         sampling = {name: value for name, value in self.sampling.items() if name != "seed"}
-        settings = SamplingSettings(**sampling)
-        return self.gpt.draft(self.ids, self.max_new_tokens + extra, settings, seed=self.sampling["seed"])
+        settings, seed = SamplingSettings(**sampling), self.sampling["seed"]
+        n = self.max_new_tokens + extra
+        return self.gpt.draft(self.ids, n, settings, seed=seed, context_shift=self.context_shift)
 
 
 def read_request(shelf: Shelf, prompt: Any, model: Any, *settings: Any) -> Request:
@@ -65,8 +67,11 @@ def read_settings(
     top_p: Any,
     min_p: Any,
     seed: Any,
+    context_shift: Any = False,
 ) -> Request:
     """Raises ``BadInput`` for the first value that cannot be used. ``top_k`` 0 or None means all tokens."""
+    if not isinstance(context_shift, bool):
+        raise BadInput("context_shift", f"context_shift must be true or false, found {shorten(context_shift)}")
     max_new_tokens = whole(max_new_tokens)
     if type(max_new_tokens) is not int or not 1 <= max_new_tokens <= limits.max_new_tokens:
         most = f"{limits.max_new_tokens:,}"
@@ -79,7 +84,7 @@ def read_settings(
         "min_p": min_p,
         "seed": secrets.randbits(32) if seed is None else whole(seed),
     }
-    request = Request(name, gpt, ids, prompt, max_new_tokens, sampling)
+    request = Request(name, gpt, ids, prompt, max_new_tokens, sampling, context_shift)
     try:
         request.draft()
     except ValueError as error:

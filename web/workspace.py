@@ -11,7 +11,7 @@ import gradio as gr
 
 from model import Step
 from model.engine import Busy, Closed
-from model.ticket import Event, PromptPart, Ticket
+from model.ticket import Event, PromptPart, Shift, Ticket
 
 from .attention_view import attention_view
 from .branches import read_branch
@@ -27,7 +27,7 @@ from .validate import BadInput, Request, read_request
 log = logging.getLogger(__name__)
 
 # The order of the event's inputs, which is that of read_request.
-FIELDS = ("prompt", "model", "max_new_tokens", "temperature", "top_k", "top_p", "min_p", "seed")
+FIELDS = ("prompt", "model", "max_new_tokens", "temperature", "top_k", "top_p", "min_p", "seed", "context_shift")
 
 # The bars of the next token follow the sliders in the browser alone. The values stay on the window for whoever comes
 # later than the event: the workspace's modules load on their own.
@@ -67,10 +67,13 @@ def workspace_tab(parts: Parts, model: gr.Dropdown) -> tuple[list[Any], gr.HTML]
         with gr.Column(scale=1, min_width=150), gr.Accordion("more", open=False):
             min_p = gr.Slider(0, 1, 0, step=0.01, label="min-p", min_width=120)
             seed = gr.Number(1, precision=0, label="seed (empty = new each time)", min_width=120)
+            shift = gr.Checkbox(
+                False, label="go on when the context is full", info="from its newer half, read anew", min_width=120
+            )
     view = attention_view(value=None, elem_id="hs-view")
 
     events = Events(parts)
-    inputs = [prompt, model, length, temperature, top_k, top_p, min_p, seed]
+    inputs = [prompt, model, length, temperature, top_k, top_p, min_p, seed, shift]
     outputs = [view, write, stop]
     quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
     gr.on([write.click, prompt.submit], events.write, inputs, outputs, validator=events.check, **quiet)
@@ -136,8 +139,11 @@ class Events:
 
         session, client = str(request.session_hash), client_of(request)
 
+        windows = [run]
+
         def point(state: str) -> dict[str, Any]:
-            return pointer(asked.name, run, state, asked.settings) | more
+            n_written = windows[-1].n_earlier + len(windows[-1].ids) - len(asked.ids)
+            return pointer(asked.name, windows[-1], state, asked.settings) | {"written": n_written} | more
 
         engines, job = self.parts.engines, Job()
         # One token more than asked for: to write it, the last one of the text must be read, and so gets its row.
@@ -149,7 +155,8 @@ class Events:
             engines.start(job, asked.gpt, ticket)
             yield point("waiting"), gr.update(interactive=False), gr.update(interactive=True)
             async for events in job.follow(UPDATE_SECONDS):
-                await asyncio.to_thread(take, run, events, job)
+                await asyncio.to_thread(self.take, windows, events, job)
+                self.jobs[session][windows[-1].id] = job
                 yield point("writing"), gr.skip(), gr.skip()
             state = "stopped" if job.cancelled.is_set() else "done"
             if job.outcome == "deadline":
@@ -163,14 +170,28 @@ class Events:
             state, why = "failed", f"Writing failed: {error}"
         finally:
             engines.leave(job, "page")
-            ending = asyncio.get_running_loop().run_in_executor(None, run.end)  # it computes, and this may be the loop
-            del self.jobs[session][run.id]
+            # It computes, and this may be the loop.
+            ending = asyncio.get_running_loop().run_in_executor(None, windows[-1].end)
+            for window in windows:
+                self.jobs[session].pop(window.id, None)
             if not self.jobs[session]:
                 del self.jobs[session]
         await ending
         busy = session in self.jobs
-        why = why or (why_ended(asked, run) if state == "done" else "")
+        why = why or (why_ended(asked, windows[-1]) if state == "done" else "")
         yield point(state) | {"why": why}, gr.update(interactive=not busy), gr.update(interactive=busy)
+
+    def take(self, windows: list[Run], events: list[tuple[int, Event]], job: Job) -> None:
+        """Keep what has happened to a text; each time the context shifts, what is left of it is a run of its own.
+
+        After a stop the last step only reads.
+        """
+        for _, event in events:
+            if isinstance(event, Shift):
+                windows[-1].end()
+                windows.append(self.parts.runs.shifted(windows[-1], event.ids))
+            elif isinstance(event, PromptPart | Step):
+                windows[-1].take(event, last=job.cancelled.is_set() and is_last(event))
 
     async def stop(self, request: gr.Request) -> None:
         """End all that this browser tab is writing, at its next token."""
@@ -187,13 +208,6 @@ class Events:
         """Show another model's opening, and write on no text of the one before."""
         await self.stop(request)
         return await opening_pointer(self.parts, name)
-
-
-def take(run: Run, events: list[tuple[int, Event]], job: Job) -> None:
-    """Keep what has happened to a run; after a stop the last step only reads."""
-    for _, event in events:
-        if isinstance(event, PromptPart | Step):
-            run.take(event, last=job.cancelled.is_set() and is_last(event))
 
 
 async def opening_pointer(parts: Parts, name: str | None) -> dict[str, Any]:
@@ -214,6 +228,7 @@ def pointer(name: str, run: Run, state: str, settings: dict[str, Any]) -> dict[s
         "rows": run.recording.n_rows,
         "rate": round(run.tokens_per_second, 1),
         "n_prompt": run.n_prompt,
+        "earlier": run.earlier,
         "model": name,
         "sha256": run.gpt.sha256,
         "n_layer": config.n_layer,
@@ -225,8 +240,7 @@ def pointer(name: str, run: Run, state: str, settings: dict[str, Any]) -> dict[s
 
 def why_ended(asked: Request, run: Run) -> str:
     """What a visitor should know about the end of a text; nothing where it is as long as asked for."""
-    written = len(run.ids) - run.given
-    if written >= asked.max_new_tokens:
+    if run.n_earlier + len(run.ids) >= len(asked.ids) + asked.max_new_tokens:
         return ""
     if len(run.ids) > asked.gpt.config.context_length:
         return f"The context of {asked.gpt.config.context_length} tokens is full; the last token was not read any more."

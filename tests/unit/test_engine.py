@@ -12,7 +12,7 @@ from model import engine as engine_module
 from model.batch import neighbours
 from model.engine import Busy, Closed, Engine
 from model.sampling import SamplingSettings
-from model.ticket import Cut, Event, Failure, PromptPart, Ticket
+from model.ticket import Cut, Event, Failure, PromptPart, Shift, Ticket
 
 SETTINGS: list[dict[str, Any]] = [
     {"temperature": 0.0},
@@ -325,7 +325,14 @@ def test_a_full_context_shifts_where_that_is_asked_for(tiny: LoadedModel) -> Non
         if len(window) > 64:
             window = window[-32:]
         assert window == text[: 60 + i + 1][-len(window) :]
-    assert [step.attention is not None for step in asked.steps] == [True] * 5 + [False] * 95
+    shifts = [event.ids for event in asked.events if isinstance(event, Shift)]
+    assert [len(ids) for ids in shifts] == [32, 32, 32] and shifts[0] == text[65 - 32 : 65]
+    lengths = [step.attention.shape[-1] for step in asked.steps]
+    assert lengths == [*range(60, 65), *range(32, 65), *range(32, 65), *range(32, 61)]
+    trace = tiny.trace(shifts[1])
+    _, _, part, _ = asked.parts
+    assert part.start == 0
+    assert max_difference(part.attention, trace.attention) <= 1e-5
 
 
 def test_a_failing_step_fails_its_requests_and_the_engine_goes_on(

@@ -21,6 +21,8 @@ export class TextView {
     this.spans = [];
     this.looks = []; // of each span, so that only what changes is touched
     this.element = make("div", { class: "hs-text", tabindex: 0, role: "group", "aria-label": label });
+    this.earlier = make("span", { class: "hs-earlier", title: "No longer in the context" });
+    this.element.append(this.earlier);
     this.spoken = make("p", { class: "hs-hidden", "aria-live": "polite" });
     this.element.addEventListener("pointerover", (event) => this.point(event.target));
     this.element.addEventListener("pointerleave", () => store.point(null));
@@ -42,8 +44,9 @@ export class TextView {
   /** Drop the spans of a run that is no longer shown. */
   fit() {
     this.element.classList.toggle("hs-growing", ["waiting", "writing"].includes(this.store.pointer.state));
+    if (this.canSurprise) this.earlier.textContent = this.store.pointer.earlier ?? ""; // beside a head it has no colour
     if (this.store.tokens.length >= this.spans.length) return;
-    this.element.replaceChildren();
+    this.element.replaceChildren(this.earlier);
     this.spans = [];
     this.looks = [];
   }

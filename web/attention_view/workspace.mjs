@@ -120,8 +120,8 @@ function gridPanel(store) {
   return make("section", { class: "hs-panel hs-heads", "aria-label": "Heads" }, top, parts.whole, parts.step);
 }
 
-function describe({ state, tokens, n_prompt, branch, rate }) {
-  const written = counted(tokens - (branch ? branch.at + 1 : n_prompt), "token");
+function describe({ state, tokens, n_prompt, written: n_written = tokens - n_prompt, rate }) {
+  const written = counted(n_written, "token");
   const speed = rate ? `, ${Math.round(rate)} tokens/s` : "";
   if (state === "linked") return `${counted(tokens, "token")}, from a link`;
   if (state === "opening") return `${written}, written at the start`;

@@ -1,0 +1,55 @@
+"""Writing on when the context is full: the text goes on, and what is looked at is what the model sees."""
+
+import re
+from typing import Any
+
+import pytest
+from conftest import CONTEXT, Server
+from playwright.sync_api import expect
+from test_page import is_shown_as, open_head, readout, text, write
+
+from model.engine import Engine
+from model.sampling import SamplingSettings
+from model.ticket import Ticket
+
+
+def shifted_text(server: Server, prompt: str, n: int) -> str:
+    """What the engine writes, with the page's settings."""
+    gpt = server.parts.shelf.models["tiny"]
+    pieces: list[str] = []
+    engine = Engine(gpt)
+    draft = gpt.draft(prompt, n, SamplingSettings(temperature=0.8), seed=1, context_shift=True)
+    engine.submit(Ticket(draft, lambda event: pieces.append(event.text), context_shift=True))
+    while engine.at_work or engine.line:
+        engine.step()
+    return prompt + "".join(pieces)
+
+
+@pytest.mark.browser
+def test_the_text_goes_on_and_its_newer_half_is_looked_at(page: Any, server: Server) -> None:
+    n = 3 * CONTEXT
+    page.get_by_role("button", name="more").click()
+    page.get_by_label("go on when the context is full").check()
+    page.get_by_label("number input for length").fill(str(n))
+    write(page, "Well, ")
+    expect(page.get_by_text(re.compile(f"^{n} tokens written"))).to_be_visible()
+    expected = shifted_text(server, "Well, ", n)
+    expect(text(page)).to_have_text(expected)
+    assert text(page).text_content() == expected
+    earlier = text(page).locator(".hs-earlier").text_content()
+    assert expected.startswith(earlier) and len(earlier) > CONTEXT
+    # The numbers are those of the tokens that are still in the context, read on their own.
+    gpt = server.parts.shelf.models["tiny"]
+    window = "".join(text(page).locator(".hs-token").all_text_contents())
+    assert earlier + window == expected and len(window) <= CONTEXT + 1
+    layer, head = open_head(page)
+    query, key, shown = readout(page)
+    assert is_shown_as(float(gpt.trace(window[:CONTEXT]).attention[layer, head, query, key]), shown)
+
+
+@pytest.mark.browser
+def test_without_the_switch_it_ends_where_the_context_is_full(page: Any, server: Server) -> None:
+    page.get_by_label("number input for length").fill(str(3 * CONTEXT))
+    write(page, "Well, ")
+    expect(page.get_by_text("tokens is full")).to_be_visible()
+    assert text(page).locator(".hs-earlier").text_content() == ""
