@@ -36,6 +36,7 @@ def test_the_text_goes_on_and_its_newer_half_is_looked_at(page: Any, server: Ser
     expected = shifted_text(server, "Well, ", n)
     expect(text(page)).to_have_text(expected)
     assert text(page).text_content() == expected
+    assert text(page).evaluate("(e) => e.scrollHeight - e.scrollTop - e.clientHeight") < 40
     earlier = text(page).locator(".hs-earlier").text_content()
     assert expected.startswith(earlier) and len(earlier) > CONTEXT
     # The numbers are those of the tokens that are still in the context, read on their own.

@@ -43,17 +43,24 @@ export class TextView {
 
   /** Drop the spans of a run that is no longer shown. */
   fit() {
-    this.element.classList.toggle("hs-growing", ["waiting", "writing"].includes(this.store.pointer.state));
-    if (this.canSurprise) this.earlier.textContent = this.store.pointer.earlier ?? ""; // beside a head it has no colour
-    if (this.store.tokens.length >= this.spans.length) return;
-    this.element.replaceChildren(this.earlier);
+    const { element, store, atEnd } = this;
+    element.classList.toggle("hs-growing", ["waiting", "writing"].includes(store.pointer.state));
+    const earlier = this.canSurprise ? (store.pointer.earlier ?? "") : ""; // beside a head it has no colour
+    if (this.earlier.textContent !== earlier) this.earlier.textContent = earlier;
+    if (store.tokens.length >= this.spans.length) return;
+    element.replaceChildren(this.earlier);
     this.spans = [];
     this.looks = [];
+    if (earlier && atEnd) element.scrollTop = element.scrollHeight;
+  }
+
+  get atEnd() {
+    const { scrollHeight, scrollTop, clientHeight } = this.element;
+    return scrollHeight - scrollTop - clientHeight < 40;
   }
 
   fill() {
-    const { element, store } = this;
-    const atEnd = element.scrollHeight - element.scrollTop - element.clientHeight < 40;
+    const { element, store, atEnd } = this;
     for (let i = this.spans.length; i < store.tokens.length; i++) {
       const { text } = store.tokens[i];
       const kind = i < store.pointer.n_prompt ? "hs-token hs-prompted" : "hs-token";
