@@ -2,7 +2,7 @@
 
     python -m bench.decode [--quick]
 
-Every figure is one stream, greedy. Peers run in turn in the same process, each with the thread count that suits it.
+Everything is greedy. Peers run in turn in the same process, each with the thread count that suits it.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,10 @@ from bench.harness import (
     report,
 )
 from bench.peers import ctranslate2_writers, transformers_writers
+from model.engine import Engine
 from model.loaded import LoadedModel
+from model.sampling import SamplingSettings
+from model.ticket import Ticket
 
 PROMPT = list(range(8))
 
@@ -34,18 +37,39 @@ def write(loaded: LoadedModel, n_tokens: int, threads: int, record: bool = False
         pass
 
 
-def write_row(case: str, folder: Path, n_tokens: int, rounds: int, bar: float) -> Row:
-    """Tokens per second of one stream, ours and theirs."""
+def write_together(loaded: LoadedModel, n_streams: int, n_tokens: int, threads: int) -> None:
+    """All streams in one engine, from their first token to their last."""
+    torch.set_num_threads(threads)
+    engine = Engine(loaded, max_batch=n_streams)
+    for _ in range(n_streams):
+        draft = loaded.draft(PROMPT, n_tokens, SamplingSettings(temperature=0))
+        engine.submit(Ticket(draft, lambda event: None))
+    while engine.at_work or engine.line:
+        engine.step()
+
+
+def write_rows(case: str, folder: Path, n_streams: int, n_tokens: int, rounds: int, bar: float) -> list[Row]:
+    """Tokens per second of all streams together, ours in the precision that it takes by itself and in int8."""
     most = torch.get_num_threads()
-    loaded = open_for_bench(folder)
-    threads = torch.get_num_threads()
-    candidates: dict[str, Callable[[], None]] = {"ours": partial(write, loaded, n_tokens, threads)}
+    candidates: dict[str, Callable[[], None]] = {}
+    for dtype in ("auto", "int8"):
+        loaded = open_for_bench(folder, dtype)
+        for count in {torch.get_num_threads()} if n_streams == 1 else {1, most}:
+            candidates[f"ours {dtype} {count}t"] = partial(write_together, loaded, n_streams, n_tokens, count)
     for count in sorted({1, most}):
-        candidates |= transformers_writers(folder, PROMPT, n_tokens, count)
-        candidates |= ctranslate2_writers(folder, PROMPT, n_tokens, count)
-    rates = {name: n_tokens / seconds for name, seconds in in_turn(candidates, rounds).items()}
+        candidates |= transformers_writers(folder, [PROMPT] * n_streams, n_tokens, count)
+        candidates |= ctranslate2_writers(folder, [PROMPT] * n_streams, n_tokens, count)
+    rates = {name: n_streams * n_tokens / seconds for name, seconds in in_turn(candidates, rounds).items()}
     torch.set_num_threads(most)
-    return Row(case, "tokens/s", rates.pop("ours"), "more", rates, bar)
+    peers = {name: rate for name, rate in rates.items() if not name.startswith("ours")}
+
+    def best(dtype: str) -> float:
+        return max(rate for name, rate in rates.items() if name.startswith(f"ours {dtype}"))
+
+    return [
+        Row(case, "tokens/s", best("auto"), "more", peers, bar),
+        Row(f"{case}, int8", "tokens/s", best("int8"), "more", peers, bar),
+    ]
 
 
 def recording_row(case: str, folder: Path, n_tokens: int, rounds: int) -> Row:
@@ -84,8 +108,10 @@ def main() -> None:
     rounds = 3 if quick else 9
     gpt2, character = random_checkpoint("gpt2-124m-random", GPT2_SHAPE), character_checkpoint()
     rows = [
-        write_row("gpt2-124m, 1 stream", gpt2, 32 if quick else 64, rounds, 2.0),
-        write_row("character model, 1 stream", character, 128, rounds, 1.5),
+        *write_rows("gpt2-124m, 1 stream", gpt2, 1, 32 if quick else 64, rounds, 2.0),
+        *write_rows("gpt2-124m, 16 streams", gpt2, 16, 16 if quick else 64, 1 if quick else rounds, 1.5),
+        *write_rows("character model, 1 stream", character, 1, 128, rounds, 1.5),
+        *write_rows("character model, 16 streams", character, 16, 128, rounds, 1.5),
         recording_row("gpt2-124m, all heads recorded", gpt2, 32 if quick else 64, rounds),
         recording_row("character model, all heads recorded", character, 200, rounds),
         trace_row("gpt2-124m, trace of 256 tokens", gpt2, rounds),

@@ -14,7 +14,7 @@ from bench.harness import CACHE
 Writer = Callable[[], None]
 
 
-def transformers_writers(folder: Path, prompt: list[int], n_tokens: int, threads: int) -> dict[str, Writer]:
+def transformers_writers(folder: Path, prompts: list[list[int]], n_tokens: int, threads: int) -> dict[str, Writer]:
     """``generate`` with its own cache in float32 and bfloat16, kept from stopping early."""
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
@@ -23,11 +23,11 @@ def transformers_writers(folder: Path, prompt: list[int], n_tokens: int, threads
 
     def run(peer: Any) -> None:
         torch.set_num_threads(threads)
-        ids = torch.tensor([prompt])
+        ids = torch.tensor(prompts)
         options = {"max_new_tokens": n_tokens, "min_new_tokens": n_tokens, "do_sample": False, "pad_token_id": 0}
         with torch.inference_mode():
             written = peer.generate(ids, attention_mask=torch.ones_like(ids), **options)
-        assert written.shape[1] == len(prompt) + n_tokens
+        assert written.shape[1] == ids.shape[1] + n_tokens
 
     writers = {}
     for name, dtype in (("float32", torch.float32), ("bfloat16", torch.bfloat16)):
@@ -36,23 +36,25 @@ def transformers_writers(folder: Path, prompt: list[int], n_tokens: int, threads
     return writers
 
 
-def ctranslate2_writers(folder: Path, prompt: list[int], n_tokens: int, threads: int) -> dict[str, Writer]:
+def ctranslate2_writers(folder: Path, prompts: list[list[int]], n_tokens: int, threads: int) -> dict[str, Writer]:
     """CTranslate2 in float32 and int8, converted once and kept in the temporary folder."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import ctranslate2
 
-    def run(generator: Any, tokens: list[str]) -> None:
-        results = generator.generate_batch([tokens], min_length=n_tokens, max_length=n_tokens, sampling_topk=1,
+    def run(generator: Any, tokens: list[list[str]]) -> None:
+        results = generator.generate_batch(tokens, min_length=n_tokens, max_length=n_tokens, sampling_topk=1,
                                            include_prompt_in_result=False)  # fmt: skip
-        assert len(results[0].sequences_ids[0]) == n_tokens
+        assert all(len(result.sequences_ids[0]) == n_tokens for result in results)
 
     writers = {}
     for name in ("float32", "int8"):
         converted = convert(folder, name)
         vocabulary = json.loads((converted / "vocabulary.json").read_text())
         generator = ctranslate2.Generator(str(converted), compute_type=name, intra_threads=threads)
-        writers[f"ctranslate2 {name} {threads}t"] = partial(run, generator, [vocabulary[i] for i in prompt])
+        writers[f"ctranslate2 {name} {threads}t"] = partial(
+            run, generator, [[vocabulary[i] for i in prompt] for prompt in prompts]
+        )
     return writers
 
 

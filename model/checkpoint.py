@@ -16,6 +16,7 @@ from torch import Tensor
 from .config import GPTConfig
 from .errors import CheckpointError, Mismatch
 from .gpt import GPT
+from .int8 import quantize
 from .layout import CONFIG, MASK_BUFFER, SHARD_INDEX, SNAPSHOTS, TOKENIZER, TRANSPOSED, WEIGHTS, config_from_json
 from .loaded import LoadedModel
 from .tokenizer import BPETokenizer, CharTokenizer, from_spec
@@ -24,7 +25,7 @@ MAX_CONFIG_BYTES = 1_000_000
 MAX_TOKENIZER_BYTES = 64_000_000
 MAX_INDEX_BYTES = 16_000_000
 STORED_DTYPES = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "int8": torch.int8}
 BFLOAT16_FROM = 50_000_000  # below this many weights the time is not in the weights
 SNAPSHOT = re.compile(r"(.+)@(\d{6,})", re.ASCII)
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[\w.-]{1,96}", re.ASCII)
@@ -35,8 +36,9 @@ def load(source: str | Path, device: str = "auto", dtype: str = "auto") -> Loade
 
     ``FOLDER@NNNNNN`` opens the weights that training kept after that step, ``FOLDER/steps/NNNNNN.safetensors``.
     ``device`` is "auto" (cuda where usable, else the CPU) or a torch device; ``dtype`` is "auto" (float32 below 50 M
-    weights, bfloat16 above where the processor has it), "float32" or "bfloat16". Raises ``CheckpointError`` for
-    whatever is wrong with the checkpoint, ``ValueError`` for another device or dtype.
+    weights, bfloat16 above where the processor has it), "float32", "bfloat16", or on a CPU "int8", whose matrices are
+    rounded. Raises ``CheckpointError`` for whatever is wrong with the checkpoint, ``ValueError`` for another device or
+    dtype.
     """
     folder, step, name = Path(source), None, Path(os.path.abspath(source)).name
     if not os.path.isdir(folder):
@@ -56,12 +58,15 @@ def load(source: str | Path, device: str = "auto", dtype: str = "auto") -> Loade
     sha256 = file_hash(paths)
     if stamps(folder) != before:  # the weights may belong to another config or vocabulary
         raise CheckpointError(folder, "files replaced while they were read", "a checkpoint at rest: load it again")
-    state = {name: placed(name, tensor.to(target, precision)) for name, tensor in state.items()}
+    stored = torch.float32 if precision == torch.int8 else precision
+    state = {name: placed(name, tensor.to(target, stored)) for name, tensor in state.items()}
     if config.tie_word_embeddings:
         state["lm_head.weight"] = state["wte.weight"]
     gpt.load_state_dict(state, assign=True)
     gpt.tie_weights()  # assigning made two parameters of one
     gpt.eval().requires_grad_(False)
+    if precision == torch.int8:
+        quantize(gpt)
     return LoadedModel(
         name=name,
         gpt=gpt,
@@ -104,6 +109,8 @@ def choose_dtype(dtype: str, config: GPTConfig, device: torch.device) -> torch.d
         return torch.bfloat16 if large and has_bfloat16(device) else torch.float32
     if dtype not in DTYPES:
         raise ValueError(f"dtype must be 'auto', {', '.join(map(repr, DTYPES))}, found {dtype!r}")
+    if dtype == "int8" and device.type != "cpu":
+        raise ValueError(f"dtype 'int8' is for a CPU, found device {device.type!r}")
     return DTYPES[dtype]
 
 

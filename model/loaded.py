@@ -43,7 +43,8 @@ class LoadedModel:
 
     @property
     def dtype(self) -> torch.dtype:
-        return self.gpt.wte.weight.dtype
+        """The precision of its matrix products."""
+        return self.gpt.lm_head.weight.dtype
 
     def generate(
         self,
@@ -143,7 +144,12 @@ class LoadedModel:
         return [Token(token_id, token_text(self.tokenizer, token_id)) for token_id in ids]
 
     def save(self, folder: str | Path, dtype: torch.dtype | None = None) -> None:
-        """Write the checkpoint folder, the weights in ``dtype`` or as they are; a reader never sees half of it."""
+        """Write the checkpoint folder, the weights in ``dtype`` or as they are; a reader never sees half of it.
+
+        Raises ``ValueError`` for a model in int8, whose weights were rounded.
+        """
+        if self.dtype == torch.int8:
+            raise ValueError("a model in int8 cannot be saved, as its weights were rounded: load it in float32")
         write_checkpoint(
             folder,
             self.config,

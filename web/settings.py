@@ -85,7 +85,7 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
         group.add_argument(f"--{name}", default=default, help=f"{text} [{variable}]", **options)
 
     flag("device", str, "auto", "auto (cuda where usable, else cpu) or a torch device", type=str)
-    flag("dtype", read_dtype, "auto", "auto (float32 below 50 M weights), float32 or bfloat16", type=read_dtype)
+    flag("dtype", read_dtype, "auto", "auto (float32 below 50 M weights), float32, bfloat16 or int8", type=read_dtype)
     flag("host", str, default_host(environ), "address to listen on", type=str)
     port = environ.get("GRADIO_SERVER_PORT") or "7860"
     flag("port", read_port, port, "port to listen on", type=read_port)
@@ -129,8 +129,8 @@ def default_host(environ: Mapping[str, str]) -> str:
 
 
 def read_dtype(text: str) -> str:
-    if text not in ("auto", "float32", "bfloat16"):
-        raise argparse.ArgumentTypeError(f"dtype must be auto, float32 or bfloat16, found {text!r}")
+    if text not in ("auto", "float32", "bfloat16", "int8"):
+        raise argparse.ArgumentTypeError(f"dtype must be auto, float32, bfloat16 or int8, found {text!r}")
     return text
 
 
