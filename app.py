@@ -70,6 +70,8 @@ def check_address(host: str, port: int) -> None:
 
 
 def main() -> None:
+    if os.environ.get("SPACE_ID"):
+        os.environ.setdefault("FORWARDED_ALLOW_IPS", "*")  # visitors come through the Hub's proxy: tell them apart
     chosen = settings.read(sys.argv[1:], os.environ)
     try:
         choose_device(chosen.device)

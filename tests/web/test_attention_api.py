@@ -1,4 +1,4 @@
-"""/v1/attention: the weights of a trace, as JSON and as safetensors; and the OpenAPI document of all routes."""
+"""/v1/attention: the weights of a trace, as JSON and as safetensors."""
 
 import json
 from typing import Any
@@ -86,30 +86,3 @@ def test_too_many_numbers_for_json(launch: Any, checkpoints: Any) -> None:
             error = answer.json()["error"]
             assert error["code"] == "too_many_weights"
             assert all(word in error["message"] for word in ("safetensors", "layers", "heads"))
-
-
-def test_the_document_describes_the_routes(server: Server) -> None:
-    document = httpx.get(f"{server.url}/v1/openapi.json").json()
-    assert set(document["paths"]) == {"/models", "/models/{model}", "/completions", "/attention"}
-    schemas = document["components"]["schemas"]
-
-    def resolve(place: Any) -> None:
-        """Every reference leads somewhere."""
-        if isinstance(place, dict):
-            if "$ref" in place:
-                assert place["$ref"].removeprefix("#/components/schemas/") in schemas
-            for value in place.values():
-                resolve(value)
-        elif isinstance(place, list):
-            for value in place:
-                resolve(value)
-
-    resolve(document)
-    completion = schemas["CompletionRequest"]
-    assert completion["additionalProperties"] is False and completion["required"] == ["prompt"]
-    named = "model prompt max_tokens temperature top_p n stream stream_options stop seed logprobs echo"
-    more = "presence_penalty frequency_penalty logit_bias top_k min_p repetition_penalty head_mask context_shift"
-    assert {*named.split(), *more.split()} <= set(completion["properties"])
-    assert {"200", "400", "404", "413", "429", "500", "503"} <= set(
-        document["paths"]["/completions"]["post"]["responses"]
-    )

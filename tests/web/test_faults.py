@@ -38,6 +38,10 @@ def open_post(server: Server, **body: Any) -> socket.socket:
     return connection
 
 
+def resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 def post(server: Server, **body: Any) -> httpx.Response:
     return httpx.post(f"{server.url}/v1/completions", json={"model": "tiny", "prompt": "ab"} | body, timeout=60)
 
@@ -76,11 +80,13 @@ def test_five_hundred_that_connect_and_drop_leave_nothing(server: Server) -> Non
     connect_and_drop(0)
     until(lambda: not server.parts.engines.jobs)
     threads, files = held()
+    memory = resident()
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(connect_and_drop, range(500)))
     engine = server.parts.engines.of(server.parts.shelf.models["tiny"])
     until(lambda: not server.parts.engines.jobs and not engine.at_work and not engine.line)
     until(lambda: held()[1] <= files + 5)
+    assert resident() <= memory + 50_000_000
     assert held()[0] <= threads + 45  # the pool that blocking routes share grows to 40 and stays
     assert post(server).status_code == 200
 
@@ -150,6 +156,20 @@ def test_a_slow_reader_does_not_slow_the_others(server: Server) -> None:
     until(lambda: not engine.at_work and not engine.line)
     lazy.close()
     until(lambda: not server.parts.engines.jobs)
+
+
+def test_behind_a_proxy_clients_are_told_apart(server: Server, slow: Any) -> None:
+    """One on this machine, which is the one that is trusted: each address takes turns of its own."""
+    engine, _ = gate_of(server)
+    url = f"{server.url}/v1/completions"
+    with ThreadPoolExecutor(2) as pool:
+        for host in ("192.0.2.1", "192.0.2.2"):
+            headers = {"X-Forwarded-For": host}
+            pool.submit(httpx.post, url, json={"model": "slow", "prompt": "ab"}, headers=headers, timeout=60)
+        until(lambda: len(engine.at_work) + len(engine.line) == 2)
+        assert {ticket.client for ticket in [*engine.at_work, *engine.line]} == {"192.0.2.1", "192.0.2.2"}
+        for ticket in [*engine.at_work, *engine.line]:
+            ticket.cancel()
 
 
 def test_what_is_measured(launch: Any, checkpoints: Path) -> None:
