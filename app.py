@@ -15,6 +15,7 @@ from web.api import api_routes
 from web.attention_view import asset_route
 from web.engines import Engines
 from web.errors import LimitBody
+from web.gauges import Gauges
 from web.keys import RequireKey
 from web.metrics import Metrics
 from web.openings import Openings
@@ -31,7 +32,7 @@ def start(chosen: Settings) -> tuple[gr.Blocks, Parts]:
     """Open the port; everything but the models is there when this returns."""
     shelf, runs, metrics = Shelf(chosen), Runs(), Metrics()
     engines = Engines(chosen.limits, metrics)
-    metrics.watch(engines, runs)
+    metrics.registry.register(Gauges(engines, runs))
     parts = Parts(shelf, runs, Openings(shelf, runs), engines, Traces(chosen.limits))
     demo = build(parts, with_key=chosen.api_key is not None)
     launched = threading.Event()

@@ -126,7 +126,7 @@ def generate(gpt: GPT, draft: Draft, *, head_mask: Tensor | None = None, record:
     while not finished:
         result = gpt(reading, cache=cache, head_mask=head_mask, record=layers, last_only=True)
         logits = result.logits[0, -1].float()
-        attention = result.take_weights(layers)[:, :, -1] if record else None
+        attention = torch.stack([result.attention[i][0, :, -1] for i in layers]).float() if record else None
         step = draft.write(logits, logits=logits, attention=attention)
         finished = step.finish_reason is not None
         yield step

@@ -1,9 +1,8 @@
 """The GPT: embeddings, blocks of attention and MLP, and the way back to the vocabulary."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import NamedTuple
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -17,19 +16,6 @@ class Forward(NamedTuple):
 
     logits: Tensor
     attention: dict[int, Tensor]  # layer -> (B, n_head, T, S)
-
-    def take_weights(self, layers: Sequence[int], heads: Sequence[int] | None = None) -> Tensor:
-        """The attention weights of the first text, ``(len(layers), n_head or len(heads), T, S)`` float32.
-
-        Each layer leaves ``attention`` once it is copied: those of a long text are not in memory twice.
-        """
-        n_head, T, S = self.attention[layers[0]].shape[1:]
-        device = self.attention[layers[0]].device
-        taken = torch.empty(len(layers), n_head if heads is None else len(heads), T, S, device=device)
-        for i, layer in enumerate(layers):
-            attn_weights = self.attention.pop(layer)[0]
-            taken[i] = attn_weights if heads is None else attn_weights[list(heads)]
-        return taken
 
 
 class MLP(nn.Module):

@@ -48,8 +48,21 @@ def read(
     """
     layers = range(gpt.config.n_layer) if layers is None else layers
     result = gpt(torch.tensor([ids], device=gpt.wte.weight.device), head_mask=head_mask, record=set(layers))
-    attention = result.take_weights(layers, heads)
-    return attention.cpu(), result.logits[0].float().cpu()
+    return take_weights(result.attention, layers, heads).cpu(), result.logits[0].float().cpu()
+
+
+def take_weights(attention: dict[int, Tensor], layers: Sequence[int], heads: Sequence[int] | None = None) -> Tensor:
+    """The attention weights of the first text of a batch, ``(len(layers), n_head or len(heads), T, S)`` float32.
+
+    Each layer leaves ``attention`` once it is copied: those of a long text are not in memory twice.
+    """
+    n_head, T, S = attention[layers[0]].shape[1:]
+    n_head = n_head if heads is None else len(heads)
+    taken = torch.empty(len(layers), n_head, T, S, device=attention[layers[0]].device)
+    for i, layer in enumerate(layers):
+        attn_weights = attention.pop(layer)[0]
+        taken[i] = attn_weights if heads is None else attn_weights[list(heads)]
+    return taken
 
 
 def pool(attention: Tensor, factor: int) -> Tensor:

@@ -1,15 +1,8 @@
 """Numbers for whoever watches over the server, in Prometheus' format."""
 
 import time
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-
-if TYPE_CHECKING:
-    from .engines import Engines
-    from .runs import Runs
 
 FIRST_TOKEN = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)  # seconds
 NEXT_TOKEN = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1)
@@ -43,10 +36,6 @@ class Metrics:
             registry=self.registry,
         )
 
-    def watch(self, engines: "Engines", runs: "Runs") -> None:
-        """Report what these hold too."""
-        self.registry.register(Held(engines, runs))
-
     def text(self) -> bytes:
         return generate_latest(self.registry)
 
@@ -68,25 +57,3 @@ class Pace:
         histogram = self.metrics.next_token if self.begun else self.metrics.first_token
         histogram.labels(self.model).observe(now - self.latest)
         self.latest, self.begun = now, True
-
-
-class Held:
-    """A collector of what engines and caches hold now."""
-
-    def __init__(self, engines: "Engines", runs: "Runs") -> None:
-        self.engines, self.runs = engines, runs
-
-    def collect(self) -> Iterable[Metric]:
-        batch = GaugeMetricFamily("headscope_batch_size", "Requests at work.", labels=["model"])
-        waiting = GaugeMetricFamily("headscope_waiting", "Requests that wait for a place.", labels=["model"])
-        tokens = CounterMetricFamily("headscope_tokens", "Tokens read and written.", labels=["model", "kind"])
-        for gpt, engine in list(self.engines.engines.items()):
-            batch.add_metric([gpt.name], len(engine.at_work))
-            waiting.add_metric([gpt.name], len(engine.line))
-            tokens.add_metric([gpt.name, "read"], engine.tokens_read)
-            tokens.add_metric([gpt.name, "written"], engine.tokens_written)
-        yield from (batch, waiting, tokens)
-        yield GaugeMetricFamily(
-            "headscope_traces_cached", "Texts whose attention weights are kept.", len(self.runs.runs)
-        )
-        yield GaugeMetricFamily("headscope_traces_cached_bytes", "What they take.", self.runs.nbytes)

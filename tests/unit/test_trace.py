@@ -8,7 +8,7 @@ from helpers import max_difference, prompt_ids, tiny_bpe, tiny_model
 
 import model
 from model import LoadedModel, Token
-from model.trace import encode_weights, pool
+from model.trace import encode_weights, pool, take_weights
 
 
 @pytest.fixture(scope="module")
@@ -165,3 +165,15 @@ def test_bfloat16_trace_is_float32() -> None:
     trace = tiny.trace("Hello")
     assert trace.attention.dtype == trace.logits.dtype == torch.float32
     torch.testing.assert_close(trace.attention.sum(-1), torch.ones(2, 2, 5), atol=0.02, rtol=0)
+
+
+def test_recorded_weights_are_taken_out_of_the_forward_pass(tiny: LoadedModel) -> None:
+    """Each layer is let go once it is copied, so that those of a long prompt are in memory once."""
+    result = tiny.gpt(torch.tensor([prompt_ids(6)]), record=range(3))
+    expected = {layer: weights.clone() for layer, weights in result.attention.items()}
+    assert torch.equal(
+        take_weights(result.attention, [2, 0], [1]), torch.stack([expected[2][0, [1]], expected[0][0, [1]]])
+    )
+    assert list(result.attention) == [1]
+    assert torch.equal(take_weights(result.attention, [1]), expected[1])
+    assert not result.attention

@@ -1,0 +1,30 @@
+"""What engines and caches hold, read when somebody asks for the metrics."""
+
+from collections.abc import Iterable
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from .engines import Engines
+from .runs import Runs
+
+
+class Gauges:
+    """A collector for Prometheus."""
+
+    def __init__(self, engines: Engines, runs: Runs) -> None:
+        self.engines, self.runs = engines, runs
+
+    def collect(self) -> Iterable[Metric]:
+        batch = GaugeMetricFamily("headscope_batch_size", "Requests at work.", labels=["model"])
+        waiting = GaugeMetricFamily("headscope_waiting", "Requests that wait for a place.", labels=["model"])
+        tokens = CounterMetricFamily("headscope_tokens", "Tokens read and written.", labels=["model", "kind"])
+        for gpt, engine in list(self.engines.engines.items()):
+            batch.add_metric([gpt.name], len(engine.at_work))
+            waiting.add_metric([gpt.name], len(engine.line))
+            tokens.add_metric([gpt.name, "read"], engine.tokens_read)
+            tokens.add_metric([gpt.name, "written"], engine.tokens_written)
+        yield from (batch, waiting, tokens)
+        yield GaugeMetricFamily(
+            "headscope_traces_cached", "Texts whose attention weights are kept.", len(self.runs.runs)
+        )
+        yield GaugeMetricFamily("headscope_traces_cached_bytes", "What they take.", self.runs.nbytes)
