@@ -7,6 +7,14 @@ from model.engine import Engine
 from model.sampling import SamplingSettings
 from model.ticket import Cut, Event, PromptPart, Ticket
 
+SETTINGS: list[dict[str, Any]] = [
+    {"temperature": 0.0},
+    {"temperature": 1.0},
+    {"temperature": 0.8, "top_k": 10, "top_p": 0.9, "min_p": 0.02},
+    {"temperature": 1.3, "presence_penalty": 0.7, "frequency_penalty": 0.4, "repetition_penalty": 1.4},
+    {"temperature": 0.0, "frequency_penalty": 2.0, "logit_bias": {5: 4.0, 7: -100.0}},
+]
+
 
 class Asked:
     """A request, and all that was reported of it."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import torch
-from asked import Asked, alone, finish, ids_of
+from asked import SETTINGS, Asked, alone, finish, ids_of
 from helpers import max_difference, prompt_ids, scripted_model, tiny_bpe, tiny_model
 
 from model import LoadedModel
@@ -13,14 +13,6 @@ from model.batch import neighbours
 from model.engine import Engine
 from model.sampling import SamplingSettings
 from model.ticket import Shift
-
-SETTINGS: list[dict[str, Any]] = [
-    {"temperature": 0.0},
-    {"temperature": 1.0},
-    {"temperature": 0.8, "top_k": 10, "top_p": 0.9, "min_p": 0.02},
-    {"temperature": 1.3, "presence_penalty": 0.7, "frequency_penalty": 0.4, "repetition_penalty": 1.4},
-    {"temperature": 0.0, "frequency_penalty": 2.0, "logit_bias": {5: 4.0, 7: -100.0}},
-]
 
 
 @pytest.fixture(scope="module")

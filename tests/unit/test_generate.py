@@ -6,30 +6,19 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
+from asked import SETTINGS, ids_of
 from helpers import PROSE, max_difference, prompt_ids, tiny_bpe, tiny_model
 
 import model
-from model import LoadedModel, Step
+from model import LoadedModel
 from model.cache import KVCache
 from model.generate import generate_naive
 from model.sampling import SamplingSettings, random_generator
-
-SETTINGS = [
-    {"temperature": 0.0},
-    {"temperature": 1.0},
-    {"temperature": 0.8, "top_k": 10, "top_p": 0.9, "min_p": 0.02},
-    {"temperature": 1.3, "presence_penalty": 0.7, "frequency_penalty": 0.4, "repetition_penalty": 1.4},
-    {"temperature": 0.0, "frequency_penalty": 2.0, "logit_bias": {5: 4.0, 7: -100.0}},
-]
 
 
 @pytest.fixture(scope="module")
 def tiny() -> LoadedModel:
     return tiny_model(n_layer=3)
-
-
-def ids_of(steps: list[Step]) -> list[int]:
-    return [step.token_id for step in steps]
 
 
 @pytest.mark.parametrize("settings", SETTINGS)
