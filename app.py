@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import sys
 import threading
 
@@ -16,7 +15,7 @@ from web.attention_view import asset_route
 from web.engines import Engines
 from web.errors import LimitBody
 from web.gauges import Gauges
-from web.keys import RequireKey
+from web.keys import RequireKey, SameSite
 from web.metrics import Metrics
 from web.openings import Openings
 from web.page import LAUNCH, build
@@ -27,6 +26,8 @@ from web.shelf import Shelf
 from web.traces import Traces
 from web.workspace import Parts
 
+CLOSING_SECONDS = 3.0
+
 
 def start(chosen: Settings) -> tuple[gr.Blocks, Parts]:
     """Open the port; everything but the models is there when this returns."""
@@ -36,7 +37,9 @@ def start(chosen: Settings) -> tuple[gr.Blocks, Parts]:
     parts = Parts(shelf, runs, Openings(shelf, runs), engines, Traces(chosen.limits))
     demo = build(parts, with_key=chosen.api_key is not None)
     launched = threading.Event()
-    same_site = "none" if os.environ.get("SPACE_ID") else "lax"  # a Space is shown inside another site's frame
+    same_site: SameSite = (
+        "none" if os.environ.get("SPACE_ID") else "lax"
+    )  # a Space is shown inside another site's frame
     key_check = Middleware(RequireKey, key=chosen.api_key or "", launched=launched, same_site=same_site)
     demo.launch(
         server_name=chosen.host,
@@ -62,21 +65,13 @@ def load(parts: Parts) -> None:
     parts.openings.write_all()
 
 
-def check_address(host: str, port: int) -> None:
-    """Raise ``OSError`` where nobody can listen; Gradio's own words would advise what is not ours."""
-    try:
-        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
-    except OSError as error:
-        raise OSError(f"cannot listen on {host}:{port} ({error.strerror or error})") from None
-
-
 def main() -> None:
     if os.environ.get("SPACE_ID"):
         os.environ.setdefault("FORWARDED_ALLOW_IPS", "*")  # visitors come through the Hub's proxy: tell them apart
     chosen = settings.read(sys.argv[1:], os.environ)
     try:
         choose_device(chosen.device)
-        check_address(chosen.host, chosen.port)
+        settings.check_address(chosen.host, chosen.port)
     except (ValueError, OSError) as error:
         print(f"app.py: {error}", file=sys.stderr)
         sys.exit(2)
@@ -87,7 +82,11 @@ def main() -> None:
     threading.Thread(target=load, args=[parts], name="loader", daemon=True).start()
     asked_to_end.wait()
     parts.engines.close(chosen.limits.grace_seconds)
-    demo.close(verbose=False)
+    closer = threading.Thread(target=demo.close, kwargs={"verbose": False}, daemon=True)
+    closer.start()
+    closer.join(CLOSING_SECONDS)  # enough to send what is written; who does not read it is not waited for
+    sys.stdout.flush()
+    os._exit(0)  # the loader may still be at work in torch, which an interpreter that ends would abort
 
 
 if __name__ == "__main__":

@@ -26,10 +26,10 @@ class BatchCache:
         self.keys = torch.zeros(shape, dtype=attention_dtype(weight), device=weight.device)
         self.values = torch.zeros_like(self.keys)
 
-    def clear(self, slot: int) -> None:
-        """Remove NaN and infinity that a failed request may have left: a mask does not hide those."""
-        self.keys[:, slot] = 0
-        self.values[:, slot] = 0
+    def clear(self, slot: int, length: int) -> None:
+        """Remove NaN and infinity that a request may have left: a mask does not hide those."""
+        self.keys[:, slot, :, :length] = 0
+        self.values[:, slot, :, :length] = 0
 
 
 @dataclass(frozen=True, eq=False)

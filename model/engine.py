@@ -56,11 +56,31 @@ class Engine:
         with self.changed:
             if self.closed:
                 raise Closed
-            if len(self.line) + len(tickets) > self.max_waiting + self.slots.count(None):
-                raise Busy
+            for ticket in self.to_refuse(tickets) if tickets else ():
+                ticket.refused = True  # it is told at the next step
             for ticket in tickets:
                 self.line.append(ticket)
             self.changed.notify()
+
+    def to_refuse(self, tickets: Sequence[Ticket]) -> list[Ticket]:
+        """Who must leave the line so that these, all of one client, find a place; raises ``Busy`` where nobody must.
+
+        They are the newest of the client with the most, if that has more than theirs would have.
+        """
+        here = [ticket for ticket in [*self.line, *self.at_work] if not ticket.is_leaving]
+        counts = Counter(ticket.client for ticket in here)
+        counts[tickets[0].client] += len(tickets)
+        n_over = len(here) + len(tickets) - self.max_waiting - self.max_batch
+        waiting = [ticket for ticket in here if ticket.slot is None and not ticket.draft.written]
+        refused: list[Ticket] = []
+        while len(refused) < n_over:
+            client, _ = max(counts.items(), key=lambda item: (item[1], item[0] == tickets[0].client))
+            theirs = [ticket for ticket in waiting if ticket.client == client and ticket not in refused]
+            if client == tickets[0].client or not theirs:
+                raise Busy
+            refused.append(theirs[-1])
+            counts[client] -= 1
+        return refused
 
     def run(self) -> None:
         """Work until the engine is closed and nothing is left to do."""
@@ -99,7 +119,9 @@ class Engine:
         """Let go of those that were cancelled or whose time is up."""
         now = time.monotonic()
         for ticket in [*self.line, *self.at_work]:
-            if ticket.cancelled or now >= ticket.deadline:
+            if ticket.refused:
+                self.end(ticket, Failure(Busy()))
+            elif ticket.cancelled or now >= ticket.deadline:
                 reason: Any = "cancelled" if ticket.cancelled else "deadline"
                 self.end(ticket, Cut(reason, ticket.draft.out.finish()))
 
@@ -124,6 +146,8 @@ class Engine:
 
     def leave(self, ticket: Ticket) -> None:
         assert ticket.slot is not None, "it is not at work"
+        if ticket.n_read and ticket.n_todo > 1:  # no logits have shown yet whether all of it is finite
+            self.cache.clear(ticket.slot, len(ticket.ids))
         self.slots[ticket.slot] = None
         ticket.slot = None
 
@@ -137,19 +161,21 @@ class Engine:
 
     def fail(self, ticket: Ticket, error: Exception) -> None:
         assert ticket.slot is not None, "it is not at work"
-        self.cache.clear(ticket.slot)
+        self.cache.clear(ticket.slot, len(ticket.ids))
         self.end(ticket, Failure(error))
 
     def plan(self) -> list[Turn]:
         """What each request reads now: its newest token where it writes, else a piece of what it has to read.
 
-        Those that write come first, in the order of their slots; of the others the one that joined first.
+        Those that write come first, in the order of their slots; then the clients that have the fewest prompts to be
+        read, each prompt in the order in which they joined.
         """
-        at_work = self.at_work
-        turns = [Turn(ticket, 1) for ticket in at_work if ticket.n_todo == 1]
+        turns = [Turn(ticket, 1) for ticket in self.at_work if ticket.n_todo == 1]
         budget = PREFILL_TOKENS if turns else PREFILL_ALONE
-        for ticket in sorted(at_work, key=lambda ticket: ticket.turn):
-            if ticket.n_todo > 1 and budget:
+        reading = [ticket for ticket in self.at_work if ticket.n_todo > 1]
+        counts = Counter(ticket.client for ticket in reading)
+        for ticket in sorted(reading, key=lambda ticket: (counts[ticket.client], ticket.turn)):
+            if budget:
                 turns.append(Turn(ticket, min(ticket.n_todo, budget)))
                 budget -= turns[-1].n_tokens
         return turns

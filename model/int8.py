@@ -38,8 +38,19 @@ class Int8Linear(nn.Module):
         return result.view(*x.shape[:-1], -1)
 
 
+def is_exact() -> bool:
+    """Whether this processor adds up int8 products without loss: those without VNNI saturate at 16 bits."""
+    ones = torch.full((64, 64), LARGEST, dtype=torch.int8)
+    return bool((torch._int_mm(ones, ones.t()) == 64 * LARGEST**2).all())
+
+
 def quantize(gpt: GPT) -> None:
-    """Let every linear layer of a float32 ``gpt`` on the CPU compute in int8, the output head too."""
+    """Let every linear layer of a float32 ``gpt`` on the CPU compute in int8, the output head too.
+
+    Raises ``ValueError`` where the processor is not exact.
+    """
+    if not is_exact():
+        raise ValueError("dtype 'int8' needs a processor with exact int8 products (VNNI), which this one has not")
     for module in list(gpt.modules()):
         for name, child in list(module.named_children()):
             if isinstance(child, nn.Linear):

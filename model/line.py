@@ -23,9 +23,10 @@ class Line(Generic[T]):
 
     def __init__(self) -> None:
         self.clients: OrderedDict[Hashable, deque[T]] = OrderedDict()
+        self.length = 0  # kept, as other threads ask for it
 
     def __len__(self) -> int:
-        return sum(len(waiting) for waiting in self.clients.values())
+        return self.length
 
     def __iter__(self) -> Iterator[T]:
         for waiting in self.clients.values():
@@ -33,10 +34,12 @@ class Line(Generic[T]):
 
     def append(self, item: T) -> None:
         self.clients.setdefault(item.client, deque()).append(item)
+        self.length += 1
 
     def put_back(self, item: T) -> None:
         """Return what was at work; it is the next of its client."""
         self.clients.setdefault(item.client, deque()).appendleft(item)
+        self.length += 1
 
     def next_client(self, at_work: Mapping[Hashable, int]) -> Hashable:
         """Whose turn it is; ``at_work`` counts by client. Raises ``ValueError`` where nobody waits."""
@@ -46,6 +49,7 @@ class Line(Generic[T]):
         """Remove what comes next."""
         client = self.next_client(at_work)
         item = self.clients[client].popleft()
+        self.length -= 1
         self.clients.move_to_end(client)
         if not self.clients[client]:
             del self.clients[client]
@@ -54,5 +58,6 @@ class Line(Generic[T]):
     def remove(self, item: T) -> None:
         waiting = self.clients[item.client]
         waiting.remove(item)
+        self.length -= 1
         if not waiting:
             del self.clients[item.client]

@@ -18,6 +18,7 @@ from .tokenizer import Tokenizer, token_text
 from .trace import Token, Trace, read
 
 MAX_SEED = 2**63 - 1
+MAX_HEAD_SCALE = 100
 Prompt = str | Sequence[int]
 HeadMask = Tensor | Sequence[Sequence[float]]
 
@@ -183,8 +184,8 @@ class LoadedModel:
         expected = (self.config.n_layer, self.config.n_head)
         if mask.shape != expected:
             raise ValueError(f"head_mask must have the shape (n_layer, n_head) = {expected}, found {tuple(mask.shape)}")
-        if not mask.isfinite().all():
-            raise ValueError("head_mask must hold finite numbers, found NaN or infinity")
+        if not (mask.abs() <= MAX_HEAD_SCALE).all():  # NaN is not, either
+            raise ValueError(f"head_mask must hold numbers from -{MAX_HEAD_SCALE} to {MAX_HEAD_SCALE}")
         return mask
 
     @staticmethod

@@ -43,8 +43,7 @@ class SamplingSettings:
         check_range("min_p", self.min_p, 0.0, 1.0)
         check_range("presence_penalty", self.presence_penalty, -2.0, 2.0)
         check_range("frequency_penalty", self.frequency_penalty, -2.0, 2.0)
-        if not is_number(self.repetition_penalty) or not 0 < self.repetition_penalty <= 100:
-            raise ValueError(f"repetition_penalty must be above 0 and at most 100, found {self.repetition_penalty!r}")
+        check_range("repetition_penalty", self.repetition_penalty, 0.01, 100.0)
         if not isinstance(self.logit_bias, Mapping):
             raise ValueError(f"logit_bias must map token ids to numbers, found {self.logit_bias!r}")
         for token_id, bias in self.logit_bias.items():

@@ -68,7 +68,6 @@ class Ticket:
     read_prompt: bool = False  # log-probabilities of the prompt's own tokens
     n_top: int = 0  # most probable tokens to name at each place
     deadline: float = float("inf")  # on time.monotonic()
-    context_shift: bool = False  # when the context is full, re-read its newer half and write on
 
     ids: list[int] = field(init=False)  # all that is to be read: the prompt and what was written, or its newer part
     n_read: int = field(default=0, init=False)
@@ -77,10 +76,15 @@ class Ticket:
     slot: int | None = field(default=None, init=False)
     turn: int = field(default=0, init=False)  # counts those that joined
     cancelled: bool = field(default=False, init=False)
+    refused: bool = field(default=False, init=False)  # to make room in the line for another client
 
     def __post_init__(self) -> None:
         self.ids = list(self.draft.prompt)
         self.n_given = len(self.ids)
+
+    @property
+    def is_leaving(self) -> bool:
+        return self.cancelled or self.refused
 
     @property
     def n_todo(self) -> int:
@@ -96,7 +100,7 @@ class Ticket:
         if self.slot is None:
             self.cancel()
         else:
-            self.draft.max_new_tokens = len(self.draft.written) + 1
+            self.draft.max_new_tokens = min(self.draft.max_new_tokens, len(self.draft.written) + 1)
 
     def tell(self, event: Event) -> None:
         """Hand an event over; a consumer that fails ends its own request alone."""
@@ -118,8 +122,8 @@ class Ticket:
             (recorded["top_logprobs"],) = top_logprobs(logits[None], self.n_top)
         step = self.draft.write(logits, **recorded)
         self.ids.append(step.token_id)
-        if len(self.ids) > context_length:
-            self.ids, self.n_read = self.ids[-(context_length // 2) :], 0
+        if len(self.ids) > context_length:  # a draft that may become longer than the context
+            self.ids, self.n_read = self.ids[-max(1, context_length // 2) :], 0
             self.n_given = len(self.ids)
             self.n_told = 0 if self.record else self.n_given  # whoever asked for the prompt alone has had it
         return step

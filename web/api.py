@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
-from http import HTTPStatus
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.routing import BaseRoute, Mount
 from starlette.types import Receive, Scope, Send
 
@@ -19,16 +19,16 @@ from model.engine import Busy, Closed
 from .completions import ROUTE, Completion, read_head_mask
 from .endpoints import describe
 from .engines import client_of
-from .errors import ApiError, as_api_error
+from .errors import CLIENT_LEFT, ApiError, as_api_error
 from .openapi import document
 from .schema import AttentionRequest, Body, CompletionRequest
+from .settings import Limits
 from .traces import Answer
 from .validate import BadInput, read_model
 from .workspace import Parts
 
 JSON, BINARY = "application/json", "application/octet-stream"
 NO_CACHE = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # a proxy must not hold the stream back
-CLIENT_LEFT = 499  # nginx's number for it; nobody reads this answer
 
 
 def api_routes(parts: Parts) -> list[BaseRoute]:
@@ -59,7 +59,17 @@ def v1(parts: Parts) -> FastAPI:
     """An app of its own, since its errors are OpenAI's."""
     app = FastAPI(docs_url=None, redoc_url=None)
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
-    for kind in (ApiError, BadInput, PromptError, ValidationError, Busy, Closed, HTTPException, Exception):
+    for kind in (
+        ApiError,
+        BadInput,
+        PromptError,
+        ValidationError,
+        Busy,
+        Closed,
+        HTTPException,
+        ClientDisconnect,
+        Exception,
+    ):
         app.add_exception_handler(kind, answer_error)
 
     @app.get("/models")
@@ -70,6 +80,7 @@ def v1(parts: Parts) -> FastAPI:
     @app.get("/models/{model:path}")
     async def get_model(model: str) -> dict[str, Any]:
         """One model that is served."""
+        check_loaded(parts)
         if model not in parts.shelf.models:
             raise BadInput("model", f"There is no model {model[:60]!r}.")
         return listed(parts, model, parts.shelf.models[model])
@@ -82,7 +93,7 @@ def v1(parts: Parts) -> FastAPI:
             completion = Completion(*find_model(parts, body), body, parts.engines)
             completion.start(client_of(request))
         if body.stream:
-            return Stream(completion.stream(), completion.leave, "text/event-stream")
+            return Stream(completion.stream(), completion.leave, parts.engines.limits, media_type="text/event-stream")
         try:
             return await unless_left(request, completion)
         finally:
@@ -98,27 +109,42 @@ def v1(parts: Parts) -> FastAPI:
         as_json = body.format != "safetensors"
         pieces = answer.json() if as_json else answer.safetensors()
 
-        async def send() -> AsyncIterator[bytes]:
-            async with parts.traces.turn():
-                while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
-                    yield piece
-            parts.engines.metrics.count("/v1/attention", "ok")
+        outcome = "cancelled"
 
-        return StreamingResponse(send(), media_type=JSON if as_json else BINARY)
+        async def send() -> AsyncIterator[bytes]:
+            nonlocal outcome
+            outcome = "failed"
+            while (piece := await parts.traces.compute(next, pieces, None)) is not None:
+                outcome = "cancelled"  # if the client does not take it
+                yield piece
+                outcome = "failed"
+            outcome = "ok"
+
+        def count() -> None:
+            parts.engines.metrics.count("/v1/attention", outcome)
+
+        return Stream(send(), count, parts.engines.limits, media_type=JSON if as_json else BINARY)
 
     return app
 
 
 class Stream(StreamingResponse):
-    """Server-sent events; ``on_end`` runs whether they were all sent or the client left before the first."""
+    """An answer in pieces; ``on_end`` runs whether they were all sent or the client left before the first.
 
-    def __init__(self, content: AsyncIterator[bytes], on_end: Callable[[], None], media_type: str) -> None:
+    A client that does not read what it is sent is left in the end.
+    """
+
+    def __init__(
+        self, content: AsyncIterator[bytes], on_end: Callable[[], None], limits: Limits, *, media_type: str
+    ) -> None:
         super().__init__(content, media_type=media_type, headers=NO_CACHE)
-        self.on_end = on_end
+        self.on_end, self.limits = on_end, limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            await super().__call__(scope, receive, send)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self.limits.max_seconds + self.limits.grace_seconds):
+                    await super().__call__(scope, receive, send)
         finally:
             self.on_end()
 
@@ -140,9 +166,14 @@ async def unless_left(request: Request, completion: Completion) -> Response:
 
 
 def find_model(parts: Parts, body: Body) -> tuple[str, LoadedModel]:
+    parts.engines.check_open()
+    check_loaded(parts)
+    return read_model(parts.shelf, body.model)
+
+
+def check_loaded(parts: Parts) -> None:
     if not parts.shelf.ready.done():
         raise ApiError(503, "The models are still loading; try again in a moment.", code="loading")
-    return read_model(parts.shelf, body.model)
 
 
 def attention_of(parts: Parts, name: str, gpt: LoadedModel, body: AttentionRequest) -> Answer:
@@ -153,7 +184,7 @@ def attention_of(parts: Parts, name: str, gpt: LoadedModel, body: AttentionReque
     if body.prompt is not None and len(body.prompt) > limits.max_prompt_characters:
         message = f"The prompt has {len(body.prompt):,} characters, at most {limits.max_prompt_characters:,} are taken."
         raise ApiError(400, message, "prompt", "invalid_value")
-    ids = gpt.read_prompt(body.tokens if body.prompt is None else body.prompt)
+    ids = gpt.read_prompt(body.prompt if body.prompt is not None else body.tokens or [])
     layers = read_choice(gpt, "layers", body.layers, gpt.config.n_layer)
     heads = read_choice(gpt, "heads", body.heads, gpt.config.n_head)
     answer = Answer(gpt, name, ids, layers, heads, read_head_mask(gpt, body.head_mask))
@@ -184,14 +215,9 @@ def counted(parts: Parts, route: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        status = as_api_error(error).status
-        outcome = "busy" if status == 429 else "refused" if status < 500 else "failed"
-        parts.engines.metrics.count(route, outcome)
+        parts.engines.metrics.count(route, as_api_error(error).outcome)
         raise
 
 
 async def answer_error(request: Request, error: Exception) -> Response:
-    if isinstance(error, HTTPException):  # no such route, no such method, a body too large
-        code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_")
-        error = ApiError(error.status_code, f"{request.method} {request.url.path}: {error.detail}", code=code)
     return as_api_error(error).response()

@@ -3,7 +3,7 @@
 import itertools
 import secrets
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,30 +38,35 @@ class Choice:
     n_written: int = 0
     places: dict[str, list[Any]] = field(default_factory=lambda: new_places())
     offset: int = 0  # characters of all tokens so far
+    released: int = 0  # characters of the text so far, which may lack the end of a stop string
 
     def __post_init__(self) -> None:
         self.stream = TextStream(self.gpt.tokenizer)
         if self.asked.echo:
-            self.text = self.gpt.tokenizer.decode(self.prompt)
+            self.write(self.gpt.tokenizer.decode(self.prompt))
             self.add_token(self.prompt[0], None, None)
 
     def take(self, event: Event) -> None:
         """Add what an event brings."""
         if isinstance(event, PromptPart):
             followers = self.prompt[event.start + 1 :]
-            tops = event.top_logprobs or itertools.repeat({})
+            tops: Iterable[dict[int, float]] = event.top_logprobs or itertools.repeat({})
             for token_id, logprob, top in zip(followers, event.logprobs, tops, strict=False):
                 self.add_token(token_id, logprob, top)
         elif isinstance(event, Cut):
-            self.text += event.text
+            self.write(event.text)
             self.finish_reason = event.reason
         elif isinstance(event, Step):
             if self.asked.max_tokens != 0:
-                self.text += event.text
+                self.write(event.text)
                 self.n_written += 1
                 if event.token_id != self.gpt.eos_token_id:
                     self.add_token(event.token_id, event.logprob, event.top_logprobs or {})
             self.finish_reason = event.finish_reason if self.asked.max_tokens != 0 else "length"
+
+    def write(self, text: str) -> None:
+        self.text += text
+        self.released += len(text)
 
     def add_token(self, token_id: int, logprob: float | None, top: dict[int, float] | None) -> None:
         if self.asked.logprobs is None:
@@ -87,13 +92,23 @@ class Choice:
     def part(self) -> dict[str, Any]:
         """What was not sent yet, as a choice of the answer."""
         text, self.text = self.text, ""
-        places, self.places = self.places, new_places()
-        logprobs = places if self.asked.logprobs is not None else None
+        n = self.n_shown
+        shown = {name: values[:n] for name, values in self.places.items()}
+        self.places = {name: values[n:] for name, values in self.places.items()}
+        logprobs = shown if self.asked.logprobs is not None else None
         return {"text": text, "index": self.index, "logprobs": logprobs, "finish_reason": self.finish_reason}
 
     @property
+    def n_shown(self) -> int:
+        """How many of the tokens to be told of are in the text: not those of what is or may become a stop string."""
+        offsets = self.places["text_offset"]
+        if self.finish_reason and self.finish_reason != "stop":
+            return len(offsets)
+        return sum(offset < self.released for offset in offsets)
+
+    @property
     def has_news(self) -> bool:
-        return bool(self.text or self.places["tokens"] or self.finish_reason)
+        return bool(self.text or self.n_shown or self.finish_reason)
 
 
 def new_places() -> dict[str, list[Any]]:
@@ -114,9 +129,12 @@ class Completion:
 
     def check(self) -> None:
         limits, asked = self.engines.limits, self.asked
-        n_choices = len(self.prompts) * (asked.n or 1)
-        if n_choices > limits.max_choices:
-            message = f"prompts times n is {n_choices}, at most {limits.max_choices} texts are written at once."
+        n_choices, most = (
+            len(self.prompts) * (asked.n or 1),
+            min(limits.max_choices, limits.max_batch + limits.max_waiting),
+        )
+        if n_choices > most:
+            message = f"prompts times n is {n_choices}, at most {most} texts are written at once."
             raise ApiError(400, message, "n", "invalid_value")
         if (asked.max_tokens or 0) > limits.max_new_tokens:
             message = f"max_tokens is {asked.max_tokens:,}, at most {limits.max_new_tokens:,} are written."
@@ -151,13 +169,12 @@ class Completion:
                 read_prompt=bool(asked.echo) and asked.logprobs is not None,
                 n_top=asked.logprobs or 0,
                 deadline=self.engines.deadline(),
-                context_shift=bool(asked.context_shift),
             )
             self.choices.append(Choice(gpt, self.prompts[place[0]], len(self.choices), asked))
             self.tickets.append(ticket)
         self.engines.start(self.job, gpt, *self.tickets)
 
-    async def events(self) -> AsyncIterator[list[int]]:
+    async def events(self) -> AsyncGenerator[list[int]]:
         """Which choices have news, until all are written."""
         async with aclosing(self.job.follow()) as batches:
             async for events in batches:
@@ -175,7 +192,7 @@ class Completion:
                 pass
         return self.envelope([choice.part() for choice in self.choices]) | {"usage": self.usage()}
 
-    async def stream(self) -> AsyncIterator[bytes]:
+    async def stream(self) -> AsyncGenerator[bytes]:
         """Server-sent events: a chunk for each piece of text, in the end ``[DONE]``."""
         include_usage = self.asked.stream_options and self.asked.stream_options.include_usage
         more = {"usage": None} if include_usage else {}

@@ -1,6 +1,5 @@
 """The endpoints that gradio_client, curl and MCP call: /generate, /attention, /tokenize and /models."""
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,7 +10,8 @@ from model import Step
 from model.engine import Busy, Closed
 from model.ticket import Ticket
 
-from .engines import client_of
+from .engines import Engines, client_of
+from .errors import as_api_error
 from .job import Job
 from .settings import UPDATE_SECONDS
 from .traces import read_one
@@ -47,12 +47,12 @@ def add_endpoints(parts: Parts) -> None:
             seed: The same seed writes the same text; null draws a new one.
         """
         await shelf.wait()
-        with refusals():
+        with refusals(engines, "/generate"):
             asked = read_request(shelf, prompt, model, max_new_tokens, temperature, top_k, top_p, min_p, seed)
         job, text = Job(), ""
         ticket = Ticket(asked.draft(), job.sink(), client_of(request), deadline=engines.deadline())
         try:
-            with refusals():
+            with refusals(engines):
                 engines.start(job, asked.gpt, ticket)
             async for events in job.follow(UPDATE_SECONDS):
                 text += "".join(event.text for _, event in events if isinstance(event, Step))
@@ -73,13 +73,12 @@ def add_endpoints(parts: Parts) -> None:
             The texts of the tokens, and for each token (query) how much it looks at each token (key).
         """
         await shelf.wait()
-        with refusals():
+        with refusals(engines, "/attention"):
             _, gpt = read_model(shelf, model)
             ids = read_prompt(limits, gpt, prompt)
             layer, head = read_head(limits, gpt, layer, head, len(ids))
             parts.traces.check_line()
-            async with parts.traces.turn():
-                weights = await asyncio.to_thread(read_one, gpt, ids, layer, head)
+            weights = await parts.traces.compute(read_one, gpt, ids, layer, head)
         return {"tokens": [token.text for token in gpt.tokens(ids)], "attention": weights}
 
     async def tokenize(text: str = "", model: str | None = None) -> list[dict[str, Any]]:
@@ -93,7 +92,7 @@ def add_endpoints(parts: Parts) -> None:
             The id and the text of each token.
         """
         await shelf.wait()
-        with refusals():
+        with refusals(engines, "/tokenize"):
             _, gpt = read_model(shelf, model)
             return [token._asdict() for token in gpt.tokens(read_text(limits, gpt, text))]
 
@@ -124,13 +123,13 @@ def describe(name: str, gpt: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def refusals() -> Iterator[None]:
-    """What is refused, as the error that Gradio shows to whoever called."""
+def refusals(engines: Engines, route: str = "") -> Iterator[None]:
+    """What is refused, as the error that Gradio shows to whoever called; counted for ``route``."""
     try:
+        engines.check_open()
         yield
-    except BadInput as error:
-        raise gr.Error(str(error), print_exception=False) from None
-    except Busy:
-        raise gr.Error("Too many requests are waiting. Try again in a moment.", print_exception=False) from None
-    except Closed:
-        raise gr.Error("The server is closing.", print_exception=False) from None
+    except (BadInput, Busy, Closed) as error:
+        told = as_api_error(error)
+        if route:
+            engines.metrics.count(route, told.outcome)
+        raise gr.Error(told.message, print_exception=False) from None

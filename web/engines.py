@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from model import LoadedModel
-from model.engine import Engine
+from model.engine import Closed, Engine
 from model.ticket import Ticket
 
 from .job import Job
@@ -51,6 +51,11 @@ class Engines:
         job.cancel()
         self.jobs.discard(job)
         self.metrics.count(route, job.outcome)
+
+    def check_open(self) -> None:
+        """Raise ``Closed`` once nobody new is served."""
+        if self.closed:
+            raise Closed
 
     def deadline(self) -> float:
         """When a request that comes now must have ended, on time.monotonic()."""

@@ -1,11 +1,13 @@
 """What goes wrong under /v1, as OpenAI's error objects."""
 
+from http import HTTPStatus
 from typing import Any
 
 from fastapi.responses import JSONResponse
 from pydantic import ValidationError
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from model import PromptError
@@ -16,6 +18,7 @@ from .settings import Limits
 from .validate import BadInput
 
 RETRY_SECONDS = 2
+CLIENT_LEFT = 499  # nginx's number for it; nobody reads this answer
 
 
 class ApiError(Exception):
@@ -30,6 +33,13 @@ class ApiError(Exception):
         kind = "invalid_request_error" if self.status < 500 else "server_error"
         kind = "rate_limit_error" if self.status == 429 else kind
         return {"error": {"message": self.message, "type": kind, "param": self.param, "code": self.code}}
+
+    @property
+    def outcome(self) -> str:
+        """The word for it in the metrics."""
+        if self.status in (429, CLIENT_LEFT):
+            return "busy" if self.status == 429 else "cancelled"
+        return "failed" if self.status == 500 else "refused"
 
     def response(self) -> JSONResponse:
         headers = {"Retry-After": str(RETRY_SECONDS)} if self.status in (429, 503) else None
@@ -75,6 +85,11 @@ def as_api_error(error: Exception) -> ApiError:
         case BadInput():
             status, code = (404, "model_not_found") if error.field == "model" else (400, "invalid_value")
             return ApiError(status, str(error), error.field, code)
+        case HTTPException():  # no such route, no such method, a body too large
+            code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_")
+            return ApiError(error.status_code, str(error.detail), code=code)
+        case ClientDisconnect():
+            return ApiError(CLIENT_LEFT, "The client left.")
         case Busy():
             return ApiError(429, "Too many requests are waiting; try again in a moment.", code="queue_full")
         case Closed():

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import threading
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from functools import partial
 
 from model import Step
@@ -56,7 +56,7 @@ class Job:
             self.told = True
             self.loop.call_soon_threadsafe(self.news.set)
 
-    async def follow(self, pace: float = 0.0) -> AsyncIterator[list[tuple[int, Event]]]:
+    async def follow(self, pace: float = 0.0) -> AsyncGenerator[list[tuple[int, Event]]]:
         """Yield what has happened, as soon as it has, but not before ``pace`` seconds unless it is the end.
 
         Raises what ended one of the requests, if it was an error.

@@ -6,6 +6,7 @@ import html
 import json
 import threading
 from http.cookies import CookieError, SimpleCookie
+from typing import Literal
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers
@@ -16,6 +17,8 @@ MAX_FORM_BYTES = 4_096
 OPEN = "/health"
 ENTER = "/key"
 STARTUP = "/gradio_api/startup-events"  # Gradio calls its own server once, without a header, before launch returns
+
+SameSite = Literal["lax", "none"]
 
 FORM = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Headscope</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><style>
@@ -30,7 +33,7 @@ input {{ width: 100%; box-sizing: border-box; margin: .3rem 0 .8rem; }}
 class RequireKey:
     """ASGI middleware in front of everything: page, routes, Gradio's API."""
 
-    def __init__(self, app: ASGIApp, key: str, launched: threading.Event, same_site: str = "lax") -> None:
+    def __init__(self, app: ASGIApp, key: str, launched: threading.Event, same_site: SameSite = "lax") -> None:
         self.app, self.key, self.launched, self.same_site = app, key.encode(), launched, same_site
         # The cookie proves that the key was known and does not give it away.
         self.token = hmac.new(self.key, b"headscope page", hashlib.sha256).hexdigest()
@@ -74,7 +77,7 @@ class RequireKey:
         query = scope["query_string"].decode("latin-1")
         response = RedirectResponse(f"./?{query}" if query else "./", status_code=303)
         secure = scope["scheme"] == "https" or Headers(scope=scope).get("x-forwarded-proto") == "https"
-        same_site = self.same_site if secure else "lax"  # browsers take SameSite=None over https only
+        same_site: SameSite = self.same_site if secure else "lax"  # browsers take SameSite=None over https only
         response.set_cookie(self.cookie, self.token, httponly=True, secure=secure, samesite=same_site)
         return response
 

@@ -74,7 +74,13 @@ class AttentionAnswer(BaseModel):
     attention: list[list[list[list[float]]]]
 
 
-SCHEMAS = (CompletionRequest, AttentionRequest, ErrorAnswer, CompletionAnswer, AttentionAnswer)
+SCHEMAS: tuple[type[BaseModel], ...] = (
+    CompletionRequest,
+    AttentionRequest,
+    ErrorAnswer,
+    CompletionAnswer,
+    AttentionAnswer,
+)
 
 
 def document(app: FastAPI) -> dict[str, Any]:
@@ -85,7 +91,7 @@ def document(app: FastAPI) -> dict[str, Any]:
     )
     found["components"] = {"schemas": definitions["$defs"]}
     found["servers"] = [{"url": "/v1"}]
-    bodies = {
+    bodies: dict[str, tuple[type[BaseModel], dict[str, Any]]] = {
         "/completions": (CompletionRequest, {JSON: content(CompletionAnswer), EVENTS: {"schema": {"type": "string"}}}),
         "/attention": (
             AttentionRequest,

@@ -91,7 +91,7 @@ def build(parts: Parts, *, with_key: bool = False) -> gr.Blocks:
             if early:  # who came early may have typed meanwhile: their prompt is looked at before it is filled
                 values[FIELDS.index("prompt")] = gr.skip()
                 landing.pointer["early"] = landing.settings.get("prompt")
-            return [*values, describe(shelf.models.get(landing.name)), landing.pointer]
+            return [*values, describe(shelf.models.get(landing.name or "")), landing.pointer]
 
         quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
         demo.load(say_loading, None, view, queue=False, **quiet)

@@ -166,7 +166,7 @@ class Runs:
 
     @property
     def nbytes(self) -> int:
-        return sum(run.nbytes for run in self.runs.values())
+        return sum(run.nbytes for run in list(self.runs.values()))  # while others come and go
 
     def new(self, gpt: LoadedModel, given: Sequence[int], max_new_tokens: int, n_prompt: int | None = None) -> Run:
         """A run that is about to be written; its id cannot be guessed."""

@@ -2,17 +2,22 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, FailFast, Field, StringConstraints, ValidationError
+from typing_extensions import TypeAliasType
 
+from model.loaded import MAX_HEAD_SCALE, MAX_SEED
 from model.sampling import MAX_LOGIT_BIAS, MAX_TEMPERATURE
 
 MAX_TOP_LOGPROBS = 20
-MAX_SEED = 2**63 - 1
 
-TokenIds = list[Annotated[int, Field(ge=0)]]
-HeadMask = list[list[float]]
 Text = Annotated[str, StringConstraints(min_length=1)]
-
+Scale = Annotated[float, Field(ge=-MAX_HEAD_SCALE, le=MAX_HEAD_SCALE)]
+# Of a list only the first wrong item is looked at: a large body must not keep the server busy with its mistakes.
+Strings = TypeAliasType("Strings", Annotated[list[str], FailFast()])
+Texts = TypeAliasType("Texts", Annotated[list[Text], FailFast()])
+TokenIds = TypeAliasType("TokenIds", Annotated[list[Annotated[int, Field(ge=0)]], FailFast()])
+TokenIdLists = TypeAliasType("TokenIdLists", Annotated[list[TokenIds], FailFast()])
+HeadMask = TypeAliasType("HeadMask", Annotated[list[Annotated[list[Scale], FailFast()]], FailFast()])
 
 # Of a field that may be of several types, pydantic reports why it is none of them; this is shorter.
 UNIONS = {
@@ -38,7 +43,7 @@ class StreamOptions(BaseModel):
 class CompletionRequest(Body):
     """OpenAI's text completion, without what is not supported, and with a few options more."""
 
-    prompt: str | list[str] | TokenIds | list[TokenIds] = Field(description="Text or token ids, one or a list of them.")
+    prompt: str | Strings | TokenIds | TokenIdLists = Field(description="Text or token ids, one or a list of them.")
     max_tokens: int | None = Field(16, ge=0, description="0 only reads the prompt, for `echo` with `logprobs`.")
     temperature: float | None = Field(1.0, ge=0, le=MAX_TEMPERATURE)
     top_p: float | None = Field(1.0, gt=0, le=1)
@@ -47,13 +52,13 @@ class CompletionRequest(Body):
     n: int | None = Field(1, ge=1, description="Texts for each prompt.")
     stream: bool | None = False
     stream_options: StreamOptions | None = None
-    stop: Text | list[Text] | None = None
+    stop: Text | Texts | None = None
     seed: int | None = Field(None, ge=-MAX_SEED, le=MAX_SEED)
     logprobs: int | None = Field(None, ge=0, le=MAX_TOP_LOGPROBS)
     echo: bool | None = False
     presence_penalty: float | None = Field(0.0, ge=-2, le=2)
     frequency_penalty: float | None = Field(0.0, ge=-2, le=2)
-    repetition_penalty: float | None = Field(1.0, gt=0, le=100)
+    repetition_penalty: float | None = Field(1.0, ge=0.01, le=100)
     logit_bias: dict[str, Annotated[float, Field(ge=-MAX_LOGIT_BIAS, le=MAX_LOGIT_BIAS)]] | None = Field(
         None, description="By token id."
     )

@@ -1,6 +1,7 @@
 """Every flag, environment variable and limit, in one place."""
 
 import argparse
+import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
@@ -162,3 +163,11 @@ def read_key(text: str) -> str:
 
 def read_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def check_address(host: str, port: int) -> None:
+    """Raise ``OSError`` where nobody can listen; Gradio's own words would advise what is not ours."""
+    try:
+        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+    except OSError as error:
+        raise OSError(f"cannot listen on {host}:{port} ({error.strerror or error})") from None

@@ -3,9 +3,8 @@
 import asyncio
 import json
 import struct
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import orjson
 from torch import Tensor
@@ -15,6 +14,8 @@ from model.engine import Busy
 from model.reading import Reading
 
 from .settings import Limits
+
+T = TypeVar("T")
 
 
 class Traces:
@@ -30,16 +31,15 @@ class Traces:
         if self.waiting >= self.limits.max_waiting:
             raise Busy
 
-    @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """Wait for a place and hold it."""
+    async def compute(self, function: Callable[..., T], *arguments: Any) -> T:
+        """What ``function`` gives, run in a thread when a place is free; nothing is held while its result is sent."""
         self.waiting += 1
         try:
             await self.places.acquire()
         finally:
             self.waiting -= 1
         try:
-            yield
+            return await asyncio.to_thread(function, *arguments)
         finally:
             self.places.release()
 

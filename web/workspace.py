@@ -9,15 +9,15 @@ from typing import Any
 
 import gradio as gr
 
-from model import Step
 from model.engine import Busy, Closed
-from model.ticket import Event, PromptPart, Shift, Ticket
+from model.ticket import Ticket
 
 from .attention_view import attention_view
 from .branches import read_branch
 from .engines import Engines, client_of
-from .job import Job, is_last
+from .job import Job
 from .openings import Openings
+from .running_text import RunningText
 from .runs import Run, Runs
 from .settings import UPDATE_SECONDS
 from .shelf import Shelf
@@ -139,11 +139,11 @@ class Events:
 
         session, client = str(request.session_hash), client_of(request)
 
-        windows = [run]
+        text = RunningText(self.parts.runs, run)
 
         def point(state: str) -> dict[str, Any]:
-            n_written = windows[-1].n_earlier + len(windows[-1].ids) - len(asked.ids)
-            return pointer(asked.name, windows[-1], state, asked.settings) | {"written": n_written} | more
+            n_written = text.run.n_earlier + len(text.run.ids) - len(asked.ids)
+            return pointer(asked.name, text.run, state, asked.settings) | {"written": n_written} | more
 
         engines, job = self.parts.engines, Job()
         # One token more than asked for: to write it, the last one of the text must be read, and so gets its row.
@@ -155,8 +155,8 @@ class Events:
             engines.start(job, asked.gpt, ticket)
             yield point("waiting"), gr.update(interactive=False), gr.update(interactive=True)
             async for events in job.follow(UPDATE_SECONDS):
-                await asyncio.to_thread(self.take, windows, events, job)
-                self.jobs[session][windows[-1].id] = job
+                await asyncio.to_thread(text.take, events, job)
+                self.jobs[session][text.run.id] = job
                 yield point("writing"), gr.skip(), gr.skip()
             state = "stopped" if job.cancelled.is_set() else "done"
             if job.outcome == "deadline":
@@ -171,27 +171,14 @@ class Events:
         finally:
             engines.leave(job, "page")
             # It computes, and this may be the loop.
-            ending = asyncio.get_running_loop().run_in_executor(None, windows[-1].end)
-            for window in windows:
-                self.jobs[session].pop(window.id, None)
+            ending = asyncio.get_running_loop().run_in_executor(None, text.end)
+            self.jobs[session] = {run_id: other for run_id, other in self.jobs[session].items() if other is not job}
             if not self.jobs[session]:
                 del self.jobs[session]
         await ending
         busy = session in self.jobs
-        why = why or (why_ended(asked, windows[-1]) if state == "done" else "")
+        why = why or (why_ended(asked, text.run) if state == "done" else "")
         yield point(state) | {"why": why}, gr.update(interactive=not busy), gr.update(interactive=busy)
-
-    def take(self, windows: list[Run], events: list[tuple[int, Event]], job: Job) -> None:
-        """Keep what has happened to a text; each time the context shifts, what is left of it is a run of its own.
-
-        After a stop the last step only reads.
-        """
-        for _, event in events:
-            if isinstance(event, Shift):
-                windows[-1].end()
-                windows.append(self.parts.runs.shifted(windows[-1], event.ids))
-            elif isinstance(event, PromptPart | Step):
-                windows[-1].take(event, last=job.cancelled.is_set() and is_last(event))
 
     async def stop(self, request: gr.Request) -> None:
         """End all that this browser tab is writing, at its next token."""

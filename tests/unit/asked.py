@@ -32,7 +32,7 @@ class Asked:
     ) -> None:
         self.events: list[Event] = []
         settings = SamplingSettings(**({"temperature": 1.0} if settings is None else settings))
-        shift = options.get("context_shift", False)
+        shift = options.pop("context_shift", False)
         draft = gpt.draft(prompt, n, settings, seed=seed, stop=stop, context_shift=shift)
         self.ticket = Ticket(draft, self.events.append, **options)
 

@@ -105,6 +105,63 @@ def test_the_line_is_bounded_and_all_join_or_none(tiny: LoadedModel) -> None:
     assert all(len(each.steps) == 5 for each in asked)
 
 
+def test_a_crowd_makes_room_in_a_full_line(tiny: LoadedModel) -> None:
+    """The newest of the client with the most is refused for one that has fewer, and never for one of its own."""
+    engine = Engine(tiny)  # with its own limits
+    many = [Asked(tiny, "A", 3, seed=i, client="many") for i in range(100)]
+    room = engine.max_batch + engine.max_waiting
+    for each in many[:room]:
+        engine.submit(each.ticket)
+    with pytest.raises(Busy):
+        engine.submit(many[room].ticket)
+    one = Asked(tiny, "B", 3, seed=7, client="one")
+    engine.submit(one.ticket)
+    engine.step()
+    (refused,) = many[room - 1].events
+    assert isinstance(refused, Failure) and isinstance(refused.error, Busy)
+    finish(engine)
+    assert len(one.steps) == 3 and all(len(each.steps) == 3 for each in many[: room - 1])
+
+
+def test_short_prompts_do_not_wait_for_the_long_ones_of_another_client(
+    tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_module, "PREFILL_TOKENS", 8)
+    engine = Engine(tiny)
+    engine.submit(Asked(tiny, "A", 60, client="writer").ticket)
+    engine.step()
+    engine.submit(*[Asked(tiny, prompt_ids(60, seed=i), 3, client="many").ticket for i in range(8)])
+    engine.step()
+    one = Asked(tiny, prompt_ids(5), 3, client="one")
+    engine.submit(one.ticket)
+    engine.step()
+    assert len(one.steps) == 1
+
+
+def test_a_prompt_given_up_leaves_nothing_in_its_place(tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may hold NaN that nobody has seen yet."""
+    monkeypatch.setattr(engine_module, "PREFILL_ALONE", 8)
+    engine = Engine(tiny, max_batch=1)
+    first = Asked(tiny, prompt_ids(30), 3)
+    engine.submit(first.ticket)
+    engine.step()
+    engine.cache.keys[:, 0, :, :8] = torch.nan
+    first.ticket.cancel()
+    after = Asked(tiny, "B", 5, seed=3)
+    engine.submit(after.ticket)
+    finish(engine)
+    assert after.ids == ids_of(alone(tiny, "B", 5, seed=3))
+
+
+def test_a_context_of_one_token_shifts_too() -> None:
+    gpt = tiny_model(context_length=1)
+    engine = Engine(gpt)
+    asked = Asked(gpt, "A", 5, context_shift=True)
+    engine.submit(asked.ticket)
+    finish(engine)
+    assert len(asked.ids) == 5
+
+
 def test_a_hundred_requests_of_one_client_do_not_keep_another_waiting(tiny: LoadedModel) -> None:
     engine = Engine(tiny, max_batch=4, max_waiting=200)
     many = [Asked(tiny, "A", 50, seed=i, client="many") for i in range(100)]

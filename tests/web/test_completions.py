@@ -149,6 +149,8 @@ def test_stop_strings(server: Server, client: openai.OpenAI) -> None:
     stop = text[10:13]
     answer = client.completions.create(model=MODEL, prompt="To be", max_tokens=30, seed=1, stop=["never there", stop])
     assert answer.choices[0].text == text[: text.index(stop)] and answer.choices[0].finish_reason == "stop"
+    told = client.completions.create(model=MODEL, prompt="To be", max_tokens=30, seed=1, stop=stop, logprobs=0)
+    assert "".join(told.choices[0].logprobs.tokens) == told.choices[0].text  # not those of the stop string
     parts = streamed(client, prompt="To be", max_tokens=30, seed=1, stop=stop)
     assert "".join(part.choices[0].text for part in parts) == text[: text.index(stop)]
 

@@ -28,12 +28,12 @@ def until(true: Callable[[], Any]) -> None:
         threading.Event().wait(0.01)
 
 
-def open_post(server: Server, **body: Any) -> socket.socket:
+def open_post(server: Server, path: str = "completions", **body: Any) -> socket.socket:
     """A connection with a request sent, and nobody who reads the answer."""
     content = json.dumps({"model": "tiny", "prompt": "ab"} | body).encode()
     host, port = server.url.removeprefix("http://").split(":")
     connection = socket.create_connection((host, int(port)))
-    head = f"POST /v1/completions HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(content)}\r\n\r\n"
+    head = f"POST /v1/{path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(content)}\r\n\r\n"
     connection.sendall(head.encode() + content)
     return connection
 
@@ -156,6 +156,22 @@ def test_a_slow_reader_does_not_slow_the_others(server: Server) -> None:
     until(lambda: not engine.at_work and not engine.line)
     lazy.close()
     until(lambda: not server.parts.engines.jobs)
+
+
+def test_slow_readers_of_attention_do_not_keep_others_waiting(server: Server) -> None:
+    """More of them than may compute at the same time."""
+    lazy = [open_post(server, path="attention", prompt="a" * 64, format="safetensors") for _ in range(4)]
+    answer = httpx.post(f"{server.url}/v1/attention", json={"prompt": "ab"}, timeout=PATIENCE)
+    assert answer.status_code == 200
+    for connection in lazy:
+        connection.close()
+
+
+def test_a_large_body_of_mistakes_is_answered_at_once(server: Server) -> None:
+    body = {"prompt": [*([1] * 80_000), "a"]}
+    started = time.monotonic()
+    answer = httpx.post(f"{server.url}/v1/completions", json=body, timeout=60)
+    assert answer.status_code == 400 and time.monotonic() - started < 5  # it was all mistakes that took long
 
 
 def test_behind_a_proxy_clients_are_told_apart(server: Server, slow: Any) -> None:

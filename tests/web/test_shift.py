@@ -19,7 +19,7 @@ def shifted_text(server: Server, prompt: str, n: int) -> str:
     pieces: list[str] = []
     engine = Engine(gpt)
     draft = gpt.draft(prompt, n, SamplingSettings(temperature=0.8), seed=1, context_shift=True)
-    engine.submit(Ticket(draft, lambda event: pieces.append(event.text), context_shift=True))
+    engine.submit(Ticket(draft, lambda event: pieces.append(event.text)))
     while engine.at_work or engine.line:
         engine.step()
     return prompt + "".join(pieces)
