@@ -16,6 +16,8 @@ from web.attention_view import asset_route
 from web.engines import Engines
 from web.errors import LimitBody
 from web.keys import RequireKey
+from web.learn import lesson_route
+from web.learn.routes import learn_routes
 from web.metrics import Metrics
 from web.openings import Openings
 from web.page import LAUNCH, build
@@ -43,7 +45,10 @@ def start(chosen: Settings) -> tuple[gr.Blocks, Parts]:
         share=chosen.share,
         prevent_thread_lock=True,
         app_kwargs={
-            "routes": [*api_routes(parts), *row_routes(shelf, runs).routes, asset_route()],
+            "routes": [
+                *[*api_routes(parts), *row_routes(shelf, runs).routes, *learn_routes(parts).routes],
+                *[asset_route(), lesson_route()],
+            ],
             "middleware": [*([key_check] if chosen.api_key else []), Middleware(LimitBody, limits=chosen.limits)],
         },
         **LAUNCH,
