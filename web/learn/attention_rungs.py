@@ -25,6 +25,7 @@ HEADS = (
     ((0.0772, 0.3565, 0.1479, 0.5331), (0.4066, 0.2318, 0.4545, 0.9737), (0.4606, 0.5159, 0.4220, 0.5786)),
 )
 KEYS_OF_ONE_QUERY = 12
+SPREAD_TOKENS = 256  # enough for a variance that is near what it should be
 CURVE_DIMS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 TIMED_WIDTH = 256  # n_embd of what is timed
 
@@ -137,7 +138,7 @@ def scale(ask: Ask) -> dict[str, Any]:
     generator = torch.Generator()
     curve = []
     for head_dim in sorted({*CURVE_DIMS, ask.head_dim}):
-        unscaled, scaled = ladder.scale_demonstration(head_dim, generator=generator.manual_seed(ask.seed))
+        unscaled, scaled = ladder.scale_demonstration(head_dim, SPREAD_TOKENS, generator.manual_seed(ask.seed))
         curve.append({"head_dim": head_dim, "unscaled": unscaled._asdict(), "scaled": scaled._asdict()})
     unscaled, scaled = scores_of_one_query(ask.head_dim, KEYS_OF_ONE_QUERY, generator.manual_seed(ask.seed))
     diffuse = torch.tensor(DIFFUSE)

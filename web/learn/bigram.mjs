@@ -10,7 +10,6 @@ import { fixed, number } from "./numbers.mjs";
 import { choice, code, controls, paragraph, rowOf, slider } from "./parts.mjs";
 
 const STEPS = [200, 500, 1000, 2000, 5000, 10000];
-const SHOWN = 14; // characters in the table of what follows what
 
 export const bigram = {
   name: "The bigram model",
@@ -23,8 +22,8 @@ export const bigram = {
   },
   build() {
     const asked = { steps: 2000, learning_rate: 0.01 };
-    const text = make("textarea", { rows: 6, "aria-label": "Text to learn from", placeholder: "Leave this empty, and the model of this page writes a text for it. Or paste your own." });
-    const go = make("button", { type: "button", class: "hs-small hl-primary", onclick: () => run() }, "Train");
+    const text = make("textarea", { id: "hl-lesson-text", rows: 5, placeholder: "Leave this empty, and shakespeare-char writes a text on the spot. Or paste your own." });
+    const go = make("button", { type: "button", class: "hs-small hl-primary", onclick: () => run() }, "Train it");
     const stop = make("button", { type: "button", class: "hs-small", disabled: true, onclick: () => controller?.abort() }, "Stop");
     const steps = slider({ label: "steps", values: STEPS, value: asked.steps, say: number, change: (value) => (asked.steps = value) });
     const rate = choice({ label: "learning rate", options: { 0.001: "0.001", 0.01: "0.01" }, value: "0.01", change: (value) => (asked.learning_rate = Number(value)) });
@@ -34,7 +33,7 @@ export const bigram = {
     const before = make("pre", { class: "hl-wrote", tabindex: 0, "aria-label": "Its writing before training" });
     const after = make("pre", { class: "hl-wrote", tabindex: 0, "aria-label": "Its writing after training" });
     const wrote = make("div", { class: "hl-row", hidden: true }, make("div", {}, make("h4", {}, "It writes, untrained"), before), make("div", {}, make("h4", {}, "It writes, trained"), after));
-    const follows = new Heat({ name: "What follows what", axes: "after this ↓ comes that →, probability", digits: 2 });
+    const follows = new Heat({ name: "What follows what", axes: "after this ↓ comes that →, its probability; the most frequent characters", digits: 2 });
     follows.element.hidden = true;
     let controller = null;
     let written = ""; // what the model wrote, which is not the visitor's own text
@@ -71,19 +70,14 @@ export const bigram = {
       after(data) {
         after.textContent = data.wrote;
         said.textContent = `Done. Loss on the whole text: ${fixed(numbers.loss)} untrained, ${fixed(data.loss)} now; all ${numbers.characters.length} characters alike would be ${fixed(numbers.uniform)}, and no bigram model can be below ${fixed(numbers.floor)}.`;
-        showTable(data.follows);
+        const names = data.frequent.map(visible);
+        follows.show({ rows: names, columns: names, values: data.follows });
+        follows.element.hidden = false;
       },
       failed({ why }) {
         said.textContent = why;
       },
     };
-
-    function showTable(values) {
-      const rows = numbers.characters.slice(0, 2).concat(numbers.characters.slice(2).filter((c) => /[a-z]/.test(c))).slice(0, SHOWN);
-      const at = rows.map((c) => numbers.characters.indexOf(c));
-      follows.show({ rows: rows.map(visible), columns: rows.map(visible), values: at.map((r) => at.map((c) => values[r][c])) });
-      follows.element.hidden = false;
-    }
 
     async function run() {
       controller = new AbortController();
@@ -106,8 +100,8 @@ export const bigram = {
         paragraph("The smallest language model: a table with a row for each character, and in it the ", make("dfn", {}, "logits"), " of what comes next. It looks at one character and no further back. Trained on a text, its row for “q” learns that “u” follows."),
         paragraph("Its ", make("dfn", {}, "loss"), " is how surprised it is on average by the character that came, in nats. The floor can be counted without training: how often each pair occurs gives the best table there can be, and its loss."),
       ],
-      formula: formula(["loss", "=", "−", "mean", "ln", "p", row("(", sub("x", "t+1"), "|", sub("x", "t"), ")")]),
-      picture: [text, controls(steps.element, rate.element, go, stop), bar, said, curve, wrote, rowOf(follows.element), paragraph("The text is cut at random into batches of 32 windows of 8 characters; ", code("AdamW"), " changes the table after each.")],
+      formula: formula(["loss", "=", "−", " mean of ln ", "p", row("(", sub("x", "t+1"), "|", sub("x", "t"), ")")]),
+      picture: [make("label", { for: "hl-lesson-text" }, make("b", {}, "Text to learn from")), text, controls(steps.element, rate.element, go, stop), bar, said, curve, wrote, rowOf(follows.element), paragraph("The text is cut at random into batches of 32 windows of 8 characters; ", code("AdamW"), " changes the table after each.")],
       update() {},
       leave: () => controller?.abort(),
     };

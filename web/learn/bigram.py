@@ -27,6 +27,7 @@ from .ask import BigramAsk, check_lesson
 
 WRITER = "shakespeare-char"
 WRITTEN = 160  # characters of the bigram model's own writing, before and after
+SHOWN = 14  # characters in the table of what follows what
 POINTS = 200  # of the loss curve, at most
 
 
@@ -120,7 +121,14 @@ class Training:
         return len(self.losses) >= self.ask.steps
 
     def end(self) -> dict[str, Any]:
-        return {"stage": "after", "loss": self.whole_loss(), "wrote": self.write(), "follows": self.follows()}
+        frequent = torch.bincount(self.ids).argsort(descending=True, stable=True)[:SHOWN].sort().values
+        return {
+            "stage": "after",
+            "loss": self.whole_loss(),
+            "wrote": self.write(),
+            "frequent": [self.tokenizer.characters[i] for i in frequent],
+            "follows": self.follows(frequent),
+        }
 
     def whole_loss(self) -> float:
         with torch.inference_mode():
@@ -130,11 +138,10 @@ class Training:
         generator = torch.Generator().manual_seed(self.ask.seed)
         return self.tokenizer.decode(self.model.generate(self.ids[None, :1], WRITTEN, generator)[0].tolist())
 
-    def follows(self) -> list[list[float]]:
-        """The probability of each character after each: ``[this][next]``."""
+    def follows(self, ids: Tensor) -> list[list[float]]:
+        """The probability of each of these characters after each: ``[this][next]``."""
         with torch.inference_mode():
-            every: Tensor = torch.arange(len(self.tokenizer.characters))
-            return self.model(every).softmax(dim=-1).tolist()
+            return self.model(ids).softmax(dim=-1)[:, ids].tolist()
 
 
 async def learn_bigram(

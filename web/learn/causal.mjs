@@ -1,7 +1,7 @@
 // Rung 7: no looking ahead, two ways, and dropout.
 
 import { make } from "../attention_view/dom.mjs";
-import { formula, fraction, row, sub } from "./formula.mjs";
+import { formula, fraction, root, row, sub } from "./formula.mjs";
 import { fixed, number } from "./numbers.mjs";
 import { Stamp, controls, heading, paragraph, rowOf, slider } from "./parts.mjs";
 import { Unfolding, dotCell, looks, named, share } from "./unfold.mjs";
@@ -44,8 +44,8 @@ export const causal = {
         paragraph("A model that shall guess the next word must not see it. ", make("dfn", {}, "Causal"), " attention hides the keys after the query. One can take the softmax first, set the future to 0 and divide each row by what is left; or set the future's scores to minus infinity, whose exp is 0, and take the softmax once. Both give the same weights. The scores are those of the linear layers of the rung before."),
       ],
       formula: formula(
-        [sub("w", "ij"), "=", "softmax", "(", fraction(sub("s", "ij"), "√head_dim"), ")", ",", sub("s", "ij"), "=", "−", "∞", "where", row("j", ">", "i")],
-        ["dropout", "(", "w", ")", "=", fraction("w", row("1", "−", "p")), "with probability", row("1", "−", "p"), ",", "else", "0"],
+        [sub("w", row("i", "j")), "=", "softmax", "(", fraction(sub("s", row("i", "j")), root("head_dim")), ")", ", ", sub("s", row("i", "j")), "=", "−∞", " where ", row("j", ">", "i")],
+        ["dropout", "(", "w", ")", "=", fraction("w", row("1", "−", "p")), " with probability ", row("1", "−", "p"), ", else ", "0"],
       ),
       picture: [
         rowOf(heats.scores.element),
@@ -54,12 +54,12 @@ export const causal = {
         heading("Second way: minus infinity, softmax"),
         rowOf(heats.masked.element, heats.weights.element),
         stamp.element,
-        unfolding.element,
         heading("Dropout"),
         paragraph("In training, some attention weights are dropped at random, so that no word is relied on alone. Those kept are made larger by 1 / (1 − p), so that on average a row stays what it was."),
         controls(dropout.element, again),
         rowOf(heats.dropped.element),
         sums,
+        unfolding.element,
       ],
       update(found) {
         data = found;

@@ -9,9 +9,14 @@ function node(tag, ...children) {
   return element;
 }
 
-/** A string becomes what it looks like: an operator, a number, a name. */
+/** A string becomes what it looks like: an operator, a number, a name, and with spaces in it words. */
 function part(content) {
   if (typeof content !== "string") return content;
+  if (content.includes(" ")) {
+    const words = document.createElementNS(SPACE, "mtext");
+    words.textContent = content.replaceAll(" ", "\u00a0");
+    return words;
+  }
   const tag = OPERATORS.has(content) ? "mo" : /^[\d.]+$/.test(content) ? "mn" : "mi";
   const element = document.createElementNS(SPACE, tag);
   element.textContent = content;

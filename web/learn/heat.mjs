@@ -2,20 +2,18 @@
 
 import { make } from "../attention_view/dom.mjs";
 import { onThemeChange, palette } from "../attention_view/palette.mjs";
-import { visible } from "../attention_view/words.mjs";
 import { fixed } from "./numbers.mjs";
 
 const STRONGEST = 225; // of the 256 steps of a ramp: the darkest hide the mark of the chosen cell
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 const LONGEST = 12;
 
-const shorten = (text) => (text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text);
-export const word = (text) => shorten(visible(text));
+export const word = (text) => (text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text);
 
 export class Heat {
   /** `name` is its heading, `hole` what stands for a number that is none, `choose(row, column)` what a click does. */
-  constructor({ name, axes = "", hole = "NaN", digits = 4, choose = null, plain = false }) {
-    Object.assign(this, { name, hole, digits, choose, plain });
+  constructor({ name, axes = "", hole = "NaN", digits = 4, choose = null }) {
+    Object.assign(this, { name, hole, digits, choose });
     this.place = [0, 0];
     this.table = make("table", { class: "hl-heat", "aria-label": name });
     this.note = make("span", { class: "hl-axes" }, axes);
@@ -52,7 +50,8 @@ export class Heat {
       line.forEach((value, c) => {
         const cell = this.cells[r][c];
         cell.classList.toggle("hl-hole", value === null);
-        if (this.plain || value === null) return;
+        cell.classList.toggle("hl-zero", value === 0);
+        if (!value) return;
         const ramp = value < 0 ? ramps.seen : ramps.looks;
         const step = Math.round((STRONGEST * Math.abs(value)) / most);
         cell.style.backgroundColor = ramp.css[step];

@@ -59,12 +59,12 @@ export const manyHeads = {
         rowOf(stacked.element, merged.element),
         stamp.element,
         rowOf(context.element, projected.element),
-        unfolding.element,
         heading("All heads in one product"),
         paragraph("A product of tensors ", code("(B, n_head, T, head_dim)"), " is one matrix product for each head, done together."),
         rowOf(...operands.map((heat) => heat.element)),
         rowOf(...products.map((heat) => heat.element)),
         batched.element,
+        unfolding.element,
         ...timing.elements,
       ],
       update(found) {

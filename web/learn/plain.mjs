@@ -65,11 +65,12 @@ export const plain = {
         paragraph("Now the weights of the average shall depend on the words. Each word is ", make("dfn", {}, "query"), ", ", make("dfn", {}, "key"), " and ", make("dfn", {}, "value"), " at once: the ", make("dfn", {}, "attention score"), " of two words is the dot product of their vectors, so words with similar vectors find each other. ", make("dfn", {}, "Softmax"), " makes positive ", make("dfn", {}, "attention weights"), " of a row that add up to 1, and with them the words are averaged to a ", make("dfn", {}, "context vector"), "."),
       ],
       formula: formula(
-        [sub("s", "ij"), "=", sub("x", "i"), "·", sub("x", "j"), ",", sub("w", "ij"), "=", fraction(row("exp", "(", sub("s", "ij"), ")"), row(sum("k"), "exp", "(", sub("s", "ik"), ")")), ",", sub("z", "i"), "=", sum("j"), sub("w", "ij"), sub("x", "j")],
+        ["score ", sub("s", row("i", "j")), "=", sub("x", "i"), "·", sub("x", "j")],
+        ["weight ", sub("w", row("i", "j")), "=", fraction(row("exp", "(", sub("s", row("i", "j")), ")"), row(sum("k"), "exp", "(", sub("s", row("i", "k")), ")"))],
+        ["context ", sub("z", "i"), "=", sum("j"), sub("w", row("i", "j")), sub("x", "j")],
       ),
       picture: [
         rowOf(x.element, scores.element, weights.element, context.element),
-        unfolding.element,
         heading("Why softmax and not a plain share?"),
         paragraph("Dividing by the sum gives shares too, but a negative score makes a negative share, and scores that add up to 0 make nonsense."),
         rowOf(sums.element),
@@ -80,6 +81,7 @@ export const plain = {
         controls(factor.element),
         overflow,
         rowOf(naive.element, stable.element),
+        unfolding.element,
       ],
       update(found) {
         data = found;

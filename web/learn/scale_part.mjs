@@ -19,7 +19,7 @@ export function scalePart(lesson) {
   const dims = slider({ label: "head_dim", values: DIMS, value: asked.head_dim, change: (head_dim) => take({ head_dim }) });
   const sharp = slider({ label: "scores ×", values: SHARPNESS, value: asked.sharpness, change: (sharpness) => take({ sharpness }) });
   const said = make("p", { class: "hl-count", role: "status" });
-  const [variance, softmax, diffuse] = [make("div"), make("div", { class: "hl-row" }), make("div", { class: "hl-row" })];
+  const [variance, sharper, softmax, diffuse] = ["hl-row", "", "hl-row", "hl-row"].map((name) => make("div", { class: name }));
 
   async function load(pause = 0) {
     try {
@@ -32,8 +32,11 @@ export function scalePart(lesson) {
 
   function show(data) {
     const { unscaled, scaled } = data.at;
-    said.textContent = `head_dim ${data.head_dim}: the scores have variance ${number(unscaled.variance, 2)}, divided by √${data.head_dim} it is ${number(scaled.variance, 2)}. Of a query's 64 keys the largest weight is ${fixed(unscaled.largest_weight)} without the division, ${fixed(scaled.largest_weight)} with it.`;
-    variance.replaceChildren(
+    said.textContent = `head_dim ${data.head_dim}: the scores have variance ${number(unscaled.variance, 2)}, divided by √${data.head_dim} it is ${number(scaled.variance, 2)}. Of a query's 256 keys the largest weight is ${fixed(unscaled.largest_weight)} without the division, ${fixed(scaled.largest_weight)} with it.`;
+    const spread = { "without the division": unscaled.variance, [`divided by √${data.head_dim}`]: scaled.variance };
+    const entries = Object.entries(spread).map(([label, value]) => ({ label, value }));
+    variance.replaceChildren(bars("Variance of the scores", entries, Math.max(...Object.values(spread)), (value) => fixed(value, 2)));
+    sharper.replaceChildren(
       chart({
         label: "The largest attention weight of a query, on average, for each head_dim",
         x: data.curve.map(({ head_dim }) => String(head_dim)),
@@ -61,6 +64,7 @@ export function scalePart(lesson) {
       controls(dims.element),
       said,
       variance,
+      sharper,
       softmax,
       paragraph("The same with five fixed scores: the larger they are, the sharper their softmax."),
       controls(sharp.element),

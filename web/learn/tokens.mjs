@@ -12,7 +12,7 @@ export const tokens = {
   name: "Text to tokens",
   options: { merges: 60 },
   question: {
-    ask: "A word that the lesson's text does not have: which of the three tokenizers loses it?",
+    ask: "A word that is nowhere in the text they were made from: which of the three tokenizers loses it?",
     options: ["The word list", "The characters", "The byte pairs"],
     right: 0,
     why: "The word list has one id for everything it has never seen, so the word cannot be read back. Characters keep it as long as each letter is in the alphabet, byte pairs keep any text: at worst they fall back to its bytes.",
@@ -34,22 +34,22 @@ export const tokens = {
       ],
       formula: formula(["text", "→", row("(", sub("id", "0"), ",", sub("id", "1"), ",", "…", ",", sub("id", "n"), ")"), "→", "text"]),
       picture: [
+        make("details", {}, make("summary", {}, "The text that word list and merges are made from"), text),
         heading("Words"),
-        paragraph("Every word and every punctuation mark of a lesson's text, sorted. At the end of the list stand ", code("<|endoftext|>"), " and ", code("<|unk|>"), ", the one id for all that is unknown."),
+        paragraph("Every word and every punctuation mark of that text, sorted. At the end of the list stand ", code("<|endoftext|>"), " and ", code("<|unk|>"), ", the one id for all that is unknown."),
         words.element,
         decoded,
         heading("Characters"),
         paragraph("The 65 characters of tiny Shakespeare, sorted: nothing is lost, but the sequence is long."),
         characters.element,
         heading("Byte pairs"),
-        paragraph("Start from bytes. Glue the pair of neighbours that is most frequent in the lesson's text into a new token, and repeat. ", code("Ġ"), " is how GPT-2 writes a space."),
+        paragraph("Start from bytes. Glue the pair of neighbours that is most frequent in the same text into a new token, and repeat. ", code("Ġ"), " is how GPT-2 writes a space."),
         controls(merges.element),
         pairs.element,
         rowOf(
-          make("div", {}, make("h4", {}, "Learned from the lesson's text"), list),
+          make("div", {}, make("h4", {}, "Learned from the text"), list),
           make("div", {}, make("h4", {}, "Your sentence, merge by merge"), merging.element),
         ),
-        make("details", {}, make("summary", {}, "The lesson's text: change it"), text),
       ],
       update({ lesson: source, words: w, characters: c, pairs: p }) {
         if (document.activeElement !== text) text.value = source;

@@ -72,7 +72,7 @@ export const trainable = {
         paragraph("So far the words decide everything by what they are. Three matrices that training can change give each word three roles: what it looks for (query), what it offers to be found by (key), and what it hands over when it is found (value). Here they turn three numbers into two, so ", code("head_dim"), " is 2."),
       ],
       formula: formula(
-        ["Q", "=", "x", sub("W", "query"), ",", "K", "=", "x", sub("W", "key"), ",", "V", "=", "x", sub("W", "value")],
+        ["Q", "=", "x", sub("W", "query"), ", ", "K", "=", "x", sub("W", "key"), ", ", "V", "=", "x", sub("W", "value")],
         ["Z", "=", "softmax", "(", fraction(row("Q", sup("K", "T")), root("head_dim")), ")", "V"],
       ),
       picture: [
@@ -80,8 +80,8 @@ export const trainable = {
         rowOf(...ROLES.map((role) => matrices[role].element)),
         rowOf(...ROLES.map((role) => projected[role].element)),
         rowOf(scores.element, weights.element, context.element),
-        unfolding.element,
         stamp.element,
+        unfolding.element,
         ...scale.elements,
       ],
       update(found) {

@@ -35,18 +35,21 @@ export class Unfolding {
 
 const side = (name) => make("b", { class: "hl-side" }, name);
 
-/** `title` parts, then each term `left × right` with its product, and what they add up to. */
-export function dotProduct({ title, left, right, products, total, totalName = "" }) {
-  const terms = products.flatMap((product, i) => [
-    ...(i ? [make("span", { class: "hl-plus" }, "+")] : []),
+/** `title` parts, then each term with what it is, `left × right` unless it has `names`, and what they add up to. */
+export function dotProduct({ title, left, right, names = null, products, total }) {
+  const terms = products.map((product, i) =>
     make(
       "span",
-      { class: "hl-term" },
-      make("small", {}, `${number(left[i])} × ${number(right[i])}`),
-      make("span", {}, fixed(product)),
+      { class: "hl-added" },
+      make(
+        "span",
+        { class: "hl-term" },
+        make("small", {}, names?.[i] ?? `${number(left[i])} × ${number(right[i])}`),
+        make("span", {}, fixed(product)),
+      ),
     ),
-  ]);
-  const sum = make("span", { class: "hl-total" }, "= ", make("output", {}, fixed(total)), totalName && ` ${totalName}`);
+  );
+  const sum = make("span", { class: "hl-total" }, "= ", make("output", {}, fixed(total)));
   return [make("p", {}, ...title), make("div", { class: "hl-terms" }, ...terms, sum)];
 }
 

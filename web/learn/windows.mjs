@@ -24,12 +24,11 @@ export const windows = {
     const vocabulary = make("p", { class: "hl-spelled" });
     const unfolding = new Unfolding();
     let data;
-    const embedding = (name, title) => unfolding.heat({ name, axes: "tokens × 3 numbers", explain: (r, c) => explain(title, r, c) });
-    const explain = (_, r, c) =>
+    const embedding = (name) => unfolding.heat({ name, axes: "tokens × 3 numbers", explain });
+    const explain = (r, c) =>
       dotProduct({
         title: [named(data.words[r]), ` at position ${r}, number ${c}: token embedding + position embedding`],
-        left: [1, 1],
-        right: [data.token[r][c], data.position[r][c]],
+        names: ["token", "position"],
         products: [data.token[r][c], data.position[r][c]],
         total: data.x[r][c],
       });
@@ -49,8 +48,8 @@ export const windows = {
         paragraph("The words of your sentence, sorted, are the vocabulary:"),
         vocabulary,
         rowOf(token.element, position.element, x.element),
-        unfolding.element,
         paragraph("A trained GPT does the same with hundreds of numbers for each token. In the next rungs each of your words is its three numbers on the right; the book's sentence has three numbers that the book chose."),
+        unfolding.element,
       ],
       update(found) {
         data = found;
