@@ -32,6 +32,7 @@ MAX_LESSON_CHARACTERS = 40_000  # of a text that word list, merges or bigram mod
 MAX_LESSONS = 2  # computed at the same time
 MAX_BIGRAMS = 2  # trained at the same time
 MAX_BIGRAM_STEPS = 10_000
+MAX_ALPHABET = 256  # different characters of its text: the table has their square
 BIGRAM_TEXTS = 8  # written at once for it to learn from
 BIGRAM_CHARACTERS = 2_000  # of them all
 

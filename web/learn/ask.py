@@ -45,6 +45,7 @@ class Ask(BaseModel):
 class BigramAsk(BaseModel):
     """What to train a bigram model on, and how long."""
 
+    sentence: str = BOOK
     lesson: str = ""  # written by the model where it is empty
     model: str | None = None
     steps: int = Field(2_000, ge=1, le=MAX_BIGRAM_STEPS)

@@ -4,6 +4,7 @@ import { make } from "../attention_view/dom.mjs";
 import { counted, visible } from "../attention_view/words.mjs";
 import { lines, post } from "./ask.mjs";
 import { chart } from "./chart.mjs";
+import { Chips } from "./chips.mjs";
 import { formula, row, sub } from "./formula.mjs";
 import { Heat } from "./heat.mjs";
 import { fixed, number } from "./numbers.mjs";
@@ -20,7 +21,7 @@ export const bigram = {
     right: 2,
     why: "Its table is random, so it is sure of things for no reason, and being sure and wrong costs more than not knowing.",
   },
-  build() {
+  build(lesson) {
     const asked = { steps: 2000, learning_rate: 0.01 };
     const text = make("textarea", { id: "hl-lesson-text", rows: 5, placeholder: "Leave this empty, and shakespeare-char writes a text on the spot. Or paste your own." });
     const go = make("button", { type: "button", class: "hs-small hl-primary", onclick: () => run() }, "Train it");
@@ -35,6 +36,8 @@ export const bigram = {
     const wrote = make("div", { class: "hl-row", hidden: true }, make("div", {}, make("h4", {}, "It writes, untrained"), before), make("div", {}, make("h4", {}, "It writes, trained"), after));
     const follows = new Heat({ name: "What follows what", axes: "after this ↓ comes that →, its probability; the most frequent characters", digits: 2 });
     follows.element.hidden = true;
+    const sentence = new Chips();
+    sentence.element.hidden = true;
     let controller = null;
     let written = ""; // what the model wrote, which is not the visitor's own text
     const numbers = {};
@@ -73,6 +76,9 @@ export const bigram = {
         const names = data.frequent.map(visible);
         follows.show({ rows: names, columns: names, values: data.follows });
         follows.element.hidden = false;
+        const chips = data.sentence.map(({ text, known, probability }) => ({ text, known, below: probability === null ? "–" : fixed(probability, 3) }));
+        sentence.show(chips, data.n_sentence, "Your sentence as it sees it: below each character its probability after the one before it; outlined is what its text did not have.");
+        sentence.element.hidden = false;
       },
       failed({ why }) {
         said.textContent = why;
@@ -87,7 +93,7 @@ export const bigram = {
       const own = text.value === written ? "" : text.value;
       said.textContent = own ? "Beginning ..." : "Waiting for the writer ...";
       try {
-        for await (const line of lines(await post("bigram", { ...asked, lesson: own }, controller.signal))) stages[line.stage](line);
+        for await (const line of lines(await post("bigram", { ...asked, lesson: own, sentence: lesson.sentence }, controller.signal))) stages[line.stage](line);
       } catch (error) {
         said.textContent = controller.signal.aborted ? `Stopped${numbers.points?.length ? `, the last loss was ${fixed(numbers.points.at(-1))}` : ""}.` : error.message;
       }
@@ -101,7 +107,7 @@ export const bigram = {
         paragraph("Its ", make("dfn", {}, "loss"), " is how surprised it is on average by the character that came, in nats. The floor can be counted without training: how often each pair occurs gives the best table there can be, and its loss."),
       ],
       formula: formula(["loss", "=", "−", " mean of ln ", "p", row("(", sub("x", "t+1"), "|", sub("x", "t"), ")")]),
-      picture: [make("label", { for: "hl-lesson-text" }, make("b", {}, "Text to learn from")), text, controls(steps.element, rate.element, go, stop), bar, said, curve, wrote, rowOf(follows.element), paragraph("The text is cut at random into batches of 32 windows of 8 characters; ", code("AdamW"), " changes the table after each.")],
+      picture: [make("label", { for: "hl-lesson-text" }, make("b", {}, "Text to learn from")), text, controls(steps.element, rate.element, go, stop), bar, said, curve, wrote, rowOf(follows.element), sentence.element, paragraph("The text is cut at random into batches of 32 windows of 8 characters; ", code("AdamW"), " changes the table after each.")],
       update() {},
       leave: () => controller?.abort(),
     };

@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator, Hashable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -20,10 +21,11 @@ from model.tokenizer import CharTokenizer
 
 from ..engines import Engines
 from ..job import Job
-from ..settings import BIGRAM_CHARACTERS, BIGRAM_TEXTS, UPDATE_SECONDS
+from ..settings import BIGRAM_CHARACTERS, BIGRAM_TEXTS, MAX_ALPHABET, UPDATE_SECONDS
 from ..shelf import Shelf
 from ..validate import BadInput, read_model
-from .ask import BigramAsk, check_lesson
+from .ask import BigramAsk, check_lesson, check_sentence
+from .text_rungs import SHOWN_TOKENS
 
 WRITER = "shakespeare-char"
 WRITTEN = 160  # characters of the bigram model's own writing, before and after
@@ -127,7 +129,9 @@ class Training:
             "loss": self.whole_loss(),
             "wrote": self.write(),
             "frequent": [self.tokenizer.characters[i] for i in frequent],
-            "follows": self.follows(frequent),
+            "follows": self.follows(frequent, frequent).tolist(),
+            "sentence": self.judge(self.ask.sentence[:SHOWN_TOKENS]),
+            "n_sentence": len(self.ask.sentence),
         }
 
     def whole_loss(self) -> float:
@@ -138,10 +142,21 @@ class Training:
         generator = torch.Generator().manual_seed(self.ask.seed)
         return self.tokenizer.decode(self.model.generate(self.ids[None, :1], WRITTEN, generator)[0].tolist())
 
-    def follows(self, ids: Tensor) -> list[list[float]]:
-        """The probability of each of these characters after each: ``[this][next]``."""
+    def follows(self, these: Tensor, followers: Tensor) -> Tensor:
+        """The probability of each follower after each of these characters: ``[this][next]``."""
         with torch.inference_mode():
-            return self.model(ids).softmax(dim=-1)[:, ids].tolist()
+            return self.model(these).softmax(dim=-1)[:, followers]
+
+    def judge(self, sentence: str) -> list[dict[str, Any]]:
+        """Each character with its probability after the one before it; None where the text lacks one of them."""
+        ids = [self.tokenizer.ids.get(character) for character in sentence]
+        judged: list[dict[str, Any]] = [
+            {"text": c, "known": c in self.tokenizer.ids, "probability": None} for c in sentence
+        ]
+        for at, (this, follower) in enumerate(pairwise(ids), start=1):
+            if this is not None and follower is not None:
+                judged[at]["probability"] = self.follows(torch.tensor([this]), torch.tensor([follower])).item()
+        return judged
 
 
 async def learn_bigram(
@@ -168,9 +183,12 @@ async def learn_bigram(
 
 def check_bigram(shelf: Shelf, ask: BigramAsk) -> None:
     """Raise ``BadInput`` for what cannot be learned from, before anything is sent."""
+    check_sentence(ask.sentence)
     check_lesson(ask.lesson)
     if ask.lesson and len(ask.lesson) < 2:
         raise BadInput("lesson", "A bigram model learns from pairs: type at least two characters.")
+    if (found := len(set(ask.lesson))) > MAX_ALPHABET:
+        raise BadInput("lesson", f"The text has {found:,} different characters, at most {MAX_ALPHABET} are taken.")
     if not ask.lesson:
         choose_writer(shelf, ask.model)
 

@@ -1,7 +1,8 @@
 // Rung 1: one sentence through three tokenizers.
 
 import { make } from "../attention_view/dom.mjs";
-import { counted, visible } from "../attention_view/words.mjs";
+import { counted } from "../attention_view/words.mjs";
+import { Chips } from "./chips.mjs";
 import { number } from "./numbers.mjs";
 import { formula, row, sub } from "./formula.mjs";
 import { code, controls, heading, paragraph, rowOf, slider } from "./parts.mjs";
@@ -53,10 +54,10 @@ export const tokens = {
       ],
       update({ lesson: source, words: w, characters: c, pairs: p }) {
         if (document.activeElement !== text) text.value = source;
-        words.show(w, `${counted(w.n, "token")} from a list of ${w.vocab_size}`);
+        words.show(idChips(w), w.n, `${counted(w.n, "token")} from a list of ${w.vocab_size}`);
         decoded.textContent = `Read back: ${w.decoded}`;
-        characters.show(c, `${counted(c.n, "token")} from an alphabet of ${c.vocab_size}`, c.problem);
-        pairs.show(p, `${counted(p.n, "token")} instead of ${counted(p.n_bytes, "byte")}, from ${number(p.vocab_size)} tokens`);
+        characters.show(idChips(c), c.n, `${counted(c.n, "token")} from an alphabet of ${c.vocab_size}`, c.problem);
+        pairs.show(idChips(p), p.n, `${counted(p.n, "token")} instead of ${counted(p.n_bytes, "byte")}, from ${number(p.vocab_size)} tokens`);
         merges.update(Math.min(p.merges.length, lesson.options.merges));
         list.replaceChildren(
           ...p.merges.slice(0, SHOWN_MERGES).map(({ pair, occurrences }) =>
@@ -71,25 +72,9 @@ export const tokens = {
   },
 };
 
-/** Tokens with their ids below them. */
-class Chips {
-  constructor() {
-    this.said = make("p", { class: "hl-count" });
-    this.problem = make("p", { class: "hl-problem", role: "alert" });
-    this.list = make("ol", { class: "hl-chips" });
-    this.element = make("div", {}, this.said, this.problem, this.list);
-  }
-
-  show({ tokens: found, n }, said, problem = "") {
-    this.said.textContent = said;
-    this.problem.textContent = problem;
-    const chips = found.map(({ text, id, known }) =>
-      make("li", { class: known ? "" : "hl-unknown" }, make("span", {}, visible(text)), make("small", {}, id === null ? "none" : known ? id : `${id} <|unk|>`)),
-    );
-    const more = n > found.length ? [make("li", { class: "hl-more" }, `… and ${n - found.length} more`)] : [];
-    this.list.replaceChildren(...chips, ...more);
-  }
-}
+/** Below each token its id, or that there is none. */
+const idChips = ({ tokens: found }) =>
+  found.map(({ text, id, known }) => ({ text, known, below: id === null ? "none" : known ? id : `${id} <|unk|>` }));
 
 /** A sentence while the merges are done to it, one at a time. */
 class Merging {
