@@ -16,7 +16,8 @@ from model.ladder_shown import (
 )
 
 from ..validate import BadInput
-from .ask import Ask, Sentence, read_sentence
+from .ask import Ask
+from .sentence import Sentence, read_sentence
 
 # The scores whose softmax the lecture sharpens, and the heads whose batched product the book prints.
 DIFFUSE = (0.1, -0.2, 0.3, -0.2, 0.5)

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from model import LoadedModel, PromptError, Step
-from model.engine import Busy, Closed
 from model.ladder import BigramModel, CharacterTokenizer, counted_bigram_loss, train_bigram
 from model.ladder_shown import seeded
 from model.sampling import SamplingSettings
@@ -191,6 +190,3 @@ def check_bigram(shelf: Shelf, ask: BigramAsk) -> None:
         raise BadInput("lesson", f"The text has {found:,} different characters, at most {MAX_ALPHABET} are taken.")
     if not ask.lesson:
         choose_writer(shelf, ask.model)
-
-
-FAILURES = {Busy: "Too many texts are being written at the moment. Try again soon.", Closed: "The server is closing."}

@@ -147,7 +147,7 @@ class Lesson {
     const { lessons } = this;
     lessons.article.setAttribute("aria-busy", "true");
     try {
-      const data = await lessons.newest.ask(`rung/${this.rung}`, { sentence: this.sentence, ...this.options }, pause);
+      const data = await lessons.newest.ask(String(this.rung), { sentence: this.sentence, ...this.options }, pause);
       if (!data || lessons.lesson !== this) return;
       lessons.problem.textContent = "";
       lessons.note.textContent = data.note ?? "";

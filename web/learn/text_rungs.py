@@ -18,7 +18,8 @@ from model.ladder import (
 from model.ladder_bpe import Word, split_into_bytes
 from model.ladder_text import split_words
 
-from .ask import Ask, check_lesson, check_sentence, read_sentence
+from .ask import Ask, check_lesson, check_sentence
+from .sentence import read_sentence
 
 MOST_MERGES = 200
 SHOWN_TOKENS = 60  # of a sentence, beside which stands how many there are
