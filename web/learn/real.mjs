@@ -93,8 +93,8 @@ export const real = {
     const published = new Heat({ name: "The book's case, through MultiHeadAttention", axes: "words × 2 numbers" });
     const facts = make("p", { class: "hl-count" });
     const link = make("a", { class: "hl-link" }, "Open this head in Look →");
-    const layer = slider({ label: "layer", max: 1, value: 0, change: (value) => lesson.set({ layer: value, head: data?.head ?? 0 }) });
-    const head = slider({ label: "head", max: 1, value: 0, change: (value) => lesson.set({ head: value, layer: data?.layer ?? 0 }) });
+    const layer = slider({ label: "layer", max: 1, value: 0, change: (value) => lesson.set({ layer: value, head: lesson.options.head ?? 0 }) });
+    const head = slider({ label: "head", max: 1, value: 0, change: (value) => lesson.set({ head: value, layer: lesson.options.layer ?? 0 }) });
     let data = null;
 
     still.chosen = async ({ query, key }) => {
