@@ -21,7 +21,7 @@ WORDS = (
 
 
 def problem(page: Any) -> Any:
-    return page.get_by_role("alert").first
+    return page.locator(".hl-problem").first
 
 
 @pytest.mark.parametrize("rung", [rung for rung in RUNGS if rung != 3])
@@ -104,7 +104,7 @@ def test_emoji(page: Any) -> None:
     say(page, "Hi 🦊 there")
     expect(page.get_by_text("Refused: the vocabulary of 65 characters lacks '🦊'.")).to_be_visible()
     expect(page.locator(".hl-chips").first).to_contain_text("<|unk|>")
-    expect(page.locator(".hl-chips").nth(2)).to_contain_text("ðŁ")  # its bytes, as GPT-2 writes them
+    expect(page.locator(".hl-chips").nth(2)).to_contain_text(re.compile("ð.*Ł"))  # its bytes, as GPT-2 writes them
     open_rung(page, 5)
     expect(table(page, "Attention scores").locator("tbody th")).to_have_text(["Hi", "🦊", "there"])
     open_rung(page, 9)
@@ -147,7 +147,7 @@ def test_the_browser_keeps_the_progress(page: Any) -> None:
     page.get_by_role("tab", name="Learn").click()
     settle(page, 6)
     expect(page.get_by_label("Your sentence", exact=True)).to_have_value("What is in a name?")
-    expect(page.locator(".hl-seen")).to_have_count(2)
+    expect(page.locator(".hl-seen")).to_have_count(3)
     open_rung(page, 4)
     expect(page.get_by_text("No: 1. Each of the t + 1 tokens")).to_be_visible()
 
