@@ -110,7 +110,7 @@ def test_rung_4_averages(page: Any) -> None:
     terms, total = unfolded(page)
     assert_close(sum(term[2] for term in terms), total, atol=3e-4)
     assert_close(total, published.AVERAGE_XBOW0[4][0])
-    page.get_by_role("button", name="the words of the sentence").click()
+    page.get_by_role("button", name="the sentence", exact=True).click()
     expect(table(page, "Weights").get_by_text("journey").first).to_be_visible()
 
 

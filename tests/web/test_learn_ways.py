@@ -12,6 +12,11 @@ from test_everybody import CONTRAST
 pytestmark = pytest.mark.browser
 
 RUNGS = range(1, 10)
+# What reaches over the edge without a scroll bar of its own.
+OVER_THE_EDGE = """() => [...document.querySelectorAll('.hl-page *')].filter((e) => {
+  if (e.closest('.hl-scroll *, .hl-formula *, .hl-nav *, pre *, .hs-hidden')) return false;
+  return e.checkVisibility() && e.getBoundingClientRect().right > innerWidth;
+}).map((e) => e.className + ' ' + e.textContent.slice(0, 30))"""
 WORDS = (
     ".hl-text p, .hl-nav a, .hl-of, .hl-question p, .hl-question h3, .hl-options button, .hl-picture p, .hl-count, "
     ".hl-hint, .hl-axes, .hl-heat th, .hl-heat td, .hl-chips span, .hl-chips small, .hl-term small, .hl-term span, "
@@ -201,6 +206,7 @@ def test_on_a_phone(browser: Any, server: Server, rung: int) -> None:
             say(page, sentence)
             settle(page, rung)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert page.evaluate(OVER_THE_EDGE) == []
     if rung in (4, 5, 7):  # what a click leads to is in sight
         page.locator(".hl-heat button").nth(3).click()
         expect(page.locator(".hl-unfold")).to_be_in_viewport()

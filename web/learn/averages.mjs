@@ -16,7 +16,7 @@ export const averages = {
   build(lesson) {
     const example = choice({
       label: "numbers",
-      options: { lecture: "8 tokens × 2 random numbers", own: "the words of the sentence" },
+      options: { lecture: "8 random tokens", own: "the sentence" },
       value: lesson.options.lecture ? "lecture" : "own",
       change: (taken) => lesson.set({ lecture: taken === "lecture" }),
     });
