@@ -18,12 +18,13 @@ from .ladder import (
     StackedHeads,
     WeightSplits,
     causal_by_minus_infinity,
+    causal_by_renormalising,
     merge_heads,
     pack_weight_splits,
     split_heads,
     transfer_heads,
 )
-from .ladder_average import Attention, stable_softmax
+from .ladder_average import Attention, mask_future, naive_softmax, stable_softmax
 from .ladder_text import TokenAndPositionEmbedding, WordTokenizer
 from .reading import Reading
 
@@ -64,6 +65,45 @@ def softmax_terms(attn_scores: Tensor) -> SoftmaxTerms:
     largest = attn_scores.amax(dim=-1)
     exponentials = (attn_scores - largest[..., None]).exp()
     return SoftmaxTerms(largest, exponentials, exponentials.sum(dim=-1))
+
+
+class Normalised(NamedTuple):
+    """Scores ``(..., T, T)`` made ``factor`` times larger, and the two softmaxes of them."""
+
+    scores: Tensor
+    naive: Tensor
+    stable: Tensor
+
+
+def normalise_larger(attn_scores: Tensor, factor: float) -> Normalised:
+    """What becomes of softmax when the scores are large: the naive one overflows to NaN."""
+    larger = attn_scores * factor
+    return Normalised(larger, naive_softmax(larger), stable_softmax(larger))
+
+
+class CausalStages(NamedTuple):
+    """Both ways to causal attention weights, step by step, ``(..., T, T)`` each; ``left`` ``(..., T)``."""
+
+    all_weights: Tensor  # softmax over all keys
+    cut: Tensor  # the future set to 0
+    left: Tensor  # what a row then adds up to
+    renormalised: Tensor
+    masked: Tensor  # scores before the scale, the future at minus infinity
+    weights: Tensor
+
+
+def causal_stages(attn_scores: Tensor, scale: float) -> CausalStages:
+    """What :func:`causal_by_renormalising` and :func:`causal_by_minus_infinity` go through."""
+    all_weights = stable_softmax(attn_scores * scale)
+    cut = all_weights.tril()
+    return CausalStages(
+        all_weights,
+        cut,
+        cut.sum(dim=-1),
+        causal_by_renormalising(attn_scores, scale),
+        mask_future(attn_scores),
+        causal_by_minus_infinity(attn_scores, scale),
+    )
 
 
 class EmbeddedWords(NamedTuple):

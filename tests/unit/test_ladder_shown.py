@@ -9,15 +9,18 @@ from helpers import tiny_model
 
 from model import ladder
 from model.ladder_shown import (
+    causal_stages,
     dot_product_terms,
     embed_words,
     head_by_ladder,
     largest_difference,
+    normalise_larger,
     scores_of_one_query,
     seeded,
     softmax_terms,
     time_attention,
 )
+from model.ladder_training import BigramTraining
 from model.reading import Reading
 
 
@@ -93,3 +96,40 @@ def test_a_head_by_the_ladder_is_the_model_s(changes: dict[str, bool]) -> None:
             assert largest_difference(found.attention.weights, reading.attention(layer)[head]) <= 1e-6
             score = (found.query[6] @ found.key[2]).item()
             assert found.attention.scores[6, 2].item() == pytest.approx(score, abs=1e-6)
+
+
+def test_the_stages_of_both_masks() -> None:
+    layers = seeded(789, lambda: ladder.SelfAttentionV2(3, 2))
+    scores = layers.attend(torch.tensor(list(ladder.JOURNEY.values()))).scores
+    stages = causal_stages(scores, layers.scale)
+    for weights in (stages.renormalised, stages.weights):
+        torch.testing.assert_close(weights, torch.tensor(published.CAUSAL_WEIGHTS), atol=1.01e-4, rtol=0)
+    torch.testing.assert_close(stages.all_weights, torch.tensor(published.V2_WEIGHTS), atol=1.01e-4, rtol=0)
+    torch.testing.assert_close(stages.cut / stages.left[:, None], stages.renormalised)
+    assert torch.equal(stages.masked.isinf(), torch.ones(6, 6).triu(1).bool())
+
+
+def test_larger_scores() -> None:
+    scores = torch.tensor([[1.0, 2.0]])
+    assert all(torch.allclose(found, ladder.stable_softmax(scores)) for found in normalise_larger(scores, 1)[1:])
+    larger = normalise_larger(scores, 100)
+    assert larger.scores.tolist() == [[100.0, 200.0]]
+    assert larger.naive.isnan().any() and larger.stable.tolist() == [[0.0, 1.0]]
+
+
+def test_a_training_tells_where_it_is() -> None:
+    training = BigramTraining("to be or not to be. " * 20, steps=450, learning_rate=0.1)
+    begin = training.begin()
+    assert begin["loss"] > begin["uniform"] > begin["floor"]
+    points = []
+    while not training.done:
+        told = training.advance(0.001)
+        assert told["steps"] == 450 and told["every"] == 3
+        points += told["points"]
+    assert len(points) == 150 and points[0] > points[-1]
+    end = training.end("be x")
+    assert begin["floor"] < end["loss"] < begin["floor"] + 0.05
+    assert [judged["known"] for judged in end["sentence"]] == [True, True, True, False]
+    assert end["sentence"][0]["probability"] is None is end["sentence"][3]["probability"]
+    assert end["sentence"][1]["probability"] > 0.9  # e after b
+    assert begin["wrote"] != end["wrote"] and len(end["frequent"]) == len(begin["characters"])

@@ -7,8 +7,10 @@ from torch import Tensor
 
 from model import ladder
 from model.ladder_shown import (
+    causal_stages,
     dot_product_terms,
     largest_difference,
+    normalise_larger,
     scores_of_one_query,
     seeded,
     softmax_terms,
@@ -81,8 +83,7 @@ def plain(ask: Ask) -> dict[str, Any]:
     sentence = read_sentence(ask.sentence)
     x = sentence.x
     scores, weights, context = ladder.attention_without_weights(x)
-    larger = scores * ask.factor
-    naive, stable = ladder.naive_softmax(larger), ladder.stable_softmax(larger)
+    larger, naive, stable = normalise_larger(scores, ask.factor)
     return opened(sentence) | {
         "scores": scores.tolist(),
         "score_terms": dot(x, x),
@@ -162,25 +163,16 @@ def causal(ask: Ask) -> dict[str, Any]:
     with torch.inference_mode():
         query, key, _ = layers.project(sentence.x)
         scores = layers.attend(sentence.x).scores
-        all_weights = ladder.stable_softmax(scores * layers.scale)
-        cut = all_weights.tril()
-        masked = ladder.mask_future(scores)
-        renormalised = ladder.causal_by_renormalising(scores, layers.scale)
-        by_infinity = ladder.causal_by_minus_infinity(scores, layers.scale)
-        dropped = ladder.drop_weights(by_infinity, ask.dropout, torch.Generator().manual_seed(ask.seed))
+        stages = causal_stages(scores, layers.scale)
+        dropped = ladder.drop_weights(stages.weights, ask.dropout, torch.Generator().manual_seed(ask.seed))
     return opened(sentence) | {
         "scores": scores.tolist(),
         "score_terms": dot(query, key),
         "scale": layers.scale,
-        "all_weights": all_weights.tolist(),
+        **{name: stage.tolist() for name, stage in stages._asdict().items()},
         "all_terms": softmax(scores * layers.scale),
-        "cut": cut.tolist(),
-        "left": cut.sum(dim=-1).tolist(),
-        "renormalised": renormalised.tolist(),
-        "masked": masked.tolist(),
-        "weights": by_infinity.tolist(),
         "weight_terms": softmax(ladder.mask_future(scores * layers.scale)),
-        "error": largest_difference(renormalised, by_infinity),
+        "error": largest_difference(stages.renormalised, stages.weights),
         "dropout": ask.dropout,
         "keep_scale": 1 / (1 - ask.dropout),
         "dropped": dropped.tolist(),

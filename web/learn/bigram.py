@@ -1,19 +1,12 @@
 """Rung 3: a text is written, a bigram model learns it, and all of it is told while it happens, line by line of JSON."""
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Hashable, Iterator
+from collections.abc import AsyncIterator, Hashable
 from contextlib import aclosing
-from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from model import LoadedModel, PromptError, Step
-from model.ladder import BigramModel, CharacterTokenizer, counted_bigram_loss, train_bigram
-from model.ladder_shown import seeded
+from model.ladder_training import BigramTraining
 from model.sampling import SamplingSettings
 from model.ticket import Ticket
 from model.tokenizer import CharTokenizer
@@ -27,9 +20,6 @@ from .ask import BigramAsk, check_lesson, check_sentence
 from .text_rungs import SHOWN_TOKENS
 
 WRITER = "shakespeare-char"
-WRITTEN = 160  # characters of the bigram model's own writing, before and after
-SHOWN = 14  # characters in the table of what follows what
-POINTS = 200  # of the loss curve, at most
 
 
 def choose_writer(shelf: Shelf, name: str | None) -> LoadedModel:
@@ -65,99 +55,6 @@ async def write_lesson(
         engines.leave(job, "learn")
 
 
-@dataclass
-class Training:
-    """A bigram model on the way through a text; ``advance`` and ``report`` run in a worker thread."""
-
-    ask: BigramAsk
-    text: str
-
-    def __post_init__(self) -> None:
-        self.tokenizer = CharacterTokenizer(self.text)
-        self.ids = torch.tensor(self.tokenizer.encode(self.text))
-        vocab_size = len(self.tokenizer.characters)
-        self.model = seeded(1337, lambda: BigramModel(vocab_size))
-        self.generator = torch.Generator().manual_seed(self.ask.seed)
-        self.losses: list[float] = []
-        context_length = min(8, len(self.ids) - 1)
-        self.steps: Iterator[float] = train_bigram(
-            self.model,
-            self.ids,
-            steps=self.ask.steps,
-            batch_size=min(32, len(self.ids)),
-            context_length=context_length,
-            learning_rate=self.ask.learning_rate,
-            generator=self.generator,
-        )
-
-    def begin(self) -> dict[str, Any]:
-        """What is known before the first step: the loss of the whole text, of a uniform guess, and of a count."""
-        characters = self.tokenizer.characters
-        return {
-            "stage": "before",
-            "characters": characters,
-            "n": len(self.ids),
-            "uniform": torch.tensor(float(len(characters))).log().item(),
-            "floor": counted_bigram_loss(self.ids, len(characters)),
-            "loss": self.whole_loss(),
-            "wrote": self.write(),
-        }
-
-    def advance(self, seconds: float) -> dict[str, Any]:
-        """Train for a moment; the mean loss of every so many batches is a point of the curve."""
-        until = time.perf_counter() + seconds
-        every = -(-self.ask.steps // POINTS)
-        first = len(self.losses) // every
-        while len(self.losses) < self.ask.steps:
-            self.losses.append(next(self.steps))
-            if time.perf_counter() >= until:
-                break
-        n_points = len(self.losses) // every
-        points = torch.tensor(self.losses[first * every : n_points * every]).view(-1, every).mean(dim=1)
-        return {"stage": "training", "step": len(self.losses), "steps": self.ask.steps, "every": every,
-                "points": points.tolist()}  # fmt: skip
-
-    @property
-    def done(self) -> bool:
-        return len(self.losses) >= self.ask.steps
-
-    def end(self) -> dict[str, Any]:
-        frequent = torch.bincount(self.ids).argsort(descending=True, stable=True)[:SHOWN].sort().values
-        return {
-            "stage": "after",
-            "loss": self.whole_loss(),
-            "wrote": self.write(),
-            "frequent": [self.tokenizer.characters[i] for i in frequent],
-            "follows": self.follows(frequent, frequent).tolist(),
-            "sentence": self.judge(self.ask.sentence[:SHOWN_TOKENS]),
-            "n_sentence": len(self.ask.sentence),
-        }
-
-    def whole_loss(self) -> float:
-        with torch.inference_mode():
-            return self.model.loss(self.ids[None, :-1], self.ids[None, 1:]).item()
-
-    def write(self) -> str:
-        generator = torch.Generator().manual_seed(self.ask.seed)
-        return self.tokenizer.decode(self.model.generate(self.ids[None, :1], WRITTEN, generator)[0].tolist())
-
-    def follows(self, these: Tensor, followers: Tensor) -> Tensor:
-        """The probability of each follower after each of these characters: ``[this][next]``."""
-        with torch.inference_mode():
-            return self.model(these).softmax(dim=-1)[:, followers]
-
-    def judge(self, sentence: str) -> list[dict[str, Any]]:
-        """Each character with its probability after the one before it; None where the text lacks one of them."""
-        ids = [self.tokenizer.ids.get(character) for character in sentence]
-        judged: list[dict[str, Any]] = [
-            {"text": c, "known": c in self.tokenizer.ids, "probability": None} for c in sentence
-        ]
-        for at, (this, follower) in enumerate(pairwise(ids), start=1):
-            if this is not None and follower is not None:
-                judged[at]["probability"] = self.follows(torch.tensor([this]), torch.tensor([follower])).item()
-        return judged
-
-
 async def learn_bigram(
     shelf: Shelf, engines: Engines, ask: BigramAsk, client: Hashable
 ) -> AsyncIterator[dict[str, Any]]:
@@ -173,11 +70,12 @@ async def learn_bigram(
             async for texts in written:
                 text = "\n".join(part.strip("\n") for part in texts)
                 yield {"stage": "writing", "model": gpt.name, "text": text}
-    training = await asyncio.to_thread(Training, ask, text)
+    training = await asyncio.to_thread(BigramTraining, text, ask.steps, ask.learning_rate, ask.seed)
     yield await asyncio.to_thread(training.begin)
     while not training.done:
         yield await asyncio.to_thread(training.advance, UPDATE_SECONDS)
-    yield await asyncio.to_thread(training.end)
+    end = await asyncio.to_thread(training.end, ask.sentence[:SHOWN_TOKENS])
+    yield end | {"n_sentence": len(ask.sentence)}
 
 
 def check_bigram(shelf: Shelf, ask: BigramAsk) -> None:
