@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from conftest import CONTEXT, Server
-from learn_page import numbers, open_rung, say, settle, stamps, table, unfolded
+from learn_page import move, numbers, open_rung, say, settle, stamps, table, unfolded
 from playwright.sync_api import expect
 from test_everybody import CONTRAST
 
@@ -155,6 +155,18 @@ def test_the_browser_keeps_the_progress(page: Any) -> None:
     expect(page.locator(".hl-seen")).to_have_count(3)
     open_rung(page, 4)
     expect(page.get_by_text("No: 1. Each of the t + 1 tokens")).to_be_visible()
+
+
+def test_settings_stay_when_the_sentence_or_the_rung_changes(page: Any) -> None:
+    open_rung(page, 7)
+    move(page, "dropout p", 0, "0.0")
+    expect(page.get_by_text("Kept weights × 1.")).to_be_visible()
+    say(page, "What is in a name?")
+    expect(table(page, "2b. Softmax").locator("tbody th").first).to_have_text("What")
+    open_rung(page, 8)
+    open_rung(page, 7)
+    expect(page.get_by_text("Kept weights × 1.")).to_be_visible()
+    expect(page.get_by_label("dropout p", exact=True)).to_have_value("0")
 
 
 def test_nothing_of_it_is_fetched_before_it_is_opened(browser: Any, server: Server) -> None:

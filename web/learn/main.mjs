@@ -37,6 +37,7 @@ class Lessons {
     this.element = element;
     this.progress = new Progress();
     this.newest = new Newest();
+    this.changes = {}; // what the visitor has set, by rung
     this.problem = make("p", { class: "hl-problem", role: "alert" });
     this.note = make("p", { class: "hl-note", role: "status" });
     this.article = make("article", { class: "hl-lesson", "aria-live": "off" });
@@ -46,7 +47,10 @@ class Lessons {
     element.replaceChildren(this.sentenceForm(), make("div", { class: "hl-columns" }, this.nav, make("div", {}, this.problem, this.note, this.article)));
     window.addEventListener("hashchange", () => rungOf(location.hash) && this.open(rungOf(location.hash)));
     window.addEventListener("popstate", () => rungOf(location.hash) && this.open(rungOf(location.hash)));
-    window.addEventListener("headscope-model", () => this.lesson?.built.model?.(window.headscopeModel ?? null));
+    window.addEventListener("headscope-model", () => {
+      delete this.changes[RUNGS.indexOf(real) + 1]; // another model has other heads
+      this.lesson?.built.model?.(window.headscopeModel ?? null);
+    });
   }
 
   sentenceForm() {
@@ -110,7 +114,8 @@ class Lesson {
     Object.assign(this, { lessons, rung, what: RUNGS[rung - 1] });
     this.sentence = lessons.progress.sentence;
     const { options } = this.what;
-    this.options = typeof options === "function" ? options(this.sentence === BOOK, window.headscopeModel ?? null) : { ...options };
+    const first = typeof options === "function" ? options(this.sentence === BOOK, window.headscopeModel ?? null) : options;
+    this.options = { ...first, ...lessons.changes[rung] };
     this.built = this.what.build(this);
   }
 
@@ -140,6 +145,7 @@ class Lesson {
   /** Change a control: the server computes the rung anew. */
   set(changes) {
     Object.assign(this.options, changes);
+    Object.assign((this.lessons.changes[this.rung] ??= {}), changes);
     return this.load(PAUSE);
   }
 
