@@ -10,8 +10,6 @@ from starlette.middleware import Middleware
 
 from model.checkpoint import choose_device
 from web import mcp, settings
-from web.api import api_routes
-from web.attention_view import asset_route
 from web.engines import Engines
 from web.errors import LimitBody
 from web.gauges import Gauges
@@ -19,7 +17,6 @@ from web.keys import RequireKey, SameSite
 from web.metrics import Metrics
 from web.openings import Openings
 from web.page import LAUNCH, build
-from web.rows import row_routes
 from web.runs import Runs
 from web.settings import Settings
 from web.shelf import Shelf
@@ -36,6 +33,8 @@ def start(chosen: Settings) -> tuple[gr.Blocks, Parts]:
     metrics.registry.register(Gauges(engines, runs))
     parts = Parts(shelf, runs, Openings(shelf, runs), engines, Traces(chosen.limits))
     demo = build(parts, with_key=chosen.api_key is not None)
+    routes = [*api_routes(parts), *row_routes(shelf, runs).routes, *learn_routes(parts).routes]
+    routes += [asset_route(), lesson_route()]
     launched = threading.Event()
     same_site: SameSite = (
         "none" if os.environ.get("SPACE_ID") else "lax"
@@ -48,7 +47,7 @@ def start(chosen: Settings) -> tuple[gr.Blocks, Parts]:
         prevent_thread_lock=True,
         mcp_server=mcp.is_installed(),
         app_kwargs={
-            "routes": [*api_routes(parts), *row_routes(shelf, runs).routes, asset_route()],
+            "routes": routes,
             "middleware": [*([key_check] if chosen.api_key else []), Middleware(LimitBody, limits=chosen.limits)],
         },
         **LAUNCH,

@@ -9,6 +9,8 @@ from model.errors import counted
 
 from .attention_view import HEAD
 from .endpoints import add_endpoints
+from .learn import TAB as LEARN
+from .learn import learn_tab
 from .link import land
 from .settings import MAX_QUEUED, MAX_SESSIONS
 from .use import use_tab
@@ -66,6 +68,8 @@ def build(parts: Parts, *, with_key: bool = False) -> gr.Blocks:
         with gr.Tabs(elem_id="hs-tabs"):
             with gr.Tab("Write & Look"):
                 controls, view = workspace_tab(parts, model)
+            with gr.Tab("Learn", elem_id=LEARN):
+                learn_tab(demo, model)
             with gr.Tab("Use"):
                 use_tab(parts, demo, with_key)
 

@@ -27,6 +27,16 @@ MAX_READING_BYTES = 4_000_000  # residual streams from which the rest of a run i
 MAX_CACHED_RUNS = 1_000
 MAX_SESSIONS = 500  # browser tabs of which Gradio keeps the state
 
+# The Learn tab, all of it small: it must not slow those who write.
+MAX_SENTENCE_CHARACTERS = 4_000
+MAX_LESSON_CHARACTERS = 40_000  # of a text that word list, merges or bigram model are made from
+MAX_LESSONS = 2  # computed at the same time
+MAX_BIGRAMS = 2  # trained at the same time
+MAX_BIGRAM_STEPS = 10_000
+MAX_ALPHABET = 256  # different characters of its text: the table has their square
+BIGRAM_TEXTS = 8  # written at once for it to learn from
+BIGRAM_CHARACTERS = 2_000  # of them all
+
 # How the page moves.
 UPDATE_SECONDS = 0.08  # between two updates of a text that is being written
 OPENING_TOKENS = 120  # written once for each model when the server starts

@@ -10,6 +10,7 @@ import pytest
 from conftest import CONTEXT, Server
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from web.schema import AttentionRequest, CompletionRequest
 from web.settings import Limits
@@ -151,6 +152,18 @@ def test_the_client_raises_its_own_errors(server: Server) -> None:
             client.completions.create(model="tiny", prompt="a" * 100)
         with pytest.raises(openai.NotFoundError):
             client.completions.create(model="nobody", prompt="a")
+
+
+def test_of_a_large_body_only_the_first_mistakes_are_looked_at() -> None:
+    """A long list of them would keep the server, and everybody's streams, busy for seconds."""
+    for body in (
+        {"prompt": [1] * 9_000 + ["a"]},
+        {"prompt": "a", "head_mask": [["a"]] * 9_000},
+        {"prompt": [[-1]] * 9_000},
+    ):
+        with pytest.raises(ValidationError) as caught:
+            CompletionRequest.model_validate_json(json.dumps(body))
+        assert caught.value.error_count() <= 5
 
 
 ANYTHING = st.recursive(

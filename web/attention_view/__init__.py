@@ -6,6 +6,7 @@ visitors and models reaches the page through ``textContent`` and ``fillText`` on
 """
 
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +43,12 @@ def attention_view(**options: Any) -> gr.HTML:
 class Assets(StaticFiles):
     """The modules and styles. Their path changes with their content, so a browser may keep them."""
 
-    def __init__(self) -> None:
-        super().__init__(directory=FOLDER)
+    def __init__(self, folder: Path, assets: Iterable[Path]) -> None:
+        super().__init__(directory=folder)
+        self.paths = {asset.relative_to(folder).as_posix() for asset in assets}
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        if path not in {asset.name for asset in ASSETS}:
+        if path not in self.paths:
             return Response("Not found", status_code=404, media_type="text/plain")
         response = await super().get_response(path, scope)
         response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
@@ -54,4 +56,4 @@ class Assets(StaticFiles):
 
 
 def asset_route() -> Mount:
-    return Mount(f"/{URL}", Assets())
+    return Mount(f"/{URL}", Assets(FOLDER, ASSETS))

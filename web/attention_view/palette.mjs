@@ -25,13 +25,20 @@ function table(anchors) {
   });
 }
 
+/** How light a colour is (WCAG); at MIDDLE black and white stand out from it alike, 4.58 to 1. */
+const luminance = (colour) => {
+  const [r, g, b] = colour.map((v) => (v / 255 <= 0.03928 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const MIDDLE = Math.sqrt(1.05 * 0.05) - 0.05;
+
 /** 256 steps of one ramp: packed for pixels, and as CSS colours with an ink that can be read on them. */
 class Ramp {
   constructor(anchors) {
     const colours = table(anchors);
     this.pixels = new Uint32Array(colours.map(([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0));
     this.css = colours.map(([r, g, b]) => `rgb(${r},${g},${b})`);
-    this.ink = colours.map(([r, g, b]) => (0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#0b1220" : "#ffffff"));
+    this.ink = colours.map((colour) => (luminance(colour) > MIDDLE ? "#000000" : "#ffffff"));
   }
 }
 

@@ -1,0 +1,68 @@
+"""How the tests of the Learn tab open a rung and read its numbers."""
+
+import re
+from typing import Any
+
+from playwright.sync_api import expect
+
+CELLS = (
+    "table => [...table.querySelectorAll('tbody tr')].map(r => [...r.querySelectorAll('td')].map(c => c.textContent))"
+)
+
+
+def number(text: str) -> float:
+    return float(text.replace("−", "-").replace("∞", "inf"))
+
+
+def open_rung(page: Any, rung: int) -> None:
+    page.get_by_role("tab", name="Learn").click()
+    page.get_by_role("navigation", name="Lessons").get_by_role("link").nth(rung - 1).click()
+    settle(page, rung)
+
+
+def settle(page: Any, rung: int) -> None:
+    """Wait until the rung shows what was asked for last."""
+    expect(page.locator(f".hl-lesson[data-rung='{rung}'][aria-busy=false]")).to_be_visible()
+
+
+def say(page: Any, sentence: str) -> None:
+    """Let another sentence flow through the rungs."""
+    page.get_by_label("Your sentence", exact=True).fill(sentence)
+    page.get_by_role("button", name="Use it").click()
+
+
+def move(page: Any, label: str, value: float, said: str | None = None) -> None:
+    """Move a slider; of one that steps through a list the value is the place."""
+    slider = page.get_by_label(label, exact=True)
+    slider.fill(str(value))
+    if said is not None:
+        expect(slider).to_have_attribute("aria-valuetext", said)
+
+
+def table(page: Any, name: str) -> Any:
+    return page.locator(".hl-lesson").get_by_role("table", name=name, exact=True)
+
+
+def numbers(page: Any, name: str) -> list[list[float]]:
+    return [[number(cell) for cell in row] for row in table(page, name).evaluate(CELLS)]
+
+
+def stamps(page: Any) -> list[float]:
+    """The error that each visible stamp tells; each says that both ways are equal."""
+    said = page.locator(".hl-stamp:visible").all_text_contents()
+    found = [re.match(r"recomputed = model, max error ([\d.e−]+)", text) for text in said]
+    assert said and all(found), said
+    return [number(match[1]) for match in found if match]
+
+
+def unfolded(page: Any) -> tuple[list[list[float]], float]:
+    """The terms of the arithmetic that is shown: the two factors and their product each, and the sum."""
+    terms = page.locator(".hl-unfold .hl-term").all()
+    found = [
+        [
+            number(part)
+            for part in [*term.locator("small").text_content().split(" × "), term.locator("span").text_content()]
+        ]
+        for term in terms
+    ]
+    return found, number(page.locator(".hl-unfold output").text_content())

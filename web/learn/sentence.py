@@ -1,0 +1,42 @@
+"""The visitor's sentence as words and vectors."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from model.ladder import JOURNEY
+from model.ladder_shown import EmbeddedWords, embed_words
+from model.ladder_text import split_words
+
+from .ask import SHOWN_WORDS, check_sentence
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """The first words of a sentence with three numbers each: those of the book, or untrained embeddings."""
+
+    words: list[str]
+    n_words: int  # of the whole sentence
+    x: Tensor  # (T, 3)
+    is_book: bool
+    embedded: EmbeddedWords
+
+    @property
+    def note(self) -> str:
+        """What a visitor should know about what is shown; nothing where it is all there."""
+        if self.n_words <= len(self.words):
+            return ""
+        return f"Your sentence has {self.n_words} words; the pictures show the first {len(self.words)}."
+
+
+def read_sentence(text: str) -> Sentence:
+    """Raises ``BadInput`` for a sentence without a word, or a very long one."""
+    check_sentence(text)
+    every = split_words(text)
+    words = every[:SHOWN_WORDS]
+    embedded = embed_words(words)
+    is_book = every == list(JOURNEY)
+    return Sentence(
+        words, len(every), torch.tensor(list(JOURNEY.values())) if is_book else embedded.x, is_book, embedded
+    )
