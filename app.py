@@ -10,13 +10,18 @@ from starlette.middleware import Middleware
 
 from model.checkpoint import choose_device
 from web import mcp, settings
+from web.api import api_routes
+from web.attention_view import asset_route
 from web.engines import Engines
 from web.errors import LimitBody
 from web.gauges import Gauges
 from web.keys import RequireKey, SameSite
+from web.learn import lesson_route
+from web.learn.routes import learn_routes
 from web.metrics import Metrics
 from web.openings import Openings
 from web.page import LAUNCH, build
+from web.rows import row_routes
 from web.runs import Runs
 from web.settings import Settings
 from web.shelf import Shelf
