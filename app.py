@@ -41,9 +41,8 @@ def start(chosen: Settings) -> tuple[gr.Blocks, Parts]:
     routes = [*api_routes(parts), *row_routes(shelf, runs).routes, *learn_routes(parts).routes]
     routes += [asset_route(), lesson_route()]
     launched = threading.Event()
-    same_site: SameSite = (
-        "none" if os.environ.get("SPACE_ID") else "lax"
-    )  # a Space is shown inside another site's frame
+    # A Space is shown inside another site's frame.
+    same_site: SameSite = "none" if os.environ.get("SPACE_ID") else "lax"
     key_check = Middleware(RequireKey, key=chosen.api_key or "", launched=launched, same_site=same_site)
     demo.launch(
         server_name=chosen.host,
