@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 from .loaded import LoadedModel
 from .tokenizer import token_text
+from .trace import take_weights
 
 # How far back a head of each role looks, for a text whose second half repeats its first of ``length`` tokens.
 # Elhage et al. 2021 and Olsson et al. 2022 name the roles and measure them so.
@@ -78,7 +79,7 @@ def role_scores(gpt: LoadedModel, n_texts: int = 16, length: int = 64, seed: int
     losses = torch.zeros(2 * length - 1)
     for text in repeated_tokens(gpt, n_texts, length, seed)[:, None].to(gpt.device):  # one by one: bounded memory
         forward = gpt.gpt(text, record=range(n_layer))
-        attention = forward.take_weights(range(n_layer)).cpu()
+        attention = take_weights(forward.attention, range(n_layer)).cpu()
         for role, back in ROLES.items():
             scores[role] += attention[..., queries, queries - back(length)].mean(-1) / n_texts
         losses += F.cross_entropy(forward.logits[0, :-1].float(), text[0, 1:], reduction="none").cpu() / n_texts

@@ -1,7 +1,7 @@
 """What the server reads in a link to a view: what link.mjs writes, and what nobody wrote."""
 
 import base64
-from types import SimpleNamespace
+from dataclasses import replace
 
 import pytest
 from conftest import CHARACTERS, CONTEXT
@@ -32,14 +32,8 @@ def encode_ids(ids: list[int]) -> str:
 def shelf_of(**models: str) -> Shelf:
     """A shelf of one small model under these names, with these hashes."""
     gpt = tiny_model(tokenizer=CharTokenizer.train(CHARACTERS), context_length=CONTEXT)
-    kinds = {
-        name: SimpleNamespace(sha256=sha, config=gpt.config, read_prompt=gpt.read_prompt)
-        for name, sha in models.items()
-    }
-    for kind in kinds.values():
-        kind.generate = gpt.generate
     shelf = Shelf(Settings(checkpoints=()))
-    shelf.models = kinds  # type: ignore[assignment]
+    shelf.models = {name: replace(gpt, name=name, sha256=sha256) for name, sha256 in models.items()}
     shelf.ready.set_result(None)
     return shelf
 

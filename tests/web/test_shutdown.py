@@ -38,3 +38,14 @@ def test_sigterm_drains(checkpoints: Path, grace: str) -> None:
         chunks = [json.loads(line[6:]) for line in stream if line.startswith(b"data: {")]
         assert chunks[-1]["choices"][0]["finish_reason"] == ("length" if grace == "30" else "deadline")
         assert process.wait(60) == 0
+
+
+@pytest.mark.slow
+def test_sigterm_while_it_still_starts(checkpoints: Path) -> None:
+    """The openings are written when the models are there: the process may be inside torch."""
+    port = free_port()
+    command = [sys.executable, "app.py", "--checkpoint", str(checkpoints / "tiny"), "--port", str(port)]
+    with subprocess.Popen(command, cwd=ROOT, env=os.environ | {"HF_HUB_OFFLINE": "1"}) as process:
+        wait_until_healthy(f"http://127.0.0.1:{port}", process)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
