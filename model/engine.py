@@ -90,7 +90,11 @@ class Engine:
                     if self.closed:
                         return
                     self.changed.wait()
-            self.step()
+            try:
+                self.step()
+            except Exception as error:
+                log.exception("a step failed outside of its forward pass")
+                self.start_anew(error)
 
     def close(self, grace: float = 0.0) -> None:
         """Take no more requests; those that are here have ``grace`` seconds, and end where they are then."""
@@ -163,6 +167,16 @@ class Engine:
         assert ticket.slot is not None, "it is not at work"
         self.cache.clear(ticket.slot, len(ticket.ids))
         self.end(ticket, Failure(error))
+
+    def start_anew(self, error: Exception) -> None:
+        """End everybody, and begin with nothing: which request is to blame is not known."""
+        with self.changed:
+            tickets = [*self.line, *self.at_work]
+            self.line, self.slots = Line(), [None] * self.max_batch
+            for ticket in tickets:
+                ticket.slot = None
+                ticket.tell(Failure(error))
+            self.cache = BatchCache(self.model.gpt, self.max_batch)
 
     def plan(self) -> list[Turn]:
         """What each request reads now: its newest token where it writes, else a piece of what it has to read.

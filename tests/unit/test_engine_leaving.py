@@ -10,7 +10,7 @@ from helpers import prompt_ids, scripted_model, tiny_bpe, tiny_model
 from model import LoadedModel
 from model import engine as engine_module
 from model.engine import Busy, Closed, Engine
-from model.ticket import Event, Failure
+from model.ticket import Event, Failure, Turn
 
 
 @pytest.fixture(scope="module")
@@ -212,6 +212,31 @@ def test_a_failing_step_fails_its_requests_and_the_engine_goes_on(
         assert isinstance(each.events[-1], Failure) and "no more" in str(each.events[-1].error)
     finish(engine)
     assert asked[2].ids == ids_of(alone(tiny, "A", 5, seed=2))
+
+
+def test_a_fault_outside_the_forward_pass_ends_all_and_the_engine_goes_on(
+    tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Engine(tiny, max_batch=1)
+    lost = [Asked(tiny, "A", 5), Asked(tiny, "B", 5)]
+    engine.submit(*[each.ticket for each in lost])
+
+    def plan(self: Engine) -> list[Turn]:
+        self.close()  # so that run returns when nothing is left
+        raise IndexError("a fault")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Engine, "plan", plan)
+        engine.run()
+    for each in lost:
+        (failure,) = each.events
+        assert isinstance(failure, Failure) and str(failure.error) == "a fault"
+    engine.closed = False
+    asked = Asked(tiny, "A", 5, seed=3)
+    engine.submit(asked.ticket)
+    engine.close(grace=60)
+    engine.run()
+    assert asked.ids == ids_of(alone(tiny, "A", 5, seed=3))
 
 
 def test_nan_fails_its_own_request_and_leaves_nothing_in_its_place() -> None:
