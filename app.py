@@ -57,6 +57,7 @@ def start(chosen: Settings) -> tuple[gr.Blocks, Parts]:
         **LAUNCH,
     )
     launched.set()
+    mcp.answer_in_json(demo)
     if chosen.api_key:
         mcp.hand_over_key(demo, chosen.api_key)
     return demo, parts

@@ -1,6 +1,8 @@
 """The Gradio endpoints as MCP tools, where the package ``mcp`` is installed."""
 
+import json
 from importlib.util import find_spec
+from typing import Any
 
 import gradio as gr
 from gradio_client import Client
@@ -8,6 +10,20 @@ from gradio_client import Client
 
 def is_installed() -> bool:
     return find_spec("mcp") is not None
+
+
+def answer_in_json(demo: gr.Blocks) -> None:
+    """Let lists and dicts be JSON in a tool's answer: Gradio writes them as Python does, and has no option for it."""
+    server: Any = demo.mcp_server_obj
+    if not server:
+        return
+    in_gradio = server.postprocess_output_data
+
+    def in_json(outputs: list[Any], root_url: str) -> Any:
+        texts = [json.dumps(output) if isinstance(output, list | dict) else output for output in outputs]
+        return in_gradio(texts, root_url)
+
+    server.postprocess_output_data = in_json
 
 
 def hand_over_key(demo: gr.Blocks, key: str) -> None:

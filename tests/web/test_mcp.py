@@ -1,6 +1,6 @@
 """The four tools through the official MCP client, with a key and without."""
 
-import ast
+import json
 from typing import Any
 
 import pytest
@@ -42,10 +42,10 @@ def test_the_tools(server: Server, launch: Any, checkpoints: Any, key: str | Non
     texts = [result.content[0].text for result in results]
     gpt = server.parts.shelf.models["tiny"]
     assert texts[0] == "".join(step.text for step in gpt.generate("To be", 12, seed=1))
-    weights = ast.literal_eval(texts[1])
+    weights = json.loads(texts[1])
     assert weights["tokens"] == ["s", "o"] and abs(sum(weights["attention"][1]) - 1) < 1e-5
-    assert [token["text"] for token in ast.literal_eval(texts[2])] == ["s", "o"]
-    assert ast.literal_eval(texts[3])[0]["id"] == "tiny"
+    assert [token["text"] for token in json.loads(texts[2])] == ["s", "o"]
+    assert json.loads(texts[3])[0]["id"] == "tiny"
     assert [result.isError for result in results] == [False] * 4 + [True] and "\u00e9" in texts[4]
 
 
