@@ -5,11 +5,11 @@ import { makeLink } from "../attention_view/link.mjs";
 import { Matrix } from "../attention_view/matrix.mjs";
 import { HeadWeights } from "../attention_view/triangle.mjs";
 import { View } from "../attention_view/view.mjs";
-import { exact } from "../attention_view/words.mjs";
+import { exact, visible } from "../attention_view/words.mjs";
 import { Newest } from "./ask.mjs";
 import { formula, fraction, root, row, sub, sup } from "./formula.mjs";
 import { Heat } from "./heat.mjs";
-import { number } from "./numbers.mjs";
+import { fixed, number } from "./numbers.mjs";
 import { Stamp, code, controls, heading, paragraph, rowOf, slider } from "./parts.mjs";
 import { dotProduct, looks } from "./unfold.mjs";
 
@@ -101,10 +101,13 @@ export const real = {
       try {
         const cell = await newest.ask("cell", { sentence: lesson.sentence, model: data.model, layer: data.layer, head: data.head, query, key });
         if (!cell) return;
-        const [from, to] = [still.tokens[query].text, still.tokens[key].text];
+        const [from, to] = [still.tokens[query].text, still.tokens[key].text].map(visible);
+        const { score, scale, scaled, weight, model_weight: used, query: left, key: right, products } = cell;
+        // The result first: a long sum would leave it out of sight.
         unfold.replaceChildren(
-          ...dotProduct({ title: [`Score in L${data.layer} H${data.head}: `, ...looks(from, to), `, ${cell.query.length} products`], left: cell.query, right: cell.key, products: cell.products, total: cell.score }),
-          paragraph(`× ${number(cell.scale)} = ${number(cell.scaled)}; softmax over the ${query + 1} keys so far gives `, make("b", {}, exact(cell.weight)), `, and the model used ${exact(cell.model_weight)}.`),
+          paragraph(`Score in L${data.layer} H${data.head}: `, ...looks(from, to), ` = ${fixed(score)}`),
+          paragraph(`× ${number(scale)} = ${number(scaled)}; softmax over the ${query + 1} keys so far gives `, make("b", {}, exact(weight)), `, and the model used ${exact(used)}.`),
+          ...dotProduct({ title: [`The score is a sum of ${left.length} products:`], left, right, products, total: score }),
         );
       } catch (error) {
         unfold.textContent = error.message;
