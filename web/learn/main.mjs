@@ -38,13 +38,14 @@ class Lessons {
     this.progress = new Progress();
     this.newest = new Newest();
     this.changes = {}; // what the visitor has set, by rung
+    this.kept = {}; // what a rung wants to find again when it is opened anew, by rung
     this.problem = make("p", { class: "hl-problem", role: "alert" });
     this.note = make("p", { class: "hl-note", role: "status" });
     this.article = make("article", { class: "hl-lesson", "aria-live": "off" });
     this.links = RUNGS.map((rung, i) => this.link(i + 1, make("span", { class: "hl-number" }, i + 1), make("span", {}, rung.name)));
     const list = make("ol", {}, ...this.links.map((link) => make("li", {}, link)));
     this.nav = make("nav", { class: "hl-nav", "aria-label": "Lessons" }, list);
-    element.replaceChildren(this.sentenceForm(), make("div", { class: "hl-columns" }, this.nav, make("div", {}, this.problem, this.note, this.article)));
+    element.replaceChildren(this.sentenceForm(), make("div", { class: "hl-columns" }, this.nav, make("div", {}, this.problem, this.article)));
     window.addEventListener("hashchange", () => rungOf(location.hash) && this.open(rungOf(location.hash)));
     window.addEventListener("popstate", () => rungOf(location.hash) && this.open(rungOf(location.hash)));
     window.addEventListener("headscope-model", () => {
@@ -116,6 +117,7 @@ class Lesson {
     const { options } = this.what;
     const first = typeof options === "function" ? options(this.sentence === BOOK, window.headscopeModel ?? null) : options;
     this.options = { ...first, ...lessons.changes[rung] };
+    this.kept = lessons.kept[rung] ??= {};
     this.built = this.what.build(this);
   }
 
@@ -136,6 +138,7 @@ class Lesson {
       make("div", { class: "hl-text" }, ...built.text),
       built.formula,
       question(what.question, progress.answers[rung], answer),
+      lessons.note,
       this.picture,
       sourceLines(rung),
       steps,
