@@ -12,6 +12,7 @@ from test_everybody import CONTRAST
 pytestmark = pytest.mark.browser
 
 RUNGS = range(1, 10)
+BOOK = "Your journey starts with one step"
 # What reaches over the edge without a scroll bar of its own.
 OVER_THE_EDGE = """() => [...document.querySelectorAll('.hl-page *')].filter((e) => {
   if (e.closest('.hl-scroll *, .hl-formula *, .hl-nav *, pre *, .hs-hidden')) return false;
@@ -93,8 +94,12 @@ def test_three_hundred_tokens(page: Any, rung: int) -> None:
     say(page, words)
     settle(page, rung)
     note = page.locator(".hl-note")
-    if rung in (2, 4, 5, 6, 7, 8):
-        expect(note).to_have_text("Your sentence has 300 words; the pictures show the first 10.")
+    if rung == 2:
+        expect(note).to_contain_text("300 words: the windows run over all, the tables show the first 10.")
+        expect(page.get_by_text("296 windows of 4 from 300 tokens")).to_be_visible()
+        expect(page.get_by_text("… and 284 more")).to_be_visible()
+    if rung in (4, 5, 6, 7, 8):
+        expect(note).to_have_text("Your sentence has 300 words; the pictures show the first 10, up to “word”.")
     if rung == 9:
         said = f"For tiny your sentence has {len(words):,} tokens; the picture shows the first {CONTEXT}."
         expect(note).to_have_text(said)
@@ -112,9 +117,33 @@ def test_emoji(page: Any) -> None:
     expect(page.locator(".hl-chips").nth(2)).to_contain_text(re.compile("ð.*Ł"))  # its bytes, as GPT-2 writes them
     open_rung(page, 5)
     expect(table(page, "Attention scores").locator("tbody th")).to_have_text(["Hi", "🦊", "there"])
+
+
+@pytest.mark.parametrize(
+    ("sentence", "read", "more"),
+    [
+        ("Hi 🦊 there", "Hi  there", ""),
+        ("🦊 🦊", BOOK, " Nothing else is in your sentence, so here is the book's."),
+    ],
+)
+def test_what_a_model_cannot_read_is_named_and_left_out(page: Any, sentence: str, read: str, more: str) -> None:
     open_rung(page, 9)
-    expect(problem(page)).to_contain_text("tiny cannot read this sentence. ")
-    expect(problem(page)).to_contain_text("has never seen '🦊'")
+    say(page, sentence)
+    expect(page.locator(".hl-note")).to_have_text(
+        f"tiny reads single characters and has never seen '🦊': left out of the picture.{more}"
+    )
+    settle(page, 9)
+    expect(problem(page)).to_be_empty()
+    assert max(stamps(page)) <= 1e-5
+    expect(page.locator(".hl-unfold")).to_contain_text(f"softmax over the {len(read)} keys so far")
+    page.get_by_role("link", name="Open this head in Look").click()
+    expect(page.get_by_role("group", name="Text", exact=True)).to_have_text(read)
+
+
+def test_a_space_can_be_seen_in_the_arithmetic(page: Any) -> None:
+    open_rung(page, 9)
+    say(page, "I ")
+    expect(page.locator(".hl-unfold p").first).to_contain_text(": · (query) looks at ")
 
 
 def test_a_sentence_is_text_and_nothing_else(page: Any) -> None:
