@@ -1,4 +1,4 @@
-"""The Learn tab on longer texts: the published windows and losses, and what stays when another rung is opened."""
+"""The Learn tab on texts of all kinds: published windows and losses, what stays of them, what a model cannot read."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 import ladder_numbers as published
 import pytest
 import torch
-from learn_page import move, numbers, open_rung, say, settle, table
+from learn_page import move, numbers, open_rung, say, settle, stamps, table
 from playwright.sync_api import expect
 
 from model import ladder
@@ -126,3 +126,30 @@ def test_both_softmaxes_unfold(page: Any) -> None:
     table(page, "Softmax as it is written").locator("button").nth(6 + 2).click()
     expect(unfold).to_contain_text("∞")
     expect(unfold.locator("output")).to_have_text("NaN")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "read", "more"),
+    [
+        ("Hi 🦊 there", "Hi  there", ""),
+        ("🦊 🦊", " ".join(published.SENTENCE), " Nothing else is in your sentence, so here is the book's."),
+    ],
+)
+def test_what_a_model_cannot_read_is_named_and_left_out(page: Any, sentence: str, read: str, more: str) -> None:
+    open_rung(page, 9)
+    say(page, sentence)
+    expect(page.locator(".hl-note")).to_have_text(
+        f"tiny reads single characters and has never seen '🦊': left out of the picture.{more}"
+    )
+    settle(page, 9)
+    expect(page.locator(".hl-problem").first).to_be_empty()
+    assert max(stamps(page)) <= 1e-5
+    expect(page.locator(".hl-unfold")).to_contain_text(f"softmax over the {len(read)} keys so far")
+    page.get_by_role("link", name="Open this head in Look").click()
+    expect(page.get_by_role("group", name="Text", exact=True)).to_have_text(read)
+
+
+def test_a_space_can_be_seen_in_the_arithmetic(page: Any) -> None:
+    open_rung(page, 9)
+    say(page, "I ")
+    expect(page.locator(".hl-unfold p").first).to_contain_text(": · (query) looks at ")

@@ -12,7 +12,6 @@ from test_everybody import CONTRAST
 pytestmark = pytest.mark.browser
 
 RUNGS = range(1, 10)
-BOOK = "Your journey starts with one step"
 # What reaches over the edge without a scroll bar of its own.
 OVER_THE_EDGE = """() => [...document.querySelectorAll('.hl-page *')].filter((e) => {
   if (e.closest('.hl-scroll *, .hl-formula *, .hl-nav *, pre *, .hs-hidden')) return false;
@@ -119,33 +118,6 @@ def test_emoji(page: Any) -> None:
     expect(table(page, "Attention scores").locator("tbody th")).to_have_text(["Hi", "🦊", "there"])
 
 
-@pytest.mark.parametrize(
-    ("sentence", "read", "more"),
-    [
-        ("Hi 🦊 there", "Hi  there", ""),
-        ("🦊 🦊", BOOK, " Nothing else is in your sentence, so here is the book's."),
-    ],
-)
-def test_what_a_model_cannot_read_is_named_and_left_out(page: Any, sentence: str, read: str, more: str) -> None:
-    open_rung(page, 9)
-    say(page, sentence)
-    expect(page.locator(".hl-note")).to_have_text(
-        f"tiny reads single characters and has never seen '🦊': left out of the picture.{more}"
-    )
-    settle(page, 9)
-    expect(problem(page)).to_be_empty()
-    assert max(stamps(page)) <= 1e-5
-    expect(page.locator(".hl-unfold")).to_contain_text(f"softmax over the {len(read)} keys so far")
-    page.get_by_role("link", name="Open this head in Look").click()
-    expect(page.get_by_role("group", name="Text", exact=True)).to_have_text(read)
-
-
-def test_a_space_can_be_seen_in_the_arithmetic(page: Any) -> None:
-    open_rung(page, 9)
-    say(page, "I ")
-    expect(page.locator(".hl-unfold p").first).to_contain_text(": · (query) looks at ")
-
-
 def test_a_sentence_is_text_and_nothing_else(page: Any) -> None:
     open_rung(page, 1)
     attack = "<img src=x onerror=window.broken=1> ${window.broken=1} {{value}}"
@@ -235,6 +207,33 @@ def test_by_keyboard(page: Any) -> None:
             expect(control).to_have_accessible_name(re.compile(r"\S")) if control.evaluate(
                 "e => e.tagName"
             ) != "SUMMARY" else None
+
+
+def test_what_the_keyboard_comes_to_is_not_covered(browser: Any, server: Server) -> None:
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.goto(f"{server.url}/#learn/7")
+    settle(page, 7)
+    page.get_by_label("dropout p", exact=True).focus()
+    at = "const { x, y } = e.getBoundingClientRect()"
+    covered = f"e => {{ {at}; return !e.contains(document.elementFromPoint(x + 9, y + 9)); }}"
+    for _ in range(2):
+        page.keyboard.press("Tab")
+    cell = table(page, "After dropout").locator("button:focus")
+    assert not cell.evaluate(covered)
+    for _ in range(5):
+        page.keyboard.press("ArrowDown")
+        assert not cell.evaluate(covered)
+    page.close()
+
+
+def test_the_way_to_look_keeps_the_theme(browser: Any, server: Server) -> None:
+    page = browser.new_page()
+    page.goto(f"{server.url}/?__theme=dark#learn/9")
+    settle(page, 9)
+    page.get_by_role("link", name="Open this head in Look").click()
+    expect(page.get_by_role("region", name=re.compile("Attention weights, L"))).to_be_visible()
+    expect(page.locator("body.dark")).to_have_count(1)
+    page.close()
 
 
 @pytest.mark.parametrize("rung", RUNGS)

@@ -97,7 +97,16 @@ export const real = {
     const head = slider({ label: "head", max: 1, value: 0, change: (value) => lesson.set({ head: value, layer: lesson.options.layer ?? 0 }) });
     let data = null;
 
+    /** To the head and the cell, in the theme that the address asks for. */
+    function aim() {
+      const to = new URL(makeLink(still), location.href);
+      const theme = new URLSearchParams(location.search).get("__theme");
+      if (theme) to.searchParams.set("__theme", theme);
+      link.href = to.href;
+    }
+
     still.chosen = async ({ query, key }) => {
+      aim();
       try {
         const cell = await newest.ask("cell", { sentence: lesson.sentence, model: data.model, layer: data.layer, head: data.head, query, key });
         if (!cell) return;
@@ -143,7 +152,6 @@ export const real = {
         head.update(data.head, data.n_head - 1);
         still.show(data);
         stamp.show(data.error, 1e-4);
-        link.href = makeLink(still);
       },
       /** Another model is chosen at the top: its heads are others. */
       model: (model) => lesson.set({ model, layer: null, head: null }),
