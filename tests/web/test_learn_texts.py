@@ -153,3 +153,19 @@ def test_a_space_can_be_seen_in_the_arithmetic(page: Any) -> None:
     open_rung(page, 9)
     say(page, "I ")
     expect(page.locator(".hl-unfold p").first).to_contain_text(": · (query) looks at ")
+
+
+def test_who_starts_over_finds_nothing_answered(page: Any) -> None:
+    open_rung(page, 1)
+    page.get_by_role("button", name="The word list").click()
+    say(page, "What is in a name?")
+    open_rung(page, 9)
+    page.get_by_role("button", name="Start over").click()
+    settle(page, 1)
+    expect(page.get_by_role("button", name="The word list")).to_be_enabled()
+    expect(page.get_by_label("Your sentence", exact=True)).to_have_value(" ".join(published.SENTENCE))
+    expect(page.locator(".hl-seen")).to_have_count(1)
+    page.reload()
+    page.get_by_role("tab", name="Learn").click()
+    settle(page, 1)
+    expect(page.get_by_role("button", name="The word list")).to_be_enabled()

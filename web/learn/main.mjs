@@ -90,6 +90,17 @@ class Lessons {
     this.element.scrollIntoView({ block: "start" });
   }
 
+  /** At the end of the way: the questions may be answered again. */
+  startOver() {
+    const forget = () => {
+      this.progress.forget();
+      Object.assign(this, { changes: {}, kept: {} });
+      this.input.value = this.progress.sentence;
+      this.go(1);
+    };
+    return make("button", { type: "button", class: "hs-small", onclick: forget }, "Start over, forget my answers");
+  }
+
   /** Show a rung, the last one that was open where none is named. */
   open(rung, anew = false) {
     rung ??= Math.min(Math.max(this.progress.rung, 1), RUNGS.length);
@@ -130,7 +141,7 @@ class Lesson {
       "nav",
       { class: "hl-steps", "aria-label": "Previous and next" },
       rung > 1 ? lessons.link(rung - 1, `← ${rung - 1}. ${RUNGS[rung - 2].name}`) : make("span"),
-      rung < RUNGS.length ? lessons.link(rung + 1, `${rung + 1}. ${RUNGS[rung].name} →`) : make("span"),
+      rung < RUNGS.length ? lessons.link(rung + 1, `${rung + 1}. ${RUNGS[rung].name} →`) : lessons.startOver(),
     );
     return [
       make("p", { class: "hl-of" }, `Rung ${rung} of ${RUNGS.length}`),
