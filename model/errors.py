@@ -46,7 +46,7 @@ class EmptyPrompt(PromptError):
 
 
 class UnknownCharacters(PromptError):
-    """Characters that the model's alphabet lacks, each once, in the order in which they appear."""
+    """Characters that the model's alphabet lacks, each once, in the order in which they appear; ``named`` as words."""
 
     code = "unknown_characters"
 
@@ -54,11 +54,12 @@ class UnknownCharacters(PromptError):
         self.characters = tuple(characters)
         shown = ", ".join(ascii_name(c) for c in self.characters[:10])
         more = f" and {len(self.characters) - 10} more" if len(self.characters) > 10 else ""
+        self.named = shown + more
         known = "".join(sorted(c for c in alphabet if c.isprintable() and c != " "))
         known = known if len(known) <= 100 else known[:100] + " ..."
         spaces = " spaces and" if " " in alphabet else ""
         super().__init__(
-            f"This model reads single characters and has never seen {shown}{more}. It knows{spaces}: {known}"
+            f"This model reads single characters and has never seen {self.named}. It knows{spaces}: {known}"
         )
 
 

@@ -4,6 +4,7 @@ Nothing here is a rung of its own: it takes the rungs of :mod:`model.ladder` apa
 followed to the numbers that made it.
 """
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -65,6 +66,12 @@ def softmax_terms(attn_scores: Tensor) -> SoftmaxTerms:
     largest = attn_scores.amax(dim=-1)
     exponentials = (attn_scores - largest[..., None]).exp()
     return SoftmaxTerms(largest, exponentials, exponentials.sum(dim=-1))
+
+
+def naive_terms(attn_scores: Tensor) -> tuple[Tensor, Tensor]:
+    """The exponentials ``(..., T, S)`` and their sums ``(..., T)`` behind :func:`naive_softmax`: they overflow."""
+    exponentials = attn_scores.exp()
+    return exponentials, exponentials.sum(dim=-1)
 
 
 class Normalised(NamedTuple):
@@ -135,16 +142,20 @@ def scores_of_one_query(head_dim: int, n_keys: int, generator: torch.Generator) 
 
 
 class Times(NamedTuple):
-    """Median seconds of each construction and of each stage of the weight splits, and how far the results differ."""
+    """Seconds of each construction and of each stage of the weight splits, and how far the results differ.
+
+    Each is the fastest of at least ``rounds`` runs.
+    """
 
     constructions: dict[str, float]
     stages: dict[str, float]
     difference: float
+    rounds: int
 
 
 @torch.inference_mode()
-def time_attention(n_head: int, n_embd: int = 256, n_tokens: int = 256, repeats: int = 7) -> Times:
-    """Time the same causal attention built three ways, on one random text ``(1, n_tokens, n_embd)``.
+def time_attention(n_head: int, n_embd: int = 256, n_tokens: int = 256, seconds: float = 0.4) -> Times:
+    """Time the same causal attention built three ways, on one random text ``(1, n_tokens, n_embd)``, twice ``seconds``.
 
     Stacked heads get an output projection too, that all three give the same result. Raises ``ValueError`` when
     ``n_embd`` is not divisible by ``n_head``.
@@ -172,18 +183,25 @@ def time_attention(n_head: int, n_embd: int = 256, n_tokens: int = 256, repeats:
     }
     results = [way() for way in ways.values()]
     difference = max(largest_difference(results[0], other) for other in results[1:])
-    return Times(median_seconds(ways, repeats), median_seconds(stages, repeats), difference)
+    found, rounds = fastest_seconds(ways, seconds)
+    found_stages, rounds_of_stages = fastest_seconds(stages, seconds)
+    return Times(found, found_stages, difference, min(rounds, rounds_of_stages))
 
 
-def median_seconds(ways: dict[str, Callable[[], Tensor]], repeats: int) -> dict[str, float]:
-    """Each way in turn, so that what else the machine does hits all alike."""
-    found: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(repeats):
+def fastest_seconds(ways: dict[str, Callable[[], Tensor]], seconds: float) -> tuple[dict[str, float], int]:
+    """The shortest run of each way, and of how many: what else the machine does can only make a run longer.
+
+    Each way in turn, at least three times, until ``seconds`` are over: a busy moment hits all alike.
+    """
+    fastest = dict.fromkeys(ways, math.inf)
+    until, rounds = time.perf_counter() + seconds, 0
+    while rounds < 3 or time.perf_counter() < until:
         for name, way in ways.items():
             began = time.perf_counter()
             way()
-            found[name].append(time.perf_counter() - began)
-    return {name: sorted(seconds)[repeats // 2] for name, seconds in found.items()}
+            fastest[name] = min(fastest[name], time.perf_counter() - began)
+        rounds += 1
+    return fastest, rounds
 
 
 # ---- A head of a real model ------------------------------------------------------------------------------------------

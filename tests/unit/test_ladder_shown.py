@@ -12,6 +12,7 @@ from model.ladder_shown import (
     causal_stages,
     dot_product_terms,
     embed_words,
+    fastest_seconds,
     head_by_ladder,
     largest_difference,
     normalise_larger,
@@ -78,11 +79,18 @@ def test_one_query_is_sharper_without_the_scale() -> None:
 
 
 def test_what_is_timed_is_the_same_attention() -> None:
-    times = time_attention(n_head=2, n_embd=8, n_tokens=5, repeats=3)
+    times = time_attention(n_head=2, n_embd=8, n_tokens=5, seconds=0)
+    assert times.rounds == 3
     assert times.difference <= 1e-5
     assert list(times.constructions) == ["stacked heads", "weight splits", "MultiHeadAttention"]
     assert len(times.stages) == 5
     assert all(seconds > 0 for seconds in [*times.constructions.values(), *times.stages.values()])
+
+
+def test_a_busy_moment_is_not_in_the_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 0, 5, 0, 0.25, 0, 7, 9])  # the start, each run from when to when, the end
+    monkeypatch.setattr("model.ladder_shown.time.perf_counter", lambda: next(clock))
+    assert fastest_seconds({"way": lambda: torch.zeros(1)}, 0) == ({"way": 0.25}, 3)
 
 
 @pytest.mark.parametrize("changes", [{}, {"scale_attn_by_inverse_layer_idx": True}])

@@ -10,6 +10,7 @@ from model.ladder_shown import (
     causal_stages,
     dot_product_terms,
     largest_difference,
+    naive_terms,
     normalise_larger,
     scores_of_one_query,
     seeded,
@@ -84,6 +85,7 @@ def plain(ask: Ask) -> dict[str, Any]:
     x = sentence.x
     scores, weights, context = ladder.attention_without_weights(x)
     larger, naive, stable = normalise_larger(scores, ask.factor)
+    exponentials, sums = naive_terms(larger)
     return opened(sentence) | {
         "scores": scores.tolist(),
         "score_terms": dot(x, x),
@@ -96,8 +98,11 @@ def plain(ask: Ask) -> dict[str, Any]:
         "context_terms": dot(weights, x.mT),
         "factor": ask.factor,
         "largest": larger.max().item(),
+        "larger": larger.tolist(),
         "naive": naive.tolist(),
+        "naive_terms": {"exponentials": exponentials.tolist(), "sums": sums.tolist()},
         "stable": stable.tolist(),
+        "stable_terms": softmax(larger),
         "error": largest_difference(ladder.naive_softmax(scores), weights),
     }
 

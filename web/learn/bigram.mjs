@@ -22,12 +22,14 @@ export const bigram = {
     why: "Its table is random, so it is sure of things for no reason, and being sure and wrong costs more than not knowing.",
   },
   build(lesson) {
-    const asked = { steps: 2000, learning_rate: 0.01 };
-    const text = make("textarea", { id: "hl-lesson-text", rows: 5, placeholder: "Leave this empty, and shakespeare-char writes a text on the spot. Or paste your own." });
+    const { kept } = lesson; // the text, the settings and the last training outlive a look at another rung
+    const asked = (kept.asked ??= { steps: 2000, learning_rate: 0.01 });
+    const text = make("textarea", { id: "hl-lesson-text", rows: 5, oninput: () => (kept.text = text.value) });
+    text.value = kept.text ?? "";
     const go = make("button", { type: "button", class: "hs-small hl-primary", onclick: () => run() }, "Train it");
     const stop = make("button", { type: "button", class: "hs-small", disabled: true, onclick: () => controller?.abort() }, "Stop");
     const steps = slider({ label: "steps", values: STEPS, value: asked.steps, say: number, change: (value) => (asked.steps = value) });
-    const rate = choice({ label: "learning rate", options: { 0.001: "0.001", 0.01: "0.01" }, value: "0.01", change: (value) => (asked.learning_rate = Number(value)) });
+    const rate = choice({ label: "learning rate", options: { 0.001: "0.001", 0.01: "0.01" }, value: String(asked.learning_rate), change: (value) => (asked.learning_rate = Number(value)) });
     const bar = make("progress", { max: 1, value: 0, "aria-label": "Training" });
     const said = make("p", { class: "hl-count", role: "status" }, "Not trained yet.");
     const curve = make("div");
@@ -39,7 +41,7 @@ export const bigram = {
     const sentence = new Chips();
     sentence.element.hidden = true;
     let controller = null;
-    let written = ""; // what the model wrote, which is not the visitor's own text
+    let replaying = false;
     const numbers = {};
 
     function draw() {
@@ -54,21 +56,22 @@ export const bigram = {
     const stages = {
       writing({ model, text: now }) {
         said.textContent = `${model} writes the text: ${counted(now.length, "character")} ...`;
-        text.value = written = now;
+        text.value = kept.text = kept.written = now; // which is not the visitor's own text
         text.scrollTop = text.scrollHeight;
       },
       before(data) {
-        Object.assign(numbers, data, { points: [], every: 1, steps: asked.steps });
+        Object.assign(numbers, data, { points: [], every: 1, steps: kept.steps });
         before.textContent = data.wrote;
         wrote.hidden = false;
+        follows.element.hidden = sentence.element.hidden = true; // until there is something new to see
         after.textContent = "…";
       },
       training({ step, steps: all, every, points }) {
         numbers.points.push(...points);
         Object.assign(numbers, { every, steps: all });
         bar.value = step / all;
-        said.textContent = `Step ${number(step)} of ${number(all)}. Before training the loss was ${fixed(numbers.loss)}.`;
-        draw();
+        said.textContent = `Step ${number(step)} of ${number(all)}: the loss is ${fixed(numbers.points.at(-1) ?? numbers.loss)}, untrained it was ${fixed(numbers.loss)}.`;
+        if (!replaying) draw();
       },
       after(data) {
         after.textContent = data.wrote;
@@ -77,7 +80,9 @@ export const bigram = {
         follows.show({ rows: names, columns: names, values: data.follows });
         follows.element.hidden = false;
         const chips = data.sentence.map(({ text, known, probability }) => ({ text, known, below: probability === null ? "–" : fixed(probability, 3) }));
-        sentence.show(chips, data.n_sentence, "Your sentence as it sees it: below each character its probability after the one before it; outlined is what its text did not have.");
+        const isNew = kept.sentence !== lesson.sentence;
+        if (isNew) sentence.show([], 0, "Your sentence is another one now: train again, and see what this model makes of it.");
+        else sentence.show(chips, data.n_sentence, "Your sentence as it sees it: below each character its probability after the one before it; outlined is what its text did not have.");
         sentence.element.hidden = false;
       },
       failed({ why }) {
@@ -85,22 +90,39 @@ export const bigram = {
       },
     };
 
+    const stopped = () => `Stopped${numbers.points?.length ? `, the last loss was ${fixed(numbers.points.at(-1))}` : ""}.`;
+
     async function run() {
       controller = new AbortController();
       go.disabled = true;
       stop.disabled = false;
       bar.value = 0;
-      const own = text.value === written ? "" : text.value;
+      const own = text.value === kept.written ? "" : text.value;
+      Object.assign(kept, { told: [], steps: asked.steps, sentence: lesson.sentence });
       said.textContent = own ? "Beginning ..." : "Waiting for the writer ...";
       try {
-        for await (const line of lines(await post("bigram", { ...asked, lesson: own, sentence: lesson.sentence }, controller.signal))) stages[line.stage](line);
+        for await (const line of lines(await post("bigram", { ...asked, lesson: own, sentence: lesson.sentence }, controller.signal))) {
+          if (line.stage !== "writing") kept.told.push(line);
+          stages[line.stage](line);
+        }
       } catch (error) {
-        said.textContent = controller.signal.aborted ? `Stopped${numbers.points?.length ? `, the last loss was ${fixed(numbers.points.at(-1))}` : ""}.` : error.message;
+        said.textContent = controller.signal.aborted ? stopped() : error.message;
       }
       go.disabled = false;
       stop.disabled = true;
     }
 
+    /** What was told of the last training, once more. */
+    function replay() {
+      if (!kept.told?.length) return;
+      replaying = true;
+      for (const line of kept.told) stages[line.stage](line);
+      replaying = false;
+      if (numbers.points.length) draw();
+      if (["before", "training"].includes(kept.told.at(-1).stage)) said.textContent = stopped();
+    }
+
+    replay();
     return {
       text: [
         paragraph("The smallest language model: a table with a row for each character, and in it the ", make("dfn", {}, "logits"), " of what comes next. It looks at one character and no further back. Trained on a text, its row for “q” learns that “u” follows."),
@@ -108,7 +130,9 @@ export const bigram = {
       ],
       formula: formula(["loss", "=", "−", " mean of ln ", "p", row("(", sub("x", "t+1"), "|", sub("x", "t"), ")")]),
       picture: [make("label", { for: "hl-lesson-text" }, make("b", {}, "Text to learn from")), text, controls(steps.element, rate.element, go, stop), bar, said, curve, wrote, rowOf(follows.element), sentence.element, paragraph("The text is cut at random into batches of 32 windows of 8 characters; ", code("AdamW"), " changes the table after each.")],
-      update() {},
+      update({ writer }) {
+        text.placeholder = `Leave this empty, and ${writer ?? "a model"} writes a text on the spot. Or paste your own.`;
+      },
       leave: () => controller?.abort(),
     };
   },

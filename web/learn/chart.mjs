@@ -5,7 +5,7 @@ import { fixed, number } from "./numbers.mjs";
 
 const SPACE = "http://www.w3.org/2000/svg";
 const [WIDTH, HEIGHT] = [640, 240];
-const FRAME = { left: 52, right: 14, top: 14, bottom: 38 };
+const FRAME = { left: 52, right: 26, top: 14, bottom: 44 };
 const TICKS = 4;
 
 function svg(tag, attributes, ...children) {

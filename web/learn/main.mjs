@@ -38,13 +38,14 @@ class Lessons {
     this.progress = new Progress();
     this.newest = new Newest();
     this.changes = {}; // what the visitor has set, by rung
+    this.kept = {}; // what a rung wants to find again when it is opened anew, by rung
     this.problem = make("p", { class: "hl-problem", role: "alert" });
     this.note = make("p", { class: "hl-note", role: "status" });
     this.article = make("article", { class: "hl-lesson", "aria-live": "off" });
     this.links = RUNGS.map((rung, i) => this.link(i + 1, make("span", { class: "hl-number" }, i + 1), make("span", {}, rung.name)));
     const list = make("ol", {}, ...this.links.map((link) => make("li", {}, link)));
     this.nav = make("nav", { class: "hl-nav", "aria-label": "Lessons" }, list);
-    element.replaceChildren(this.sentenceForm(), make("div", { class: "hl-columns" }, this.nav, make("div", {}, this.problem, this.note, this.article)));
+    element.replaceChildren(this.sentenceForm(), make("div", { class: "hl-columns" }, this.nav, make("div", {}, this.problem, this.article)));
     window.addEventListener("hashchange", () => rungOf(location.hash) && this.open(rungOf(location.hash)));
     window.addEventListener("popstate", () => rungOf(location.hash) && this.open(rungOf(location.hash)));
     window.addEventListener("headscope-model", () => {
@@ -89,6 +90,17 @@ class Lessons {
     this.element.scrollIntoView({ block: "start" });
   }
 
+  /** At the end of the way: the questions may be answered again. */
+  startOver() {
+    const forget = () => {
+      this.progress.forget();
+      Object.assign(this, { changes: {}, kept: {} });
+      this.input.value = this.progress.sentence;
+      this.go(1);
+    };
+    return make("button", { type: "button", class: "hs-small", onclick: forget }, "Start over, forget my answers");
+  }
+
   /** Show a rung, the last one that was open where none is named. */
   open(rung, anew = false) {
     rung ??= Math.min(Math.max(this.progress.rung, 1), RUNGS.length);
@@ -116,6 +128,7 @@ class Lesson {
     const { options } = this.what;
     const first = typeof options === "function" ? options(this.sentence === BOOK, window.headscopeModel ?? null) : options;
     this.options = { ...first, ...lessons.changes[rung] };
+    this.kept = lessons.kept[rung] ??= {};
     this.built = this.what.build(this);
   }
 
@@ -128,7 +141,7 @@ class Lesson {
       "nav",
       { class: "hl-steps", "aria-label": "Previous and next" },
       rung > 1 ? lessons.link(rung - 1, `← ${rung - 1}. ${RUNGS[rung - 2].name}`) : make("span"),
-      rung < RUNGS.length ? lessons.link(rung + 1, `${rung + 1}. ${RUNGS[rung].name} →`) : make("span"),
+      rung < RUNGS.length ? lessons.link(rung + 1, `${rung + 1}. ${RUNGS[rung].name} →`) : lessons.startOver(),
     );
     return [
       make("p", { class: "hl-of" }, `Rung ${rung} of ${RUNGS.length}`),
@@ -136,6 +149,7 @@ class Lesson {
       make("div", { class: "hl-text" }, ...built.text),
       built.formula,
       question(what.question, progress.answers[rung], answer),
+      lessons.note,
       this.picture,
       sourceLines(rung),
       steps,

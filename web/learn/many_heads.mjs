@@ -97,10 +97,10 @@ function timingPart() {
     measure.disabled = true;
     said.textContent = "Measuring ...";
     try {
-      const { constructions, stages, difference, n_embd, n_head, n_tokens } = await (await post("times", asked)).json();
+      const { constructions, stages, difference, rounds, n_embd, n_head, n_tokens } = await (await post("times", asked)).json();
       const entries = (times) => Object.entries(times).map(([label, value]) => ({ label, value }));
       const longest = (times) => Math.max(...Object.values(times));
-      said.textContent = `${n_head} heads, ${n_embd} numbers a token, ${n_tokens} tokens: the median of several runs on this server, just now.`;
+      said.textContent = `${n_head} heads, ${n_embd} numbers a token, ${n_tokens} tokens: the fastest of ${rounds} runs or more, just now on this server. Another machine has other times: compare the bars.`;
       result.replaceChildren(
         bars("The same attention, built three ways", entries(constructions), longest(constructions), milliseconds),
         bars("Where the time of the weight splits goes", entries(stages), longest(stages), milliseconds),
@@ -118,7 +118,8 @@ function timingPart() {
   return {
     elements: [
       heading("Where the time goes"),
-      paragraph("Many small products cost more than one large one, most of all with many heads and few tokens. ", code("MultiHeadAttention"), " is the class that the GPT runs: one fused projection, and a fused softmax that never writes the weights down."),
+      paragraph("With few tokens, many small products cost more than one large one: stacked heads are the slowest. With many tokens the time goes into the attention weights, n_head × T × T numbers that softmax writes and reads several times. Then stacked heads can be the faster ones, since the weights of one head at a time fit into the processor's cache."),
+      paragraph(code("MultiHeadAttention"), " is the class that the GPT runs: one fused projection, and a fused softmax that never writes the weights down."),
       controls(heads.element, tokens.element, measure),
       said,
       result,

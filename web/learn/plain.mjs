@@ -2,19 +2,21 @@
 
 import { make } from "../attention_view/dom.mjs";
 import { formula, fraction, row, sub, sum } from "./formula.mjs";
-import { Heat } from "./heat.mjs";
 import { fixed } from "./numbers.mjs";
-import { Stamp, code, controls, heading, paragraph, rowOf, slider } from "./parts.mjs";
+import { Stamp, controls, heading, paragraph, rowOf, slider } from "./parts.mjs";
 import { Unfolding, dotCell, dotProduct, looks, named, share } from "./unfold.mjs";
 
 const FACTORS = [1, 2, 5, 10, 20, 50, 60, 80, 100, 200, 500, 1000];
+/** An exponential may be long, or more than float32 can hold. */
+const large = (value) => (value === null ? "∞" : value < 1e6 ? fixed(value) : value.toExponential(2));
+
 const AXES = "this token (query) ↓ looks at that token (key) →";
 
 export const plain = {
   name: "Self-attention without weights",
   options: { factor: 1 },
   question: {
-    ask: "“journey” looks at every word. Which one, other than itself, gets the most of its attention?",
+    ask: "In the book's sentence, “journey” looks at every word. Which one, other than itself, gets the most of its attention?",
     options: ["“starts”, whose numbers are like its own", "“Your”, its neighbour", "“step”, the last word"],
     right: 0,
     why: "A dot product is large where two vectors point the same way, and (0.55, 0.87, 0.66) and (0.57, 0.85, 0.64) almost do. Where a word stands plays no part yet.",
@@ -23,7 +25,11 @@ export const plain = {
     const stamp = new Stamp("softmax as it is written, and softmax that cannot overflow");
     const unfolding = new Unfolding();
     let data;
-    const x = new Heat({ name: "The words x", axes: "words × 3 numbers" });
+    const x = unfolding.heat({
+      name: "The words x",
+      axes: "words × 3 numbers",
+      explain: (r, c) => [paragraph(`Number ${c} of `, named(data.words[r]), ": ", data.is_book ? "one that the book chose." : "its token embedding + its position embedding, as on rung 2.")],
+    });
     const pair = (r, c) => looks(data.words[r], data.words[c]);
     const scores = unfolding.heat({
       name: "Attention scores",
@@ -57,8 +63,26 @@ export const plain = {
     });
     const negative = make("p", { class: "hl-problem" });
     const factor = slider({ label: "scores ×", values: FACTORS, value: lesson.options.factor, change: (value) => lesson.set({ factor: value }) });
-    const naive = new Heat({ name: "Softmax as it is written", axes: "exp(s) / sum" });
-    const stable = new Heat({ name: "Stable softmax", axes: "exp(s − largest) / sum" });
+    const naive = unfolding.heat({
+      name: "Softmax as it is written",
+      axes: "exp(s) / sum",
+      explain: (r, c) => [
+        paragraph("Weight: ", ...pair(r, c)),
+        make(
+          "div",
+          { class: "hl-terms" },
+          make("span", { class: "hl-term" }, make("small", {}, `exp(${fixed(data.larger[r][c])})`), make("span", {}, large(data.naive_terms.exponentials[r][c]))),
+          make("span", { class: "hl-plus" }, "/"),
+          make("span", { class: "hl-term" }, make("small", {}, "sum of the row's exponentials"), make("span", {}, large(data.naive_terms.sums[r]))),
+          make("span", { class: "hl-total" }, "= ", make("output", {}, data.naive[r][c] === null ? "NaN" : fixed(data.naive[r][c]))),
+        ),
+      ],
+    });
+    const stable = unfolding.heat({
+      name: "Stable softmax",
+      axes: "exp(s − largest) / sum",
+      explain: (r, c) => share({ terms: data.stable_terms, r, c, total: data.stable[r][c], title: ["Weight: ", ...pair(r, c)] }),
+    });
     const overflow = make("p", { class: "hl-count", role: "status" });
     return {
       text: [
@@ -99,7 +123,7 @@ export const plain = {
         const broken = data.naive.flat().includes(null);
         overflow.textContent = `Largest score ${fixed(data.largest, 2)}: ${broken ? "exp overflows, and infinity / infinity is NaN. The stable form holds." : "both forms agree."}`;
         stamp.show(data.error);
-        unfolding.renew(scores, [1, 2]);
+        unfolding.renew(scores, [1, 0]);
       },
     };
   },

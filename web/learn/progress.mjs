@@ -30,6 +30,11 @@ export class Progress {
     }
   }
 
+  /** As if nobody had been here. */
+  forget() {
+    this.set({ sentence: BOOK, rung: 1, seen: [], answers: {} });
+  }
+
   see(rung) {
     this.set({ rung, seen: [...new Set([...this.seen, rung])] });
   }

@@ -5,11 +5,11 @@ import { makeLink } from "../attention_view/link.mjs";
 import { Matrix } from "../attention_view/matrix.mjs";
 import { HeadWeights } from "../attention_view/triangle.mjs";
 import { View } from "../attention_view/view.mjs";
-import { exact } from "../attention_view/words.mjs";
+import { exact, visible } from "../attention_view/words.mjs";
 import { Newest } from "./ask.mjs";
 import { formula, fraction, root, row, sub, sup } from "./formula.mjs";
 import { Heat } from "./heat.mjs";
-import { number } from "./numbers.mjs";
+import { fixed, number } from "./numbers.mjs";
 import { Stamp, code, controls, heading, paragraph, rowOf, slider } from "./parts.mjs";
 import { dotProduct, looks } from "./unfold.mjs";
 
@@ -97,14 +97,26 @@ export const real = {
     const head = slider({ label: "head", max: 1, value: 0, change: (value) => lesson.set({ head: value, layer: lesson.options.layer ?? 0 }) });
     let data = null;
 
+    /** To the head and the cell, in the theme that the address asks for. */
+    function aim() {
+      const to = new URL(makeLink(still), location.href);
+      const theme = new URLSearchParams(location.search).get("__theme");
+      if (theme) to.searchParams.set("__theme", theme);
+      link.href = to.href;
+    }
+
     still.chosen = async ({ query, key }) => {
+      aim();
       try {
         const cell = await newest.ask("cell", { sentence: lesson.sentence, model: data.model, layer: data.layer, head: data.head, query, key });
         if (!cell) return;
-        const [from, to] = [still.tokens[query].text, still.tokens[key].text];
+        const [from, to] = [still.tokens[query].text, still.tokens[key].text].map(visible);
+        const { score, scale, scaled, weight, model_weight: used, query: left, key: right, products } = cell;
+        // The result first: a long sum would leave it out of sight.
         unfold.replaceChildren(
-          ...dotProduct({ title: [`Score in L${data.layer} H${data.head}: `, ...looks(from, to), `, ${cell.query.length} products`], left: cell.query, right: cell.key, products: cell.products, total: cell.score }),
-          paragraph(`× ${number(cell.scale)} = ${number(cell.scaled)}; softmax over the ${query + 1} keys so far gives `, make("b", {}, exact(cell.weight)), `, and the model used ${exact(cell.model_weight)}.`),
+          paragraph(`Score in L${data.layer} H${data.head}: `, ...looks(from, to), ` = ${fixed(score)}`),
+          paragraph(`× ${number(scale)} = ${number(scaled)}; softmax over the ${query + 1} keys so far gives `, make("b", {}, exact(weight)), `, and the model used ${exact(used)}.`),
+          ...dotProduct({ title: [`The score is a sum of ${left.length} products:`], left, right, products, total: score }),
         );
       } catch (error) {
         unfold.textContent = error.message;
@@ -140,7 +152,6 @@ export const real = {
         head.update(data.head, data.n_head - 1);
         still.show(data);
         stamp.show(data.error, 1e-4);
-        link.href = makeLink(still);
       },
       /** Another model is chosen at the top: its heads are others. */
       model: (model) => lesson.set({ model, layer: null, head: null }),

@@ -17,17 +17,24 @@ class Sentence:
     """The first words of a sentence with three numbers each: those of the book, or untrained embeddings."""
 
     words: list[str]
-    n_words: int  # of the whole sentence
+    every: list[str]  # all words of the sentence
     x: Tensor  # (T, 3)
     is_book: bool
-    embedded: EmbeddedWords
+    embedded: EmbeddedWords  # of all words
+
+    @property
+    def is_cut(self) -> bool:
+        return len(self.every) > len(self.words)
 
     @property
     def note(self) -> str:
         """What a visitor should know about what is shown; nothing where it is all there."""
-        if self.n_words <= len(self.words):
+        if not self.is_cut:
             return ""
-        return f"Your sentence has {self.n_words} words; the pictures show the first {len(self.words)}."
+        last = self.words[-1]
+        return (
+            f"Your sentence has {len(self.every)} words; the pictures show the first {len(self.words)}, up to “{last}”."
+        )
 
 
 def read_sentence(text: str) -> Sentence:
@@ -35,8 +42,7 @@ def read_sentence(text: str) -> Sentence:
     check_sentence(text)
     every = split_words(text)
     words = every[:SHOWN_WORDS]
-    embedded = embed_words(words)
+    embedded = embed_words(every)
     is_book = every == list(JOURNEY)
-    return Sentence(
-        words, len(every), torch.tensor(list(JOURNEY.values())) if is_book else embedded.x, is_book, embedded
-    )
+    x = torch.tensor(list(JOURNEY.values())) if is_book else embedded.x[: len(words)]
+    return Sentence(words, every, x, is_book, embedded)

@@ -24,6 +24,7 @@ from .sentence import read_sentence
 MOST_MERGES = 200
 SHOWN_TOKENS = 60  # of a sentence, beside which stands how many there are
 STEP_CHARACTERS = 60  # of a sentence whose merges are shown one by one
+SHOWN_WINDOWS = 12
 
 # The 65 characters of tiny Shakespeare, in order.
 ALPHABET = "\n !$&',-.3:;?" + string.ascii_uppercase + string.ascii_lowercase
@@ -113,30 +114,43 @@ def spelled(words: list[Word]) -> list[list[str]]:
 
 
 def windows(ask: Ask) -> dict[str, Any]:
-    """Rung 2: inputs with their targets, and the vectors that a model makes of the inputs."""
+    """Rung 2: inputs with their targets over the whole sentence, and the vectors of its first words."""
     sentence = read_sentence(ask.sentence)
+    words, every = sentence.words, sentence.every
     ids, token, position, x = sentence.embedded
-    vocabulary = {word: int(i) for word, i in zip(sentence.words, ids, strict=True)}
+    vocabulary = sorted({word: int(i) for word, i in zip(every, ids, strict=True)}.items(), key=lambda entry: entry[1])
+    note = ""
+    if sentence.is_cut:
+        note = (
+            f"Your sentence has {len(every)} words: the windows run over all, the tables show the first {len(words)}."
+        )
     data = {
-        "words": sentence.words,
-        "note": sentence.note,
-        "ids": ids.tolist(),
-        "vocabulary": sorted(vocabulary.items(), key=lambda entry: entry[1]),
-        "token": token.tolist(),
-        "position": position.tolist(),
-        "x": x.tolist(),
+        "words": words,
+        "note": note,
+        "n_words": len(every),
+        "vocabulary": vocabulary[:SHOWN_TOKENS],
+        "vocab_size": len(vocabulary),
+        "token": token[: len(words)].tolist(),
+        "position": position[: len(words)].tolist(),
+        "x": x[: len(words)].tolist(),
         "context_length": ask.context_length,
         "stride": ask.stride,
     }
     if len(ids) < 2:
         return data | {"problem": "One token has no next one: a window needs at least two. Type another word."}
     context_length = min(ask.context_length, len(ids) - 1)
-    places = torch.arange(len(ids))
     inputs, targets = sliding_windows(ids, context_length, ask.stride)
-    starts, _ = sliding_windows(places, context_length, ask.stride)
+    places, places_of_targets = sliding_windows(torch.arange(len(ids)), context_length, ask.stride)
+
+    def shown(ids: torch.Tensor, places: torch.Tensor) -> list[list[dict[str, Any]]]:
+        rows = zip(ids[:SHOWN_WINDOWS].tolist(), places[:SHOWN_WINDOWS].tolist(), strict=True)
+        return [[{"id": i, "text": every[at]} for i, at in zip(*row, strict=True)] for row in rows]
+
     return data | {
         "context_length": context_length,
-        "starts": starts[:, 0].tolist(),
-        "inputs": inputs.tolist(),
-        "targets": targets.tolist(),
+        "n_windows": len(inputs),
+        "windows": [
+            {"inputs": one, "targets": later}
+            for one, later in zip(shown(inputs, places), shown(targets, places_of_targets), strict=True)
+        ],
     }

@@ -6,15 +6,22 @@ import { fixed, number } from "./numbers.mjs";
 
 /** Several tables of one picture, of which one cell at a time is taken apart below them. */
 export class Unfolding {
-  constructor(hint = "Click any cell, or move with the arrow keys, to see the arithmetic behind it.") {
+  constructor() {
     this.heats = [];
-    this.element = make("div", { class: "hl-unfold", "aria-live": "polite" }, make("p", { class: "hl-hint" }, hint));
+    this.element = make("div", { class: "hl-unfold", "aria-live": "polite" });
+    this.hint = make("p", { class: "hl-hint" }, "Click any cell, or move with the arrow keys, to see the arithmetic behind it.");
     this.chosen = null;
   }
 
   /** A table whose cells `explain(row, column)` as elements. */
   heat({ explain, ...options }) {
-    const heat = new Heat({ ...options, choose: () => this.take(heat) });
+    const heat = new Heat({
+      ...options,
+      choose: () => {
+        this.hint.hidden = true;
+        this.take(heat);
+      },
+    });
     heat.explain = explain;
     this.heats.push(heat);
     return heat;
@@ -23,7 +30,7 @@ export class Unfolding {
   take(heat) {
     this.chosen = heat;
     for (const other of this.heats) other.outline(other === heat);
-    this.element.replaceChildren(...heat.explain(...heat.place));
+    this.element.replaceChildren(...heat.explain(...heat.place), this.hint);
   }
 
   /** Show a cell before anybody has clicked, or the chosen one again with new numbers. */

@@ -1,10 +1,13 @@
 // Rung 2: inputs and targets, and what a token and its position become.
 
 import { make } from "../attention_view/dom.mjs";
+import { counted } from "../attention_view/words.mjs";
 import { formula, row, sub } from "./formula.mjs";
 import { word } from "./heat.mjs";
 import { code, controls, heading, paragraph, rowOf, slider } from "./parts.mjs";
 import { Unfolding, dotProduct, named } from "./unfold.mjs";
+
+const LONGEST = 10;
 
 export const windows = {
   name: "The sliding window",
@@ -17,8 +20,8 @@ export const windows = {
   },
   build(lesson) {
     const change = (name) => (value) => lesson.set({ [name]: value });
-    const length = slider({ label: "context_length", min: 1, max: 10, value: lesson.options.context_length, change: change("context_length") });
-    const stride = slider({ label: "stride", min: 1, max: 10, value: lesson.options.stride, change: change("stride") });
+    const length = slider({ label: "context_length", min: 1, max: LONGEST, value: lesson.options.context_length, change: change("context_length") });
+    const stride = slider({ label: "stride", min: 1, max: LONGEST, value: lesson.options.stride, change: change("stride") });
     const said = make("p", { class: "hl-count", role: "status" });
     const list = make("ol", { class: "hl-windows" });
     const vocabulary = make("p", { class: "hl-spelled" });
@@ -54,6 +57,8 @@ export const windows = {
       update(found) {
         data = found;
         vocabulary.replaceChildren(...data.vocabulary.map(([text, id]) => make("span", { class: "hl-word" }, make("b", {}, word(text)), make("small", {}, ` ${id} `))));
+        const left = data.vocab_size - data.vocabulary.length;
+        if (left) vocabulary.append(`… and ${left} more`);
         const columns = ["0", "1", "2"];
         token.show({ rows: data.words, columns, values: data.token });
         position.show({ rows: data.words.map((_, i) => `position ${i}`), columns, values: data.position });
@@ -65,24 +70,20 @@ export const windows = {
           list.replaceChildren();
           return;
         }
-        length.update(data.context_length, Math.max(1, data.words.length - 1));
-        const n = data.inputs.length;
-        said.textContent = `${n} ${n === 1 ? "window" : "windows"} of ${data.context_length} from ${data.words.length} tokens`;
-        list.replaceChildren(...data.starts.map((start, i) => window_(data, start, i)));
+        length.update(data.context_length, Math.min(LONGEST, data.n_words - 1));
+        const n = data.n_windows;
+        said.textContent = `${counted(n, "window")} of ${data.context_length} from ${data.n_words} tokens`;
+        list.replaceChildren(...data.windows.map(window_));
+        if (n > data.windows.length) list.append(make("li", { class: "hl-more" }, `… and ${n - data.windows.length} more`));
       },
     };
   },
 };
 
 /** Inputs above their targets, each token with its id. */
-function window_(data, start, i) {
-  const line = (name, ids, first) =>
-    make(
-      "tr",
-      {},
-      make("th", { scope: "row" }, name),
-      ...ids.map((id, at) => make("td", {}, make("span", {}, word(data.words[first + at])), make("small", {}, id))),
-    );
-  const body = make("tbody", {}, line("inputs", data.inputs[i], start), line("targets", data.targets[i], start + 1));
+function window_({ inputs, targets }, i) {
+  const line = (name, tokens) =>
+    make("tr", {}, make("th", { scope: "row" }, name), ...tokens.map(({ id, text }) => make("td", {}, make("span", {}, word(text)), make("small", {}, id))));
+  const body = make("tbody", {}, line("inputs", inputs), line("targets", targets));
   return make("li", {}, make("div", { class: "hl-scroll" }, make("table", { class: "hl-window", "aria-label": `Window ${i}` }, body)));
 }
