@@ -121,6 +121,14 @@ STEP_AT = """async ([query, key]) => {
 }"""
 
 
+def ramp(page: Any, name: str) -> list[str]:
+    """The colours of a ramp, by step."""
+    script = """async (name) => (await import(
+        document.querySelector('link[rel=modulepreload][href*=palette]').href)).palette()[name].css"""
+    found: list[str] = page.evaluate(script, name)
+    return found
+
+
 @pytest.mark.parametrize("scale", ["square root", "linear", "logarithmic", "row maximum"])
 def test_a_scale_changes_colours_and_no_number(written: Any, server: Server, scale: str) -> None:
     gpt = server.parts.shelf.models["tiny"]
@@ -186,11 +194,7 @@ def test_the_text_of_a_head_is_coloured_both_ways(written: Any, server: Server) 
     spans.nth(45).click()
     written.mouse.move(5, 5)
     weights = gpt.trace(text(written).text_content()).attention[0, 1]
-    ramps = written.evaluate(
-        """async () => {
-        const { palette } = await import(document.querySelector('link[rel=modulepreload][href*=palette]').href);
-        return [palette().looks.css, palette().seen.css]; }"""
-    )
+    ramps = [ramp(written, "looks"), ramp(written, "seen")]
     coloured = 0
     for i in (0, 3, 30, 44, 46, 50, 58):
         weight = float(weights[45, i] if i <= 45 else weights[i, 45])
@@ -202,20 +206,6 @@ def test_the_text_of_a_head_is_coloured_both_ways(written: Any, server: Server) 
     assert coloured >= 2
 
 
-def test_lines_are_moved_by_keys_and_name_each_weight(written: Any, server: Server) -> None:
-    written.get_by_role("button", name="Lines", exact=True).click()
-    lines = written.get_by_role("application", name=re.compile("^Lines of L"))
-    assert lines.evaluate("e => e.scrollTop + e.clientHeight >= 60 * 17")  # the newest token is in view
-    lines.focus()
-    written.keyboard.press("Enter")
-    locked = written.locator(".hs-writing .hs-query")
-    at = int(locked.get_attribute("data-i"))
-    written.keyboard.press("Escape")
-    for _ in range(3):
-        written.keyboard.press("ArrowUp")
-    expect(locked).to_have_attribute("data-i", str(at - 3))
-
-
 def test_surprise_colours_the_whole_text(written: Any, server: Server) -> None:
     gpt = server.parts.shelf.models["tiny"]
     content = text(written).text_content()
@@ -224,10 +214,15 @@ def test_surprise_colours_the_whole_text(written: Any, server: Server) -> None:
     written.get_by_label("colour by surprise").check()
     expect(written.get_by_text("surprise in bits")).to_be_visible()
     tokens = written.locator(".hs-writing .hs-token")
+    colours = ramp(written, "surprise")
     assert tokens.nth(0).evaluate("e => e.style.backgroundColor") == ""  # nothing came before it
     for i in (1, 10, 39, 45, 59):
         bits = -float(logprobs[i - 1, ids[i]]) / math.log(2)
         assert tokens.nth(i).get_attribute("title").endswith(f": probability {2**-bits:.4f}, {bits:.2f} bits")
+        step = min(round(255 * bits / 8), 255)
+        found = tokens.nth(i).evaluate("e => e.style.backgroundColor").replace(" ", "")
+        near = [colours[s] for s in (step - 1, step, step + 1) if 12 < s < 256]
+        assert found in near or (found == "" and step <= 13), (i, found, step)
 
 
 def test_attention_that_looks_untrained_is_called_so(
