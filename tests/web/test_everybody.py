@@ -27,8 +27,29 @@ CONTRAST = """(selector) => [...document.querySelectorAll(selector)]
 WORDS = (
     ".hs-status, .hs-hint, .hs-label, .hs-axis-key, .hs-axis-query, .hs-controls label, .hs-scale > span, .hs-said, "
     ".hs-bars caption, .hs-bars th, .hs-bars td, .hs-top button:enabled, .hs-pair small, .hs-then, #hs-facts p, "
-    ".hs-brand p, #hs-write"
+    ".hs-brand p, #hs-write, .hs-columns span"
 )
+
+
+# Of what is inside a box that was checked against the panel behind it: the box itself must be seen.
+TICKED = """(box) => {
+    const parts = (e) => getComputedStyle(e).backgroundColor.match(/[\\d.]+/g).map(Number);
+    const [own, panel] = [parts(box), parts(box.closest('.hs-panel'))];
+    return (own.length === 3 || own[3] === 1) && Math.max(...[0, 1, 2].map((i) => Math.abs(own[i] - panel[i]))) > 100;
+}"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_checked_box_is_seen_to_be_checked(browser: Any, server: Server, theme: str) -> None:
+    page = browser.new_page()
+    page.goto(f"{server.url}/?__theme={theme}")
+    expect(page.locator(".hs-number")).not_to_be_empty()
+    for name in ("colour by surprise", "hide the first token"):
+        box = page.get_by_label(name)
+        assert not box.evaluate(TICKED)
+        box.check()
+        assert box.evaluate(TICKED)
+    page.close()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
