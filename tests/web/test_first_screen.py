@@ -1,0 +1,87 @@
+"""What a visitor sees first: an opening of the model's own kind, and the whole text panel without scrolling."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Server
+from helpers import scripted_model, tiny_bpe
+from playwright.sync_api import expect
+from test_page import choose_model, text
+
+from web.openings import opening_prompt
+from web.settings import OPENING_PROMPTS
+
+
+def test_an_opening_of_what_the_model_knows(server: Server) -> None:
+    tokenizer = tiny_bpe()
+    for known in ("Once upon a time", "ROMEO:"):
+        ids = tokenizer.encode(known)
+        gpt = scripted_model(ids[1:] + [ids[0]] * 40, tokenizer)
+        assert opening_prompt(gpt) == (known, ids)
+    for name in ("tiny", "other"):  # random ones know nothing
+        assert opening_prompt(server.parts.shelf.models[name])[0] == OPENING_PROMPTS[0]
+
+
+@pytest.mark.browser
+def test_the_prompt_follows_the_opening_until_one_is_typed(
+    browser: Any, launch: Callable[..., Server], checkpoints: Path
+) -> None:
+    server = launch(checkpoints / "tiny", checkpoints / "other")
+    made = server.parts.openings.made
+    for name in ("tiny", "other"):
+        server.parts.openings.get(name)
+    made["other"] = replace(made["other"], settings=made["other"].settings | {"prompt": "The "})
+    page = browser.new_page()
+    page.goto(server.url)
+    prompt = page.get_by_label("Prompt")
+    expect(prompt).to_have_value("ROMEO:")
+    choose_model(page, "other")
+    expect(prompt).to_have_value("The ")
+    choose_model(page, "tiny")
+    expect(prompt).to_have_value("ROMEO:")
+    prompt.fill("my own")
+    choose_model(page, "other")
+    expect(page.get_by_text("2 layers × 2 heads")).to_be_visible()
+    choose_model(page, "tiny")
+    expect(page.get_by_text("3 layers × 4 heads")).to_be_visible()
+    expect(prompt).to_have_value("my own")
+    page.close()
+
+
+@pytest.mark.browser
+def test_scrubber_and_legend_stay_in_view(page: Any) -> None:
+    page.evaluate("document.querySelector('.hs-text').append('\\n'.repeat(80))")  # a long text
+    parts = [page.get_by_label("Step", exact=True), page.get_by_label("colour by surprise")]
+    parts.append(page.locator(".hs-written .hs-hint"))
+    for part in parts:
+        expect(part).to_be_in_viewport(ratio=1)
+    page.get_by_role("button", name="L1 H2,").click()
+    page.mouse.wheel(0, 400)
+    page.wait_for_function("scrollY > 100")
+    for part in [*parts, text(page)]:
+        expect(part).to_be_in_viewport(ratio=0.9)
+    # With its table the panel is longer than the screen, and scrolls with the page.
+    page.get_by_role("button", name="Show text as table").click()
+    assert page.locator(".hs-written").evaluate("e => getComputedStyle(e).position") == "static"
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [390, 1024, 1440])
+def test_the_top_of_a_panel_is_one_row(browser: Any, server: Server, width: int) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 844})
+    page.goto(server.url)
+    expect(page.locator(".hs-number")).not_to_be_empty()
+    for heads in ("Whole", "This step"):
+        page.get_by_role("button", name=heads, exact=True).click()
+        for panel in ("Text", "Heads"):
+            top = page.get_by_role("region", name=panel, exact=True).locator(".hs-top")
+            middles = [
+                (box["y"] + box["height"] / 2)
+                for part in top.locator("> *:visible").all()
+                if (box := part.bounding_box())
+            ]
+            assert max(middles) - min(middles) < 6, (panel, heads, middles)
+    page.close()
