@@ -63,6 +63,21 @@ def test_words_stand_out_from_what_is_behind_them(browser: Any, server: Server, 
     page.close()
 
 
+SIGNS = """(spans) => spans.filter((span) => span.style.backgroundColor).map((span) => {
+    const sign = getComputedStyle(span, "::before");
+    return [span.style.color, sign.color, Number(sign.opacity)];
+})"""
+
+
+def test_signs_are_seen_on_any_colour(page: Any) -> None:
+    write(page, "\n" * 30)
+    expect(page.get_by_text("tokens written")).to_be_visible()
+    page.get_by_label("Colour scale").select_option(label="logarithmic")
+    page.locator(".hs-writing .hs-token").nth(29).click()
+    signs = page.locator(".hs-writing .hs-line").evaluate_all(SIGNS)
+    assert len(signs) > 10 and all(ink == sign and opacity >= 0.6 for ink, sign, opacity in signs)
+
+
 def test_panels_have_names(page: Any) -> None:
     for name in ("Text", "Next token", "Heads"):
         expect(page.get_by_role("region", name=name, exact=True)).to_be_visible()

@@ -14,7 +14,7 @@ from test_page import check_number, is_shown_as, open_head, readout, text, write
 
 import model
 from model import LoadedModel
-from model.recording import Recording
+from model.recording import Recording, tile
 from model.summaries import METRICS
 
 PROMPT = "What light through yonder window breaks?"
@@ -54,6 +54,14 @@ def names(page: Any) -> list[str]:
     return [name for name in found if re.match(r"L\d+ H\d+", name)]
 
 
+# The page's own modules say which step of the ramp a pixel has.
+STEPS = """async (canvas) => {
+    const { palette } = await import(document.querySelector('link[rel=modulepreload][href*=palette]').href);
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    return Array.from(new Uint32Array(data.buffer), (pixel) => palette().looks.pixels.indexOf(pixel));
+}"""
+
+
 @pytest.mark.parametrize("metric", ["entropy", "mean distance", "on the first token", "on the previous token"])
 def test_every_thumbnail_says_its_metric_and_can_be_sorted_by_it(written: Any, server: Server, metric: str) -> None:
     gpt = server.parts.shelf.models["tiny"]
@@ -89,6 +97,24 @@ def test_every_thumbnail_says_its_metric_and_can_be_sorted_by_it(written: Any, s
     expect(written.get_by_text("No head is in this range.")).to_be_visible()
 
 
+def test_a_thumbnail_has_the_models_weights(written: Any, server: Server) -> None:
+    """The largest of each tile, by the scale that was chosen."""
+    made = recording(written, server.parts.shelf.models["tiny"])
+    for scale, part in (("square root", torch.sqrt), ("linear", torch.clone)):
+        written.get_by_label("Colour scale").select_option(label=scale)
+        for name, layer, column in (("L0 H3", 0, 3), ("L2 H1", 2, 1), ("L1 mean", 1, 4), ("Mean of all heads", 3, 4)):
+            steps = written.get_by_role("button", name=f"{name},").locator("canvas").evaluate(STEPS)
+            side = round(len(steps) ** 0.5)
+            factor = next(factor for factor in (1, 2, 3, 4) if tile(59, factor) + 1 == side)
+            expected = torch.zeros(side, side)
+            weights = rows_of(made, layer, column)
+            for query, key in weights.nonzero().tolist():
+                place = tile(query, factor), tile(key, factor)
+                expected[place] = max(expected[place], part(weights[query, key]))
+            shown = torch.tensor(steps).view(side, side).tril() / 255
+            assert float((shown - expected).abs().max()) < 0.01
+
+
 @pytest.mark.parametrize(
     ("name", "layer", "column"), [("L1 mean", 1, 4), ("L2 rollout", 2, 5), ("Mean of all heads", 3, 4)]
 )
@@ -107,7 +133,6 @@ def test_means_and_rollout_are_pictures_like_the_others(
     assert all(is_shown_as(float(weights[7, key]), cell) for key, cell in enumerate(cells)) and len(cells) == 8
 
 
-# The page's own modules say which step of the ramp a pixel has.
 STEP_AT = """async ([query, key]) => {
     const url = document.querySelector('link[rel=modulepreload][href*=palette]').href;
     const { palette } = await import(url);
