@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Server
+from conftest import Server, save_tiny
 from helpers import scripted_model, tiny_bpe
 from playwright.sync_api import expect
 from test_page import choose_model, text
@@ -84,4 +84,26 @@ def test_the_top_of_a_panel_is_one_row(browser: Any, server: Server, width: int)
                 if (box := part.bounding_box())
             ]
             assert max(middles) - min(middles) < 6, (panel, heads, middles)
+    page.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("n_head", [2, 8, 16])
+def test_labels_of_all_columns_are_whole(
+    browser: Any, launch: Callable[..., Server], tmp_path: Path, n_head: int
+) -> None:
+    server = launch(save_tiny(tmp_path / "wide", n_head=n_head))
+    page = browser.new_page()
+    page.goto(server.url)
+    for width in (1440, 1180, 1024, 760, 390):
+        page.set_viewport_size({"width": width, "height": 844})
+        expect(page.locator(".hs-number")).not_to_be_empty()
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        edge = page.locator(".hs-scroll").bounding_box()
+        for name in ("mean", "rollout"):
+            label = page.locator(".hs-grid .hs-label").get_by_text(name, exact=True)
+            box = label.bounding_box()
+            assert label.evaluate("e => e.scrollWidth <= e.clientWidth && e.scrollHeight <= e.clientHeight"), width
+            if n_head < 16 or width > 640:  # else one scrolls within the panel
+                assert edge["x"] <= box["x"] and box["x"] + box["width"] <= edge["x"] + edge["width"] + 1, width
     page.close()

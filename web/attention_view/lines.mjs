@@ -88,13 +88,15 @@ export class Lines {
     const [from, to] = [EDGE * width, (1 - EDGE) * width];
     const y = (i) => (i + 0.5) * ROW - element.scrollTop;
     context.lineWidth = 2;
+    // A key is never below its query, so a line from above the view is not in it, and neither is one to below it.
+    const [first, last] = [element.scrollTop / ROW - 1, (element.scrollTop + height) / ROW];
     for (const query of this.sources) {
-      if (y(query) < -ROW) continue; // a key is never below its query, so nothing of this is in view
+      if (query < first) continue;
       const row = store.row(query);
       const largest = scale.largest(row, 0, query + 1);
-      for (let key = 0; key <= query; key++) {
+      for (let key = 0; key <= query && key <= last; key++) {
         const step = scale.step(row[key], key, largest);
-        if (step < FAINT || y(key) > height + ROW) continue;
+        if (step < FAINT) continue;
         context.globalAlpha = step / 255;
         context.strokeStyle = ramp.css[190];
         context.beginPath();
