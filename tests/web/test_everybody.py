@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from conftest import Server
 from playwright.sync_api import expect
-from test_page import choose_model, readout, text, write
+from test_page import readout, text, write, write_slowly
 
 # Contrast as the WCAG has it, of an element's text against the first background behind it.
 CONTRAST = """(selector) => [...document.querySelectorAll(selector)]
@@ -150,10 +150,7 @@ MOVING = """() => [...document.querySelectorAll(".hs-workspace, .hs-workspace *"
 def test_nothing_moves_where_that_is_not_wanted(browser: Any, server: Server, slow: Any, motion: str) -> None:
     page = browser.new_page(reduced_motion=motion)
     page.goto(server.url)
-    choose_model(page, "slow")
-    write(page, "ab")
-    slow.gate.release(3)
-    expect(text(page)).to_have_text(re.compile("^ab.{3}$", re.DOTALL))
+    write_slowly(page, slow, 3)
     moving = page.evaluate(MOVING)
     if motion == "reduce":
         assert moving == []

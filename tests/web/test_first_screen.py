@@ -52,6 +52,26 @@ def test_the_prompt_follows_the_opening_until_one_is_typed(
 
 
 @pytest.mark.browser
+def test_what_was_typed_before_the_opening_came_stays(browser: Any, server: Server) -> None:
+    page = browser.new_page()
+    held: list[Any] = []
+    typed: list[str] = []
+    page.route("**/gradio_api/queue/join*", lambda route: route.continue_() if typed else held.append(route))
+    page.goto(server.url)
+    page.wait_for_function("document.querySelector('.headscope')")
+    page.get_by_label("Prompt").fill("Typed early")
+    typed.append("Typed early")
+    for route in held:
+        route.continue_()
+    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect(page.get_by_text("3 layers × 4 heads")).to_be_visible()
+    expect(page.get_by_label("Prompt")).to_have_value("Typed early")
+    page.reload()
+    expect(page.get_by_label("Prompt")).to_have_value("ROMEO:")
+    page.close()
+
+
+@pytest.mark.browser
 def test_scrubber_and_legend_stay_in_view(page: Any) -> None:
     page.evaluate("document.querySelector('.hs-text').append('\\n'.repeat(80))")  # a long text
     parts = [page.get_by_label("Step", exact=True), page.get_by_label("colour by surprise")]

@@ -27,6 +27,14 @@ def write(page: Any, prompt: str) -> None:
     page.get_by_role("button", name="Write", exact=True).click()
 
 
+def write_slowly(page: Any, slow: Any, n_new: int) -> None:
+    """Let the gated model write so many tokens after "ab"."""
+    choose_model(page, "slow")
+    write(page, "ab")
+    slow.gate.release(n_new)
+    expect(text(page)).to_have_text(re.compile(rf"^ab.{{{n_new}}}$", re.DOTALL))
+
+
 def stop(page: Any, server: Server) -> None:
     """Stop the gated model while it is at work on a step."""
     (job,) = server.parts.engines.jobs
