@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from model import LoadedModel, PromptError
+from model.reading import Reading
 from model.trace import most_selective_head
 
 from .runs import Run, Runs
-from .settings import OPENING_PROMPTS, OPENING_SEED, OPENING_TEMPERATURE, OPENING_TOKENS
+from .settings import KNOWN_PROMPT, OPENING_PROMPTS, OPENING_SEED, OPENING_TEMPERATURE, OPENING_TOKENS
 from .shelf import Shelf
 
 
@@ -46,7 +47,7 @@ class Openings:
 
 
 def write_opening(gpt: LoadedModel) -> Opening:
-    prompt, ids = first_readable(gpt)
+    prompt, ids = opening_prompt(gpt)
     n_new = min(OPENING_TOKENS, gpt.config.context_length - len(ids))
     steps = gpt.generate(ids, n_new, temperature=OPENING_TEMPERATURE, seed=OPENING_SEED) if n_new > 0 else ()
     written = [step.token_id for step in steps if step.token_id != gpt.eos_token_id]
@@ -56,11 +57,18 @@ def write_opening(gpt: LoadedModel) -> Opening:
     return Opening(settings, text, len(ids), most_selective_head(gpt.trace(text).attention))
 
 
-def first_readable(gpt: LoadedModel) -> tuple[str, list[int]]:
-    """The first of the opening prompts that this model can read, else its first token."""
+def opening_prompt(gpt: LoadedModel) -> tuple[str, list[int]]:
+    """The first of the opening prompts that looks like what this model was trained on.
+
+    If none does: the first that it can read; if there is none, its first token.
+    """
+    readable = []
     for prompt in OPENING_PROMPTS:
         try:
-            return prompt, gpt.read_prompt(prompt)
+            readable.append((prompt, gpt.read_prompt(prompt)))
         except PromptError:
             continue
-    return gpt.tokens([0])[0].text, [0]
+    for prompt, ids in readable:
+        if len(ids) > 1 and -sum(Reading(gpt.gpt, ids).logprobs()) <= KNOWN_PROMPT * len(prompt):
+            return prompt, ids
+    return readable[0] if readable else (gpt.tokens([0])[0].text, [0])

@@ -19,6 +19,9 @@ from .workspace import FIELDS, Parts, workspace_tab
 BRAND = """<div class="hs-brand"><h1>Headscope</h1>
 <p>A GPT writes, and you see what each of its attention heads looks at.</p></div>"""
 
+# Whoever typed while the page was opened keeps that; in the browser, where nobody types meanwhile.
+FILL_PROMPT = "(typed, shown) => typed || shown?.prompt || ''"
+
 # Fonts that every system has: nothing on the page needs another host.
 THEME = gr.themes.Default(
     primary_hue="blue",
@@ -79,28 +82,23 @@ def build(parts: Parts, *, with_key: bool = False) -> gr.Blocks:
             if isinstance(control, gr.Slider)
         }
 
-        def late_prompt(typed: str, shown: dict[str, Any]) -> Any:
-            return shown.get("early") if shown.get("early") and not typed else gr.skip()
-
         def say_loading() -> Any:
             return gr.skip() if shelf.ready.done() else {"state": "loading", "notices": []}
 
         # Not a generator: Gradio repeats a generator's last values at its end, over what was typed in between.
         async def open_page(request: gr.Request) -> list[Any]:
-            early = not shelf.ready.done()
             await shelf.wait()
             landing = await land(parts, request.query_params, ranges)
             values = [landing.settings.get(field, gr.skip()) for field in FIELDS]
             values[FIELDS.index("model")] = gr.update(choices=list(shelf.models), value=landing.name)
-            if early:  # who came early may have typed meanwhile: their prompt is looked at before it is filled
-                values[FIELDS.index("prompt")] = gr.skip()
-                landing.pointer["early"] = landing.settings.get("prompt")
-            return [*values, describe(shelf.models.get(landing.name or "")), landing.pointer]
+            values[FIELDS.index("prompt")] = gr.skip()
+            shown = landing.pointer | {"prompt": landing.settings.get("prompt")}
+            return [*values, describe(shelf.models.get(landing.name or "")), shown]
 
         quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
         demo.load(say_loading, None, view, queue=False, **quiet)
         opened = demo.load(open_page, None, [*controls, facts, view], **quiet)
-        opened.then(late_prompt, [controls[0], view], controls[0], **quiet)
+        opened.then(None, [controls[0], view], controls[0], js=FILL_PROMPT, queue=False, **quiet)
         model.change(lambda name: describe(shelf.models.get(name)), model, facts, queue=False, **quiet)
         add_endpoints(parts)
     # No limit here: the engines bound what runs at the same time, and one limit is enough.

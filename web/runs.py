@@ -16,7 +16,9 @@ from model.recording import Recording, last_rows, n_pictures, picture, triangle
 from model.ticket import PromptPart
 
 from .readings import Readings
-from .settings import MAX_CACHED_BYTES, MAX_CACHED_RUNS, MAX_FRESH_BYTES, MAX_RUN_BYTES
+from .settings import MAX_CACHED_BYTES, MAX_CACHED_RUNS, MAX_FRESH_BYTES, MAX_RUN_BYTES, UPDATE_SECONDS
+
+LEAST_SECONDS = 2 * UPDATE_SECONDS  # from which a speed is told
 
 
 class Run:
@@ -146,9 +148,12 @@ class Run:
 
     @property
     def tokens_per_second(self) -> float:
-        """Of all tokens but the first, for which the prompt had to be read and others may have been waited for."""
+        """Of all tokens but the first, for which the prompt had to be read and others may have been waited for.
+
+        0 until it can be told: tokens are taken here several at a time.
+        """
         seconds = self.latest - self.began
-        return (len(self.ids) - self.given - 1) / seconds if seconds > 0 else 0.0
+        return (len(self.ids) - self.given - 1) / seconds if seconds >= LEAST_SECONDS else 0.0
 
 
 class Runs:

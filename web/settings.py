@@ -42,7 +42,8 @@ UPDATE_SECONDS = 0.08  # between two updates of a text that is being written
 OPENING_TOKENS = 120  # written once for each model when the server starts
 OPENING_SEED = 1
 OPENING_TEMPERATURE = 0.8
-OPENING_PROMPTS = ("ROMEO:", "Once upon a time", "The ", "\n")  # the first one that the model can read
+OPENING_PROMPTS = ("ROMEO:", "Once upon a time", "The ", "\n")  # the first one that the model knows, or can read
+KNOWN_PROMPT = 2.5  # nats per character, below which it knows it: one who has read such texts needs about 1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,7 @@
 """The Write & Look tab: the prompt and its controls above the one linked workspace."""
 
 import asyncio
+import json
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -19,7 +20,7 @@ from .job import Job
 from .openings import Openings
 from .running_text import RunningText
 from .runs import Run, Runs
-from .settings import UPDATE_SECONDS
+from .settings import OPENING_PROMPTS, UPDATE_SECONDS
 from .shelf import Shelf
 from .traces import Traces
 from .validate import BadInput, Request, read_request
@@ -35,6 +36,11 @@ TELL_SAMPLING = """(temperature, top_k, top_p, min_p) => {
   window.headscopeSampling = { temperature, top_k, top_p, min_p };
   window.dispatchEvent(new CustomEvent("headscope-sampling"));
 }"""
+
+# Another model's opening brings its prompt, unless one was typed; in the browser, where nobody types meanwhile.
+FOLLOW_OPENING = f"""(view, prompt) =>
+  {json.dumps(OPENING_PROMPTS)}.includes(prompt) && view?.state === "opening" ? view.settings.prompt : prompt"""
+
 Update = tuple[Any, Any, Any]  # of the view, and of the buttons that write and stop
 
 
@@ -81,7 +87,8 @@ def workspace_tab(parts: Parts, model: gr.Dropdown) -> tuple[list[Any], gr.HTML]
     view.branch(events.branch, inputs[2:], outputs, trigger_mode="multiple", **quiet)
     view.halt(events.halt, None, None, queue=False, **quiet)
     stop.click(events.stop, None, None, queue=False, **quiet)
-    model.input(events.pick, model, view, **quiet)
+    picked = model.input(events.pick, model, view, **quiet)
+    picked.then(None, [view, prompt], prompt, js=FOLLOW_OPENING, queue=False, **quiet)
     # Without triggers: when the page loads, and whenever one of them changes.
     gr.on(None, None, [temperature, top_k, top_p, min_p], None, js=TELL_SAMPLING, queue=False, **quiet)
     return inputs, view

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from conftest import CONTEXT, Server
 from playwright.sync_api import expect
-from test_page import choose_model, is_shown_as, readout, write
+from test_page import choose_model, is_shown_as, readout, write, write_slowly
 
 from model import LoadedModel
 from model.reading import Reading
@@ -109,10 +109,7 @@ def test_a_new_text_closes_the_branch(page: Any, server: Server) -> None:
 
 @pytest.mark.browser
 def test_both_may_be_written_at_once_and_are_stopped_together(page: Any, server: Server, slow: Any) -> None:
-    choose_model(page, "slow")
-    write(page, "ab")
-    slow.gate.release(4)
-    expect(text(page)).to_have_text(re.compile("^ab.{4}$", re.DOTALL))
+    write_slowly(page, slow, 4)
     branch_at(page, page, 4)
     expect(text(side(page, "Branch at token 4"))).to_have_text(re.compile("^ab.{3}$", re.DOTALL))
     jobs = list(server.parts.engines.jobs)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from conftest import Server
 from playwright.sync_api import expect
-from test_page import choose_model, readout, text, write
+from test_page import readout, text, write, write_slowly
 
 # Contrast as the WCAG has it, of an element's text against the first background behind it.
 CONTRAST = """(selector) => [...document.querySelectorAll(selector)]
@@ -27,8 +27,29 @@ CONTRAST = """(selector) => [...document.querySelectorAll(selector)]
 WORDS = (
     ".hs-status, .hs-hint, .hs-label, .hs-axis-key, .hs-axis-query, .hs-controls label, .hs-scale > span, .hs-said, "
     ".hs-bars caption, .hs-bars th, .hs-bars td, .hs-top button:enabled, .hs-pair small, .hs-then, #hs-facts p, "
-    ".hs-brand p, #hs-write"
+    ".hs-brand p, #hs-write, .hs-columns span"
 )
+
+
+# Of what is inside a box that was checked against the panel behind it: the box itself must be seen.
+TICKED = """(box) => {
+    const parts = (e) => getComputedStyle(e).backgroundColor.match(/[\\d.]+/g).map(Number);
+    const [own, panel] = [parts(box), parts(box.closest('.hs-panel'))];
+    return (own.length === 3 || own[3] === 1) && Math.max(...[0, 1, 2].map((i) => Math.abs(own[i] - panel[i]))) > 100;
+}"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_checked_box_is_seen_to_be_checked(browser: Any, server: Server, theme: str) -> None:
+    page = browser.new_page()
+    page.goto(f"{server.url}/?__theme={theme}")
+    expect(page.locator(".hs-number")).not_to_be_empty()
+    for name in ("colour by surprise", "hide the first token"):
+        box = page.get_by_label(name)
+        assert not box.evaluate(TICKED)
+        box.check()
+        assert box.evaluate(TICKED)
+    page.close()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -40,6 +61,21 @@ def test_words_stand_out_from_what_is_behind_them(browser: Any, server: Server, 
     found = page.evaluate(CONTRAST, WORDS)
     assert len(found) > 80 and min(found) >= 4.5
     page.close()
+
+
+SIGNS = """(spans) => spans.filter((span) => span.style.backgroundColor).map((span) => {
+    const sign = getComputedStyle(span, "::before");
+    return [span.style.color, sign.color, Number(sign.opacity)];
+})"""
+
+
+def test_signs_are_seen_on_any_colour(page: Any) -> None:
+    write(page, "\n" * 30)
+    expect(page.get_by_text("tokens written")).to_be_visible()
+    page.get_by_label("Colour scale").select_option(label="logarithmic")
+    page.locator(".hs-writing .hs-token").nth(29).click()
+    signs = page.locator(".hs-writing .hs-line").evaluate_all(SIGNS)
+    assert len(signs) > 10 and all(ink == sign and opacity >= 0.6 for ink, sign, opacity in signs)
 
 
 def test_panels_have_names(page: Any) -> None:
@@ -114,10 +150,7 @@ MOVING = """() => [...document.querySelectorAll(".hs-workspace, .hs-workspace *"
 def test_nothing_moves_where_that_is_not_wanted(browser: Any, server: Server, slow: Any, motion: str) -> None:
     page = browser.new_page(reduced_motion=motion)
     page.goto(server.url)
-    choose_model(page, "slow")
-    write(page, "ab")
-    slow.gate.release(3)
-    expect(text(page)).to_have_text(re.compile("^ab.{3}$", re.DOTALL))
+    write_slowly(page, slow, 3)
     moving = page.evaluate(MOVING)
     if motion == "reduce":
         assert moving == []

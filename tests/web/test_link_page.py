@@ -52,6 +52,17 @@ def open_new(browser: Any, address: str) -> Any:
     return page
 
 
+def open_link(browser: Any, server: Server, name: str, ids: list[int], n_prompt: int, **more: Any) -> Any:
+    """Another visitor, who has a link to this text."""
+    sha256 = server.parts.shelf.models[name].sha256[:16]
+    query = {"model": name, "sha256": sha256, "ids": encode_ids(ids), "prompt": n_prompt}
+    return open_new(browser, f"{server.url}/?{urlencode(query | more)}")
+
+
+def queries(link: str) -> dict[str, list[str]]:
+    return parse_qs(urlsplit(link).query)
+
+
 def elsewhere(link: str, server: Server) -> str:
     return f"{server.url}/?{urlsplit(link).query}"
 
@@ -96,7 +107,7 @@ def test_a_link_leads_back(page: Any, browser: Any, launch: Callable[..., Server
     expect(other.get_by_label("Least weight drawn")).to_have_value("0.3")
     expect(other.get_by_label("Order of the heads")).to_have_value("low")
     expect(other.get_by_label("Metric of the heads")).to_have_value("distance")
-    assert parse_qs(urlsplit(copy_link(other)).query) == parse_qs(urlsplit(link).query)
+    assert queries(copy_link(other)) == queries(link)
     # The page goes on as from any other text.
     write(other, "now ")
     expect(text(other)).to_have_text(re.compile("^now "))
@@ -104,11 +115,10 @@ def test_a_link_leads_back(page: Any, browser: Any, launch: Callable[..., Server
 
 
 def test_settings_in_a_link_fill_the_controls(browser: Any, server: Server) -> None:
-    gpt = server.parts.shelf.models["other"]
-    ids = gpt.tokenizer.encode("to be or not")
-    query = {"model": "other", "sha256": gpt.sha256[:16], "ids": encode_ids(ids), "prompt": 5}
-    view = {"open": "2.2", "step": 7, "mode": "text", "surprise": 1}
-    page = open_new(browser, f"{server.url}/?{urlencode(query | SETTINGS | view)}")
+    ids = server.parts.shelf.models["other"].tokenizer.encode("to be or not")
+    view = {"open": "2.2", "step": 7, "mode": "text", "surprise": 1, "heads": "step"}
+    page = open_link(browser, server, "other", ids, 5, **SETTINGS | view)
+    opened = page.url
     expect(page.get_by_role("group", name="Text", exact=True)).to_have_text("to be or not")
     expect(page.get_by_label("Prompt")).to_have_value("to be")
     expect(page.get_by_label("number input for length")).to_have_value("20")
@@ -116,12 +126,11 @@ def test_settings_in_a_link_fill_the_controls(browser: Any, server: Server) -> N
     page.get_by_role("button", name="more").click()
     expect(page.get_by_label("seed")).to_have_value("-3")
     expect(page.get_by_role("region", name="Attention weights, Mean of all heads")).to_be_visible()
-    expect(page.get_by_role("button", name="Text", exact=True)).to_have_attribute("aria-pressed", "true")
+    for pressed in ("Text", "This step"):
+        expect(page.get_by_role("button", name=pressed, exact=True)).to_have_attribute("aria-pressed", "true")
     expect(page.get_by_label("colour by surprise")).to_be_checked()
     expect(page.locator(".hs-writing .hs-chosen")).to_have_attribute("data-i", "7")
-    assert {name: value[0] for name, value in parse_qs(urlsplit(copy_link(page)).query).items()} == {
-        name: str(value) for name, value in (query | SETTINGS | view).items()
-    }
+    assert queries(copy_link(page)) == queries(opened)
     close(page)
 
 
@@ -155,9 +164,8 @@ def test_a_bad_link_shows_the_opening_and_says_why(
 def test_a_damaged_view_keeps_the_text(browser: Any, server: Server) -> None:
     gpt = server.parts.shelf.models["tiny"]
     ids = gpt.tokenizer.encode("to be or not")
-    query = {"model": "tiny", "sha256": gpt.sha256[:16], "ids": encode_ids(ids), "prompt": 5}
     wrong = {"open": "9.9", "locked": "99", "step": "1e9", "mode": "constructor", "threshold": "-1", "sorted": "yes"}
-    page = open_new(browser, f"{server.url}/?{urlencode(query | wrong | {'scale': 'linear', 'temperature': 'hot'})}")
+    page = open_link(browser, server, "tiny", ids, 5, **wrong, scale="linear", temperature="hot")
     expect(text(page)).to_have_text("to be or not")
     notice = page.get_by_text("The link is damaged")
     for word in wrong:
@@ -174,14 +182,13 @@ def test_a_very_long_text(browser: Any, launch: Callable[..., Server], tmp_path:
     server = launch(folder, save_tiny(tmp_path / "tiny"))
     gpt = server.parts.shelf.models["long"]
     ids = [(7 * i) % 90 for i in range(1024)]
-    query = {"model": "long", "sha256": gpt.sha256[:16], "ids": encode_ids(ids), "prompt": 1000}
-    page = open_new(browser, f"{server.url}/?{urlencode(query)}")
+    page = open_link(browser, server, "long", ids, 1000)
     expect(text(page)).to_have_text(gpt.tokenizer.decode(ids))
     expect(page.get_by_text("1024 tokens, from a link")).to_be_visible()
     # As long as one of GPT-2's would be: what it asks for on its way must not be refused either.
-    page.goto(f"{server.url}/?{urlencode(query)}&padding={'x' * 4000}")
+    page.goto(f"{page.url}&padding={'x' * 4000}")
     expect(page.get_by_text("1024 tokens, from a link")).to_be_visible()
-    assert parse_qs(urlsplit(copy_link(page)).query)["ids"] == [encode_ids(ids)]
+    assert queries(copy_link(page))["ids"] == [encode_ids(ids)]
     close(page)
 
 

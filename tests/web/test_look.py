@@ -14,7 +14,7 @@ from test_page import check_number, is_shown_as, open_head, readout, text, write
 
 import model
 from model import LoadedModel
-from model.recording import Recording
+from model.recording import Recording, tile
 from model.summaries import METRICS
 
 PROMPT = "What light through yonder window breaks?"
@@ -54,6 +54,14 @@ def names(page: Any) -> list[str]:
     return [name for name in found if re.match(r"L\d+ H\d+", name)]
 
 
+# The page's own modules say which step of the ramp a pixel has.
+STEPS = """async (canvas) => {
+    const { palette } = await import(document.querySelector('link[rel=modulepreload][href*=palette]').href);
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    return Array.from(new Uint32Array(data.buffer), (pixel) => palette().looks.pixels.indexOf(pixel));
+}"""
+
+
 @pytest.mark.parametrize("metric", ["entropy", "mean distance", "on the first token", "on the previous token"])
 def test_every_thumbnail_says_its_metric_and_can_be_sorted_by_it(written: Any, server: Server, metric: str) -> None:
     gpt = server.parts.shelf.models["tiny"]
@@ -89,6 +97,24 @@ def test_every_thumbnail_says_its_metric_and_can_be_sorted_by_it(written: Any, s
     expect(written.get_by_text("No head is in this range.")).to_be_visible()
 
 
+def test_a_thumbnail_has_the_models_weights(written: Any, server: Server) -> None:
+    """The largest of each tile, by the scale that was chosen."""
+    made = recording(written, server.parts.shelf.models["tiny"])
+    for scale, part in (("square root", torch.sqrt), ("linear", torch.clone)):
+        written.get_by_label("Colour scale").select_option(label=scale)
+        for name, layer, column in (("L0 H3", 0, 3), ("L2 H1", 2, 1), ("L1 mean", 1, 4), ("Mean of all heads", 3, 4)):
+            steps = written.get_by_role("button", name=f"{name},").locator("canvas").evaluate(STEPS)
+            side = round(len(steps) ** 0.5)
+            factor = next(factor for factor in (1, 2, 3, 4) if tile(59, factor) + 1 == side)
+            expected = torch.zeros(side, side)
+            weights = rows_of(made, layer, column)
+            for query, key in weights.nonzero().tolist():
+                place = tile(query, factor), tile(key, factor)
+                expected[place] = max(expected[place], part(weights[query, key]))
+            shown = torch.tensor(steps).view(side, side).tril() / 255
+            assert float((shown - expected).abs().max()) < 0.01
+
+
 @pytest.mark.parametrize(
     ("name", "layer", "column"), [("L1 mean", 1, 4), ("L2 rollout", 2, 5), ("Mean of all heads", 3, 4)]
 )
@@ -107,7 +133,6 @@ def test_means_and_rollout_are_pictures_like_the_others(
     assert all(is_shown_as(float(weights[7, key]), cell) for key, cell in enumerate(cells)) and len(cells) == 8
 
 
-# The page's own modules say which step of the ramp a pixel has.
 STEP_AT = """async ([query, key]) => {
     const url = document.querySelector('link[rel=modulepreload][href*=palette]').href;
     const { palette } = await import(url);
@@ -119,6 +144,14 @@ STEP_AT = """async ([query, key]) => {
     const [pixel] = new Uint32Array(canvas.getContext('2d').getImageData(at(key), at(query), 1, 1).data.buffer);
     return palette().looks.pixels.indexOf(pixel);
 }"""
+
+
+def ramp(page: Any, name: str) -> list[str]:
+    """The colours of a ramp, by step."""
+    script = """async (name) => (await import(
+        document.querySelector('link[rel=modulepreload][href*=palette]').href)).palette()[name].css"""
+    found: list[str] = page.evaluate(script, name)
+    return found
 
 
 @pytest.mark.parametrize("scale", ["square root", "linear", "logarithmic", "row maximum"])
@@ -186,11 +219,7 @@ def test_the_text_of_a_head_is_coloured_both_ways(written: Any, server: Server) 
     spans.nth(45).click()
     written.mouse.move(5, 5)
     weights = gpt.trace(text(written).text_content()).attention[0, 1]
-    ramps = written.evaluate(
-        """async () => {
-        const { palette } = await import(document.querySelector('link[rel=modulepreload][href*=palette]').href);
-        return [palette().looks.css, palette().seen.css]; }"""
-    )
+    ramps = [ramp(written, "looks"), ramp(written, "seen")]
     coloured = 0
     for i in (0, 3, 30, 44, 46, 50, 58):
         weight = float(weights[45, i] if i <= 45 else weights[i, 45])
@@ -202,20 +231,6 @@ def test_the_text_of_a_head_is_coloured_both_ways(written: Any, server: Server) 
     assert coloured >= 2
 
 
-def test_lines_are_moved_by_keys_and_name_each_weight(written: Any, server: Server) -> None:
-    written.get_by_role("button", name="Lines", exact=True).click()
-    lines = written.get_by_role("application", name=re.compile("^Lines of L"))
-    assert lines.evaluate("e => e.scrollTop + e.clientHeight >= 60 * 17")  # the newest token is in view
-    lines.focus()
-    written.keyboard.press("Enter")
-    locked = written.locator(".hs-writing .hs-query")
-    at = int(locked.get_attribute("data-i"))
-    written.keyboard.press("Escape")
-    for _ in range(3):
-        written.keyboard.press("ArrowUp")
-    expect(locked).to_have_attribute("data-i", str(at - 3))
-
-
 def test_surprise_colours_the_whole_text(written: Any, server: Server) -> None:
     gpt = server.parts.shelf.models["tiny"]
     content = text(written).text_content()
@@ -224,10 +239,15 @@ def test_surprise_colours_the_whole_text(written: Any, server: Server) -> None:
     written.get_by_label("colour by surprise").check()
     expect(written.get_by_text("surprise in bits")).to_be_visible()
     tokens = written.locator(".hs-writing .hs-token")
+    colours = ramp(written, "surprise")
     assert tokens.nth(0).evaluate("e => e.style.backgroundColor") == ""  # nothing came before it
     for i in (1, 10, 39, 45, 59):
         bits = -float(logprobs[i - 1, ids[i]]) / math.log(2)
         assert tokens.nth(i).get_attribute("title").endswith(f": probability {2**-bits:.4f}, {bits:.2f} bits")
+        step = min(round(255 * bits / 8), 255)
+        found = tokens.nth(i).evaluate("e => e.style.backgroundColor").replace(" ", "")
+        near = [colours[s] for s in (step - 1, step, step + 1) if 12 < s < 256]
+        assert found in near or (found == "" and step <= 13), (i, found, step)
 
 
 def test_attention_that_looks_untrained_is_called_so(

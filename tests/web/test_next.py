@@ -119,6 +119,19 @@ def test_the_scrubber_moves_every_panel(page: Any, server: Server) -> None:
     assert page.get_by_role("button", name="L1 H2").locator("canvas").evaluate(rows) == 255
 
 
+def test_the_scrubber_is_dragged(page: Any, server: Server) -> None:
+    newest = newest_token(page)
+    box = page.get_by_label("Step", exact=True).bounding_box()
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] - 8, middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2, middle, steps=8)
+    page.mouse.up()
+    step = int(page.get_by_label("Step", exact=True).input_value())
+    assert abs(step - (N_PROMPT + newest) / 2) <= 2
+    check_bars(page, server.parts.shelf.models["tiny"], step)
+
+
 def test_play_walks_to_the_end(page: Any) -> None:
     newest = newest_token(page)
     go_to(page, newest - 3)
@@ -157,17 +170,22 @@ def test_the_row_of_every_head_at_this_step(page: Any, server: Server) -> None:
     step = 15
     go_to(page, step)
     page.get_by_role("button", name="This step").click()
-    page.get_by_role("button", name="Table of this step").click()
+    # What is not on the screen has no table and cannot be saved either.
+    expect(page.get_by_role("button", name="Show heads as table")).to_have_count(0)
+    expect(page.get_by_role("button", name="Save all heads")).to_have_count(0)
+    page.get_by_role("button", name="Show this step as table").click()
     attention = gpt.trace(text(page).text_content()).attention[:, :, step - 1, :step]
     expect(page.locator(f".hs-strips[data-query='{step - 1}']")).to_be_visible()
     rows = page.get_by_role("table", name=re.compile(f"{step - 1} looks at in every head")).locator("tbody tr")
     expect(rows).to_have_count(12)
     for i, row in enumerate(rows.all()):
-        name, key, weight = row.locator("th, td").all_text_contents()
+        name, key, weight, *others = row.locator("th, td").all_text_contents()
         expected = attention[i // 4, i % 4]
         assert name == f"L{i // 4} H{i % 4}"
         assert int(key.split("” ")[1]) == int(expected.argmax())
-        assert is_shown_as(float(expected.max()), float(weight))
+        assert len(others) == step
+        for number, shown in zip([expected.max(), *expected], [weight, *others], strict=True):
+            assert is_shown_as(float(number), float(shown))
     box = page.locator(".hs-strips").bounding_box()
     page.mouse.move(box["x"] + 52 + (box["width"] - 52) * 3.5 / step, box["y"] + 20 + 4 * 13 + 6 + 2 * 13 + 6)
     said = page.locator(".hs-step-said").text_content()

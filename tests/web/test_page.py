@@ -27,6 +27,14 @@ def write(page: Any, prompt: str) -> None:
     page.get_by_role("button", name="Write", exact=True).click()
 
 
+def write_slowly(page: Any, slow: Any, n_new: int) -> None:
+    """Let the gated model write so many tokens after "ab"."""
+    choose_model(page, "slow")
+    write(page, "ab")
+    slow.gate.release(n_new)
+    expect(text(page)).to_have_text(re.compile(rf"^ab.{{{n_new}}}$", re.DOTALL))
+
+
 def stop(page: Any, server: Server) -> None:
     """Stop the gated model while it is at work on a step."""
     (job,) = server.parts.engines.jobs
@@ -70,6 +78,8 @@ def test_it_opens_with_something_to_see(page: Any, server: Server) -> None:
     expect(page.get_by_label("Prompt")).to_have_value("ROMEO:")
     expect(page.get_by_text("3 layers × 4 heads")).to_be_visible()
     expect(page.get_by_role("button", name=re.compile(r"^L\d+ H\d+"))).to_have_count(12)
+    labels = ["", "H0", "H1", "H2", "H3", "mean", "rollout", "L0", "L1", "L2", "mean of all heads"]
+    assert page.locator(".hs-grid .hs-label").all_text_contents() == labels
     expect(page.locator(".hs-number")).not_to_be_empty()
     check_number(page, server.parts.shelf.models["tiny"])
 
@@ -103,12 +113,18 @@ def test_the_number_under_the_pointer(page: Any, server: Server) -> None:
     expect(page.get_by_text("tokens written")).to_be_visible()
     page.get_by_role("button", name="L2 H1").click()
     expect(page.get_by_role("region", name="Attention weights, L2 H1")).to_be_visible()
+    for axis in ("this token (query)", "looks at that token (key)"):
+        expect(page.locator(".hs-matrix").get_by_text(axis)).to_be_visible()
     box = page.locator(".hs-board").bounding_box()
     places = [(0.3, 0.9), (0.2, 0.5), (0.7, 0.95)]
     cells = set()
     for x, y in places:
         page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
-        cells.add(check_number(page, server.parts.shelf.models["tiny"]))
+        query, key = check_number(page, server.parts.shelf.models["tiny"])
+        cells.add((query, key))
+        # The text shows the same two tokens.
+        expect(page.locator(".hs-query")).to_have_attribute("data-i", str(query))
+        expect(page.locator(".hs-key")).to_have_attribute("data-i", str(key))
     assert len(cells) == len(places)
     page.mouse.move(box["x"] + 0.8 * box["width"], box["y"] + 0.4 * box["height"])  # in the future: no cell
     assert readout(page)[0] == CONTEXT - 1

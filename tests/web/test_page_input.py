@@ -1,10 +1,13 @@
 """What a visitor may type into the page: code that must stay text, and what the model cannot read."""
 
 import re
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import CONTEXT, Server
+from helpers import tiny_bpe, tiny_model
 from playwright.sync_api import expect
 from test_page import choose_model, stop, text, write
 
@@ -40,6 +43,33 @@ def test_text_of_a_model_is_not_run_either(page: Any, server: Server, slow: Any)
     stop(page, server)
     expect(page.get_by_text("stopped after 41 tokens")).to_be_visible()
     assert page.locator(".headscope b b, .hs-text b").count() == 0
+
+
+SIGNS = """(span) => [...span.childNodes].map((node) => {
+  if (node.nodeType === Node.TEXT_NODE) return node.data;
+  const sign = getComputedStyle(node, "::before").content.replaceAll('"', "");
+  return getComputedStyle(node).backgroundImage === "none" ? sign : "·";
+}).join("")"""
+
+
+def test_spaces_inside_tokens_are_seen(browser: Any, launch: Callable[..., Server], tmp_path: Path) -> None:
+    tiny_model(0, tiny_bpe(), context_length=64).save(tmp_path / "pieces")
+    server = launch(tmp_path / "pieces")
+    gpt = server.parts.shelf.models["pieces"]
+    prompt = "It's a fine\n\n  day\n,  isn't\tit?"
+    page = browser.new_page()
+    page.goto(server.url)
+    expect(page.locator(".hs-number")).not_to_be_empty()
+    write(page, prompt)
+    expect(text(page)).to_have_text(re.compile("^" + re.escape(prompt)))
+    tokens = [token.text for token in gpt.tokens(gpt.read_prompt(prompt))]
+    assert any(len(token) > 1 and token.strip() and " " in token for token in tokens)
+    spans = page.locator(".hs-writing .hs-token").all()[: len(tokens)]
+    assert [span.text_content() for span in spans] == tokens
+    for span, token in zip(spans, tokens, strict=True):
+        if len(token) > 1:  # the sign of a token that is one space is its own
+            assert span.evaluate(SIGNS) == token.replace(" ", "·").replace("\n", "↵").replace("\t", "⇥")
+    page.close()
 
 
 @pytest.mark.parametrize(

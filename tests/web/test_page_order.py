@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from conftest import Server
 from playwright.sync_api import expect
-from test_page import check_number, choose_model, stop, text, write
+from test_page import check_number, choose_model, stop, text, write, write_slowly
 
 
 @pytest.mark.browser
@@ -36,10 +36,7 @@ def test_weights_that_overtake_their_tokens_are_drawn(page: Any, server: Server,
 
 @pytest.mark.browser
 def test_another_model_takes_the_place_of_a_text_being_written(page: Any, server: Server, slow: Any) -> None:
-    choose_model(page, "slow")
-    write(page, "ab")
-    slow.gate.release(3)
-    expect(text(page)).to_have_text(re.compile("^ab.{3}$", re.DOTALL))
+    write_slowly(page, slow, 3)
     (job,) = server.parts.engines.jobs
     choose_model(page, "other")
     assert job.cancelled.wait(timeout=10)

@@ -33,6 +33,15 @@ def written(runs: Runs, gpt: LoadedModel, n_new: int, prompt: str = PROMPT, **se
     return run
 
 
+def test_a_speed_is_told_when_it_can_be(server: Server) -> None:
+    gpt = server.parts.shelf.models["tiny"]
+    run = written(Runs(), gpt, 21)
+    run.began = 5.0
+    for seconds, speed in ((0.0, 0.0), (1e-5, 0.0), (0.1, 0.0), (0.5, 40.0), (10.0, 2.0)):
+        run.latest = run.began + seconds
+        assert run.tokens_per_second == pytest.approx(speed)
+
+
 def lower(attention: torch.Tensor) -> torch.Tensor:
     n = attention.shape[-1]
     return attention[..., torch.ones(n, n, dtype=torch.bool).tril()]

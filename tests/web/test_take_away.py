@@ -212,8 +212,10 @@ def test_svg_holds_whatever_a_model_may_be_called_or_write(page: Any) -> None:
 
 def test_the_menu_by_keyboard(page: Any, tmp_path: Path) -> None:
     button = page.get_by_role("button", name="Save this picture")
+    expect(button).to_have_attribute("aria-expanded", "false")
     button.focus()
     page.keyboard.press("ArrowDown")
+    expect(button).to_have_attribute("aria-expanded", "true")
     expect(page.get_by_role("menu", name="Save this picture")).to_be_visible()
     expect(page.get_by_role("menuitem", name="PNG")).to_be_focused()
     page.keyboard.press("ArrowUp")

@@ -9,6 +9,8 @@ import { METRICS, ORDERS } from "./view.mjs";
 import { measured, pictureName } from "./words.mjs";
 
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+const SIDE = 24; // CSS pixels of the layers' names
+const ACROSS = 46; // that a column needs for "rollout" to stand across it
 
 export class Grid {
   constructor(store) {
@@ -105,6 +107,8 @@ export class Grid {
     if (!this.cards.length) return;
     this.measure();
     this.arrange();
+    const width = (this.element.clientWidth - SIDE) / (store.pointer.n_head + 2);
+    this.element.classList.toggle("hs-narrow", width < ACROSS);
     const room = (this.cards[0].canvas.clientWidth || 48) * (window.devicePixelRatio || 1);
     const rows = store.step === null ? Infinity : store.step;
     const scale = new Scale(store.view.options);

@@ -13,7 +13,7 @@ export function gridControls(store, grid) {
   const sorted = make("select", { "aria-label": "Order of the heads" }, ...orders);
   sorted.addEventListener("change", () => view.set({ sorted: sorted.value }));
   // Each end of the range of the metric, as a part of the largest value there is.
-  const ends = [["least", "at least", "Least value of the metric"], ["most", "at most", "Largest value of the metric"]].map(([name, words, label]) => {
+  const ends = [["least", "show from", "Least value of the metric"], ["most", "to", "Largest value of the metric"]].map(([name, words, label]) => {
     const input = make("input", { type: "range", min: 0, max: 1, step: 0.01, "aria-label": label });
     input.addEventListener("input", () => view.set({ [name]: Number(input.value) }));
     return { name, input, said: make("output", {}), words };

@@ -5,18 +5,18 @@ import { attentionLegend, weightLegend } from "./legend.mjs";
 import { Lines } from "./lines.mjs";
 import { Matrix } from "./matrix.mjs";
 import { SCALES } from "./scale.mjs";
-import { Table } from "./table.mjs";
+import { headTable } from "./table.mjs";
 import { TextView } from "./text.mjs";
 import { MODES } from "./view.mjs";
 
 export function headPanel(store, ...actions) {
   const { view } = store;
   const title = make("h2", {});
-  const table = new Table(store);
+  const table = headTable(store);
   const parts = {
     matrix: make("div", {}, new Matrix(store).element),
     text: textPart(store),
-    lines: make("div", {}, new Lines(store).element),
+    lines: new Lines(store).whole,
   };
   const tabs = Object.entries(MODES).map(([mode, name]) => {
     const button = make("button", { type: "button", class: "hs-small" }, name);
@@ -70,7 +70,7 @@ function scaleControls(view) {
   show();
   return [
     make("label", {}, "colour ", scale),
-    make("label", {}, "at least ", threshold, " ", least),
+    make("label", {}, "weight at least ", threshold, " ", least),
     make("label", {}, hide, " hide the first token"),
   ];
 }

@@ -1,9 +1,11 @@
-// Two columns of tokens: lines lead from each chosen token (query) to those it looks at (key), as strong as the weight.
+// Two columns of tokens: lines lead from each chosen token (query) to those it looks at (key), as strong as the weight;
+// where none is chosen and there is a threshold, from every token.
 
 import { make, sharpContext } from "./dom.mjs";
 import { label } from "./axes.mjs";
 import { palette } from "./palette.mjs";
 import { Scale } from "./scale.mjs";
+import { walk } from "./walk.mjs";
 import { exact } from "./words.mjs";
 
 const ROW = 17; // CSS pixels of a token
@@ -15,7 +17,12 @@ export class Lines {
   constructor(store) {
     this.store = store;
     this.canvas = make("canvas", { "aria-hidden": true });
+    this.spoken = make("p", { class: "hs-hidden", "aria-live": "polite" });
     this.element = make("div", { class: "hs-lines", tabindex: 0, role: "application" }, this.canvas);
+    const names = ["this token (query)", "looks at that token (key)"].map((name) => make("span", {}, name));
+    const how = "Point at a token or lock it to see its lines only. Without one, “weight at least” shows all lines above it.";
+    this.whole = make("div", {}, make("p", { class: "hs-columns" }, ...names), this.element, this.spoken);
+    this.whole.append(make("p", { class: "hs-hint" }, how));
     this.element.addEventListener("pointermove", (event) => store.point(this.tokenAt(event)));
     this.element.addEventListener("pointerleave", () => store.point(null));
     this.element.addEventListener("click", (event) => this.lock(event));
@@ -41,7 +48,7 @@ export class Lines {
     if (atEnd && store.focus?.query === store.count - 1) element.scrollTop = store.count * ROW; // follows the writing
     const { focus } = store;
     const queries = new Set(store.queries);
-    this.drawLines(context, [...queries], width);
+    this.drawLines(context, width, height);
     const colours = getComputedStyle(element);
     context.font = FONT;
     context.textBaseline = "middle";
@@ -67,17 +74,27 @@ export class Lines {
     return focus && focus.key !== null && key <= focus.query ? exact(weights.at(focus.query, key)) : "";
   }
 
-  drawLines(context, queries, width) {
+  /** The tokens whose lines are drawn: those that are chosen, or all that were there at the step that is looked at. */
+  get sources() {
+    const { store } = this;
+    if (store.hover || store.locked.length || !store.view.options.threshold) return store.queries;
+    return Array.from({ length: Math.min(store.count, store.step ?? Infinity) }, (_, query) => query);
+  }
+
+  drawLines(context, width, height) {
     const { store, element } = this;
     const scale = new Scale(store.view.options);
     const ramp = palette().looks;
     const [from, to] = [EDGE * width, (1 - EDGE) * width];
     const y = (i) => (i + 0.5) * ROW - element.scrollTop;
     context.lineWidth = 2;
-    for (const query of queries) {
+    // A key is never below its query, so a line from above the view is not in it, and neither is one to below it.
+    const [first, last] = [element.scrollTop / ROW - 1, (element.scrollTop + height) / ROW];
+    for (const query of this.sources) {
+      if (query < first) continue;
       const row = store.row(query);
       const largest = scale.largest(row, 0, query + 1);
-      for (let key = 0; key <= query; key++) {
+      for (let key = 0; key <= query && key <= last; key++) {
         const step = scale.step(row[key], key, largest);
         if (step < FAINT) continue;
         context.globalAlpha = step / 255;
@@ -114,16 +131,8 @@ export class Lines {
   }
 
   move(event) {
-    const { store } = this;
-    const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
-    if (event.key === "Escape") store.lock(null);
-    else if (event.key === "Enter" && store.focus) store.lock({ query: store.focus.query }, event.shiftKey);
-    else if (by && store.focus) {
-      const query = Math.min(Math.max(store.focus.query + by, 0), store.count - 1);
-      store.point({ query });
-      this.show(query);
-    } else return;
-    event.preventDefault();
+    const query = walk(this.store, event, "ArrowUp", "ArrowDown", this.spoken);
+    if (query !== null) this.show(query);
   }
 
   /** Bring the token that is spoken of into view. */

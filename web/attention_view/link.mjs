@@ -2,7 +2,7 @@
 // The server reads the first part (web/link.py) and computes the text anew, the browser the second.
 
 import { SCALES } from "./scale.mjs";
-import { DEFAULTS, METRICS, MODES, ORDERS } from "./view.mjs";
+import { DEFAULTS, HEADS, METRICS, MODES, ORDERS } from "./view.mjs";
 
 const HASH = 16; // hex digits of the checkpoint's sha256
 const MOST_LOCKED = 32;
@@ -15,6 +15,7 @@ const share = {
   read: (text) => (/^\d(\.\d+)?(e-\d+)?$/.test(text) && Number(text) <= 1 ? Number(text) : undefined),
 };
 const OPTIONS = {
+  heads: ["heads", oneOf(HEADS)],
   mode: ["mode", oneOf(MODES)],
   scale: ["scale", oneOf(SCALES)],
   hideFirst: ["hide_first", flag],

@@ -6,7 +6,7 @@ const MOVES = { ArrowDown: 1, ArrowUp: -1 };
 
 /** `items` are [words, action] pairs; the button says `words`, and `label` to those who do not see where it stands. */
 export function menu(words, label, items) {
-  const button = make("button", { type: "button", class: "hs-small", "aria-haspopup": "menu", "aria-expanded": false, "aria-label": label });
+  const button = make("button", { type: "button", class: "hs-small", "aria-haspopup": "menu", "aria-expanded": "false", "aria-label": label });
   button.append(words);
   const entries = items.map(([name, action]) => {
     const entry = make("button", { type: "button", role: "menuitem", tabindex: -1 }, name);

@@ -5,6 +5,8 @@ import { make, sharpContext } from "./dom.mjs";
 import { Latest, pauseOf } from "./latest.mjs";
 import { palette } from "./palette.mjs";
 import { Scale } from "./scale.mjs";
+import { Window, tokenTitle } from "./table.mjs";
+import { Twin, tableHead } from "./twin.mjs";
 import { exact, pictureName, sentence, visible } from "./words.mjs";
 
 const ROW = 13; // CSS pixels of a strip
@@ -28,15 +30,10 @@ export class StepRows {
     this.board.addEventListener("click", (event) => this.choose(this.cellAt(event)));
     this.board.addEventListener("keydown", (event) => this.move(event));
     this.table = make("table", {});
-    this.twin = make("div", { class: "hs-table", hidden: true }, make("div", {}, this.table));
-    this.toggle = make("button", { type: "button", class: "hs-small", "aria-expanded": false }, "Table of this step");
-    this.toggle.addEventListener("click", () => {
-      this.twin.hidden = !this.twin.hidden;
-      this.toggle.setAttribute("aria-expanded", !this.twin.hidden);
-      this.draw();
-    });
-    const top = make("div", { class: "hs-top" }, this.said, this.toggle);
-    this.element = make("div", { class: "hs-step" }, top, this.board, this.twin);
+    this.keys = new Window("keys from", () => this.twin.refresh());
+    const fields = make("p", { class: "hs-window" }, this.keys.element);
+    this.twin = new Twin("Show this step as table", () => this.ready && this.drawTable(), fields, make("div", {}, this.table));
+    this.element = make("div", { class: "hs-step" }, this.said, this.board, this.twin.element);
     this.latest = new Latest({
       load: async (fetcher, query) => ({ weights: await fetcher.query(query), query, fetcher }),
       show: (found) => this.show(found),
@@ -129,7 +126,7 @@ export class StepRows {
     this.drawKeys(context, n, colours);
     this.mark();
     board.setAttribute("aria-label", `${this.title()}. Arrow keys move over heads and keys, Enter opens the head.`);
-    if (!this.twin.hidden) this.drawTable();
+    this.twin.refresh();
   }
 
   title() {
@@ -210,20 +207,19 @@ export class StepRows {
     const { store } = this;
     const { n_layer, n_head } = store.pointer;
     const first = store.view.options.hideFirst ? 1 : 0;
+    const columns = this.keys.positions(this.found.query + 1);
     const rows = Array.from({ length: n_layer * n_head }, (_, head) => {
       const row = this.row(head);
       let best = Math.min(first, row.length - 1);
       for (let key = best; key < row.length; key++) if (row[key] > row[best]) best = key;
       const name = make("th", { scope: "row" }, pictureName(this.place(head), store.pointer));
-      const key = make("td", {}, `“${visible(store.tokens[best].text)}” ${best}`);
-      return make("tr", {}, name, key, make("td", {}, exact(row[best])));
+      const strongest = `“${visible(store.tokens[best].text)}” ${best}`;
+      const numbers = [strongest, exact(row[best]), ...columns.map((key) => exact(row[key]))];
+      return make("tr", {}, name, ...numbers.map((number) => make("td", {}, number)));
     });
-    const heads = ["head", "strongest key", "weight"].map((title) => make("th", { scope: "col" }, title));
-    this.table.replaceChildren(
-      make("caption", {}, this.title()),
-      make("thead", {}, make("tr", {}, ...heads)),
-      make("tbody", {}, ...rows),
-    );
+    const titles = columns.map((key) => tokenTitle(store.tokens, key, "col"));
+    const head = tableHead("head", "strongest key", "its weight", ...titles);
+    this.table.replaceChildren(make("caption", {}, this.title()), head, make("tbody", {}, ...rows));
   }
 }
 

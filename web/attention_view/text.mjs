@@ -4,11 +4,16 @@
 import { make } from "./dom.mjs";
 import { palette } from "./palette.mjs";
 import { Scale } from "./scale.mjs";
-import { sentence, visible } from "./words.mjs";
+import { walk } from "./walk.mjs";
+import { visible } from "./words.mjs";
 
 export const MOST_BITS = 8; // of surprise: the end of its ramp
 const FAINT = 12; // steps below which a token keeps the page's own colours
 const MARKS = ["hs-query", "hs-key", "hs-unread", "hs-later", "hs-chosen"];
+
+// The style sheet gives them a sign: a line end is shown and broken, and the text itself stays true.
+const SPACES = { " ": "hs-space", "\n": "hs-line", "\t": "hs-tab" };
+const shownSpaces = (text) => text.split(/([ \n\t])/).map((part) => (SPACES[part] ? make("span", { class: SPACES[part] }, part) : part));
 
 /** How surprising a token was, in bits; null where it was not predicted. */
 export const bits = (token) => (token.logprob == null ? null : -token.logprob / Math.LN2);
@@ -33,7 +38,7 @@ export class TextView {
       event.preventDefault();
       this.element.focus({ preventScroll: true });
     });
-    this.element.addEventListener("keydown", (event) => this.move(event));
+    this.element.addEventListener("keydown", (event) => walk(store, event, "ArrowLeft", "ArrowRight", this.spoken));
     this.element.addEventListener("blur", () => store.point(null));
     store.on("state", () => this.fit());
     store.on("tokens", () => this.fill());
@@ -63,11 +68,10 @@ export class TextView {
     const { element, store, atEnd } = this;
     for (let i = this.spans.length; i < store.tokens.length; i++) {
       const { text } = store.tokens[i];
-      const kind = i < store.pointer.n_prompt ? "hs-token hs-prompted" : "hs-token";
-      const span = make("span", { class: text === " " ? `${kind} hs-space` : kind, "data-i": i });
-      // A line end is shown and broken; a lone space gets its dot from the style sheet; the text itself stays true.
-      if (text.includes("\n")) span.classList.add("hs-line");
-      span.textContent = text;
+      const span = make("span", { class: i < store.pointer.n_prompt ? "hs-token hs-prompted" : "hs-token", "data-i": i });
+      // Most tokens of a model of characters need no more than themselves.
+      if (SPACES[text]) span.classList.add(SPACES[text]);
+      span.append(...(text.length > 1 ? shownSpaces(text) : [text]));
       this.spans.push(span);
       element.append(span);
     }
@@ -153,19 +157,5 @@ export class TextView {
   lock(event) {
     const query = this.position(event.target);
     if (query !== null) this.store.lock({ query }, event.shiftKey);
-  }
-
-  move(event) {
-    const { store } = this;
-    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (event.key === "Escape") store.lock(null);
-    else if (event.key === "Enter" && store.focus) store.lock({ query: store.focus.query }, event.shiftKey);
-    else if (by && store.focus) {
-      const query = Math.min(Math.max(store.focus.query + by, 0), store.count - 1);
-      store.point({ query });
-      const { key } = store.focus;
-      this.spoken.textContent = sentence(store.tokens, query, key, store.weights.at(query, key));
-    } else return;
-    event.preventDefault();
   }
 }

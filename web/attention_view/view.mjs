@@ -2,6 +2,7 @@
 // by the two sides of a branch.
 
 export const MODES = { matrix: "Matrix", text: "Text", lines: "Lines" };
+export const HEADS = { whole: "Whole", step: "This step" }; // the latter: the row that every head had at one step
 export const METRICS = {
   entropy: { name: "entropy", unit: "bits", place: 0, say: "how spread out the weights are" },
   distance: { name: "mean distance", unit: "tokens", place: 1, say: "how far back it looks" },
@@ -14,7 +15,7 @@ export const UNIFORM = 4;
 
 export const DEFAULTS = {
   mode: "matrix",
-  heads: "whole", // or "step": the row that every head had at the step that is looked at
+  heads: "whole",
   scale: "sqrt",
   hideFirst: false,
   threshold: 0,

@@ -4,7 +4,7 @@ import { copyLink } from "./copy_link.mjs";
 import { make } from "./dom.mjs";
 import { Grid } from "./grid.mjs";
 import { gridControls } from "./grid_controls.mjs";
-import { GridTable } from "./grid_table.mjs";
+import { gridTable } from "./grid_table.mjs";
 import { headPanel } from "./head.mjs";
 import { attentionLegend, surpriseLegend } from "./legend.mjs";
 import { NextToken } from "./next.mjs";
@@ -14,7 +14,8 @@ import { StepRows } from "./rows.mjs";
 import { Scrubber } from "./scrubber.mjs";
 import { Store } from "./store.mjs";
 import { TextView } from "./text.mjs";
-import { TextTable } from "./text_table.mjs";
+import { textTable } from "./text_table.mjs";
+import { HEADS } from "./view.mjs";
 import { counted } from "./words.mjs";
 
 export class Workspace {
@@ -75,7 +76,7 @@ function textPanel(store) {
   view.on(show);
   show();
   const controls = make("div", { class: "hs-controls" }, make("label", {}, surprise, " colour by surprise"));
-  const table = new TextTable(store);
+  const table = textTable(store);
   const top = make("div", { class: "hs-top" }, make("h2", {}, "Text"), status, table.toggle);
   const scrubber = new Scrubber(store).element;
   const parts = [top, text.element, text.spoken, table.element, scrubber, controls, ...legends];
@@ -96,13 +97,15 @@ function nextPanel(store, actions) {
 function gridPanel(store) {
   const { view } = store;
   const grid = new Grid(store);
-  const table = new GridTable(store, grid);
+  const rows = new StepRows(store);
+  const table = gridTable(store, grid);
   const parts = {
     whole: make("div", { class: "hs-whole" }, gridControls(store, grid), make("div", { class: "hs-scroll" }, grid.element), table.element),
-    step: new StepRows(store).element,
+    step: rows.element,
   };
-  const names = { whole: "Whole heads", step: "This step" };
-  const tabs = Object.entries(names).map(([heads, name]) => {
+  // What belongs to one of the two is not there with the other.
+  const actions = { whole: [saveGrid(store, grid), table.toggle], step: [rows.twin.toggle] };
+  const tabs = Object.entries(HEADS).map(([heads, name]) => {
     const button = make("button", { type: "button", class: "hs-small" }, name);
     button.addEventListener("click", () => view.set({ heads }));
     return [heads, button];
@@ -110,13 +113,13 @@ function gridPanel(store) {
   const show = () => {
     for (const [heads, button] of tabs) {
       button.setAttribute("aria-pressed", heads === view.options.heads);
-      parts[heads].hidden = heads !== view.options.heads;
+      for (const part of [parts[heads], ...actions[heads]]) part.hidden = heads !== view.options.heads;
     }
   };
   show();
   store.listeners.view.unshift(show); // before the parts draw themselves: what is hidden has no size
   const choice = make("div", { class: "hs-tabs", role: "group", "aria-label": "Heads" }, ...tabs.map(([, button]) => button));
-  const top = make("div", { class: "hs-top" }, make("h2", {}, "Heads"), choice, saveGrid(store, grid), table.toggle);
+  const top = make("div", { class: "hs-top" }, make("h2", {}, "Heads"), choice, ...actions.whole, ...actions.step);
   return make("section", { class: "hs-panel hs-heads", "aria-label": "Heads" }, top, parts.whole, parts.step);
 }
 
