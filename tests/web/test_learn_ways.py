@@ -1,6 +1,8 @@
 """The ways through the Learn tab: any sentence, links, keys, a phone, light and dark, and what the browser keeps."""
 
+import itertools
 import re
+import threading
 from typing import Any
 
 import pytest
@@ -8,6 +10,8 @@ from conftest import CONTEXT, Server
 from learn_page import move, numbers, open_rung, say, settle, stamps, table, unfolded
 from playwright.sync_api import expect
 from test_everybody import CONTRAST
+
+from model.ladder_training import BigramTraining
 
 pytestmark = pytest.mark.browser
 
@@ -266,7 +270,16 @@ def test_words_stand_out_from_what_is_behind_them(browser: Any, server: Server, 
     page.close()
 
 
-def test_training_can_be_stopped_and_left(page: Any) -> None:
+def test_training_can_be_stopped_and_left(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    advance, pieces, gate = BigramTraining.advance, itertools.count(), threading.Event()
+
+    def held(self: BigramTraining, seconds: float) -> dict[str, Any]:
+        """A short piece, then one that waits for the gate: there is something to stop, however slow the click."""
+        if next(pieces):
+            gate.wait(timeout=60)
+        return advance(self, 0.0)
+
+    monkeypatch.setattr(BigramTraining, "advance", held)
     open_rung(page, 3)
     page.get_by_label("Text to learn from").fill("to be or not to be " * 200)
     page.get_by_label("steps", exact=True).fill("5")
@@ -274,4 +287,5 @@ def test_training_can_be_stopped_and_left(page: Any) -> None:
     expect(page.get_by_text(re.compile("^Step "))).to_be_visible()
     page.get_by_role("button", name="Stop", exact=True).last.click()
     expect(page.get_by_text(re.compile("^Stopped"))).to_be_visible()
+    gate.set()
     expect(page.get_by_role("button", name="Train it")).to_be_enabled()
