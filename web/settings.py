@@ -38,7 +38,7 @@ BIGRAM_TEXTS = 8  # written at once for it to learn from
 BIGRAM_CHARACTERS = 2_000  # of them all
 
 # How the page moves.
-UPDATE_SECONDS = 0.15  # between two updates of a text that is being written; each takes time from the writing
+UPDATE_SECONDS = 0.2  # between two updates of a text that is being written; each takes time from the writing
 OPENING_TOKENS = 120  # written once for each model when the server starts
 OPENING_SEED = 1
 OPENING_TEMPERATURE = 0.8

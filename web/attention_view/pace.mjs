@@ -1,6 +1,6 @@
 // Drawing takes turns with the writing, which may run on the same machine: after each drawing a rest in proportion.
 
-const REST = 6; // times as long as the drawing took
+const REST = 8; // times as long as the drawing took
 const LONGEST = 600; // milliseconds
 const HIDDEN = 200; // milliseconds after which no frame is expected: a page that is not seen has none
 
