@@ -4,9 +4,7 @@ import { make } from "../attention_view/dom.mjs";
 import { formula, fraction, root, row, sub } from "./formula.mjs";
 import { fixed, number } from "./numbers.mjs";
 import { Stamp, controls, heading, paragraph, rowOf, slider } from "./parts.mjs";
-import { Unfolding, dotCell, looks, named, share } from "./unfold.mjs";
-
-const AXES = "this token (query) ↓ looks at that token (key) →";
+import { AXES, Unfolding, division, dotCell, looks, named, share } from "./unfold.mjs";
 
 export const causal = {
   name: "Causal masking and dropout",
@@ -24,14 +22,11 @@ export const causal = {
     const pair = (r, c) => looks(data.words[r], data.words[c]);
     const future = (r, c) => [paragraph(named(data.words[c]), " comes after ", named(data.words[r]), ": the mask hides it.")];
     const scoreCell = (r, c) => dotCell({ terms: data.score_terms, r, c, total: data.scores[r][c], title: ["Score: ", ...pair(r, c)] });
-    const division = (words, above, below, result) => [
-      make("div", { class: "hl-terms" }, make("span", { class: "hl-term" }, make("small", {}, words), make("span", {}, `${fixed(above)} / ${fixed(below)}`)), make("span", { class: "hl-total" }, "= ", make("output", {}, fixed(result)))),
-    ];
     const heats = {
       scores: unfolding.heat({ name: "Attention scores", axes: AXES, explain: scoreCell }),
       all_weights: unfolding.heat({ name: "1a. Softmax over all keys", axes: "the future is still in it", explain: (r, c) => share({ terms: data.all_terms, r, c, total: data.all_weights[r][c], title: ["Weight: ", ...pair(r, c)] }) }),
       cut: unfolding.heat({ name: "1b. The future set to 0", axes: "rows no longer add up to 1", explain: (r, c) => (c > r ? future(r, c) : [paragraph("Kept: ", ...pair(r, c), ` with ${fixed(data.cut[r][c])}. What is left of the row adds up to ${fixed(data.left[r])}.`)]) }),
-      renormalised: unfolding.heat({ name: "1c. Divided by what is left", axes: "attention weights", explain: (r, c) => (c > r ? future(r, c) : [paragraph("Weight: ", ...pair(r, c)), ...division("weight / what is left of the row", data.cut[r][c], data.left[r], data.renormalised[r][c])]) }),
+      renormalised: unfolding.heat({ name: "1c. Divided by what is left", axes: "attention weights", explain: (r, c) => (c > r ? future(r, c) : [paragraph("Weight: ", ...pair(r, c)), division("weight / what is left of the row", data.cut[r][c], data.left[r], data.renormalised[r][c])]) }),
       masked: unfolding.heat({ name: "2a. Scores, the future at −∞", axes: "before softmax", hole: "−∞", explain: (r, c) => (c > r ? future(r, c) : scoreCell(r, c)) }),
       weights: unfolding.heat({ name: "2b. Softmax", axes: "attention weights", explain: (r, c) => share({ terms: data.weight_terms, r, c, total: data.weights[r][c], title: ["Weight: ", ...pair(r, c)] }) }),
       dropped: unfolding.heat({ name: "After dropout", axes: "in training only", explain: (r, c) => [paragraph(...pair(r, c), ": ", data.dropped[r][c] === 0 ? (data.weights[r][c] === 0 ? "nothing there to drop." : `the weight ${fixed(data.weights[r][c])} was dropped.`) : `the weight ${fixed(data.weights[r][c])} was kept, × ${number(data.keep_scale)} = ${fixed(data.dropped[r][c])}.`)] }),

@@ -6,7 +6,7 @@ import { bars } from "./chart.mjs";
 import { formula, row, sub } from "./formula.mjs";
 import { fixed, milliseconds, number } from "./numbers.mjs";
 import { Stamp, code, controls, heading, paragraph, rowOf, slider } from "./parts.mjs";
-import { Unfolding, dotCell, dotProduct, named } from "./unfold.mjs";
+import { AXES, Unfolding, dotCell, dotProduct, named } from "./unfold.mjs";
 
 const HEADS = [1, 2, 4, 8, 16, 32];
 const TOKENS = [16, 64, 128, 256, 512];
@@ -31,7 +31,7 @@ export const manyHeads = {
       products: data.merged_terms[Math.floor(c / 2)].products[r][c % 2],
       total: data.merged[r][c],
     });
-    const weights = [0, 1].map((head) => unfolding.heat({ name: `Attention weights, head ${head}`, axes: "this token (query) ↓ looks at that token (key) →", explain: (r, c) => [paragraph(named(data.words[r]), " (query) looks at ", named(data.words[c]), ` (key) with ${fixed(data.head_weights[head][r][c])} in head ${head}.`)] }));
+    const weights = [0, 1].map((head) => unfolding.heat({ name: `Attention weights, head ${head}`, axes: AXES, explain: (r, c) => [paragraph(named(data.words[r]), " (query) looks at ", named(data.words[c]), ` (key) with ${fixed(data.head_weights[head][r][c])} in head ${head}.`)] }));
     const stacked = unfolding.heat({ name: "Stacked heads", axes: "head 0 | head 1", explain: half });
     const merged = unfolding.heat({ name: "Weight splits", axes: "head 0 | head 1", explain: half });
     const projected = unfolding.heat({

@@ -4,13 +4,11 @@ import { make } from "../attention_view/dom.mjs";
 import { formula, fraction, row, sub, sum } from "./formula.mjs";
 import { fixed } from "./numbers.mjs";
 import { Stamp, controls, heading, paragraph, rowOf, slider } from "./parts.mjs";
-import { Unfolding, dotCell, dotProduct, looks, named, share } from "./unfold.mjs";
+import { AXES, Unfolding, division, dotCell, looks, named, share } from "./unfold.mjs";
 
 const FACTORS = [1, 2, 5, 10, 20, 50, 60, 80, 100, 200, 500, 1000];
 /** An exponential may be long, or more than float32 can hold. */
 const large = (value) => (value === null ? "∞" : value < 1e6 ? fixed(value) : value.toExponential(2));
-
-const AXES = "this token (query) ↓ looks at that token (key) →";
 
 export const plain = {
   name: "Self-attention without weights",
@@ -39,10 +37,7 @@ export const plain = {
     const sums = unfolding.heat({
       name: "Plain normalisation",
       axes: "score / sum of the row",
-      explain: (r, c) => [
-        paragraph("Share: ", ...pair(r, c)),
-        make("div", { class: "hl-terms" }, make("span", { class: "hl-term" }, make("small", {}, "score / sum of the row"), make("span", {}, `${fixed(data.scores[r][c])} / ${fixed(data.sums[r])}`)), make("span", { class: "hl-total" }, "= ", make("output", {}, fixed(data.sum_normalised[r][c])))),
-      ],
+      explain: (r, c) => [paragraph("Share: ", ...pair(r, c)), division("score / sum of the row", data.scores[r][c], data.sums[r], data.sum_normalised[r][c])],
     });
     const weights = unfolding.heat({
       name: "Attention weights",
@@ -52,14 +47,7 @@ export const plain = {
     const context = unfolding.heat({
       name: "Context vectors",
       axes: "words × 3 numbers",
-      explain: (r, c) =>
-        dotProduct({
-          title: ["Context of ", named(data.words[r]), `, number ${c}: each attention weight × that number of the word`],
-          left: data.context_terms.left[r],
-          right: data.context_terms.right[c],
-          products: data.context_terms.products[r][c],
-          total: data.context[r][c],
-        }),
+      explain: (r, c) => dotCell({ terms: data.context_terms, r, c, total: data.context[r][c], title: ["Context of ", named(data.words[r]), `, number ${c}: each attention weight × that number of the word`] }),
     });
     const negative = make("p", { class: "hl-problem" });
     const factor = slider({ label: "scores ×", values: FACTORS, value: lesson.options.factor, change: (value) => lesson.set({ factor: value }) });

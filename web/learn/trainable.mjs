@@ -5,9 +5,8 @@ import { Heat } from "./heat.mjs";
 import { number } from "./numbers.mjs";
 import { Stamp, choice, code, controls, heading, paragraph, rowOf } from "./parts.mjs";
 import { scalePart } from "./scale_part.mjs";
-import { Unfolding, dotCell, dotProduct, looks, named, share } from "./unfold.mjs";
+import { AXES, Unfolding, dotCell, looks, named, share } from "./unfold.mjs";
 
-const AXES = "this token (query) ↓ looks at that token (key) →";
 const ROLES = ["query", "key", "value"];
 
 export const trainable = {
@@ -57,14 +56,7 @@ export const trainable = {
     const context = unfolding.heat({
       name: "Context vectors",
       axes: "weights · values",
-      explain: (r, c) =>
-        dotProduct({
-          title: ["Context of ", named(data.words[r]), `, number ${c}: each attention weight × that number of the value`],
-          left: data.context_terms.left[r],
-          right: data.context_terms.right[c],
-          products: data.context_terms.products[r][c],
-          total: data.context[r][c],
-        }),
+      explain: (r, c) => dotCell({ terms: data.context_terms, r, c, total: data.context[r][c], title: ["Context of ", named(data.words[r]), `, number ${c}: each attention weight × that number of the value`] }),
     });
     const scale = scalePart(lesson);
     return {

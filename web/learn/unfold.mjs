@@ -40,6 +40,8 @@ export class Unfolding {
   }
 }
 
+export const AXES = "this token (query) ↓ looks at that token (key) →"; // of a table of scores or weights
+
 const side = (name) => make("b", { class: "hl-side" }, name);
 
 /** `title` parts, then each term with what it is, `left × right` unless it has `names`, and what they add up to. */
@@ -63,6 +65,13 @@ export function dotProduct({ title, left, right, names = null, products, total }
 /** A cell of `a b^T`, from what the server sent as {left, right, products}. */
 export function dotCell({ terms, r, c, total, title }) {
   return dotProduct({ title, left: terms.left[r], right: terms.right[c], products: terms.products[r][c], total });
+}
+
+/** `above / below`, in `words` what they are, and the result. */
+export function division(words, above, below, result) {
+  const term = make("span", { class: "hl-term" }, make("small", {}, words), make("span", {}, `${fixed(above)} / ${fixed(below)}`));
+  const total = make("span", { class: "hl-total" }, "= ", make("output", {}, fixed(result)));
+  return make("div", { class: "hl-terms" }, term, total);
 }
 
 /** A cell of a softmax, from what the server sent as {scores, largest, exponentials, sums}. */
