@@ -8,38 +8,28 @@ import threading
 import gradio as gr
 from starlette.middleware import Middleware
 
-from model.checkpoint import choose_device
-from web import mcp, settings
-from web.api import api_routes
-from web.attention_view import asset_route
-from web.engines import Engines
-from web.errors import LimitBody
-from web.gauges import Gauges
-from web.keys import RequireKey, SameSite
-from web.learn import lesson_route
+from model.checkpoint.precision import choose_device
+from web import settings
+from web.api import mcp
+from web.api.auth import RequireKey, SameSite
+from web.api.body_limit import LimitBody
+from web.api.routes import api_routes
+from web.assets import asset_route
 from web.learn.routes import learn_routes
-from web.metrics import Metrics
-from web.openings import Openings
-from web.page import LAUNCH, build
-from web.rows import row_routes
-from web.runs import Runs
+from web.page.blocks import LAUNCH, build
+from web.runs.routes import run_routes
+from web.services import Services, make_services
 from web.settings import Settings
-from web.shelf import Shelf
-from web.traces import Traces
-from web.workspace import Parts
 
 CLOSING_SECONDS = 3.0
 
 
-def start(chosen: Settings) -> tuple[gr.Blocks, Parts]:
+def start(chosen: Settings) -> tuple[gr.Blocks, Services]:
     """Open the port; everything but the models is there when this returns."""
-    shelf, runs, metrics = Shelf(chosen), Runs(), Metrics()
-    engines = Engines(chosen.limits, metrics)
-    metrics.registry.register(Gauges(engines, runs))
-    parts = Parts(shelf, runs, Openings(shelf, runs), engines, Traces(chosen.limits))
-    demo = build(parts, with_key=chosen.api_key is not None)
-    routes = [*api_routes(parts), *row_routes(shelf, runs).routes, *learn_routes(parts).routes]
-    routes += [asset_route(), lesson_route()]
+    services = make_services(chosen)
+    demo = build(services, with_key=chosen.api_key is not None)
+    routes = [*api_routes(services), *run_routes(services.served, services.runs).routes]
+    routes += [*learn_routes(services).routes, asset_route()]
     launched = threading.Event()
     # A Space is shown inside another site's frame.
     same_site: SameSite = "none" if os.environ.get("SPACE_ID") else "lax"
@@ -60,13 +50,7 @@ def start(chosen: Settings) -> tuple[gr.Blocks, Parts]:
     mcp.answer_in_json(demo)
     if chosen.api_key:
         mcp.hand_over_key(demo, chosen.api_key)
-    return demo, parts
-
-
-def load(parts: Parts) -> None:
-    """Load the checkpoints, then write what the page opens with."""
-    parts.shelf.load()
-    parts.openings.write_all()
+    return demo, services
 
 
 def main() -> None:
@@ -82,15 +66,15 @@ def main() -> None:
     asked_to_end = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: asked_to_end.set())
-    demo, parts = start(chosen)
-    threading.Thread(target=load, args=[parts], name="loader", daemon=True).start()
+    demo, services = start(chosen)
+    threading.Thread(target=services.load, name="loader", daemon=True).start()
     asked_to_end.wait()
-    parts.engines.close(chosen.limits.grace_seconds)
+    services.engines.close(chosen.limits.grace_seconds)
     closer = threading.Thread(target=demo.close, kwargs={"verbose": False}, daemon=True)
     closer.start()
-    closer.join(CLOSING_SECONDS)  # enough to send what is written; who does not read it is not waited for
+    closer.join(CLOSING_SECONDS)  # enough to send what is written; clients that do not read are not waited for
     sys.stdout.flush()
-    os._exit(0)  # the loader may still be at work in torch, which an interpreter that ends would abort
+    os._exit(0)  # the loader may still be inside torch, and an interpreter shutting down would abort there
 
 
 if __name__ == "__main__":

@@ -13,11 +13,11 @@ from typing import Any
 
 import model
 from bench.harness import ROOT, Row, arguments, report
-from model.card import bits_per_byte, highest
-from model.data import documents, encode, load_text
-from model.lens import ROLES, role_scores
+from model.lens.head_roles import ROLES, role_scores
 from model.loaded import LoadedModel
-from model.trainer import validation_loss
+from model.train.card import bits_per_byte, highest
+from model.train.data import documents, encode, load_text
+from model.train.trainer import validation_loss
 
 
 def card_rows(folder: Path, texts: Path) -> list[Row]:

@@ -23,10 +23,10 @@ from bench.harness import (
     report,
 )
 from bench.peers import ctranslate2_writers, transformers_writers
-from model.engine import Engine
 from model.loaded import LoadedModel
 from model.sampling import SamplingSettings
-from model.ticket import Ticket
+from model.serving.engine import Engine
+from model.serving.sequence import Ticket
 
 PROMPT = list(range(8))
 

@@ -117,7 +117,7 @@ def character_checkpoint() -> Path:
 
 def open_for_bench(folder: Path, dtype: str = "auto") -> LoadedModel:
     """A loaded model with its best number of threads; torch is left at that number."""
-    from model.threads import choose_threads
+    from model.serving.threads import choose_threads
 
     loaded = model.load(folder, dtype=dtype)
     choose_threads(loaded.gpt)

@@ -20,9 +20,9 @@ from typing import Any
 import app
 from bench.harness import CHAR_SHAPE, GPT2_SHAPE, Row, parser, random_checkpoint, report
 from model import LoadedModel
-from web.openings import Opening
+from web.runs.openings import Opening
+from web.services import Parts
 from web.settings import Settings
-from web.workspace import Parts
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-sync"

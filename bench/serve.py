@@ -23,10 +23,10 @@ from typing import Any
 
 from bench.harness import GPT2_SHAPE, ROOT, Row, character_checkpoint, open_for_bench, parser, random_checkpoint, report
 from bench.load import Heard, Load, completions, gradio_calls
-from model.engine import Engine
 from model.loaded import LoadedModel
 from model.sampling import SamplingSettings
-from model.ticket import Ticket
+from model.serving.engine import Engine
+from model.serving.sequence import Ticket
 
 PATIENCE = 180  # seconds for a server to come up
 

@@ -19,9 +19,9 @@ from torch.nn.utils import clip_grad_norm_
 from torch.optim import AdamW
 
 from bench.harness import Row, arguments, report
-from model.data import random_batch
-from model.train_settings import TrainSettings
-from model.trainer import Trainer, loss_of, validation_loss
+from model.train.data import random_batch
+from model.train.settings import TrainSettings
+from model.train.trainer import Trainer, loss_of, validation_loss
 
 PEAK, FLOOR = 1e-3, 1e-4  # learning rates
 WARMUP = 0.04  # part of the run

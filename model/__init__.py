@@ -1,11 +1,19 @@
 """A GPT in plain PyTorch, and everything that looks inside it."""
 
-from .checkpoint import load
 from .config import GPTConfig
-from .errors import CheckpointError, ContextLengthExceeded, EmptyPrompt, PromptError, UnknownCharacters, UnknownTokens
-from .generate import Step
-from .loaded import LoadedModel
-from .threads import choose_threads
+from .errors import (
+    CheckpointError,
+    ContextLengthExceeded,
+    EmptyPrompt,
+    InputError,
+    PromptError,
+    UnknownCharacters,
+    UnknownTokens,
+)
+from .generate import GenerationRequest, Step
+from .loaded import LoadedModel, load
+from .sampling import SamplingSettings
+from .serving.threads import choose_threads
 from .trace import Token, Trace
 
 __all__ = [
@@ -13,8 +21,11 @@ __all__ = [
     "ContextLengthExceeded",
     "EmptyPrompt",
     "GPTConfig",
+    "GenerationRequest",
+    "InputError",
     "LoadedModel",
     "PromptError",
+    "SamplingSettings",
     "Step",
     "Token",
     "Trace",

@@ -1,5 +1,7 @@
 """Multi-head causal self-attention, the one the GPT runs."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -39,22 +41,12 @@ class MultiHeadAttention(nn.Module):
         self.c_attn = nn.Linear(d_in, 3 * d_out, bias=qkv_bias)
         self.c_proj = nn.Linear(d_out, d_out)
 
-    def forward(
-        self,
-        x: Tensor,
-        *,
-        cache: Cache | None = None,
-        layer: int = 0,
-        head_mask: Tensor | None = None,
-        need_weights: bool = False,
-    ) -> tuple[Tensor, Tensor | None]:
+    def forward(self, x: Tensor, **options: Any) -> tuple[Tensor, Tensor | None]:
         """Map ``x`` ``(B, T, d_in)`` to ``(B, T, d_out)``: project, :meth:`attend`, project the context vectors.
 
-        The second result is the attention weights ``(B, n_head, T, S)`` when ``need_weights``, else None.
+        The ``options`` and the second result are those of :meth:`attend`.
         """
-        context, attn_weights = self.attend(
-            self.c_attn(x), cache=cache, layer=layer, head_mask=head_mask, need_weights=need_weights
-        )
+        context, attn_weights = self.attend(self.c_attn(x), **options)
         return self.c_proj(context.to(x.dtype)), attn_weights
 
     def attend(
@@ -70,7 +62,8 @@ class MultiHeadAttention(nn.Module):
 
         With a ``cache`` the ``T`` tokens follow those of ``layer`` in it and see them too: ``S`` keys, with what is
         cached, else ``S = T``. ``head_mask`` ``(n_head,)`` or ``(B, n_head)`` scales each head's context vectors:
-        1 keeps the head, 0 removes it.
+        1 keeps the head, 0 removes it. The second result is the attention weights ``(B, n_head, T, S)`` when
+        ``need_weights``, else None.
         """
         B, T, _ = qkv.shape
         if not self.training:

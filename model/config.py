@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from .errors import BadValue, Mismatch
+from .errors import InvalidValue, Mismatch
 
 # Refused before anything is allocated. Each bound is above every published GPT-2-shaped model.
 MAX_N_LAYER = 512
@@ -49,12 +49,12 @@ class GPTConfig:
             raise Mismatch(f"n_embd {self.n_embd} with n_head {self.n_head}", "an n_embd divisible by n_head")
         for name in ("qkv_bias", "tie_word_embeddings", "scale_attn_weights", "scale_attn_by_inverse_layer_idx"):
             if not isinstance(getattr(self, name), bool):
-                raise BadValue(name, getattr(self, name), "true or false")
+                raise InvalidValue(name, getattr(self, name), "true or false")
         for name in ("embd_pdrop", "attn_pdrop", "resid_pdrop"):
             if not is_number(getattr(self, name)) or not 0 <= getattr(self, name) < 1:
-                raise BadValue(name, getattr(self, name), "a number of at least 0 and below 1")
+                raise InvalidValue(name, getattr(self, name), "a number of at least 0 and below 1")
         if not is_number(self.layer_norm_epsilon) or not 0 < self.layer_norm_epsilon < 1:
-            raise BadValue("layer_norm_epsilon", self.layer_norm_epsilon, "a number between 0 and 1")
+            raise InvalidValue("layer_norm_epsilon", self.layer_norm_epsilon, "a number between 0 and 1")
         if self.n_parameters > MAX_PARAMETERS:
             raise Mismatch(f"sizes that give {self.n_parameters:,} weights", f"at most {MAX_PARAMETERS:,}")
 
@@ -89,4 +89,4 @@ def is_number(value: object) -> bool:
 def check_int(name: str, value: object, most: int, least: int = 1) -> None:
     """Raise ``ValueError`` unless ``value`` is an integer from ``least`` to ``most``."""
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise BadValue(name, value, f"an integer from {least} to {most:,}")
+        raise InvalidValue(name, value, f"an integer from {least} to {most:,}")

@@ -1,9 +1,10 @@
-"""What can be wrong with what comes in from outside, each with a message for the person who sent it."""
+"""What can be wrong with anything that comes in from outside, each with a message for the person who sent it."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
-MAX_FOUND = 500  # characters of a checkpoint's own that an error repeats
+MAX_FOUND = 500  # characters of a checkpoint's own content that an error repeats
+MAX_SHOWN = 60  # characters of any other value that an error repeats
 
 
 class CheckpointError(Exception):
@@ -16,24 +17,38 @@ class CheckpointError(Exception):
 
 
 class Mismatch(ValueError):
-    """Something that is not as it must be: what was found and what was expected, for a ``CheckpointError`` too."""
+    """Content of a checkpoint that is not as it must be; becomes a ``CheckpointError`` once the file is known."""
 
-    def __init__(self, found: str, expected: str, message: str = "") -> None:
-        super().__init__(message or f"found {found}, expected {expected}")
+    def __init__(self, found: str, expected: str) -> None:
+        super().__init__(f"found {found}, expected {expected}")
         self.found, self.expected = found, expected
 
 
-class BadValue(Mismatch):
-    """A value of a named setting that is not among the ``allowed`` ones."""
+class InputError(ValueError):
+    """A value that cannot be used: ``field`` names it, ``code`` is the short name of the reason."""
 
-    def __init__(self, name: str, value: object, allowed: str) -> None:
-        super().__init__(f"{name} {value!r}", allowed, f"{name} must be {allowed}, found {value!r}")
+    code = "invalid_value"
+
+    def __init__(self, field: str, message: str, code: str | None = None) -> None:
+        super().__init__(message)
+        self.field, self.code = field, code or self.code
 
 
-class PromptError(ValueError):
-    """A prompt that the model cannot read; ``code`` is the short name of the reason."""
+class InvalidValue(InputError):
+    """A value that is not among the ``allowed`` ones."""
+
+    def __init__(self, field: str, value: object, allowed: str) -> None:
+        super().__init__(field, f"{field} must be {allowed}, found {shorten(value)}")
+        self.found, self.expected = f"{field} {shorten(value, MAX_FOUND)}", allowed  # for a ``CheckpointError``
+
+
+class PromptError(InputError):
+    """A prompt that the model cannot read."""
 
     code = "invalid_prompt"
+
+    def __init__(self, message: str) -> None:
+        super().__init__("prompt", message)
 
 
 class EmptyPrompt(PromptError):
@@ -42,11 +57,11 @@ class EmptyPrompt(PromptError):
     code = "empty_prompt"
 
     def __init__(self) -> None:
-        super().__init__("The prompt is empty: at least one token is needed to begin with.")
+        super().__init__("The prompt is empty: the model needs at least one token to start from.")
 
 
 class UnknownCharacters(PromptError):
-    """Characters that the model's alphabet lacks, each once, in the order in which they appear; ``named`` as words."""
+    """Characters that the model's alphabet lacks, each once, in order of appearance; ``named`` spells them out."""
 
     code = "unknown_characters"
 
@@ -69,7 +84,7 @@ class UnknownTokens(PromptError):
     code = "unknown_token"
 
     def __init__(self, found: object, vocab_size: int) -> None:
-        super().__init__(f"Token ids are integers from 0 to {vocab_size - 1}, found {found!r}.")
+        super().__init__(f"Token ids must be integers from 0 to {vocab_size - 1}, found {shorten(found)}.")
 
 
 class ContextLengthExceeded(PromptError):
@@ -79,14 +94,20 @@ class ContextLengthExceeded(PromptError):
 
     def __init__(self, n_tokens: int, context_length: int) -> None:
         self.n_tokens, self.context_length = n_tokens, context_length
-        super().__init__(f"The prompt has {n_tokens} tokens, this model reads at most {context_length} at once.")
+        super().__init__(f"The prompt has {n_tokens} tokens, but this model reads at most {context_length} at once.")
 
 
 def ascii_name(character: str) -> str:
-    """A character as a person can read it, its code point with it where it may not print."""
+    """A character in quotes, or its code point where it may not print."""
     return f"'{character}'" if character.isprintable() else f"U+{ord(character):04X}"
 
 
 def counted(number: int, noun: str) -> str:
-    """A number with its noun, in the singular where it is one."""
+    """A number with its noun, in the singular for one."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def shorten(value: object, most: int = MAX_SHOWN) -> str:
+    """A value as an error message repeats it, cut after ``most`` characters."""
+    text = repr(value)
+    return text if len(text) <= most else text[:most] + " ..."

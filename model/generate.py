@@ -1,6 +1,5 @@
-"""Writing: the prompt is read once, then one token a step with the cache."""
+"""Writing: the prompt is read once, then one token at a time with the cache."""
 
-import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -9,11 +8,50 @@ import torch
 from torch import Tensor
 
 from .cache import KVCache, attention_dtype
+from .errors import InputError
 from .gpt import GPT
-from .sampling import SamplingSettings, sample
+from .sampling import Option, SamplingSettings, Slider, option, options, random_generator, sample
 from .tokenizer import TextStream, Tokenizer
 
+MAX_SEED = 2**63 - 1
+MAX_NEW_TOKENS = 2**31
 FinishReason = Literal["stop", "length"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GenerationRequest:
+    """A text to write: what the page, the HTTP API, the Gradio endpoints and the Learn tab all ask for.
+
+    ``prompt`` and ``head_mask`` are those of a model that checked them: ``LoadedModel.request`` makes a request from
+    text. Raises ``InputError`` for everything that can be checked without the model.
+    """
+
+    prompt: tuple[int, ...]
+    # fmt: off
+    max_new_tokens: int = option(
+        int, 100, 1, MAX_NEW_TOKENS, "How many tokens to write at most; fewer where the model's context is full.",
+        Slider("length", 1, 1024, 1, start=200))
+    seed: int = option(
+        int, 0, -MAX_SEED, MAX_SEED, "The same seed writes the same text; null draws a new one.")
+    # fmt: on
+    sampling: SamplingSettings = SamplingSettings()
+    stop: tuple[str, ...] = ()
+    head_mask: Tensor | None = None  # (n_layer, n_head), scales each head's context vectors
+    record: bool = False  # the attention weights of all heads, and the logits
+    prompt_logprobs: bool = False  # the log-probabilities of the prompt's own tokens
+    n_top_logprobs: int = 0  # how many of the most probable tokens to name at each place
+    choice: tuple[int, int] = (0, 0)  # which prompt of a call, and which text for it: each draws from its own generator
+    context_shift: bool = False  # when the context is full, re-read its newer half and write on
+
+    def __post_init__(self) -> None:
+        for name, row in REQUEST_OPTIONS.items():
+            row.check(getattr(self, name))
+        for string in self.stop:
+            if not isinstance(string, str) or not string:
+                raise InputError("stop", f"stop must hold strings of at least one character, found {string!r}")
+
+
+REQUEST_OPTIONS: dict[str, Option] = options(GenerationRequest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,31 +112,26 @@ def overlap(text: str, string: str) -> int:
     return next((n for n in range(min(len(text), len(string) - 1), 0, -1) if text.endswith(string[:n])), 0)
 
 
-class Draft:
-    """A text that is being written: from the logits behind its newest token to its next token, until it ends."""
+class Continuation:
+    """The text that a request is writing: from the logits behind its newest token to its next token, until it ends."""
 
     def __init__(
-        self,
-        tokenizer: Tokenizer,
-        prompt: Sequence[int],
-        *,
-        max_new_tokens: int,
-        settings: SamplingSettings,
-        generator: random.Random,
-        stop: Sequence[str] = (),
-        end_token: int | None = None,
+        self, request: GenerationRequest, tokenizer: Tokenizer, end_token: int | None, context_length: int
     ) -> None:
-        self.prompt, self.settings, self.generator = prompt, settings, generator
-        self.max_new_tokens, self.end_token = max_new_tokens, end_token
-        self.out = TextOut(tokenizer, stop)
+        self.request, self.end_token, self.context_length = request, end_token, context_length
+        self.max_new_tokens = request.max_new_tokens
+        if not request.context_shift:  # a prompt that fills the context still gets one token
+            self.max_new_tokens = min(self.max_new_tokens, context_length - len(request.prompt) + 1)
+        self.generator = random_generator(request.seed, *request.choice)
+        self.out = TextOut(tokenizer, request.stop)
         self.written: list[int] = []
 
     def write(self, logits: Tensor, /, **recorded: Any) -> Step:
-        """Draw the next token from raw ``logits`` ``(vocab_size,)``; the step that has a finish reason is the last.
+        """Draw the next token from raw ``logits`` ``(vocab_size,)``; the step with a finish reason is the last.
 
         ``recorded`` are further fields of that step.
         """
-        token_id = sample(logits, self.settings, self.generator, self.prompt, self.written)
+        token_id = sample(logits, self.request.sampling, self.generator, self.request.prompt, self.written)
         self.written.append(token_id)
         ended = token_id == self.end_token
         text = "" if ended else self.out.push(token_id)
@@ -111,35 +144,31 @@ class Draft:
 
 
 @torch.inference_mode()  # as a decorator: a with-block around a yield would leak into whoever resumes the generator
-def generate(gpt: GPT, draft: Draft, *, head_mask: Tensor | None = None, record: bool = False) -> Iterator[Step]:
-    """Write ``draft`` to its end and yield each token as it is written.
-
-    ``head_mask`` is ``(n_layer, n_head)``. What it asks for must fit into the context.
-    """
-    config, weight = gpt.config, gpt.wte.weight
+def generate(gpt: GPT, text: Continuation) -> Iterator[Step]:
+    """Write ``text`` to its end and yield each token as it is written. All of it must fit into the context."""
+    config, weight, request = gpt.config, gpt.wte.weight, text.request
     # The last token written is never read, so it needs no place.
-    capacity = len(draft.prompt) + draft.max_new_tokens - 1
+    capacity = len(request.prompt) + text.max_new_tokens - 1
     cache = KVCache(config, capacity=capacity, dtype=attention_dtype(weight), device=weight.device)
-    layers = range(config.n_layer) if record else ()
-    reading = torch.tensor([draft.prompt], device=weight.device)
+    layers = range(config.n_layer) if request.record else ()
+    reading = torch.tensor([request.prompt], device=weight.device)
     finished = False
     while not finished:
-        result = gpt(reading, cache=cache, head_mask=head_mask, record=layers, last_only=True)
+        result = gpt(reading, cache=cache, head_mask=request.head_mask, record=layers, last_only=True)
         logits = result.logits[0, -1].float()
-        attention = torch.stack([result.attention[i][0, :, -1] for i in layers]).float() if record else None
-        step = draft.write(logits, logits=logits, attention=attention)
+        attention = torch.stack([result.attention[i][0, :, -1] for i in layers]).float() if layers else None
+        step = text.write(logits, logits=logits, attention=attention)
         finished = step.finish_reason is not None
         yield step
         reading = torch.tensor([[step.token_id]], device=weight.device)
 
 
 @torch.inference_mode()
-def generate_naive(
-    gpt: GPT, prompt: Sequence[int], *, max_new_tokens: int, settings: SamplingSettings, generator: random.Random
-) -> list[int]:
-    """The token ids that follow ``prompt``, reading everything anew for each: slow, plain, and the oracle."""
-    ids = list(prompt)
-    for _ in range(min(max_new_tokens, gpt.config.context_length - len(prompt) + 1)):
+def generate_naive(gpt: GPT, request: GenerationRequest) -> list[int]:
+    """The token ids that follow the prompt, reading everything anew for each: slow, plain, and the oracle."""
+    generator = random_generator(request.seed, *request.choice)
+    n_prompt, ids = len(request.prompt), list(request.prompt)
+    for _ in range(min(request.max_new_tokens, gpt.config.context_length - n_prompt + 1)):
         logits = gpt(torch.tensor([ids], device=gpt.wte.weight.device)).logits[0, -1].float()
-        ids.append(sample(logits, settings, generator, prompt, ids[len(prompt) :]))
-    return ids[len(prompt) :]
+        ids.append(sample(logits, request.sampling, generator, request.prompt, ids[n_prompt:]))
+    return ids[n_prompt:]

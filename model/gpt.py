@@ -1,18 +1,18 @@
 """The GPT: embeddings, blocks of attention and MLP, and the way back to the vocabulary."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from .attention import MultiHeadAttention
-from .cache import Cache, KVCache
+from .cache import KVCache
 from .config import GPTConfig
 
 
 class Forward(NamedTuple):
-    """What one forward pass gives: ``logits`` ``(B, T, vocab_size)`` and the attention weights that were asked for."""
+    """What one pass returns: ``logits`` ``(B, T, vocab_size)`` and the attention weights that were asked for."""
 
     logits: Tensor
     attention: dict[int, Tensor]  # layer -> (B, n_head, T, S)
@@ -37,27 +37,22 @@ class Block(nn.Module):
         super().__init__()
         self.layer = layer
         self.ln_1 = nn.LayerNorm(config.n_embd, eps=config.layer_norm_epsilon)
+        C, scale = config.n_embd, config.attention_scale(layer)
         self.attn = MultiHeadAttention(
-            config.n_embd,
-            config.n_embd,
-            config.n_head,
-            qkv_bias=config.qkv_bias,
-            dropout=config.attn_pdrop,
-            scale=config.attention_scale(layer),
+            C, C, config.n_head, qkv_bias=config.qkv_bias, dropout=config.attn_pdrop, scale=scale
         )
         self.ln_2 = nn.LayerNorm(config.n_embd, eps=config.layer_norm_epsilon)
         self.mlp = MLP(config)
         self.dropout = nn.Dropout(config.resid_pdrop)
 
-    def forward(
-        self, x: Tensor, cache: Cache | None, head_mask: Tensor | None, need_weights: bool
-    ) -> tuple[Tensor, Tensor | None]:
-        context, attn_weights = self.attn(
-            self.ln_1(x), cache=cache, layer=self.layer, head_mask=head_mask, need_weights=need_weights
-        )
-        x = x + self.dropout(context)
-        x = x + self.dropout(self.mlp(self.ln_2(x)))
-        return x, attn_weights
+    def forward(self, x: Tensor, attend: "Attend") -> Tensor:
+        """The residual stream ``(..., C)`` behind this layer; ``attend`` runs ``attn`` on what it is given."""
+        x = x + self.dropout(attend(self, self.ln_1(x)))
+        return x + self.dropout(self.mlp(self.ln_2(x)))
+
+
+# How a pass runs a block's attention: for one batch of texts, or for many texts that each have their own past.
+Attend = Callable[[Block, Tensor], Tensor]
 
 
 class GPT(nn.Module):
@@ -112,14 +107,28 @@ class GPT(nn.Module):
         layers whose attention weights are returned. ``last_only`` gives the logits of the last position alone,
         ``(B, 1, vocab_size)``. Raises ``ValueError`` when the tokens do not fit into the context.
         """
-        x = self.embed(ids, 0 if cache is None else cache.length)
         attention = {}
-        for layer, block in enumerate(self.h):
-            x, attn_weights = block(x, cache, None if head_mask is None else head_mask[layer], layer in record)
-            if attn_weights is not None:
-                attention[layer] = attn_weights
+
+        def attend(block: Block, x: Tensor) -> Tensor:
+            layer, mask = block.layer, None if head_mask is None else head_mask[block.layer]
+            output, weights = block.attn(x, cache=cache, layer=layer, head_mask=mask, need_weights=layer in record)
+            if weights is not None:
+                attention[layer] = weights
+            return output
+
+        x = self.run_blocks(self.embed(ids, 0 if cache is None else cache.length), attend)
         if cache is not None:
             cache.advance(ids.shape[1])
-        if last_only:
-            x = x[:, -1:]
+        x = x[:, -1:] if last_only else x
         return Forward(self.lm_head(self.ln_f(x)), attention)
+
+    def run_blocks(self, x: Tensor, attend: Attend, stream: list[Tensor] | None = None) -> Tensor:
+        """From embeddings ``x`` ``(..., C)`` to the residual stream behind the last layer.
+
+        The residual stream in front of each layer is appended to ``stream``.
+        """
+        for block in self.h:
+            if stream is not None:
+                stream.append(x)
+            x = block(x, attend)
+        return x

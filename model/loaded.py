@@ -1,26 +1,38 @@
-"""A GPT with its vocabulary, ready to write and to be looked into."""
+"""A GPT with its tokenizer, ready to write and to be looked into."""
 
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from .checkpoint.load import load_checkpoint
+from .checkpoint.write import write_checkpoint
 from .config import GPTConfig, check_int
-from .errors import ContextLengthExceeded, EmptyPrompt, UnknownTokens
-from .generate import Draft, Step, generate
+from .errors import ContextLengthExceeded, EmptyPrompt, InputError, InvalidValue, UnknownTokens
+from .generate import Continuation, GenerationRequest, Step, generate
 from .gpt import GPT
-from .layout import write_checkpoint
-from .sampling import SamplingSettings, random_generator
+from .sampling import SamplingSettings
 from .tokenizer import Tokenizer, token_text
 from .trace import Token, Trace, read
 
-MAX_SEED = 2**63 - 1
 MAX_HEAD_SCALE = 100
 Prompt = str | Sequence[int]
 HeadMask = Tensor | Sequence[Sequence[float]]
+
+
+def load(source: str | Path, device: str = "auto", dtype: str = "auto") -> "LoadedModel":
+    """Open the checkpoint in the folder ``source``, or in the Hub repository of that id where no such folder is.
+
+    ``FOLDER@NNNNNN`` opens the weights that training kept after that step, ``FOLDER/steps/NNNNNN.safetensors``.
+    ``device`` is "auto" (cuda where usable, else the CPU) or a torch device; ``dtype`` is "auto" (float32 below 50 M
+    weights, bfloat16 above where the processor has it), "float32", "bfloat16", or on a CPU "int8", whose matrices are
+    rounded. Raises ``CheckpointError`` for whatever is wrong with the checkpoint, ``ValueError`` for an unknown device
+    or dtype.
+    """
+    return LoadedModel(*load_checkpoint(source, device, dtype))
 
 
 @dataclass(eq=False)
@@ -67,12 +79,13 @@ class LoadedModel:
     ) -> Iterator[Step]:
         """Continue ``prompt`` (text or token ids) and yield a ``Step`` for each token written.
 
-        The arguments are checked at once, before the first step: ``ValueError`` for a setting, ``PromptError`` for
-        the prompt. Without a ``seed`` each call writes something else. ``head_mask`` ``(n_layer, n_head)`` scales each
-        head's context vectors; ``record`` keeps the attention weights. It ends at the model's end token, at a stop
-        string, after ``max_new_tokens``, or when the context is full; a prompt that fills it gets one token.
+        The arguments are checked at once, before the first step: ``InputError`` names the one that cannot be used,
+        ``PromptError`` says what is wrong with the prompt. Without a ``seed`` each call writes something else.
+        ``head_mask`` ``(n_layer, n_head)`` scales each head's context vectors; ``record`` keeps the attention weights.
+        It ends at the model's end token, at a stop string, after ``max_new_tokens``, or when the context is full; a
+        prompt that fills the context gets one token.
         """
-        settings = SamplingSettings(
+        sampling = SamplingSettings(
             temperature=temperature,
             top_k=top_k,
             top_p=top_p,
@@ -82,47 +95,55 @@ class LoadedModel:
             repetition_penalty=repetition_penalty,
             logit_bias={} if logit_bias is None else logit_bias,
         )
-        draft = self.draft(prompt, max_new_tokens, settings, stop=stop, seed=seed)
-        return generate(self.gpt, draft, head_mask=self.read_head_mask(head_mask), record=record)
+        request = self.request(
+            prompt, max_new_tokens, sampling=sampling, stop=stop, seed=seed, head_mask=head_mask, record=record
+        )
+        return generate(self.gpt, self.begin(request))
 
-    def draft(
+    def request(
         self,
         prompt: Prompt,
-        max_new_tokens: int,
-        settings: SamplingSettings,
+        max_new_tokens: int = 100,
         *,
+        sampling: SamplingSettings | None = None,
         stop: Sequence[str] = (),
         seed: int | None = None,
-        place: tuple[int, int] = (0, 0),
+        head_mask: HeadMask | None = None,
+        record: bool = False,
+        prompt_logprobs: bool = False,
+        n_top_logprobs: int = 0,
+        choice: tuple[int, int] = (0, 0),
         context_shift: bool = False,
-    ) -> Draft:
-        """A text to be written, checked: raises ``ValueError`` for a setting, ``PromptError`` for the prompt.
+    ) -> GenerationRequest:
+        """A ``GenerationRequest`` that this model can carry out; see there for the arguments.
 
-        ``place`` is which prompt of a request it is and which choice for it: each has a random generator of its own.
-        With ``context_shift`` it may become longer than the context.
+        Raises ``InputError`` for an argument that cannot be used, ``PromptError`` for the prompt. Without a ``seed``
+        one is drawn. Unless ``context_shift`` is set, the text ends where the context is full.
         """
-        check_int("max_new_tokens", max_new_tokens, 2**31)
-        stop = list(stop) if isinstance(stop, Iterable) and not isinstance(stop, str) else [stop]
-        for string in stop:
-            if not isinstance(string, str) or not string:
-                raise ValueError(f"stop must hold strings of at least one character, found {string!r}")
-        if seed is None:
-            seed = secrets.randbits(32)
-        check_int("seed", seed, MAX_SEED, least=-MAX_SEED)
-        last = self.config.vocab_size - 1
-        check_int("the largest token id in logit_bias", max(settings.logit_bias, default=0), last, least=0)
-        ids = self.read_prompt(prompt)
-        if not context_shift:
-            max_new_tokens = min(max_new_tokens, self.config.context_length - len(ids) + 1)
-        return Draft(
-            self.tokenizer,
-            ids,
+        sampling = SamplingSettings() if sampling is None else sampling
+        if isinstance(stop, str) or not isinstance(stop, Sequence):
+            raise InvalidValue("stop", stop, "a sequence of strings")
+        request = GenerationRequest(
+            prompt=tuple(self.read_prompt(prompt)),
             max_new_tokens=max_new_tokens,
-            settings=settings,
-            generator=random_generator(seed, *place),
-            stop=stop,
-            end_token=self.eos_token_id,
+            sampling=sampling,
+            stop=tuple(stop),
+            seed=secrets.randbits(32) if seed is None else seed,
+            head_mask=self.read_head_mask(head_mask),
+            record=record,
+            prompt_logprobs=prompt_logprobs,
+            n_top_logprobs=n_top_logprobs,
+            choice=choice,
+            context_shift=context_shift,
         )
+        if max(sampling.logit_bias, default=0) >= self.config.vocab_size:
+            allowed = f"a map of token ids, integers from 0 to {self.config.vocab_size - 1}, to numbers"
+            raise InvalidValue("logit_bias", max(sampling.logit_bias), allowed)
+        return request
+
+    def begin(self, request: GenerationRequest) -> Continuation:
+        """The text of a request before its first token."""
+        return Continuation(request, self.tokenizer, self.eos_token_id, self.config.context_length)
 
     def trace(
         self,
@@ -150,7 +171,7 @@ class LoadedModel:
         Raises ``ValueError`` for a model in int8, whose weights were rounded.
         """
         if self.dtype == torch.int8:
-            raise ValueError("a model in int8 cannot be saved, as its weights were rounded: load it in float32")
+            raise ValueError("a model in int8 cannot be saved, because its weights were rounded: load it in float32")
         write_checkpoint(
             folder,
             self.config,
@@ -174,28 +195,30 @@ class LoadedModel:
         return ids
 
     def read_head_mask(self, head_mask: HeadMask | None) -> Tensor | None:
-        """A head mask as a float32 tensor on the model's device; raises ``ValueError`` for another shape or NaN."""
+        """A head mask as a float32 tensor on the model's device; raises ``InputError`` for another shape or NaN."""
         if head_mask is None:
             return None
         try:
             mask = torch.as_tensor(head_mask, dtype=torch.float32, device=self.device)
         except (TypeError, ValueError, RuntimeError) as error:
-            raise ValueError(f"head_mask must be rows of numbers: {error}") from None
+            raise InputError("head_mask", f"head_mask must be rows of numbers: {error}") from None
         expected = (self.config.n_layer, self.config.n_head)
         if mask.shape != expected:
-            raise ValueError(f"head_mask must have the shape (n_layer, n_head) = {expected}, found {tuple(mask.shape)}")
+            message = f"head_mask must have the shape (n_layer, n_head) = {expected}, found {tuple(mask.shape)}"
+            raise InputError("head_mask", message)
         if not (mask.abs() <= MAX_HEAD_SCALE).all():  # NaN is not, either
-            raise ValueError(f"head_mask must hold numbers from -{MAX_HEAD_SCALE} to {MAX_HEAD_SCALE}")
+            message = f"head_mask must hold numbers from -{MAX_HEAD_SCALE} to {MAX_HEAD_SCALE}"
+            raise InputError("head_mask", message)
         return mask
 
     @staticmethod
     def read_choice(name: str, chosen: Sequence[int] | None, count: int) -> Sequence[int]:
-        """The layers or heads asked for; raises ``ValueError`` unless each is one of ``count``, named once."""
+        """The layers or heads asked for; raises ``InputError`` unless each is one of ``count``, named once."""
         if chosen is None:
             return range(count)
         chosen = list(chosen)
         for index in chosen:
             check_int(name, index, count - 1, least=0)
         if not chosen or len(set(chosen)) != len(chosen):
-            raise ValueError(f"{name} must name at least one, each once, found {chosen}")
+            raise InvalidValue(name, chosen, "at least one index, each named once")
         return chosen

@@ -3,63 +3,138 @@
 Logit bias and penalties, temperature, top-k, top-p, min-p, renormalise, one uniform draw. Temperature 0 takes the
 largest of the penalised logits. Everything is computed in float64, so that another implementation of the same order
 (the page's, in JavaScript numbers) agrees.
+
+The fields of ``SamplingSettings`` are the one table of sampling options: their ranges, defaults and help reach the HTTP
+schema, the page's controls, shared links and every error message from here.
 """
 
 import hashlib
 import math
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from .config import is_number
+from .errors import InvalidValue
 
-MAX_TEMPERATURE = 100.0
 MAX_LOGIT_BIAS = 100.0
+MAX_TOP_K = 10_000_000
 TOP_P_FIRST = 1024  # tokens that keep_top_p sorts before it sorts them all: nearly always enough, and much faster
+
+
+class Slider(NamedTuple):
+    """How the page offers an option: a narrower range than programs may ask for, and where the control stands first."""
+
+    label: str
+    least: float
+    most: float
+    step: float
+    start: float
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a request to write: its type, default, range and help, and a slider where the page has one."""
+
+    kind: type[int] | type[float]
+    default: float | None
+    least: float
+    most: float
+    help: str
+    slider: Slider | None = None
+    above: bool = False  # whether ``least`` itself is excluded
+    name: str = ""
+
+    @property
+    def allowed(self) -> str:
+        """The values that may be given, in words."""
+        noun = "an integer" if self.kind is int else "a number"
+        span = f"above {self.least:g} and at most {self.most:g}"
+        if not self.above:
+            span = f"from {self.least:,g} to {self.most:,g}"
+        return f"{noun} {span}" + (" or None" if self.default is None else "")
+
+    def check(self, value: object) -> None:
+        """Raise ``InvalidValue`` unless ``value`` has the type and lies in the range."""
+        if value is None and self.default is None:
+            return
+        fits = type(value) is int if self.kind is int else is_number(value)
+        if not fits or not self.least <= value <= self.most or (self.above and value == self.least):  # type: ignore[operator]
+            raise InvalidValue(self.name, value, self.allowed)
+
+
+def option(
+    kind: type[int] | type[float],
+    default: float | None,
+    least: float,
+    most: float,
+    help: str,
+    slider: Slider | None = None,
+    *,
+    above: bool = False,
+) -> Any:
+    """A dataclass field with its row of the table; ``options`` reads them back."""
+    row = Option(kind, default, least, most, help, slider, above)
+    return field(default=default, metadata={"option": row})
+
+
+def options(table: type[Any]) -> dict[str, Option]:
+    """The rows of a dataclass, by field name and in their order."""
+    rows = {each.name: each.metadata["option"] for each in fields(table) if "option" in each.metadata}
+    return {name: replace(row, name=name) for name, row in rows.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
 class SamplingSettings:
-    """How the next token is drawn. Raises ``ValueError`` that names the setting, what was found and what is allowed."""
+    """How the next token is drawn. Raises ``InvalidValue`` that names the option, what was found and what is allowed.
 
-    temperature: float = 1.0  # 0 takes the most probable token
-    top_k: int | None = None  # keep the k largest logits, and those equal to the smallest of them
-    top_p: float = 1.0  # keep the fewest tokens whose probabilities reach this sum (Holtzman et al. 2020)
-    min_p: float = 0.0  # keep tokens at least this fraction as probable as the most probable one
-    presence_penalty: float = 0.0  # subtracted once from the logit of each token already written
-    frequency_penalty: float = 0.0  # subtracted for every time the token was written
-    repetition_penalty: float = 1.0  # divides positive and multiplies negative logits of tokens read or written
+    Top-p keeps the fewest tokens whose probabilities reach its sum (Holtzman et al. 2020).
+    """
+
+    # fmt: off
+    temperature: float = option(
+        float, 1.0, 0, 100, "0 always takes the most probable token; higher values write more freely.",
+        Slider("temperature", 0, 2, 0.05, start=0.8))
+    top_k: int | None = option(
+        int, None, 0, MAX_TOP_K, "Draw among this many most probable tokens only, and ties with the last; 0 means all.",
+        Slider("top-k (0 = all)", 0, 100, 1, start=0))
+    top_p: float = option(
+        float, 1.0, 0, 1, "Draw among the fewest most probable tokens whose probabilities reach this sum.",
+        Slider("top-p", 0.05, 1, 0.05, start=1), above=True)
+    min_p: float = option(
+        float, 0.0, 0, 1, "Leave out tokens less than this fraction as probable as the most probable one.",
+        Slider("min-p", 0, 1, 0.01, start=0))
+    presence_penalty: float = option(
+        float, 0.0, -2, 2, "Subtracted once from the logit of each token already written.")
+    frequency_penalty: float = option(
+        float, 0.0, -2, 2, "Subtracted from a token's logit for every time it was written.")
+    repetition_penalty: float = option(
+        float, 1.0, 0.01, 100, "Divides positive and multiplies negative logits of tokens already read or written.")
+    # fmt: on
     logit_bias: Mapping[int, float] = field(default_factory=dict)  # added to the logit of a token id
 
     def __post_init__(self) -> None:
-        check_range("temperature", self.temperature, 0.0, MAX_TEMPERATURE)
-        if self.top_k is not None and (type(self.top_k) is not int or self.top_k < 1):
-            raise ValueError(f"top_k must be an integer of at least 1, or None for all tokens, found {self.top_k!r}")
-        if not is_number(self.top_p) or not 0 < self.top_p <= 1:
-            raise ValueError(f"top_p must be above 0 and at most 1, found {self.top_p!r}")
-        check_range("min_p", self.min_p, 0.0, 1.0)
-        check_range("presence_penalty", self.presence_penalty, -2.0, 2.0)
-        check_range("frequency_penalty", self.frequency_penalty, -2.0, 2.0)
-        check_range("repetition_penalty", self.repetition_penalty, 0.01, 100.0)
+        for name, row in SAMPLING_OPTIONS.items():
+            row.check(getattr(self, name))
         if not isinstance(self.logit_bias, Mapping):
-            raise ValueError(f"logit_bias must map token ids to numbers, found {self.logit_bias!r}")
+            raise InvalidValue("logit_bias", self.logit_bias, "a map of token ids to numbers")
         for token_id, bias in self.logit_bias.items():
             if type(token_id) is not int or token_id < 0:
-                raise ValueError(f"logit_bias names token ids, integers of at least 0, found {token_id!r}")
-            check_range(f"logit_bias of token {token_id}", bias, -MAX_LOGIT_BIAS, MAX_LOGIT_BIAS)
+                raise InvalidValue("logit_bias", token_id, "a map of token ids, integers of at least 0, to numbers")
+            if not is_number(bias) or abs(bias) > MAX_LOGIT_BIAS:
+                allowed = f"numbers from {-MAX_LOGIT_BIAS:g} to {MAX_LOGIT_BIAS:g}"
+                raise InvalidValue("logit_bias", {token_id: bias}, allowed)
 
     @property
     def has_penalties(self) -> bool:
         return bool(self.logit_bias or self.presence_penalty or self.frequency_penalty or self.repetition_penalty != 1)
 
 
-def check_range(name: str, value: object, least: float, most: float) -> None:
-    """Raise ``ValueError`` unless ``value`` is a finite number from ``least`` to ``most``."""
-    if not is_number(value) or not least <= value <= most:  # type: ignore[operator]
-        raise ValueError(f"{name} must be a number from {least:g} to {most:g}, found {value!r}")
+SAMPLING_OPTIONS = options(SamplingSettings)
 
 
 def random_generator(seed: int, prompt: int = 0, choice: int = 0) -> random.Random:
@@ -125,7 +200,7 @@ def probabilities(
         return torch.nn.functional.one_hot(logits.argmax(), len(logits)).double()
     if settings.temperature != 1:
         logits = (logits - logits.max()) / settings.temperature  # shifted first: a tiny temperature must not overflow
-    if settings.top_k is not None and settings.top_k < len(logits):
+    if settings.top_k and settings.top_k < len(logits):
         logits = keep_top_k(logits, settings.top_k)
     if settings.top_p < 1:
         logits = keep_top_p(logits, settings.top_p)
@@ -143,7 +218,7 @@ def sample(
 ) -> int:
     """Draw the next token id from ``logits`` ``(vocab_size,)``: the inverse of the cumulative sum at one uniform.
 
-    Raises ``FloatingPointError`` where the logits are no numbers, as those of weights too large for their precision.
+    Raises ``FloatingPointError`` for logits that are NaN or infinite, as weights too large for their precision give.
     """
     if settings.temperature == 0:
         if settings.has_penalties:
@@ -160,3 +235,15 @@ def check_finite(number: Tensor) -> None:
     """Raise ``FloatingPointError`` for NaN or infinity, either of which one bad logit gives."""
     if not number.isfinite():
         raise FloatingPointError("the model's logits hold NaN or infinity, so that no next token can be drawn")
+
+
+def token_logprobs(logits: Tensor, tokens: Sequence[int]) -> list[float]:
+    """The natural logarithm of each token's probability under its row of the raw ``logits`` ``(n, vocab_size)``."""
+    ids = torch.tensor(tokens, dtype=torch.long, device=logits.device)
+    return logits.float().log_softmax(-1).gather(1, ids[:, None])[:, 0].tolist()
+
+
+def top_logprobs(logits: Tensor, n: int) -> list[dict[int, float]]:
+    """The ``n`` most probable tokens of each row of raw ``logits`` ``(rows, vocab_size)``, with their probabilities."""
+    values, ids = logits.float().log_softmax(-1).topk(min(n, logits.shape[-1]))
+    return [dict(zip(*row, strict=True)) for row in zip(ids.tolist(), values.tolist(), strict=True)]

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from .gpt import GPT
 
@@ -63,33 +62,3 @@ def take_weights(attention: dict[int, Tensor], layers: Sequence[int], heads: Seq
         attn_weights = attention.pop(layer)[0]
         taken[i] = attn_weights if heads is None else attn_weights[list(heads)]
     return taken
-
-
-def pool(attention: Tensor, factor: int) -> Tensor:
-    """The largest weight of each ``factor x factor`` tile: ``(..., T, T) -> (..., ceil(T / factor), same)``.
-
-    The largest, not the mean: a head that looks sharply at one token must still be seen in a thumbnail.
-    """
-    if factor == 1:
-        return attention
-    flat = attention.flatten(0, -3)[None]
-    pooled = F.max_pool2d(flat, factor, ceil_mode=True)[0]
-    return pooled.unflatten(0, attention.shape[:-2])
-
-
-def encode_weights(attention: Tensor) -> Tensor:
-    """Weights in [0, 1] as one byte each: 255 * sqrt(weight), rounded, so that small weights keep their steps."""
-    return attention.clamp(0, 1).sqrt().mul(255).round().to(torch.uint8)
-
-
-def most_selective_head(attention: Tensor) -> tuple[int, int]:
-    """The layer and head of ``(n_layer, n_head, T, T)`` whose queries look hardest at one earlier token.
-
-    The first token does not count, as many heads rest there, nor does the query itself.
-    """
-    earlier = attention.tril(-1)[..., 1:, 1:]
-    if earlier.shape[-1] < 2:
-        return 0, 0
-    sharpness = earlier.amax(-1).mean(-1)  # (n_layer, n_head)
-    layer, head = divmod(int(sharpness.argmax()), attention.shape[1])
-    return layer, head

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from model import GPTConfig, LoadedModel
-from model.engine import Engine
 from model.gpt import GPT
 from model.sampling import SamplingSettings
-from model.ticket import Event, Ticket
+from model.serving.engine import Engine
+from model.serving.sequence import Event, TextSequence
 from model.tokenizer import BPETokenizer, CharTokenizer, Tokenizer
 
 # 65 characters, as tiny Shakespeare has: newline, space, punctuation, letters.
@@ -131,14 +131,15 @@ def train_flags(text: Path, out: Path, *more: str) -> list[str]:
 
 
 def recorded_events(
-    gpt: LoadedModel, prompt: Any, max_new_tokens: int, seed: int = 1, **settings: Any
+    loaded: LoadedModel, prompt: Any, max_new_tokens: int, seed: int = 1, **settings: Any
 ) -> Iterator[Any]:
     """What the page is told of a text while an engine writes it."""
     events: list[Event] = []
-    engine = Engine(gpt, max_batch=1)
-    draft = gpt.draft(prompt, max_new_tokens, SamplingSettings(**settings), seed=seed)
-    engine.submit(Ticket(draft, events.append, record=True, read_prompt=True))
-    while engine.at_work or engine.line:
+    engine = Engine(loaded, max_batch=1)
+    sampling = SamplingSettings(**settings)
+    request = loaded.request(prompt, max_new_tokens, sampling=sampling, seed=seed, record=True, prompt_logprobs=True)
+    engine.submit(TextSequence(request, loaded, events.append))
+    while engine.at_work or engine.queue:
         engine.step()
         yield from events
         events.clear()

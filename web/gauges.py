@@ -1,11 +1,11 @@
-"""What engines and caches hold, read when somebody asks for the metrics."""
+"""What engines and caches hold, read whenever the metrics are asked for."""
 
 from collections.abc import Iterable
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from .engines import Engines
-from .runs import Runs
+from .runs.store import Runs
+from .serving.engines import Engines
 
 
 class Gauges:
@@ -18,11 +18,11 @@ class Gauges:
         batch = GaugeMetricFamily("headscope_batch_size", "Requests at work.", labels=["model"])
         waiting = GaugeMetricFamily("headscope_waiting", "Requests that wait for a place.", labels=["model"])
         tokens = CounterMetricFamily("headscope_tokens", "Tokens read and written.", labels=["model", "kind"])
-        for gpt, engine in list(self.engines.engines.items()):
-            batch.add_metric([gpt.name], len(engine.at_work))
-            waiting.add_metric([gpt.name], len(engine.line))
-            tokens.add_metric([gpt.name, "read"], engine.tokens_read)
-            tokens.add_metric([gpt.name, "written"], engine.tokens_written)
+        for loaded, engine in list(self.engines.engines.items()):
+            batch.add_metric([loaded.name], len(engine.at_work))
+            waiting.add_metric([loaded.name], len(engine.queue))
+            tokens.add_metric([loaded.name, "read"], engine.tokens_read)
+            tokens.add_metric([loaded.name, "written"], engine.tokens_written)
         yield from (batch, waiting, tokens)
         yield GaugeMetricFamily(
             "headscope_traces_cached", "Texts whose attention weights are kept.", len(self.runs.runs)

@@ -1,4 +1,4 @@
-"""Numbers for whoever watches over the server, in Prometheus' format."""
+"""Counters and histograms for whoever operates the server, in Prometheus' text format."""
 
 import time
 
@@ -44,8 +44,8 @@ class Metrics:
         self.requests.labels(route, outcome).inc()
 
 
-class Pace:
-    """When the tokens of one text come."""
+class TokenTimer:
+    """Times the tokens of one text."""
 
     def __init__(self, metrics: Metrics, model: str) -> None:
         self.metrics, self.model = metrics, model

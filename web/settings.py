@@ -23,7 +23,7 @@ def limit(default: int, text: str, least: int = 1) -> Any:
 MAX_CACHED_BYTES = 16_000_000  # attention weights of runs, the least used dropped first
 MAX_RUN_BYTES = 9_000_000  # above, only thumbnails and a few heads of a run are kept, the rest is recomputed
 MAX_FRESH_BYTES = 8_000_000  # newest logits of a text while it is written: over half a second of GPT-2's
-MAX_READING_BYTES = 4_000_000  # residual streams from which the rest of a run is recomputed, beside the newest
+MAX_RESIDUAL_BYTES = 4_000_000  # residual streams from which the rest of a run is recomputed, beside the newest
 MAX_CACHED_RUNS = 1_000
 MAX_SESSIONS = 500  # browser tabs of which Gradio keeps the state
 

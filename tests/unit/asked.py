@@ -3,9 +3,9 @@
 from typing import Any
 
 from model import LoadedModel, Step
-from model.engine import Engine
 from model.sampling import SamplingSettings
-from model.ticket import Cut, Event, PromptPart, Ticket
+from model.serving.engine import Engine
+from model.serving.sequence import Cut, Event, PromptPart, TextSequence
 
 SETTINGS: list[dict[str, Any]] = [
     {"temperature": 0.0},
@@ -21,20 +21,20 @@ class Asked:
 
     def __init__(
         self,
-        gpt: LoadedModel,
+        loaded: LoadedModel,
         prompt: Any,
         n: int,
         *,
         seed: int = 0,
-        stop: Any = (),
         settings: Any = None,
+        client: Any = None,
+        deadline: float = float("inf"),
         **options: Any,
     ) -> None:
         self.events: list[Event] = []
-        settings = SamplingSettings(**({"temperature": 1.0} if settings is None else settings))
-        shift = options.pop("context_shift", False)
-        draft = gpt.draft(prompt, n, settings, seed=seed, stop=stop, context_shift=shift)
-        self.ticket = Ticket(draft, self.events.append, **options)
+        sampling = SamplingSettings(**({"temperature": 1.0} if settings is None else settings))
+        request = loaded.request(prompt, n, sampling=sampling, seed=seed, **options)
+        self.sequence = TextSequence(request, loaded, self.events.append, client, deadline)
 
     @property
     def steps(self) -> list[Step]:
@@ -59,7 +59,7 @@ class Asked:
 
 
 def finish(engine: Engine) -> None:
-    while engine.at_work or engine.line:
+    while engine.at_work or engine.queue:
         engine.step()
 
 

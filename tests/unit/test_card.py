@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from model.card import command, main, model_card
-from model.curve import Line, chart
-from model.train import main as train
-from model.train import read_settings
-from model.train_settings import add_flags
+from model.train.__main__ import main as train
+from model.train.__main__ import read_settings
+from model.train.card import command, main, model_card
+from model.train.chart import Line, chart
+from model.train.settings import add_flags
 
 TEXT = "the cat sat on the mat. the dog sat on the cat.\n" * 40
 SHAPE = "--n-layer 2 --n-head 2 --n-embd 16 --context-length 16 --batch-size 4 --warmup 2"

@@ -15,7 +15,7 @@ from helpers import ALPHABET, char_spec, edit_json, tiny_bpe, tiny_model, write_
 from safetensors.torch import load_file, save_file
 
 import model
-from model import checkpoint
+from model.checkpoint import load as checkpoint
 
 CONFIG, WEIGHTS, TOKENIZER, INDEX = "config.json", "model.safetensors", "tokenizer.json", "model.safetensors.index.json"
 

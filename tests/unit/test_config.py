@@ -7,14 +7,7 @@ import pytest
 from helpers import tiny_config
 
 from model import GPTConfig
-from model.config import (
-    MAX_CONTEXT_LENGTH,
-    MAX_N_EMBD,
-    MAX_N_HEAD,
-    MAX_N_LAYER,
-    MAX_VOCAB_SIZE,
-    is_number,
-)
+from model.config import MAX_CONTEXT_LENGTH, MAX_N_EMBD, MAX_N_HEAD, MAX_N_LAYER, MAX_VOCAB_SIZE, is_number
 
 SIZES = {
     "n_layer": MAX_N_LAYER,

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from model.data import (
+from model.tokenizer import BPETokenizer, CharTokenizer
+from model.train.data import (
     consecutive_batches,
     documents,
     encode,
@@ -17,7 +18,6 @@ from model.data import (
     read_text,
     train_tokenizer,
 )
-from model.tokenizer import BPETokenizer, CharTokenizer
 
 STORIES = "A cat sat.\nIt slept.\n<|endoftext|>\nA dog ran.\n<|endoftext|>\n"
 

@@ -8,11 +8,11 @@ from asked import SETTINGS, Asked, alone, finish, ids_of
 from helpers import max_difference, prompt_ids, scripted_model, tiny_bpe, tiny_model
 
 from model import LoadedModel
-from model import engine as engine_module
-from model.batch import neighbours
-from model.engine import Engine
 from model.sampling import SamplingSettings
-from model.ticket import Shift
+from model.serving import engine as engine_module
+from model.serving.batch import neighbours
+from model.serving.engine import Engine
+from model.serving.sequence import Shift
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ from asked import Asked, alone, finish, ids_of
 from helpers import prompt_ids, scripted_model, tiny_bpe, tiny_model
 
 from model import LoadedModel
-from model import engine as engine_module
-from model.engine import Busy, Closed, Engine
-from model.ticket import Event, Failure, Turn
+from model.serving import engine as engine_module
+from model.serving.engine import Busy, Closed, Engine
+from model.serving.sequence import Event, Failure, Turn
 
 
 @pytest.fixture(scope="module")

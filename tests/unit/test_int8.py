@@ -8,10 +8,10 @@ from helpers import max_difference, prompt_ids, tiny_model
 from torch import nn
 
 import model
-from model.engine import Engine
-from model.int8 import Int8Linear, is_exact
+from model.kernels.int8 import Int8Linear, is_exact
 from model.sampling import SamplingSettings
-from model.ticket import Ticket
+from model.serving.engine import Engine
+from model.serving.sequence import Ticket
 
 pytestmark = pytest.mark.skipif(not is_exact(), reason="int8 products are not exact on this processor")
 SHIPPED = Path(__file__).resolve().parents[2] / "checkpoints" / "shakespeare-char"

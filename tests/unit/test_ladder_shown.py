@@ -8,7 +8,8 @@ import torch
 from helpers import tiny_model
 
 from model import ladder
-from model.ladder_shown import (
+from model.ladder.bigram_training import BigramTraining
+from model.ladder.taken_apart import (
     causal_stages,
     dot_product_terms,
     embed_words,
@@ -21,8 +22,7 @@ from model.ladder_shown import (
     softmax_terms,
     time_attention,
 )
-from model.ladder_training import BigramTraining
-from model.reading import Reading
+from model.lens.residuals import Reading
 
 
 def test_the_terms_add_up_to_the_product() -> None:

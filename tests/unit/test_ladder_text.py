@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from model import ladder
-from model.ladder_bpe import GPT2_WORD
+from model.ladder.bpe import GPT2_WORD
 
 RHYME = "the cat in the hat, the rat in the vat"
 ODD_TEXT = "Zoë's  naïve café —\n\n\t it's 1,024 🦊🦊!!   don't<|endoftext|>  "

@@ -4,7 +4,7 @@ import pytest
 import torch
 from helpers import tiny_bpe, tiny_model
 
-from model.lens import ROLES, repeated_tokens, role_scores
+from model.lens.head_roles import ROLES, repeated_tokens, role_scores
 from model.tokenizer import CharTokenizer
 
 ALPHABET = CharTokenizer.train("abcdefghijklmnopqrstuvwxyz\n\x00")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from model.line import Line
+from model.serving.fair_queue import Line
 
 
 @dataclass(eq=False)

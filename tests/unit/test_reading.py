@@ -4,7 +4,7 @@ import pytest
 import torch
 from helpers import max_difference, prompt_ids, tiny_model
 
-from model.reading import ROWS, Reading
+from model.lens.residuals import ROWS, Reading
 
 
 def test_it_is_a_trace_of_every_beginning() -> None:

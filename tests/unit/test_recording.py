@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from model.recording import Recording, last_rows, picture, tile, triangle
-from model.summaries import METRICS
-from model.trace import encode_weights
+from model.lens.metrics import METRICS
+from model.lens.recording import Recording, last_rows, picture, tile, triangle
+from model.lens.thumbnails import encode_weights
 
 
 def causal(n_layer: int, n_head: int, T: int, seed: int = 0) -> Tensor:

@@ -9,7 +9,9 @@ import pytest
 from helpers import ALPHABET, same_model, tiny_model
 
 import model
-from model import LoadedModel, checkpoint, layout
+from model import LoadedModel
+from model.checkpoint import gpt2_format as layout
+from model.checkpoint import load as checkpoint
 from model.tokenizer import CharTokenizer
 
 FILES = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}

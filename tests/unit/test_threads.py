@@ -4,7 +4,7 @@ import pytest
 import torch
 from helpers import tiny_gpt
 
-from model import threads
+from model.serving import threads
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,8 @@ from helpers import max_difference, prompt_ids, tiny_bpe, tiny_model
 
 import model
 from model import LoadedModel, Token
-from model.trace import encode_weights, pool, take_weights
+from model.lens.thumbnails import encode_weights, pool
+from model.trace import take_weights
 
 
 @pytest.fixture(scope="module")

@@ -15,10 +15,10 @@ import torch
 from helpers import TRAINING_TEXT, train_flags
 
 import model
-from model.train import main, read_settings
-from model.train_settings import TrainSettings
-from model.trainer import Trainer
-from model.training_state import STATE_FILE
+from model.train.__main__ import main, read_settings
+from model.train.settings import TrainSettings
+from model.train.state import STATE_FILE
+from model.train.trainer import Trainer
 
 ROOT = Path(__file__).resolve().parents[2]
 

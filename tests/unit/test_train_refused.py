@@ -8,9 +8,9 @@ import pytest
 from helpers import train_flags
 
 import model
-from model.layout import check_writable
-from model.train import main
-from model.trainer import Trainer
+from model.checkpoint.write import check_writable
+from model.train.__main__ import main
+from model.train.trainer import Trainer
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,12 @@ from serve_once import free_port
 
 import app
 from model import LoadedModel
-from model.engine import Engine
-from model.ticket import Turn
+from model.serving.engine import Engine
+from model.serving.sequence import TextSequence
 from model.tokenizer import CharTokenizer
-from web.attention_view import URL
+from web.assets import URL
+from web.services import Services
 from web.settings import Settings
-from web.workspace import Parts
 
 CHARACTERS = string.printable[:95] + "\n"
 CONTEXT = 64
@@ -41,26 +41,26 @@ class Server:
     """A running app."""
 
     url: str
-    parts: Parts
+    services: Services
     demo: gr.Blocks
 
     def close(self) -> None:
-        self.parts.engines.close()
+        self.services.engines.close()
         self.demo.close(verbose=False)
 
 
 class GatedEngine(Engine):
     """Takes a step each time the test opens its gate, so that a test can look in between."""
 
-    def __init__(self, model: LoadedModel, **settings: Any) -> None:
-        super().__init__(model, **settings)
+    def __init__(self, loaded: LoadedModel, **settings: Any) -> None:
+        super().__init__(loaded, **settings)
         self.gate = threading.Semaphore(0)
 
-    def forward(self, turns: Sequence[Turn]) -> None:
+    def forward(self, planned: Sequence[TextSequence]) -> None:
         while not self.gate.acquire(timeout=0.2):  # what was cancelled meanwhile needs no step
-            if all(turn.ticket.cancelled for turn in turns):
+            if all(sequence.cancelled for sequence in planned):
                 return
-        super().forward(turns)
+        super().forward(planned)
 
 
 def save_tiny(folder: Path, seed: int = 0, **changes: Any) -> Path:
@@ -72,10 +72,10 @@ def start(*checkpoints: Path | str, loaded: bool = True, **changes: Any) -> Serv
     """The app in this process."""
     port = free_port()
     names = tuple(str(checkpoint) for checkpoint in checkpoints)
-    demo, parts = app.start(Settings(checkpoints=names, port=port, **changes))
+    demo, services = app.start(Settings(checkpoints=names, port=port, **changes))
     if loaded:
-        app.load(parts)
-    return Server(f"http://127.0.0.1:{port}", parts, demo)
+        services.load()
+    return Server(f"http://127.0.0.1:{port}", services, demo)
 
 
 def run_async(coroutine: Coroutine[Any, Any, Any]) -> Any:
@@ -98,10 +98,10 @@ def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(checkpoints: Path) -> Iterator[Server]:
     """One app for all tests that change nothing in it; the model "slow" is "tiny" behind a gate."""
     server = start(checkpoints / "tiny", checkpoints / "other", checkpoints / "broken")
-    models = server.parts.shelf.models
+    models = server.services.served.models
     models["slow"] = replace(models["tiny"], name="slow")
-    server.parts.engines.add(models["slow"], GatedEngine(models["slow"]))
-    made = server.parts.openings.made
+    server.services.engines.add(models["slow"], GatedEngine(models["slow"]))
+    made = server.services.openings.made
     made["slow"] = made["tiny"]
     yield server
     server.close()
@@ -110,13 +110,13 @@ def server(checkpoints: Path) -> Iterator[Server]:
 @pytest.fixture
 def slow(server: Server) -> Iterator[Any]:
     """The model behind a gate; what still writes is ended after the test, and the gate shut for the next."""
-    gpt: Any = server.parts.shelf.models["slow"]
-    engine: Any = server.parts.engines.of(gpt)
+    gpt: Any = server.services.served.models["slow"]
+    engine: Any = server.services.engines.engine_for(gpt)
     gpt.gate = engine.gate
     yield gpt
-    for job in list(server.parts.engines.jobs):
-        job.cancel()
-        assert job.ended.wait(10)
+    for generation in list(server.services.engines.running):
+        generation.cancel()
+        assert generation.ended.wait(10)
     while engine.gate.acquire(blocking=False):
         pass
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from web.schema import AttentionRequest, CompletionRequest
+from web.api.schema import AttentionRequest, CompletionRequest
 from web.settings import Limits
 
 GOOD: dict[str, Any] = {"model": "tiny", "prompt": "ab", "max_tokens": 2}

@@ -3,7 +3,7 @@
 from conftest import Server, run_async
 
 from bench.page import opening
-from web.link import land
+from web.page.link import land
 
 
 def test_the_benchmark_of_the_page_opens_it(server: Server) -> None:

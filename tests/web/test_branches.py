@@ -9,9 +9,9 @@ from playwright.sync_api import expect
 from test_page import choose_model, is_shown_as, readout, write, write_slowly
 
 from model import LoadedModel
-from model.reading import Reading
-from web.branches import read_branch
-from web.validate import BadInput
+from model.lens.residuals import Reading
+from web.page.branch import read_branch
+from web.serving.inputs import BadInput
 
 SETTINGS = (10, 0.8, 0, 1.0, 0.0, 1)  # max_new_tokens, temperature, top_k, top_p, min_p, seed
 

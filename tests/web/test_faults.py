@@ -14,7 +14,7 @@ import httpx
 import pytest
 from conftest import GatedEngine, Server
 
-from model import engine as engine_module
+from model.serving import engine as engine_module
 from web.settings import Limits
 
 PATIENCE = 20  # seconds after which something that should have happened has not

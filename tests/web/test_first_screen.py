@@ -11,7 +11,7 @@ from helpers import scripted_model, tiny_bpe
 from playwright.sync_api import expect
 from test_page import choose_model, text
 
-from web.openings import opening_prompt
+from web.runs.openings import opening_prompt
 from web.settings import OPENING_PROMPTS
 
 

@@ -11,7 +11,7 @@ from conftest import Server
 
 from model import ladder
 from web import settings
-from web.learn import ASSETS, URL
+from web.learn.tab import ASSETS, URL
 
 
 def post(server: Server, path: str, /, **body: Any) -> httpx.Response:

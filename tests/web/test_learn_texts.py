@@ -11,8 +11,8 @@ from learn_page import move, numbers, open_rung, say, settle, stamps, table
 from playwright.sync_api import expect
 
 from model import ladder
-from model.ladder_shown import seeded
-from model.ladder_text import split_words
+from model.ladder.taken_apart import seeded
+from model.ladder.text import split_words
 from web.settings import MAX_LESSON_CHARACTERS
 
 pytestmark = pytest.mark.browser

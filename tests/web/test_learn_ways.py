@@ -11,7 +11,7 @@ from learn_page import move, numbers, open_rung, say, settle, stamps, table, unf
 from playwright.sync_api import expect
 from test_everybody import CONTRAST
 
-from model.ladder_training import BigramTraining
+from model.ladder.bigram_training import BigramTraining
 
 pytestmark = pytest.mark.browser
 
@@ -187,7 +187,7 @@ def test_nothing_of_it_is_fetched_before_it_is_opened(browser: Any, server: Serv
 
 
 def test_the_source_is_the_file_s_own(page: Any) -> None:
-    from model import ladder_average
+    from model.ladder import averages as ladder_average
 
     open_rung(page, 5)
     page.get_by_text("The lines that compute this").click()

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.tokenizer import CharTokenizer
-from web.link import BadLink, decode_ids, read_link, read_settings
+from web.page.link import BadLink, decode_ids, read_link, read_settings
+from web.serving.served_models import Shelf
 from web.settings import Settings
-from web.shelf import Shelf
 
 RANGES = {"temperature": (0, 2), "max_new_tokens": (1, 1024), "top_k": (0, 100), "top_p": (0.05, 1), "min_p": (0, 1)}
 SETTINGS = {"length": "20", "temperature": "0.8", "top_k": "0", "top_p": "1", "min_p": "0", "seed": "-3"}

@@ -14,8 +14,8 @@ from test_page import check_number, is_shown_as, open_head, readout, text, write
 
 import model
 from model import LoadedModel
-from model.recording import Recording, tile
-from model.summaries import METRICS
+from model.lens.metrics import METRICS
+from model.lens.recording import Recording, tile
 
 PROMPT = "What light through yonder window breaks?"
 

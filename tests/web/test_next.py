@@ -9,10 +9,10 @@ from playwright.sync_api import expect
 from test_page import choose_model, is_shown_as, stop, text, write
 
 from model import LoadedModel
-from model.reading import Reading
+from model.lens.residuals import Reading
 from model.sampling import SamplingSettings, probabilities
-from web.validate import read_request
-from web.workspace import opening_pointer, pointer
+from web.page.write_and_look import opening_pointer, pointer
+from web.serving.inputs import read_request
 
 pytestmark = pytest.mark.browser
 

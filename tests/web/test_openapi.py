@@ -10,7 +10,7 @@ from conftest import Server
 from hypothesis import HealthCheck, given, settings
 from test_api_errors import bodies
 
-from web.schema import AttentionRequest, CompletionRequest
+from web.api.schema import AttentionRequest, CompletionRequest
 
 
 @pytest.fixture(scope="module")

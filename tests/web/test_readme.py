@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from model.train import main as train
+from model.train.__main__ import main as train
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()

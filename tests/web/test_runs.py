@@ -14,13 +14,14 @@ from conftest import Server
 from helpers import recorded_events, tiny_model
 
 from model import LoadedModel
-from model.reading import Reading
-from model.recording import Recording, tile, triangle
-from model.summaries import METRICS
-from model.ticket import PromptPart
-from web import readings as readings_module
-from web import runs as runs_module
-from web.runs import Run, Runs
+from model.lens.metrics import METRICS
+from model.lens.recording import Recording, tile, triangle
+from model.lens.residuals import Reading
+from model.serving.sequence import PromptPart
+from web.runs import readings as readings_module
+from web.runs import store as runs_module
+from web.runs.run import Run
+from web.runs.store import Runs
 
 PROMPT = "Be not afeard."
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from model.sampling import SamplingSettings, probabilities
-from web.attention_view import URL
+from web.page.view import URL
 
 pytestmark = pytest.mark.browser
 

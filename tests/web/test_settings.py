@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from web import settings, shelf
+from web import settings
+from web.serving import served_models as shelf
 from web.settings import read
 
 

@@ -8,9 +8,9 @@ from conftest import CONTEXT, Server
 from playwright.sync_api import expect
 from test_page import is_shown_as, open_head, readout, text, write
 
-from model.engine import Engine
 from model.sampling import SamplingSettings
-from model.ticket import Ticket
+from model.serving.engine import Engine
+from model.serving.sequence import Ticket
 
 
 def shifted_text(server: Server, prompt: str, n: int) -> str:

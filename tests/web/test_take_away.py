@@ -18,7 +18,7 @@ from test_page import text, write
 from torch import Tensor
 
 from model import LoadedModel
-from model.recording import picture
+from model.lens.recording import picture
 
 pytestmark = pytest.mark.browser
 

@@ -14,7 +14,7 @@ from conftest import Server
 from playwright.sync_api import expect
 from safetensors.torch import load_file
 
-from web.use import DEFAULT_ADDRESS, examples
+from web.page.use import DEFAULT_ADDRESS, examples
 
 
 def blocks(text: str) -> list[tuple[str, str]]:

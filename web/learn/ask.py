@@ -2,8 +2,9 @@
 
 from pydantic import BaseModel, Field
 
+from model import InputError
+
 from ..settings import MAX_BIGRAM_STEPS, MAX_LESSON_CHARACTERS, MAX_SENTENCE_CHARACTERS
-from ..validate import BadInput
 
 SHOWN_WORDS = 10  # more would not fit into a picture whose numbers can be read
 
@@ -45,13 +46,13 @@ class BigramAsk(BaseModel):
 
 def check_sentence(text: str) -> None:
     if not text.strip():
-        raise BadInput("sentence", "The sentence is empty. Type at least one word.")
+        raise InputError("sentence", "The sentence is empty. Type at least one word.")
     if len(text) > MAX_SENTENCE_CHARACTERS:
         message = f"The sentence has {len(text):,} characters, at most {MAX_SENTENCE_CHARACTERS:,} are taken."
-        raise BadInput("sentence", message)
+        raise InputError("sentence", message)
 
 
 def check_lesson(text: str) -> None:
     if len(text) > MAX_LESSON_CHARACTERS:
         message = f"The text to learn from has {len(text):,} characters, at most {MAX_LESSON_CHARACTERS:,} are taken."
-        raise BadInput("lesson", message)
+        raise InputError("lesson", message)

@@ -3,19 +3,22 @@
 from collections.abc import Callable
 from typing import Any
 
-from ..shelf import Shelf
-from ..validate import BadInput
-from . import attention_rungs, real_rung, text_rungs
+from model import InputError
+
+from ..serving.served_models import ServedModels
+from . import loaded_head as real_rung
+from . import self_attention as attention_rungs
+from . import tokens_and_windows as text_rungs
 from .ask import Ask, check_sentence
 from .bigram import choose_writer
 
 
-def bigram(shelf: Shelf, ask: Ask) -> dict[str, Any]:
+def bigram(served: ServedModels, ask: Ask) -> dict[str, Any]:
     """Rung 3 begins with who would write its text, None while nobody can: it is trained when the visitor says so."""
     check_sentence(ask.sentence)
     try:
-        return {"writer": choose_writer(shelf, ask.model).name}
-    except BadInput:
+        return {"writer": choose_writer(served, ask.model).name}
+    except InputError:
         return {"writer": None}
 
 
@@ -30,15 +33,15 @@ LESSONS: dict[str, Callable[[Ask], dict[str, Any]]] = {
     "8": attention_rungs.many,
     "times": attention_rungs.timed,
 }
-OF_A_MODEL: dict[str, Callable[[Shelf, Ask], dict[str, Any]]] = {
+OF_A_MODEL: dict[str, Callable[[ServedModels, Ask], dict[str, Any]]] = {
     "3": bigram,
     "9": real_rung.real,
     "cell": real_rung.cell,
 }
 
 
-def answer(shelf: Shelf, name: str, ask: Ask) -> dict[str, Any] | None:
-    """The numbers of one lesson, None where there is none of that name. Raises ``BadInput``."""
+def answer(served: ServedModels, name: str, ask: Ask) -> dict[str, Any] | None:
+    """The numbers of one lesson, None where there is none of that name. Raises ``InputError``."""
     if name in OF_A_MODEL:
-        return OF_A_MODEL[name](shelf, ask)
+        return OF_A_MODEL[name](served, ask)
     return LESSONS[name](ask) if name in LESSONS else None

@@ -13,12 +13,12 @@ import orjson
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import StreamingResponse
 
-from model.engine import Busy, Closed
+from model import InputError
+from model.serving.engine import Busy, Closed
 
-from ..engines import client_of
+from ..services import Services
+from ..serving.engines import client_of
 from ..settings import MAX_BIGRAMS, MAX_LESSONS
-from ..validate import BadInput
-from ..workspace import Parts
 from .ask import Ask, BigramAsk
 
 log = logging.getLogger(__name__)
@@ -26,15 +26,15 @@ log = logging.getLogger(__name__)
 NEEDS_MODELS = ("9", "cell")
 
 
-def learn_routes(parts: Parts) -> APIRouter:
+def learn_routes(services: Services) -> APIRouter:
     router = APIRouter(prefix="/learn", include_in_schema=False)
-    shelf = parts.shelf
+    served = services.served
     lessons, bigrams = asyncio.Semaphore(MAX_LESSONS), asyncio.Semaphore(MAX_BIGRAMS)
 
     def compute(lesson: str, ask: Ask) -> dict[str, Any] | None:
         from .lessons import answer
 
-        return answer(shelf, lesson, ask)
+        return answer(served, lesson, ask)
 
     # The ending tells Gradio to compress it.
     @router.get("/sources/{rung}.json")
@@ -52,16 +52,16 @@ def learn_routes(parts: Parts) -> APIRouter:
         from .bigram import check_bigram, learn_bigram
 
         if not ask.lesson:
-            await shelf.wait()
+            await served.wait()
         try:
-            check_bigram(shelf, ask)
-        except BadInput as error:
+            check_bigram(served, ask)
+        except InputError as error:
             raise HTTPException(400, str(error)) from None
         if bigrams.locked():
             raise HTTPException(429, "Others train their bigram models at the moment. Try again soon.")
 
         async def lines() -> AsyncGenerator[bytes]:
-            async with bigrams, aclosing(learn_bigram(shelf, parts.engines, ask, client_of(request))) as said:
+            async with bigrams, aclosing(learn_bigram(served, services.engines, ask, client_of(request))) as said:
                 try:
                     async for line in said:
                         yield orjson.dumps(line) + b"\n"
@@ -79,11 +79,11 @@ def learn_routes(parts: Parts) -> APIRouter:
     async def post_lesson(lesson: str, ask: Ask) -> Response:
         """All numbers of a lesson, for the visitor's sentence and settings."""
         if lesson in NEEDS_MODELS:
-            await shelf.wait()
+            await served.wait()
         async with lessons:
             try:
                 data = await asyncio.to_thread(compute, lesson, ask)
-            except BadInput as error:
+            except InputError as error:
                 raise HTTPException(400, str(error)) from None
         if data is None:
             raise HTTPException(404, "There is no lesson of that name.")

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from model.ladder import JOURNEY
-from model.ladder_shown import EmbeddedWords, embed_words
-from model.ladder_text import split_words
+from model.ladder.taken_apart import EmbeddedWords, embed_words
+from model.ladder.text import split_words
 
 from .ask import SHOWN_WORDS, check_sentence
 
@@ -38,7 +38,7 @@ class Sentence:
 
 
 def read_sentence(text: str) -> Sentence:
-    """Raises ``BadInput`` for a sentence without a word, or a very long one."""
+    """Raises ``InputError`` for a sentence without a word, or a very long one."""
     check_sentence(text)
     every = split_words(text)
     words = every[:SHOWN_WORDS]

@@ -6,7 +6,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from model import attention, ladder, ladder_bpe, ladder_text
+from model import attention, ladder
+from model.ladder import bpe as ladder_bpe
+from model.ladder import text as ladder_text
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,0 +1,122 @@
+"""The folder layout of a GPT-2 checkpoint: what its files hold, and how they are written.
+
+``config.json``, ``model.safetensors`` (GPT-2's tensor names, linear weights stored ``(in, out)``) and
+``tokenizer.json`` with ``tokenizer_config.json``: the layout that transformers, vLLM and others open as it is.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..config import GPTConfig
+from ..errors import InvalidValue, Mismatch
+from ..tokenizer import END_OF_TEXT, Tokenizer
+
+CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
+SHARD_INDEX, TOKENIZER_CONFIG = "model.safetensors.index.json", "tokenizer_config.json"
+SNAPSHOTS = "steps"  # folder of weights kept while training
+TRANSPOSED = re.compile(r"h\.\d+\.(attn\.c_attn|attn\.c_proj|mlp\.c_fc|mlp\.c_proj)\.weight")
+MASK_BUFFER = re.compile(r"h\.\d+\.attn\.(masked_)?bias")  # in the oldest files; the mask is made, not read
+# gelu_pytorch_tanh is another name for the same function.
+ACTIVATIONS = ("gelu_new", "gelu_pytorch_tanh")
+SIZES = {
+    "n_layer": "n_layer",
+    "n_head": "n_head",
+    "n_embd": "n_embd",
+    "vocab_size": "vocab_size",
+    "n_positions": "context_length",
+}
+SWITCHES = (
+    "n_inner",
+    "layer_norm_epsilon",
+    "qkv_bias",
+    "tie_word_embeddings",
+    "scale_attn_weights",
+    "scale_attn_by_inverse_layer_idx",
+    "embd_pdrop",
+    "attn_pdrop",
+    "resid_pdrop",
+)
+# Keys that change what the model computes in a way this one does not: only these values are the same thing.
+NEUTRAL: dict[str, Any] = {
+    "add_cross_attention": False,
+    "quantization_config": None,
+    "pruned_heads": {},
+    "is_encoder_decoder": False,
+}
+
+
+def config_from_json(content: Any) -> tuple[GPTConfig, int | None, int | None]:
+    """The config, bos and eos token ids of a ``config.json``; raises ``Mismatch`` that names what is wrong."""
+    if not isinstance(content, dict):
+        raise Mismatch("no JSON object", "the config of a GPT-2 model")
+    if content.get("model_type") != "gpt2":
+        raise InvalidValue("model_type", content.get("model_type"), "'gpt2'")
+    if content.get("activation_function", "gelu_new") not in ACTIVATIONS:
+        raise InvalidValue("activation_function", content["activation_function"], "'gelu_new'")
+    for name, neutral in NEUTRAL.items():
+        if content.get(name, neutral) not in (neutral, None):
+            raise InvalidValue(name, content[name], json.dumps(neutral))
+    missing = [name for name in SIZES if name not in content]
+    if missing:
+        raise Mismatch(f"no {' and no '.join(missing)}", f"each of {', '.join(SIZES)}")
+    sizes = {field: content[name] for name, field in SIZES.items()}
+    config = GPTConfig(**sizes, **{name: content[name] for name in SWITCHES if name in content})
+    return config, end_token(content, "bos_token_id", config), end_token(content, "eos_token_id", config)
+
+
+def end_token(content: Mapping[str, Any], name: str, config: GPTConfig) -> int | None:
+    """The token id that ``name`` gives. One at or beyond ``vocab_size`` never comes up and counts as none:
+    transformers writes 50256 into the config of every small vocabulary unless told otherwise."""
+    token_id = content.get(name)
+    if token_id is not None and (type(token_id) is not int or token_id < 0):
+        raise InvalidValue(name, token_id, "null or a token id")
+    return token_id if token_id is not None and token_id < config.vocab_size else None
+
+
+def config_to_json(config: GPTConfig, bos_token_id: int | None, eos_token_id: int | None) -> dict[str, Any]:
+    """The content of a ``config.json`` that transformers reads as the same model, computed in float32."""
+    sizes = {name: getattr(config, field) for name, field in SIZES.items()}
+    switches = {name: getattr(config, name) for name in SWITCHES}
+    return {
+        "model_type": "gpt2",
+        "architectures": ["GPT2LMHeadModel"],
+        "activation_function": "gelu_new",
+        "dtype": "float32",
+        "bos_token_id": bos_token_id,
+        "eos_token_id": eos_token_id,
+        **sizes,
+        **switches,
+    }
+
+
+def tokenizer_config(tokenizer: Tokenizer, context_length: int) -> dict[str, Any]:
+    """The content of ``tokenizer_config.json``. Without the class named, transformers takes any GPT-2 folder for one
+    with GPT-2's own tokenizer."""
+    content: dict[str, Any] = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_max_length": context_length,
+        "clean_up_tokenization_spaces": False,
+    }
+    if END_OF_TEXT in tokenizer.special_tokens:
+        content |= dict.fromkeys(("bos_token", "eos_token", "unk_token"), END_OF_TEXT)
+    return content
+
+
+def file_tensors(config: GPTConfig, state: Mapping[str, Tensor], dtype: torch.dtype | None) -> dict[str, Tensor]:
+    """The tensors of ``model.safetensors`` for a GPT's state dict, in ``dtype`` or as they are."""
+    tensors = {}
+    for name, tensor in state.items():
+        if name == "lm_head.weight":
+            if not config.tie_word_embeddings:
+                tensors[name] = tensor
+            continue
+        tensors["transformer." + name] = tensor.t() if TRANSPOSED.fullmatch(name) else tensor
+    if not config.qkv_bias:  # transformers' GPT-2 always has this bias
+        for layer in range(config.n_layer):
+            tensors[f"transformer.h.{layer}.attn.c_attn.bias"] = torch.zeros(3 * config.n_embd)
+    return {name: tensor.detach().to("cpu", dtype).contiguous() for name, tensor in tensors.items()}

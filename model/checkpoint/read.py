@@ -1,0 +1,157 @@
+"""The files of a checkpoint folder, checked before anything in them is used; nothing is unpickled."""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from ..config import GPTConfig
+from ..errors import CheckpointError, InvalidValue, Mismatch
+from ..tokenizer import BPETokenizer, CharTokenizer, from_spec
+from .gpt2_format import CONFIG, MASK_BUFFER, SHARD_INDEX, TOKENIZER, TRANSPOSED, WEIGHTS, config_from_json
+
+MAX_CONFIG_BYTES = 1_000_000
+MAX_TOKENIZER_BYTES = 64_000_000
+MAX_INDEX_BYTES = 16_000_000
+STORED_DTYPES = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
+
+
+def read_config(folder: Path) -> tuple[GPTConfig, int | None, int | None]:
+    path = folder / CONFIG
+    content = read_json(path, MAX_CONFIG_BYTES)
+    with checkpoint_errors(path, "the config of a GPT-2 model"):
+        return config_from_json(content)
+
+
+def read_tokenizer(folder: Path, config: GPTConfig) -> CharTokenizer | BPETokenizer:
+    path = folder / TOKENIZER
+    content = read_json(path, MAX_TOKENIZER_BYTES)
+    with checkpoint_errors(path, "a character or byte-level BPE vocabulary"):
+        tokenizer = from_spec(content)
+    if tokenizer.vocab_size > config.vocab_size:
+        raise CheckpointError(path, f"token id {tokenizer.vocab_size - 1}", f"ids below vocab_size {config.vocab_size}")
+    return tokenizer
+
+
+@contextmanager
+def checkpoint_errors(path: Path, expected: str) -> Iterator[None]:
+    """Turn whatever is wrong with the content of ``path`` into a ``CheckpointError``."""
+    try:
+        yield
+    except (Mismatch, InvalidValue) as error:
+        raise CheckpointError(path, error.found, error.expected) from None
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+        raise CheckpointError(path, f"malformed content ({error})", expected) from None
+
+
+def read_json(path: Path, max_bytes: int) -> Any:
+    """The content of a JSON file of bounded size."""
+    try:
+        if not path.is_file():
+            raise CheckpointError(path, "no file", "one of the three files of a checkpoint")
+        if path.stat().st_size > max_bytes:
+            raise CheckpointError(path, f"{path.stat().st_size:,} bytes", f"at most {max_bytes:,}")
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(path, f"no JSON ({error})", "a JSON object") from None
+    except OSError as error:
+        raise CheckpointError(path, f"an unreadable file ({error.strerror})", "a JSON object") from None
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The safetensors files of a folder: one, or the shards that its index names."""
+    single, index = folder / WEIGHTS, folder / SHARD_INDEX
+    if single.is_file() or not index.is_file():
+        return [single]
+    content = read_json(index, MAX_INDEX_BYTES)
+    weight_map = content.get("weight_map") if isinstance(content, dict) else None
+    if not isinstance(weight_map, dict) or not weight_map:
+        raise CheckpointError(index, "no weight_map", "a map of tensor names to files")
+    names = sorted({str(name) for name in weight_map.values()})
+    for name in names:
+        if Path(name).name != name or not name.endswith(".safetensors"):
+            raise CheckpointError(index, f"the file name {name!r}", "names of safetensors files in the same folder")
+    return [folder / name for name in names]
+
+
+def read_weights(paths: list[Path], config: GPTConfig, shapes: dict[str, torch.Size]) -> dict[str, Tensor]:
+    """The state dict of a GPT with these parameter ``shapes``, on the CPU and in the stored dtypes."""
+    state: dict[str, Tensor] = {}
+    layers = () if config.qkv_bias else range(config.n_layer)
+    zero_biases = {f"h.{layer}.attn.c_attn.bias": torch.Size([3 * config.n_embd]) for layer in layers}
+    for path in paths:
+        for stored, tensor in checked_tensors(path, shapes | zero_biases):
+            name = stored.removeprefix("transformer.")
+            if name in state:
+                raise CheckpointError(path, f"the tensor {name} twice", "each tensor once")
+            if name in zero_biases:
+                if tensor.any():
+                    raise CheckpointError(path, f"{stored} that is not zero", "zeros, as qkv_bias is false")
+                continue
+            # A copy, not the mapped file: whoever writes over the file must not change or crash a model in use.
+            tensor = tensor.clone()
+            state[name] = tensor.t() if TRANSPOSED.fullmatch(name) else tensor
+    if config.tie_word_embeddings:
+        # Older files store the tied head as well; another one would be lost in silence.
+        head = state.pop("lm_head.weight", None)
+        if head is not None and "wte.weight" in state and not torch.equal(head, state["wte.weight"]):
+            raise CheckpointError(paths[0], "lm_head.weight unlike wte.weight", "the same, as the config ties them")
+    tied = {"lm_head.weight"} if config.tie_word_embeddings else set()
+    missing = sorted(shapes.keys() - state.keys() - tied)
+    if missing:
+        raise CheckpointError(paths[0], f"no tensor {missing[0]} ({len(missing)} missing)", f"{len(shapes)} tensors")
+    return state
+
+
+def checked_tensors(path: Path, shapes: dict[str, torch.Size]) -> Iterator[tuple[str, Tensor]]:
+    """The tensors of one safetensors file, each checked before it is read (name, dtype, shape) and after (values)."""
+    if not os.path.isfile(path):  # unlike Path.is_file, False for any name at all
+        raise CheckpointError(path, "no file", "the weights as safetensors")
+    try:
+        with path.open("rb") as raw, safe_open(path, framework="pt") as file:
+            del raw  # opened only so that an unreadable file is an OSError
+            for stored in file.keys():
+                name = stored.removeprefix("transformer.")
+                if MASK_BUFFER.fullmatch(name) and name not in shapes:
+                    continue
+                if name not in shapes:
+                    raise CheckpointError(path, f"the tensor {stored}", "only those that config.json calls for")
+                header = file.get_slice(stored)
+                dtype, shape = header.get_dtype(), list(header.get_shape())
+                expected = list(shapes[name])[:: -1 if TRANSPOSED.fullmatch(name) else 1]
+                if dtype not in STORED_DTYPES:
+                    raise CheckpointError(path, f"{stored} of dtype {dtype}", f"one of {', '.join(STORED_DTYPES)}")
+                if shape != expected:
+                    raise CheckpointError(path, f"{stored} of shape {shape}", f"{expected}, as config.json says")
+                tensor = file.get_tensor(stored)
+                if not tensor.isfinite().all():
+                    raise CheckpointError(path, f"NaN or infinity in {stored}", "finite numbers")
+                yield stored, tensor
+    except SafetensorError as error:
+        with path.open("rb") as raw:
+            start = raw.read(4)
+        pickled = start.startswith((b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"))
+        found = "a pickle, which is never opened" if pickled else f"no safetensors ({error})"
+        raise CheckpointError(path, found, "the weights as safetensors") from None
+    except OSError as error:
+        raise CheckpointError(path, f"an unreadable file ({error})", "the weights as safetensors") from None
+
+
+def file_hash(paths: list[Path]) -> str:
+    """SHA-256 of the files, one after the other."""
+    digest = hashlib.sha256()
+    for path in paths:
+        try:
+            with path.open("rb") as file:
+                while chunk := file.read(1 << 20):
+                    digest.update(chunk)
+        except OSError as error:
+            raise CheckpointError(path, f"an unreadable file ({error})", "the weights as safetensors") from None
+    return digest.hexdigest()

@@ -1,0 +1,58 @@
+"""The pictures of a text: every head, and what several heads look at together.
+
+Each layer has ``n_head + 2`` pictures: its heads, their mean, and the attention rollout up to this layer. After those
+of all layers comes one more, the mean of all heads.
+"""
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+
+from .rollout import rollout, rollout_rows
+
+
+def n_pictures(n_layer: int, n_head: int) -> int:
+    return n_layer * (n_head + 2) + 1
+
+
+def picture_index(layer: int, column: int, n_layer: int, n_head: int) -> int:
+    """The number of a picture: ``column`` is a head, ``n_head`` for the mean, ``n_head + 1`` for the rollout.
+
+    ``layer = n_layer, column = n_head`` is the mean of all heads. Raises ``ValueError`` for any other.
+    """
+    if (layer, column) == (n_layer, n_head):
+        return n_pictures(n_layer, n_head) - 1
+    if not (0 <= layer < n_layer and 0 <= column < n_head + 2):
+        raise ValueError(f"there is no picture in layer {layer}, column {column}")
+    return layer * (n_head + 2) + column
+
+
+def layers_of(layer: int, column: int, n_layer: int, n_head: int) -> range:
+    """The layers whose attention weights a picture is made from."""
+    if layer == n_layer:
+        return range(n_layer)
+    return range(layer + 1) if column == n_head + 1 else range(layer, layer + 1)
+
+
+def picture(layers: Iterable[Tensor], column: int, n_head: int) -> Tensor:
+    """One picture ``(T, T)`` from the attention weights ``(n_head, T, T)`` of the layers that ``layers_of`` names."""
+    if column == n_head + 1:
+        return rollout(attention.mean(0) for attention in layers)
+    if column == n_head:
+        return torch.stack([attention.mean(0) for attention in layers]).mean(0)
+    *_, last = layers
+    return last[column]
+
+
+def last_rows(layers: Iterable[Tensor]) -> Tensor:
+    """What the last token looks at in every picture, ``(n_pictures, T)``, from the ``(n_head, T, T)`` of all layers."""
+    rows: list[Tensor] = []
+    means: list[Tensor] = []
+    rolled = None
+    for attention in layers:
+        mean = attention.mean(0)
+        rolled = rollout_rows(mean, torch.eye(len(mean)) if rolled is None else rolled)
+        means.append(mean[-1:])
+        rows += [attention[:, -1], mean[-1:], rolled[-1:]]
+    return torch.cat([*rows, torch.stack(means).mean(0)])

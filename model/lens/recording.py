@@ -1,0 +1,158 @@
+"""The attention weights of one text, recorded while it is written."""
+
+import threading
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from .metrics import METRICS, metric_sums
+from .pictures import n_pictures, picture_index
+from .rollout import GrowingRollout
+from .thumbnails import Thumbnails
+from .weight_buffer import WeightBuffer, lower_triangle, triangle
+
+FLUSH_ROWS = 32  # rows gathered before they are pooled together, where nobody asks sooner
+
+
+class ThumbnailRows(NamedTuple):
+    """What a browser that has some rows lacks: see ``Thumbnails.rows``."""
+
+    n_rows: int
+    factor: int
+    first: int
+    cells: bytes
+
+
+class Recording:
+    """Every picture of a text that grows by one row for each token read; safe for one writer and many readers.
+
+    A row is what one query gives to all keys up to itself. ``pictures.py`` says which pictures there are. With
+    ``keep_weights`` all their float32 weights stay, else only those last asked for; thumbnails and metrics always do.
+    """
+
+    def __init__(self, n_layer: int, n_head: int, capacity: int, *, keep_weights: bool = True) -> None:
+        self.n_layer, self.n_head, self.capacity = n_layer, n_head, capacity
+        self.n_pictures = n_pictures(n_layer, n_head)
+        self.n_rows = 0
+        self.thumbnail_cells = Thumbnails(self.n_pictures, capacity)
+        self.metric_sums = torch.zeros(self.n_pictures, len(METRICS))
+        self.buffer = WeightBuffer(self.n_pictures, capacity, keep_all=keep_weights)
+        self.rollout: GrowingRollout | None = GrowingRollout(n_layer, capacity)
+        self.total: Tensor | None = None  # of the heads in the layers that came so far
+        self.pending: list[Tensor] = []
+        self.lock = threading.Lock()
+        self.follow_lock = threading.Lock()
+
+    @property
+    def nbytes(self) -> int:
+        """The most bytes this recording will hold once it is finished."""
+        return self.thumbnail_cells.nbytes + self.buffer.nbytes
+
+    def append(self, row: Tensor) -> None:
+        """Add the newest token's row ``(n_layer, n_head, n_rows + 1)``."""
+        with self.lock:
+            self.pending.append(row.cpu())
+            self.n_rows += 1
+            if len(self.pending) >= FLUSH_ROWS:
+                self.flush()
+
+    def extend(self, attention: Tensor, layers: range | None = None) -> None:
+        """Add the weights of the next ``n`` tokens, ``(len(layers), n_head, n, n_rows + n)``, all layers by default.
+
+        Layers may come one group after the other, from the first on; the rows count when the last layer is in.
+        """
+        layers = range(self.n_layer) if layers is None else layers
+        with self.lock:
+            self.flush()
+            self.store(attention.cpu(), attention.shape[-1] - attention.shape[-2], layers)
+            if layers.stop == self.n_layer:
+                self.n_rows = attention.shape[-1]
+
+    def finish(self) -> None:
+        """No more rows will come: release what only they would need."""
+        with self.lock:
+            self.flush()
+            self.rollout = None
+            self.buffer.newest.clear()
+
+    def thumbnails(self, start: int = 0) -> ThumbnailRows:
+        """The thumbnails of all pictures as far as rows from ``start`` on touch them."""
+        with self.lock:
+            self.flush()
+            first, cells = self.thumbnail_cells.rows(start, self.n_rows)
+            return ThumbnailRows(self.n_rows, self.thumbnail_cells.factor, first, cells)
+
+    def metrics(self) -> Tensor:
+        """The mean over all queries but the first of each of ``METRICS``: ``(n_pictures, len(METRICS))``."""
+        with self.lock:
+            self.flush()
+            return self.metric_sums / max(self.n_rows - 1, 1)
+
+    def picture(self, layer: int, column: int, start: int, recompute: Callable[[int], Tensor]) -> bytes:
+        """The float32 weights of one picture, rows ``start`` to the newest, one after the other.
+
+        ``recompute(n)`` gives them ``(n, n)`` for the first ``n`` tokens, for when they were not kept. Raises
+        ``ValueError`` where there is no such picture.
+        """
+        index = picture_index(layer, column, self.n_layer, self.n_head)
+        with self.follow_lock:
+            if self.buffer.picture(index, 0, 0) is None:
+                with self.lock:
+                    self.flush()
+                    n_rows, rows = self.n_rows, self.buffer.follow(index)
+                rows[: triangle(n_rows)] = lower_triangle(recompute(n_rows))
+            with self.lock:
+                self.flush()
+                cells = self.buffer.picture(index, start, self.n_rows)
+                assert cells is not None, "it is followed"
+                return cells.numpy().tobytes()
+
+    def query(self, query: int, recompute: Callable[[int], Tensor]) -> bytes:
+        """The float32 weights that one query has in every picture: ``(n_pictures, query + 1)``.
+
+        ``recompute(n)`` gives them for the last of the first ``n`` tokens, for when they were not kept. Raises
+        ``ValueError`` where there is no such row.
+        """
+        with self.lock:
+            if not 0 <= query < self.n_rows:
+                raise ValueError(f"there is no row {query}: the recording has {self.n_rows}")
+            self.flush()
+            kept = self.buffer.query(query)
+            if kept is not None:
+                return kept.numpy().tobytes()
+        return recompute(query + 1).numpy().tobytes()
+
+    def flush(self) -> None:
+        """Store the rows that are pending; the lock is held."""
+        if not self.pending:
+            return
+        first = self.n_rows - len(self.pending)
+        block = torch.zeros(self.n_layer, self.n_head, len(self.pending), self.n_rows)
+        for i, row in enumerate(self.pending):
+            block[:, :, i, : first + i + 1] = row
+        self.pending.clear()
+        self.store(block, first, range(self.n_layer))
+
+    def store(self, attention: Tensor, first: int, layers: range) -> None:
+        """Store rows from ``first`` on, ``(len(layers), n_head, n, S)``, in every picture; the lock is held."""
+        assert self.rollout is not None, "a finished recording takes no more rows"
+        means = attention.mean(1)
+        total = means.sum(0) if self.total is None else self.total + means.sum(0)
+        rolled = self.rollout.extend(means, first, layers.start)
+        pictures = torch.cat([attention, means[:, None], rolled[:, None]], 1).flatten(0, 1)
+        start = layers.start * (self.n_head + 2)
+        self.add(slice(start, start + len(pictures)), first, pictures)
+        if layers.stop == self.n_layer:
+            overall = total[None] / self.n_layer
+            self.add(slice(self.n_pictures - 1, None), first, overall)
+            if len(layers) == self.n_layer:
+                self.buffer.add_newest(first, torch.cat([pictures, overall]))
+        self.total = total if layers.stop < self.n_layer else None
+
+    def add(self, pictures: slice, first: int, block: Tensor) -> None:
+        """Keep, measure and pool the rows from ``first`` on of some pictures, ``(pictures, rows, keys)``."""
+        self.buffer.add(pictures, first, block)
+        self.metric_sums[pictures] += metric_sums(block, first)
+        self.thumbnail_cells.add(pictures, first, block)

@@ -1,0 +1,58 @@
+"""One pass over a text that keeps the residual stream, from which everything else follows without another pass."""
+
+from collections.abc import Sequence
+from typing import cast
+
+import torch
+from torch import Tensor
+
+from ..gpt import GPT, Block
+from ..sampling import token_logprobs
+
+ROWS = 64  # positions whose logits are in memory at a time: those of a large vocabulary are many megabytes
+
+
+class Residuals:
+    """``ids`` read once: attention weights of any layer and logits of any position, computed when asked for.
+
+    ``head_mask`` ``(n_layer, n_head)`` scales each head's context vectors. ``stream[layer]`` ``(1, T, C)`` is the
+    residual stream in front of a layer, the last one behind all of them. Since no token looks ahead, its first ``n``
+    positions are what a pass over the first ``n`` tokens alone would give.
+    """
+
+    @torch.inference_mode()
+    def __init__(self, gpt: GPT, ids: Sequence[int], head_mask: Tensor | None = None) -> None:
+        self.gpt, self.ids = gpt, list(ids)
+
+        def attend(block: Block, x: Tensor) -> Tensor:
+            output, _ = block.attn(x, head_mask=None if head_mask is None else head_mask[block.layer])
+            return output
+
+        embedded = gpt.embed(torch.tensor([self.ids], device=gpt.wte.weight.device))
+        self.stream: list[Tensor] = []
+        self.stream.append(gpt.run_blocks(embedded, attend, self.stream))
+
+    @property
+    def nbytes(self) -> int:
+        return sum(x.nbytes for x in self.stream)
+
+    @torch.inference_mode()
+    def attention(self, layer: int, n: int | None = None) -> Tensor:
+        """The attention weights of a layer for the first ``n`` tokens: ``(n_head, n, n)`` float32 on the CPU."""
+        block = cast(Block, self.gpt.h[layer])
+        _, attn_weights = block.attn(block.ln_1(self.stream[layer][:, :n]), need_weights=True)
+        return attn_weights[0].float().cpu()
+
+    @torch.inference_mode()
+    def logits(self, start: int, stop: int) -> Tensor:
+        """The raw logits behind some positions: ``(stop - start, vocab_size)`` float32 on the CPU."""
+        x = self.stream[-1][0, start:stop]
+        return self.gpt.lm_head(self.gpt.ln_f(x)).float().cpu()
+
+    def logprobs(self) -> list[float]:
+        """The log-probability of each token but the first, given those before it."""
+        found: list[float] = []
+        for start in range(0, len(self.ids) - 1, ROWS):
+            stop = min(start + ROWS, len(self.ids) - 1)
+            found += token_logprobs(self.logits(start, stop), self.ids[start + 1 : stop + 1])
+        return found

@@ -1,0 +1,75 @@
+"""Every picture's attention weights pooled into a thumbnail, one byte a cell."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+SIDE = 65  # cells, at most: the first token's own, and 64
+
+
+class Thumbnails:
+    """Thumbnails of ``n_pictures`` lower triangles that grow row by row.
+
+    The first token has a cell of its own, as many heads rest there; the others share one ``factor`` by ``factor``, the
+    least power of two that keeps the side at most ``SIDE``. ``cells`` ``(n_pictures, side, side)`` holds the codes of
+    ``encode_weights``.
+    """
+
+    def __init__(self, n_pictures: int, capacity: int) -> None:
+        side = min(capacity, SIDE)
+        self.cells = torch.zeros(n_pictures, side, side, dtype=torch.uint8)
+        self.factor = 1
+
+    @property
+    def nbytes(self) -> int:
+        return self.cells.nbytes
+
+    def add(self, pictures: slice, first: int, block: Tensor) -> None:
+        """Pool the rows from ``first`` on of some pictures, ``(pictures, rows, keys)``."""
+        while tile(first + block.shape[1] - 1, self.factor) >= SIDE:
+            self.coarsen()
+        # Tiles end at multiples of the factor; the first has one cell.
+        top = tile(first, self.factor)
+        before = first - ((top - 1) * self.factor + 1) if top else self.factor - 1
+        tiles = encode_weights(pool(F.pad(block, (self.factor - 1, 0, before, 0)), self.factor))
+        target = self.cells[pictures, top : top + tiles.shape[1], : tiles.shape[2]]
+        torch.maximum(target, tiles, out=target)
+
+    def coarsen(self) -> None:
+        """Double the factor: the largest of 2 x 2 tiles is the largest of the weights below them."""
+        self.factor *= 2
+        padded = F.pad(self.cells, (1, 0, 1, 0))  # the first token's cell stays alone
+        halved = pool(padded.float(), 2).to(torch.uint8)
+        self.cells = torch.zeros(len(self.cells), SIDE, SIDE, dtype=torch.uint8)
+        self.cells[:, : halved.shape[1], : halved.shape[2]] = halved
+
+    def rows(self, start: int, n_rows: int) -> tuple[int, bytes]:
+        """The first pooled row that rows from ``start`` on touch, and the bytes from there on to the newest.
+
+        They are those of all pictures, one after the other, each the pooled rows of its lower triangle.
+        """
+        first, end = tile(start, self.factor), tile(n_rows - 1, self.factor) + 1
+        below = torch.ones(end, end, dtype=torch.bool).tril()[first:]
+        return first, self.cells[:, first:end, :end][:, below].numpy().tobytes()
+
+
+def tile(position: int, factor: int) -> int:
+    """The thumbnail cell of a token: the first has its own, the others share one ``factor`` by ``factor``."""
+    return -(-position // factor)
+
+
+def pool(attention: Tensor, factor: int) -> Tensor:
+    """The largest weight of each ``factor x factor`` tile: ``(..., T, T) -> (..., ceil(T / factor), same)``.
+
+    The largest, not the mean: a head that looks sharply at one token must still be seen in a thumbnail.
+    """
+    if factor == 1:
+        return attention
+    flat = attention.flatten(0, -3)[None]
+    pooled = F.max_pool2d(flat, factor, ceil_mode=True)[0]
+    return pooled.unflatten(0, attention.shape[:-2])
+
+
+def encode_weights(attention: Tensor) -> Tensor:
+    """Weights in [0, 1] as one byte each: 255 * sqrt(weight), rounded, so that small weights stay distinguishable."""
+    return attention.clamp(0, 1).sqrt().mul(255).round().to(torch.uint8)

@@ -1,0 +1,258 @@
+"""Continuous batching: texts join and leave a running batch at every step."""
+
+import itertools
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from ..loaded import LoadedModel
+from .batch import BatchCache, Segment, forward_batch, neighbours
+from .fair_queue import FairQueue
+from .sequence import ContextShift, Cut, Event, Failure, TextSequence
+
+log = logging.getLogger(__name__)
+
+PREFILL_TOKENS = 64  # of all prompts together in one step, while other texts are being written and would have to wait
+PREFILL_ALONE = 512  # while none is
+
+
+class Busy(Exception):
+    """The queue is full."""
+
+
+class Closed(Exception):
+    """The engine accepts no more requests."""
+
+
+class Engine:
+    """The texts of one model. ``submit`` from any thread; ``run`` in a thread of its own, or ``step`` by hand.
+
+    At most ``max_batch`` are at work, each in a slot of the cache; ``max_waiting`` more may wait, fairly by client.
+    """
+
+    def __init__(self, loaded: LoadedModel, *, max_batch: int = 16, max_waiting: int = 64) -> None:
+        self.loaded, self.max_batch, self.max_waiting = loaded, max_batch, max_waiting
+        self.cache = BatchCache(loaded.gpt, max_batch)
+        self.queue: FairQueue[TextSequence] = FairQueue()
+        self.slots: list[TextSequence | None] = [None] * max_batch
+        self.turns = itertools.count()
+        self.changed = threading.Condition()
+        self.closed = False
+        self.tokens_read = self.tokens_written = 0
+
+    @property
+    def at_work(self) -> list[TextSequence]:
+        """The texts in the batch, in the order of their slots."""
+        return [sequence for sequence in self.slots if sequence]
+
+    def submit(self, *sequences: TextSequence) -> None:
+        """Let all of these join, or none: raises ``Busy`` or ``Closed``."""
+        with self.changed:
+            if self.closed:
+                raise Closed
+            for sequence in self.to_refuse(sequences) if sequences else ():
+                sequence.refused = True  # its listener is told at the next step
+            for sequence in sequences:
+                self.queue.append(sequence)
+            self.changed.notify()
+
+    def to_refuse(self, sequences: Sequence[TextSequence]) -> list[TextSequence]:
+        """Which texts must leave the queue so that these, all of one client, find room; raises ``Busy`` if none must.
+
+        They are the newest of the client with the most, if that has more than this one would have.
+        """
+        here = [each for each in [*self.queue, *self.at_work] if not each.is_leaving]
+        counts = Counter(each.client for each in here)
+        counts[sequences[0].client] += len(sequences)
+        n_over = len(here) + len(sequences) - self.max_waiting - self.max_batch
+        waiting = [each for each in here if each.slot is None and not each.written]
+        refused: list[TextSequence] = []
+        while len(refused) < n_over:
+            client, _ = max(counts.items(), key=lambda item: (item[1], item[0] == sequences[0].client))
+            theirs = [each for each in waiting if each.client == client and each not in refused]
+            if client == sequences[0].client or not theirs:
+                raise Busy
+            refused.append(theirs[-1])
+            counts[client] -= 1
+        return refused
+
+    def run(self) -> None:
+        """Work until the engine is closed and nothing is left to do."""
+        while True:
+            with self.changed:
+                while not self.queue and not self.at_work:
+                    if self.closed:
+                        return
+                    self.changed.wait()
+            try:
+                self.step()
+            except Exception as error:
+                log.exception("a step failed outside of its forward pass")
+                self.fail_all(error)
+
+    def close(self, grace: float = 0.0) -> None:
+        """Accept no more requests; those that are here have ``grace`` seconds left."""
+        with self.changed:
+            self.closed = True
+            deadline = time.monotonic() + grace
+            for sequence in [*self.queue, *self.at_work]:
+                sequence.deadline = min(sequence.deadline, deadline)
+            self.changed.notify()
+
+    def step(self) -> None:
+        """One forward pass in which every text at work has its turn. What it raises ends those texts alone."""
+        with self.changed:
+            self.dismiss()
+            self.admit()
+        planned = self.plan()
+        try:
+            if planned:
+                self.forward(planned)
+        except Exception as error:
+            log.exception("a step failed")
+            for sequence in [each for each in planned if each.slot is not None]:
+                self.fail(sequence, error)
+
+    def dismiss(self) -> None:
+        """Let go of texts that were cancelled or refused, or whose time is up."""
+        now = time.monotonic()
+        for sequence in [*self.queue, *self.at_work]:
+            if sequence.refused:
+                self.end(sequence, Failure(Busy()))
+            elif sequence.cancelled:
+                self.end(sequence, Cut("cancelled", sequence.out.finish()))
+            elif now >= sequence.deadline:
+                self.end(sequence, Cut("deadline", sequence.out.finish()))
+
+    def admit(self) -> None:
+        """Give free slots to texts that wait, and one slot of a client that has several to a client that has fewer."""
+        while self.queue:
+            counts = Counter(sequence.client for sequence in self.at_work)
+            if None not in self.slots:
+                client, most = counts.most_common(1)[0]
+                if most - counts[self.queue.next_client(counts)] < 2:
+                    return
+                theirs = (sequence for sequence in self.at_work if sequence.client == client)
+                self.pause(max(theirs, key=lambda sequence: sequence.turn))
+            sequence = self.queue.take(counts)
+            sequence.slot, sequence.turn = self.slots.index(None), next(self.turns)
+            self.slots[sequence.slot] = sequence
+
+    def pause(self, sequence: TextSequence) -> None:
+        """Back into the queue: what it has written stays, and is read again when its turn comes."""
+        self.leave(sequence)
+        sequence.n_read = 0
+        self.queue.put_back(sequence)
+
+    def leave(self, sequence: TextSequence) -> None:
+        assert sequence.slot is not None, "it is not at work"
+        if sequence.n_read and sequence.n_unread > 1:  # no logits have shown yet whether all of it is finite
+            self.cache.clear(sequence.slot, len(sequence.ids))
+        self.slots[sequence.slot] = None
+        sequence.slot = None
+
+    def end(self, sequence: TextSequence, event: Event) -> None:
+        """Remove a text from wherever it is, with a last event."""
+        if sequence.slot is None:
+            self.queue.remove(sequence)
+        else:
+            self.leave(sequence)
+        sequence.tell(event)
+
+    def fail(self, sequence: TextSequence, error: Exception) -> None:
+        assert sequence.slot is not None, "it is not at work"
+        self.cache.clear(sequence.slot, len(sequence.ids))
+        self.end(sequence, Failure(error))
+
+    def fail_all(self, error: Exception) -> None:
+        """Fail all requests and reset: which of them is to blame is not known."""
+        with self.changed:
+            sequences = [*self.queue, *self.at_work]
+            self.queue, self.slots = FairQueue(), [None] * self.max_batch
+            for sequence in sequences:
+                sequence.slot = None
+                sequence.tell(Failure(error))
+            self.cache = BatchCache(self.loaded.gpt, self.max_batch)
+
+    def plan(self) -> list[TextSequence]:
+        """Decide how much each text reads now: its newest token if it is writing, else a piece of its prompt.
+
+        Texts being written come first, in the order of their slots; then the clients with the fewest prompts to read,
+        each prompt in the order in which it joined.
+        """
+        planned = [sequence for sequence in self.at_work if sequence.n_unread == 1]
+        for sequence in planned:
+            sequence.n_planned = 1
+        budget = PREFILL_TOKENS if planned else PREFILL_ALONE
+        reading = [sequence for sequence in self.at_work if sequence.n_unread > 1]
+        counts = Counter(sequence.client for sequence in reading)
+        for sequence in sorted(reading, key=lambda sequence: (counts[sequence.client], sequence.turn)):
+            if budget:
+                sequence.n_planned = min(sequence.n_unread, budget)
+                budget -= sequence.n_planned
+                planned.append(sequence)
+        return planned
+
+    def forward(self, planned: Sequence[TextSequence]) -> None:
+        """Read everything planned in one pass, and let each text that has read all of its tokens write one."""
+        writing = [sequence for sequence in planned if sequence.n_unread == 1]
+        groups = neighbours([(slot_of(each), each.n_read, each.request.record) for each in writing])
+        together = [[writing[i] for i in group] for group in groups]
+        together += [[sequence] for sequence in planned[len(writing) :]]
+        ordered = list(itertools.chain(*together))
+        wanted = [sequence.wanted_logits for sequence in ordered]
+        result = forward_batch(
+            self.loaded.gpt,
+            list(itertools.chain(*(sequence.planned_ids for sequence in ordered))),
+            [self.segment(group) for group in together],
+            [row for row, needed in enumerate(itertools.chain(*wanted)) if needed],
+        )
+        logits = result.logits.split([sum(rows) for rows in wanted])
+        attention = [
+            None if part is None else part[:, i].cpu()
+            for group, part in zip(together, result.attention, strict=True)
+            for i in range(len(group))
+        ]
+        for sequence, *found in zip(ordered, logits, attention, strict=True):
+            try:
+                self.take(sequence, *found)
+            except Exception as error:  # of one text, as when its logits are NaN
+                log.exception("a request failed")
+                self.fail(sequence, error)
+
+    def segment(self, group: Sequence[TextSequence]) -> Segment:
+        head_mask = None
+        masks = [sequence.request.head_mask for sequence in group]
+        if any(mask is not None for mask in masks):
+            whole = torch.ones(self.loaded.config.n_layer, self.loaded.config.n_head, device=self.loaded.device)
+            head_mask = torch.stack([whole if mask is None else mask for mask in masks], 1)
+        lengths = [sequence.n_read for sequence in group]
+        first = group[0]
+        return Segment(self.cache, slot_of(first), lengths, first.n_planned, head_mask, first.request.record)
+
+    def take(self, sequence: TextSequence, logits: Tensor, attention: Tensor | None) -> None:
+        """Report what one text has read, and write its next token if it has read everything."""
+        self.tokens_read += sequence.n_planned
+        if sequence.tells_prompt:
+            sequence.tell_prompt(logits, attention)
+        sequence.n_read += sequence.n_planned
+        if sequence.n_unread:
+            return
+        step = sequence.next_step(logits[-1], attention)
+        self.tokens_written += 1
+        if step.finish_reason:
+            self.end(sequence, step)
+            return
+        sequence.tell(step)
+        if not sequence.n_read and sequence.request.record:
+            sequence.tell(ContextShift(list(sequence.ids)))
+
+
+def slot_of(sequence: TextSequence) -> int:
+    assert sequence.slot is not None, "it is not at work"
+    return sequence.slot

@@ -1,0 +1,63 @@
+"""A queue that is fair to clients, not to requests."""
+
+from collections import OrderedDict, deque
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Generic, Protocol, TypeVar
+
+
+class Waiting(Protocol):
+    @property
+    def client(self) -> Hashable:
+        """Whose it is: texts of one client share its turns."""
+
+
+T = TypeVar("T", bound=Waiting)
+
+
+class FairQueue(Generic[T]):
+    """First come, first served within each client.
+
+    The next client is the one with the fewest texts at work, so that a hundred requests from one keep nobody else
+    waiting; among equals, the one that has gone unserved for longest.
+    """
+
+    def __init__(self) -> None:
+        self.clients: OrderedDict[Hashable, deque[T]] = OrderedDict()
+        self.length = 0  # kept as a number, since other threads read it
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __iter__(self) -> Iterator[T]:
+        for waiting in self.clients.values():
+            yield from waiting
+
+    def append(self, item: T) -> None:
+        self.clients.setdefault(item.client, deque()).append(item)
+        self.length += 1
+
+    def put_back(self, item: T) -> None:
+        """Return what was at work; it comes next among its client's."""
+        self.clients.setdefault(item.client, deque()).appendleft(item)
+        self.length += 1
+
+    def next_client(self, at_work: Mapping[Hashable, int]) -> Hashable:
+        """Whose turn it is; ``at_work`` counts texts by client. Raises ``ValueError`` if the queue is empty."""
+        return min(self.clients, key=lambda client: at_work.get(client, 0))
+
+    def take(self, at_work: Mapping[Hashable, int]) -> T:
+        """Remove and return what comes next."""
+        client = self.next_client(at_work)
+        item = self.clients[client].popleft()
+        self.length -= 1
+        self.clients.move_to_end(client)
+        if not self.clients[client]:
+            del self.clients[client]
+        return item
+
+    def remove(self, item: T) -> None:
+        waiting = self.clients[item.client]
+        waiting.remove(item)
+        self.length -= 1
+        if not waiting:
+            del self.clients[item.client]

@@ -1,0 +1,170 @@
+"""One text in the engine: what is asked for, how far it is, and what its listener is told."""
+
+import logging
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import Tensor
+
+from ..generate import Continuation, GenerationRequest, Step
+from ..loaded import LoadedModel
+from ..sampling import token_logprobs, top_logprobs
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class PromptPart:
+    """A piece of a prompt that was read, its tokens from ``start`` on.
+
+    ``attention`` ``(n_layer, n_head, n, start + n)`` holds their attention weights where they are recorded;
+    ``logprobs`` are those of the tokens that follow them in the prompt, ``top_logprobs`` those of the most probable
+    tokens in the same places.
+    """
+
+    start: int
+    attention: Tensor | None
+    logprobs: list[float]
+    top_logprobs: list[dict[int, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class ContextShift:
+    """The context was full: writing goes on from ``ids``, its newer part, which is read again like a prompt.
+
+    Told only where attention weights are recorded; positions in later events count within ``ids``.
+    """
+
+    ids: list[int]
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """The end of a text between two tokens, with the characters that were held back."""
+
+    reason: Literal["deadline", "cancelled"]
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class Failure:
+    """The end of a text that could not be finished."""
+
+    error: Exception
+
+
+Event = PromptPart | Step | ContextShift | Cut | Failure
+Listener = Callable[[Event], None]
+
+
+def is_last(event: Event) -> bool:
+    """Whether nothing comes after ``event``."""
+    return isinstance(event, Cut | Failure) or (isinstance(event, Step) and event.finish_reason is not None)
+
+
+class TextSequence(Continuation):
+    """A request at work. ``listener`` gets its events in the engine's thread, the last one last.
+
+    Texts of one ``client`` share its turns; ``deadline`` is on ``time.monotonic()``.
+    """
+
+    def __init__(
+        self,
+        request: GenerationRequest,
+        loaded: LoadedModel,
+        listener: Listener,
+        client: Hashable = None,
+        deadline: float = float("inf"),
+    ) -> None:
+        super().__init__(request, loaded.tokenizer, loaded.eos_token_id, loaded.config.context_length)
+        self.listener, self.client, self.deadline = listener, client, deadline
+        self.ids = list(request.prompt)  # all that is to be read: the prompt and what was written, or its newer part
+        self.n_given = len(self.ids)  # of ``ids``: the prompt, or what a shift left
+        self.n_told = 0  # of those given, the ones that were reported
+        self.n_read = 0
+        self.n_planned = 0  # how many tokens it reads in the current step
+        self.slot: int | None = None
+        self.turn = 0  # counts admissions to the batch
+        self.cancelled = False
+        self.refused = False  # to make room in the queue for another client
+
+    @property
+    def is_leaving(self) -> bool:
+        return self.cancelled or self.refused
+
+    @property
+    def n_unread(self) -> int:
+        """How many tokens must be read before the next one can be written: one while it writes."""
+        return len(self.ids) - self.n_read
+
+    @property
+    def planned_ids(self) -> list[int]:
+        """The tokens that it reads in the current step."""
+        return self.ids[self.n_read : self.n_read + self.n_planned]
+
+    @property
+    def tells_prompt(self) -> bool:
+        """Whether the current step reads prompt tokens that the listener wants to hear of for the first time."""
+        asked = self.request.record or self.request.prompt_logprobs
+        return asked and self.n_told < min(self.n_read + self.n_planned, self.n_given)
+
+    @property
+    def wanted_logits(self) -> list[bool]:
+        """Behind which of its planned tokens the logits are needed."""
+        if self.tells_prompt and self.request.prompt_logprobs:
+            return [True] * self.n_planned
+        return [False] * (self.n_planned - 1) + [self.n_planned == self.n_unread]
+
+    def cancel(self) -> None:
+        """Leave at the next step. From any thread."""
+        self.cancelled = True
+
+    def finish(self) -> None:
+        """End with the next token once all before it were read; at once where it waits. From any thread."""
+        if self.slot is None:
+            self.cancel()
+        else:
+            self.max_new_tokens = min(self.max_new_tokens, len(self.written) + 1)
+
+    def tell(self, event: Event) -> None:
+        """Hand over an event; a listener that fails ends its own text alone."""
+        try:
+            self.listener(event)
+        except Exception:
+            log.exception("the listener of a text failed")
+            self.cancelled = True
+
+    def tell_prompt(self, logits: Tensor, attention: Tensor | None) -> None:
+        """Report the prompt tokens of this step, from ``logits`` ``(n_planned, vocab_size)`` and their weights."""
+        start, asked = self.n_read, self.request
+        first, end = max(start, self.n_told), min(start + self.n_planned, self.n_given)
+        followers = self.ids[first + 1 : min(end + 1, self.n_given)] if asked.prompt_logprobs else []
+        logits = logits[first - start :][: len(followers)]
+        self.n_told = end
+        part = PromptPart(
+            start=first,
+            attention=None if attention is None else attention[:, :, first - start : end - start, :end],
+            logprobs=token_logprobs(logits, followers),
+            top_logprobs=top_logprobs(logits, asked.n_top_logprobs) if asked.n_top_logprobs else [],
+        )
+        self.tell(part)
+
+    def next_step(self, logits: Tensor, attention: Tensor | None) -> Step:
+        """Draw the next token from the raw ``logits`` ``(vocab_size,)`` behind everything that was read.
+
+        ``attention`` ``(n_layer, n_head, n, S)`` holds the weights of what was read last.
+        """
+        asked = self.request
+        top = top_logprobs(logits[None], asked.n_top_logprobs)[0] if asked.n_top_logprobs else None
+        if attention is None:
+            step = self.write(logits, top_logprobs=top)
+        else:
+            newest = attention[:, :, -1, : self.n_read].clone()
+            step = self.write(logits, top_logprobs=top, logits=logits.clone(), attention=newest)
+        self.ids.append(step.token_id)
+        if len(self.ids) > self.context_length:  # only a text with ``context_shift`` goes on from here
+            self.ids, self.n_read = self.ids[-max(1, self.context_length // 2) :], 0
+            self.n_given = len(self.ids)
+            self.n_told = 0 if asked.record else self.n_given  # the prompt's log-probabilities are told once
+        return step

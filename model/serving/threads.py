@@ -1,0 +1,55 @@
+"""How many processor threads a decode step should use: measured, since more threads can cost more than they give."""
+
+import os
+import time
+
+import torch
+
+from ..cache import KVCache, attention_dtype
+from ..gpt import GPT
+
+PROBE_STEPS = 4  # decode steps in one timing
+PROBE_ROUNDS = 3  # timings of each thread count, in turn; the best counts, as other load only ever slows one down
+PROBE_CONTEXT = 16  # tokens in the cache while probing
+
+
+@torch.inference_mode()
+def choose_threads(gpt: GPT) -> int:
+    """Time a few decode steps with 1, 2, 4, ... threads, set torch to the fastest count and return it.
+
+    Does nothing where the model is not on the CPU or torch may use one thread only. Takes a fraction of a second;
+    call it before other threads compute, since torch applies a new count to threads that have not yet begun.
+    """
+    most = min(torch.get_num_threads(), available_cores())
+    if gpt.wte.weight.device.type != "cpu" or most == 1:
+        return torch.get_num_threads()
+    counts = sorted({2**i for i in range(most.bit_length())} | {most})
+    best = dict.fromkeys(counts, float("inf"))
+    for _ in range(PROBE_ROUNDS):
+        for count in counts:
+            torch.set_num_threads(count)
+            best[count] = min(best[count], decode_seconds(gpt))
+    fastest = min(counts, key=lambda count: best[count])
+    torch.set_num_threads(fastest)
+    return fastest
+
+
+def decode_seconds(gpt: GPT) -> float:
+    """The time of a few decode steps, after one to warm up."""
+    weight = gpt.wte.weight
+    context = min(PROBE_CONTEXT, gpt.config.context_length)
+    cache = KVCache(gpt.config, capacity=context, dtype=attention_dtype(weight))
+    cache.keys.zero_(), cache.values.zero_()
+    token = torch.zeros(1, 1, dtype=torch.long)
+    started = 0.0
+    for step in range(PROBE_STEPS + 1):
+        if step == 1:
+            started = time.perf_counter()
+        cache.length = context - 1
+        gpt(token, cache=cache)
+    return time.perf_counter() - started
+
+
+def available_cores() -> int:
+    """The processor cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,108 @@
+"""What a training run needs to go on as if it had never stopped, in one safetensors file: nothing is pickled."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from ..checkpoint.write import write_atomic
+from ..errors import CheckpointError
+
+STATE_FILE = "resume.safetensors"
+
+
+@dataclass
+class TrainingState:
+    """Everything that changes while training: weights, optimizers, random generators, and the plain ``progress``."""
+
+    gpts: dict[str, nn.Module]  # the trained weights, and their average where there is one
+    optimizers: list[Optimizer]
+    batches: torch.Generator  # draws the places of the training windows
+    progress: dict[str, Any]  # JSON: step, history, best validation loss, seconds
+
+    def parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
+        seen: set[int] = set()
+        for kind, gpt in self.gpts.items():
+            if id(gpt) not in seen:
+                yield from ((f"{kind}.{name}", parameter) for name, parameter in gpt.named_parameters())
+            seen.add(id(gpt))
+
+    def save(self, folder: Path) -> None:
+        """Write the state file of ``folder``, atomically."""
+        tensors: dict[str, Tensor] = {name: p.detach() for name, p in self.parameters()}
+        plain: list[Any] = []
+        for i, optimizer in enumerate(self.optimizers):
+            content = optimizer.state_dict()
+            for j, values in content["state"].items():
+                tensors |= {f"optimizer.{i}.{j}.{k}": v for k, v in values.items() if isinstance(v, Tensor)}
+            plain.append(
+                {j: {k: v for k, v in s.items() if not isinstance(v, Tensor)} for j, s in content["state"].items()}
+            )
+        tensors["random.batches"] = self.batches.get_state()
+        tensors["random.cpu"] = torch.get_rng_state()
+        if torch.cuda.is_available():
+            tensors["random.cuda"] = torch.cuda.get_rng_state()
+        tensors = {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
+        metadata = {"progress": json.dumps(self.progress), "optimizers": json.dumps(plain)}
+        write_atomic(folder / STATE_FILE, lambda path: save_file(tensors, path, metadata))
+
+    def restore(self, folder: Path) -> None:
+        """Take over the state file of ``folder``; raises ``CheckpointError`` where it does not fit."""
+        path = folder / STATE_FILE
+        metadata = read_metadata(folder)
+        try:
+            with safe_open(path, framework="pt") as file:
+                tensors = {name: file.get_tensor(name) for name in file.keys()}
+            with torch.no_grad():
+                for name, parameter in self.parameters():
+                    parameter.copy_(tensors[name])
+            plain = json.loads(metadata["optimizers"])
+            for i, optimizer in enumerate(self.optimizers):
+                state: dict[int, dict[str, Any]] = {int(j): dict(values) for j, values in plain[i].items()}
+                for name, tensor in tensors.items():
+                    if name.startswith(f"optimizer.{i}."):
+                        _, _, j, key = name.split(".")
+                        state[int(j)][key] = tensor
+                optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+            self.batches.set_state(tensors["random.batches"])
+            torch.set_rng_state(tensors["random.cpu"])
+            if torch.cuda.is_available() and "random.cuda" in tensors:
+                torch.cuda.set_rng_state(tensors["random.cuda"])
+            self.progress |= json.loads(metadata["progress"])
+        except (KeyError, IndexError, ValueError, RuntimeError, SafetensorError) as error:
+            raise CheckpointError(path, f"another state ({error})", "the state of this training run") from None
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether the run in ``folder`` came to its end, by its last report."""
+    try:
+        report = json.loads((folder / "training.json").read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(report, dict) and report.get("finished") is True
+
+
+def saved_progress(folder: Path) -> dict[str, Any]:
+    """The plain part of the state file of ``folder``; raises ``CheckpointError`` where there is none."""
+    return json.loads(read_metadata(folder)["progress"])
+
+
+def read_metadata(folder: Path) -> dict[str, str]:
+    path = folder / STATE_FILE
+    if not path.is_file():
+        raise CheckpointError(path, "no file", "the state of a training run that was stopped")
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = dict(file.metadata() or {})
+    except SafetensorError as error:
+        raise CheckpointError(path, f"no safetensors ({error})", "the state of a training run") from None
+    if not {"progress", "optimizers"} <= metadata.keys():
+        raise CheckpointError(path, "other metadata", "the state of a training run")
+    return metadata

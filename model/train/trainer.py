@@ -1,0 +1,268 @@
+"""One training run: its steps, its validations, what it keeps and how it goes on after a stop."""
+
+import copy
+import math
+import platform
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from torch.optim.swa_utils import get_ema_multi_avg_fn
+from tqdm import tqdm
+
+from ..checkpoint.gpt2_format import WEIGHTS
+from ..checkpoint.precision import choose_device, has_bfloat16
+from ..checkpoint.read import read_config, read_tokenizer, read_weights, weight_files
+from ..checkpoint.write import write_snapshot
+from ..errors import counted
+from ..gpt import GPT
+from ..lens.head_roles import LEAST_CONTEXT, role_scores
+from ..loaded import LoadedModel
+from ..tokenizer import END_OF_TEXT
+from .card import write_report
+from .data import consecutive_batches, load_text, make_dataset, random_batch, train_tokenizer
+from .optimizers import make_optimizers
+from .settings import TrainSettings
+from .state import STATE_FILE, TrainingState, saved_progress
+
+HALF_PRECISION_COST = 0.001  # nats per token
+SAMPLE_SEEDS = (1, 2, 3)
+SAMPLE_TEMPERATURE = 0.8
+SAMPLE_LENGTH = 200
+
+
+def loss_of(gpt: GPT, inputs: Tensor, targets: Tensor, reduction: str = "mean") -> Tensor:
+    """Cross-entropy in nats of the next tokens ``targets`` ``(B, T)``."""
+    logits = gpt(inputs).logits.float()
+    return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction=reduction)
+
+
+@torch.inference_mode()
+def validation_loss(gpt: GPT, ids: Tensor, context_length: int) -> float:
+    """Nats per token over all of ``ids`` ``(n_tokens,)``, in consecutive windows, every token counted once."""
+    gpt.eval()
+    device = gpt.wte.weight.device
+    batches = consecutive_batches(ids, 16, context_length)
+    total = sum(loss_of(gpt, inputs.to(device), targets.to(device), "sum").item() for inputs, targets in batches)
+    return total / (len(ids) - 1)
+
+
+class Trainer:
+    """One training run and its folder."""
+
+    def __init__(self, settings: TrainSettings, folder: Path, resume: bool = False) -> None:
+        self.settings, self.folder = settings, folder
+        self.device = choose_device(settings.device)
+        self.use_bfloat16 = settings.autocast == "bfloat16" or (
+            settings.autocast == "auto" and has_bfloat16(self.device)
+        )
+
+        validation = Path(settings.validation) if settings.validation else None
+        text, held_out, sha256 = load_text(Path(settings.data), validation)
+        if resume and saved_progress(folder)["data"] != sha256:
+            raise ValueError(f"{settings.data}: the data is not what the stopped run read (its SHA-256 differs)")
+        torch.manual_seed(settings.seed)
+        if resume:
+            self.tokenizer = read_tokenizer(folder, read_config(folder)[0])
+        else:
+            self.tokenizer = train_tokenizer(settings.tokenizer, text, held_out, settings.vocab_size)
+        self.config = settings.config(self.tokenizer.vocab_size)
+        self.data = make_dataset(self.tokenizer, text, held_out, sha256, settings.context_length)
+        gpt = GPT(self.config)
+        gpt.init_weights()
+        self.gpt = gpt.to(self.device)
+        # What is validated, sampled and kept: an average over the steps, or the weights as they are.
+        self.averaged = copy.deepcopy(self.gpt) if settings.average else self.gpt
+        self.model = LoadedModel(folder.name, self.averaged, self.tokenizer, self.end_token, self.end_token)
+        start = "\n" if "\n" in text else held_out[0]
+        self.prompt = self.model.read_prompt(settings.prompt or (start if self.end_token is None else [self.end_token]))
+        progress: dict[str, Any] = {
+            "step": 0,
+            "seconds": 0.0,
+            "best": None,
+            "history": [],
+            "heads": [],
+            "recent_loss": 0.0,  # summed since the last validation
+            "recent_steps": 0,
+            "settings": asdict(settings),
+            "data": sha256,
+        }
+        batches = torch.Generator().manual_seed(settings.seed)
+        self.state = TrainingState(
+            {"gpt": self.gpt, "averaged": self.averaged}, make_optimizers(self.gpt, settings), batches, progress
+        )
+        if resume:
+            self.state.restore(folder)
+        self.stop_signal = 0
+
+    @property
+    def end_token(self) -> int | None:
+        return self.tokenizer.special_tokens.get(END_OF_TEXT)
+
+    @property
+    def progress(self) -> dict[str, Any]:
+        return self.state.progress
+
+    def run(self) -> bool:
+        """Train to the last step, or until a signal comes; returns whether the last step was done."""
+        settings = self.settings
+        handlers = {s: signal.signal(s, self.on_signal) for s in (signal.SIGINT, signal.SIGTERM)}
+        bar = tqdm(
+            total=settings.steps, initial=self.progress["step"], unit="step", file=sys.stdout, dynamic_ncols=True
+        )
+        snapshots = settings.snapshot_steps()
+        try:
+            if self.progress["step"] == 0 and 0 in snapshots:
+                self.write_weights()  # the folder is a whole checkpoint from its first moment
+                self.snapshot()
+            while self.progress["step"] < settings.steps:
+                started = time.monotonic()
+                loss = self.step()
+                self.progress["step"] += 1
+                step, last = self.progress["step"], self.progress["step"] == settings.steps
+                bar.update()
+                bar.set_postfix(loss=f"{loss:.4f}", refresh=False)
+                if step % settings.eval_every == 0 or last:
+                    self.evaluate(bar)
+                if step in snapshots:
+                    self.snapshot()
+                if settings.sample_every and (step % settings.sample_every == 0 or last):
+                    bar.write(f"---\n{settings.prompt}{self.sample()}\n---")
+                self.progress["seconds"] += time.monotonic() - started
+                if not last and (step % settings.save_every == 0 or self.stop_signal):
+                    self.save()
+                if self.stop_signal and not last:
+                    return False
+        finally:
+            bar.close()
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+        self.finish()
+        return True
+
+    def step(self) -> float:
+        """One optimizer step on one random batch; returns its loss in nats per token."""
+        settings = self.settings
+        self.gpt.train()
+        for optimizer, rate in zip(self.state.optimizers, (settings.muon_lr, settings.adamw_lr), strict=True):
+            for group in optimizer.param_groups:
+                group["lr"] = rate * settings.learning_rate(self.progress["step"])
+        inputs, targets = random_batch(
+            self.data.train, settings.batch_size, settings.context_length, self.state.batches, settings.repeated
+        )
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.use_bfloat16):
+            loss = loss_of(self.gpt, inputs.to(self.device), targets.to(self.device))
+        loss.backward()
+        for optimizer in self.state.optimizers:
+            optimizer.step()
+            optimizer.zero_grad()
+        if self.averaged is not self.gpt:
+            # Few steps are averaged over few, or the first average would be of the random start.
+            decay = min(settings.average, (self.progress["step"] + 1) / (self.progress["step"] + 10))
+            average = get_ema_multi_avg_fn(decay)
+            average(list(self.averaged.parameters()), list(self.gpt.parameters()), self.progress["step"])
+        self.progress["recent_loss"] += loss.item()
+        self.progress["recent_steps"] += 1
+        return loss.item()
+
+    def validation_loss(self) -> float:
+        return validation_loss(self.averaged, self.data.validation, self.settings.context_length)
+
+    def evaluate(self, bar: "tqdm[Any]") -> None:
+        """Validate, note the losses, and keep the weights where they are the best so far."""
+        loss = self.validation_loss()
+        train_loss = self.progress["recent_loss"] / self.progress["recent_steps"]
+        self.progress.update(recent_loss=0.0, recent_steps=0)
+        row = {"step": self.progress["step"], "train_loss": train_loss, "validation_loss": loss}
+        self.progress["history"].append(row)
+        bar.write(f"step {row['step']}: training {train_loss:.4f}, validation {loss:.4f} nats per token")
+        if not math.isfinite(loss):
+            raise ValueError(f"the validation loss is {loss} at step {row['step']}: lower the learning rates")
+        if self.progress["best"] is None or loss < self.progress["best"]:
+            self.progress["best"] = loss
+            self.write_weights()
+
+    def snapshot(self) -> None:
+        """Keep the weights of this step, and what the heads do by now."""
+        step = self.progress["step"]
+        write_snapshot(self.folder, step, self.config, self.averaged.state_dict())
+        if self.config.context_length >= LEAST_CONTEXT:
+            self.progress["heads"].append({"step": step, **role_scores(self.model).as_json()})
+
+    def sample(self, seed: int = SAMPLE_SEEDS[0]) -> str:
+        """What the present weights write after the prompt."""
+        self.averaged.eval()
+        steps = self.model.generate(self.prompt, SAMPLE_LENGTH, temperature=SAMPLE_TEMPERATURE, seed=seed)
+        return "".join(step.text for step in steps)
+
+    def write_weights(self, dtype: torch.dtype = torch.float32) -> None:
+        self.model.save(self.folder, dtype)
+
+    def save(self) -> None:
+        """Write what --resume needs, and the weights where none were written yet."""
+        if not (self.folder / WEIGHTS).is_file():
+            self.write_weights()
+        self.state.save(self.folder)
+        self.report()
+
+    @torch.no_grad()
+    def finish(self) -> None:
+        """Store the best weights in half precision, where that costs less than 0.001 nats, and the last report."""
+        best = read_weights(
+            weight_files(self.folder), self.config, {n: p.shape for n, p in self.averaged.named_parameters()}
+        )
+        for name, parameter in self.averaged.named_parameters():
+            parameter.copy_(best[name].half())
+        loss = self.validation_loss()
+        if abs(loss - self.progress["best"]) < HALF_PRECISION_COST:
+            self.progress["best"] = loss
+            self.write_weights(torch.float16)
+        else:
+            for name, parameter in self.averaged.named_parameters():
+                parameter.copy_(best[name])
+        self.report([self.sample(seed) for seed in SAMPLE_SEEDS])
+        (self.folder / STATE_FILE).unlink(missing_ok=True)
+
+    def report(self, texts: Sequence[str] = ()) -> None:
+        """Write training.json, its pictures and the model card; ``texts`` are the samples shown there."""
+        settings = asdict(self.settings)
+        settings |= {name: Path(settings[name]).name for name in ("data", "validation") if settings[name]}
+        report = {
+            **{name: self.progress[name] for name in ("step", "seconds", "history", "heads")},
+            "settings": settings,
+            "samples": [
+                {
+                    "prompt": settings["prompt"],
+                    "prompt_tokens": self.prompt,
+                    "seed": seed,
+                    "temperature": SAMPLE_TEMPERATURE,
+                    "max_new_tokens": SAMPLE_LENGTH,
+                    "text": text,
+                }
+                for seed, text in zip(SAMPLE_SEEDS, texts, strict=False)
+            ],
+            "finished": self.progress["step"] == self.settings.steps,
+            "best_validation_loss": self.progress["best"],
+            "n_parameters": self.config.n_parameters,
+            "data_sha256": self.data.sha256,
+            "train_tokens": len(self.data.train),
+            "validation_tokens": len(self.data.validation),
+            "validation_bytes": self.data.validation_bytes,
+            "autocast": "bfloat16" if self.use_bfloat16 else "float32",
+            "torch": torch.__version__,
+            "machine": f"{platform.machine()}, {counted(torch.get_num_threads(), 'thread')}, {self.device.type}",
+        }
+        write_report(self.folder, report)
+
+    def on_signal(self, number: int, frame: FrameType | None) -> None:
+        """Ask the loop to save and leave; a second signal of the kind ends at once."""
+        self.stop_signal = number
+        signal.signal(number, signal.SIG_DFL)

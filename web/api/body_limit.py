@@ -1,0 +1,34 @@
+"""Refuses request bodies above the limit before anything reads them."""
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ..settings import Limits
+from .errors import ApiError
+
+
+class LimitBody:
+    """ASGI middleware that refuses bodies above the limit, whether they say how long they are or not."""
+
+    def __init__(self, app: ASGIApp, limits: Limits) -> None:
+        self.app, self.limits = app, limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        error = ApiError(413, f"The body has more than {self.limits.max_body_bytes:,} bytes.", code="body_too_large")
+        said = Headers(scope=scope).get("content-length", "")
+        if said.isdigit() and int(said) > self.limits.max_body_bytes:
+            return await error.response()(scope, receive, send)
+        n_bytes = 0
+
+        async def counted() -> Message:
+            nonlocal n_bytes
+            message = await receive()
+            n_bytes += len(message.get("body", b""))
+            if n_bytes > self.limits.max_body_bytes:
+                raise HTTPException(413, error.message)
+            return message
+
+        await self.app(scope, counted, send)

@@ -1,0 +1,228 @@
+"""/v1/completions: from a checked body to requests, and from their events to OpenAI's answer, whole or streamed."""
+
+import itertools
+import secrets
+import time
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from model import GenerationRequest, InputError, LoadedModel, SamplingSettings, Step
+from model.errors import InvalidValue, counted
+from model.sampling import SAMPLING_OPTIONS
+from model.serving.sequence import Cut, Event, PromptPart
+from model.tokenizer import TextStream
+
+from ..serving.generation import Generation
+from ..serving.inputs import check_length
+from ..settings import Limits
+from .errors import as_api_error
+from .schema import CompletionRequest
+from .streaming import server_sent_event
+
+DEFAULT_MAX_TOKENS = 16  # as OpenAI has it
+
+
+@dataclass
+class Choice:
+    """One text of the answer, as far as it is."""
+
+    loaded: LoadedModel
+    prompt: list[int]
+    index: int
+    asked: CompletionRequest
+    text: str = ""  # not sent yet
+    finish_reason: str | None = None
+    n_written: int = 0
+    places: dict[str, list[Any]] = field(default_factory=lambda: new_places())
+    offset: int = 0  # characters of all tokens so far
+    released: int = 0  # characters of the text so far, which may lack the end of a stop string
+
+    def __post_init__(self) -> None:
+        self.stream = TextStream(self.loaded.tokenizer)
+        if self.asked.echo:
+            self.write(self.loaded.tokenizer.decode(self.prompt))
+            self.add_token(self.prompt[0], None, None)
+
+    def take(self, event: Event) -> None:
+        """Add what an event brings."""
+        if isinstance(event, PromptPart):
+            followers = self.prompt[event.start + 1 :]
+            tops: Iterable[dict[int, float]] = event.top_logprobs or itertools.repeat({})
+            for token_id, logprob, top in zip(followers, event.logprobs, tops, strict=False):
+                self.add_token(token_id, logprob, top)
+        elif isinstance(event, Cut):
+            self.write(event.text)
+            self.finish_reason = event.reason
+        elif isinstance(event, Step):
+            if self.asked.max_tokens != 0:
+                self.write(event.text)
+                self.n_written += 1
+                if event.token_id != self.loaded.eos_token_id:
+                    self.add_token(event.token_id, event.logprob, event.top_logprobs or {})
+            self.finish_reason = event.finish_reason if self.asked.max_tokens != 0 else "length"
+
+    def write(self, text: str) -> None:
+        self.text += text
+        self.released += len(text)
+
+    def add_token(self, token_id: int, logprob: float | None, top: dict[int, float] | None) -> None:
+        if self.asked.logprobs is None:
+            return
+        places = self.places
+        places["tokens"].append(self.token(token_id))
+        places["token_logprobs"].append(logprob)
+        tops = None if top is None else {self.token(other): value for other, value in top.items()}
+        if tops is not None and logprob is not None:
+            tops.setdefault(self.token(token_id), logprob)
+        places["top_logprobs"].append(tops)
+        places["text_offset"].append(self.offset)
+        self.offset += len(self.stream.push(token_id))
+
+    def token(self, token_id: int) -> str:
+        """A token's text, and as OpenAI has it the bytes of one that is no whole character."""
+        raw = self.loaded.tokenizer.token_bytes(token_id)
+        try:
+            return raw.decode()
+        except UnicodeDecodeError:
+            return "bytes:" + "".join(f"\\x{byte:02x}" for byte in raw)
+
+    def part(self) -> dict[str, Any]:
+        """What was not sent yet, as a choice of the answer."""
+        text, self.text = self.text, ""
+        n = self.n_shown
+        shown = {name: values[:n] for name, values in self.places.items()}
+        self.places = {name: values[n:] for name, values in self.places.items()}
+        logprobs = shown if self.asked.logprobs is not None else None
+        return {"text": text, "index": self.index, "logprobs": logprobs, "finish_reason": self.finish_reason}
+
+    @property
+    def n_shown(self) -> int:
+        """How many of the tokens to be told of are in the text: not those of what is or may become a stop string."""
+        offsets = self.places["text_offset"]
+        if self.finish_reason and self.finish_reason != "stop":
+            return len(offsets)
+        return sum(offset < self.released for offset in offsets)
+
+    @property
+    def has_news(self) -> bool:
+        return bool(self.text or self.n_shown or self.finish_reason)
+
+
+def new_places() -> dict[str, list[Any]]:
+    return {"tokens": [], "token_logprobs": [], "top_logprobs": [], "text_offset": []}
+
+
+class Completion:
+    """One call: its ``requests``, and the answer made from their events. Raises ``InputError`` for bad input."""
+
+    def __init__(self, loaded: LoadedModel, asked: CompletionRequest, limits: Limits) -> None:
+        self.loaded, self.asked = loaded, asked
+        self.id, self.created = f"cmpl-{secrets.token_hex(12)}", int(time.time())
+        self.prompts = read_prompts(limits, loaded, asked.prompt)
+        self.check(limits)
+        self.requests = self.make_requests()
+        self.choices = [Choice(loaded, list(r.prompt), i, asked) for i, r in enumerate(self.requests)]
+
+    def check(self, limits: Limits) -> None:
+        asked, n_choices = self.asked, len(self.prompts) * (self.asked.n or 1)
+        most = min(limits.max_choices, limits.max_batch + limits.max_waiting)
+        if n_choices > most:
+            raise InputError("n", f"prompts times n is {n_choices}; at most {most} texts are written at once.")
+        if (asked.max_tokens or 0) > limits.max_new_tokens:
+            message = f"max_tokens is {asked.max_tokens:,}; at most {limits.max_new_tokens:,} are written."
+            raise InputError("max_tokens", message)
+        if isinstance(asked.stop, list) and len(asked.stop) > limits.max_stop:
+            raise InputError("stop", f"stop has {len(asked.stop)} strings; at most {limits.max_stop} are accepted.")
+        if asked.stream_options and not asked.stream:
+            raise InputError("stream_options", "stream_options requires stream: true.")
+
+    def make_requests(self) -> list[GenerationRequest]:
+        asked = self.asked
+        sampling = read_sampling(self.loaded, asked)
+        seed = secrets.randbits(32) if asked.seed is None else asked.seed
+        max_tokens = DEFAULT_MAX_TOKENS if asked.max_tokens is None else max(asked.max_tokens, 1)
+        return [
+            self.loaded.request(
+                self.prompts[prompt],
+                max_tokens,
+                sampling=sampling,
+                stop=[asked.stop] if isinstance(asked.stop, str) else asked.stop or [],
+                seed=seed,
+                head_mask=asked.head_mask,
+                prompt_logprobs=bool(asked.echo) and asked.logprobs is not None,
+                n_top_logprobs=asked.logprobs or 0,
+                choice=(prompt, text),
+                context_shift=bool(asked.context_shift),
+            )
+            for prompt, text in itertools.product(range(len(self.prompts)), range(asked.n or 1))
+        ]
+
+    def take(self, events: Sequence[tuple[int, Event]]) -> list[int]:
+        """Add what has happened; gives the indices of the choices it happened to."""
+        for index, event in events:
+            self.choices[index].take(event)
+        return sorted({index for index, _ in events})
+
+    async def whole(self, generation: Generation) -> dict[str, Any]:
+        async for events in generation:
+            self.take(events)
+        return self.envelope([choice.part() for choice in self.choices]) | {"usage": self.usage()}
+
+    async def stream(self, generation: Generation) -> AsyncGenerator[bytes]:
+        """Server-sent events: a chunk for each piece of text, and ``[DONE]`` at the end."""
+        include_usage = self.asked.stream_options and self.asked.stream_options.include_usage
+        more = {"usage": None} if include_usage else {}
+        try:
+            async for events in generation:
+                changed = [self.choices[i] for i in self.take(events)]
+                chunks = [self.envelope([choice.part()]) | more for choice in changed if choice.has_news]
+                if chunks:
+                    yield b"".join(map(server_sent_event, chunks))
+            if include_usage:
+                yield server_sent_event(self.envelope([]) | {"usage": self.usage()})
+        except Exception as error:  # the status line was sent long ago
+            yield server_sent_event(as_api_error(error).body)
+        yield b"data: [DONE]\n\n"
+
+    def envelope(self, choices: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "object": "text_completion",
+            "created": self.created,
+            "model": self.loaded.name,
+            "system_fingerprint": self.loaded.sha256[:16] or None,
+            "choices": choices,
+        }
+
+    def usage(self) -> dict[str, int]:
+        n_prompt, n_written = sum(map(len, self.prompts)), sum(choice.n_written for choice in self.choices)
+        return {"prompt_tokens": n_prompt, "completion_tokens": n_written, "total_tokens": n_prompt + n_written}
+
+
+def read_prompts(limits: Limits, loaded: LoadedModel, prompt: Any) -> list[list[int]]:
+    """The token ids of each prompt of a call."""
+    if isinstance(prompt, str) or (prompt and isinstance(prompt[0], int)):
+        prompt = [prompt]
+    if not prompt:
+        raise InputError("prompt", "prompt is an empty list; at least one prompt is needed.", "empty_prompt")
+    if len(prompt) > limits.max_choices:
+        n_prompts = counted(len(prompt), "prompt")
+        raise InputError("prompt", f"prompt has {n_prompts}; at most {limits.max_choices} are accepted at once.")
+    for each in prompt:
+        if isinstance(each, str):
+            check_length("prompt", "prompt", each, limits.max_prompt_characters)
+    return [loaded.read_prompt(each) for each in prompt]
+
+
+def read_sampling(loaded: LoadedModel, asked: CompletionRequest) -> SamplingSettings:
+    """How the tokens are drawn; null stands for the default."""
+    given = asked.model_dump(include=set(SAMPLING_OPTIONS), exclude_none=True)
+    bias: dict[int, float] = {}
+    for key, value in (asked.logit_bias or {}).items():
+        token_id = int(key) if key.isascii() and key.isdigit() and len(key) < 10 else -1
+        if not 0 <= token_id < loaded.config.vocab_size:
+            allowed = f"a map of token ids, integers from 0 to {loaded.config.vocab_size - 1}, to numbers"
+            raise InvalidValue("logit_bias", key, allowed)
+        bias[token_id] = value
+    return SamplingSettings(**given, logit_bias=bias)

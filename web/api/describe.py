@@ -1,0 +1,21 @@
+"""A model as programs see it."""
+
+from typing import Any
+
+from model import LoadedModel
+
+
+def describe(loaded: LoadedModel) -> dict[str, Any]:
+    config = loaded.config
+    return {
+        "id": loaded.name,
+        "n_layer": config.n_layer,
+        "n_head": config.n_head,
+        "n_embd": config.n_embd,
+        "vocab_size": config.vocab_size,
+        "context_length": config.context_length,
+        "n_parameters": config.n_parameters,
+        "tokenizer": loaded.tokenizer.kind,
+        "dtype": str(loaded.dtype).removeprefix("torch."),
+        "sha256": loaded.sha256,
+    }

@@ -1,0 +1,118 @@
+"""The endpoints that gradio_client, curl and MCP call: /generate, /attention, /tokenize and /models."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import gradio as gr
+
+from model import InputError, Step
+from model.serving.engine import Busy, Closed
+
+from ..services import Services
+from ..serving.attention import head_weights
+from ..serving.engines import client_of
+from ..serving.inputs import find_model, read_head, read_prompt, read_request, read_text
+from ..settings import UPDATE_SECONDS
+from .describe import describe
+from .errors import as_api_error
+
+
+def add_endpoints(services: Services) -> None:
+    """Add the public endpoints to the Blocks that are being built."""
+    served, limits = services.served, services.limits
+
+    async def generate(
+        request: gr.Request,
+        prompt: str = "",
+        model: str | None = None,
+        max_new_tokens: int = 100,
+        temperature: float = 1.0,
+        top_k: int | None = None,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        seed: int | None = None,
+    ) -> AsyncIterator[str]:
+        """Continue a text. Streams the generated text so far, without the prompt.
+
+        Args:
+            prompt: The text to continue.
+            model: The name of a model that is served here; the first one by default.
+            max_new_tokens: How many tokens to write at most; fewer where the model's context is full.
+            temperature: 0 always takes the most probable token; higher values write more freely.
+            top_k: Draw among this many most probable tokens only, and ties with the last; 0 means all.
+            top_p: Draw among the fewest most probable tokens whose probabilities reach this sum.
+            min_p: Leave out tokens less than this fraction as probable as the most probable one.
+            seed: The same seed writes the same text; null draws a new one.
+        """
+        sampling = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}
+        fields = {"prompt": prompt, "model": model, "max_new_tokens": max_new_tokens, "seed": seed} | sampling
+        await served.wait()
+        with refusals(services, "/generate"):
+            loaded, asked = read_request(served, fields)
+        generation = services.engines.generate(
+            loaded, asked, client=client_of(request), route="/generate", pace=UPDATE_SECONDS
+        )
+        text = ""
+        with refusals(services):
+            async with generation:
+                async for events in generation:
+                    text += "".join(event.text for _, event in events if isinstance(event, Step))
+                    yield text
+
+    async def attention(prompt: str = "", model: str | None = None, layer: int = 0, head: int = 0) -> dict[str, Any]:
+        """The attention weights of one head while it reads a text.
+
+        Args:
+            prompt: The text to read.
+            model: The name of a model that is served here; the first one by default.
+            layer: The layer, counted from 0.
+            head: The head within the layer, counted from 0.
+
+        Returns:
+            The texts of the tokens, and for each token (query) how much it looks at each token (key).
+        """
+        await served.wait()
+        with refusals(services, "/attention"):
+            loaded = find_model(served, model)
+            ids = read_prompt(limits, loaded, prompt)
+            layer, head = read_head(limits, loaded, layer, head, len(ids))
+            services.attention.check_room()
+            weights = await services.attention.run(head_weights, loaded, ids, layer, head)
+        return {"tokens": [token.text for token in loaded.tokens(ids)], "attention": weights}
+
+    async def tokenize(text: str = "", model: str | None = None) -> list[dict[str, Any]]:
+        """The tokens that a model makes of a text.
+
+        Args:
+            text: Any text.
+            model: The name of a model that is served here; the first one by default.
+
+        Returns:
+            The id and the text of each token.
+        """
+        await served.wait()
+        with refusals(services, "/tokenize"):
+            loaded = find_model(served, model)
+            return [token._asdict() for token in loaded.tokens(read_text(limits, loaded, text))]
+
+    async def models() -> list[dict[str, Any]]:
+        """The models that are served here, each with its sizes."""
+        await served.wait()
+        return [describe(loaded) for loaded in served.models.values()]
+
+    for endpoint in (generate, attention, tokenize, models):
+        gr.api(endpoint, api_name=endpoint.__name__)
+
+
+@contextmanager
+def refusals(services: Services, route: str = "") -> Iterator[None]:
+    """What is refused, as the error that Gradio shows to the caller; counted for ``route``."""
+    try:
+        services.engines.check_open()
+        yield
+    except (InputError, Busy, Closed) as error:
+        told = as_api_error(error)
+        if route:
+            services.metrics.count(route, told.outcome)
+        raise gr.Error(told.message, print_exception=False) from None

@@ -1,0 +1,171 @@
+"""Routes for programs, /v1 as OpenAI has it, and for whoever operates the server."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, contextmanager
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.responses import JSONResponse
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.routing import BaseRoute, Mount
+
+from model import InputError, LoadedModel
+from model.errors import shorten
+from model.serving.engine import Busy, Closed
+
+from ..services import Services
+from ..serving.attention import AttentionAnswer
+from ..serving.engines import client_of
+from ..serving.inputs import UnknownModel, check_length, find_model
+from .completions import Completion
+from .describe import describe
+from .errors import ApiError, as_api_error
+from .openapi import document
+from .schema import AttentionRequest, Body, CompletionRequest
+from .streaming import Stream, unless_client_leaves
+
+COMPLETIONS, ATTENTION = "/v1/completions", "/v1/attention"  # names in the metrics
+JSON, BINARY, EVENTS = "application/json", "application/octet-stream", "text/event-stream"
+ERRORS = (ApiError, InputError, ValidationError, Busy, Closed, HTTPException, ClientDisconnect, Exception)
+
+
+def api_routes(services: Services) -> list[BaseRoute]:
+    """Everything beside the page and Gradio's own API."""
+    router = APIRouter()
+    served = services.served
+
+    @router.get("/health")
+    async def health() -> JSONResponse:
+        """200 once models are served; 503 while they load, when none could be loaded, and while the server closes."""
+        if services.engines.closed:
+            return JSONResponse({"status": "closing"}, status_code=503)
+        if not served.ready.done():
+            return JSONResponse({"status": "loading"}, status_code=503)
+        status = "ok" if served.models else "error"
+        body = {"status": status, "models": list(served.models), "failed": served.failures}
+        return JSONResponse(body, status_code=200 if served.models else 503)
+
+    @router.get("/metrics")
+    async def metrics() -> Response:
+        """Counters, gauges and histograms in Prometheus' text format."""
+        return Response(services.metrics.text(), media_type=services.metrics.content_type)
+
+    return [*router.routes, Mount("/v1", app=v1(services))]
+
+
+def v1(services: Services) -> FastAPI:
+    """An app of its own, since its errors are OpenAI's."""
+    app = FastAPI(docs_url=None, redoc_url=None)
+    app.openapi = lambda: document(app)  # type: ignore[method-assign]
+    for kind in ERRORS:
+        app.add_exception_handler(kind, answer_error)
+
+    @app.get("/models")
+    async def list_models() -> dict[str, Any]:
+        """The models that are served."""
+        return {"object": "list", "data": [listed(services, loaded) for loaded in services.served.models.values()]}
+
+    @app.get("/models/{model:path}")
+    async def get_model(model: str) -> dict[str, Any]:
+        """One model that is served."""
+        check_loaded(services)
+        if model not in services.served.models:
+            raise UnknownModel(f"There is no model {shorten(model)}.")
+        return listed(services, services.served.models[model])
+
+    @app.post("/completions")
+    async def create_completion(request: Request) -> Response:
+        """Continue one or several texts. With `stream: true` the answer is server-sent events."""
+        with count_refusal(services, COMPLETIONS):
+            body = CompletionRequest.model_validate_json(await request.body())
+            loaded = model_for(services, body)
+            completion = Completion(loaded, body, services.limits)
+        generation = services.engines.generate(
+            loaded, *completion.requests, client=client_of(request), route=COMPLETIONS
+        )
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(generation)
+            if body.stream:  # the answer outlives this function, and so must the generation
+                on_end = stack.pop_all().aclose
+                return Stream(completion.stream(generation), on_end, services.limits, media_type=EVENTS)
+            return await unless_client_leaves(request, completion.whole(generation))
+
+    @app.post("/attention")
+    async def read_attention(request: Request) -> Response:
+        """The attention weights of a text, `attention[layer][head][query][key]`, as JSON or as a safetensors file."""
+        with count_refusal(services, ATTENTION):
+            body = AttentionRequest.model_validate_json(await request.body())
+            answer = attention_of(services, model_for(services, body), body)
+            services.attention.check_room()
+        as_json = body.format != "safetensors"
+        pieces = answer.json() if as_json else answer.safetensors()
+
+        outcome = "cancelled"
+
+        async def send() -> AsyncIterator[bytes]:
+            nonlocal outcome
+            outcome = "failed"
+            while (piece := await services.attention.run(next, pieces, None)) is not None:
+                outcome = "cancelled"  # if the client does not take it
+                yield piece
+                outcome = "failed"
+            outcome = "ok"
+
+        async def count() -> None:
+            services.metrics.count(ATTENTION, outcome)
+
+        return Stream(send(), count, services.limits, media_type=JSON if as_json else BINARY)
+
+    return app
+
+
+def model_for(services: Services, body: Body) -> LoadedModel:
+    services.engines.check_open()
+    check_loaded(services)
+    return find_model(services.served, body.model)
+
+
+def check_loaded(services: Services) -> None:
+    if not services.served.ready.done():
+        raise ApiError(503, "The models are still loading. Try again in a moment.", code="loading")
+
+
+def attention_of(services: Services, loaded: LoadedModel, body: AttentionRequest) -> AttentionAnswer:
+    """What the body asks for, checked."""
+    if (body.prompt is None) == (body.tokens is None):
+        raise InputError("prompt", "Either prompt or tokens is needed, and not both.")
+    limits = services.limits
+    if body.prompt is not None:
+        check_length("prompt", "prompt", body.prompt, limits.max_prompt_characters)
+    ids = loaded.read_prompt(body.prompt if body.prompt is not None else body.tokens or [])
+    layers = list(loaded.read_choice("layers", body.layers, loaded.config.n_layer))
+    heads = list(loaded.read_choice("heads", body.heads, loaded.config.n_head))
+    answer = AttentionAnswer(loaded, ids, layers, heads, loaded.read_head_mask(body.head_mask))
+    if body.format != "safetensors" and answer.n_weights > limits.max_json_weights:
+        message = (
+            f"These are {answer.n_weights:,} attention weights; at most {limits.max_json_weights:,} are sent as JSON. "
+            'Ask for "format": "safetensors", or name fewer layers and heads.'
+        )
+        raise InputError("format", message, "too_many_weights")
+    return answer
+
+
+def listed(services: Services, loaded: LoadedModel) -> dict[str, Any]:
+    """A model as OpenAI lists it, with its sizes."""
+    return {"object": "model", "created": services.served.started_at, "owned_by": "headscope"} | describe(loaded)
+
+
+@contextmanager
+def count_refusal(services: Services, route: str) -> Iterator[None]:
+    """Count a request that is refused here."""
+    try:
+        yield
+    except Exception as error:
+        services.metrics.count(route, as_api_error(error).outcome)
+        raise
+
+
+async def answer_error(request: Request, error: Exception) -> Response:
+    return as_api_error(error).response()

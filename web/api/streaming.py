@@ -1,0 +1,57 @@
+"""Answers that are sent in pieces, and answers whose client may leave before they are there."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import suppress
+from typing import Any
+
+import orjson
+from fastapi import Request, Response
+from fastapi.responses import JSONResponse, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from ..settings import Limits
+from .errors import CLIENT_LEFT
+
+NO_CACHE = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # a proxy must not hold the stream back
+
+
+class Stream(StreamingResponse):
+    """An answer in pieces; ``on_end`` runs whether they were all sent or the client left before the first.
+
+    A client that does not read what it is sent is dropped in the end.
+    """
+
+    def __init__(
+        self, content: AsyncIterator[bytes], on_end: Callable[[], Awaitable[None]], limits: Limits, *, media_type: str
+    ) -> None:
+        super().__init__(content, media_type=media_type, headers=NO_CACHE)
+        self.on_end, self.limits = on_end, limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self.limits.max_seconds + self.limits.grace_seconds):
+                    await super().__call__(scope, receive, send)
+        finally:
+            await self.on_end()
+
+
+def server_sent_event(content: dict[str, Any]) -> bytes:
+    return b"data: " + orjson.dumps(content) + b"\n\n"
+
+
+async def unless_client_leaves(request: Request, answer: Coroutine[Any, Any, dict[str, Any]]) -> Response:
+    """The whole answer, given up if the client leaves before it is there."""
+
+    async def left() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    work, leaving = asyncio.ensure_future(answer), asyncio.ensure_future(left())
+    try:
+        await asyncio.wait({work, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        return JSONResponse(work.result()) if work.done() else Response(status_code=CLIENT_LEFT)
+    finally:
+        work.cancel()
+        leaving.cancel()

@@ -1,0 +1,34 @@
+"""The browser's files: every ES module and style sheet under ``web/js``, at one address that changes with them."""
+
+import hashlib
+from pathlib import Path
+
+from starlette.responses import Response
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+FOLDER = Path(__file__).parent / "js"
+FILES = sorted(path for path in FOLDER.rglob("*") if path.suffix in (".mjs", ".css"))
+# In the path, not in a query: modules that import each other by relative names inherit it.
+VERSION = hashlib.sha256(b"".join(path.read_bytes() for path in FILES)).hexdigest()[:12]
+URL = f"js/{VERSION}"
+
+
+class Assets(StaticFiles):
+    """Serves ``FILES`` and nothing else. Their address changes with their content, so browsers may keep them."""
+
+    def __init__(self) -> None:
+        super().__init__(directory=FOLDER)
+        self.paths = {path.relative_to(FOLDER).as_posix() for path in FILES}
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        if path not in self.paths:
+            return Response("Not found", status_code=404, media_type="text/plain")
+        response = await super().get_response(path, scope)
+        response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
+        return response
+
+
+def asset_route() -> Mount:
+    return Mount(f"/{URL}", Assets())

@@ -1,0 +1,158 @@
+"""Links to a view: the server's part of what ``web/js/look/link.mjs`` writes.
+
+A link names the weights that wrote a text and holds the text as token ids, so any server with that checkpoint can
+compute it again. Everything in it is a visitor's: a link that cannot be followed leads to a model's opening, with a
+word about why.
+"""
+
+import asyncio
+import base64
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from model import InputError, LoadedModel, PromptError
+from model.errors import InvalidValue, shorten
+
+from ..services import Services
+from ..serving.inputs import read_request
+from ..serving.served_models import ServedModels
+from .controls import CONTROLS
+from .pointer import opening_pointer, pointer
+
+TEXT = ("sha256", "ids", "prompt")  # without any of them an address leads to no text
+NUMBER = re.compile(r"-?\d{1,20}(\.\d{1,20})?(e-\d{1,2})?")
+HASH = re.compile(r"[0-9a-f]{16}")
+MAX_ID_BITS = 35
+
+
+class BadLink(ValueError):
+    """A link that cannot be followed; the message is for whoever opened it."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A text of one of the models served here."""
+
+    loaded: LoadedModel
+    ids: list[int]
+    n_prompt: int
+
+
+@dataclass(frozen=True)
+class Landing:
+    """What the page opens with: a model, the view's value, and settings for the controls, as far as they are known."""
+
+    loaded: LoadedModel | None
+    pointer: dict[str, Any]
+    settings: dict[str, Any]
+
+
+async def land(services: Services, query: Mapping[str, str]) -> Landing:
+    """Go where the page's address leads."""
+    served = services.served
+    named = query.get("model")
+    try:
+        link = read_link(served, query)
+    except BadLink as error:
+        return await land_on_opening(services, named, [str(error)])
+    if link is None:
+        unknown = [unknown_model(served, named)] if named and served.models and named not in served.models else []
+        return await land_on_opening(services, named, unknown)
+    run = await asyncio.to_thread(services.runs.recompute, link.loaded, link.ids, link.n_prompt)
+    prompt = link.loaded.tokenizer.decode(link.ids[: link.n_prompt])
+    settings, notices = read_settings(served, link.loaded, prompt, query)
+    settings = {"prompt": prompt} | settings
+    value = pointer(run, "linked", settings) | {"notices": notices + served.problems()}
+    return Landing(link.loaded, value, settings)
+
+
+async def land_on_opening(services: Services, named: str | None, notices: list[str]) -> Landing:
+    served = services.served
+    name = named if named in served.models else next(iter(served.models), None)
+    value = await opening_pointer(services, name)
+    opening = services.openings.made.get(name or "")
+    settings = {"prompt": opening.settings["prompt"]} if opening else {}
+    return Landing(served.models.get(name or ""), value | {"notices": notices + served.problems()}, settings)
+
+
+def read_link(served: ServedModels, query: Mapping[str, str]) -> Link | None:
+    """The text that a page's query leads to, None where it leads to none. Raises ``BadLink``."""
+    if not served.models or not any(word in query for word in TEXT):
+        return None
+    loaded = find_model(served, query.get("model", ""), query.get("sha256", ""))
+    context_length = loaded.config.context_length
+    # A text may have one token more than the context: the last one written, which was not read any more.
+    ids = decode_ids(query.get("ids", ""), context_length + 1)
+    try:
+        loaded.read_prompt(ids[:context_length])
+        loaded.read_prompt(ids[-1:])
+    except PromptError as error:
+        raise BadLink(f"{loaded.name} cannot read the text of this link. {error}") from None
+    digits = query.get("prompt", "")
+    if not re.fullmatch("[0-9]{1,9}", digits) or not 1 <= int(digits) <= len(ids):
+        raise BadLink("This link is broken: it does not say which part of its text is the prompt.")
+    return Link(loaded, ids, int(digits))
+
+
+def find_model(served: ServedModels, name: str, sha256: str) -> LoadedModel:
+    """The model with these weights: the one of that name, or one that has another name here."""
+    if not HASH.fullmatch(sha256):
+        raise BadLink("This link is broken: it does not say which weights wrote its text.")
+    if loaded := served.with_hash(sha256, name):
+        return loaded
+    if name in served.models:
+        raise BadLink(f"{name} has other weights here than those this link was made with, so its text is not shown.")
+    raise BadLink(unknown_model(served, name))
+
+
+def unknown_model(served: ServedModels, name: str) -> str:
+    available = ", ".join(served.models)
+    return f"This link is to a model that is not served here: {shorten(name)}. Available: {available}"
+
+
+def decode_ids(text: str, most: int) -> list[int]:
+    """Token ids from base64url of little-endian base-128 numbers. Raises ``BadLink``."""
+    broken = BadLink("This link is broken: its text cannot be read. It may have been cut off.")
+    if not re.fullmatch("[A-Za-z0-9_-]+", text) or len(text) % 4 == 1:
+        raise broken
+    ids: list[int] = []
+    value = bits = 0
+    for byte in base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)):
+        if len(ids) == most:
+            raise BadLink(f"The text of this link is too long: the model reads at most {most - 1:,} tokens at once.")
+        value |= (byte & 127) << bits
+        bits += 7
+        if bits > MAX_ID_BITS:
+            raise broken
+        if byte < 128:
+            ids.append(value)
+            value = bits = 0
+    if bits or not ids:
+        raise broken
+    return ids
+
+
+def read_settings(
+    served: ServedModels, loaded: LoadedModel, prompt: str, query: Mapping[str, str]
+) -> tuple[dict[str, Any], list[str]]:
+    """The settings a link's text was written with, or a notice where they cannot be used."""
+    if not any(control.word in query for control in CONTROLS):
+        return {}, []
+    try:
+        values = {control.name: read_number(query, control.word) for control in CONTROLS}
+        read_request(served, values | {"prompt": prompt, "model": loaded.name})
+        for name, word, _, _, least, most, *_ in CONTROLS:
+            if least is not None and most is not None and not least <= values[name] <= most:
+                raise InvalidValue(word, values[name], f"from {least:g} to {most:g}")
+    except InputError as error:
+        return {}, [f"The settings of this link cannot be used. {error}"]
+    return values, []
+
+
+def read_number(query: Mapping[str, str], word: str) -> float:
+    text = query.get(word, "")
+    if not NUMBER.fullmatch(text):
+        raise InvalidValue(word, text, "a number")
+    return float(text) if "." in text or "e" in text else int(text)

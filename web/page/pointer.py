@@ -1,0 +1,34 @@
+"""The view's value: a small pointer to a run, all that the browser needs to fetch the rest."""
+
+import asyncio
+from typing import Any
+
+from ..runs.run import Run
+from ..services import Services
+
+
+def pointer(run: Run, state: str, settings: dict[str, Any]) -> dict[str, Any]:
+    config = run.loaded.config
+    return {
+        "run": run.id,
+        "state": state,
+        "tokens": len(run.ids),
+        "rows": run.recording.n_rows,
+        "rate": round(run.tokens_per_second, 1),
+        "n_prompt": run.n_prompt,
+        "earlier": run.earlier,
+        "model": run.loaded.name,
+        "sha256": run.loaded.sha256,
+        "n_layer": config.n_layer,
+        "n_head": config.n_head,
+        "context_length": config.context_length,
+        "settings": settings,
+    }
+
+
+async def opening_pointer(services: Services, name: str | None) -> dict[str, Any]:
+    """What the view shows of a model that this visitor has not asked yet."""
+    if name not in services.served.models:
+        return {"state": "none", "notices": services.served.problems()}
+    opening, run = await asyncio.to_thread(services.openings.get, name)
+    return pointer(run, "opening", opening.settings) | {"head": opening.head}

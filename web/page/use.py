@@ -1,0 +1,118 @@
+"""The Use tab: how a program calls what the page does, with this page's own address in every example."""
+
+import json
+import re
+from typing import Any
+
+import gradio as gr
+
+from ..services import Services
+
+# The address comes from the visitor's browser: nothing in it may end the code it is put into.
+ADDRESS = re.compile(r"https?://[\w.:\[\]~/-]{1,200}", re.ASCII)
+DEFAULT_ADDRESS = "http://127.0.0.1:7860"
+ADDRESS_SCRIPT = "() => new URL('.', document.baseURI).href"
+
+TEXT = """
+### Is it up?
+`200` when models are served, `503` while they load. `/metrics` counts what it does, for Prometheus.
+```bash
+curl {address}/health
+```
+
+### Write with curl
+As OpenAI's text completion. With `"stream": true` the text comes as server-sent events.
+```bash
+curl {curl_key}{address}/v1/completions -d '{completion}'
+```
+
+### Write with OpenAI's client
+```bash
+pip install openai
+```
+```python
+from openai import OpenAI
+
+client = OpenAI(base_url="{address}/v1", api_key={api_key})
+for chunk in client.completions.create(model={model}, prompt={prompt}, max_tokens=50, seed=1, stream=True):
+    print(chunk.choices[0].text, end="")
+```
+Beyond OpenAI's options there are `top_k`, `min_p`, `repetition_penalty`, `context_shift`, and `head_mask`, which
+removes or scales heads; the client takes them in `extra_body`. An option that is not
+[listed]({address}/v1/openapi.json) is refused by name.
+
+### Attention weights with curl
+`attention[layer][head][query][key]`: how much each token (query) looks at each token (key).
+```bash
+curl {curl_key}{address}/v1/attention -d '{attention}'
+```
+
+### Attention weights of all heads as a file
+```bash
+curl {curl_key}{address}/v1/attention -d '{safetensors}' -o attention.safetensors
+```
+
+### Write with gradio_client
+```bash
+pip install gradio_client
+```
+```python
+from gradio_client import Client
+
+client = Client("{address}"{client_key})
+for text in client.submit({prompt}, model={model}, max_new_tokens=50, temperature=0.8, seed=1, api_name="/generate"):
+    print(text, end="\\n---\\n")
+print(client.predict({prompt}, model={model}, layer=0, head=0, api_name="/attention"))
+```
+`/tokenize` and `/models` are there too; *Use via API* at the foot of the page lists them with all their parameters.
+
+### As tools of a language model (MCP)
+The same four, where the server has the package `mcp` (`pip install "mcp<2"`). In the settings of an MCP client:
+```json
+{mcp}
+```
+"""
+KEY_NOTE = "\nThis server asks for an API key: `export HEADSCOPE_API_KEY=...` before you run the examples.\n"
+
+
+def use_tab(services: Services, demo: gr.Blocks, with_key: bool) -> None:
+    """Build the tab's content; the examples take the page's address when it opens."""
+    text = gr.Markdown(examples(services, DEFAULT_ADDRESS, with_key), elem_id="hs-use")
+    address = gr.Textbox(visible=False)
+
+    async def show(found: str) -> str:
+        await services.served.wait()
+        return examples(services, found, with_key)
+
+    demo.load(show, address, text, js=ADDRESS_SCRIPT, show_progress="hidden", api_visibility="private")
+
+
+def examples(services: Services, address: str, with_key: bool) -> str:
+    """Every example as Markdown, for one address."""
+    address = address.rstrip("/") if isinstance(address, str) and ADDRESS.fullmatch(address) else DEFAULT_ADDRESS
+    name = next(iter(services.served.models), None)
+    opening = services.openings.made.get(name or "")
+    prompt = {"prompt": opening.settings["prompt"] if opening else "ROMEO:"}
+    named = ({"model": name} if name else {}) | prompt
+    server: dict[str, Any] = {"url": f"{address}/gradio_api/mcp/"}
+    if with_key:
+        server["headers"] = {"Authorization": "Bearer ..."}
+    note = KEY_NOTE if with_key else ""
+    text = TEXT.format(
+        address=address,
+        prompt=json.dumps(prompt["prompt"]),
+        model=json.dumps(name) if name else "None",
+        completion=quoted(named | {"max_tokens": 50, "seed": 1}),
+        attention=quoted(named | {"layers": [0], "heads": [0]}),
+        safetensors=quoted(named | {"format": "safetensors"}),
+        mcp=json.dumps({"mcpServers": {"headscope": server}}, indent=2),
+        api_key='os.environ["HEADSCOPE_API_KEY"]' if with_key else '"none"',
+        client_key=', headers={"Authorization": "Bearer " + os.environ["HEADSCOPE_API_KEY"]}' if with_key else "",
+        curl_key='-H "Authorization: Bearer $HEADSCOPE_API_KEY" ' if with_key else "",
+    )
+    return note + (re.sub(r"(```python\n)", r"\1import os\n\n", text) if with_key else text)
+
+
+def quoted(content: dict[str, Any]) -> str:
+    """JSON that may stand between single quotes in a shell."""
+    return json.dumps(content).replace("'", "\\u0027")

@@ -1,0 +1,49 @@
+"""Exact numbers of any run: as they were recorded, or recomputed where they were not kept."""
+
+from torch import Tensor
+
+from model.lens.pictures import last_rows, layers_of, picture
+from model.lens.residuals import Residuals
+
+from .residual_cache import ResidualCache
+from .run import Run
+
+
+class ExactNumbers:
+    """Weights and logits of runs as float32 bytes."""
+
+    def __init__(self) -> None:
+        self.residuals = ResidualCache()
+
+    def read(self, run: Run, least: int) -> Residuals:
+        """One pass over at least the ``least`` first tokens of a run."""
+        return self.residuals.get(run.id, run.loaded, run.readable_ids, least)
+
+    def picture(self, run: Run, layer: int, column: int, start: int) -> bytes:
+        """One picture (``model.lens.pictures``), rows ``start`` to the newest. Raises ``ValueError`` for no picture."""
+        config = run.loaded.config
+
+        def recompute(n_rows: int) -> Tensor:
+            residuals = self.read(run, n_rows)
+            needed = layers_of(layer, column, config.n_layer, config.n_head)
+            return picture((residuals.attention(i, n_rows) for i in needed), column, config.n_head)
+
+        return run.recording.picture(layer, column, start, recompute)
+
+    def query(self, run: Run, query: int) -> bytes:
+        """What one query looks at in every picture, ``(n_pictures, query + 1)``. Raises ``ValueError`` for no row."""
+
+        def recompute(n_rows: int) -> Tensor:
+            residuals = self.read(run, n_rows)
+            return last_rows(residuals.attention(layer, n_rows) for layer in range(run.loaded.config.n_layer))
+
+        return run.recording.query(query, recompute)
+
+    def logits(self, run: Run, position: int) -> bytes:
+        """The logits behind the token at ``position``, from which the next one was drawn. Raises ``ValueError``."""
+        if not 0 <= position < len(run.readable_ids):
+            raise ValueError(f"there is no token {position}: the text has {len(run.ids)}")
+        for place, logits in list(run.fresh):
+            if place == position:
+                return logits.cpu().numpy().tobytes()
+        return self.read(run, position + 1).logits(position, position + 1)[0].numpy().tobytes()

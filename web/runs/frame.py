@@ -1,0 +1,38 @@
+"""The binary frame in which the page gets the rows of a text that it lacks; ``web/js`` decodes it.
+
+    bytes            content
+    4                length of the header, an unsigned little-endian integer
+    length           the header, a JSON object in UTF-8 (below)
+    4 * P * M        float32, little-endian: M metrics (``model.lens.metrics.METRICS``) of each of P pictures
+    the rest         uint8: the thumbnails of all pictures, one after the other; of each the cells of its lower triangle
+                     from pooled row ``first`` on, row after row, as 255 * sqrt(weight)
+
+Header: ``rows`` (how many rows there are now), ``factor`` (tokens in a thumbnail cell), ``first`` (the first pooled row
+that follows), ``start`` (the first row that was asked for), ``pictures`` (P), and from token ``start`` on ``tokens``
+(texts), ``ids`` and ``logprobs`` (null where unknown). There may be more tokens than rows.
+"""
+
+import json
+import struct
+
+from .run import Run
+
+
+def encode_frame(run: Run, start: int) -> bytes:
+    """What a browser that has ``start`` rows of a run lacks."""
+    thumbnails = run.recording.thumbnails(start)
+    metrics = run.recording.metrics()
+    n_tokens = len(run.ids)  # the writer goes on meanwhile: at least as many as the rows
+    tokens = run.loaded.tokens(run.ids[start:n_tokens])
+    header = {
+        "rows": thumbnails.n_rows,
+        "factor": thumbnails.factor,
+        "first": thumbnails.first,
+        "start": start,
+        "pictures": run.recording.n_pictures,
+        "tokens": [token.text for token in tokens],
+        "ids": [token.id for token in tokens],
+        "logprobs": run.logprobs[start:n_tokens],
+    }
+    content = json.dumps(header).encode()
+    return struct.pack("<I", len(content)) + content + metrics.numpy().tobytes() + thumbnails.cells

@@ -1,0 +1,104 @@
+"""The workspace's own routes: thumbnails, tokens, exact weights and logits of a run, as bytes."""
+
+import json
+from collections.abc import Callable
+
+from fastapi import APIRouter, HTTPException, Response
+from pydantic import BaseModel, Field
+
+from model import LoadedModel, PromptError
+
+from ..serving.served_models import ServedModels
+from .frame import encode_frame
+from .run import Run
+from .store import Runs
+
+FOREVER = "private, max-age=31536000, immutable"  # private, as a key may be asked for
+AGAIN = "again"  # in the place of a run id: compute it again from what the body says
+
+
+class Text(BaseModel):
+    """What a browser sends for a run that is no longer kept: enough for any process to compute it again."""
+
+    sha256: str = Field(max_length=64)
+    ids: list[int]
+    n_prompt: int = Field(ge=0)
+
+
+def run_routes(served: ServedModels, runs: Runs) -> APIRouter:
+    """``GET look/{run}/...`` for a run that is kept, ``POST look/again/...`` with a ``Text`` for one that is not."""
+    router = APIRouter(prefix="/look", include_in_schema=False)
+    vocabularies: dict[str, bytes] = {}
+
+    def find(run_id: str) -> Run:
+        run = runs.get(run_id)
+        if run is None:
+            raise HTTPException(404, "This run is no longer kept: send its token ids to look/again.")
+        return run
+
+    def find_model(sha256: str) -> LoadedModel:
+        loaded = served.with_hash(sha256)
+        if loaded is None:
+            raise HTTPException(410, "The model that wrote this text is no longer served here.")
+        return loaded
+
+    def recompute(text: Text) -> Run:
+        loaded = find_model(text.sha256)
+        try:
+            return runs.recompute(loaded, loaded.read_prompt(text.ids[: loaded.config.context_length]), text.n_prompt)
+        except PromptError as error:
+            raise HTTPException(400, str(error)) from None
+
+    # Plain functions: they wait for a lock and compute, so they run in threads, not on the event loop.
+    # The ending tells Gradio to compress it.
+    @router.get("/vocabulary/{sha256}.json")
+    def get_vocabulary(sha256: str) -> Response:
+        """The texts of all tokens of a model, a JSON list in the order of their ids."""
+        if sha256 not in vocabularies:
+            loaded = find_model(sha256)
+            texts = [token.text for token in loaded.tokens(range(loaded.config.vocab_size))]
+            vocabularies[sha256] = json.dumps(texts, ensure_ascii=False).encode()
+        return Response(vocabularies[sha256], media_type="application/json", headers={"Cache-Control": FOREVER})
+
+    @router.get("/{run_id}/rows")
+    def get_rows(run_id: str, start: int = 0) -> Response:
+        return binary(encode_frame, find(run_id), max(start, 0))
+
+    @router.get("/{run_id}/heads/{layer}/{head}")
+    def get_head(run_id: str, layer: int, head: int, start: int = 0) -> Response:
+        return binary(runs.exact.picture, find(run_id), layer, head, max(start, 0))
+
+    @router.get("/{run_id}/queries/{query}")
+    def get_query(run_id: str, query: int) -> Response:
+        return binary(runs.exact.query, find(run_id), query)
+
+    @router.get("/{run_id}/logits/{position}")
+    def get_logits(run_id: str, position: int) -> Response:
+        return binary(runs.exact.logits, find(run_id), position)
+
+    @router.post(f"/{AGAIN}/rows")
+    def post_rows(text: Text, start: int = 0) -> Response:
+        return binary(encode_frame, recompute(text), max(start, 0))
+
+    @router.post(f"/{AGAIN}/heads/{{layer}}/{{head}}")
+    def post_head(text: Text, layer: int, head: int, start: int = 0) -> Response:
+        return binary(runs.exact.picture, recompute(text), layer, head, max(start, 0))
+
+    @router.post(f"/{AGAIN}/queries/{{query}}")
+    def post_query(text: Text, query: int) -> Response:
+        return binary(runs.exact.query, recompute(text), query)
+
+    @router.post(f"/{AGAIN}/logits/{{position}}")
+    def post_logits(text: Text, position: int) -> Response:
+        return binary(runs.exact.logits, recompute(text), position)
+
+    return router
+
+
+def binary(content: Callable[..., bytes], run: Run, *place: int) -> Response:
+    """What ``content`` gives, or 404 where it raises ``ValueError`` because there is no such place in the run."""
+    try:
+        data = content(run, *place)
+    except ValueError as error:
+        raise HTTPException(404, str(error)) from None
+    return Response(data, media_type="application/octet-stream", headers={"Cache-Control": "no-store"})

@@ -1,0 +1,103 @@
+"""One text of one model, and what its heads looked at."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from model import LoadedModel, Step
+from model.lens.pictures import n_pictures
+from model.lens.recording import Recording
+from model.lens.residuals import Residuals
+from model.lens.weight_buffer import triangle
+from model.serving.sequence import PromptPart
+
+from ..settings import MAX_FRESH_BYTES, MAX_RUN_BYTES, UPDATE_SECONDS
+
+LEAST_SECONDS = 2 * UPDATE_SECONDS  # below, no speed is told
+
+
+class Run:
+    """One text of one model with what its heads looked at.
+
+    ``ids`` grows while the text is written. ``recording`` has a row for each token that was read: all of them in the
+    end, except a last one for which the context has no room. ``n_prompt`` of the tokens were typed; in a branch, or a
+    run that is recomputed, more than those are ``given``.
+    """
+
+    def __init__(
+        self, run_id: str, loaded: LoadedModel, given: Sequence[int], capacity: int, n_prompt: int | None = None
+    ) -> None:
+        config = loaded.config
+        self.id, self.loaded, self.n_given = run_id, loaded, len(given)
+        self.n_prompt = self.n_given if n_prompt is None else n_prompt
+        self.ids = list(given)
+        self.logprobs: list[float | None] = [None] * self.n_given
+        # While it is written its newest logits are the ones looked at; kept, they need no pass through the model.
+        self.fresh: deque[tuple[int, Tensor]] = deque(maxlen=max(1, MAX_FRESH_BYTES // (4 * config.vocab_size)))
+        self.wanted = capacity
+        rows = min(capacity, config.context_length)
+        keep = 4 * n_pictures(config.n_layer, config.n_head) * triangle(rows) <= MAX_RUN_BYTES
+        self.recording = Recording(config.n_layer, config.n_head, rows, keep_weights=keep)
+        self.earlier, self.n_earlier = "", 0  # text and number of the tokens that a context shift has dropped
+        self.writing = False
+        self.lock = threading.Lock()  # of the writer
+        self.began = self.latest = 0.0  # when the first and the newest token were written
+
+    @property
+    def nbytes(self) -> int:
+        return self.recording.nbytes
+
+    @property
+    def readable_ids(self) -> list[int]:
+        """The tokens that the model can read: all but a last one for which the context has no room."""
+        return self.ids[: self.recording.capacity]
+
+    def take(self, event: PromptPart | Step, last: bool = False) -> None:
+        """Keep what was read and the token that was written; the ``last`` step only reads, so its token is dropped."""
+        with self.lock:
+            if self.writing and isinstance(event, PromptPart):
+                self.take_prompt(event)
+            elif self.writing and isinstance(event, Step):
+                self.take_step(event, last)
+
+    def take_prompt(self, part: PromptPart) -> None:
+        self.logprobs[part.start + 1 : part.start + 1 + len(part.logprobs)] = part.logprobs
+        if part.attention is not None:
+            self.recording.extend(part.attention)
+
+    def take_step(self, step: Step, last: bool) -> None:
+        if step.attention is not None and step.attention.shape[-1] > self.recording.n_rows:
+            self.recording.append(step.attention)
+        if step.logits is not None:
+            self.fresh.append((len(self.ids) - 1, step.logits))
+        ended = step.token_id == self.loaded.eos_token_id
+        if not last and not ended and len(self.ids) < self.wanted:
+            self.logprobs.append(step.logprob)
+            self.ids.append(step.token_id)
+            self.latest = time.perf_counter()
+            self.began = self.began or self.latest
+
+    def end(self) -> None:
+        """Nothing more will be written."""
+        with self.lock:
+            self.recording.finish()
+            self.fresh.clear()
+            self.writing = False
+
+    def fill(self, residuals: Residuals) -> None:
+        """Recompute every row, and how probable each token was, from one pass over ``readable_ids``."""
+        for layer in range(self.loaded.config.n_layer):
+            self.recording.extend(residuals.attention(layer)[None], range(layer, layer + 1))
+        self.logprobs[1 : len(residuals.ids)] = residuals.logprobs()
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Of all tokens but the first, which waited for the prompt to be read and perhaps for others.
+
+        0 until it can be told, because tokens arrive here several at a time.
+        """
+        seconds = self.latest - self.began
+        return (len(self.ids) - self.n_given - 1) / seconds if seconds >= LEAST_SECONDS else 0.0

@@ -1,0 +1,88 @@
+"""Attention weights of whole texts: few are computed at a time, and a long answer goes out layer by layer."""
+
+import asyncio
+import json
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ParamSpec, TypeVar
+
+import orjson
+from torch import Tensor
+
+from model import LoadedModel
+from model.lens.residuals import Residuals
+from model.serving.engine import Busy
+
+from ..settings import Limits
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class AttentionWorkers:
+    """Takes turns at reading whole texts, for all models together."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.waiting = 0
+        self.places = asyncio.Semaphore(limits.max_traces)
+
+    def check_room(self) -> None:
+        """Raise ``Busy`` where too many wait."""
+        if self.waiting >= self.limits.max_waiting:
+            raise Busy
+
+    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What ``function`` returns, run in a thread when a place is free; nothing is held while its result is sent."""
+        self.waiting += 1
+        try:
+            await self.places.acquire()
+        finally:
+            self.waiting -= 1
+        try:
+            return await asyncio.to_thread(function, *args, **kwargs)
+        finally:
+            self.places.release()
+
+
+def head_weights(loaded: LoadedModel, ids: Sequence[int], layer: int, head: int) -> list[list[float]]:
+    """The attention weights of one head, ``[query][key]``."""
+    weights: list[list[float]] = Residuals(loaded.gpt, ids).attention(layer)[head].tolist()
+    return weights
+
+
+class AttentionAnswer:
+    """The attention weights of some heads as the body of an answer, in pieces of one layer."""
+
+    def __init__(
+        self, loaded: LoadedModel, ids: list[int], layers: list[int], heads: list[int], head_mask: Tensor | None
+    ) -> None:
+        self.loaded, self.ids, self.layers, self.heads, self.head_mask = loaded, ids, layers, heads, head_mask
+        tokens = [token._asdict() for token in loaded.tokens(ids)]
+        self.n_weights = len(layers) * len(heads) * len(ids) ** 2
+        self.header: dict[str, Any] = {"model": loaded.name, "tokens": tokens, "layers": layers, "heads": heads}
+
+    def weights(self) -> Iterator[Any]:
+        """Each layer's ``(heads, T, T)`` float32, as a NumPy array."""
+        residuals = Residuals(self.loaded.gpt, self.ids, self.head_mask)
+        for layer in self.layers:
+            yield residuals.attention(layer)[self.heads].contiguous().numpy()
+
+    def json(self) -> Iterator[bytes]:
+        """``{"model", "tokens", "layers", "heads", "attention": [layer][head][query][key]}``."""
+        yield orjson.dumps(self.header)[:-1] + b',"attention":['
+        for i, layer in enumerate(self.weights()):
+            yield b"," * (i > 0) + orjson.dumps(layer, option=orjson.OPT_SERIALIZE_NUMPY)
+        yield b"]}"
+
+    def safetensors(self) -> Iterator[bytes]:
+        """A safetensors file: the tensor ``attention``, and the rest of the JSON answer as strings in its metadata."""
+        n_layer, n_head, n_tokens = len(self.layers), len(self.heads), len(self.ids)
+        metadata = {name: value if isinstance(value, str) else json.dumps(value) for name, value in self.header.items()}
+        size = 4 * n_layer * n_head * n_tokens**2
+        tensor = {"dtype": "F32", "shape": [n_layer, n_head, n_tokens, n_tokens], "data_offsets": [0, size]}
+        header = json.dumps({"__metadata__": metadata, "attention": tensor}, ensure_ascii=False).encode()
+        header += b" " * (-len(header) % 8)  # the format aligns the data
+        yield struct.pack("<Q", len(header)) + header
+        for layer in self.weights():
+            yield layer.tobytes()

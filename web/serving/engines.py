@@ -1,0 +1,88 @@
+"""The engines of the models that are served, each in a thread of its own."""
+
+import threading
+import time
+from collections.abc import Hashable
+from typing import Protocol
+
+from starlette.datastructures import Address
+
+from model import GenerationRequest, LoadedModel
+from model.serving.engine import Closed, Engine
+
+from ..metrics import Metrics
+from ..settings import Limits
+from .generation import Generation
+
+
+class Engines:
+    """An engine for each model that somebody asks to write; made when first asked for."""
+
+    def __init__(self, limits: Limits, metrics: Metrics) -> None:
+        self.limits, self.metrics = limits, metrics
+        self.engines: dict[LoadedModel, Engine] = {}
+        self.threads: list[threading.Thread] = []
+        self.running: set[Generation] = set()  # those that somebody follows
+        self.lock = threading.Lock()
+        self.closed = False
+
+    def generate(
+        self, loaded: LoadedModel, *requests: GenerationRequest, client: Hashable, route: str, pace: float = 0.0
+    ) -> Generation:
+        """Write texts: ``async with engines.generate(...) as generation``, then ``async for events in generation``.
+
+        Texts of one ``client`` share its turns; the outcome is counted for ``route``. After the first, events are
+        handed out at most every ``pace`` seconds.
+        """
+        return Generation(
+            self.engine_for(loaded),
+            requests,
+            client=client,
+            deadline=time.monotonic() + self.limits.max_seconds,
+            pace=pace,
+            route=route,
+            metrics=self.metrics,
+            running=self.running,
+        )
+
+    def engine_for(self, loaded: LoadedModel) -> Engine:
+        with self.lock:
+            if loaded not in self.engines:
+                engine = Engine(loaded, max_batch=self.limits.max_batch, max_waiting=self.limits.max_waiting)
+                self.add(loaded, engine)
+            return self.engines[loaded]
+
+    def add(self, loaded: LoadedModel, engine: Engine) -> None:
+        self.engines[loaded] = engine
+        if self.closed:
+            engine.close()
+        thread = threading.Thread(target=engine.run, name=f"engine of {loaded.name}", daemon=True)
+        self.threads.append(thread)
+        thread.start()
+
+    def check_open(self) -> None:
+        """Raise ``Closed`` once no new requests are accepted."""
+        if self.closed:
+            raise Closed
+
+    def close(self, grace: float = 0.0) -> None:
+        """Accept no more requests, give running ones ``grace`` seconds, and return when all have ended."""
+        with self.lock:
+            self.closed = True
+            for engine in self.engines.values():
+                engine.close(grace)
+        until = time.monotonic() + grace + 5.0  # a step may be long
+        for thread in self.threads:
+            thread.join(max(0.0, until - time.monotonic()))
+
+
+class HasClient(Protocol):
+    """A request of Starlette's or Gradio's."""
+
+    @property
+    def client(self) -> Address | None: ...
+
+
+def client_of(request: HasClient) -> Hashable:
+    """Whose turn a request takes: everybody at one address shares it."""
+    return request.client.host if request.client else None

@@ -1,0 +1,127 @@
+"""Texts in an engine, followed from an event loop."""
+
+import asyncio
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Hashable, Sequence
+from types import TracebackType
+from typing import Self
+
+from model import GenerationRequest, Step
+from model.serving.engine import Busy, Closed, Engine
+from model.serving.sequence import Cut, Event, Failure, Listener, TextSequence, is_last
+
+from ..metrics import Metrics, TokenTimer
+
+
+class Generation:
+    """Texts that are written together: they join the engine on entering, and what is left of them ends on leaving.
+
+    Iterating gives lists of ``(index of the request, event)``: what has happened, as soon as it has, but after the
+    first not before ``pace`` seconds unless it is the end. Entering raises ``Busy`` or ``Closed``; iterating raises the
+    error that ended one of the texts. The loop that enters it follows it; any thread may stop it. Its outcome is
+    counted for ``route``.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        requests: Sequence[GenerationRequest],
+        *,
+        client: Hashable,
+        deadline: float,
+        pace: float,
+        route: str,
+        metrics: Metrics,
+        running: "set[Generation]",
+    ) -> None:
+        self.engine, self.pace, self.route, self.metrics, self.running = engine, pace, route, metrics, running
+        self.sequences = [
+            TextSequence(request, engine.loaded, self.listener(i), client, deadline)
+            for i, request in enumerate(requests)
+        ]
+        self.outcome = "cancelled"  # until another is known
+        self.n_open = len(requests)  # texts whose last event has not come
+        self.n_followed = len(requests)  # texts whose last event was not handed out
+        self.events: deque[tuple[int, Event]] = deque()
+        self.told = False
+        self.begun = False
+        self.stopped, self.ended = threading.Event(), threading.Event()
+
+    async def __aenter__(self) -> Self:
+        self.loop = asyncio.get_running_loop()
+        self.news, self.finished = asyncio.Event(), asyncio.Event()
+        name = self.engine.loaded.name
+        self.timers = [TokenTimer(self.metrics, name) for _ in self.sequences]
+        try:
+            self.engine.submit(*self.sequences)
+        except (Busy, Closed) as error:
+            self.metrics.count(self.route, "busy" if isinstance(error, Busy) else "refused")
+            raise
+        self.running.add(self)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.cancel()
+        self.running.discard(self)
+        self.metrics.count(self.route, self.outcome)
+
+    def listener(self, index: int) -> Listener:
+        return lambda event: self.push(index, event)
+
+    def push(self, index: int, event: Event) -> None:
+        """Take an event; called by the engine's thread, so nothing here waits."""
+        self.events.append((index, event))
+        if isinstance(event, Step):
+            self.timers[index].token()
+        if is_last(event):
+            self.n_open -= 1
+            if not self.n_open:
+                self.ended.set()
+                self.loop.call_soon_threadsafe(self.finished.set)
+        if not self.told:
+            self.told = True
+            self.loop.call_soon_threadsafe(self.news.set)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> list[tuple[int, Event]]:
+        if not self.n_followed:
+            raise StopAsyncIteration
+        if self.pace and self.begun:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.finished.wait(), self.pace)
+        self.begun = True
+        events: list[tuple[int, Event]] = []
+        while not events:
+            await self.news.wait()
+            self.news.clear()
+            self.told = False  # before the events are taken, or one that comes in between would go unannounced
+            while self.events:
+                events.append(self.events.popleft())
+        for _, event in events:
+            self.n_followed -= is_last(event)
+            if isinstance(event, Failure):
+                self.outcome = "failed"
+                raise event.error
+            if isinstance(event, Cut):
+                self.outcome = event.reason
+        if not self.n_followed and self.outcome == "cancelled" and not self.stopped.is_set():
+            self.outcome = "ok"
+        return events
+
+    def stop(self) -> None:
+        """End each text with its next token, once all before it were read."""
+        self.stopped.set()
+        for sequence in self.sequences:
+            sequence.finish()
+
+    def cancel(self) -> None:
+        """End at once."""
+        self.stopped.set()
+        for sequence in self.sequences:
+            sequence.cancel()

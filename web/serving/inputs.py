@@ -1,0 +1,119 @@
+"""What a visitor or a program asks for, checked once for the page, the HTTP API, the Gradio endpoints and MCP.
+
+Everything here raises ``InputError``, which names the field that is wrong.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from model import GenerationRequest, InputError, LoadedModel, SamplingSettings
+from model.errors import InvalidValue, counted, shorten
+from model.generate import REQUEST_OPTIONS
+from model.sampling import SAMPLING_OPTIONS
+
+from ..settings import Limits
+from .served_models import ServedModels
+
+OPTIONS = REQUEST_OPTIONS | SAMPLING_OPTIONS
+SLIDERS = {name: row.slider for name, row in OPTIONS.items() if row.slider}  # those that the page offers
+
+
+class UnknownModel(InputError):
+    """A model that is not served here."""
+
+    code = "model_not_found"
+
+    def __init__(self, message: str) -> None:
+        super().__init__("model", message)
+
+
+def read_request(served: ServedModels, fields: Mapping[str, Any]) -> tuple[LoadedModel, GenerationRequest]:
+    """The model and the text that ``fields`` ask for: prompt, model, and what ``read_options`` takes."""
+    loaded = find_model(served, fields.get("model"))
+    limits = served.settings.limits
+    return loaded, read_options(limits, loaded, read_prompt(limits, loaded, fields.get("prompt")), fields)
+
+
+def read_options(limits: Limits, loaded: LoadedModel, ids: list[int], fields: Mapping[str, Any]) -> GenerationRequest:
+    """A request to write on from ``ids`` with the options of ``OPTIONS`` and ``context_shift``, by name."""
+    # JSON and sliders may give 3.0 for 3.
+    given = {name: whole(fields[name]) if row.kind is int else fields[name]
+             for name, row in OPTIONS.items() if name in fields}  # fmt: skip
+    max_new_tokens, seed = given.pop("max_new_tokens", 100), given.pop("seed", None)
+    context_shift = fields.get("context_shift", False)
+    if not isinstance(context_shift, bool):
+        raise InvalidValue("context_shift", context_shift, "true or false")
+    if type(max_new_tokens) is not int or not 1 <= max_new_tokens <= limits.max_new_tokens:
+        raise InvalidValue("max_new_tokens", max_new_tokens, f"an integer from 1 to {limits.max_new_tokens:,}")
+    sampling = SamplingSettings(**given)
+    return loaded.request(ids, max_new_tokens, sampling=sampling, seed=seed, context_shift=context_shift)
+
+
+def settings_of(request: GenerationRequest, prompt: str) -> dict[str, Any]:
+    """All that the same text can be written again from, as the page's controls have it."""
+    values = {name: getattr(request if name in REQUEST_OPTIONS else request.sampling, name) for name in SLIDERS}
+    values["top_k"] = values["top_k"] or 0
+    return {"prompt": prompt, "seed": request.seed} | values
+
+
+def find_model(served: ServedModels, name: Any) -> LoadedModel:
+    """The model of that name, the first one where no name is given."""
+    if not served.ready.done():
+        raise UnknownModel("The checkpoints are still loading. Try again in a moment.")
+    if not served.models:
+        raise UnknownModel(" ".join(served.problems()))
+    if name is None or name == "":
+        return next(iter(served.models.values()))
+    if isinstance(name, str) and name in served.failures:
+        raise UnknownModel(f"{name} cannot be served. {served.failures[name]}")
+    if not isinstance(name, str) or name not in served.models:
+        raise UnknownModel(f"There is no model {shorten(name)}. Available: {', '.join(served.models)}")
+    return served.models[name]
+
+
+def read_prompt(limits: Limits, loaded: LoadedModel, prompt: Any) -> list[int]:
+    """Token ids of a prompt that is text, not too long, and that the model can read."""
+    check_text(limits, prompt)
+    return loaded.read_prompt(prompt)
+
+
+def read_text(limits: Limits, loaded: LoadedModel, text: Any) -> list[int]:
+    """Token ids of any text in the model's alphabet; it may be empty or longer than the context."""
+    check_text(limits, text)
+    return loaded.tokenizer.encode(text)
+
+
+def check_text(limits: Limits, text: Any) -> None:
+    if not isinstance(text, str):
+        raise InputError("prompt", f"The prompt must be text, found {shorten(text)}.")
+    check_length("prompt", "prompt", text, limits.max_prompt_characters)
+
+
+def check_length(field: str, noun: str, text: str, most: int) -> None:
+    """Raise ``InputError`` for a text of more than ``most`` characters."""
+    if len(text) > most:
+        raise InputError(field, f"The {noun} has {counted(len(text), 'character')}; at most {most:,} are accepted.")
+
+
+def read_head(limits: Limits, loaded: LoadedModel, layer: Any, head: Any, n_tokens: int) -> tuple[int, int]:
+    """A layer and a head that the model has, and few enough weights to answer with."""
+    layer = read_index("layer", layer, 0, loaded.config.n_layer - 1)
+    head = read_index("head", head, 0, loaded.config.n_head - 1)
+    most = limits.max_json_weights
+    if n_tokens**2 > most:
+        message = f"The prompt has {n_tokens:,} tokens, which is {n_tokens**2:,} weights; at most {most:,} are sent."
+        raise InputError("prompt", message)
+    return layer, head
+
+
+def read_index(field: str, value: Any, least: int, most: int) -> int:
+    """An integer from ``least`` to ``most``."""
+    value = whole(value)
+    if type(value) is not int or not least <= value <= most:
+        raise InvalidValue(field, value, f"an integer from {least} to {most}")
+    return value
+
+
+def whole(value: Any) -> Any:
+    """3 for 3.0; anything else as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

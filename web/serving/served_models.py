@@ -1,0 +1,81 @@
+"""The models that are served: what is loading, what is loaded, what failed and why."""
+
+import asyncio
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future
+from pathlib import Path
+
+import model
+
+from ..settings import CHECKPOINTS, Settings
+
+LEAST_HASH = 16  # digits that tell one checkpoint from another
+
+
+class ServedModels:
+    """Models by name. ``models`` and ``failures`` are filled by ``load`` and complete once ``ready`` is done."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.sources = name_sources(settings.checkpoints)
+        self.models: dict[str, model.LoadedModel] = {}
+        self.failures: dict[str, str] = {}
+        self.ready: Future[None] = Future()
+        self.started_at = int(time.time())
+
+    def load(self) -> None:
+        """Load every checkpoint; one that cannot be loaded is reported and the others go on."""
+        for name, source in self.sources.items():
+            try:
+                loaded = model.load(source, device=self.settings.device, dtype=self.settings.dtype)
+            except (model.CheckpointError, ValueError, RuntimeError, OSError, MemoryError) as error:
+                self.failures[name] = for_visitors(error)
+                print(f"Cannot serve {name}: {error or type(error).__name__}", file=sys.stderr, flush=True)
+            else:
+                loaded.name = name  # a whole path where two folders share a name
+                self.models[name] = loaded
+        if self.models:  # the largest model has the most to gain
+            model.choose_threads(max(self.models.values(), key=lambda loaded: loaded.config.n_parameters).gpt)
+        if not self.sources:
+            print(f"No checkpoint to serve: {CHECKPOINTS} has no folders.", file=sys.stderr, flush=True)
+        self.ready.set_result(None)
+
+    async def wait(self) -> None:
+        """Return once every checkpoint was loaded or has failed."""
+        await asyncio.shield(asyncio.wrap_future(self.ready))  # a visitor who leaves must not cancel it for all
+
+    def with_hash(self, sha256: str, name: str = "") -> model.LoadedModel | None:
+        """The model whose weights have this hash, or begin it with 16 digits; that of this name where several do."""
+        if len(sha256) < LEAST_HASH:
+            return None
+        same = [loaded for loaded in self.models.values() if loaded.sha256.startswith(sha256)]
+        return next((loaded for loaded in same if loaded.name == name), next(iter(same), None))
+
+    def problems(self) -> list[str]:
+        """What the page has to say about checkpoints that are not there."""
+        lines = [f"{name} cannot be served. {reason}" for name, reason in self.failures.items()]
+        if not self.sources:
+            lines.append(f"There is no checkpoint to serve. Put a folder into {CHECKPOINTS.name}/ and start again.")
+        return lines
+
+
+def for_visitors(error: Exception) -> str:
+    """What is wrong with a checkpoint, without where it lies on this machine."""
+    if isinstance(error, model.CheckpointError):
+        return f"{Path(error.file).name}: found {error.found}, expected {error.expected}"
+    return str(error) or type(error).__name__
+
+
+def name_sources(checkpoints: Sequence[str]) -> dict[str, Path | str]:
+    """A short name for each checkpoint, its whole path where two would share one."""
+    sources: dict[str, Path | str] = {}
+    for given in checkpoints:
+        folder = CHECKPOINTS / given  # a whole path stays what it is
+        if not folder.is_dir() and Path(given).is_dir():
+            folder = Path(given).resolve()
+        is_hub_id = not folder.is_dir() and given.count("/") == 1 and not given.startswith((".", "/", "~"))
+        name = given if is_hub_id else folder.name
+        sources[str(folder) if name in sources else name] = given if is_hub_id else folder
+    return sources
