@@ -15,8 +15,8 @@ class Gauges:
         self.engines, self.runs = engines, runs
 
     def collect(self) -> Iterable[Metric]:
-        batch = GaugeMetricFamily("headscope_batch_size", "Requests at work.", labels=["model"])
-        waiting = GaugeMetricFamily("headscope_waiting", "Requests that wait for a place.", labels=["model"])
+        batch = GaugeMetricFamily("headscope_batch_size", "Texts being written.", labels=["model"])
+        waiting = GaugeMetricFamily("headscope_waiting", "Texts waiting for a place in the batch.", labels=["model"])
         tokens = CounterMetricFamily("headscope_tokens", "Tokens read and written.", labels=["model", "kind"])
         for loaded, engine in list(self.engines.engines.items()):
             batch.add_metric([loaded.name], len(engine.at_work))
@@ -27,4 +27,4 @@ class Gauges:
         yield GaugeMetricFamily(
             "headscope_traces_cached", "Texts whose attention weights are kept.", len(self.runs.runs)
         )
-        yield GaugeMetricFamily("headscope_traces_cached_bytes", "What they take.", self.runs.nbytes)
+        yield GaugeMetricFamily("headscope_traces_cached_bytes", "Bytes they take.", self.runs.nbytes)

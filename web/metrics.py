@@ -9,7 +9,7 @@ NEXT_TOKEN = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1)
 
 
 class Metrics:
-    """Counters and histograms of one app; what engines and caches hold is read when somebody asks."""
+    """Counters and histograms of one app; ``gauges.py`` reads what engines and caches hold."""
 
     content_type = CONTENT_TYPE_LATEST
 

@@ -12,55 +12,55 @@ PREFIX = "HEADSCOPE_"
 CHECKPOINTS = Path(__file__).resolve().parent.parent / "checkpoints"
 
 MAX_RUN_ID = 64  # characters
-MAX_QUEUED = 1_000  # events on Gradio's queue, which are at work at once: the engines bound what is written
+MAX_QUEUED = 1_000  # events in Gradio's queue, all of which run at once: the engines bound what is written
 
 
 def limit(default: int, text: str, least: int = 1) -> Any:
     return field(default=default, metadata={"text": text, "least": least})
 
 
-# What is kept, all visitors together.
-MAX_CACHED_BYTES = 16_000_000  # attention weights of runs, the least used dropped first
+# What is kept, for all visitors together.
+MAX_CACHED_BYTES = 16_000_000  # attention weights of runs; the least recently used are dropped first
 MAX_RUN_BYTES = 9_000_000  # above, only thumbnails and a few heads of a run are kept, the rest is recomputed
-MAX_FRESH_BYTES = 8_000_000  # newest logits of a text while it is written: over half a second of GPT-2's
+MAX_FRESH_BYTES = 8_000_000  # newest logits of a text while it is written: more than half a second of GPT-2's
 MAX_RESIDUAL_BYTES = 4_000_000  # residual streams from which the rest of a run is recomputed, beside the newest
 MAX_CACHED_RUNS = 1_000
-MAX_SESSIONS = 500  # browser tabs of which Gradio keeps the state
+MAX_SESSIONS = 500  # browser tabs whose state Gradio keeps
 
-# The Learn tab, all of it small: it must not slow those who write.
+# The Learn tab: small limits, because it must not slow down those who write.
 MAX_SENTENCE_CHARACTERS = 4_000
-MAX_LESSON_CHARACTERS = 40_000  # of a text that word list, merges or bigram model are made from
+MAX_LESSON_CHARACTERS = 40_000  # of a text that a word list, merges or a bigram model is made from
 MAX_LESSONS = 2  # computed at the same time
 MAX_BIGRAMS = 2  # trained at the same time
 MAX_BIGRAM_STEPS = 10_000
-MAX_ALPHABET = 256  # different characters of its text: the table has their square
+MAX_ALPHABET = 256  # different characters in its text: the table has their number squared
 BIGRAM_TEXTS = 8  # written at once for it to learn from
-BIGRAM_CHARACTERS = 2_000  # of them all
+BIGRAM_CHARACTERS = 2_000  # of all of them together
 
-# How the page moves.
-UPDATE_SECONDS = 0.2  # between two updates of a text that is being written; each takes time from the writing
+# How the page behaves.
+UPDATE_SECONDS = 0.2  # between two updates of a text that is being written; each takes time away from the writing
 OPENING_TOKENS = 120  # written once for each model when the server starts
 OPENING_SEED = 1
 OPENING_TEMPERATURE = 0.8
-OPENING_PROMPTS = ("ROMEO:", "Once upon a time", "The ", "\n")  # the first one that the model knows, or can read
-KNOWN_PROMPT = 2.5  # nats per character, below which it knows it: one who has read such texts needs about 1
+OPENING_PROMPTS = ("ROMEO:", "Once upon a time", "The ", "\n")  # the first that the model knows, or else can read
+KNOWN_PROMPT = 2.5  # nats per character below which a model knows a prompt: one trained on such text needs about 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What may be asked of this server, all of it flags; the defaults suit two cores and 16 GB."""
+    """What may be asked of this server. Each limit is a flag; the defaults suit two cores and 16 GB."""
 
-    max_batch: int = limit(16, "requests that a model writes at the same time")
-    max_waiting: int = limit(64, "further requests that may wait for it; more are told to come again", least=0)
-    max_seconds: int = limit(300, "seconds after which a request ends where it is")
-    max_new_tokens: int = limit(4_096, "tokens that one text may ask for")
-    max_choices: int = limit(16, "texts that one request may ask for: prompts times n")
-    max_stop: int = limit(16, "stop strings of a request")
-    max_prompt_characters: int = limit(20_000, "characters of a prompt")
-    max_body_bytes: int = limit(262_144, "bytes of a request's body")
-    max_json_weights: int = limit(4_000_000, "attention weights in an answer in JSON; safetensors has no limit")
+    max_batch: int = limit(16, "texts that a model writes at the same time")
+    max_waiting: int = limit(64, "further texts that may wait for it; beyond them requests get 429", least=0)
+    max_seconds: int = limit(300, "seconds after which a text is cut off")
+    max_new_tokens: int = limit(4_096, "tokens that a request may ask for in one text")
+    max_choices: int = limit(16, "texts that a request may ask for: prompts times n")
+    max_stop: int = limit(16, "stop strings in a request")
+    max_prompt_characters: int = limit(20_000, "characters in a prompt")
+    max_body_bytes: int = limit(262_144, "bytes in a request body")
+    max_json_weights: int = limit(4_000_000, "attention weights in a JSON answer; safetensors has no limit")
     max_traces: int = limit(2, "attention requests that are computed at the same time, for all models together")
-    grace_seconds: int = limit(10, "seconds that requests have to end when the server is told to", least=0)
+    grace_seconds: int = limit(10, "seconds that running requests get when the server is told to stop", least=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +80,7 @@ class Settings:
 def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
     """Settings from the command line, then ``HEADSCOPE_*``, then Gradio's own variables, then the defaults.
 
-    A value that cannot be used is named on stderr and ends the process with status 2.
+    A value that cannot be used is reported on stderr and ends the process with status 2.
     """
     description = "A GPT on a web page, with every attention head in view."
     parser = argparse.ArgumentParser(prog="app.py", description=description)
@@ -101,8 +101,8 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
     flag("host", str, default_host(environ), "address to listen on", type=str)
     port = environ.get("GRADIO_SERVER_PORT") or "7860"
     flag("port", read_port, port, "port to listen on", type=read_port)
-    flag("share", read_bool, False, "open a public gradio.live address as well", action="store_true")
-    flag("api-key", read_key, None, "secret that everything but /health then asks for", type=read_key)
+    flag("share", read_bool, False, "also open a public gradio.live address", action="store_true")
+    flag("api-key", read_key, None, "secret that everything except /health then requires", type=read_key)
     group = parser.add_argument_group("limits")
     for each in fields(Limits):
         read_limit = partial(read_count, each.metadata["least"])
@@ -112,8 +112,8 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
         nargs="+",
         action="extend",
         metavar="NAME_OR_FOLDER_OR_HUB_ID",
-        help=f"names under checkpoints/, folders or Hub ids, all of checkpoints/ by default "
-        f"[{PREFIX}CHECKPOINT, with commas]",
+        help="names under checkpoints/, folders or Hub ids; everything in checkpoints/ by default "
+        f"[{PREFIX}CHECKPOINT, separated by commas]",
     )
     found = parser.parse_args(arguments)
     checkpoints = found.checkpoint or read_names(environ.get(f"{PREFIX}CHECKPOINT", "")) or all_checkpoints()
@@ -148,13 +148,13 @@ def read_dtype(text: str) -> str:
 
 def read_port(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 65_535:
-        raise argparse.ArgumentTypeError(f"a port is a number from 1 to 65535, found {text!r}")
+        raise argparse.ArgumentTypeError(f"a port must be a number from 1 to 65535, found {text!r}")
     return int(text)
 
 
 def read_count(least: int, text: str) -> int:
     if not text.isascii() or not text.isdigit() or not least <= int(text) <= 10**9:
-        raise argparse.ArgumentTypeError(f"a whole number of at least {least} is needed, found {text!r}")
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least {least}, found {text!r}")
     return int(text)
 
 
@@ -163,12 +163,12 @@ def read_bool(text: str) -> bool:
         return True
     if text.lower() in ("0", "false", "no", "off"):
         return False
-    raise argparse.ArgumentTypeError(f"true or false is needed, found {text!r}")
+    raise argparse.ArgumentTypeError(f"expected true or false, found {text!r}")
 
 
 def read_key(text: str) -> str:
     if not text or not text.isascii() or not text.isprintable() or " " in text:
-        raise argparse.ArgumentTypeError("a key is printable ASCII without spaces, and not empty")
+        raise argparse.ArgumentTypeError("a key must be printable ASCII without spaces, and not empty")
     return text
 
 
@@ -177,7 +177,7 @@ def read_names(text: str) -> list[str]:
 
 
 def check_address(host: str, port: int) -> None:
-    """Raise ``OSError`` where nobody can listen; Gradio's own words would advise what is not ours."""
+    """Raise ``OSError`` where nothing can listen; the advice in Gradio's own message would not apply here."""
     try:
         socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The API key: a Bearer header from programs, a cookie from the page, which asks for the key once."""
+"""The API key: programs send it as a Bearer header; the page asks for it once and keeps a cookie."""
 
 import hashlib
 import hmac
@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 MAX_FORM_BYTES = 4_096
 OPEN = "/health"
 ENTER = "/key"
-STARTUP = "/gradio_api/startup-events"  # Gradio calls its own server once, without a header, before launch returns
+STARTUP = "/gradio_api/startup-events"  # Gradio calls its own server once, without the key, before launch returns
 
 SameSite = Literal["lax", "none"]
 
@@ -31,11 +31,11 @@ input {{ width: 100%; box-sizing: border-box; margin: .3rem 0 .8rem; }}
 
 
 class RequireKey:
-    """ASGI middleware in front of everything: page, routes, Gradio's API."""
+    """ASGI middleware in front of everything: the page, our routes and Gradio's API."""
 
     def __init__(self, app: ASGIApp, key: str, launched: threading.Event, same_site: SameSite = "lax") -> None:
         self.app, self.key, self.launched, self.same_site = app, key.encode(), launched, same_site
-        # The cookie proves that the key was known and does not give it away.
+        # The cookie proves that its owner knew the key, without giving the key away.
         self.token = hmac.new(self.key, b"headscope page", hashlib.sha256).hexdigest()
         self.cookie = f"headscope_{hmac.new(self.key, b'cookie name', hashlib.sha256).hexdigest()[:8]}"
 
@@ -64,7 +64,7 @@ class RequireKey:
         return cookie is not None and hmac.compare_digest(cookie.value.encode(), self.token.encode())
 
     async def enter(self, scope: Scope, receive: Receive) -> Response:
-        """Take the key from the form and answer with the cookie."""
+        """Check the key from the form and answer with the cookie."""
         body = b""
         while True:
             message: Message = await receive()
@@ -73,30 +73,33 @@ class RequireKey:
                 break
         sent = parse_qs(body[:MAX_FORM_BYTES].decode("utf-8", "replace")).get("key", [""])[0]
         if not hmac.compare_digest(sent.strip().encode(), self.key):
-            return self.form(scope, "That is not the key.")
+            return self.form(scope, "This is not the key.")
         query = scope["query_string"].decode("latin-1")
         response = RedirectResponse(f"./?{query}" if query else "./", status_code=303)
         secure = scope["scheme"] == "https" or Headers(scope=scope).get("x-forwarded-proto") == "https"
-        same_site: SameSite = self.same_site if secure else "lax"  # browsers take SameSite=None over https only
+        same_site: SameSite = self.same_site if secure else "lax"  # browsers accept SameSite=None over https only
         response.set_cookie(self.cookie, self.token, httponly=True, secure=secure, samesite=same_site)
         return response
 
     def refuse(self, scope: Scope) -> Response:
         if scope["method"] in ("GET", "HEAD") and "text/html" in Headers(scope=scope).get("accept", ""):
             return self.form(scope, "")
-        error = {"message": "An API key is needed: send it as a Bearer header.", "type": "invalid_request_error"}
+        error = {
+            "message": "This server requires an API key: send it as a Bearer header.",
+            "type": "invalid_request_error",
+        }
         body = json.dumps({"error": error | {"param": None, "code": "invalid_api_key"}})
         return Response(body, 401, {"WWW-Authenticate": "Bearer"}, "application/json")
 
     def form(self, scope: Scope, message: str) -> Response:
         query = scope["query_string"].decode("latin-1")
-        # Relative, so that it holds behind a proxy that hides a part of the path.
+        # Relative, so that it works behind a proxy that hides part of the path.
         action = "../" * (path_of(scope).count("/") - 1) + ENTER[1:] + (f"?{query}" if query else "")
         return HTMLResponse(FORM.format(action=html.escape(action), message=message), status_code=401)
 
 
 def path_of(scope: Scope) -> str:
-    """The path below the root path, as routes see it."""
+    """The path below the root path, as the routes see it."""
     root = scope.get("root_path", "").rstrip("/")
     path: str = scope["path"]
     return path[len(root) :] if root and path.startswith(f"{root}/") else path

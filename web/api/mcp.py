@@ -13,7 +13,7 @@ def is_installed() -> bool:
 
 
 def answer_in_json(demo: gr.Blocks) -> None:
-    """Let lists and dicts be JSON in a tool's answer: Gradio writes them as Python does, and has no option for it."""
+    """Send lists and dicts as JSON in a tool's answer: Gradio sends their Python repr and has no option for it."""
     server: Any = demo.mcp_server_obj
     if not server:
         return
@@ -27,7 +27,7 @@ def answer_in_json(demo: gr.Blocks) -> None:
 
 
 def hand_over_key(demo: gr.Blocks, key: str) -> None:
-    """Gradio's tools call its API as a client of their own, which has to know the key; there is no option for that."""
+    """Gradio's tools call its API through a client of their own, which must know the key; there is no option for that."""
     if demo.mcp_server_obj:
         headers = {"x-gradio-user": "mcp", "Authorization": f"Bearer {key}"}
         options = {"verbose": False, "download_files": False, "analytics_enabled": False, "_skip_components": False}

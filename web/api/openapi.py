@@ -1,4 +1,4 @@
-"""The OpenAPI document of /v1. The routes read their bodies themselves, so it is put together here."""
+"""What the OpenAPI document of /v1 says beyond what FastAPI reads off the routes."""
 
 from typing import Any
 
@@ -9,15 +9,7 @@ from pydantic.json_schema import models_json_schema
 
 from .schema import AttentionRequest, CompletionRequest
 
-JSON, BINARY, EVENTS = "application/json", "application/octet-stream", "text/event-stream"
-REFUSALS = {
-    "400": "Something in the body cannot be used; `param` names it.",
-    "404": "There is no such model.",
-    "413": "The body is too large.",
-    "429": "Too many requests are waiting; `Retry-After` says when to come again.",
-    "500": "The server or the model failed.",
-    "503": "The models are still loading, or the server is closing.",
-}
+REF = "#/components/schemas/{model}"
 
 
 class Error(BaseModel):
@@ -74,45 +66,41 @@ class AttentionAnswer(BaseModel):
     attention: list[list[list[list[float]]]]
 
 
-SCHEMAS: tuple[type[BaseModel], ...] = (
-    CompletionRequest,
-    AttentionRequest,
-    ErrorAnswer,
-    CompletionAnswer,
-    AttentionAnswer,
-)
+def refusal(description: str) -> dict[str, Any]:
+    return {"model": ErrorAnswer, "description": description}
+
+
+Responses = dict[int | str, dict[str, Any]]  # as FastAPI takes them
+
+NOT_FOUND: Responses = {404: refusal("There is no such model.")}
+REFUSALS: Responses = NOT_FOUND | {
+    400: refusal("Something in the body cannot be used; `param` names it."),
+    413: refusal("The body is too large."),
+    429: refusal("Too many requests are waiting; `Retry-After` says when to try again."),
+    500: refusal("The server or the model failed."),
+    503: refusal("The models are still loading, or the server is shutting down."),
+}
+TEXT = {"text/event-stream": {"schema": {"type": "string"}}}
+FILE = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+COMPLETION: Responses = {200: {"model": CompletionAnswer, "content": TEXT}, **REFUSALS}
+ATTENTION: Responses = {200: {"model": AttentionAnswer, "content": FILE}, **REFUSALS}
+
+# The routes read these bodies themselves, since a plain `curl -d` does not say that it sends JSON.
+BODIES: dict[str, type[BaseModel]] = {"/completions": CompletionRequest, "/attention": AttentionRequest}
 
 
 def document(app: FastAPI) -> dict[str, Any]:
-    """The routes with the bodies that they take and give."""
-    found = get_openapi(title="Headscope", version="1", routes=app.routes)
-    _, definitions = models_json_schema(
-        [(schema, "validation") for schema in SCHEMAS], ref_template="#/components/schemas/{model}"
-    )
-    found["components"] = {"schemas": definitions["$defs"]}
-    found["servers"] = [{"url": "/v1"}]
-    bodies: dict[str, tuple[type[BaseModel], dict[str, Any]]] = {
-        "/completions": (CompletionRequest, {JSON: content(CompletionAnswer), EVENTS: {"schema": {"type": "string"}}}),
-        "/attention": (
-            AttentionRequest,
-            {JSON: content(AttentionAnswer), BINARY: {"schema": {"type": "string", "format": "binary"}}},
-        ),
-    }
-    for path, (schema, answers) in bodies.items():
-        operation = found["paths"][path]["post"]
-        operation["requestBody"] = {"required": True, "content": {JSON: content(schema)}}
-        operation["responses"]["200"] = {"description": "The answer.", "content": answers}
-    for path, operations in found["paths"].items():
+    """The routes, with the bodies that they read themselves."""
+    found = get_openapi(title="Headscope", version="1", routes=app.routes, servers=[{"url": "/v1"}])
+    schemas, definitions = models_json_schema([(body, "validation") for body in BODIES.values()], ref_template=REF)
+    components = found["components"]["schemas"] | definitions["$defs"]
+    for path, body in BODIES.items():
+        content = {"application/json": {"schema": schemas[body, "validation"]}}
+        found["paths"][path]["post"]["requestBody"] = {"required": True, "content": content}
+    for operations in found["paths"].values():
         for operation in operations.values():
-            operation["responses"].pop("422", None)
-            for status, description in REFUSALS.items():
-                if path in bodies or status == "404":
-                    operation["responses"][status] = {
-                        "description": description,
-                        "content": {JSON: content(ErrorAnswer)},
-                    }
+            operation["responses"].pop("422", None)  # bad input is 400 here
+    for unused in ("HTTPValidationError", "ValidationError"):
+        components.pop(unused, None)
+    found["components"] = {"schemas": components}
     return found
-
-
-def content(schema: type[BaseModel]) -> dict[str, Any]:
-    return {"schema": {"$ref": f"#/components/schemas/{schema.__name__}"}}

@@ -19,10 +19,10 @@ from ..services import Services
 from ..serving.attention import AttentionAnswer
 from ..serving.engines import client_of
 from ..serving.inputs import UnknownModel, check_length, find_model
+from . import openapi
 from .completions import Completion
 from .describe import describe
 from .errors import ApiError, as_api_error
-from .openapi import document
 from .schema import AttentionRequest, Body, CompletionRequest
 from .streaming import Stream, unless_client_leaves
 
@@ -58,7 +58,7 @@ def api_routes(services: Services) -> list[BaseRoute]:
 def v1(services: Services) -> FastAPI:
     """An app of its own, since its errors are OpenAI's."""
     app = FastAPI(docs_url=None, redoc_url=None)
-    app.openapi = lambda: document(app)  # type: ignore[method-assign]
+    app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
     for kind in ERRORS:
         app.add_exception_handler(kind, answer_error)
 
@@ -67,7 +67,7 @@ def v1(services: Services) -> FastAPI:
         """The models that are served."""
         return {"object": "list", "data": [listed(services, loaded) for loaded in services.served.models.values()]}
 
-    @app.get("/models/{model:path}")
+    @app.get("/models/{model:path}", responses=openapi.NOT_FOUND)
     async def get_model(model: str) -> dict[str, Any]:
         """One model that is served."""
         check_loaded(services)
@@ -75,7 +75,7 @@ def v1(services: Services) -> FastAPI:
             raise UnknownModel(f"There is no model {shorten(model)}.")
         return listed(services, services.served.models[model])
 
-    @app.post("/completions")
+    @app.post("/completions", responses=openapi.COMPLETION)
     async def create_completion(request: Request) -> Response:
         """Continue one or several texts. With `stream: true` the answer is server-sent events."""
         with count_refusal(services, COMPLETIONS):
@@ -92,7 +92,7 @@ def v1(services: Services) -> FastAPI:
                 return Stream(completion.stream(generation), on_end, services.limits, media_type=EVENTS)
             return await unless_client_leaves(request, completion.whole(generation))
 
-    @app.post("/attention")
+    @app.post("/attention", responses=openapi.ATTENTION)
     async def read_attention(request: Request) -> Response:
         """The attention weights of a text, `attention[layer][head][query][key]`, as JSON or as a safetensors file."""
         with count_refusal(services, ATTENTION):

@@ -1,4 +1,4 @@
-"""The Use tab: how a program calls what the page does, with this page's own address in every example."""
+"""The Use tab: how programs call what the page does, with this page's own address in every example."""
 
 import json
 import re
@@ -8,20 +8,20 @@ import gradio as gr
 
 from ..services import Services
 
-# The address comes from the visitor's browser: nothing in it may end the code it is put into.
+# The address comes from the visitor's browser: nothing in it may break out of the code it is put into.
 ADDRESS = re.compile(r"https?://[\w.:\[\]~/-]{1,200}", re.ASCII)
 DEFAULT_ADDRESS = "http://127.0.0.1:7860"
 ADDRESS_SCRIPT = "() => new URL('.', document.baseURI).href"
 
 TEXT = """
 ### Is it up?
-`200` when models are served, `503` while they load. `/metrics` counts what it does, for Prometheus.
+`200` when models are served, `503` while they load. `/metrics` has counters for Prometheus.
 ```bash
 curl {address}/health
 ```
 
 ### Write with curl
-As OpenAI's text completion. With `"stream": true` the text comes as server-sent events.
+The same as OpenAI's text completion. With `"stream": true` the text arrives as server-sent events.
 ```bash
 curl {curl_key}{address}/v1/completions -d '{completion}'
 ```
@@ -38,7 +38,7 @@ for chunk in client.completions.create(model={model}, prompt={prompt}, max_token
     print(chunk.choices[0].text, end="")
 ```
 Beyond OpenAI's options there are `top_k`, `min_p`, `repetition_penalty`, `context_shift`, and `head_mask`, which
-removes or scales heads; the client takes them in `extra_body`. An option that is not
+removes or scales heads; pass them in the client's `extra_body`. An option that is not
 [listed]({address}/v1/openapi.json) is refused by name.
 
 ### Attention weights with curl
@@ -64,15 +64,15 @@ for text in client.submit({prompt}, model={model}, max_new_tokens=50, temperatur
     print(text, end="\\n---\\n")
 print(client.predict({prompt}, model={model}, layer=0, head=0, api_name="/attention"))
 ```
-`/tokenize` and `/models` are there too; *Use via API* at the foot of the page lists them with all their parameters.
+There are also `/tokenize` and `/models`; *Use via API* at the foot of the page lists all parameters.
 
 ### As tools of a language model (MCP)
-The same four, where the server has the package `mcp` (`pip install "mcp<2"`). In the settings of an MCP client:
+The same four endpoints, if the server has the package `mcp` (`pip install "mcp<2"`). In the settings of an MCP client:
 ```json
 {mcp}
 ```
 """
-KEY_NOTE = "\nThis server asks for an API key: `export HEADSCOPE_API_KEY=...` before you run the examples.\n"
+KEY_NOTE = "\nThis server requires an API key: run `export HEADSCOPE_API_KEY=...` before the examples.\n"
 
 
 def use_tab(services: Services, demo: gr.Blocks, with_key: bool) -> None:
@@ -88,7 +88,7 @@ def use_tab(services: Services, demo: gr.Blocks, with_key: bool) -> None:
 
 
 def examples(services: Services, address: str, with_key: bool) -> str:
-    """Every example as Markdown, for one address."""
+    """Every example as Markdown, for one address of the server."""
     address = address.rstrip("/") if isinstance(address, str) and ADDRESS.fullmatch(address) else DEFAULT_ADDRESS
     name = next(iter(services.served.models), None)
     opening = services.openings.made.get(name or "")

@@ -46,7 +46,7 @@ def workspace_tab(services: Services, model: gr.Dropdown) -> list[Any]:
     """Build the tab's content inside the Blocks; returns the controls, in the order of ``FIELDS``, and the view."""
     with gr.Row(elem_id="hs-prompt-row", equal_height=True):
         prompt = gr.Textbox(
-            label="Prompt", placeholder="Some words for the model to go on from", lines=1, max_lines=5, scale=8,
+            label="Prompt", placeholder="Some words for the model to continue", lines=1, max_lines=5, scale=8,
             max_length=services.limits.max_prompt_characters, min_width=280, elem_id="hs-prompt",
         )  # fmt: skip
         write = gr.Button("Write", variant="primary", scale=0, min_width=110, elem_id="hs-write")
@@ -62,7 +62,7 @@ def workspace_tab(services: Services, model: gr.Dropdown) -> list[Any]:
             slider(name, scale=1, min_width=140, buttons=[])
         with gr.Column(scale=1, min_width=150), gr.Accordion("more", open=False):
             slider("min_p", min_width=120)
-            controls["seed"] = gr.Number(1, precision=0, label="seed (empty = new each time)", min_width=120)
+            controls["seed"] = gr.Number(1, precision=0, label="seed (empty = a new one each time)", min_width=120)
             controls["context_shift"] = gr.Checkbox(
                 False, label="Keep writing past the context window", info="re-reads its newer half", min_width=120
             )
