@@ -27,7 +27,7 @@ def answer_in_json(demo: gr.Blocks) -> None:
 
 
 def hand_over_key(demo: gr.Blocks, key: str) -> None:
-    """Gradio's tools call its API through a client of their own, which must know the key: Gradio has no option for it."""
+    """Gradio's tools call its API through a client of their own, which must know the key: there is no option for it."""
     if demo.mcp_server_obj:
         headers = {"x-gradio-user": "mcp", "Authorization": f"Bearer {key}"}
         options = {"verbose": False, "download_files": False, "analytics_enabled": False, "_skip_components": False}
