@@ -1,7 +1,5 @@
 """Counters and histograms for whoever operates the server, in Prometheus' text format."""
 
-import time
-
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
 
 FIRST_TOKEN = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)  # seconds
@@ -43,17 +41,6 @@ class Metrics:
         """A request that ended: ok, refused, busy, failed, cancelled, or deadline."""
         self.requests.labels(route, outcome).inc()
 
-
-class TokenTimer:
-    """Times the tokens of one text."""
-
-    def __init__(self, metrics: Metrics, model: str) -> None:
-        self.metrics, self.model = metrics, model
-        self.latest = time.perf_counter()
-        self.begun = False
-
-    def token(self) -> None:
-        now = time.perf_counter()
-        histogram = self.metrics.next_token if self.begun else self.metrics.first_token
-        histogram.labels(self.model).observe(now - self.latest)
-        self.latest, self.begun = now, True
+    def token(self, model: str, seconds: float, *, first: bool) -> None:
+        """A token came ``seconds`` after the request, or after the token before it."""
+        (self.first_token if first else self.next_token).labels(model).observe(seconds)

@@ -13,7 +13,7 @@ from torch import Tensor
 from ..loaded import LoadedModel
 from .batch import BatchCache, Segment, forward_batch, neighbours
 from .fair_queue import FairQueue
-from .sequence import ContextShift, Cut, Event, Failure, TextSequence
+from .sequence import NO_SLOT, ContextShift, Cut, Event, Failure, TextSequence
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ class Engine:
         counts = Counter(each.client for each in here)
         counts[sequences[0].client] += len(sequences)
         n_over = len(here) + len(sequences) - self.max_waiting - self.max_batch
-        waiting = [each for each in here if each.slot is None and not each.written]
+        waiting = [each for each in here if not each.is_at_work and not each.written]
         refused: list[TextSequence] = []
         while len(refused) < n_over:
             client, _ = max(counts.items(), key=lambda item: (item[1], item[0] == sequences[0].client))
@@ -115,7 +115,7 @@ class Engine:
                 self.forward(planned)
         except Exception as error:
             log.exception("a step failed")
-            for sequence in [each for each in planned if each.slot is not None]:
+            for sequence in [each for each in planned if each.is_at_work]:
                 self.fail(sequence, error)
 
     def dismiss(self) -> None:
@@ -150,22 +150,20 @@ class Engine:
         self.queue.put_back(sequence)
 
     def leave(self, sequence: TextSequence) -> None:
-        assert sequence.slot is not None, "it is not at work"
         if sequence.n_read and sequence.n_unread > 1:  # no logits have shown yet whether all of it is finite
             self.cache.clear(sequence.slot, len(sequence.ids))
         self.slots[sequence.slot] = None
-        sequence.slot = None
+        sequence.slot = NO_SLOT
 
     def end(self, sequence: TextSequence, event: Event) -> None:
         """Remove a text from wherever it is, with a last event."""
-        if sequence.slot is None:
-            self.queue.remove(sequence)
-        else:
+        if sequence.is_at_work:
             self.leave(sequence)
+        else:
+            self.queue.remove(sequence)
         sequence.tell(event)
 
     def fail(self, sequence: TextSequence, error: Exception) -> None:
-        assert sequence.slot is not None, "it is not at work"
         self.cache.clear(sequence.slot, len(sequence.ids))
         self.end(sequence, Failure(error))
 
@@ -175,7 +173,7 @@ class Engine:
             sequences = [*self.queue, *self.at_work]
             self.queue, self.slots = FairQueue(), [None] * self.max_batch
             for sequence in sequences:
-                sequence.slot = None
+                sequence.slot = NO_SLOT
                 sequence.tell(Failure(error))
             self.cache = BatchCache(self.loaded.gpt, self.max_batch)
 
@@ -201,7 +199,7 @@ class Engine:
     def forward(self, planned: Sequence[TextSequence]) -> None:
         """Read everything planned in one pass, and let each text that has read all of its tokens write one."""
         writing = [sequence for sequence in planned if sequence.n_unread == 1]
-        groups = neighbours([(slot_of(each), each.n_read, each.request.record) for each in writing])
+        groups = neighbours([(each.slot, each.n_read, each.request.record) for each in writing])
         together = [[writing[i] for i in group] for group in groups]
         together += [[sequence] for sequence in planned[len(writing) :]]
         ordered = list(itertools.chain(*together))
@@ -233,7 +231,7 @@ class Engine:
             head_mask = torch.stack([whole if mask is None else mask for mask in masks], 1)
         lengths = [sequence.n_read for sequence in group]
         first = group[0]
-        return Segment(self.cache, slot_of(first), lengths, first.n_planned, head_mask, first.request.record)
+        return Segment(self.cache, first.slot, lengths, first.n_planned, head_mask, first.request.record)
 
     def take(self, sequence: TextSequence, logits: Tensor, attention: Tensor | None) -> None:
         """Report what one text has read, and write its next token if it has read everything."""
@@ -251,8 +249,3 @@ class Engine:
         sequence.tell(step)
         if not sequence.n_read and sequence.request.record:
             sequence.tell(ContextShift(list(sequence.ids)))
-
-
-def slot_of(sequence: TextSequence) -> int:
-    assert sequence.slot is not None, "it is not at work"
-    return sequence.slot

@@ -13,6 +13,8 @@ from ..sampling import token_logprobs, top_logprobs
 
 log = logging.getLogger(__name__)
 
+NO_SLOT = -1
+
 
 @dataclass(frozen=True, eq=False)
 class PromptPart:
@@ -84,10 +86,15 @@ class TextSequence(Continuation):
         self.n_told = 0  # of those given, the ones that were reported
         self.n_read = 0
         self.n_planned = 0  # how many tokens it reads in the current step
-        self.slot: int | None = None
+        self.slot = NO_SLOT
         self.turn = 0  # counts admissions to the batch
         self.cancelled = False
         self.refused = False  # to make room in the queue for another client
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether it has a slot in the batch; it waits otherwise."""
+        return self.slot != NO_SLOT
 
     @property
     def is_leaving(self) -> bool:
@@ -122,7 +129,7 @@ class TextSequence(Continuation):
 
     def finish(self) -> None:
         """End with the next token once all before it were read; at once where it waits. From any thread."""
-        if self.slot is None:
+        if not self.is_at_work:
             self.cancel()
         else:
             self.max_new_tokens = min(self.max_new_tokens, len(self.written) + 1)

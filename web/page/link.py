@@ -16,9 +16,9 @@ from model import InputError, LoadedModel, PromptError
 from model.errors import InvalidValue, shorten
 
 from ..services import Services
-from ..serving.inputs import read_request
+from ..serving.inputs import SLIDERS, read_request
 from ..serving.served_models import ServedModels
-from .controls import CONTROLS
+from .controls import WORDS
 from .pointer import opening_pointer, pointer
 
 TEXT = ("sha256", "ids", "prompt")  # without any of them an address leads to no text
@@ -138,14 +138,14 @@ def read_settings(
     served: ServedModels, loaded: LoadedModel, prompt: str, query: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[str]]:
     """The settings a link's text was written with, or a notice where they cannot be used."""
-    if not any(control.word in query for control in CONTROLS):
+    if not any(word in query for word in WORDS.values()):
         return {}, []
     try:
-        values = {control.name: read_number(query, control.word) for control in CONTROLS}
+        values = {name: read_number(query, word) for name, word in WORDS.items()}
         read_request(served, values | {"prompt": prompt, "model": loaded.name})
-        for name, word, _, _, least, most, *_ in CONTROLS:
-            if least is not None and most is not None and not least <= values[name] <= most:
-                raise InvalidValue(word, values[name], f"from {least:g} to {most:g}")
+        for name, slider in SLIDERS.items():
+            if not slider.least <= values[name] <= slider.most:
+                raise InvalidValue(WORDS[name], values[name], f"from {slider.least:g} to {slider.most:g}")
     except InputError as error:
         return {}, [f"The settings of this link cannot be used. {error}"]
     return values, []

@@ -19,7 +19,7 @@ import(new URL({URL!r} + "/look/main.mjs", document.baseURI))
   .then((main) => main.mount(element.querySelector(".headscope"), props, watch, {{
     branch: (data) => trigger("branch", data),
     halt: (data) => trigger("halt", data),
-  }}, {json.dumps([control._asdict() for control in CONTROLS])}))
+  }}, {json.dumps(CONTROLS)}))
   .catch((error) => {{ element.querySelector(".hs-quiet").textContent = "The workspace could not start: " + error; }});
 """
 REL = {".css": "stylesheet", ".mjs": "modulepreload"}

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import threading
+import time
 from collections import deque
 from collections.abc import Hashable, Sequence
 from types import TracebackType
@@ -12,7 +13,7 @@ from model import GenerationRequest, Step
 from model.serving.engine import Busy, Closed, Engine
 from model.serving.sequence import Cut, Event, Failure, Listener, TextSequence, is_last
 
-from ..metrics import Metrics, TokenTimer
+from ..metrics import Metrics
 
 
 class Generation:
@@ -52,8 +53,7 @@ class Generation:
     async def __aenter__(self) -> Self:
         self.loop = asyncio.get_running_loop()
         self.news, self.finished = asyncio.Event(), asyncio.Event()
-        name = self.engine.loaded.name
-        self.timers = [TokenTimer(self.metrics, name) for _ in self.sequences]
+        self.times = [time.perf_counter()] * len(self.sequences)  # of each text's newest token
         try:
             self.engine.submit(*self.sequences)
         except (Busy, Closed) as error:
@@ -76,7 +76,9 @@ class Generation:
         """Take an event; called by the engine's thread, so nothing here waits."""
         self.events.append((index, event))
         if isinstance(event, Step):
-            self.timers[index].token()
+            now, first = time.perf_counter(), len(self.sequences[index].written) == 1
+            self.metrics.token(self.engine.loaded.name, now - self.times[index], first=first)
+            self.times[index] = now
         if is_last(event):
             self.n_open -= 1
             if not self.n_open:
