@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal, TypedDict
 
 import torch
 from torch import Tensor
@@ -11,15 +12,28 @@ from ..loaded import LoadedModel
 from ..tokenizer import token_text
 from ..trace import take_weights
 
+Role = Literal["previous_token", "duplicate_token", "induction"]
+
 # How many tokens back a head of each role looks, in a text of ``length`` random tokens that are then repeated.
 # Both the roles and this way to measure them are from Elhage et al. 2021 and Olsson et al. 2022.
-ROLES: dict[str, Callable[[int], int]] = {
+ROLES: dict[Role, Callable[[int], int]] = {
     "previous_token": lambda length: 1,
     "duplicate_token": lambda length: length,  # the same token, at its first occurrence
     "induction": lambda length: length - 1,  # the token that followed it there
 }
 
 MIN_CONTEXT_LENGTH = 4  # two tokens, repeated
+
+
+class RoundedScores(TypedDict):
+    """``RoleScores`` as plain numbers; the scores of each role are ``[layer][head]``."""
+
+    previous_token: list[list[float]]
+    duplicate_token: list[list[float]]
+    induction: list[list[float]]
+    uniform: float
+    first_loss: float
+    second_loss: float
 
 
 @dataclass(frozen=True)
@@ -32,29 +46,35 @@ class RoleScores:
     half only, by copying from the first.
     """
 
-    scores: dict[str, Tensor]
+    scores: dict[Role, Tensor]
     uniform: float
     first_loss: float
     second_loss: float
 
-    def best(self, role: str) -> tuple[int, int, float]:
+    def best(self, role: Role) -> tuple[int, int, float]:
         """The layer and head with the highest score, and that score."""
         scores = self.scores[role]
         layer, head = divmod(int(scores.argmax()), scores.shape[1])
         return layer, head, float(scores[layer, head])
 
-    def as_json(self) -> dict[str, object]:
-        """All numbers rounded to four decimal places, the scores as ``[layer][head]`` by role."""
+    def rounded(self) -> RoundedScores:
+        """All numbers as plain floats, rounded to four decimal places."""
         scores = {role: [[round(x, 4) for x in row] for row in scores.tolist()] for role, scores in self.scores.items()}
-        losses = {name: round(getattr(self, name), 4) for name in ("uniform", "first_loss", "second_loss")}
-        return scores | losses
+        return {
+            "previous_token": scores["previous_token"],
+            "duplicate_token": scores["duplicate_token"],
+            "induction": scores["induction"],
+            "uniform": round(self.uniform, 4),
+            "first_loss": round(self.first_loss, 4),
+            "second_loss": round(self.second_loss, 4),
+        }
 
 
 def repeated_tokens(loaded: LoadedModel, n_texts: int, length: int, seed: int) -> Tensor:
     """``n_texts`` texts of ``length`` random tokens, each followed by itself: ``(n_texts, 2 * length)``.
 
-    Only printable tokens are drawn and, from a byte-level vocabulary, only merged ones: many single bytes never occur in
-    training, so their embeddings are untrained and reveal nothing about the heads.
+    Only printable tokens are drawn and, from a byte-level vocabulary, only merged ones: many single bytes never occur
+    on their own in training, so their embeddings are untrained and reveal nothing about the heads.
     """
     special = set(loaded.tokenizer.special_tokens.values())
     ids = [
@@ -84,9 +104,8 @@ def role_scores(loaded: LoadedModel, n_texts: int = 16, length: int = 64, seed: 
     queries = torch.arange(length, 2 * length)
     scores = {role: torch.zeros(n_layer, n_head) for role in ROLES}
     losses = torch.zeros(2 * length - 1)
-    for text in repeated_tokens(gpt, n_texts, length, seed)[:, None].to(
-        loaded.device
-    ):  # one at a time, to bound memory
+    for text in repeated_tokens(loaded, n_texts, length, seed)[:, None]:  # one at a time, to bound memory
+        text = text.to(loaded.device)
         forward = loaded.gpt(text, record=range(n_layer))
         attention = take_weights(forward.attention, range(n_layer)).cpu()
         for role, back in ROLES.items():

@@ -37,7 +37,7 @@ def metric_sums(rows: Tensor, first: int) -> Tensor:
 
 
 def most_selective_head(attention: Tensor) -> tuple[int, int]:
-    """The layer and head of ``attention`` ``(n_layer, n_head, T, T)`` whose queries concentrate most on one earlier token.
+    """The layer and head of ``(n_layer, n_head, T, T)`` whose queries concentrate most on one earlier token.
 
     Neither the first token, on which many heads rest, nor the query itself counts.
     """
