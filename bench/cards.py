@@ -23,24 +23,25 @@ from model.train.trainer import validation_loss
 def card_rows(folder: Path, texts: Path) -> list[Row]:
     """Every figure of one card: what it is now beside what the card says."""
     card = json.loads((folder / "training.json").read_text())
-    gpt = model.load(folder, dtype="float32")
-    return [*loss_rows(gpt, card, texts), *head_rows(folder, card), *samples_rows(gpt, card)]
+    loaded = model.load(folder, dtype="float32")
+    return [*loss_rows(loaded, card, texts), *head_rows(folder, card), *samples_rows(loaded, card)]
 
 
-def loss_rows(gpt: LoadedModel, card: dict[str, Any], texts: Path) -> list[Row]:
+def loss_rows(loaded: LoadedModel, card: dict[str, Any], texts: Path) -> list[Row]:
     """The validation loss, per token and per byte."""
     held_out = card["settings"]["validation"]
     _, text, sha256 = load_text(texts / card["settings"]["data"], texts / held_out if held_out else None)
     if sha256 != card["data_sha256"]:
-        sys.exit(f"{texts}: the SHA-256 is {sha256}, the card of {gpt.name} names {card['data_sha256']}")
-    ids = encode(gpt.tokenizer, text)
-    parts = documents(text) if gpt.tokenizer.special_tokens else [text]
-    loss, n_bytes = validation_loss(gpt.gpt, ids, gpt.config.context_length), sum(len(part.encode()) for part in parts)
+        sys.exit(f"{texts}: the SHA-256 is {sha256}, the card of {loaded.name} names {card['data_sha256']}")
+    ids = encode(loaded.tokenizer, text)
+    parts = documents(text) if loaded.tokenizer.special_tokens else [text]
+    loss = validation_loss(loaded.gpt, ids, loaded.config.context_length)
+    n_bytes = sum(len(part.encode()) for part in parts)
     said = card["best_validation_loss"]
     bits, bits_said = (bits_per_byte(nats, len(ids), n_bytes) for nats in (loss, said))
     return [
-        Row(f"{gpt.name}, validation", "nats/token", loss, "less", {"card": said}),
-        Row(f"{gpt.name}, validation", "bits/byte", bits, "less", {"card": bits_said}),
+        Row(f"{loaded.name}, validation", "nats/token", loss, "less", {"card": said}),
+        Row(f"{loaded.name}, validation", "bits/byte", bits, "less", {"card": bits_said}),
     ]
 
 
@@ -56,14 +57,14 @@ def head_rows(folder: Path, card: dict[str, Any]) -> list[Row]:
     return rows
 
 
-def samples_rows(gpt: LoadedModel, card: dict[str, Any]) -> list[Row]:
+def samples_rows(loaded: LoadedModel, card: dict[str, Any]) -> list[Row]:
     """How many of the samples come out the same; no row for a card without samples."""
     same = 0
     for sample in card["samples"]:
         settings = {name: sample[name] for name in ("max_new_tokens", "temperature", "seed")}
-        same += sample["text"] == "".join(step.text for step in gpt.generate(sample["prompt_tokens"], **settings))
+        same += sample["text"] == "".join(step.text for step in loaded.generate(sample["prompt_tokens"], **settings))
     n_samples = len(card["samples"])
-    return [Row(f"{gpt.name}, samples", "the same", same, "more", {"card": n_samples})] if n_samples else []
+    return [Row(f"{loaded.name}, samples", "the same", same, "more", {"card": n_samples})] if n_samples else []
 
 
 def main() -> None:

@@ -23,10 +23,9 @@ from bench.harness import (
     report,
 )
 from bench.peers import ctranslate2_writers, transformers_writers
-from model.loaded import LoadedModel
-from model.sampling import SamplingSettings
+from model import LoadedModel, SamplingSettings
 from model.serving.engine import Engine
-from model.serving.sequence import Ticket
+from model.serving.sequence import TextSequence
 
 PROMPT = list(range(8))
 
@@ -42,9 +41,9 @@ def write_together(loaded: LoadedModel, n_streams: int, n_tokens: int, threads: 
     torch.set_num_threads(threads)
     engine = Engine(loaded, max_batch=n_streams)
     for _ in range(n_streams):
-        draft = loaded.draft(PROMPT, n_tokens, SamplingSettings(temperature=0))
-        engine.submit(Ticket(draft, lambda event: None))
-    while engine.at_work or engine.line:
+        request = loaded.request(PROMPT, n_tokens, sampling=SamplingSettings(temperature=0))
+        engine.submit(TextSequence(request, loaded, lambda event: None))
+    while engine.at_work or engine.queue:
         engine.step()
 
 

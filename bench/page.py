@@ -21,7 +21,7 @@ import app
 from bench.harness import CHAR_SHAPE, GPT2_SHAPE, Row, parser, random_checkpoint, report
 from model import LoadedModel
 from web.runs.openings import Opening
-from web.services import Parts
+from web.services import Services
 from web.settings import Settings
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -56,21 +56,21 @@ BERTVIZ_DRAWN = "() => when(() => document.querySelectorAll('svg .attn-line-grou
 
 
 @contextmanager
-def served(folders: list[Path]) -> Iterator[tuple[str, Parts]]:
-    """The app with these checkpoints: its address and its parts."""
-    demo, parts = app.start(Settings(checkpoints=tuple(map(str, folders)), port=PORT))
-    parts.shelf.load()
+def served(folders: list[Path]) -> Iterator[tuple[str, Services]]:
+    """The app with these checkpoints: its address and its services."""
+    demo, services = app.start(Settings(checkpoints=tuple(map(str, folders)), port=PORT))
+    services.served.load()
     try:
-        yield f"http://127.0.0.1:{PORT}/", parts
+        yield f"http://127.0.0.1:{PORT}/", services
     finally:
-        parts.engines.close()
+        services.engines.close()
         demo.close(verbose=False)
 
 
-def opening(gpt: LoadedModel, n_tokens: int) -> Opening:
+def opening(loaded: LoadedModel, n_tokens: int) -> Opening:
     """A text of ``n_tokens`` for the page to open with."""
-    ids = [7 * i % min(gpt.config.vocab_size, 1000) for i in range(n_tokens)]
-    settings = {"prompt": gpt.tokens(ids[:1])[0].text, "seed": 1, "max_new_tokens": n_tokens - 1}
+    ids = [7 * i % min(loaded.config.vocab_size, 1000) for i in range(n_tokens)]
+    settings = {"prompt": loaded.tokens(ids[:1])[0].text, "seed": 1, "max_new_tokens": n_tokens - 1}
     return Opening(settings, ids, 1, (0, 0))
 
 
@@ -130,30 +130,32 @@ def measure_ours(browser: Any, url: str, n_tokens: int, rounds: int) -> dict[str
     return {**found, **times, "hover": hover}
 
 
-def alone(gpt: LoadedModel, ids: list[int], n_new: int) -> float:
+def alone(loaded: LoadedModel, ids: list[int], n_new: int) -> float:
     """Tokens per second of all but the first, while nothing is recorded and nobody looks."""
-    steps = gpt.generate(ids, n_new, seed=1)
+    steps = loaded.generate(ids, n_new, seed=1)
     next(steps)
     started = time.perf_counter()
     written = sum(1 for _ in steps)
     return written / (time.perf_counter() - started)
 
 
-def measure_writing(browser: Any, url: str, parts: Parts, gpt: LoadedModel, n: int, rounds: int) -> tuple[float, float]:
+def measure_writing(
+    browser: Any, url: str, services: Services, loaded: LoadedModel, n: int, rounds: int
+) -> tuple[float, float]:
     """Tokens per second with all heads on the page, and alone, in turn: ``n`` tokens behind a prompt of as many."""
     page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.set_default_timeout(120_000)
     page.goto(url)
-    ids = opening(gpt, n).ids
-    page.get_by_label("Prompt").fill(gpt.tokenizer.decode(ids))
+    ids = opening(loaded, n).ids
+    page.get_by_label("Prompt").fill(loaded.tokenizer.decode(ids))
     page.get_by_label("number input for length").fill(str(n))
     watched, unwatched = [], []
     for _ in range(rounds + 1):
-        unwatched.append(alone(gpt, ids, n))
+        unwatched.append(alone(loaded, ids, n))
         page.get_by_role("button", name="Write", exact=True).click()
         page.wait_for_selector(".hs-workspace:is([data-state=waiting], [data-state=writing])")
         page.wait_for_selector(".hs-workspace[data-state=done]")
-        watched.append(next(reversed(parts.runs.runs.values())).tokens_per_second)
+        watched.append(next(reversed(services.runs.runs.values())).tokens_per_second)
     page.close()
     return statistics.median(watched[1:]), statistics.median(unwatched[1:])  # the first round wakes everything
 
@@ -162,11 +164,11 @@ def fulfil(path: Path, route: Any) -> None:
     route.fulfill(path=path)
 
 
-def measure_bertviz(browser: Any, gpt: LoadedModel, ids: list[int], libraries: Path | None) -> dict[str, float]:
+def measure_bertviz(browser: Any, loaded: LoadedModel, ids: list[int], libraries: Path | None) -> dict[str, float]:
     """The same of BertViz, for a page that holds the same attention."""
     from bertviz import head_view
 
-    trace = gpt.trace(ids)
+    trace = loaded.trace(ids)
     tokens = [str(token.id) for token in trace.tokens]  # the texts of this vocabulary are no letters
     html = head_view([layer[None] for layer in trace.attention], tokens, html_action="return").data
     with tempfile.TemporaryDirectory() as folder:
@@ -198,11 +200,11 @@ def main() -> None:
     char, gpt2 = random_checkpoint("char-random", CHAR_SHAPE), random_checkpoint("gpt2-124m-random", GPT2_SHAPE)
     rows = []
     path = next(filter(None, map(shutil.which, BROWSERS)))
-    with sync_playwright() as playwright, served([char, gpt2]) as (url, parts):
+    with sync_playwright() as playwright, served([char, gpt2]) as (url, services):
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS.split())
-        models = parts.shelf.models
+        models = services.served.models
         small, large = models[char.name], models[gpt2.name]
-        made = parts.openings.made
+        made = services.openings.made
         made[char.name] = opening(small, 256)
         ours = measure_ours(browser, url, 256, rounds)
         theirs = measure_bertviz(browser, small, made[char.name].ids, parsed.libraries)
@@ -224,7 +226,7 @@ def main() -> None:
             Row(f"{case}, one head opened", "s (bar 0.3)", ours["open"], "less"),
             Row(f"{case}, hover", "ms", ours["hover"], "less"),
         ]
-        watched, unwatched = measure_writing(browser, url, parts, large, 200, rounds)
+        watched, unwatched = measure_writing(browser, url, services, large, 200, rounds)
         case = "144 heads x 400 tokens, writing while all are recorded and shown"
         rows.append(Row(case, "tokens/s", watched, "more", {"nobody looking": unwatched}, bar=0.9))
         browser.close()

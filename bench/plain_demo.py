@@ -10,13 +10,13 @@ import gradio as gr
 
 import model
 
-gpt = model.load(sys.argv[1])
-model.choose_threads(gpt.gpt)
+loaded = model.load(sys.argv[1])
+model.choose_threads(loaded.gpt)
 
 
 def write(prompt: str, max_new_tokens: float) -> Iterator[str]:
     text = ""
-    for step in gpt.generate(prompt, int(max_new_tokens), temperature=0):
+    for step in loaded.generate(prompt, int(max_new_tokens), temperature=0):
         text += step.text
         yield text
 

@@ -23,10 +23,9 @@ from typing import Any
 
 from bench.harness import GPT2_SHAPE, ROOT, Row, character_checkpoint, open_for_bench, parser, random_checkpoint, report
 from bench.load import Heard, Load, completions, gradio_calls
-from model.loaded import LoadedModel
-from model.sampling import SamplingSettings
+from model import LoadedModel, SamplingSettings
 from model.serving.engine import Engine
-from model.serving.sequence import Ticket
+from model.serving.sequence import Event, TextSequence
 
 PATIENCE = 180  # seconds for a server to come up
 
@@ -120,8 +119,12 @@ class Case:
             time.sleep(max(0.0, start + self.spread * i / n - time.perf_counter()))
             heard = Heard(time.perf_counter(), [])
             clients.append(heard)
-            draft = self.loaded.draft(prompt, self.n_tokens, SamplingSettings(temperature=0))
-            engine.submit(Ticket(draft, lambda event, times=heard.times: times.append(time.perf_counter())))
+            request = self.loaded.request(prompt, self.n_tokens, sampling=SamplingSettings(temperature=0))
+
+            def listen(event: Event, times: list[float] = heard.times) -> None:
+                times.append(time.perf_counter())
+
+            engine.submit(TextSequence(request, self.loaded, listen))
         engine.close(grace=PATIENCE)
         thread.join()
         return Load(clients, self.n_tokens)

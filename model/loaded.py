@@ -1,7 +1,7 @@
 """A GPT with its tokenizer, ready to write and to be looked into."""
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,7 +72,7 @@ class LoadedModel:
         frequency_penalty: float = 0.0,
         repetition_penalty: float = 1.0,
         logit_bias: dict[int, float] | None = None,
-        stop: Sequence[str] = (),
+        stop: str | Iterable[str] = (),
         seed: int | None = None,
         head_mask: HeadMask | None = None,
         record: bool = False,
@@ -106,7 +106,7 @@ class LoadedModel:
         max_new_tokens: int = 100,
         *,
         sampling: SamplingSettings | None = None,
-        stop: Sequence[str] = (),
+        stop: str | Iterable[str] = (),
         seed: int | None = None,
         head_mask: HeadMask | None = None,
         record: bool = False,
@@ -121,13 +121,11 @@ class LoadedModel:
         one is drawn. Unless ``context_shift`` is set, the text ends where the context is full.
         """
         sampling = SamplingSettings() if sampling is None else sampling
-        if isinstance(stop, str) or not isinstance(stop, Sequence):
-            raise InvalidValue("stop", stop, "a sequence of strings")
         request = GenerationRequest(
             prompt=tuple(self.read_prompt(prompt)),
             max_new_tokens=max_new_tokens,
             sampling=sampling,
-            stop=tuple(stop),
+            stop=tuple(stop) if isinstance(stop, Iterable) and not isinstance(stop, str) else (stop,),
             seed=secrets.randbits(32) if seed is None else seed,
             head_mask=self.read_head_mask(head_mask),
             record=record,

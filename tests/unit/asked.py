@@ -63,8 +63,8 @@ def finish(engine: Engine) -> None:
         engine.step()
 
 
-def alone(gpt: LoadedModel, prompt: Any, n: int, seed: int = 0, **settings: Any) -> list[Step]:
-    return list(gpt.generate(prompt, n, seed=seed, **settings))
+def alone(loaded: LoadedModel, prompt: Any, n: int, seed: int = 0, **settings: Any) -> list[Step]:
+    return list(loaded.generate(prompt, n, seed=seed, **settings))
 
 
 def ids_of(steps: list[Step]) -> list[int]:

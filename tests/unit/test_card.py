@@ -48,12 +48,12 @@ def test_the_card_says_what_was_measured(folder: Path, report: Any) -> None:
 def test_the_samples_can_be_written_again(folder: Path, report: Any) -> None:
     import model
 
-    gpt = model.load(folder, dtype="float32")
+    loaded = model.load(folder, dtype="float32")
     assert [sample["seed"] for sample in report["samples"]] == [1, 2, 3]
     for sample in report["samples"]:
         settings = {name: sample[name] for name in ("max_new_tokens", "temperature", "seed")}
-        assert "".join(step.text for step in gpt.generate(sample["prompt"], **settings)) == sample["text"]
-        assert "".join(step.text for step in gpt.generate(sample["prompt_tokens"], **settings)) == sample["text"]
+        assert "".join(step.text for step in loaded.generate(sample["prompt"], **settings)) == sample["text"]
+        assert "".join(step.text for step in loaded.generate(sample["prompt_tokens"], **settings)) == sample["text"]
 
 
 def test_the_command_on_the_card_is_the_run(folder: Path, report: Any, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from safetensors.torch import load_file, save_file
 
 import model
 from model.checkpoint import load as checkpoint
+from model.checkpoint import read
 
 CONFIG, WEIGHTS, TOKENIZER, INDEX = "config.json", "model.safetensors", "tokenizer.json", "model.safetensors.index.json"
 
@@ -150,7 +151,7 @@ def test_config_lies(changes: dict[str, Any], message: str, folder: Path, monkey
         raise AssertionError("built before the config was checked")
 
     monkeypatch.setattr(checkpoint, "GPT", never)
-    monkeypatch.setattr(checkpoint, "from_spec", never)
+    monkeypatch.setattr(read, "from_spec", never)
     edit_json(folder / CONFIG, **changes)
     refused(folder, CONFIG, message)
 

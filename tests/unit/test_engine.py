@@ -8,11 +8,11 @@ from asked import SETTINGS, Asked, alone, finish, ids_of
 from helpers import max_difference, prompt_ids, scripted_model, tiny_bpe, tiny_model
 
 from model import LoadedModel
-from model.sampling import SamplingSettings
+from model.sampling import random_generator
 from model.serving import engine as engine_module
 from model.serving.batch import neighbours
 from model.serving.engine import Engine
-from model.serving.sequence import Shift
+from model.serving.sequence import ContextShift
 
 
 @pytest.fixture(scope="module")
@@ -28,12 +28,12 @@ def test_the_same_seed_writes_the_same_text_whatever_else_runs(
     engine = Engine(tiny, max_batch=17)
     asked = Asked(tiny, prompt_ids(5), 40, seed=3, settings=settings)
     others = [Asked(tiny, prompt_ids(1 + 2 * i, seed=i), 30 - i, seed=i) for i in range(neighbours_too)]
-    engine.submit(*[other.ticket for other in others[: len(others) // 2]])
+    engine.submit(*[other.sequence for other in others[: len(others) // 2]])
     for _ in range(3):
         engine.step()
-    engine.submit(asked.ticket)
+    engine.submit(asked.sequence)
     engine.step()
-    engine.submit(*[other.ticket for other in others[len(others) // 2 :]])
+    engine.submit(*[other.sequence for other in others[len(others) // 2 :]])
     finish(engine)
     expected = alone(tiny, prompt_ids(5), 40, seed=3, **settings)
     assert asked.ids == ids_of(expected)
@@ -50,13 +50,13 @@ def test_prompts_are_read_in_pieces(budget: int, tiny: LoadedModel, monkeypatch:
     monkeypatch.setattr(engine_module, "PREFILL_TOKENS", budget)
     engine = Engine(tiny)
     writer = Asked(tiny, prompt_ids(4), 50, seed=1)
-    engine.submit(writer.ticket)
+    engine.submit(writer.sequence)
     engine.step()
-    long = [Asked(tiny, prompt_ids(20 + i, seed=i), 10, seed=i, record=i == 1, read_prompt=True) for i in range(3)]
-    engine.submit(*[asked.ticket for asked in long])
+    long = [Asked(tiny, prompt_ids(20 + i, seed=i), 10, seed=i, record=i == 1, prompt_logprobs=True) for i in range(3)]
+    engine.submit(*[asked.sequence for asked in long])
     while engine.at_work:
         before, written = engine.tokens_read, len(writer.steps)
-        n_writing = sum(ticket.n_todo == 1 for ticket in engine.at_work)
+        n_writing = sum(sequence.n_unread == 1 for sequence in engine.at_work)
         engine.step()
         if written < 50:
             assert engine.tokens_read - before <= n_writing + budget
@@ -75,10 +75,10 @@ def test_prompts_are_read_in_pieces(budget: int, tiny: LoadedModel, monkeypatch:
 def test_what_is_recorded_is_the_trace(tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_module, "PREFILL_TOKENS", 5)
     engine = Engine(tiny)
-    engine.submit(Asked(tiny, "A", 40).ticket)
+    engine.submit(Asked(tiny, "A", 40).sequence)
     engine.step()
     asked = [Asked(tiny, prompt_ids(9 + i, seed=i), 12, seed=i, record=i != 1) for i in range(3)]
-    engine.submit(*[each.ticket for each in asked])
+    engine.submit(*[each.sequence for each in asked])
     finish(engine)
     assert all(step.attention is None and step.logits is None for step in asked[1].steps)
     for i in (0, 2):
@@ -99,7 +99,7 @@ def test_each_has_its_own_head_mask(tiny: LoadedModel) -> None:
     masks = [None, torch.tensor([[0.0, 1.0], [1.0, 1.0], [1.0, 0.5]]), torch.zeros(3, 2)]
     engine = Engine(tiny)
     asked = [Asked(tiny, "ROMEO:", 20, seed=2, head_mask=mask) for mask in masks]
-    engine.submit(*[each.ticket for each in asked])
+    engine.submit(*[each.sequence for each in asked])
     finish(engine)
     for each, mask in zip(asked, masks, strict=True):
         assert each.ids == ids_of(alone(tiny, "ROMEO:", 20, seed=2, head_mask=mask))
@@ -109,12 +109,12 @@ def test_each_has_its_own_head_mask(tiny: LoadedModel) -> None:
 def test_stop_strings_and_characters_split_across_tokens() -> None:
     bpe = tiny_bpe(257)  # bytes alone
     script = bpe.encode("a🙂bENDc")
-    gpt = scripted_model([0, *script], bpe)
-    engine = Engine(gpt)
-    whole = Asked(gpt, [1], len(script), settings={"temperature": 0})
+    loaded = scripted_model([0, *script], bpe)
+    engine = Engine(loaded)
+    whole = Asked(loaded, [1], len(script), settings={"temperature": 0})
     # A scripted model writes by position, so the first token of the script follows a prompt of two.
-    stopped = Asked(gpt, [1, 1], len(script), settings={"temperature": 0}, stop=["END"])
-    engine.submit(whole.ticket, stopped.ticket)
+    stopped = Asked(loaded, [1, 1], len(script), settings={"temperature": 0}, stop=["END"])
+    engine.submit(whole.sequence, stopped.sequence)
     finish(engine)
     assert stopped.text == "a🙂b" and stopped.end == "stop"
     assert "" in [step.text for step in stopped.steps]  # inside the emoji, and where END might begin
@@ -124,22 +124,22 @@ def test_stop_strings_and_characters_split_across_tokens() -> None:
 def test_a_full_context_shifts_where_that_is_asked_for(tiny: LoadedModel) -> None:
     engine = Engine(tiny)
     asked = Asked(tiny, prompt_ids(60), 100, seed=5, context_shift=True, record=True)
-    engine.submit(asked.ticket)
+    engine.submit(asked.sequence)
     finish(engine)
     assert len(asked.ids) == 100 and asked.end == "length"
     text = prompt_ids(60) + asked.ids
-    generator = tiny.draft(prompt_ids(60), 5, SamplingSettings(), seed=5).generator
+    generator = random_generator(5)
     window: list[int] = prompt_ids(60)
     for i, token_id in enumerate(asked.ids):  # each token is drawn behind the window that was to be read
         logits = tiny.trace(window).logits[-1]
-        assert Asked(tiny, window, 1).ticket.draft.prompt == window
+        assert Asked(tiny, window, 1).sequence.ids == window
         drawn = torch.softmax(logits.double(), -1).cumsum(-1)
         assert int(torch.searchsorted(drawn, generator.random() * drawn[-1], right=True)) == token_id
         window = window + [token_id]
         if len(window) > 64:
             window = window[-32:]
         assert window == text[: 60 + i + 1][-len(window) :]
-    shifts = [event.ids for event in asked.events if isinstance(event, Shift)]
+    shifts = [event.ids for event in asked.events if isinstance(event, ContextShift)]
     assert [len(ids) for ids in shifts] == [32, 32, 32] and shifts[0] == text[65 - 32 : 65]
     lengths = [step.attention.shape[-1] for step in asked.steps]
     assert lengths == [*range(60, 65), *range(32, 65), *range(32, 65), *range(32, 61)]
@@ -151,8 +151,8 @@ def test_a_full_context_shifts_where_that_is_asked_for(tiny: LoadedModel) -> Non
 
 def test_top_logprobs(tiny: LoadedModel) -> None:
     engine = Engine(tiny)
-    asked = Asked(tiny, prompt_ids(6), 4, n_top=3, read_prompt=True)
-    engine.submit(asked.ticket)
+    asked = Asked(tiny, prompt_ids(6), 4, n_top_logprobs=3, prompt_logprobs=True)
+    engine.submit(asked.sequence)
     finish(engine)
     logprobs = tiny.trace(prompt_ids(6) + asked.ids[:-1]).logits.log_softmax(-1)
     found = [top for part in asked.parts for top in part.top_logprobs] + [step.top_logprobs for step in asked.steps]

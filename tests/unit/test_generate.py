@@ -13,7 +13,7 @@ import model
 from model import LoadedModel
 from model.cache import KVCache
 from model.generate import generate_naive
-from model.sampling import SamplingSettings, random_generator
+from model.sampling import SamplingSettings
 
 
 @pytest.fixture(scope="module")
@@ -26,13 +26,8 @@ def tiny() -> LoadedModel:
 @pytest.mark.parametrize("record", [False, True])
 def test_cached_equals_naive(settings: dict, seed: int, record: bool, tiny: LoadedModel) -> None:
     prompt = prompt_ids(5, seed=seed)
-    expected = generate_naive(
-        tiny.gpt,
-        prompt,
-        max_new_tokens=20,
-        settings=SamplingSettings(**settings),
-        generator=random_generator(seed),
-    )
+    request = tiny.request(prompt, 20, seed=seed, sampling=SamplingSettings(**settings))
+    expected = generate_naive(tiny.gpt, request)
     found = list(tiny.generate(prompt, 20, seed=seed, record=record, **settings))
     assert ids_of(found) == expected
     assert len(expected) == 20
@@ -44,12 +39,12 @@ def test_the_context_cuts_the_length(n_prompt: int, asked: int, written: int, ti
     steps = list(tiny.generate(prompt, asked, temperature=0))
     assert len(steps) == written
     assert [step.finish_reason for step in steps] == [None] * (written - 1) + ["length"]
-    naive = {"settings": SamplingSettings(temperature=0), "generator": random.Random(0)}
-    assert ids_of(steps) == generate_naive(tiny.gpt, prompt, max_new_tokens=asked, **naive)
+    request = tiny.request(prompt, asked, sampling=SamplingSettings(temperature=0))
+    assert ids_of(steps) == generate_naive(tiny.gpt, request)
 
 
 def test_a_prompt_beyond_the_context(tiny: LoadedModel) -> None:
-    with pytest.raises(model.ContextLengthExceeded, match="33 tokens, this model reads at most 32") as caught:
+    with pytest.raises(model.ContextLengthExceeded, match="33 tokens, but this model reads at most 32") as caught:
         tiny.generate(prompt_ids(33))
     assert (caught.value.n_tokens, caught.value.context_length) == (33, 32)
 

@@ -8,10 +8,11 @@ from helpers import max_difference, prompt_ids, tiny_model
 from torch import nn
 
 import model
+from model.checkpoint import precision
 from model.kernels.int8 import Int8Linear, is_exact
 from model.sampling import SamplingSettings
 from model.serving.engine import Engine
-from model.serving.sequence import Ticket
+from model.serving.sequence import TextSequence
 
 pytestmark = pytest.mark.skipif(not is_exact(), reason="int8 products are not exact on this processor")
 SHIPPED = Path(__file__).resolve().parents[2] / "checkpoints" / "shakespeare-char"
@@ -60,9 +61,9 @@ def test_a_text_is_the_same_in_any_company(int8: model.LoadedModel) -> None:
     written: list[list[int]] = [[] for _ in range(8)]
     engine = Engine(int8)
     for i, ids in enumerate(written):
-        draft = int8.draft(prompt_ids(3 + i, seed=i), 20, SamplingSettings(temperature=0.8), seed=i)
-        engine.submit(Ticket(draft, lambda event, ids=ids: ids.append(event.token_id)))
-    while engine.at_work or engine.line:
+        request = int8.request(prompt_ids(3 + i, seed=i), 20, sampling=SamplingSettings(temperature=0.8), seed=i)
+        engine.submit(TextSequence(request, int8, lambda event, ids=ids: ids.append(event.token_id)))
+    while engine.at_work or engine.queue:
         engine.step()
     for i, ids in enumerate(written):
         alone = int8.generate(prompt_ids(3 + i, seed=i), 20, temperature=0.8, seed=i)
@@ -83,4 +84,4 @@ def test_it_says_what_it_is_and_is_not_saved(int8: model.LoadedModel, tmp_path: 
         int8.save(tmp_path / "saved")
     assert tiny_model().dtype == torch.float32
     with pytest.raises(ValueError, match="for a CPU"):
-        model.checkpoint.choose_dtype("int8", int8.config, torch.device("meta"))
+        precision.choose_dtype("int8", int8.config, torch.device("meta"))

@@ -22,7 +22,7 @@ from model.ladder.taken_apart import (
     softmax_terms,
     time_attention,
 )
-from model.lens.residuals import Reading
+from model.lens.residuals import Residuals
 
 
 def test_the_terms_add_up_to_the_product() -> None:
@@ -89,14 +89,14 @@ def test_what_is_timed_is_the_same_attention() -> None:
 
 def test_a_busy_moment_is_not_in_the_times(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([0.0, 0, 5, 0, 0.25, 0, 7, 9])  # the start, each run from when to when, the end
-    monkeypatch.setattr("model.ladder_shown.time.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("model.ladder.taken_apart.time.perf_counter", lambda: next(clock))
     assert fastest_seconds({"way": lambda: torch.zeros(1)}, 0) == ({"way": 0.25}, 3)
 
 
 @pytest.mark.parametrize("changes", [{}, {"scale_attn_by_inverse_layer_idx": True}])
 def test_a_head_by_the_ladder_is_the_model_s(changes: dict[str, bool]) -> None:
-    gpt = tiny_model(3, n_layer=2, n_head=4, n_embd=32, **changes)
-    reading = Reading(gpt.gpt, [1, 5, 2, 2, 7, 0, 3])
+    loaded = tiny_model(3, n_layer=2, n_head=4, n_embd=32, **changes)
+    reading = Residuals(loaded.gpt, [1, 5, 2, 2, 7, 0, 3])
     for layer in range(2):
         for head in range(4):
             found = head_by_ladder(reading, layer, head)

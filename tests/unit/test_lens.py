@@ -11,14 +11,14 @@ ALPHABET = CharTokenizer.train("abcdefghijklmnopqrstuvwxyz\n\x00")
 
 
 def test_scores_are_the_weights_where_the_role_looks() -> None:
-    gpt = tiny_model(3, ALPHABET, context_length=24)
+    loaded = tiny_model(3, ALPHABET, context_length=24)
     length, n_texts = 10, 3
-    found = role_scores(gpt, n_texts, length, seed=7)
+    found = role_scores(loaded, n_texts, length, seed=7)
     expected = {role: torch.zeros(2, 2) for role in ROLES}
     second_half = []
-    for text in repeated_tokens(gpt, n_texts, length, seed=7).tolist():
+    for text in repeated_tokens(loaded, n_texts, length, seed=7).tolist():
         assert text[:length] == text[length:]
-        trace = gpt.trace(text)
+        trace = loaded.trace(text)
         for query in range(length, 2 * length):
             places = {"previous_token": query - 1, "duplicate_token": query - length, "induction": query - length + 1}
             for role, key in places.items():
@@ -33,26 +33,26 @@ def test_scores_are_the_weights_where_the_role_looks() -> None:
 
 
 def test_heads_that_look_everywhere_alike_score_the_baseline() -> None:
-    gpt = tiny_model(0, ALPHABET, context_length=24)
-    for block in gpt.gpt.h:
+    loaded = tiny_model(0, ALPHABET, context_length=24)
+    for block in loaded.gpt.h:
         torch.nn.init.zeros_(block.attn.c_attn.weight)
         torch.nn.init.zeros_(block.attn.c_attn.bias)
-    found = role_scores(gpt, 2, 8)
+    found = role_scores(loaded, 2, 8)
     assert found.uniform == pytest.approx(sum(1 / (q + 1) for q in range(8, 16)) / 8)
     for scores in found.scores.values():
         assert torch.allclose(scores, torch.full((2, 2), found.uniform), atol=1e-6)
 
 
 def test_random_tokens_can_be_seen_and_are_no_special_ones() -> None:
-    gpt = tiny_model(0, ALPHABET, context_length=24)
-    text = gpt.tokenizer.decode(repeated_tokens(gpt, 50, 10, seed=0).flatten().tolist())
+    loaded = tiny_model(0, ALPHABET, context_length=24)
+    text = loaded.tokenizer.decode(repeated_tokens(loaded, 50, 10, seed=0).flatten().tolist())
     assert set(text) == set("abcdefghijklmnopqrstuvwxyz")
 
 
 def test_random_tokens_of_a_byte_level_vocabulary_are_merges() -> None:
-    gpt = tiny_model(tokenizer=tiny_bpe(280))
-    drawn = set(repeated_tokens(gpt, 50, 10, seed=0).flatten().tolist())
-    texts = [gpt.tokenizer.token_bytes(token) for token in drawn]
+    loaded = tiny_model(tokenizer=tiny_bpe(280))
+    drawn = set(repeated_tokens(loaded, 50, 10, seed=0).flatten().tolist())
+    texts = [loaded.tokenizer.token_bytes(token) for token in drawn]
     assert len(drawn) > 10 and all(len(text) > 1 for text in texts) and b"<|endoftext|>" not in texts
 
 

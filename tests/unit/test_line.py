@@ -1,10 +1,10 @@
-"""The waiting line serves clients in turn, and each client in the order of its requests."""
+"""The queue serves clients in turn, and each client in the order of its requests."""
 
 from dataclasses import dataclass
 
 import pytest
 
-from model.serving.fair_queue import Line
+from model.serving.fair_queue import FairQueue
 
 
 @dataclass(eq=False)
@@ -13,22 +13,22 @@ class Item:
     number: int = 0
 
 
-def names(line: Line[Item], at_work: dict[str, int] | None = None) -> list[str]:
+def names(queue: FairQueue[Item], at_work: dict[str, int] | None = None) -> list[str]:
     """Who is taken, one after the other, with nobody leaving."""
     counts = dict(at_work or {})
     taken = []
-    while len(line):
-        item = line.take(counts)
+    while len(queue):
+        item = queue.take(counts)
         counts[item.client] = counts.get(item.client, 0) + 1
         taken.append(f"{item.client}{item.number}")
     return taken
 
 
-def filled(text: str) -> Line[Item]:
-    line: Line[Item] = Line()
+def filled(text: str) -> FairQueue[Item]:
+    queue: FairQueue[Item] = FairQueue()
     for word in text.split():
-        line.append(Item(word[0], int(word[1:])))
-    return line
+        queue.append(Item(word[0], int(word[1:])))
+    return queue
 
 
 def test_first_come_first_served_within_a_client() -> None:
@@ -44,17 +44,17 @@ def test_who_has_the_fewest_at_work_is_next() -> None:
 
 
 def test_back_in_front() -> None:
-    line = filled("a1 b1")
-    line.put_back(Item("a", 0))
-    assert [f"{item.client}{item.number}" for item in line] == ["a0", "a1", "b1"]
-    assert len(line) == 3
+    queue = filled("a1 b1")
+    queue.put_back(Item("a", 0))
+    assert [f"{item.client}{item.number}" for item in queue] == ["a0", "a1", "b1"]
+    assert len(queue) == 3
 
 
 def test_removing() -> None:
-    line = filled("a1 a2 b1")
-    for item in list(line):
+    queue = filled("a1 a2 b1")
+    for item in list(queue):
         if item.number == 1:
-            line.remove(item)
-    assert names(line) == ["a2"]
+            queue.remove(item)
+    assert names(queue) == ["a2"]
     with pytest.raises(ValueError, match="empty"):
-        line.next_client({})
+        queue.next_client({})

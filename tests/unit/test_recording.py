@@ -7,8 +7,10 @@ import torch
 from torch import Tensor
 
 from model.lens.metrics import METRICS
-from model.lens.recording import Recording, last_rows, picture, tile, triangle
-from model.lens.thumbnails import encode_weights
+from model.lens.pictures import last_rows, picture, picture_index
+from model.lens.recording import Recording
+from model.lens.thumbnails import encode_weights, tile
+from model.lens.weight_buffer import triangle
 
 
 def causal(n_layer: int, n_head: int, T: int, seed: int = 0) -> Tensor:
@@ -54,9 +56,9 @@ def test_every_picture_is_exact_however_its_rows_came(
     assert recording.n_pictures == len(expected)
     for place in range(recording.n_pictures):
         layer, column = divmod(place, n_head + 2) if place < recording.n_pictures - 1 else (n_layer, n_head)
-        assert recording.index(layer, column) == place
+        assert picture_index(layer, column, n_layer, n_head) == place
         found = torch.frombuffer(
-            bytearray(recording.head(layer, column, 0, lambda n: torch.zeros(n, n))), dtype=torch.float32
+            bytearray(recording.picture(layer, column, 0, lambda n: torch.zeros(n, n))), dtype=torch.float32
         )
         lower = expected[place][torch.ones(T, T).tril().bool()].float()
         torch.testing.assert_close(found, lower, atol=1e-6, rtol=0)
@@ -114,7 +116,8 @@ def test_layers_may_come_in_groups_and_rows_after_them() -> None:
     whole = recorded(attention, T)
     for place in ((0, 0), (3, 1), (2, 2), (2, 3), (3, 3), (4, 2)):
         a, b = (
-            torch.frombuffer(bytearray(r.head(*place, 0, lambda n: n)), dtype=torch.float32) for r in (recording, whole)
+            torch.frombuffer(bytearray(r.picture(*place, 0, lambda n: n)), dtype=torch.float32)
+            for r in (recording, whole)
         )
         torch.testing.assert_close(a, b, atol=1e-6, rtol=0)
     torch.testing.assert_close(recording.metrics(), whole.metrics(), atol=1e-5, rtol=0)
@@ -132,7 +135,7 @@ def test_a_picture_that_was_not_kept_is_recomputed_and_grows_on() -> None:
             needed = range(3) if layer == 3 else range(layer + 1) if column == 3 else [layer]
             return picture((attention[i, :, :n, :n] for i in needed), column, 2)
 
-        return torch.frombuffer(bytearray(recording.head(layer, column, 0, recompute)), dtype=torch.float32)
+        return torch.frombuffer(bytearray(recording.picture(layer, column, 0, recompute)), dtype=torch.float32)
 
     places = {(1, 0): 4, (1, 2): 6, (2, 3): 11, (3, 2): 12}
     for place in places:
@@ -149,7 +152,7 @@ def test_a_picture_that_was_not_kept_is_recomputed_and_grows_on() -> None:
 @pytest.mark.parametrize("place", [(-1, 0), (0, -1), (0, 4), (2, 0), (2, 3), (3, 2)])
 def test_there_is_no_other_picture(place: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match=f"no picture in layer {place[0]}, column {place[1]}"):
-        Recording(2, 2, 5).index(*place)
+        picture_index(*place, 2, 2)
 
 
 def test_a_triangle_has_this_many_cells() -> None:

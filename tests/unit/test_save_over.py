@@ -10,8 +10,8 @@ from helpers import ALPHABET, same_model, tiny_model
 
 import model
 from model import LoadedModel
-from model.checkpoint import gpt2_format as layout
 from model.checkpoint import load as checkpoint
+from model.checkpoint import write
 from model.tokenizer import CharTokenizer
 
 FILES = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
@@ -41,7 +41,7 @@ def test_overwriting(kind: str, tmp_path: Path) -> None:
 def test_snapshots_stay_with_their_vocabulary(kind: str, tmp_path: Path) -> None:
     folder, old = tmp_path / "saved", tiny_model()
     old.save(folder)
-    layout.write_snapshot(folder, 7, old.config, old.gpt.state_dict())
+    write.write_snapshot(folder, 7, old.config, old.gpt.state_dict())
     assert model.load(f"{folder}@000007").config == old.config
     NEW_MODELS[kind]().save(folder)
     if kind == "same config and vocabulary":
@@ -107,10 +107,10 @@ def test_a_failure_at_any_moment(kind: str, place: str, tmp_path: Path, monkeypa
     """The old checkpoint still loads, nothing else is left behind, and the next attempt succeeds."""
     folder, failures = tmp_path / "saved", 0
     tiny_model().save(folder)
-    layout.write_snapshot(folder, 7, tiny_model().config, tiny_model().gpt.state_dict())
+    write.write_snapshot(folder, 7, tiny_model().config, tiny_model().gpt.state_dict())
     os.unlink(folder / "tokenizer_config.json")  # a file that the new checkpoint has and the old one had not
     before = {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    target: Any = layout if place in ("save_file", "sync") else Path
+    target: Any = write if place in ("save_file", "sync") else Path
     for at in range(1, 20):
         with monkeypatch.context() as patch:
             patch.setattr(target, place, breaking(getattr(target, place), at))
@@ -129,7 +129,7 @@ def test_a_failure_at_any_moment(kind: str, place: str, tmp_path: Path, monkeypa
 @pytest.mark.parametrize("place", ["save_file", "rename"])
 def test_a_failure_in_a_new_folder(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        target: Any = layout if place == "save_file" else Path
+        target: Any = write if place == "save_file" else Path
         patch.setattr(target, place, breaking(getattr(target, place), 1))
         with pytest.raises(Breakdown):
             tiny_model().save(tmp_path / "saved")

@@ -24,7 +24,7 @@ def folder(request: pytest.FixtureRequest) -> Path:
 
 
 @pytest.fixture(scope="module")
-def gpt(folder: Path) -> LoadedModel:
+def loaded(folder: Path) -> LoadedModel:
     return model.load(folder, dtype="float32")
 
 
@@ -33,28 +33,30 @@ def card(folder: Path) -> Any:
     return json.loads((folder / "training.json").read_text())
 
 
-def test_a_greedy_text_is_pinned_token_by_token(folder: Path, gpt: LoadedModel) -> None:
+def test_a_greedy_text_is_pinned_token_by_token(folder: Path, loaded: LoadedModel) -> None:
     golden = GOLDEN[folder.name]
-    steps = list(gpt.generate(golden["prompt"], len(golden["written"]), temperature=0))
+    steps = list(loaded.generate(golden["prompt"], len(golden["written"]), temperature=0))
     assert [step.token_id for step in steps] == golden["written"]
     assert min(float(step.logits.topk(2).values.diff().abs()) for step in steps) > CLOSEST
 
 
-def test_the_first_sample_of_the_card_comes_out_again(gpt: LoadedModel, card: Any) -> None:
+def test_the_first_sample_of_the_card_comes_out_again(loaded: LoadedModel, card: Any) -> None:
     assert [sample["seed"] for sample in card["samples"]] == [1, 2, 3]
     sample = card["samples"][0]
     settings = {name: sample[name] for name in ("max_new_tokens", "temperature", "seed")}
-    assert "".join(step.text for step in gpt.generate(sample["prompt_tokens"], **settings)) == sample["text"]
+    assert "".join(step.text for step in loaded.generate(sample["prompt_tokens"], **settings)) == sample["text"]
 
 
-def test_the_card_and_the_weights_are_as_promised(folder: Path, gpt: LoadedModel, card: Any) -> None:
+def test_the_card_and_the_weights_are_as_promised(folder: Path, loaded: LoadedModel, card: Any) -> None:
     text = (folder / "README.md").read_text()
     for line in ("license: ", "language: ", "datasets: ", "tags: ", "library_name: ", "## Limits", "loss.svg"):
         assert line in text
     assert "Not described" not in text
-    assert gpt.config.n_parameters <= MOST_WEIGHTS[folder.name]
-    assert (folder / "model.safetensors").stat().st_size < 2.1 * gpt.config.n_parameters  # half precision
-    assert all(weights.isfinite().all() and weights.dtype == torch.float32 for weights in gpt.gpt.state_dict().values())
+    assert loaded.config.n_parameters <= MOST_WEIGHTS[folder.name]
+    assert (folder / "model.safetensors").stat().st_size < 2.1 * loaded.config.n_parameters  # half precision
+    assert all(
+        weights.isfinite().all() and weights.dtype == torch.float32 for weights in loaded.gpt.state_dict().values()
+    )
     assert card["finished"]
 
 
@@ -75,7 +77,7 @@ def test_stories_end() -> None:
     folder = CHECKPOINTS / "stories-bpe"
     if not folder.exists():
         return
-    gpt = model.load(folder)
-    assert gpt.eos_token_id == 0
-    steps = list(gpt.generate([0], 255, temperature=0.7, seed=1))
+    loaded = model.load(folder)
+    assert loaded.eos_token_id == 0
+    steps = list(loaded.generate([0], 255, temperature=0.7, seed=1))
     assert steps[-1].finish_reason == "stop" and steps[-1].token_id == 0 and steps[-1].text == ""

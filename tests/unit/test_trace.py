@@ -113,7 +113,7 @@ def test_bad_prompts(call: str, tiny: LoadedModel) -> None:
     "arguments",
     [{"max_new_tokens": value} for value in (0, -1, 1.0, True, None, "5", 2**31 + 1)]
     + [{"seed": value} for value in (1.0, True, "1", 2**63, -(2**63))]
-    + [{"temperature": -1}, {"top_k": 0}, {"top_p": 0}, {"min_p": 2}, {"repetition_penalty": 0}]
+    + [{"temperature": -1}, {"top_k": -1}, {"top_p": 0}, {"min_p": 2}, {"repetition_penalty": 0}]
     + [{"logit_bias": {65: 1.0}}, {"logit_bias": {"a": 1}}, {"frequency_penalty": math.nan}]
     + [
         {"logit_bias": [1]},

@@ -110,10 +110,10 @@ def server(checkpoints: Path) -> Iterator[Server]:
 @pytest.fixture
 def slow(server: Server) -> Iterator[Any]:
     """The model behind a gate; what still writes is ended after the test, and the gate shut for the next."""
-    gpt: Any = server.services.served.models["slow"]
-    engine: Any = server.services.engines.engine_for(gpt)
-    gpt.gate = engine.gate
-    yield gpt
+    loaded: Any = server.services.served.models["slow"]
+    engine: Any = server.services.engines.engine_for(loaded)
+    loaded.gate = engine.gate
+    yield loaded
     for generation in list(server.services.engines.running):
         generation.cancel()
         assert generation.ended.wait(10)

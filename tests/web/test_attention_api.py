@@ -28,11 +28,11 @@ def metadata_of(content: bytes) -> dict[str, str]:
 @pytest.mark.parametrize("choice", [{}, {"layers": [1]}, {"layers": [2, 0], "heads": [3, 1]}])
 @pytest.mark.parametrize("mask", [None, [[1.0, 0.0, 1.0, 1.0], [0.5] * 4, [1.0] * 4]])
 def test_both_formats_give_the_trace(server: Server, choice: dict[str, Any], mask: Any) -> None:
-    gpt = server.parts.shelf.models["tiny"]
-    expected = gpt.trace(PROMPT, head_mask=mask, **choice).attention
+    loaded = server.services.served.models["tiny"]
+    expected = loaded.trace(PROMPT, head_mask=mask, **choice).attention
     found = post(server, prompt=PROMPT, head_mask=mask, **choice).json()
     assert found.keys() == {"model", "tokens", "layers", "heads", "attention"}
-    assert found["tokens"] == [token._asdict() for token in gpt.trace(PROMPT).tokens]
+    assert found["tokens"] == [token._asdict() for token in loaded.trace(PROMPT).tokens]
     chosen = ALL | choice
     assert (found["model"], found["layers"], found["heads"]) == ("tiny", chosen["layers"], chosen["heads"])
     assert max_difference(torch.tensor(found["attention"]), expected) < 1e-5
@@ -46,7 +46,7 @@ def test_both_formats_give_the_trace(server: Server, choice: dict[str, Any], mas
 
 
 def test_tokens_in_the_place_of_a_prompt(server: Server) -> None:
-    ids = server.parts.shelf.models["tiny"].tokenizer.encode(PROMPT)
+    ids = server.services.served.models["tiny"].tokenizer.encode(PROMPT)
     assert post(server, tokens=ids).json() == post(server, prompt=PROMPT).json()
 
 

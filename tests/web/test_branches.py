@@ -8,12 +8,11 @@ from conftest import CONTEXT, Server
 from playwright.sync_api import expect
 from test_page import choose_model, is_shown_as, readout, write, write_slowly
 
-from model import LoadedModel
-from model.lens.residuals import Reading
+from model import InputError, LoadedModel
+from model.lens.residuals import Residuals
 from web.page.branch import read_branch
-from web.serving.inputs import BadInput
 
-SETTINGS = (10, 0.8, 0, 1.0, 0.0, 1)  # max_new_tokens, temperature, top_k, top_p, min_p, seed
+FIELDS = {"max_new_tokens": 10, "temperature": 0.8, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "seed": 1}
 
 
 def side(page: Any, name: str) -> Any:
@@ -41,19 +40,19 @@ def branch_at(part: Any, page: Any, step: int, row: int = 0) -> str:
     return token[1].replace("·", " ").replace("↵", "\n")
 
 
-def expected_text(gpt: LoadedModel, prompt: str, length: int = 200) -> str:
-    steps = gpt.generate(prompt, length, temperature=0.8, seed=1)
+def expected_text(loaded: LoadedModel, prompt: str, length: int = 200) -> str:
+    steps = loaded.generate(prompt, length, temperature=0.8, seed=1)
     return prompt + "".join(step.text for step in steps)
 
 
 @pytest.mark.browser
 def test_both_texts_stay_side_by_side(page: Any, server: Server) -> None:
-    gpt = server.parts.shelf.models["tiny"]
+    loaded = server.services.served.models["tiny"]
     first = opened_text(page)
     token = branch_at(page, page, 30)
     left, right = side(page, "First text"), side(page, f"Branch at token 30: “{token}” instead of “{first[30]}”")
     expect(text(left)).to_have_text(first)
-    expect(text(right)).to_have_text(expected_text(gpt, first[:30] + token))
+    expect(text(right)).to_have_text(expected_text(loaded, first[:30] + token))
     boxes = [part.bounding_box() for part in (left, right)]
     assert boxes[0]["y"] == boxes[1]["y"] and boxes[0]["x"] < boxes[1]["x"]
     # What is open is open on both sides, each with its own numbers.
@@ -62,24 +61,24 @@ def test_both_texts_stay_side_by_side(page: Any, server: Server) -> None:
         panel = part.get_by_role("region", name="Attention weights, L2 H1")
         expect(panel.locator(".hs-number")).not_to_be_empty()
         query, key, shown = readout(panel)
-        attention = gpt.trace(text(part).text_content()[:CONTEXT]).attention
+        attention = loaded.trace(text(part).text_content()[:CONTEXT]).attention
         assert is_shown_as(float(attention[2, 1, query, key]), shown)
     # The branch knows how probable the tokens were that both share.
-    logprob = Reading(gpt.gpt, gpt.read_prompt(first[:30])).logprobs()[19]
+    logprob = Residuals(loaded.gpt, loaded.read_prompt(first[:30])).logprobs()[19]
     right.get_by_label("Step", exact=True).fill("20")
     expect(right.locator(".hs-said")).to_contain_text(f"{-logprob / 0.6931471805599453:.2f} bits")
 
 
 @pytest.mark.browser
 def test_a_branch_of_a_branch_a_close_and_a_keep(page: Any, server: Server) -> None:
-    gpt = server.parts.shelf.models["tiny"]
+    loaded = server.services.served.models["tiny"]
     first = opened_text(page)
     token = branch_at(page, page, 30)
     right = side(page, "Branch at token 30")
-    second = expected_text(gpt, first[:30] + token)
+    second = expected_text(loaded, first[:30] + token)
     expect(text(right)).to_have_text(second)
     other = branch_at(right, page, 40, row=1)
-    expect(text(side(page, "Branch at token 40"))).to_have_text(expected_text(gpt, second[:40] + other))
+    expect(text(side(page, "Branch at token 40"))).to_have_text(expected_text(loaded, second[:40] + other))
     expect(text(side(page, "Branch at token 30"))).to_have_text(second)
     expect(side(page, "First text")).to_have_count(0)
     xs = [side(page, f"Branch at token {at}").bounding_box()["x"] for at in (30, 40)]
@@ -88,13 +87,13 @@ def test_a_branch_of_a_branch_a_close_and_a_keep(page: Any, server: Server) -> N
     expect(text(page)).to_have_count(1)
     expect(text(page)).to_have_text(second)
     token = branch_at(page, page, 35)
-    third = expected_text(gpt, second[:35] + token)
+    third = expected_text(loaded, second[:35] + token)
     expect(text(side(page, "Branch at token 35"))).to_have_text(third)
     page.get_by_role("button", name="Keep only this").click()
     expect(text(page)).to_have_count(1)
     expect(text(page)).to_have_text(third)
     write(page, "now ")
-    expect(text(page)).to_have_text(expected_text(gpt, "now "))
+    expect(text(page)).to_have_text(expected_text(loaded, "now "))
 
 
 @pytest.mark.browser
@@ -104,7 +103,7 @@ def test_a_new_text_closes_the_branch(page: Any, server: Server) -> None:
     expect(page.get_by_role("button", name="Write", exact=True)).to_be_enabled()
     write(page, "now ")
     expect(text(page)).to_have_count(1)
-    expect(text(page)).to_have_text(expected_text(server.parts.shelf.models["tiny"], "now "))
+    expect(text(page)).to_have_text(expected_text(server.services.served.models["tiny"], "now "))
 
 
 @pytest.mark.browser
@@ -112,11 +111,11 @@ def test_both_may_be_written_at_once_and_are_stopped_together(page: Any, server:
     write_slowly(page, slow, 4)
     branch_at(page, page, 4)
     expect(text(side(page, "Branch at token 4"))).to_have_text(re.compile("^ab.{3}$", re.DOTALL))
-    jobs = list(server.parts.engines.jobs)
-    assert len(jobs) == 2
+    generations = list(server.services.engines.running)
+    assert len(generations) == 2
     page.get_by_role("button", name="Stop").click()
-    for job in jobs:
-        assert job.cancelled.wait(timeout=10)
+    for generation in generations:
+        assert generation.stopped.wait(timeout=10)
     slow.gate.release(4)
     expect(page.get_by_role("button", name="Write", exact=True)).to_be_enabled()
     expect(side(page, "First text").get_by_text("stopped after")).to_be_visible()
@@ -130,9 +129,9 @@ def test_a_closed_branch_is_written_no_further(page: Any, server: Server, slow: 
     branch_at(page, page, 10)
     slow.gate.release(2)
     expect(text(side(page, "Branch at token 10"))).to_have_text(re.compile("^.{13}$", re.DOTALL))
-    (job,) = server.parts.engines.jobs
+    (generation,) = server.services.engines.running
     page.get_by_role("button", name="Close branch").click()
-    assert job.cancelled.wait(timeout=10)
+    assert generation.stopped.wait(timeout=10)
     slow.gate.release(2)
     expect(page.get_by_role("button", name="Write", exact=True)).to_be_enabled()
     expect(text(page)).to_have_count(1)
@@ -161,19 +160,19 @@ def test_no_branch_beyond_the_context(page: Any, server: Server) -> None:
 
 
 def sent(server: Server, **changes: Any) -> dict[str, Any]:
-    gpt = server.parts.shelf.models["tiny"]
-    given = {"of": "x", "model": "tiny", "sha256": gpt.sha256, "ids": [3, 4, 5], "n_prompt": 1, "instead": 7}
+    loaded = server.services.served.models["tiny"]
+    given = {"of": "x", "model": "tiny", "sha256": loaded.sha256, "ids": [3, 4, 5], "n_prompt": 1, "instead": 7}
     return given | changes
 
 
 def test_what_an_event_may_ask_for(server: Server) -> None:
-    branch = read_branch(server.parts.shelf, sent(server), *SETTINGS)
-    gpt = server.parts.shelf.models["tiny"]
-    texts = [token.text for token in gpt.tokens([5, 7])]
+    branch = read_branch(server.services.served, sent(server), FIELDS)
+    loaded = server.services.served.models["tiny"]
+    texts = [token.text for token in loaded.tokens([5, 7])]
     assert branch.pointer == {"of": "x", "at": 2, "token": texts[0], "instead": texts[1]}
-    assert branch.request.settings["prompt"] == gpt.tokenizer.decode([3])
+    assert branch.prompt == loaded.tokenizer.decode([3])
     whole = sent(server, ids=[1] * CONTEXT, n_prompt=0, instead=None)
-    assert len(read_branch(server.parts.shelf, whole, *SETTINGS).request.ids) == CONTEXT
+    assert len(read_branch(server.services.served, whole, FIELDS).request.prompt) == CONTEXT
 
 
 @pytest.mark.parametrize(
@@ -196,13 +195,13 @@ def test_what_an_event_may_ask_for(server: Server) -> None:
     ],
 )
 def test_what_an_event_may_not_ask_for(server: Server, change: dict[str, Any], said: str) -> None:
-    with pytest.raises(BadInput, match=said):
-        read_branch(server.parts.shelf, sent(server, **change), *SETTINGS)
+    with pytest.raises(InputError, match=said):
+        read_branch(server.services.served, sent(server, **change), FIELDS)
 
 
 def test_an_event_without_data(server: Server) -> None:
     for data in (None, [], "branch"):
-        with pytest.raises(BadInput, match="a branch is an object"):
-            read_branch(server.parts.shelf, data, *SETTINGS)
-    with pytest.raises(BadInput, match="temperature"):
-        read_branch(server.parts.shelf, sent(server), 10, float("nan"), 0, 1.0, 0.0, 1)
+        with pytest.raises(InputError, match="a branch is an object"):
+            read_branch(server.services.served, data, FIELDS)
+    with pytest.raises(InputError, match="temperature"):
+        read_branch(server.services.served, sent(server), FIELDS | {"temperature": float("nan")})

@@ -10,8 +10,8 @@ import pytest
 import torch
 from conftest import CONTEXT, Server
 
+from model import SamplingSettings
 from model.generate import generate
-from model.sampling import SamplingSettings
 
 MODEL = "tiny"
 
@@ -22,11 +22,11 @@ def client(server: Server) -> Iterator[openai.OpenAI]:
         yield client
 
 
-def written(server: Server, prompt: Any, n: int, place: Any = (0, 0), seed: int = 1, **settings: Any) -> str:
+def written(server: Server, prompt: Any, n: int, choice: Any = (0, 0), seed: int = 1, **settings: Any) -> str:
     """What the model writes there, alone."""
-    gpt = server.parts.shelf.models[MODEL]
-    draft = gpt.draft(prompt, n, SamplingSettings(**settings), seed=seed, place=place)
-    return "".join(step.text for step in generate(gpt.gpt, draft))
+    loaded = server.services.served.models[MODEL]
+    request = loaded.request(prompt, n, sampling=SamplingSettings(**settings), seed=seed, choice=choice)
+    return "".join(step.text for step in generate(loaded.gpt, loaded.begin(request)))
 
 
 def streamed(client: openai.OpenAI, **body: Any) -> list[Any]:
@@ -81,8 +81,8 @@ def test_several_choices_and_prompts_draw_apart(server: Server, client: openai.O
 
 
 def test_token_ids(server: Server, client: openai.OpenAI) -> None:
-    gpt = server.parts.shelf.models[MODEL]
-    ids = gpt.tokenizer.encode("To be")
+    loaded = server.services.served.models[MODEL]
+    ids = loaded.tokenizer.encode("To be")
     one = client.completions.create(model=MODEL, prompt=ids, max_tokens=8, seed=1)
     assert one.choices[0].text == written(server, "To be", 8)
     two = client.completions.create(model=MODEL, prompt=[ids, ids[:2]], max_tokens=8, seed=1)
@@ -120,17 +120,17 @@ def test_the_stream_as_it_is_on_the_wire(server: Server) -> None:
 def test_logprobs_are_those_of_the_model(server: Server, client: openai.OpenAI) -> None:
     answer = client.completions.create(model=MODEL, prompt="To be", max_tokens=6, seed=1, logprobs=3, echo=True)
     (choice,) = answer.choices
-    gpt = server.parts.shelf.models[MODEL]
+    loaded = server.services.served.models[MODEL]
     assert choice.text.startswith("To be") and len(choice.text) == 11
-    ids = gpt.tokenizer.encode(choice.text)
-    expected = gpt.trace(ids).logits.log_softmax(-1)
+    ids = loaded.tokenizer.encode(choice.text)
+    expected = loaded.trace(ids).logits.log_softmax(-1)
     found = choice.logprobs
     assert "".join(found.tokens) == choice.text and found.text_offset == list(range(11))
     assert found.token_logprobs[0] is None and found.top_logprobs[0] is None
     for i, token_id in enumerate(ids[1:], 1):
         assert abs(found.token_logprobs[i] - float(expected[i - 1, token_id])) < 1e-4
         values, tokens = expected[i - 1].topk(3)
-        top = {gpt.tokenizer.decode([int(token)]): float(value) for token, value in zip(tokens, values, strict=True)}
+        top = {loaded.tokenizer.decode([int(token)]): float(value) for token, value in zip(tokens, values, strict=True)}
         top[choice.text[i]] = float(expected[i - 1, token_id])
         assert found.top_logprobs[i] == pytest.approx(top, abs=1e-4)
 
@@ -170,8 +170,8 @@ def test_a_head_mask(server: Server, client: openai.OpenAI) -> None:
     answer = client.completions.create(
         model=MODEL, prompt="To be", max_tokens=20, seed=1, extra_body={"head_mask": mask}
     )
-    gpt = server.parts.shelf.models[MODEL]
-    steps = gpt.generate("To be", 20, seed=1, head_mask=torch.tensor(mask))
+    loaded = server.services.served.models[MODEL]
+    steps = loaded.generate("To be", 20, seed=1, head_mask=torch.tensor(mask))
     assert answer.choices[0].text == "".join(step.text for step in steps) != written(server, "To be", 20)
 
 

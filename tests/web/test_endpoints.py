@@ -23,8 +23,8 @@ def client(server: Server) -> Iterator[Client]:
 
 def test_generate_writes_what_the_model_writes(server: Server, client: Client) -> None:
     settings: dict[str, Any] = {"temperature": 0.9, "top_k": 20, "top_p": 0.9, "min_p": 0.01, "seed": 7}
-    gpt = server.parts.shelf.models["tiny"]
-    expected = "".join(step.text for step in gpt.generate("To be", 12, **settings))
+    loaded = server.services.served.models["tiny"]
+    expected = "".join(step.text for step in loaded.generate("To be", 12, **settings))
     assert client.predict("To be", "tiny", 12, 0.9, 20, 0.9, 0.01, 7, api_name="/generate") == expected
     assert client.predict("To be", max_new_tokens=12, **settings, api_name="/generate") == expected
     other = client.predict("To be", "other", 12, 0.9, 20, 0.9, 0.01, 7, api_name="/generate")
@@ -60,7 +60,7 @@ def test_generate_ends_where_the_context_is_full(client: Client) -> None:
 
 def test_attention_is_that_of_the_model(server: Server, client: Client) -> None:
     found = client.predict("so it is", "tiny", 2, 1, api_name="/attention")
-    trace = server.parts.shelf.models["tiny"].trace("so it is")
+    trace = server.services.served.models["tiny"].trace("so it is")
     assert found["tokens"] == list("so it is")
     torch.testing.assert_close(torch.tensor(found["attention"]), trace.attention[2, 1], atol=1e-5, rtol=0)
 
@@ -70,7 +70,7 @@ def test_attention_is_that_of_the_model(server: Server, client: Client) -> None:
     [
         ({"prompt": ""}, "empty"),
         ({"prompt": "caf\u00e9"}, "'\u00e9'"),
-        ({"prompt": "a" * (CONTEXT + 1)}, f"{CONTEXT + 1} tokens, this model reads at most {CONTEXT}"),
+        ({"prompt": "a" * (CONTEXT + 1)}, f"{CONTEXT + 1} tokens, but this model reads at most {CONTEXT}"),
         ({"prompt": "a" * (Limits.max_prompt_characters + 1)}, "20,001 characters"),
         ({"prompt": 7}, "must be text"),
         ({"prompt": None}, "must be text"),

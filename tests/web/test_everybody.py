@@ -91,12 +91,12 @@ def test_no_control_is_nameless(page: Any) -> None:
 
 
 def test_the_text_as_a_table(page: Any, server: Server) -> None:
-    gpt = server.parts.shelf.models["tiny"]
+    loaded = server.services.served.models["tiny"]
     page.get_by_role("button", name="Show text as table").click()
     rows = page.get_by_role("table", name="Tokens and how probable each was").locator("tbody tr")
     content = text(page).text_content()
     expect(rows).to_have_count(len(content))
-    logprobs, ids = gpt.trace(content).logits.log_softmax(-1), gpt.tokenizer.encode(content)
+    logprobs, ids = loaded.trace(content).logits.log_softmax(-1), loaded.tokenizer.encode(content)
     assert rows.first.locator("td").all_text_contents() == [f"“{content[0]}”", "given", ""]
     for i in (1, 9, len(content) - 1):
         token, probability, bits = rows.nth(i).locator("td").all_text_contents()
@@ -129,11 +129,11 @@ def test_several_tokens_are_locked_by_keys(page: Any) -> None:
 
 
 def test_a_row_says_which_token_it_predicts(page: Any, server: Server) -> None:
-    gpt = server.parts.shelf.models["tiny"]
+    loaded = server.services.served.models["tiny"]
     content = text(page).text_content()
     text(page).locator(".hs-token").nth(20).click()
     assert readout(page)[0] == 20
-    probability = float(gpt.trace(content).logits[20].softmax(-1)[gpt.tokenizer.encode(content)[21]])
+    probability = float(loaded.trace(content).logits[20].softmax(-1)[loaded.tokenizer.encode(content)[21]])
     said = page.locator(".hs-then").text_content()
     found = re.fullmatch(r"this row predicts “(.+)” 21 with probability (.+)", said)
     assert found and float(found[2]) == pytest.approx(probability, abs=6e-5)

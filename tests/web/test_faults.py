@@ -47,7 +47,7 @@ def post(server: Server, **body: Any) -> httpx.Response:
 
 
 def gate_of(server: Server) -> tuple[GatedEngine, threading.Semaphore]:
-    engine: Any = server.parts.engines.of(server.parts.shelf.models["slow"])
+    engine: Any = server.services.engines.engine_for(server.services.served.models["slow"])
     return engine, engine.gate
 
 
@@ -56,14 +56,14 @@ def test_a_client_that_leaves_stops_the_work_within_a_step(server: Server, slow:
     engine, gate = gate_of(server)
     connection = open_post(server, model="slow", max_tokens=60, stream=stream)
     gate.release(3)
-    until(lambda: engine.at_work and len(engine.at_work[0].draft.written) == 3)
-    (ticket,) = engine.at_work
+    until(lambda: engine.at_work and len(engine.at_work[0].written) == 3)
+    (sequence,) = engine.at_work
     connection.close()
-    until(lambda: ticket.cancelled)
+    until(lambda: sequence.cancelled)
     gate.release()
     until(lambda: not engine.at_work)
-    assert len(ticket.draft.written) <= 4
-    assert not server.parts.engines.jobs
+    assert len(sequence.written) <= 4
+    assert not server.services.engines.running
 
 
 @pytest.mark.slow
@@ -78,13 +78,13 @@ def test_five_hundred_that_connect_and_drop_leave_nothing(server: Server) -> Non
         return threading.active_count(), len(os.listdir("/proc/self/fd"))
 
     connect_and_drop(0)
-    until(lambda: not server.parts.engines.jobs)
+    until(lambda: not server.services.engines.running)
     threads, files = held()
     memory = resident()
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(connect_and_drop, range(500)))
-    engine = server.parts.engines.of(server.parts.shelf.models["tiny"])
-    until(lambda: not server.parts.engines.jobs and not engine.at_work and not engine.line)
+    engine = server.services.engines.engine_for(server.services.served.models["tiny"])
+    until(lambda: not server.services.engines.running and not engine.at_work and not engine.queue)
     until(lambda: held()[1] <= files + 5)
     assert resident() <= memory + 50_000_000
     assert held()[0] <= threads + 45  # the pool that blocking routes share grows to 40 and stays
@@ -93,18 +93,18 @@ def test_five_hundred_that_connect_and_drop_leave_nothing(server: Server) -> Non
 
 def test_a_full_line_says_when_to_come_again(launch: Any, checkpoints: Path) -> None:
     server = launch(checkpoints / "tiny", limits=Limits(max_batch=1, max_waiting=1))
-    gpt = server.parts.shelf.models["tiny"]
-    engine = GatedEngine(gpt, max_batch=1, max_waiting=1)
-    server.parts.engines.add(gpt, engine)
+    loaded = server.services.served.models["tiny"]
+    engine = GatedEngine(loaded, max_batch=1, max_waiting=1)
+    server.services.engines.add(loaded, engine)
     first = open_post(server, max_tokens=50)
     until(lambda: engine.at_work)
     second = open_post(server, max_tokens=2)
-    until(lambda: len(engine.line) == 1)
+    until(lambda: len(engine.queue) == 1)
     answer = post(server)
     assert answer.status_code == 429 and int(answer.headers["retry-after"]) >= 1
     assert answer.json()["error"]["code"] == "queue_full"
     first.close()
-    until(lambda: all(ticket.cancelled for ticket in engine.at_work))
+    until(lambda: all(sequence.cancelled for sequence in engine.at_work))
     engine.gate.release(9)
     assert b"200 OK" in second.recv(1000)
     second.close()
@@ -132,15 +132,15 @@ def test_a_failing_step_is_a_500_and_the_next_request_is_served(
 
 def test_a_deadline(launch: Any, checkpoints: Path) -> None:
     server = launch(checkpoints / "tiny", limits=Limits(max_seconds=1))
-    gpt = server.parts.shelf.models["tiny"]
-    engine = GatedEngine(gpt)
-    server.parts.engines.add(gpt, engine)
+    loaded = server.services.served.models["tiny"]
+    engine = GatedEngine(loaded)
+    server.services.engines.add(loaded, engine)
     engine.gate.release(3)
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(post, server, max_tokens=50)
-        until(lambda: engine.at_work and len(engine.at_work[0].draft.written) == 3)
-        (ticket,) = engine.at_work
-        until(lambda: time.monotonic() > ticket.deadline)
+        until(lambda: engine.at_work and len(engine.at_work[0].written) == 3)
+        (sequence,) = engine.at_work
+        until(lambda: time.monotonic() > sequence.deadline)
         engine.gate.release()
         choice = asked.result().json()["choices"][0]
     assert choice["finish_reason"] == "deadline" and len(choice["text"]) in (3, 4)
@@ -149,13 +149,13 @@ def test_a_deadline(launch: Any, checkpoints: Path) -> None:
 def test_a_slow_reader_does_not_slow_the_others(server: Server) -> None:
     """It reads nothing; its text is written all the same, and those of others in the meantime too."""
     lazy = open_post(server, max_tokens=60, stream=True, n=16, logprobs=20)
-    until(lambda: server.parts.engines.jobs)
+    until(lambda: server.services.engines.running)
     for _ in range(3):
         assert post(server, max_tokens=20).status_code == 200
-    engine = server.parts.engines.of(server.parts.shelf.models["tiny"])
-    until(lambda: not engine.at_work and not engine.line)
+    engine = server.services.engines.engine_for(server.services.served.models["tiny"])
+    until(lambda: not engine.at_work and not engine.queue)
     lazy.close()
-    until(lambda: not server.parts.engines.jobs)
+    until(lambda: not server.services.engines.running)
 
 
 def test_slow_readers_of_attention_do_not_keep_others_waiting(server: Server) -> None:
@@ -175,10 +175,10 @@ def test_behind_a_proxy_clients_are_told_apart(server: Server, slow: Any) -> Non
         for host in ("192.0.2.1", "192.0.2.2"):
             headers = {"X-Forwarded-For": host}
             pool.submit(httpx.post, url, json={"model": "slow", "prompt": "ab"}, headers=headers, timeout=60)
-        until(lambda: len(engine.at_work) + len(engine.line) == 2)
-        assert {ticket.client for ticket in [*engine.at_work, *engine.line]} == {"192.0.2.1", "192.0.2.2"}
-        for ticket in [*engine.at_work, *engine.line]:
-            ticket.cancel()
+        until(lambda: len(engine.at_work) + len(engine.queue) == 2)
+        assert {sequence.client for sequence in [*engine.at_work, *engine.queue]} == {"192.0.2.1", "192.0.2.2"}
+        for sequence in [*engine.at_work, *engine.queue]:
+            sequence.cancel()
 
 
 def test_what_is_measured(launch: Any, checkpoints: Path) -> None:

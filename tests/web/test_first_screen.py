@@ -19,10 +19,10 @@ def test_an_opening_of_what_the_model_knows(server: Server) -> None:
     tokenizer = tiny_bpe()
     for known in ("Once upon a time", "ROMEO:"):
         ids = tokenizer.encode(known)
-        gpt = scripted_model(ids[1:] + [ids[0]] * 40, tokenizer)
-        assert opening_prompt(gpt) == (known, ids)
+        loaded = scripted_model(ids[1:] + [ids[0]] * 40, tokenizer)
+        assert opening_prompt(loaded) == (known, ids)
     for name in ("tiny", "other"):  # random ones know nothing
-        assert opening_prompt(server.parts.shelf.models[name])[0] == OPENING_PROMPTS[0]
+        assert opening_prompt(server.services.served.models[name])[0] == OPENING_PROMPTS[0]
 
 
 @pytest.mark.browser
@@ -30,9 +30,9 @@ def test_the_prompt_follows_the_opening_until_one_is_typed(
     browser: Any, launch: Callable[..., Server], checkpoints: Path
 ) -> None:
     server = launch(checkpoints / "tiny", checkpoints / "other")
-    made = server.parts.openings.made
+    made = server.services.openings.made
     for name in ("tiny", "other"):
-        server.parts.openings.get(name)
+        server.services.openings.get(name)
     made["other"] = replace(made["other"], settings=made["other"].settings | {"prompt": "The "})
     page = browser.new_page()
     page.goto(server.url)

@@ -12,8 +12,6 @@ import pytest
 from conftest import Server
 from serve_once import ROOT, free_port, wait_until_healthy
 
-import app
-
 Launch = Callable[..., Server]
 
 
@@ -22,7 +20,7 @@ def test_health_before_and_after_loading(launch: Launch, checkpoints: Path, caps
     answer = httpx.get(f"{server.url}/health")
     assert (answer.status_code, answer.json()) == (503, {"status": "loading"})
     assert httpx.get(server.url).status_code == 200
-    app.load(server.parts)
+    server.services.load()
     answer = httpx.get(f"{server.url}/health")
     assert answer.status_code == 200
     body = answer.json()

@@ -214,13 +214,13 @@ def test_rung_8_many_heads(page: Any) -> None:
 
 def test_rung_9_a_head_of_the_model_and_the_way_to_it(page: Any, server: Server) -> None:
     open_rung(page, 9)
-    gpt = server.parts.shelf.models["tiny"]
+    loaded = server.services.served.models["tiny"]
     assert_close(numbers(page, "The book's case, through MultiHeadAttention"), published.WEIGHT_SPLITS)
     move(page, "head", 2, "2")
     move(page, "layer", 1, "1")
     expect(page.get_by_role("application", name=re.compile("Matrix of L1 H2"))).to_be_visible()
     assert max(stamps(page)) <= 1e-5
-    attention = gpt.trace(" ".join(published.SENTENCE)).attention[1, 2]
+    attention = loaded.trace(" ".join(published.SENTENCE)).attention[1, 2]
     board = page.get_by_role("application", name=re.compile("Matrix of L1 H2"))
     board.focus()
     for key in ("ArrowUp", "ArrowUp", "ArrowLeft", "Enter"):

@@ -42,7 +42,7 @@ def lines(page: Any) -> Any:
 
 def weights(page: Any, server: Server) -> Tensor:
     layer, head = open_head(page)
-    return server.parts.shelf.models["tiny"].trace(text(page).text_content()).attention[layer, head]
+    return server.services.served.models["tiny"].trace(text(page).text_content()).attention[layer, head]
 
 
 def drawn(page: Any) -> dict[tuple[int, int], float]:

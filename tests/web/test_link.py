@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from model.tokenizer import CharTokenizer
 from web.page.link import BadLink, decode_ids, read_link, read_settings
-from web.serving.served_models import Shelf
+from web.serving.served_models import ServedModels
 from web.settings import Settings
 
 RANGES = {"temperature": (0, 2), "max_new_tokens": (1, 1024), "top_k": (0, 100), "top_p": (0.05, 1), "min_p": (0, 1)}
@@ -29,16 +29,16 @@ def encode_ids(ids: list[int]) -> str:
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
-def shelf_of(**models: str) -> Shelf:
-    """A shelf of one small model under these names, with these hashes."""
-    gpt = tiny_model(tokenizer=CharTokenizer.train(CHARACTERS), context_length=CONTEXT)
-    shelf = Shelf(Settings(checkpoints=()))
-    shelf.models = {name: replace(gpt, name=name, sha256=sha256) for name, sha256 in models.items()}
-    shelf.ready.set_result(None)
-    return shelf
+def served_under(**models: str) -> ServedModels:
+    """One small model, served under these names with these hashes."""
+    loaded = tiny_model(tokenizer=CharTokenizer.train(CHARACTERS), context_length=CONTEXT)
+    served = ServedModels(Settings(checkpoints=()))
+    served.models = {name: replace(loaded, name=name, sha256=sha256) for name, sha256 in models.items()}
+    served.ready.set_result(None)
+    return served
 
 
-SHELF = shelf_of(tiny="a" * 64, other="b" * 64)
+SERVED = served_under(tiny="a" * 64, other="b" * 64)
 GOOD = {"model": "tiny", "sha256": "a" * 16, "ids": encode_ids([1, 2, 3]), "prompt": "2"}
 
 
@@ -60,33 +60,36 @@ def test_ids_that_nobody_wrote(text: str) -> None:
 def test_a_query_that_nobody_wrote(changes: dict[str, str]) -> None:
     query = GOOD | SETTINGS | changes
     try:
-        link = read_link(SHELF, query)
+        link = read_link(SERVED, query)
     except BadLink as error:
         assert str(error).isprintable()
     else:
-        assert link is not None and link.name in SHELF.models and 1 <= link.n_prompt <= len(link.ids)
-    settings, notices = read_settings(SHELF, "tiny", "ab", query, RANGES)
+        assert link is not None and link.loaded.name in SERVED.models and 1 <= link.n_prompt <= len(link.ids)
+    settings, notices = read_settings(SERVED, SERVED.models["tiny"], "ab", query)
     assert bool(settings) != bool(notices)
     assert all(least <= settings[field] <= most for field, (least, most) in RANGES.items() if settings)
 
 
 def test_a_good_query() -> None:
-    link = read_link(SHELF, GOOD)
-    assert link is not None and (link.name, link.ids, link.n_prompt) == ("tiny", [1, 2, 3], 2)
-    assert read_link(SHELF, {"__theme": "dark", "model": "tiny"}) is None
-    renamed = read_link(SHELF, GOOD | {"model": "gone"})
-    assert renamed is not None and renamed.name == "tiny"
-    full = read_link(SHELF, GOOD | {"ids": encode_ids([1] * (CONTEXT + 1))})
+    link = read_link(SERVED, GOOD)
+    assert link is not None and (link.loaded.name, link.ids, link.n_prompt) == ("tiny", [1, 2, 3], 2)
+    assert read_link(SERVED, {"__theme": "dark", "model": "tiny"}) is None
+    renamed = read_link(SERVED, GOOD | {"model": "gone"})
+    assert renamed is not None and renamed.loaded.name == "tiny"
+    full = read_link(SERVED, GOOD | {"ids": encode_ids([1] * (CONTEXT + 1))})
     assert full is not None and len(full.ids) == CONTEXT + 1
-    settings, notices = read_settings(SHELF, "tiny", "ab", GOOD | SETTINGS, RANGES)
+    settings, notices = read_settings(SERVED, SERVED.models["tiny"], "ab", GOOD | SETTINGS)
     assert (settings["max_new_tokens"], settings["seed"], settings["temperature"], notices) == (20, -3, 0.8, [])
-    assert read_settings(SHELF, "tiny", "ab", GOOD, RANGES) == ({}, [])
+    assert read_settings(SERVED, SERVED.models["tiny"], "ab", GOOD) == ({}, [])
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"model": "nowhere", "sha256": "c" * 16}, "a model that is not served here: 'nowhere'. There is: tiny, other"),
+        (
+            {"model": "nowhere", "sha256": "c" * 16},
+            "a model that is not served here: 'nowhere'. Available: tiny, other",
+        ),
         ({"sha256": "c" * 16}, "tiny has other weights here"),
         ({"sha256": ""}, "which weights"),
         ({"ids": encode_ids([1, 96])}, "tiny cannot read the text of this link"),
@@ -103,7 +106,7 @@ def test_a_good_query() -> None:
 )
 def test_what_is_wrong_is_said(changes: dict[str, str], said: str) -> None:
     with pytest.raises(BadLink) as error:
-        read_link(SHELF, GOOD | changes)
+        read_link(SERVED, GOOD | changes)
     assert said in str(error.value)
 
 
@@ -118,5 +121,5 @@ def test_what_is_wrong_is_said(changes: dict[str, str], said: str) -> None:
     ],
 )
 def test_settings_that_cannot_be_used(changes: dict[str, str], said: str) -> None:
-    settings, (notice,) = read_settings(SHELF, "tiny", "ab", SETTINGS | changes, RANGES)
+    settings, (notice,) = read_settings(SERVED, SERVED.models["tiny"], "ab", SETTINGS | changes)
     assert settings == {} and said in notice

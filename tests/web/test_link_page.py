@@ -54,7 +54,7 @@ def open_new(browser: Any, address: str) -> Any:
 
 def open_link(browser: Any, server: Server, name: str, ids: list[int], n_prompt: int, **more: Any) -> Any:
     """Another visitor, who has a link to this text."""
-    sha256 = server.parts.shelf.models[name].sha256[:16]
+    sha256 = server.services.served.models[name].sha256[:16]
     query = {"model": name, "sha256": sha256, "ids": encode_ids(ids), "prompt": n_prompt}
     return open_new(browser, f"{server.url}/?{urlencode(query | more)}")
 
@@ -115,7 +115,7 @@ def test_a_link_leads_back(page: Any, browser: Any, launch: Callable[..., Server
 
 
 def test_settings_in_a_link_fill_the_controls(browser: Any, server: Server) -> None:
-    ids = server.parts.shelf.models["other"].tokenizer.encode("to be or not")
+    ids = server.services.served.models["other"].tokenizer.encode("to be or not")
     view = {"open": "2.2", "step": 7, "mode": "text", "surprise": 1, "heads": "step"}
     page = open_link(browser, server, "other", ids, 5, **SETTINGS | view)
     opened = page.url
@@ -149,12 +149,12 @@ def test_settings_in_a_link_fill_the_controls(browser: Any, server: Server) -> N
 def test_a_bad_link_shows_the_opening_and_says_why(
     browser: Any, server: Server, changes: dict[str, str], said: str
 ) -> None:
-    sha256 = server.parts.shelf.models["tiny"].sha256[:16]
+    sha256 = server.services.served.models["tiny"].sha256[:16]
     page = open_new(browser, f"{server.url}/?{urlencode(GOOD | {'sha256': sha256} | changes)}")
     expect(page.get_by_text(said)).to_be_visible()
     expect(text(page)).to_have_text(re.compile("^ROMEO:.{20}", re.DOTALL))
     expect(page.get_by_label("Prompt")).to_have_value("ROMEO:")
-    check_number(page, server.parts.shelf.models["tiny"])
+    check_number(page, server.services.served.models["tiny"])
     assert page.evaluate("typeof pwned") == "undefined"
     write(page, "now ")
     expect(text(page)).to_have_text(re.compile("^now "))
@@ -162,8 +162,8 @@ def test_a_bad_link_shows_the_opening_and_says_why(
 
 
 def test_a_damaged_view_keeps_the_text(browser: Any, server: Server) -> None:
-    gpt = server.parts.shelf.models["tiny"]
-    ids = gpt.tokenizer.encode("to be or not")
+    loaded = server.services.served.models["tiny"]
+    ids = loaded.tokenizer.encode("to be or not")
     wrong = {"open": "9.9", "locked": "99", "step": "1e9", "mode": "constructor", "threshold": "-1", "sorted": "yes"}
     page = open_link(browser, server, "tiny", ids, 5, **wrong, scale="linear", temperature="hot")
     expect(text(page)).to_have_text("to be or not")
@@ -172,7 +172,7 @@ def test_a_damaged_view_keeps_the_text(browser: Any, server: Server) -> None:
         expect(notice).to_have_text(re.compile(word))
     expect(page.get_by_text("The settings of this link cannot be used")).to_be_visible()
     expect(page.get_by_label("Colour scale")).to_have_value("linear")
-    check_number(page, gpt)
+    check_number(page, loaded)
     close(page)
 
 
@@ -180,10 +180,10 @@ def test_a_very_long_text(browser: Any, launch: Callable[..., Server], tmp_path:
     folder = tmp_path / "long"
     tiny_model(0, CharTokenizer.train(CHARACTERS), n_embd=32, context_length=1024).save(folder)
     server = launch(folder, save_tiny(tmp_path / "tiny"))
-    gpt = server.parts.shelf.models["long"]
+    loaded = server.services.served.models["long"]
     ids = [(7 * i) % 90 for i in range(1024)]
     page = open_link(browser, server, "long", ids, 1000)
-    expect(text(page)).to_have_text(gpt.tokenizer.decode(ids))
+    expect(text(page)).to_have_text(loaded.tokenizer.decode(ids))
     expect(page.get_by_text("1024 tokens, from a link")).to_be_visible()
     # As long as one of GPT-2's would be: what it asks for on its way must not be refused either.
     page.goto(f"{page.url}&padding={'x' * 4000}")

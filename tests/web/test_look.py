@@ -15,7 +15,9 @@ from test_page import check_number, is_shown_as, open_head, readout, text, write
 import model
 from model import LoadedModel
 from model.lens.metrics import METRICS
-from model.lens.recording import Recording, tile
+from model.lens.pictures import picture_index
+from model.lens.recording import Recording
+from model.lens.thumbnails import tile
 
 PROMPT = "What light through yonder window breaks?"
 
@@ -31,17 +33,17 @@ def written(page: Any) -> Any:
     return page
 
 
-def recording(page: Any, gpt: LoadedModel) -> Recording:
+def recording(page: Any, loaded: LoadedModel) -> Recording:
     """All pictures of the text on the page, recomputed."""
-    attention = gpt.trace(text(page).text_content()).attention
-    made = Recording(gpt.config.n_layer, gpt.config.n_head, attention.shape[-1])
+    attention = loaded.trace(text(page).text_content()).attention
+    made = Recording(loaded.config.n_layer, loaded.config.n_head, attention.shape[-1])
     made.extend(attention)
     return made
 
 
 def rows_of(made: Recording, layer: int, column: int) -> torch.Tensor:
     """A picture as ``(T, T)``."""
-    flat = torch.frombuffer(bytearray(made.head(layer, column, 0, torch.zeros)), dtype=torch.float32)
+    flat = torch.frombuffer(bytearray(made.picture(layer, column, 0, torch.zeros)), dtype=torch.float32)
     weights = torch.zeros(made.n_rows, made.n_rows)
     weights[torch.ones(made.n_rows, made.n_rows).tril().bool()] = flat
     return weights
@@ -64,12 +66,12 @@ STEPS = """async (canvas) => {
 
 @pytest.mark.parametrize("metric", ["entropy", "mean distance", "on the first token", "on the previous token"])
 def test_every_thumbnail_says_its_metric_and_can_be_sorted_by_it(written: Any, server: Server, metric: str) -> None:
-    gpt = server.parts.shelf.models["tiny"]
+    loaded = server.services.served.models["tiny"]
     written.get_by_label("Metric of the heads").select_option(label=metric)
     place = ["entropy", "mean distance", "on the first token", "on the previous token"].index(metric)
-    made = recording(written, gpt)
+    made = recording(written, loaded)
     expected = {
-        f"L{layer} H{head}": float(made.metrics()[made.index(layer, head), place])
+        f"L{layer} H{head}": float(made.metrics()[picture_index(layer, head, 3, 4), place])
         for layer in range(3)
         for head in range(4)
     }
@@ -99,7 +101,7 @@ def test_every_thumbnail_says_its_metric_and_can_be_sorted_by_it(written: Any, s
 
 def test_a_thumbnail_has_the_models_weights(written: Any, server: Server) -> None:
     """The largest of each tile, by the scale that was chosen."""
-    made = recording(written, server.parts.shelf.models["tiny"])
+    made = recording(written, server.services.served.models["tiny"])
     for scale, part in (("square root", torch.sqrt), ("linear", torch.clone)):
         written.get_by_label("Colour scale").select_option(label=scale)
         for name, layer, column in (("L0 H3", 0, 3), ("L2 H1", 2, 1), ("L1 mean", 1, 4), ("Mean of all heads", 3, 4)):
@@ -124,7 +126,7 @@ def test_means_and_rollout_are_pictures_like_the_others(
     written.get_by_role("button", name=f"{name}, entropy").click()
     expect(written.get_by_role("region", name=f"Attention weights, {name}")).to_be_visible()
     expect(written.locator(".hs-number")).not_to_be_empty()
-    weights = rows_of(recording(written, server.parts.shelf.models["tiny"]), layer, column)
+    weights = rows_of(recording(written, server.services.served.models["tiny"]), layer, column)
     query, key, shown = readout(written)
     assert is_shown_as(float(weights[query, key]), shown)
     written.get_by_role("button", name="Show as table").last.click()
@@ -156,11 +158,11 @@ def ramp(page: Any, name: str) -> list[str]:
 
 @pytest.mark.parametrize("scale", ["square root", "linear", "logarithmic", "row maximum"])
 def test_a_scale_changes_colours_and_no_number(written: Any, server: Server, scale: str) -> None:
-    gpt = server.parts.shelf.models["tiny"]
+    loaded = server.services.served.models["tiny"]
     written.get_by_label("Colour scale").select_option(label=scale)
-    check_number(written, gpt)
+    check_number(written, loaded)
     layer, head = open_head(written)
-    weights = rows_of(recording(written, gpt), layer, head)
+    weights = rows_of(recording(written, loaded), layer, head)
 
     def expected(query: int, key: int, first: int = 0) -> int:
         weight = float(weights[query, key])
@@ -178,17 +180,17 @@ def test_a_scale_changes_colours_and_no_number(written: Any, server: Server, sca
     assert written.evaluate(STEP_AT, [55, 0]) == 0
     assert abs(written.evaluate(STEP_AT, [55, 13]) - expected(55, 13, first=1)) <= 1
     assert readout(written)[1] > 0
-    check_number(written, gpt)
+    check_number(written, loaded)
     written.get_by_label("Least weight drawn").fill("0.2")  # its square root
     for query, key in ((55, 13), (50, 41), (59, 58)):
         assert (written.evaluate(STEP_AT, [query, key]) == 0) == (
             weights[query, key] < 0.04 or expected(query, key) == 0
         )
-    check_number(written, gpt)
+    check_number(written, loaded)
 
 
 def test_a_locked_token_stays_locked_over_heads_and_views(written: Any, server: Server) -> None:
-    gpt = server.parts.shelf.models["tiny"]
+    loaded = server.services.served.models["tiny"]
     tokens = written.locator(".hs-writing .hs-token")
     tokens.nth(33).click()
     for name, view in (("L0 H2", "Text"), ("L2 H1", "Lines"), ("L1 H0", "Matrix")):
@@ -198,7 +200,7 @@ def test_a_locked_token_stays_locked_over_heads_and_views(written: Any, server: 
         expect(written.get_by_role("region", name=f"Attention weights, {name}")).to_be_visible()
         expect(tokens.nth(33)).to_have_class(re.compile("hs-query"))
     expect(written.locator(".hs-readout")).to_have_text(re.compile(" 33, query"))
-    check_number(written, gpt)
+    check_number(written, loaded)
     tokens.nth(20).click(modifiers=["Shift"])
     expect(written.locator(".hs-writing .hs-query")).to_have_count(2)
     assert written.evaluate("getSelection().toString()") == ""
@@ -211,14 +213,14 @@ def test_a_locked_token_stays_locked_over_heads_and_views(written: Any, server: 
 
 
 def test_the_text_of_a_head_is_coloured_both_ways(written: Any, server: Server) -> None:
-    gpt = server.parts.shelf.models["tiny"]
+    loaded = server.services.served.models["tiny"]
     written.get_by_role("button", name="L0 H1, entropy").click()
     written.get_by_role("button", name="Text", exact=True).click()
     view = written.get_by_role("group", name="Text of the open head")
     spans = view.locator(".hs-token")
     spans.nth(45).click()
     written.mouse.move(5, 5)
-    weights = gpt.trace(text(written).text_content()).attention[0, 1]
+    weights = loaded.trace(text(written).text_content()).attention[0, 1]
     ramps = [ramp(written, "looks"), ramp(written, "seen")]
     coloured = 0
     for i in (0, 3, 30, 44, 46, 50, 58):
@@ -232,10 +234,10 @@ def test_the_text_of_a_head_is_coloured_both_ways(written: Any, server: Server) 
 
 
 def test_surprise_colours_the_whole_text(written: Any, server: Server) -> None:
-    gpt = server.parts.shelf.models["tiny"]
+    loaded = server.services.served.models["tiny"]
     content = text(written).text_content()
-    logprobs = gpt.trace(content).logits.log_softmax(-1)
-    ids = gpt.tokenizer.encode(content)
+    logprobs = loaded.trace(content).logits.log_softmax(-1)
+    ids = loaded.tokenizer.encode(content)
     written.get_by_label("colour by surprise").check()
     expect(written.get_by_text("surprise in bits")).to_be_visible()
     tokens = written.locator(".hs-writing .hs-token")
@@ -254,10 +256,10 @@ def test_attention_that_looks_untrained_is_called_so(
     browser: Any, launch: Callable[..., Server], tmp_path: Path
 ) -> None:
     folder = save_tiny(tmp_path / "flat")
-    gpt = model.load(folder)
-    for block in gpt.gpt.h:
+    loaded = model.load(folder)
+    for block in loaded.gpt.h:
         torch.nn.init.normal_(block.attn.c_attn.weight, std=0.001)
-    gpt.save(folder)
+    loaded.save(folder)
     server = launch(folder)
     page = browser.new_page()
     page.goto(server.url)

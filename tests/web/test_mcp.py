@@ -40,8 +40,8 @@ def test_the_tools(server: Server, launch: Any, checkpoints: Any, key: str | Non
     arguments = tools["generate"].inputSchema["properties"]
     assert arguments["max_new_tokens"]["type"] == "integer" and "seed" in arguments["seed"]["description"]
     texts = [result.content[0].text for result in results]
-    gpt = server.parts.shelf.models["tiny"]
-    assert texts[0] == "".join(step.text for step in gpt.generate("To be", 12, seed=1))
+    loaded = server.services.served.models["tiny"]
+    assert texts[0] == "".join(step.text for step in loaded.generate("To be", 12, seed=1))
     weights = json.loads(texts[1])
     assert weights["tokens"] == ["s", "o"] and abs(sum(weights["attention"][1]) - 1) < 1e-5
     assert [token["text"] for token in json.loads(texts[2])] == ["s", "o"]

@@ -16,7 +16,8 @@ sys.path[:0] = [{root!r}, {tests!r}]
 import torch
 torch.set_num_threads(1)
 from helpers import recorded_events, tiny_model
-from web.runs import Runs
+from web.runs.frame import encode_frame
+from web.runs.store import Runs
 
 gpt = tiny_model(n_layer=6, n_head=8, n_embd=48, context_length=256)
 runs = Runs()
@@ -30,14 +31,14 @@ def visit(seed):
     for event in recorded_events(gpt, [1 + seed % 60], 256, seed=seed):
         run.take(event)
         if run.recording.n_rows % 64 == 0:
-            run.frame(run.recording.n_rows - 64)
-            run.head(2, 5, 0)
-            run.logits(len(run.ids) - 1)
+            encode_frame(run, run.recording.n_rows - 64)
+            runs.exact.picture(run, 2, 5, 0)
+            runs.exact.logits(run, len(run.ids) - 1)
     run.end()
     for layer, column in ((0, 0), (3, 8), (5, 9), (6, 8)):
-        run.head(layer, column, 0)
-    run.logits(40)
-    runs.reread(gpt, run.ids, 1) if seed % 5 == 0 else None
+        runs.exact.picture(run, layer, column, 0)
+    runs.exact.logits(run, 40)
+    runs.recompute(gpt, run.ids, 1) if seed % 5 == 0 else None
 
 for seed in range(20):
     visit(seed)

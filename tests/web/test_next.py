@@ -9,10 +9,10 @@ from playwright.sync_api import expect
 from test_page import choose_model, is_shown_as, stop, text, write
 
 from model import LoadedModel
-from model.lens.residuals import Reading
+from model.lens.residuals import Residuals
 from model.sampling import SamplingSettings, probabilities
-from web.page.write_and_look import opening_pointer, pointer
-from web.serving.inputs import read_request
+from web.page.pointer import opening_pointer, pointer
+from web.serving.inputs import read_request, settings_of
 
 pytestmark = pytest.mark.browser
 
@@ -29,10 +29,10 @@ def bars(page: Any, after: str = "") -> list[tuple[int, float, float]]:
     return [(int(token), float(drawn), float(own)) for token, drawn, own in rows]
 
 
-def check_bars(page: Any, gpt: LoadedModel, token: int, **settings: Any) -> None:
+def check_bars(page: Any, loaded: LoadedModel, token: int, **settings: Any) -> None:
     """The table is the model's, for the token that was written at this place of the text on the screen."""
-    ids = gpt.read_prompt(text(page).text_content())
-    logits = gpt.trace(ids).logits[token - 1]
+    ids = loaded.read_prompt(text(page).text_content())
+    logits = loaded.trace(ids).logits[token - 1]
     drawn = probabilities(logits, SamplingSettings(**({"temperature": 0.8} | settings)))
     own = logits.double().softmax(-1)
     shown = bars(page, f"Token {token}, after")
@@ -57,18 +57,18 @@ def go_to(page: Any, step: int) -> None:
 
 
 def test_bars_of_every_step(page: Any, server: Server) -> None:
-    gpt = server.parts.shelf.models["tiny"]
+    loaded = server.services.served.models["tiny"]
     newest = newest_token(page)
-    check_bars(page, gpt, newest)
+    check_bars(page, loaded, newest)
     for step in (N_PROMPT, 20, newest - 1):
         go_to(page, step)
-        check_bars(page, gpt, step)
+        check_bars(page, loaded, step)
 
 
 def test_sliders_move_the_bars_without_the_server(page: Any, server: Server) -> None:
-    gpt = server.parts.shelf.models["tiny"]
+    loaded = server.services.served.models["tiny"]
     go_to(page, 12)
-    check_bars(page, gpt, 12)
+    check_bars(page, loaded, 12)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.get_by_role("button", name="more").click()
@@ -82,7 +82,7 @@ def test_sliders_move_the_bars_without_the_server(page: Any, server: Server) -> 
         # Drawn in the same moment as the value is there.
         page.wait_for_function("([name, value]) => headscopeSampling[name] === value", arg=[name, value])
         settings[name] = value
-        check_bars(page, gpt, 12, **settings)
+        check_bars(page, loaded, 12, **settings)
     assert asked == []
 
 
@@ -96,7 +96,7 @@ def test_temperature_0_leaves_one_token(page: Any, server: Server) -> None:
 
 
 def test_the_scrubber_moves_every_panel(page: Any, server: Server) -> None:
-    gpt = server.parts.shelf.models["tiny"]
+    loaded = server.services.served.models["tiny"]
     newest = newest_token(page)
     scrubber = page.get_by_label("Step", exact=True)
     expect(scrubber).to_have_attribute("min", str(N_PROMPT))
@@ -107,9 +107,9 @@ def test_the_scrubber_moves_every_panel(page: Any, server: Server) -> None:
     step = N_PROMPT + 1
     expect(page.locator(".hs-chosen").first).to_have_attribute("data-i", str(step))
     expect(page.locator(".hs-readout")).to_have_text(re.compile(rf" {step - 1}, query"))
-    check_bars(page, gpt, step)
-    ids = gpt.read_prompt(text(page).text_content())
-    logprob = Reading(gpt.gpt, ids).logprobs()[step - 1]
+    check_bars(page, loaded, step)
+    ids = loaded.read_prompt(text(page).text_content())
+    logprob = Residuals(loaded.gpt, ids).logprobs()[step - 1]
     said = page.locator(".hs-said").text_content()
     assert f"token {step} " in said and f"{-logprob / 0.6931471805599453:.2f} bits" in said
     rows = "canvas => canvas.getContext('2d').getImageData(0, canvas.height - 1, 1, 1).data[3]"
@@ -129,7 +129,7 @@ def test_the_scrubber_is_dragged(page: Any, server: Server) -> None:
     page.mouse.up()
     step = int(page.get_by_label("Step", exact=True).input_value())
     assert abs(step - (N_PROMPT + newest) / 2) <= 2
-    check_bars(page, server.parts.shelf.models["tiny"], step)
+    check_bars(page, server.services.served.models["tiny"], step)
 
 
 def test_play_walks_to_the_end(page: Any) -> None:
@@ -166,7 +166,7 @@ def test_the_scrubber_while_it_is_written(page: Any, server: Server, slow: Any) 
 
 
 def test_the_row_of_every_head_at_this_step(page: Any, server: Server) -> None:
-    gpt = server.parts.shelf.models["tiny"]
+    loaded = server.services.served.models["tiny"]
     step = 15
     go_to(page, step)
     page.get_by_role("button", name="This step").click()
@@ -174,7 +174,7 @@ def test_the_row_of_every_head_at_this_step(page: Any, server: Server) -> None:
     expect(page.get_by_role("button", name="Show heads as table")).to_have_count(0)
     expect(page.get_by_role("button", name="Save all heads")).to_have_count(0)
     page.get_by_role("button", name="Show this step as table").click()
-    attention = gpt.trace(text(page).text_content()).attention[:, :, step - 1, :step]
+    attention = loaded.trace(text(page).text_content()).attention[:, :, step - 1, :step]
     expect(page.locator(f".hs-strips[data-query='{step - 1}']")).to_be_visible()
     rows = page.get_by_role("table", name=re.compile(f"{step - 1} looks at in every head")).locator("tbody tr")
     expect(rows).to_have_count(12)
@@ -201,18 +201,19 @@ def test_the_row_of_every_head_at_this_step(page: Any, server: Server) -> None:
 
 
 def test_the_pointer_names_the_settings_that_a_text_is_written_from(server: Server) -> None:
-    shelf = server.parts.shelf
+    served = server.services.served
     asked = {"prompt": "ab", "max_new_tokens": 9, "temperature": 0.5, "top_k": 3, "top_p": 0.9, "min_p": 0.1, "seed": 4}
-    request = read_request(shelf, "ab", "tiny", *list(asked.values())[1:])
-    assert request.settings == asked
-    run = server.parts.runs.new(request.gpt, request.ids, 9)
+    loaded, request = read_request(served, asked | {"model": "tiny"})
+    assert settings_of(request, "ab") == asked
+    run = server.services.runs.new(loaded, request.prompt, 9)
     run.end()
-    assert pointer("tiny", run, "done", request.settings)["settings"] == asked
-    free = read_request(shelf, "ab", "tiny", 9, 0.5, None, 0.9, 0.1, None).settings
+    assert pointer(run, "done", settings_of(request, "ab"))["settings"] == asked
+    _, request = read_request(served, asked | {"model": "tiny", "top_k": None, "seed": None})
+    free = settings_of(request, "ab")
     assert free["top_k"] == 0 and isinstance(free["seed"], int)  # no seed given: the one that was taken
-    opened = run_async(opening_pointer(server.parts, "tiny"))
+    opened = run_async(opening_pointer(server.services, "tiny"))
     assert opened["settings"].keys() == asked.keys()
     settings = opened["settings"] | {"top_k": None}
-    ids = shelf.models["tiny"].read_prompt(settings.pop("prompt"))
-    steps = shelf.models["tiny"].generate(ids, **settings)
-    assert ids + [step.token_id for step in steps] == server.parts.openings.made["tiny"].ids
+    ids = served.models["tiny"].read_prompt(settings.pop("prompt"))
+    steps = served.models["tiny"].generate(ids, **settings)
+    assert ids + [step.token_id for step in steps] == server.services.openings.made["tiny"].ids

@@ -37,10 +37,10 @@ def write_slowly(page: Any, slow: Any, n_new: int) -> None:
 
 def stop(page: Any, server: Server) -> None:
     """Stop the gated model while it is at work on a step."""
-    (job,) = server.parts.engines.jobs
+    (generation,) = server.services.engines.running
     page.get_by_role("button", name="Stop").click()
-    assert job.cancelled.wait(timeout=10)
-    server.parts.shelf.models["slow"].gate.release()  # type: ignore[attr-defined]
+    assert generation.stopped.wait(timeout=10)
+    server.services.served.models["slow"].gate.release()  # type: ignore[attr-defined]
 
 
 def text(page: Any) -> Any:
@@ -63,11 +63,11 @@ def open_head(page: Any) -> tuple[int, int]:
     return int(layer), int(head)
 
 
-def check_number(page: Any, gpt: LoadedModel) -> tuple[int, int]:
+def check_number(page: Any, loaded: LoadedModel) -> tuple[int, int]:
     """The number on the screen is the model's own for the text on the screen."""
     query, key, shown = readout(page)
     layer, head = open_head(page)
-    attention = gpt.trace(text(page).text_content()[:CONTEXT]).attention
+    attention = loaded.trace(text(page).text_content()[:CONTEXT]).attention
     assert is_shown_as(float(attention[layer, head, query, key]), shown)
     return query, key
 
@@ -81,7 +81,7 @@ def test_it_opens_with_something_to_see(page: Any, server: Server) -> None:
     labels = ["", "H0", "H1", "H2", "H3", "mean", "rollout", "L0", "L1", "L2", "mean of all heads"]
     assert page.locator(".hs-grid .hs-label").all_text_contents() == labels
     expect(page.locator(".hs-number")).not_to_be_empty()
-    check_number(page, server.parts.shelf.models["tiny"])
+    check_number(page, server.services.served.models["tiny"])
 
 
 def test_text_and_matrix_grow_while_it_is_written(page: Any, server: Server, slow: Any) -> None:
@@ -120,7 +120,7 @@ def test_the_number_under_the_pointer(page: Any, server: Server) -> None:
     cells = set()
     for x, y in places:
         page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
-        query, key = check_number(page, server.parts.shelf.models["tiny"])
+        query, key = check_number(page, server.services.served.models["tiny"])
         cells.add((query, key))
         # The text shows the same two tokens.
         expect(page.locator(".hs-query")).to_have_attribute("data-i", str(query))
@@ -137,7 +137,7 @@ def test_a_token_of_the_text_moves_the_matrix(page: Any, server: Server) -> None
     assert query == 30
     expect(page.locator(".hs-query")).to_have_attribute("data-i", "30")
     expect(page.locator(".hs-key")).to_have_attribute("data-i", str(key))
-    check_number(page, server.parts.shelf.models["tiny"])
+    check_number(page, server.services.served.models["tiny"])
 
 
 def test_by_keyboard(page: Any, server: Server) -> None:
@@ -156,14 +156,14 @@ def test_by_keyboard(page: Any, server: Server) -> None:
     assert readout(page)[:2] == (query - 1, key + (-1 if key else 1))
     said = page.locator("[aria-live]", has_text="looks at").text_content()
     assert f"at position {query - 1} (query)" in said and said.endswith(page.locator(".hs-number").text_content())
-    check_number(page, server.parts.shelf.models["tiny"])
+    check_number(page, server.services.served.models["tiny"])
 
 
 def test_the_table_says_the_same(page: Any, server: Server) -> None:
     page.get_by_role("button", name="Show as table").click()
     layer, head = open_head(page)
     table = page.get_by_role("table", name=f"Attention weights, L{layer} H{head}")
-    attention = server.parts.shelf.models["tiny"].trace(text(page).text_content()).attention[layer, head]
+    attention = server.services.served.models["tiny"].trace(text(page).text_content()).attention[layer, head]
     rows = table.locator("tbody tr")
     expect(rows).to_have_count(32)
     page.get_by_label("queries from").fill("20")
@@ -175,13 +175,13 @@ def test_the_table_says_the_same(page: Any, server: Server) -> None:
 
 
 def test_a_lost_run_is_looked_at_all_the_same(page: Any, server: Server) -> None:
-    server.parts.runs.runs.clear()
+    server.services.runs.runs.clear()
     for name in ("L0 H3", "L1 H0"):
         page.get_by_role("button", name=name).click()
         expect(page.get_by_role("region", name=f"Attention weights, {name}")).to_be_visible()
         expect(page.locator(".hs-number")).not_to_be_empty()
-        check_number(page, server.parts.shelf.models["tiny"])
-        server.parts.runs.runs.clear()
+        check_number(page, server.services.served.models["tiny"])
+        server.services.runs.runs.clear()
 
 
 def test_another_model(page: Any, server: Server) -> None:
@@ -189,7 +189,7 @@ def test_another_model(page: Any, server: Server) -> None:
     expect(page.get_by_text("2 layers × 2 heads")).to_be_visible()
     expect(page.get_by_role("button", name=re.compile(r"^L\d+ H\d+"))).to_have_count(4)
     expect(page.locator(".hs-number")).not_to_be_empty()
-    check_number(page, server.parts.shelf.models["other"])
+    check_number(page, server.services.served.models["other"])
 
 
 @pytest.mark.parametrize("width", [390, 800, 1440])
@@ -214,7 +214,7 @@ def test_before_and_after_loading(browser: Any, launch: Callable[..., Server], c
     early = browser.new_page()
     early.goto(server.url)
     expect(early.get_by_text("Loading the checkpoints")).to_be_visible()
-    app.load(server.parts)
+    app.load(server.services)
     expect(text(page)).to_have_text(re.compile("^ROMEO:"))
     expect(page.get_by_text("Loading the checkpoints")).to_have_count(0)
     expect(page.get_by_text(re.compile("broken cannot be served.*model.safetensors: found no file"))).to_be_visible()

@@ -55,14 +55,14 @@ SIGNS = """(span) => [...span.childNodes].map((node) => {
 def test_spaces_inside_tokens_are_seen(browser: Any, launch: Callable[..., Server], tmp_path: Path) -> None:
     tiny_model(0, tiny_bpe(), context_length=64).save(tmp_path / "pieces")
     server = launch(tmp_path / "pieces")
-    gpt = server.parts.shelf.models["pieces"]
+    loaded = server.services.served.models["pieces"]
     prompt = "It's a fine\n\n  day\n,  isn't\tit?"
     page = browser.new_page()
     page.goto(server.url)
     expect(page.locator(".hs-number")).not_to_be_empty()
     write(page, prompt)
     expect(text(page)).to_have_text(re.compile("^" + re.escape(prompt)))
-    tokens = [token.text for token in gpt.tokens(gpt.read_prompt(prompt))]
+    tokens = [token.text for token in loaded.tokens(loaded.read_prompt(prompt))]
     assert any(len(token) > 1 and token.strip() and " " in token for token in tokens)
     spans = page.locator(".hs-writing .hs-token").all()[: len(tokens)]
     assert [span.text_content() for span in spans] == tokens
@@ -77,7 +77,7 @@ def test_spaces_inside_tokens_are_seen(browser: Any, launch: Callable[..., Serve
     [
         ("", "The prompt is empty"),
         ("caf\u00e9 \u4f60", "never seen '\u00e9', '\u4f60'"),
-        ("a" * (CONTEXT + 1), f"The prompt has {CONTEXT + 1} tokens, this model reads at most {CONTEXT} at once"),
+        ("a" * (CONTEXT + 1), f"The prompt has {CONTEXT + 1} tokens, but this model reads at most {CONTEXT} at once"),
     ],
 )
 def test_a_bad_prompt_costs_nothing(page: Any, prompt: str, said: str) -> None:
@@ -116,9 +116,9 @@ def test_leaving_ends_the_writing(browser: Any, server: Server, slow: Any) -> No
     write(page, "ab")
     slow.gate.release()
     expect(text(page)).to_have_text(re.compile("^ab.$", re.DOTALL))
-    (job,) = server.parts.engines.jobs
+    (generation,) = server.services.engines.running
     page.close()
-    while not job.cancelled.wait(timeout=0.5):  # Gradio notices when it has something to send
+    while not generation.stopped.wait(timeout=0.5):  # Gradio notices when it has something to send
         slow.gate.release()
     slow.gate.release()
-    assert job.ended.wait(timeout=10)
+    assert generation.ended.wait(timeout=10)

@@ -37,15 +37,15 @@ def test_weights_that_overtake_their_tokens_are_drawn(page: Any, server: Server,
 @pytest.mark.browser
 def test_another_model_takes_the_place_of_a_text_being_written(page: Any, server: Server, slow: Any) -> None:
     write_slowly(page, slow, 3)
-    (job,) = server.parts.engines.jobs
+    (generation,) = server.services.engines.running
     choose_model(page, "other")
-    assert job.cancelled.wait(timeout=10)
+    assert generation.stopped.wait(timeout=10)
     slow.gate.release()
     expect(page.get_by_role("button", name="Write", exact=True)).to_be_enabled()
     expect(page.get_by_text("2 layers × 2 heads")).to_be_visible()
     expect(text(page)).to_have_text(re.compile("^ROMEO"))
     expect(page.get_by_role("button", name=re.compile(r"^L\d+ H\d+"))).to_have_count(4)
-    check_number(page, server.parts.shelf.models["other"])
+    check_number(page, server.services.served.models["other"])
 
 
 @pytest.mark.browser

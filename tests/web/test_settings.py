@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from web import settings
-from web.serving import served_models as shelf
+from web.serving import served_models
 from web.settings import read
 
 
@@ -81,10 +81,10 @@ def test_names_folders_and_hub_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for folder in ("checkpoints/a", "checkpoints/b", "elsewhere/a"):
         (tmp_path / folder).mkdir(parents=True)
     monkeypatch.setattr(settings, "CHECKPOINTS", tmp_path / "checkpoints")
-    monkeypatch.setattr(shelf, "CHECKPOINTS", tmp_path / "checkpoints")
+    monkeypatch.setattr(served_models, "CHECKPOINTS", tmp_path / "checkpoints")
     assert read([], {}).checkpoints == ("a", "b")
     elsewhere = str(tmp_path / "elsewhere/a")
-    assert shelf.name_sources(["a", elsewhere, "owner/model", "missing"]) == {
+    assert served_models.name_sources(["a", elsewhere, "owner/model", "missing"]) == {
         "a": tmp_path / "checkpoints/a",
         elsewhere: tmp_path / "elsewhere/a",
         "owner/model": "owner/model",

@@ -10,17 +10,17 @@ from test_page import is_shown_as, open_head, readout, text, write
 
 from model.sampling import SamplingSettings
 from model.serving.engine import Engine
-from model.serving.sequence import Ticket
+from model.serving.sequence import TextSequence
 
 
 def shifted_text(server: Server, prompt: str, n: int) -> str:
     """What the engine writes, with the page's settings."""
-    gpt = server.parts.shelf.models["tiny"]
+    loaded = server.services.served.models["tiny"]
     pieces: list[str] = []
-    engine = Engine(gpt)
-    draft = gpt.draft(prompt, n, SamplingSettings(temperature=0.8), seed=1, context_shift=True)
-    engine.submit(Ticket(draft, lambda event: pieces.append(event.text)))
-    while engine.at_work or engine.line:
+    engine = Engine(loaded)
+    request = loaded.request(prompt, n, sampling=SamplingSettings(temperature=0.8), seed=1, context_shift=True)
+    engine.submit(TextSequence(request, loaded, lambda event: pieces.append(event.text)))
+    while engine.at_work or engine.queue:
         engine.step()
     return prompt + "".join(pieces)
 
@@ -29,7 +29,7 @@ def shifted_text(server: Server, prompt: str, n: int) -> str:
 def test_the_text_goes_on_and_its_newer_half_is_looked_at(page: Any, server: Server) -> None:
     n = 3 * CONTEXT
     page.get_by_role("button", name="more").click()
-    page.get_by_label("go on when the context is full").check()
+    page.get_by_label("Keep writing past the context window").check()
     page.get_by_label("number input for length").fill(str(n))
     write(page, "Well, ")
     expect(page.get_by_text(re.compile(f"^{n} tokens written"))).to_be_visible()
@@ -40,12 +40,12 @@ def test_the_text_goes_on_and_its_newer_half_is_looked_at(page: Any, server: Ser
     earlier = text(page).locator(".hs-earlier").text_content()
     assert expected.startswith(earlier) and len(earlier) > CONTEXT
     # The numbers are those of the tokens that are still in the context, read on their own.
-    gpt = server.parts.shelf.models["tiny"]
+    loaded = server.services.served.models["tiny"]
     window = "".join(text(page).locator(".hs-token").all_text_contents())
     assert earlier + window == expected and len(window) <= CONTEXT + 1
     layer, head = open_head(page)
     query, key, shown = readout(page)
-    assert is_shown_as(float(gpt.trace(window[:CONTEXT]).attention[layer, head, query, key]), shown)
+    assert is_shown_as(float(loaded.trace(window[:CONTEXT]).attention[layer, head, query, key]), shown)
 
 
 @pytest.mark.browser

@@ -18,7 +18,7 @@ from test_page import text, write
 from torch import Tensor
 
 from model import LoadedModel
-from model.lens.recording import picture
+from model.lens.pictures import picture
 
 pytestmark = pytest.mark.browser
 
@@ -43,8 +43,8 @@ def open_picture(page: Any, name: str) -> None:
     expect(page.locator(".hs-number")).not_to_be_empty()
 
 
-def shown_ids(page: Any, gpt: LoadedModel) -> list[int]:
-    return gpt.tokenizer.encode(text(page).text_content())[:CONTEXT]
+def shown_ids(page: Any, loaded: LoadedModel) -> list[int]:
+    return loaded.tokenizer.encode(text(page).text_content())[:CONTEXT]
 
 
 def colour(step: int) -> tuple[int, ...]:
@@ -75,13 +75,13 @@ def words(svg: ElementTree.Element) -> list[str]:
 
 
 def test_a_head_as_svg_and_png(page: Any, server: Server, tmp_path: Path) -> None:
-    gpt = server.parts.shelf.models["tiny"]
+    loaded = server.services.served.models["tiny"]
     open_picture(page, "L2 H1")
     page.get_by_role("button", name="Save this picture").focus()
     path = save(page, "Save this picture", "SVG", tmp_path)
     assert path.name == "tiny_L2H1.svg"
     svg = ElementTree.parse(path).getroot()
-    trace = gpt.trace(shown_ids(page, gpt))
+    trace = loaded.trace(shown_ids(page, loaded))
     weights = trace.attention[2, 1]
     check_cells(embedded(svg)[0].convert("RGBA"), weights)
     said = words(svg)
@@ -116,8 +116,8 @@ def test_pictures_are_light_and_follow_the_scale(browser: Any, server: Server, t
     path = save(page, "Save this picture", "SVG", tmp_path)
     assert path.name == "tiny_L0-mean.svg"
     svg = ElementTree.parse(path).getroot()
-    gpt = server.parts.shelf.models["tiny"]
-    weights = gpt.trace(shown_ids(page, gpt)).attention[0].mean(0)
+    loaded = server.services.served.models["tiny"]
+    weights = loaded.trace(shown_ids(page, loaded)).attention[0].mean(0)
     cells = embedded(svg)[0].convert("RGBA")
     assert cells.getpixel((0, 5))[:3] == colour(0)
     near = [colour(round(255 * float(weights[1, 1])) + d) for d in (-1, 0, 1)]
@@ -133,8 +133,8 @@ def test_the_grid_as_svg_and_png(page: Any, server: Server, tmp_path: Path) -> N
     svg = ElementTree.parse(path).getroot()
     assert {"L0", "L2", "H0", "H3", "mean", "rollout", "mean of all heads"} <= set(words(svg))
     cells = embedded(svg)[0].convert("RGBA")
-    gpt = server.parts.shelf.models["tiny"]
-    weights = gpt.trace(shown_ids(page, gpt)).attention
+    loaded = server.services.served.models["tiny"]
+    weights = loaded.trace(shown_ids(page, loaded)).attention
     n = weights.shape[-1]
     across = cells.width // 6  # 4 heads, mean, rollout
     factor = (across - 12) // n
@@ -153,10 +153,10 @@ def test_the_grid_as_svg_and_png(page: Any, server: Server, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("name", ["L1 H2", "L1 mean", "L2 rollout", "Mean of all heads"])
 def test_numbers_are_the_models_own(page: Any, server: Server, tmp_path: Path, name: str) -> None:
-    gpt = server.parts.shelf.models["tiny"]
+    loaded = server.services.served.models["tiny"]
     open_picture(page, name)
-    ids = shown_ids(page, gpt)
-    trace = gpt.trace(ids)
+    ids = shown_ids(page, loaded)
+    trace = loaded.trace(ids)
     expected = {
         "L1 H2": trace.attention[1, 2],
         "L1 mean": trace.attention[1].mean(0),
@@ -169,14 +169,14 @@ def test_numbers_are_the_models_own(page: Any, server: Server, tmp_path: Path, n
     assert said["tokens"] == [{"id": token.id, "text": token.text} for token in trace.tokens]
     layer, head = {"L1 H2": (1, 2), "L1 mean": (1, "mean"), "L2 rollout": (2, "rollout")}.get(name, ("all", "mean"))
     assert (said["layer"], said["head"], said["model"]) == (layer, head, "tiny")
-    assert (said["sha256"], said["n_prompt"]) == (gpt.sha256, len("ROMEO:"))
+    assert (said["sha256"], said["n_prompt"]) == (loaded.sha256, len("ROMEO:"))
 
     path = save(page, "Save this picture", "safetensors", tmp_path)
     with safe_open(path, "pt") as file:
         assert torch.equal(file.get_tensor("attention"), torch.tensor(said["attention"], dtype=torch.float32))
         assert file.get_tensor("token_ids").tolist() == ids
         notes = file.metadata()
-    assert (notes["layer"], notes["head"], notes["sha256"]) == (str(layer), str(head), gpt.sha256)
+    assert (notes["layer"], notes["head"], notes["sha256"]) == (str(layer), str(head), loaded.sha256)
     assert json.loads(notes["tokens"]) == [token.text for token in trace.tokens]
 
 
@@ -237,8 +237,8 @@ def test_the_table_of_heads(page: Any, server: Server) -> None:
     names = table.locator("tbody th")
     assert names.all_text_contents()[:6] == ["L0 H0", "L0 H1", "L0 H2", "L0 H3", "L0 mean", "L0 rollout"]
     assert names.count() == 3 * 6 + 1
-    gpt = server.parts.shelf.models["tiny"]
-    weights = gpt.trace(shown_ids(page, gpt)).attention[1, 2]
+    loaded = server.services.served.models["tiny"]
+    weights = loaded.trace(shown_ids(page, loaded)).attention[1, 2]
     row = table.get_by_role("row", name=re.compile("^L1 H2 "))
     cells = [float(cell.split()[0]) for cell in row.locator("td").all_text_contents()]
     assert abs(cells[2] - float(weights[1:, 0].mean())) < 0.001

@@ -46,19 +46,19 @@ def check(text: str, folder: Path, **environ: str) -> None:
 
 
 def test_the_examples_run(server: Server, tmp_path: Path) -> None:
-    check(examples(server.parts, server.url + "/", with_key=False), tmp_path)
+    check(examples(server.services, server.url + "/", with_key=False), tmp_path)
 
 
 def test_the_examples_run_with_a_key(launch: Callable[..., Server], checkpoints: Path, tmp_path: Path) -> None:
     server = launch(checkpoints / "tiny", api_key="open-sesame")
-    check(examples(server.parts, server.url, with_key=True), tmp_path, HEADSCOPE_API_KEY="open-sesame")
+    check(examples(server.services, server.url, with_key=True), tmp_path, HEADSCOPE_API_KEY="open-sesame")
 
 
 @pytest.mark.parametrize(
     "address", ["http://a/\n```", "javascript:x", "http://a'b", 'http://a"', "http://a b", None, 7]
 )
 def test_an_odd_address_is_not_put_into_code(server: Server, address: Any) -> None:
-    assert DEFAULT_ADDRESS in examples(server.parts, address, with_key=False)
+    assert DEFAULT_ADDRESS in examples(server.services, address, with_key=False)
 
 
 @pytest.mark.browser
