@@ -13,7 +13,7 @@ from tokenizers import Tokenizer as Library
 from transformers import GPT2TokenizerFast
 
 from model.tokenizer import BPETokenizer, CharTokenizer, from_spec
-from model.tokenizer.spec import byte_to_character
+from model.tokenizer.byte_pair import byte_to_character
 
 FAMILY = "👩‍👩‍👧"
 HARD_TEXTS = [
