@@ -1,0 +1,56 @@
+// Asks the server to write texts, and follows each of them by its own stream.
+
+import { readEvents } from "../../lib/event_stream.mjs";
+import { request } from "../../lib/http.mjs";
+
+/** @import { SentPointer } from "../../types.js" */
+
+export class TextWriter {
+  /** @type {Set<AbortController>} one for each text that is being written */
+  #streams = new Set();
+
+  /** @param {(pointer: SentPointer) => void} follow gets every pointer of every text */
+  constructor(follow) {
+    this.follow = follow;
+  }
+
+  get isWriting() {
+    return this.#streams.size > 0;
+  }
+
+  /**
+   * Write a text to its end. Throws `HttpError` where the server refuses it.
+   * @param {object} fields what to write, as the server takes it
+   * @param {Partial<SentPointer>} [more] added to every pointer
+   */
+  async write(fields, more = {}) {
+    const controller = new AbortController();
+    this.#streams.add(controller);
+    /** @type {SentPointer | null} */
+    let last = null;
+    try {
+      const response = await request("look/write", { body: fields, signal: controller.signal });
+      for await (const pointer of readEvents(response)) {
+        last = { ...pointer, ...more };
+        this.follow(last);
+      }
+    } catch (error) {
+      if (controller.signal.aborted) return;
+      if (!last) throw error;
+      this.follow({ ...last, new: [], state: "failed", why: "The connection to the server was lost." });
+    } finally {
+      this.#streams.delete(controller);
+    }
+  }
+
+  /** End a text with its next token. @param {string} run */
+  async stop(run) {
+    await request(`look/${run}/stop`, { body: {} });
+  }
+
+  /** Let go of all texts at once: nobody looks at them any more. */
+  abandon() {
+    for (const controller of this.#streams) controller.abort();
+    this.#streams.clear();
+  }
+}
