@@ -27,7 +27,7 @@ from model.train.trainer import Trainer
         (["--repeated", "1.5"], "repeated must be from 0 to 1, found 1.5"),
         (["--prompt", "\u00fc"], "\u00fc"),
         (["--resume"], "resume.safetensors: found no file"),
-        (["--context-length", "99999"], "tokens, at least 100000 are needed"),
+        (["--context-length", "99999"], "tokens, but at least 100000 are needed"),
     ],
 )
 def test_what_cannot_work_is_refused_by_name(
@@ -51,7 +51,7 @@ def test_a_place_that_cannot_hold_a_checkpoint_is_refused_before_training(
         main(train_flags(text, tmp_path / out))
     assert stopped.value.code == 2
     error = capsys.readouterr().err
-    assert f"{tmp_path / out}: no checkpoint can be written there (" in error
+    assert f"{tmp_path / out}: cannot write a checkpoint there (" in error
     assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == [text]
 
