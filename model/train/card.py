@@ -92,8 +92,8 @@ def model_card(report: Report, name: str) -> str:
     front_matter = "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in metadata.items())
     paragraphs = [
         f"# {settings['title'] or name}",
-        f"A GPT with {counted(report['n_parameters'], 'weight')}: {counted(settings['n_layer'], 'layer')} with "
-        f"{counted(settings['n_head'], 'head')} each, embeddings of {counted(settings['n_embd'], 'number')}, "
+        f"A GPT with {counted(report['n_parameters'], 'weight')}: {counted(settings['n_layer'], 'layer')} of "
+        f"{counted(settings['n_head'], 'head')}, {settings['n_embd']}-dimensional embeddings, "
         f"a context of {counted(settings['context_length'], 'token')}, one token per "
         + ("character." if unit(report) == "character" else "piece of a byte-level BPE vocabulary."),
         "## Data",
@@ -106,7 +106,7 @@ def model_card(report: Report, name: str) -> str:
         *(head_formation(report) if report["heads"] else []),
         "## Recipe",
         indented(command(report, name)),
-        f"{counted(report['step'], 'step')} of {counted(settings['batch_size'], 'window')} each, in "
+        f"{counted(report['step'], 'step')} of {counted(settings['batch_size'], 'window')} in "
         f"{counted(round(report['seconds'] / 60), 'minute')} "
         f"({report['machine']}, matrix products in {report['autocast']}). "
         "All settings and the losses along the way are in `training.json`.",

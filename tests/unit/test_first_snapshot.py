@@ -45,7 +45,7 @@ def test_a_run_stops_and_resumes_before_the_second_snapshot(settings: TrainSetti
         assert trainer.progress["step"] == step
         assert (out / STATE_FILE).is_file()
         assert [row["step"] for row in json.loads((out / "training.json").read_text())["heads"]] == [0]
-        assert "step 0" in (out / "README.md").read_text()
+        assert (out / "README.md").is_file()
         assert circles(out / "heads.svg") == 4  # three roles and the uniform head, one point each
 
 

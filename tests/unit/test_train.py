@@ -191,7 +191,7 @@ def test_a_finished_run_says_so(tmp_path: Path, text: Path, capsys: pytest.Captu
     assert stopped.value.code == 2
     assert f"the run in {out} has finished, so there is nothing to resume: choose another --out" in capsys.readouterr().err
     card = (out / "README.md").read_text()
-    assert "1 layer, 1 head, 16 wide" in card
+    assert "1 layer of 1 head, 16-dimensional embeddings" in card
     assert "1 step of 1 window in 0 minutes (" in card
     assert "Loss over 1 step of training" in (out / "loss.svg").read_text()
 
@@ -203,7 +203,7 @@ def test_nothing_is_written_over_and_resume_goes_on_with_the_same_run_only(
     settings = TrainSettings(data=str(text), n_layer=2, n_head=2, n_embd=16, context_length=16, batch_size=4, steps=9)
     run_to(3, settings, out, resume=False)
     for more, words in (
-        (["--data", str(text)], "add --resume to go on"),
+        (["--data", str(text)], "add --resume to continue"),
         (["--resume", "--n-embd", "32"], "--n-embd 32: the run to resume was started with 16"),
     ):
         with pytest.raises(SystemExit):
