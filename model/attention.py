@@ -1,4 +1,4 @@
-"""Multi-head causal self-attention, the one the GPT runs."""
+"""Multi-head causal self-attention, as the GPT runs it."""
 
 from typing import Any
 
@@ -12,13 +12,13 @@ from .cache import Cache, attention_dtype
 class MultiHeadAttention(nn.Module):
     """Causal scaled dot-product attention with ``n_head`` heads (Vaswani et al. 2017, section 3.2).
 
-    One fused projection makes the queries, keys and values: ``(B, T, d_in) -> (B, T, 3 * d_out)``, split into heads
-    of ``head_dim = d_out / n_head``. ``scale`` multiplies the attention scores, ``1 / sqrt(head_dim)`` by default.
-    ``dropout`` is the probability with which an attention weight is dropped in training. Raises ``ValueError`` when
+    A single projection computes queries, keys and values, ``(B, T, d_in) -> (B, T, 3 * d_out)``, which are split into
+    heads of ``head_dim = d_out / n_head``. The attention scores are multiplied by ``scale``, ``1 / sqrt(head_dim)`` by
+    default. During training each attention weight is dropped with probability ``dropout``. Raises ``ValueError`` if
     ``d_out`` is not divisible by ``n_head``.
 
-    There are two paths to the same context vectors. The fused one (``scaled_dot_product_attention``) never forms the
-    attention weights; the explicit one does, and runs only when the weights are asked for or have dropout on them.
+    Two paths lead to the same context vectors. The fused one (``scaled_dot_product_attention``) never materialises the
+    attention weights. The explicit one does, and runs only when the weights are requested or subject to dropout.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class MultiHeadAttention(nn.Module):
     def forward(self, x: Tensor, **options: Any) -> tuple[Tensor, Tensor | None]:
         """Map ``x`` ``(B, T, d_in)`` to ``(B, T, d_out)``: project, :meth:`attend`, project the context vectors.
 
-        The ``options`` and the second result are those of :meth:`attend`.
+        Takes the keyword arguments of :meth:`attend`, and also returns the attention weights if requested.
         """
         context, attn_weights = self.attend(self.c_attn(x), **options)
         return self.c_proj(context.to(x.dtype)), attn_weights
@@ -58,12 +58,12 @@ class MultiHeadAttention(nn.Module):
         head_mask: Tensor | None = None,
         need_weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """From queries, keys and values side by side ``(B, T, 3 * d_out)`` to context vectors ``(B, T, d_out)``.
+        """Turn concatenated queries, keys and values ``(B, T, 3 * d_out)`` into context vectors ``(B, T, d_out)``.
 
-        With a ``cache`` the ``T`` tokens follow those of ``layer`` in it and see them too: ``S`` keys, with what is
-        cached, else ``S = T``. ``head_mask`` ``(n_head,)`` or ``(B, n_head)`` scales each head's context vectors:
-        1 keeps the head, 0 removes it. The second result is the attention weights ``(B, n_head, T, S)`` when
-        ``need_weights``, else None.
+        With a ``cache``, the ``T`` tokens come after those already cached for ``layer`` and attend to them as well:
+        ``S`` keys in total, otherwise ``S = T``. ``head_mask`` ``(n_head,)`` or ``(B, n_head)`` scales each head's
+        context vectors: 1 keeps the head, 0 removes it. The second result holds the attention weights
+        ``(B, n_head, T, S)`` if ``need_weights`` is set, otherwise None.
         """
         B, T, _ = qkv.shape
         if not self.training:
@@ -84,25 +84,25 @@ class MultiHeadAttention(nn.Module):
         if head_mask is not None:
             context = context * head_mask.to(context.dtype).reshape(-1, self.n_head, 1, 1)
 
-        # (B, n_head, T, head_dim) -> (B, T, d_out): the heads side by side
+        # (B, n_head, T, head_dim) -> (B, T, d_out): concatenate the heads
         context = context.transpose(1, 2).reshape(B, T, self.n_head * self.head_dim)
         return context, attn_weights if need_weights else None
 
     def attention_weights(self, query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
-        """softmax(query key^T * scale + causal mask), rows sum to 1: ``(B, n_head, T, S)``.
+        """softmax(query key^T * scale + causal mask), ``(B, n_head, T, S)``: each row sums to 1.
 
-        ``mask`` (bool, true where a query may look) stands in for the causal one.
+        A ``mask`` (bool, true where a query may look) replaces the causal one.
         """
         T, S = query.shape[2], key.shape[2]
-        attn_scores = (query * self.scale) @ key.transpose(2, 3)  # scaling the query touches fewer numbers
-        if mask is None and T > 1:  # a single newest token may look at everything
+        attn_scores = (query * self.scale) @ key.transpose(2, 3)  # cheaper than scaling the (larger) product
+        if mask is None and T > 1:  # a single new token may look at every key
             mask = causal_mask(T, S, query.device)
         if mask is not None:
             attn_scores.masked_fill_(~mask, -torch.inf)
         return torch.softmax(attn_scores, dim=-1)
 
     def fused(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
-        """The context vectors ``(B, n_head, T, head_dim)`` without forming the attention weights."""
+        """The context vectors ``(B, n_head, T, head_dim)``, computed without materialising the attention weights."""
         T, S = query.shape[2], key.shape[2]
         if mask is None and 1 < T < S:
             mask = causal_mask(T, S, query.device)
@@ -112,5 +112,5 @@ class MultiHeadAttention(nn.Module):
 
 
 def causal_mask(n_query: int, n_key: int, device: torch.device) -> Tensor:
-    """Which key each query may look at, ``(n_query, n_key)`` bool: the last query sees all, each earlier one less."""
+    """Which keys each query may look at, ``(n_query, n_key)`` bool: the last query sees all, each earlier one fewer."""
     return torch.ones(n_query, n_key, dtype=torch.bool, device=device).tril(n_key - n_query)

@@ -1,4 +1,4 @@
-"""The keys and values of the tokens that were already read."""
+"""The keys and values of the tokens read so far."""
 
 from typing import Protocol
 
@@ -9,24 +9,24 @@ from .config import GPTConfig
 
 
 class Cache(Protocol):
-    """What attention asks of a cache."""
+    """What attention needs from a cache."""
 
     @property
     def mask(self) -> Tensor | None:
-        """Which keys may be looked at, bool, to be broadcast to ``(B, n_head, T, S)``; None where causality decides."""
+        """Which keys may be looked at (bool, broadcast to ``(B, n_head, T, S)``); None means the causal mask."""
 
     def write(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Store ``key`` and ``value`` ``(B, n_head, T, head_dim)``; all so far are ``(B, n_head, S, head_dim)``."""
+        """Store ``key`` and ``value`` ``(B, n_head, T, head_dim)``; return all so far, ``(B, n_head, S, head_dim)``."""
 
 
 class KVCache:
     """Preallocated keys and values of one request, ``(n_layer, B, n_head, capacity, head_dim)`` each.
 
-    It belongs to the request and is handed to every forward pass; the model keeps no state of its own.
-    ``length`` is the number of positions filled. Raises ``ValueError`` when ``capacity`` is outside the context.
+    The request owns it and passes it to every forward pass; the model itself keeps no state. ``length`` is the number
+    of positions filled. Raises ``ValueError`` unless ``capacity`` is between 1 and the model's context_length.
     """
 
-    mask = None  # the texts of a batch are of one length
+    mask = None  # all texts of the batch have the same length
 
     def __init__(
         self,
@@ -46,11 +46,11 @@ class KVCache:
         self.length = 0
 
     def write(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Store ``key`` and ``value`` ``(B, n_head, T, head_dim)`` behind the filled part of ``layer``.
+        """Append ``key`` and ``value`` ``(B, n_head, T, head_dim)`` to the filled part of ``layer``.
 
-        Returns all keys and values so far, ``(B, n_head, length + T, head_dim)``, as views. ``length`` itself grows
-        once per forward pass, by :meth:`advance`, since every layer writes at the same positions. Raises
-        ``ValueError`` when they do not fit.
+        Returns views of all keys and values so far, ``(B, n_head, length + T, head_dim)``. Every layer writes at the
+        same positions, so ``length`` grows only once per forward pass, in :meth:`advance`. Raises ``ValueError`` if
+        they do not fit.
         """
         end = self.length + key.shape[2]
         if end > self.capacity:
@@ -60,11 +60,14 @@ class KVCache:
         return self.keys[layer, :, :, :end], self.values[layer, :, :, :end]
 
     def advance(self, n_tokens: int) -> None:
-        """Count ``n_tokens`` positions as filled."""
+        """Mark the next ``n_tokens`` positions as filled."""
         self.length += n_tokens
 
 
 def attention_dtype(like: Tensor) -> torch.dtype:
-    """The precision in which a model with weights ``like`` attends: on a CPU float32, since attention in bfloat16 is
-    the slower there the longer the context (ten times at 1,000 keys); elsewhere that of the weights."""
+    """The precision in which a model with weights ``like`` computes attention.
+
+    It is float32 on a CPU, where attention in bfloat16 gets slower with the length of the context (ten times slower at
+    1,000 keys), and the precision of the weights elsewhere.
+    """
     return torch.float32 if like.device.type == "cpu" else like.dtype

@@ -1,11 +1,11 @@
-"""The shape of a GPT: one frozen dataclass, checked on construction."""
+"""The configuration of a GPT: one frozen dataclass, validated on construction."""
 
 import math
 from dataclasses import dataclass
 
 from .errors import InvalidValue, Mismatch
 
-# Refused before anything is allocated. Each bound is above every published GPT-2-shaped model.
+# Larger values are rejected before anything is allocated. Every published GPT-2-shaped model is within these bounds.
 MAX_N_LAYER = 512
 MAX_N_HEAD = 512
 MAX_N_EMBD = 65_536
@@ -18,8 +18,8 @@ MAX_PARAMETERS = 20_000_000_000
 class GPTConfig:
     """Sizes and switches of a GPT-2-shaped transformer, named as in a GPT-2 ``config.json``.
 
-    ``context_length`` is what that file calls ``n_positions``. Raises ``ValueError`` that names the field,
-    what was found and what is allowed.
+    ``context_length`` is called ``n_positions`` there. Raises ``ValueError`` naming the field, what was found and
+    what is allowed.
     """
 
     n_layer: int
@@ -31,8 +31,8 @@ class GPTConfig:
     layer_norm_epsilon: float = 1e-5
     qkv_bias: bool = True
     tie_word_embeddings: bool = True  # the output head is the token embedding
-    scale_attn_weights: bool = True  # divide the scores by sqrt(head_dim)
-    scale_attn_by_inverse_layer_idx: bool = False  # divide them by (layer + 1) too
+    scale_attn_weights: bool = True  # divide the attention scores by sqrt(head_dim)
+    scale_attn_by_inverse_layer_idx: bool = False  # also divide them by layer + 1
     embd_pdrop: float = 0.0
     attn_pdrop: float = 0.0
     resid_pdrop: float = 0.0
@@ -56,7 +56,7 @@ class GPTConfig:
         if not is_number(self.layer_norm_epsilon) or not 0 < self.layer_norm_epsilon < 1:
             raise InvalidValue("layer_norm_epsilon", self.layer_norm_epsilon, "a number between 0 and 1")
         if self.n_parameters > MAX_PARAMETERS:
-            raise Mismatch(f"sizes that give {self.n_parameters:,} weights", f"at most {MAX_PARAMETERS:,}")
+            raise Mismatch(f"sizes that add up to {self.n_parameters:,} weights", f"at most {MAX_PARAMETERS:,}")
 
     @property
     def head_dim(self) -> int:
@@ -68,21 +68,21 @@ class GPTConfig:
 
     @property
     def n_parameters(self) -> int:
-        """Number of weights; a tied output head counts once."""
+        """The number of weights; a tied output head is counted once."""
         n, m = self.n_embd, self.inner_dim
         attention = n * 3 * n + (3 * n if self.qkv_bias else 0) + n * n + n
         block = attention + (n * m + m) + (m * n + n) + 4 * n
-        heads = 1 if self.tie_word_embeddings else 2
-        return heads * self.vocab_size * n + self.context_length * n + self.n_layer * block + 2 * n
+        embeddings = 1 if self.tie_word_embeddings else 2
+        return embeddings * self.vocab_size * n + self.context_length * n + self.n_layer * block + 2 * n
 
     def attention_scale(self, layer: int) -> float:
-        """The factor on query-key products in ``layer`` (counted from 0)."""
+        """The factor by which ``layer`` (counted from 0) multiplies its attention scores."""
         scale = self.head_dim**-0.5 if self.scale_attn_weights else 1.0
         return scale / (layer + 1) if self.scale_attn_by_inverse_layer_idx else scale
 
 
 def is_number(value: object) -> bool:
-    """Whether ``value`` is a finite int or float; true and false are not numbers."""
+    """Whether ``value`` is a finite int or float; booleans do not count as numbers."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf
 
 

@@ -1,4 +1,4 @@
-"""The GPT: embeddings, blocks of attention and MLP, and the way back to the vocabulary."""
+"""The GPT: embeddings, blocks of attention and MLP, and the projection back to the vocabulary."""
 
 from collections.abc import Callable, Collection
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from .config import GPTConfig
 
 
 class Forward(NamedTuple):
-    """What one pass returns: ``logits`` ``(B, T, vocab_size)`` and the attention weights that were asked for."""
+    """The result of a forward pass: ``logits`` ``(B, T, vocab_size)`` and the attention weights it recorded."""
 
     logits: Tensor
     attention: dict[int, Tensor]  # layer -> (B, n_head, T, S)
@@ -31,32 +31,32 @@ class MLP(nn.Module):
 
 
 class Block(nn.Module):
-    """One layer: attention, then MLP, each normalised before and added to the residual stream."""
+    """One layer: attention, then the MLP. Each reads the normalised residual stream and adds its output to it."""
 
     def __init__(self, config: GPTConfig, layer: int) -> None:
         super().__init__()
+        C, n_head = config.n_embd, config.n_head
         self.layer = layer
-        self.ln_1 = nn.LayerNorm(config.n_embd, eps=config.layer_norm_epsilon)
-        C, scale = config.n_embd, config.attention_scale(layer)
+        self.ln_1 = nn.LayerNorm(C, eps=config.layer_norm_epsilon)
         self.attn = MultiHeadAttention(
-            C, C, config.n_head, qkv_bias=config.qkv_bias, dropout=config.attn_pdrop, scale=scale
+            C, C, n_head, qkv_bias=config.qkv_bias, dropout=config.attn_pdrop, scale=config.attention_scale(layer)
         )
-        self.ln_2 = nn.LayerNorm(config.n_embd, eps=config.layer_norm_epsilon)
+        self.ln_2 = nn.LayerNorm(C, eps=config.layer_norm_epsilon)
         self.mlp = MLP(config)
         self.dropout = nn.Dropout(config.resid_pdrop)
 
     def forward(self, x: Tensor, attend: "Attend") -> Tensor:
-        """The residual stream ``(..., C)`` behind this layer; ``attend`` runs ``attn`` on what it is given."""
+        """The residual stream ``(..., C)`` after this layer. ``attend`` runs this block's attention on its input."""
         x = x + self.dropout(attend(self, self.ln_1(x)))
         return x + self.dropout(self.mlp(self.ln_2(x)))
 
 
-# How a pass runs a block's attention: for one batch of texts, or for many texts that each have their own past.
+# How a forward pass runs a block's attention: on one batch of texts, or on many texts that each have their own cache.
 Attend = Callable[[Block, Tensor], Tensor]
 
 
 class GPT(nn.Module):
-    """A GPT-2-shaped transformer (Radford et al. 2019). Its parts carry the names of a GPT-2 checkpoint."""
+    """A GPT-2-shaped transformer (Radford et al. 2019) whose modules are named as in a GPT-2 checkpoint."""
 
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
@@ -70,12 +70,12 @@ class GPT(nn.Module):
         self.tie_weights()
 
     def tie_weights(self) -> None:
-        """Let the output head be the token embedding, where the config says so."""
+        """Share the token embedding with the output head, if the config says so."""
         if self.config.tie_word_embeddings:
             self.lm_head.weight = self.wte.weight
 
     def init_weights(self) -> None:
-        """GPT-2's start: normal 0.02, the two projections into the residual stream smaller by sqrt(2 * n_layer)."""
+        """Initialise as GPT-2: std 0.02, divided by sqrt(2 * n_layer) for the projections into the residual stream."""
         for name, parameter in self.named_parameters():
             if name.endswith("bias"):
                 nn.init.zeros_(parameter)
@@ -85,7 +85,7 @@ class GPT(nn.Module):
                 nn.init.normal_(parameter, std=0.02)
 
     def embed(self, ids: Tensor, start: int = 0) -> Tensor:
-        """Token embeddings plus those of the positions from ``start`` on: ``(B, T)`` -> ``(B, T, C)``."""
+        """Token embeddings plus position embeddings, counted from ``start``: ``(B, T) -> (B, T, C)``."""
         end = start + ids.shape[1]
         if end > self.config.context_length:
             raise ValueError(f"{end} tokens do not fit into a context_length of {self.config.context_length}")
@@ -100,12 +100,12 @@ class GPT(nn.Module):
         record: Collection[int] = (),
         last_only: bool = False,
     ) -> Forward:
-        """Read token ``ids`` ``(B, T)`` and give the logits of each next token.
+        """Compute the logits of the token that follows each of the token ``ids`` ``(B, T)``.
 
-        With a ``cache`` the tokens continue those already in it, and it grows by ``T``. ``head_mask``
-        ``(n_layer, n_head)`` or ``(n_layer, B, n_head)`` scales each head's context vectors. ``record`` names the
-        layers whose attention weights are returned. ``last_only`` gives the logits of the last position alone,
-        ``(B, 1, vocab_size)``. Raises ``ValueError`` when the tokens do not fit into the context.
+        With a ``cache``, the tokens continue those already in it, and it grows by ``T``. ``head_mask``
+        ``(n_layer, n_head)`` or ``(n_layer, B, n_head)`` scales each head's context vectors. ``record`` lists the
+        layers whose attention weights are returned. ``last_only`` computes the logits of the last position alone,
+        ``(B, 1, vocab_size)``. Raises ``ValueError`` if the tokens do not fit in the context.
         """
         attention = {}
 
@@ -123,9 +123,9 @@ class GPT(nn.Module):
         return Forward(self.lm_head(self.ln_f(x)), attention)
 
     def run_blocks(self, x: Tensor, attend: Attend, stream: list[Tensor] | None = None) -> Tensor:
-        """From embeddings ``x`` ``(..., C)`` to the residual stream behind the last layer.
+        """Turn embeddings ``x`` ``(..., C)`` into the residual stream after the last layer.
 
-        The residual stream in front of each layer is appended to ``stream``.
+        The residual stream before each layer is appended to ``stream``, if given.
         """
         for block in self.h:
             if stream is not None:

@@ -24,13 +24,13 @@ HeadMask = Tensor | Sequence[Sequence[float]]
 
 
 def load(source: str | Path, device: str = "auto", dtype: str = "auto") -> "LoadedModel":
-    """Open the checkpoint in the folder ``source``, or in the Hub repository of that id where no such folder is.
+    """Load the checkpoint in the folder ``source`` or, if there is no such folder, in the Hub repository of that name.
 
-    ``FOLDER@NNNNNN`` opens the weights that training kept after that step, ``FOLDER/steps/NNNNNN.safetensors``.
-    ``device`` is "auto" (cuda where usable, else the CPU) or a torch device; ``dtype`` is "auto" (float32 below 50 M
-    weights, bfloat16 above where the processor has it), "float32", "bfloat16", or on a CPU "int8", whose matrices are
-    rounded. Raises ``CheckpointError`` for whatever is wrong with the checkpoint, ``ValueError`` for an unknown device
-    or dtype.
+    ``FOLDER@NNNNNN`` loads the weights that training kept after step NNNNNN, ``FOLDER/steps/NNNNNN.safetensors``.
+    ``device`` is "auto" (cuda if available, else the CPU) or a torch device. ``dtype`` is "auto" (float32 up to 50 M
+    weights; above that, bfloat16 if the processor supports it), "float32", "bfloat16" or, on a CPU, "int8", which
+    quantizes the weights of the linear layers. Nothing is unpickled. Raises ``CheckpointError`` if anything is wrong
+    with the checkpoint, and ``ValueError`` for an unknown device or dtype.
     """
     return LoadedModel(*load_checkpoint(source, device, dtype))
 

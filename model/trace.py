@@ -1,4 +1,4 @@
-"""What one forward pass recorded, and how its attention weights are pooled and coded for a picture."""
+"""One forward pass that records the attention weights, and what it returns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from .gpt import GPT
 
 
 class Token(NamedTuple):
-    """A token id and its text for showing, ``<0xE2>`` for a byte inside a character."""
+    """A token id and its display text, in which a partial character appears as bytes: ``<0xE2>``."""
 
     id: int
     text: str
@@ -19,10 +19,11 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """One reading of ``T`` tokens: ``attention[i, j, q, k]`` is how much query ``q`` looks at key ``k``.
+    """The record of one forward pass over ``T`` tokens.
 
-    ``attention`` ``(len(layers), len(heads), T, T)`` and ``logits`` ``(T, vocab_size)`` are float32 on the CPU; row
-    ``q`` of the logits speaks of token ``q + 1``. ``layers`` and ``heads`` are those that were asked for.
+    ``attention`` ``(len(layers), len(heads), T, T)`` and ``logits`` ``(T, vocab_size)`` are float32 on the CPU.
+    ``attention[i, j, q, k]`` is the weight that query ``q`` gives to key ``k`` in layer ``layers[i]`` and head
+    ``heads[j]``; row ``q`` of the logits predicts token ``q + 1``.
     """
 
     tokens: list[Token]
@@ -41,9 +42,10 @@ def read(
     layers: Sequence[int] | None = None,
     heads: Sequence[int] | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """One forward pass over ``ids``: attention ``(n_layer, n_head, T, T)`` and logits ``(T, vocab_size)``, float32.
+    """Run ``ids`` through the model once and record the attention weights of ``layers`` and ``heads``, by default all.
 
-    ``layers`` and ``heads`` name those to record, all by default; ``head_mask`` is ``(n_layer, n_head)``.
+    Returns them, ``(len(layers), len(heads), T, T)``, and the logits ``(T, vocab_size)``, both float32 on the CPU.
+    ``head_mask`` is ``(n_layer, n_head)``.
     """
     layers = range(gpt.config.n_layer) if layers is None else layers
     result = gpt(torch.tensor([ids], device=gpt.wte.weight.device), head_mask=head_mask, record=set(layers))
@@ -53,7 +55,7 @@ def read(
 def take_weights(attention: dict[int, Tensor], layers: Sequence[int], heads: Sequence[int] | None = None) -> Tensor:
     """The attention weights of the first text of a batch, ``(len(layers), n_head or len(heads), T, S)`` float32.
 
-    Each layer leaves ``attention`` once it is copied: those of a long text are not in memory twice.
+    Each layer is removed from ``attention`` once copied, so that a long text's weights are never in memory twice.
     """
     n_head, T, S = attention[layers[0]].shape[1:]
     n_head = n_head if heads is None else len(heads)

@@ -1,13 +1,12 @@
-"""The folder layout of a GPT-2 checkpoint: what its files hold, and how they are written.
+"""The file format of a GPT-2 checkpoint, which transformers, vLLM and other engines open without conversion.
 
-``config.json``, ``model.safetensors`` (GPT-2's tensor names, linear weights stored ``(in, out)``) and
-``tokenizer.json`` with ``tokenizer_config.json``: the layout that transformers, vLLM and others open as it is.
+A folder holds ``config.json``, ``model.safetensors`` (GPT-2's tensor names, linear weights stored ``(in, out)``),
+``tokenizer.json`` and ``tokenizer_config.json``.
 """
 
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,10 +17,10 @@ from ..tokenizer import END_OF_TEXT, Tokenizer
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 SHARD_INDEX, TOKENIZER_CONFIG = "model.safetensors.index.json", "tokenizer_config.json"
-SNAPSHOTS = "steps"  # folder of weights kept while training
+SNAPSHOTS = "steps"  # the folder of weights kept during training
 TRANSPOSED = re.compile(r"h\.\d+\.(attn\.c_attn|attn\.c_proj|mlp\.c_fc|mlp\.c_proj)\.weight")
-MASK_BUFFER = re.compile(r"h\.\d+\.attn\.(masked_)?bias")  # in the oldest files; the mask is made, not read
-# gelu_pytorch_tanh is another name for the same function.
+MASK_BUFFER = re.compile(r"h\.\d+\.attn\.(masked_)?bias")  # the causal mask, stored by the oldest files; ignored
+# Two names for the same function.
 ACTIVATIONS = ("gelu_new", "gelu_pytorch_tanh")
 SIZES = {
     "n_layer": "n_layer",
@@ -41,8 +40,8 @@ SWITCHES = (
     "attn_pdrop",
     "resid_pdrop",
 )
-# Keys that change what the model computes in a way this one does not: only these values are the same thing.
-NEUTRAL: dict[str, Any] = {
+# Keys for features that are not supported: only these values, which turn the feature off, are accepted.
+NEUTRAL: dict[str, object] = {
     "add_cross_attention": False,
     "quantization_config": None,
     "pruned_heads": {},
@@ -50,8 +49,8 @@ NEUTRAL: dict[str, Any] = {
 }
 
 
-def config_from_json(content: Any) -> tuple[GPTConfig, int | None, int | None]:
-    """The config, bos and eos token ids of a ``config.json``; raises ``Mismatch`` that names what is wrong."""
+def config_from_json(content: object) -> tuple[GPTConfig, int | None, int | None]:
+    """The config, bos token id and eos token id in a ``config.json``. Raises ``Mismatch`` naming what is wrong."""
     if not isinstance(content, dict):
         raise Mismatch("no JSON object", "the config of a GPT-2 model")
     if content.get("model_type") != "gpt2":
@@ -66,20 +65,24 @@ def config_from_json(content: Any) -> tuple[GPTConfig, int | None, int | None]:
         raise Mismatch(f"no {' and no '.join(missing)}", f"each of {', '.join(SIZES)}")
     sizes = {field: content[name] for name, field in SIZES.items()}
     config = GPTConfig(**sizes, **{name: content[name] for name in SWITCHES if name in content})
-    return config, end_token(content, "bos_token_id", config), end_token(content, "eos_token_id", config)
+    return config, special_token(content, "bos_token_id", config), special_token(content, "eos_token_id", config)
 
 
-def end_token(content: Mapping[str, Any], name: str, config: GPTConfig) -> int | None:
-    """The token id that ``name`` gives. One at or beyond ``vocab_size`` never comes up and counts as none:
-    transformers writes 50256 into the config of every small vocabulary unless told otherwise."""
+def special_token(content: Mapping[str, object], name: str, config: GPTConfig) -> int | None:
+    """The token id stored as ``name``, or None.
+
+    An id outside the vocabulary counts as None: by default, transformers writes 50256 for any vocabulary.
+    """
     token_id = content.get(name)
-    if token_id is not None and (type(token_id) is not int or token_id < 0):
+    if token_id is None:
+        return None
+    if not isinstance(token_id, int) or isinstance(token_id, bool) or token_id < 0:
         raise InvalidValue(name, token_id, "null or a token id")
-    return token_id if token_id is not None and token_id < config.vocab_size else None
+    return token_id if token_id < config.vocab_size else None
 
 
-def config_to_json(config: GPTConfig, bos_token_id: int | None, eos_token_id: int | None) -> dict[str, Any]:
-    """The content of a ``config.json`` that transformers reads as the same model, computed in float32."""
+def config_to_json(config: GPTConfig, bos_token_id: int | None, eos_token_id: int | None) -> dict[str, object]:
+    """The content of a ``config.json`` from which transformers builds the same model, computing in float32."""
     sizes = {name: getattr(config, field) for name, field in SIZES.items()}
     switches = {name: getattr(config, name) for name in SWITCHES}
     return {
@@ -94,10 +97,12 @@ def config_to_json(config: GPTConfig, bos_token_id: int | None, eos_token_id: in
     }
 
 
-def tokenizer_config(tokenizer: Tokenizer, context_length: int) -> dict[str, Any]:
-    """The content of ``tokenizer_config.json``. Without the class named, transformers takes any GPT-2 folder for one
-    with GPT-2's own tokenizer."""
-    content: dict[str, Any] = {
+def tokenizer_config(tokenizer: Tokenizer, context_length: int) -> dict[str, object]:
+    """The content of ``tokenizer_config.json``.
+
+    It has to name the class, or transformers would use GPT-2's own tokenizer for any GPT-2 folder.
+    """
+    content: dict[str, object] = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_max_length": context_length,
         "clean_up_tokenization_spaces": False,
@@ -108,7 +113,7 @@ def tokenizer_config(tokenizer: Tokenizer, context_length: int) -> dict[str, Any
 
 
 def file_tensors(config: GPTConfig, state: Mapping[str, Tensor], dtype: torch.dtype | None) -> dict[str, Tensor]:
-    """The tensors of ``model.safetensors`` for a GPT's state dict, in ``dtype`` or as they are."""
+    """The tensors to store in ``model.safetensors`` for a GPT's state dict, converted to ``dtype`` if given."""
     tensors = {}
     for name, tensor in state.items():
         if name == "lm_head.weight":
@@ -116,7 +121,7 @@ def file_tensors(config: GPTConfig, state: Mapping[str, Tensor], dtype: torch.dt
                 tensors[name] = tensor
             continue
         tensors["transformer." + name] = tensor.t() if TRANSPOSED.fullmatch(name) else tensor
-    if not config.qkv_bias:  # transformers' GPT-2 always has this bias
+    if not config.qkv_bias:  # GPT-2 in transformers always has this bias
         for layer in range(config.n_layer):
             tensors[f"transformer.h.{layer}.attn.c_attn.bias"] = torch.zeros(3 * config.n_embd)
     return {name: tensor.detach().to("cpu", dtype).contiguous() for name, tensor in tensors.items()}

@@ -1,4 +1,4 @@
-"""The files of a checkpoint folder, checked before anything in them is used; nothing is unpickled."""
+"""Reading the files of a checkpoint folder: everything is checked before it is used, and nothing is unpickled."""
 
 import hashlib
 import json
@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -24,6 +23,7 @@ STORED_DTYPES = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloa
 
 
 def read_config(folder: Path) -> tuple[GPTConfig, int | None, int | None]:
+    """The config, bos token id and eos token id of the checkpoint in ``folder``. Raises ``CheckpointError``."""
     path = folder / CONFIG
     content = read_json(path, MAX_CONFIG_BYTES)
     with checkpoint_errors(path, "the config of a GPT-2 model"):
@@ -31,6 +31,7 @@ def read_config(folder: Path) -> tuple[GPTConfig, int | None, int | None]:
 
 
 def read_tokenizer(folder: Path, config: GPTConfig) -> CharTokenizer | BPETokenizer:
+    """The tokenizer of the checkpoint in ``folder``. Raises ``CheckpointError``, also for ids beyond vocab_size."""
     path = folder / TOKENIZER
     content = read_json(path, MAX_TOKENIZER_BYTES)
     with checkpoint_errors(path, "a character or byte-level BPE vocabulary"):
@@ -42,7 +43,7 @@ def read_tokenizer(folder: Path, config: GPTConfig) -> CharTokenizer | BPETokeni
 
 @contextmanager
 def checkpoint_errors(path: Path, expected: str) -> Iterator[None]:
-    """Turn whatever is wrong with the content of ``path`` into a ``CheckpointError``."""
+    """Turn any error in the content of ``path`` into a ``CheckpointError``."""
     try:
         yield
     except (Mismatch, InvalidValue) as error:
@@ -51,8 +52,8 @@ def checkpoint_errors(path: Path, expected: str) -> Iterator[None]:
         raise CheckpointError(path, f"malformed content ({error})", expected) from None
 
 
-def read_json(path: Path, max_bytes: int) -> Any:
-    """The content of a JSON file of bounded size."""
+def read_json(path: Path, max_bytes: int) -> object:
+    """The content of a JSON file of at most ``max_bytes``. Raises ``CheckpointError``."""
     try:
         if not path.is_file():
             raise CheckpointError(path, "no file", "one of the three files of a checkpoint")
@@ -60,13 +61,13 @@ def read_json(path: Path, max_bytes: int) -> Any:
             raise CheckpointError(path, f"{path.stat().st_size:,} bytes", f"at most {max_bytes:,}")
         return json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise CheckpointError(path, f"no JSON ({error})", "a JSON object") from None
+        raise CheckpointError(path, f"invalid JSON ({error})", "a JSON object") from None
     except OSError as error:
         raise CheckpointError(path, f"an unreadable file ({error.strerror})", "a JSON object") from None
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The safetensors files of a folder: one, or the shards that its index names."""
+    """The safetensors files of a folder: a single one, or the shards listed in its index."""
     single, index = folder / WEIGHTS, folder / SHARD_INDEX
     if single.is_file() or not index.is_file():
         return [single]
@@ -82,7 +83,7 @@ def weight_files(folder: Path) -> list[Path]:
 
 
 def read_weights(paths: list[Path], config: GPTConfig, shapes: dict[str, torch.Size]) -> dict[str, Tensor]:
-    """The state dict of a GPT with these parameter ``shapes``, on the CPU and in the stored dtypes."""
+    """The state dict of a GPT with these parameter ``shapes``, on the CPU, in the dtypes of the file."""
     state: dict[str, Tensor] = {}
     layers = () if config.qkv_bias else range(config.n_layer)
     zero_biases = {f"h.{layer}.attn.c_attn.bias": torch.Size([3 * config.n_embd]) for layer in layers}
@@ -93,16 +94,20 @@ def read_weights(paths: list[Path], config: GPTConfig, shapes: dict[str, torch.S
                 raise CheckpointError(path, f"the tensor {name} twice", "each tensor once")
             if name in zero_biases:
                 if tensor.any():
-                    raise CheckpointError(path, f"{stored} that is not zero", "zeros, as qkv_bias is false")
+                    raise CheckpointError(path, f"a {stored} that is not zero", "zeros, because qkv_bias is false")
                 continue
-            # A copy, not the mapped file: whoever writes over the file must not change or crash a model in use.
-            tensor = tensor.clone()
-            state[name] = tensor.t() if TRANSPOSED.fullmatch(name) else tensor
+            # Copied out of the mapped file: overwriting that must not change or crash a model in use.
+            copy = tensor.clone()
+            state[name] = copy.t() if TRANSPOSED.fullmatch(name) else copy
     if config.tie_word_embeddings:
-        # Older files store the tied head as well; another one would be lost in silence.
+        # Older files store the tied head too. One that differs must not be dropped silently.
         head = state.pop("lm_head.weight", None)
         if head is not None and "wte.weight" in state and not torch.equal(head, state["wte.weight"]):
-            raise CheckpointError(paths[0], "lm_head.weight unlike wte.weight", "the same, as the config ties them")
+            raise CheckpointError(
+                paths[0],
+                "an lm_head.weight that differs from wte.weight",
+                "equal tensors, because config.json ties them",
+            )
     tied = {"lm_head.weight"} if config.tie_word_embeddings else set()
     missing = sorted(shapes.keys() - state.keys() - tied)
     if missing:
@@ -111,25 +116,25 @@ def read_weights(paths: list[Path], config: GPTConfig, shapes: dict[str, torch.S
 
 
 def checked_tensors(path: Path, shapes: dict[str, torch.Size]) -> Iterator[tuple[str, Tensor]]:
-    """The tensors of one safetensors file, each checked before it is read (name, dtype, shape) and after (values)."""
-    if not os.path.isfile(path):  # unlike Path.is_file, False for any name at all
+    """Yield the tensors of a safetensors file, checked before reading (name, dtype, shape) and after (values)."""
+    if not os.path.isfile(path):  # unlike Path.is_file, never raises
         raise CheckpointError(path, "no file", "the weights as safetensors")
     try:
         with path.open("rb") as raw, safe_open(path, framework="pt") as file:
-            del raw  # opened only so that an unreadable file is an OSError
+            del raw  # opened only so that an unreadable file raises OSError
             for stored in file.keys():
                 name = stored.removeprefix("transformer.")
                 if MASK_BUFFER.fullmatch(name) and name not in shapes:
                     continue
                 if name not in shapes:
-                    raise CheckpointError(path, f"the tensor {stored}", "only those that config.json calls for")
+                    raise CheckpointError(path, f"the tensor {stored}", "only the tensors that config.json implies")
                 header = file.get_slice(stored)
                 dtype, shape = header.get_dtype(), list(header.get_shape())
                 expected = list(shapes[name])[:: -1 if TRANSPOSED.fullmatch(name) else 1]
                 if dtype not in STORED_DTYPES:
                     raise CheckpointError(path, f"{stored} of dtype {dtype}", f"one of {', '.join(STORED_DTYPES)}")
                 if shape != expected:
-                    raise CheckpointError(path, f"{stored} of shape {shape}", f"{expected}, as config.json says")
+                    raise CheckpointError(path, f"{stored} of shape {shape}", f"{expected}, as config.json implies")
                 tensor = file.get_tensor(stored)
                 if not tensor.isfinite().all():
                     raise CheckpointError(path, f"NaN or infinity in {stored}", "finite numbers")
@@ -138,14 +143,14 @@ def checked_tensors(path: Path, shapes: dict[str, torch.Size]) -> Iterator[tuple
         with path.open("rb") as raw:
             start = raw.read(4)
         pickled = start.startswith((b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"))
-        found = "a pickle, which is never opened" if pickled else f"no safetensors ({error})"
+        found = "a pickle, which is never opened" if pickled else f"invalid safetensors ({error})"
         raise CheckpointError(path, found, "the weights as safetensors") from None
     except OSError as error:
         raise CheckpointError(path, f"an unreadable file ({error})", "the weights as safetensors") from None
 
 
 def file_hash(paths: list[Path]) -> str:
-    """SHA-256 of the files, one after the other."""
+    """The SHA-256 of the concatenated files."""
     digest = hashlib.sha256()
     for path in paths:
         try:

@@ -1,4 +1,4 @@
-"""Writing a checkpoint folder so that a reader never sees half of one."""
+"""Writing a checkpoint folder atomically: a reader never sees half of one."""
 
 import json
 import os
@@ -6,7 +6,6 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors.torch import save_file
@@ -37,14 +36,13 @@ def write_checkpoint(
     eos_token_id: int | None = None,
     dtype: torch.dtype | None = None,
 ) -> None:
-    """Write a checkpoint folder that a reader never sees half written.
+    """Write a checkpoint folder so that a reader never sees it half written.
 
-    A new folder appears at once. In one that exists each file is replaced whole, the weights last; where the new
-    weights belong to another config or vocabulary the old weights go first, snapshots too, and what went comes back
-    if the writing fails. Other files stay. Raises ``ValueError`` for weights that are NaN or infinite, or would be
-    in ``dtype``.
+    A new folder appears all at once. In an existing one, each file is replaced as a whole, the weights last. If the
+    config or the vocabulary changes, the old weights and snapshots are moved away first, and moved back if writing
+    fails. Other files stay. Raises ``ValueError`` for weights that are, or in ``dtype`` would be, NaN or infinite.
     """
-    folder = Path(os.path.realpath(folder))  # a link stays one, and the files are made on the disk it leads to
+    folder = Path(os.path.realpath(folder))  # follow a link, so that the files are written to the disk it points to
     folder.parent.mkdir(parents=True, exist_ok=True)
     texts = {
         CONFIG: to_json(config_to_json(config, bos_token_id, eos_token_id)),
@@ -58,7 +56,7 @@ def write_checkpoint(
         tensors = file_tensors(config, state, dtype)
         broken = [name for name, tensor in tensors.items() if not tensor.isfinite().all()]
         if broken:
-            raise ValueError(f"NaN or infinity in {broken[0]}, where only finite weights can be saved")
+            raise ValueError(f"NaN or infinity in {broken[0]}: only finite weights can be saved")
         save_file(tensors, beside / WEIGHTS, metadata={"format": "pt"})
         for path in beside.iterdir():
             sync(path)
@@ -77,18 +75,18 @@ def write_checkpoint(
 
 
 def check_writable(folder: Path) -> None:
-    """Raise ``ValueError`` where no checkpoint can be written into ``folder``; leaves nothing behind."""
+    """Raise ``ValueError`` if no checkpoint can be written to ``folder``. Leaves nothing behind."""
     target = Path(os.path.realpath(folder))
     try:
-        for path in (target.parent, target):  # a new checkpoint is made beside the folder, then moved
+        for path in (target.parent, target):  # a new checkpoint is written beside the folder, then moved
             existing = next(place for place in (path, *path.parents) if place.exists())
             os.rmdir(tempfile.mkdtemp(prefix=".", dir=existing))
     except OSError as error:
-        raise ValueError(f"{folder}: no checkpoint can be written there ({error.strerror})") from None
+        raise ValueError(f"{folder}: cannot write a checkpoint there ({error.strerror})") from None
 
 
 def write_snapshot(folder: Path, step: int, config: GPTConfig, state: Mapping[str, Tensor]) -> None:
-    """Keep the weights after ``step`` training steps beside the checkpoint in ``folder``, in half precision."""
+    """Store the weights after ``step`` training steps in ``folder/steps``, in half precision."""
     path = folder / SNAPSHOTS / f"{step:06d}.safetensors"
     path.parent.mkdir(parents=True, exist_ok=True)
     tensors = file_tensors(config, state, torch.float16)
@@ -96,7 +94,10 @@ def write_snapshot(folder: Path, step: int, config: GPTConfig, state: Mapping[st
 
 
 def exchange(beside: Path, folder: Path, names: Sequence[str]) -> None:
-    """Move the files ``names`` from one folder into the other, the last one first away and last in."""
+    """Replace the files ``names`` of ``folder`` by those in ``beside``, and undo everything if that fails.
+
+    The last name is the first to disappear and the last to arrive.
+    """
     old = beside / "old"
     old.mkdir()
     try:
@@ -114,8 +115,8 @@ def exchange(beside: Path, folder: Path, names: Sequence[str]) -> None:
         raise
 
 
-def write_atomic(path: Path, write: Callable[[Path], Any]) -> None:
-    """Let ``write`` make a file beside ``path``, then move it there: ``path`` is always whole, old or new."""
+def write_atomic(path: Path, write: Callable[[Path], object]) -> None:
+    """Let ``write`` create a file beside ``path``, then move it there: ``path`` is always complete, old or new."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         write(beside)
@@ -126,11 +127,12 @@ def write_atomic(path: Path, write: Callable[[Path], Any]) -> None:
 
 
 def sync(path: Path) -> None:
-    """See a file on the disk, so that a rename after it never names an empty one."""
+    """Flush a file to disk, so that renaming it cannot leave an empty file after a crash."""
     path.chmod(0o644)
     with path.open("rb") as file:
         os.fsync(file.fileno())
 
 
-def to_json(content: Any) -> str:
+def to_json(content: object) -> str:
+    """The text of a JSON file, indented for people to read."""
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

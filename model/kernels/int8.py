@@ -1,8 +1,8 @@
-"""Matrix products in int8, on a CPU.
+"""Linear layers in int8, on a CPU.
 
-Weights are rounded once, each row with a scale of its own; what is multiplied by them is rounded on the fly, each token
-with its scale (Dettmers et al. 2022, without the part for outliers). Sums are exact integers, so that a token's result
-does not depend on what else is in the batch. Embeddings, attention, norms and the residual stream stay float32.
+Weights are quantized once, with one scale per output row, and inputs on the fly, with one scale per token (Dettmers et
+al. 2022, without the treatment of outliers). The sums are exact integers, so a token's result does not depend on the
+rest of the batch. Embeddings, attention, norms and the residual stream stay in float32.
 """
 
 import torch
@@ -14,7 +14,7 @@ LARGEST = 127
 
 
 class Int8Linear(nn.Module):
-    """A linear layer in int8: ``(..., d_in) -> (..., d_out)``, float32 on both sides."""
+    """A linear layer in int8, ``(..., d_in) -> (..., d_out)``; its input and output are float32."""
 
     weight: Tensor
     scale: Tensor
@@ -39,18 +39,18 @@ class Int8Linear(nn.Module):
 
 
 def is_exact() -> bool:
-    """Whether this processor adds up int8 products without loss: those without VNNI saturate at 16 bits."""
+    """Whether this processor sums int8 products exactly; without VNNI, the sums saturate at 16 bits."""
     ones = torch.full((64, 64), LARGEST, dtype=torch.int8)
     return bool((torch._int_mm(ones, ones.t()) == 64 * LARGEST**2).all())
 
 
 def quantize(gpt: GPT) -> None:
-    """Let every linear layer of a float32 ``gpt`` on the CPU compute in int8, the output head too.
+    """Convert every linear layer of ``gpt``, including the output head, to int8. It must be in float32 on the CPU.
 
-    Raises ``ValueError`` where the processor is not exact.
+    Raises ``ValueError`` if the processor cannot compute int8 products exactly.
     """
     if not is_exact():
-        raise ValueError("dtype 'int8' needs a processor with exact int8 products (VNNI), which this one has not")
+        raise ValueError("dtype 'int8' requires a processor with exact int8 products (VNNI), which this one lacks")
     for module in list(gpt.modules()):
         for name, child in list(module.named_children()):
             if isinstance(child, nn.Linear):

@@ -1,7 +1,8 @@
-"""Questions asked of a model: what each of its heads does."""
+"""What each head of a model does: scores for well-known roles."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal, TypedDict
 
 import torch
 from torch import Tensor
@@ -11,74 +12,101 @@ from ..loaded import LoadedModel
 from ..tokenizer import token_text
 from ..trace import take_weights
 
-# How far back a head of each role looks, for a text whose second half repeats its first of ``length`` tokens.
-# Elhage et al. 2021 and Olsson et al. 2022 name the roles and measure them so.
-ROLES = {
+Role = Literal["previous_token", "duplicate_token", "induction"]
+
+# How many tokens back a head of each role looks, in a text of ``length`` random tokens that are then repeated.
+# Both the roles and this way to measure them are from Elhage et al. 2021 and Olsson et al. 2022.
+ROLES: dict[Role, Callable[[int], int]] = {
     "previous_token": lambda length: 1,
-    "duplicate_token": lambda length: length,  # the same token, seen before
-    "induction": lambda length: length - 1,  # the token that followed it then
+    "duplicate_token": lambda length: length,  # the same token, at its first occurrence
+    "induction": lambda length: length - 1,  # the token that followed it there
 }
 
-LEAST_CONTEXT = 4  # two tokens, repeated
+MIN_CONTEXT_LENGTH = 4  # two tokens, repeated
 
 
-@dataclass(frozen=True)
-class RoleScores:
-    """What every head does on random tokens that are repeated once.
+class RoundedScores(TypedDict):
+    """``RoleScores`` as plain numbers; the scores of each role are ``[layer][head]``."""
 
-    ``scores[role]`` ``(n_layer, n_head)`` is the mean attention weight from a token of the second half to the one that
-    the role looks at; ``uniform`` is what a head that looks everywhere alike would score. ``first_loss`` and
-    ``second_loss`` are nats per token of the two halves: random tokens can be foretold in the second alone, by copying.
-    """
-
-    scores: dict[str, Tensor]
+    previous_token: list[list[float]]
+    duplicate_token: list[list[float]]
+    induction: list[list[float]]
     uniform: float
     first_loss: float
     second_loss: float
 
-    def best(self, role: str) -> tuple[int, int, float]:
-        """Layer and head of the highest score, and that score."""
+
+@dataclass(frozen=True)
+class RoleScores:
+    """How well every head fits each role, measured on random tokens that are repeated once.
+
+    ``scores[role]`` ``(n_layer, n_head)`` is the mean attention weight from a token of the second half to the token
+    that the role looks at; ``uniform`` is the score of a head that attends to all tokens equally. ``first_loss`` and
+    ``second_loss`` are the losses on the two halves in nats per token: random tokens can be predicted in the second
+    half only, by copying from the first.
+    """
+
+    scores: dict[Role, Tensor]
+    uniform: float
+    first_loss: float
+    second_loss: float
+
+    def best(self, role: Role) -> tuple[int, int, float]:
+        """The layer and head with the highest score, and that score."""
         scores = self.scores[role]
         layer, head = divmod(int(scores.argmax()), scores.shape[1])
         return layer, head, float(scores[layer, head])
 
-    def as_json(self) -> dict[str, Any]:
-        """All of it as plain numbers, four digits after the point."""
+    def rounded(self) -> RoundedScores:
+        """All numbers as plain floats, rounded to four decimal places."""
         scores = {role: [[round(x, 4) for x in row] for row in scores.tolist()] for role, scores in self.scores.items()}
-        losses = {name: round(getattr(self, name), 4) for name in ("uniform", "first_loss", "second_loss")}
-        return scores | losses
+        return {
+            "previous_token": scores["previous_token"],
+            "duplicate_token": scores["duplicate_token"],
+            "induction": scores["induction"],
+            "uniform": round(self.uniform, 4),
+            "first_loss": round(self.first_loss, 4),
+            "second_loss": round(self.second_loss, 4),
+        }
 
 
-def repeated_tokens(gpt: LoadedModel, n_texts: int, length: int, seed: int) -> Tensor:
-    """``n_texts`` times ``length`` random tokens, each text written twice in a row: ``(n_texts, 2 * length)``.
+def repeated_tokens(loaded: LoadedModel, n_texts: int, length: int, seed: int) -> Tensor:
+    """``n_texts`` texts of ``length`` random tokens, each followed by itself: ``(n_texts, 2 * length)``.
 
-    They are printable, and of a byte-level vocabulary merges: a byte that no text ever had alone has an embedding that
-    was never trained, and tells nothing of the heads.
+    Only printable tokens are drawn and, from a byte-level vocabulary, only merged ones: many single bytes never occur
+    on their own in training, so their embeddings are untrained and reveal nothing about the heads.
     """
-    special = set(gpt.tokenizer.special_tokens.values())
-    ids = [i for i in range(gpt.config.vocab_size) if i not in special and token_text(gpt.tokenizer, i).isprintable()]
-    if gpt.tokenizer.kind == "bpe":
-        ids = [i for i in ids if len(gpt.tokenizer.token_bytes(i)) > 1] or ids
+    special = set(loaded.tokenizer.special_tokens.values())
+    ids = [
+        i for i in range(loaded.config.vocab_size) if i not in special and token_text(loaded.tokenizer, i).isprintable()
+    ]
+    if loaded.tokenizer.kind == "bpe":
+        ids = [i for i in ids if len(loaded.tokenizer.token_bytes(i)) > 1] or ids
     generator = torch.Generator().manual_seed(seed)
-    places = torch.randint(len(ids), (n_texts, length), generator=generator)
-    return torch.tensor(ids)[places].repeat(1, 2)
+    chosen = torch.randint(len(ids), (n_texts, length), generator=generator)
+    return torch.tensor(ids)[chosen].repeat(1, 2)
 
 
 @torch.inference_mode()
-def role_scores(gpt: LoadedModel, n_texts: int = 16, length: int = 64, seed: int = 0) -> RoleScores:
-    """Score every head for every role; a short context allows fewer than ``length`` tokens."""
-    length = min(length, gpt.config.context_length // 2)
+def role_scores(loaded: LoadedModel, n_texts: int = 16, length: int = 64, seed: int = 0) -> RoleScores:
+    """Score every head for every role, on texts of at most ``length`` tokens that are repeated once.
+
+    Raises ``ValueError`` if the context is too short to repeat two tokens.
+    """
+    length = min(length, loaded.config.context_length // 2)
     if length < 2:
         raise ValueError(
-            f"at least two tokens must be repeated, in a context_length of {LEAST_CONTEXT}: found {length}"
+            f"role scores need at least two tokens to repeat, in a context_length of at least {MIN_CONTEXT_LENGTH}: "
+            f"found {length} in {loaded.config.context_length}"
         )
-    n_layer, n_head = gpt.config.n_layer, gpt.config.n_head
-    gpt.gpt.eval()
+    n_layer, n_head = loaded.config.n_layer, loaded.config.n_head
+    loaded.gpt.eval()
     queries = torch.arange(length, 2 * length)
     scores = {role: torch.zeros(n_layer, n_head) for role in ROLES}
     losses = torch.zeros(2 * length - 1)
-    for text in repeated_tokens(gpt, n_texts, length, seed)[:, None].to(gpt.device):  # one by one: bounded memory
-        forward = gpt.gpt(text, record=range(n_layer))
+    for text in repeated_tokens(loaded, n_texts, length, seed)[:, None]:  # one at a time, to bound memory
+        text = text.to(loaded.device)
+        forward = loaded.gpt(text, record=range(n_layer))
         attention = take_weights(forward.attention, range(n_layer)).cpu()
         for role, back in ROLES.items():
             scores[role] += attention[..., queries, queries - back(length)].mean(-1) / n_texts
@@ -87,5 +115,5 @@ def role_scores(gpt: LoadedModel, n_texts: int = 16, length: int = 64, seed: int
         scores,
         uniform=float((1 / (queries + 1)).mean()),
         first_loss=float(losses[: length - 1].mean()),
-        second_loss=float(losses[length:].mean()),  # the first token of the second half comes as a surprise
+        second_loss=float(losses[length:].mean()),  # the first token of the second half cannot be predicted
     )

@@ -1,4 +1,4 @@
-"""Large tensors outside the heap."""
+"""Large tensors allocated outside the heap."""
 
 import mmap
 
@@ -7,9 +7,9 @@ from torch import Tensor
 
 
 def mapped(n_rows: int, n_columns: int) -> Tensor:
-    """Float32 zeros ``(n_rows, n_columns)``: they take memory once written to, and give it back when freed.
+    """Float32 zeros ``(n_rows, n_columns)`` that take up memory only once written to, and return it when freed.
 
-    Blocks of this size from the heap leave holes in it, and a server grows by many times what it keeps.
+    Allocating such blocks on the heap would fragment it, and a server would grow to many times what it stores.
     """
     size = n_rows * n_columns
     if not size:

@@ -1,4 +1,4 @@
-"""Numbers that sum up how a head looks at a text."""
+"""Numbers that summarise how a head attends to a text."""
 
 import math
 
@@ -9,16 +9,16 @@ METRICS = ("entropy", "distance", "first", "previous", "uniform")
 
 
 def metric_sums(rows: Tensor, first: int) -> Tensor:
-    """What each of ``METRICS`` is for the queries ``first``, ``first + 1``, ... summed: ``(heads, len(METRICS))``.
+    """Each of ``METRICS`` summed over the queries ``first``, ``first + 1``, ...: ``(heads, len(METRICS))``.
 
-    ``rows`` ``(heads, n, S)`` holds their attention weights, zero beyond the query itself. For one query
+    ``rows`` ``(heads, n, S)`` holds the queries' attention weights, zero for keys after the query. For each query:
 
-    - entropy: of its weights, in bits;
-    - distance: the mean number of tokens that it looks back;
-    - first, previous: the weight on the first token, and on the one before it;
-    - uniform: how far it is from looking everywhere alike, the total variation distance, 0 to 1.
+    - entropy: the entropy of its weights, in bits;
+    - distance: how many tokens back it looks, on average;
+    - first, previous: the weight on the first token, and on the token before the query;
+    - uniform: the total variation distance from uniform weights, from 0 to 1.
 
-    The first query does not count: it has nothing but itself to look at.
+    The first query of the text is left out: it can only look at itself.
     """
     heads, n, S = rows.shape
     if first == 0:
@@ -27,19 +27,19 @@ def metric_sums(rows: Tensor, first: int) -> Tensor:
         return torch.zeros(heads, len(METRICS))
     queries = torch.arange(first, first + n)
     keys = torch.arange(S)
-    back = queries[:, None] - keys
-    even = (1 / (queries + 1))[:, None]
-    away = (rows - even).abs_().masked_fill_(back < 0, 0).sum(-1) / 2
+    distance = queries[:, None] - keys
+    uniform = (1 / (queries + 1))[:, None]
+    variation = (rows - uniform).abs_().masked_fill_(distance < 0, 0).sum(-1) / 2
     previous = rows[:, torch.arange(n), queries - 1]
     entropy = torch.special.entr(rows).sum(-1) / math.log(2)
-    parts = (entropy, (rows * back).sum(-1), rows[:, :, 0], previous, away)
-    return torch.stack([part.sum(-1) for part in parts], -1)
+    metrics = (entropy, (rows * distance).sum(-1), rows[:, :, 0], previous, variation)
+    return torch.stack([metric.sum(-1) for metric in metrics], -1)
 
 
 def most_selective_head(attention: Tensor) -> tuple[int, int]:
-    """The layer and head of ``(n_layer, n_head, T, T)`` whose queries look hardest at one earlier token.
+    """The layer and head of ``(n_layer, n_head, T, T)`` whose queries concentrate most on one earlier token.
 
-    The first token does not count, as many heads rest there, nor does the query itself.
+    Neither the first token, on which many heads rest, nor the query itself counts.
     """
     earlier = attention.tril(-1)[..., 1:, 1:]
     if earlier.shape[-1] < 2:

@@ -1,4 +1,4 @@
-"""One pass over a text that keeps the residual stream, from which everything else follows without another pass."""
+"""A forward pass that keeps the residual stream, from which attention and logits are computed on demand."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -9,15 +9,15 @@ from torch import Tensor
 from ..gpt import GPT, Block
 from ..sampling import token_logprobs
 
-ROWS = 64  # positions whose logits are in memory at a time: those of a large vocabulary are many megabytes
+ROWS = 64  # positions whose logits are in memory at a time: with a large vocabulary they take many megabytes
 
 
 class Residuals:
-    """``ids`` read once: attention weights of any layer and logits of any position, computed when asked for.
+    """One pass over ``ids``, from which the attention of any layer and the logits of any position can be computed.
 
     ``head_mask`` ``(n_layer, n_head)`` scales each head's context vectors. ``stream[layer]`` ``(1, T, C)`` is the
-    residual stream in front of a layer, the last one behind all of them. Since no token looks ahead, its first ``n``
-    positions are what a pass over the first ``n`` tokens alone would give.
+    residual stream before that layer; the last entry is the one after all layers. As no token looks ahead, the first
+    ``n`` positions are the same as in a pass over the first ``n`` tokens alone.
     """
 
     @torch.inference_mode()
@@ -38,19 +38,19 @@ class Residuals:
 
     @torch.inference_mode()
     def attention(self, layer: int, n: int | None = None) -> Tensor:
-        """The attention weights of a layer for the first ``n`` tokens: ``(n_head, n, n)`` float32 on the CPU."""
+        """The attention weights of a layer over the first ``n`` tokens: ``(n_head, n, n)`` float32 on the CPU."""
         block = cast(Block, self.gpt.h[layer])
         _, attn_weights = block.attn(block.ln_1(self.stream[layer][:, :n]), need_weights=True)
         return attn_weights[0].float().cpu()
 
     @torch.inference_mode()
     def logits(self, start: int, stop: int) -> Tensor:
-        """The raw logits behind some positions: ``(stop - start, vocab_size)`` float32 on the CPU."""
+        """The raw logits at positions ``start`` to ``stop - 1``: ``(stop - start, vocab_size)`` float32 on the CPU."""
         x = self.stream[-1][0, start:stop]
         return self.gpt.lm_head(self.gpt.ln_f(x)).float().cpu()
 
     def logprobs(self) -> list[float]:
-        """The log-probability of each token but the first, given those before it."""
+        """The log-probability of each token except the first, given those before it."""
         found: list[float] = []
         for start in range(0, len(self.ids) - 1, ROWS):
             stop = min(start + ROWS, len(self.ids) - 1)

@@ -1,4 +1,4 @@
-"""One forward pass for many requests, each at its own place in its own text."""
+"""One forward pass for many requests, each at its own position in its own text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from torch import Tensor
 from ..cache import attention_dtype
 from ..gpt import GPT, Block
 
-LENGTH_SLACK = 64  # texts that differ by this much, or by a factor of 2, still attend together
+LENGTH_SLACK = 64  # texts whose lengths differ by at most this much, or by a factor of 2, attend together
 
 
 class BatchCache:
     """Keys and values of up to ``n_slots`` requests: ``(n_layer, n_slots, n_head, context_length, head_dim)`` each.
 
-    Zero to begin with, so that it takes memory as it is filled; what a former request left in a slot is masked.
+    Zeros take up memory only once written to. What an earlier request left in a slot is masked.
     """
 
     def __init__(self, gpt: GPT, n_slots: int) -> None:
@@ -27,17 +27,17 @@ class BatchCache:
         self.values = torch.zeros_like(self.keys)
 
     def clear(self, slot: int, length: int) -> None:
-        """Remove NaN and infinity that a request may have left: a mask does not hide those."""
+        """Remove any NaN or infinity that a request left behind: a mask does not hide those."""
         self.keys[:, slot, :, :length] = 0
         self.values[:, slot, :, :length] = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """``n_tokens`` new tokens in each of some neighbouring slots, the first of them ``slot``.
+    """``n_tokens`` new tokens for each of ``len(lengths)`` adjacent slots, starting at ``slot``.
 
-    ``lengths`` says how many tokens each slot has read before. Several slots read one token each, or they would need a
-    mask of their own. ``head_mask`` is ``(n_layer, len(lengths), n_head)``.
+    ``lengths`` holds the number of tokens that each slot has read so far. Either there is a single slot, or
+    ``n_tokens`` is 1: anything else would need a mask of its own. ``head_mask`` is ``(n_layer, len(lengths), n_head)``.
     """
 
     cache: BatchCache
@@ -53,7 +53,7 @@ class Segment:
 
     @cached_property
     def mask(self) -> Tensor | None:
-        """``(slots, 1, 1, S)`` where the texts differ in length."""
+        """``(slots, 1, 1, S)`` if the texts differ in length, otherwise None."""
         if len(set(self.lengths)) == 1:
             return None
         lengths = torch.tensor(self.lengths, device=self.cache.keys.device)
@@ -61,14 +61,14 @@ class Segment:
         return (keys <= lengths[:, None])[:, None, None]
 
     @cached_property
-    def places(self) -> tuple[Tensor, Tensor]:
-        """The slot and the position of each new token."""
+    def targets(self) -> tuple[Tensor, Tensor]:
+        """The slot and the position of each new token, if there is one per slot."""
         device = self.cache.keys.device
         slots = torch.arange(self.slot, self.slot + len(self.lengths), device=device)
         return slots, torch.tensor(self.lengths, device=device)
 
     def write(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Store ``key`` and ``value`` ``(slots, n_head, n_tokens, head_dim)``; give all of these slots so far."""
+        """Store ``key`` and ``value`` ``(slots, n_head, n_tokens, head_dim)``; return all so far in these slots."""
         end = max(self.lengths) + self.n_tokens
         slots = slice(self.slot, self.slot + len(self.lengths))
         keys, values = self.cache.keys[layer], self.cache.values[layer]
@@ -76,16 +76,16 @@ class Segment:
             keys[slots, :, end - self.n_tokens : end] = key
             values[slots, :, end - self.n_tokens : end] = value
         else:
-            slot, position = self.places
+            slot, position = self.targets
             keys[slot, :, position] = key[:, :, 0]
             values[slot, :, position] = value[:, :, 0]
         return keys[slots, :, :end], values[slots, :, :end]
 
 
 class BatchForward(NamedTuple):
-    """``logits`` ``(rows wanted, vocab_size)``; for each segment its attention weights where it is recorded.
+    """The ``logits`` ``(len(rows), vocab_size)`` and, per segment, the attention weights if recorded, else None.
 
-    They are ``(n_layer, slots, n_head, n_tokens, S)``, float32.
+    The attention weights are ``(n_layer, slots, n_head, n_tokens, S)``. Both are float32.
     """
 
     logits: Tensor
@@ -94,19 +94,19 @@ class BatchForward(NamedTuple):
 
 @torch.inference_mode()
 def forward_batch(gpt: GPT, ids: Sequence[int], segments: Sequence[Segment], rows: Sequence[int]) -> BatchForward:
-    """Read ``ids``, those of one segment after the other, and give the logits behind some ``rows`` of them.
+    """Read the ``ids`` of all segments, concatenated, and compute the logits that follow those at index ``rows``.
 
-    Everything but attention is done for all requests at once: the weights are read from memory once.
+    All but attention is computed for all requests at once, so the model's weights are read from memory only once.
     """
     device = gpt.wte.weight.device
     positions = [n + i for segment in segments for n in segment.lengths for i in range(segment.n_tokens)]
     x = gpt.wte(torch.tensor(ids, device=device)) + gpt.wpe(torch.tensor(positions, device=device))  # (N, C)
     sizes = [segment.n_rows for segment in segments]
-    recorded: list[list[Tensor]] = [[] for _ in segments]
+    recorded: list[list[Tensor]] = [[] for _ in segments]  # per segment, the attention weights of each layer
 
     def attend(block: Block, x: Tensor) -> Tensor:
         contexts = []
-        for segment, qkv, taken in zip(segments, block.attn.c_attn(x).split(sizes), recorded, strict=True):
+        for segment, qkv, layers in zip(segments, block.attn.c_attn(x).split(sizes), recorded, strict=True):
             context, attn_weights = block.attn.attend(
                 qkv.view(len(segment.lengths), segment.n_tokens, -1),
                 cache=segment,
@@ -116,7 +116,7 @@ def forward_batch(gpt: GPT, ids: Sequence[int], segments: Sequence[Segment], row
             )
             contexts.append(context.flatten(0, 1))
             if attn_weights is not None:
-                taken.append(attn_weights)
+                layers.append(attn_weights)
         context = contexts[0] if len(contexts) == 1 else torch.cat(contexts)
         return block.attn.c_proj(context.to(x.dtype))
 
@@ -124,15 +124,15 @@ def forward_batch(gpt: GPT, ids: Sequence[int], segments: Sequence[Segment], row
     if list(rows) != list(range(len(ids))):
         x = x[torch.tensor(rows, dtype=torch.long, device=device)]
     logits = gpt.lm_head(gpt.ln_f(x)) if len(x) else x.new_empty(0, gpt.config.vocab_size)
-    attention = [torch.stack(taken).float() if taken else None for taken in recorded]
+    attention = [torch.stack(layers).float() if layers else None for layers in recorded]
     return BatchForward(logits.float(), attention)
 
 
 def neighbours(places: Sequence[tuple[int, int, bool]]) -> list[list[int]]:
-    """Which of ``(slot, length, record)``, in the order of their slots, attend together: lists of indices.
+    """Group the texts ``(slot, length, record)``, sorted by slot, that can attend together: lists of indices.
 
-    The slots of a group lie side by side, as they are read as one block, and their lengths are not far apart, as every
-    text is read up to the longest.
+    The slots of a group are adjacent, because their keys and values are read as one block. Their lengths are similar,
+    because every text is read up to the length of the longest.
     """
     groups: list[list[int]] = []
     shortest = longest = 0

@@ -1,4 +1,4 @@
-"""How many processor threads a decode step should use: measured, since more threads can cost more than they give."""
+"""How many processor threads a decode step should use: measured, since more threads can be slower."""
 
 import os
 import time
@@ -8,17 +8,19 @@ import torch
 from ..cache import KVCache, attention_dtype
 from ..gpt import GPT
 
-PROBE_STEPS = 4  # decode steps in one timing
-PROBE_ROUNDS = 3  # timings of each thread count, in turn; the best counts, as other load only ever slows one down
+PROBE_STEPS = 4  # decode steps per timing
+PROBE_ROUNDS = (
+    3  # timings of each thread count, taken in turn; the fastest counts, as other load can only slow one down
+)
 PROBE_CONTEXT = 16  # tokens in the cache while probing
 
 
 @torch.inference_mode()
 def choose_threads(gpt: GPT) -> int:
-    """Time a few decode steps with 1, 2, 4, ... threads, set torch to the fastest count and return it.
+    """Time a few decode steps with 1, 2, 4, ... threads, set torch to the fastest count and return that count.
 
-    Does nothing where the model is not on the CPU or torch may use one thread only. Takes a fraction of a second;
-    call it before other threads compute, since torch applies a new count to threads that have not yet begun.
+    Does nothing if the model is not on the CPU or torch may use only one thread. Takes a fraction of a second. Call it
+    before other threads use torch: a new count applies only to threads that have not used it yet.
     """
     most = min(torch.get_num_threads(), available_cores())
     if gpt.wte.weight.device.type != "cpu" or most == 1:
@@ -35,11 +37,12 @@ def choose_threads(gpt: GPT) -> int:
 
 
 def decode_seconds(gpt: GPT) -> float:
-    """The time of a few decode steps, after one to warm up."""
+    """The time of ``PROBE_STEPS`` decode steps, in seconds, after one to warm up."""
     weight = gpt.wte.weight
     context = min(PROBE_CONTEXT, gpt.config.context_length)
     cache = KVCache(gpt.config, capacity=context, dtype=attention_dtype(weight))
-    cache.keys.zero_(), cache.values.zero_()
+    cache.keys.zero_()
+    cache.values.zero_()
     token = torch.zeros(1, 1, dtype=torch.long)
     started = 0.0
     for step in range(PROBE_STEPS + 1):
@@ -51,5 +54,5 @@ def decode_seconds(gpt: GPT) -> float:
 
 
 def available_cores() -> int:
-    """The processor cores that this process may run on."""
+    """The number of processor cores that this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -11,7 +11,7 @@ import pytest
 from model.train.__main__ import main as train
 from model.train.__main__ import read_settings
 from model.train.card import command, main, model_card
-from model.train.chart import Line, chart
+from model.train.chart import Curve, chart
 from model.train.settings import add_flags
 
 TEXT = "the cat sat on the mat. the dog sat on the cat.\n" * 40
@@ -40,7 +40,7 @@ def test_the_card_says_what_was_measured(folder: Path, report: Any) -> None:
     assert f"**{report['best_validation_loss']:.4f}** nats per character" in card
     assert "Cats & dogs." in card and "Knows <two> animals." in card
     assert [row["step"] for row in report["heads"]] == [0, 1, 3, 8]
-    assert "at the end: none formed." in card
+    assert "at the end: not formed." in card
     for sample in report["samples"]:
         assert f"    the {sample['text']}".splitlines()[0] in card.splitlines()
 
@@ -87,7 +87,7 @@ def test_a_sample_stays_in_its_block(report: Any) -> None:
 def test_a_chart_is_drawn_to_scale_and_escapes_its_words() -> None:
     points = [(0, 1.0), (10, 0.5), (1000, 0.0)]
     for knee, places in ((0, [0.0, 0.01, 1.0]), (10, [0.0, 0.1502, 1.0])):
-        root = ET.fromstring(chart("a < b", "c & d", [Line("<e>", "#112233", points)], knee))
+        root = ET.fromstring(chart("a < b", "c & d", [Curve("<e>", "#112233", points)], knee))
         (line,) = root.iter("{http://www.w3.org/2000/svg}polyline")
         drawn = [tuple(map(float, pair.split(","))) for pair in line.attrib["points"].split()]
         left, right = drawn[0][0], drawn[-1][0]

@@ -80,12 +80,12 @@ def test_a_hub_repository_without_a_network() -> None:
 @pytest.mark.parametrize(
     "content, message",
     [
-        (b"", "no JSON"),
-        (b"{", "no JSON"),
-        (b"\xff\xfe{}", "no JSON .*utf-8"),
-        (b"\xef\xbb\xbf{}", "no JSON"),
-        (b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "no JSON"),
-        (b'{"a": ' + b"9" * 5000 + b"}", "no JSON"),
+        (b"", "invalid JSON"),
+        (b"{", "invalid JSON"),
+        (b"\xff\xfe{}", "invalid JSON .*utf-8"),
+        (b"\xef\xbb\xbf{}", "invalid JSON"),
+        (b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "invalid JSON"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "invalid JSON"),
         (b"null", "found no "),
         (b"[]", "found no "),
         (b"5", "found no "),
@@ -164,13 +164,13 @@ def test_sizes_that_the_file_does_not_have_allocate_nothing(changes: dict[str, i
     """Up to 60 GB by the config, a few kB in the file."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     edit_json(folder / CONFIG, **changes)
-    refused(folder, WEIGHTS, "of shape .* as config.json says")
+    refused(folder, WEIGHTS, "of shape .* as config.json implies")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # kB
 
 
 def test_absurd_sizes_together(folder: Path) -> None:
     edit_json(folder / CONFIG, n_layer=512, n_embd=65536)
-    refused(folder, CONFIG, "found sizes that give .* weights, expected at most 20,000,000,000$")
+    refused(folder, CONFIG, "found sizes that add up to .* weights, expected at most 20,000,000,000$")
 
 
 def with_tensors(folder: Path, change: Callable[[dict[str, torch.Tensor]], object]) -> None:
@@ -184,7 +184,7 @@ BAD_TENSORS: list[tuple[str, Callable[[dict[str, torch.Tensor]], object], str]] 
     ("missing", lambda t: t.pop(LN), r"no tensor h.1.ln_2.weight \(1 missing\)"),
     ("all missing", lambda t: [t.pop(name) for name in list(t)[1:]], r"no tensor .* missing\)"),
     ("extra", lambda t: t.update({"transformer.h.2.ln_1.weight": torch.ones(16)}), "the tensor transformer.h.2.ln_1"),
-    ("another's", lambda t: t.update({"score.weight": torch.ones(2, 16)}), "tensor score.weight, expected only those"),
+    ("another's", lambda t: t.update({"score.weight": torch.ones(2, 16)}), "tensor score.weight, expected only the tensors"),
     ("without prefix too", lambda t: t.update({LN[12:]: torch.ones(16)}), "h.1.ln_2.weight twice"),
     ("transposed", lambda t: t.update({QKV: t[QKV].t().contiguous()}), r"shape \[48, 16\], expected \[16, 48\]"),
     ("flat", lambda t: t.update({LN: torch.ones(1, 16)}), r"shape \[1, 16\], expected \[16\]"),
@@ -195,7 +195,7 @@ BAD_TENSORS: list[tuple[str, Callable[[dict[str, torch.Tensor]], object], str]] 
     ("NaN", lambda t: t[LN].__setitem__(3, torch.nan), f"NaN or infinity in {LN}, expected finite"),
     ("inf", lambda t: t[QKV].__setitem__((0, 0), -torch.inf), f"NaN or infinity in {QKV}"),
     ("half inf", lambda t: t.update({LN: torch.full((16,), 1e6).half()}), f"NaN or infinity in {LN}"),
-    ("untied", lambda t: t.update({"lm_head.weight": torch.ones(65, 16)}), "lm_head.weight unlike wte.weight"),
+    ("untied", lambda t: t.update({"lm_head.weight": torch.ones(65, 16)}), "lm_head.weight that differs from wte.weight"),
 ]
 
 

@@ -109,5 +109,5 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | No
 
 
 def test_too_little_text_is_refused_with_both_numbers() -> None:
-    with pytest.raises(ValueError, match="training text has 5 tokens, at least 9"):
+    with pytest.raises(ValueError, match="training text has 5 tokens, but at least 9"):
         make_dataset(CharTokenizer.train("abcde"), "abcde", "abc", "", 8)

@@ -83,5 +83,5 @@ def test_it_says_what_it_is_and_is_not_saved(int8: model.LoadedModel, tmp_path: 
     with pytest.raises(ValueError, match="int8 cannot be saved"):
         int8.save(tmp_path / "saved")
     assert tiny_model().dtype == torch.float32
-    with pytest.raises(ValueError, match="for a CPU"):
+    with pytest.raises(ValueError, match="requires a CPU"):
         precision.choose_dtype("int8", int8.config, torch.device("meta"))

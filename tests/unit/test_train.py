@@ -143,7 +143,7 @@ def test_a_signal_saves_and_leaves_cleanly(tmp_path: Path, text: Path, number: s
                 break
         rest = process.stdout.read()
         assert process.wait(60) == 0
-    assert "--resume goes on" in rest
+    assert "with --resume to continue" in rest
     model.load(out)
     assert not json.loads((out / "training.json").read_text())["finished"]
     assert (out / STATE_FILE).is_file()
@@ -189,9 +189,9 @@ def test_a_finished_run_says_so(tmp_path: Path, text: Path, capsys: pytest.Captu
     with pytest.raises(SystemExit) as stopped:
         main(["--out", str(out), "--resume"])
     assert stopped.value.code == 2
-    assert f"the run in {out} is finished: nothing is left to resume, name another --out" in capsys.readouterr().err
+    assert f"the run in {out} has finished, so there is nothing to resume: choose another --out" in capsys.readouterr().err
     card = (out / "README.md").read_text()
-    assert "1 layer, 1 head, 16 wide" in card
+    assert "1 layer of 1 head, 16-dimensional embeddings" in card
     assert "1 step of 1 window in 0 minutes (" in card
     assert "Loss over 1 step of training" in (out / "loss.svg").read_text()
 
@@ -203,8 +203,8 @@ def test_nothing_is_written_over_and_resume_goes_on_with_the_same_run_only(
     settings = TrainSettings(data=str(text), n_layer=2, n_head=2, n_embd=16, context_length=16, batch_size=4, steps=9)
     run_to(3, settings, out, resume=False)
     for more, words in (
-        (["--data", str(text)], "add --resume to go on"),
-        (["--resume", "--n-embd", "32"], "--n-embd 32: the stopped run was started with 16"),
+        (["--data", str(text)], "add --resume to continue"),
+        (["--resume", "--n-embd", "32"], "--n-embd 32: the run to resume was started with 16"),
     ):
         with pytest.raises(SystemExit):
             main(["--out", str(out), *more])

@@ -27,7 +27,7 @@ from model.train.trainer import Trainer
         (["--repeated", "1.5"], "repeated must be from 0 to 1, found 1.5"),
         (["--prompt", "\u00fc"], "\u00fc"),
         (["--resume"], "resume.safetensors: found no file"),
-        (["--context-length", "99999"], "tokens, at least 100000 are needed"),
+        (["--context-length", "99999"], "tokens, but at least 100000 are needed"),
     ],
 )
 def test_what_cannot_work_is_refused_by_name(
@@ -51,7 +51,7 @@ def test_a_place_that_cannot_hold_a_checkpoint_is_refused_before_training(
         main(train_flags(text, tmp_path / out))
     assert stopped.value.code == 2
     error = capsys.readouterr().err
-    assert f"{tmp_path / out}: no checkpoint can be written there (" in error
+    assert f"{tmp_path / out}: cannot write a checkpoint there (" in error
     assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == [text]
 
@@ -76,7 +76,7 @@ def test_a_full_disk_is_one_line_and_what_was_saved_stays(
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert stopped.value.code == 2
     error = capsys.readouterr().err.splitlines()[-1]
-    assert "File too large" in error and f"what was saved in {out} before stays" in error
+    assert "File too large" in error and f"earlier saves in {out} are intact" in error
     assert model.load(out).config.n_layer == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "text.txt"]
 
@@ -91,4 +91,4 @@ def test_an_error_of_the_system_is_one_line(
     with pytest.raises(SystemExit) as stopped:
         main(train_flags(text, tmp_path / "out", "--steps", "20"))
     assert stopped.value.code == 2
-    assert "No space left on device (what was saved in" in capsys.readouterr().err.splitlines()[-1]
+    assert "No space left on device (earlier saves in" in capsys.readouterr().err.splitlines()[-1]
