@@ -3,6 +3,7 @@
 import itertools
 import re
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from learn_page import move, numbers, open_rung, say, settle, stamps, table, unf
 from playwright.sync_api import expect
 from test_everybody import CONTRAST
 
+from model.ladder import averages
 from model.ladder.bigram_training import BigramTraining
 
 pytestmark = pytest.mark.browser
@@ -180,22 +182,19 @@ def test_nothing_of_it_is_fetched_before_it_is_opened(browser: Any, server: Serv
     page.on("request", lambda request: asked.append(request.url))
     page.goto(server.url)
     expect(page.locator(".hs-number")).not_to_be_empty()
-    assert not [url for url in asked if "/lessons/" in url or "/learn" in url]
+    assert not [url for url in asked if "/learn/" in url]
     open_rung(page, 1)
-    assert [url for url in asked if "/lessons/" in url]
+    assert [url for url in asked if "/learn/main.mjs" in url]
     page.close()
 
 
 def test_the_source_is_the_file_s_own(page: Any) -> None:
-    from model.ladder import averages as ladder_average
-
     open_rung(page, 5)
     page.get_by_text("The lines that compute this").click()
     shown = page.get_by_label("Source of naive_softmax")
     expect(shown).to_be_visible()
-    with open(ladder_average.__file__) as file:
-        assert shown.text_content() in file.read()
-    expect(page.get_by_text(re.compile(r"model/ladder_average\.py, line \d+")).first).to_be_visible()
+    assert shown.text_content() in Path(averages.__file__).read_text()
+    expect(page.get_by_text(re.compile(r"model/ladder/averages\.py, line \d+")).first).to_be_visible()
 
 
 def test_by_keyboard(page: Any) -> None:

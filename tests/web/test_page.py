@@ -9,7 +9,6 @@ import pytest
 from conftest import CONTEXT, Server
 from playwright.sync_api import expect
 
-import app
 from model import LoadedModel
 
 pytestmark = pytest.mark.browser
@@ -214,7 +213,7 @@ def test_before_and_after_loading(browser: Any, launch: Callable[..., Server], c
     early = browser.new_page()
     early.goto(server.url)
     expect(early.get_by_text("Loading the checkpoints")).to_be_visible()
-    app.load(server.services)
+    server.services.load()
     expect(text(page)).to_have_text(re.compile("^ROMEO:"))
     expect(page.get_by_text("Loading the checkpoints")).to_have_count(0)
     expect(page.get_by_text(re.compile("broken cannot be served.*model.safetensors: found no file"))).to_be_visible()

@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 from model.sampling import SamplingSettings, probabilities
-from web.page.view import URL
+from web.assets import URL
 
 pytestmark = pytest.mark.browser
 
 RUN = """async ([url, logits, settings]) => {
-  const { probabilities, mostProbable } = await import(new URL(url + "/sampling.mjs", document.baseURI));
+  const { probabilities, mostProbable } = await import(new URL(url + "/look/sampling.mjs", document.baseURI));
   const values = Float32Array.from(logits);
   return [settings.map((one) => Array.from(probabilities(values, one))), mostProbable(values, 20)];
 }"""
