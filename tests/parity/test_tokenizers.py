@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import ALPHABET, PROSE, tiny_bpe
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer as Library
 from transformers import GPT2TokenizerFast
 
+from helpers.models import ALPHABET, PROSE, tiny_bpe
 from model.tokenizer import BPETokenizer, CharTokenizer, from_spec
 from model.tokenizer.byte_pair import byte_to_character
 
