@@ -15,7 +15,7 @@ import model
 from bench.harness import ROOT, Row, arguments, report
 from model.lens.head_roles import ROLES, role_scores
 from model.loaded import LoadedModel
-from model.train.card import bits_per_byte, highest
+from model.train.card import bits_per_byte, strongest_head
 from model.train.data import documents, encode, load_text
 from model.train.trainer import validation_loss
 
@@ -53,7 +53,7 @@ def head_rows(folder: Path, card: dict[str, Any]) -> list[Row]:
         for role in ROLES:
             layer, head, score = scores.best(role)
             case = f"{folder.name}, {role.replace('_', ' ')}, L{layer} H{head}"
-            rows.append(Row(case, "weight", score, "more", {"card": highest(said[role])[2]}))
+            rows.append(Row(case, "weight", score, "more", {"card": strongest_head(said[role])[2]}))
     return rows
 
 

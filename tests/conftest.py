@@ -1,17 +1,49 @@
-"""Fixtures that every test may use."""
+"""Fixtures that every test may use, and what holds for every test."""
 
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
-from helpers import TRAINING_TEXT
+
+from helpers.training import TRAINING_TEXT
+
+if TYPE_CHECKING:
+    from helpers.server import Server
 
 # The models here are tiny: on a busy machine a second thread costs far more than it gives.
 torch.set_num_threads(1)
 # Before transformers or huggingface_hub is imported: no test asks another host for anything.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+TESTS = Path(__file__).parent
+MARKED = ("browser", "slow")  # folders whose tests all carry the marker of that name
+IN_BROWSER = {"browser", "page"}  # fixtures that open Chromium
+
+
+@pytest.hookimpl(tryfirst=True)  # before the markers select
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by their folder; only those in ``tests/browser`` may open a browser."""
+    for item in items:
+        folder = item.path.relative_to(TESTS).parts[0]
+        if folder in MARKED:
+            item.add_marker(folder)
+        if folder != "browser" and IN_BROWSER & set(getattr(item, "fixturenames", ())):
+            raise pytest.UsageError(f"{item.nodeid} opens a browser: its place is tests/browser")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Where CI is set everything can be installed: a test skipped for want of anything but the texts has failed."""
+    report = yield
+    wanting = report.skipped and not hasattr(report, "wasxfail") and "HEADSCOPE_DATA" not in str(report.longrepr)
+    if wanting and os.environ.get("CI"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped where nothing may be missing: {report.longrepr}"
+    return report
 
 
 @pytest.fixture(scope="session")
@@ -33,12 +65,59 @@ def text(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Where CI is set everything can be installed: a test skipped for want of anything but the texts has failed."""
-    report = yield
-    wanting = report.skipped and not hasattr(report, "wasxfail") and "HEADSCOPE_DATA" not in str(report.longrepr)
-    if wanting and os.environ.get("CI"):
-        report.outcome = "failed"
-        report.longrepr = f"skipped where nothing may be missing: {report.longrepr}"
-    return report
+# The server's modules are imported when first asked for: unit tests need not wait for Gradio.
+@pytest.fixture(scope="session")
+def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the checkpoints tiny (3 layers x 4 heads), other (2 x 2) and broken (no weights)."""
+    from helpers.server import save_tiny
+
+    root = tmp_path_factory.mktemp("checkpoints")
+    save_tiny(root / "tiny", n_layer=3, n_head=4)
+    save_tiny(root / "other", seed=1)
+    (save_tiny(root / "broken") / "model.safetensors").unlink()
+    return root
+
+
+@pytest.fixture(scope="session")
+def server(checkpoints: Path) -> Iterator["Server"]:
+    """One app for all tests that change nothing in it; the model "slow" is "tiny" behind a gate."""
+    from helpers.gate import GatedEngine
+    from helpers.server import start
+
+    server = start(checkpoints / "tiny", checkpoints / "other", checkpoints / "broken")
+    models = server.served.models
+    models["slow"] = replace(models["tiny"], name="slow")
+    server.services.engines.add(models["slow"], GatedEngine(models["slow"]))
+    made = server.services.openings.made
+    made["slow"] = made["tiny"]
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def slow(server: "Server") -> Iterator[Any]:
+    """The model behind a gate; what still writes is ended after the test, and the gate shut for the next."""
+    loaded: Any = server.served.models["slow"]
+    engine: Any = server.services.engines.engine_for(loaded)
+    loaded.gate = engine.gate
+    yield loaded
+    for generation in list(server.services.engines.running):
+        generation.cancel()
+        assert generation.ended.wait(10)
+    engine.gate.shut()
+
+
+@pytest.fixture
+def launch() -> Iterator[Callable[..., "Server"]]:
+    """``helpers.server.start``, with everything closed after the test."""
+    from helpers.server import start
+
+    servers: list[Server] = []
+
+    def start_one(*checkpoints: Path | str, **changes: Any) -> "Server":
+        servers.append(start(*checkpoints, **changes))
+        return servers[-1]
+
+    yield start_one
+    for server in servers:
+        server.close()

@@ -52,7 +52,7 @@ NEUTRAL: dict[str, object] = {
 def config_from_json(content: object) -> tuple[GPTConfig, int | None, int | None]:
     """The config, bos token id and eos token id in a ``config.json``. Raises ``Mismatch`` naming what is wrong."""
     if not isinstance(content, dict):
-        raise Mismatch("something other than a JSON object", "the config of a GPT-2 model")
+        raise Mismatch("no JSON object", "the config of a GPT-2 model")
     if content.get("model_type") != "gpt2":
         raise InvalidValue("model_type", content.get("model_type"), "'gpt2'")
     if content.get("activation_function", "gelu_new") not in ACTIVATIONS:

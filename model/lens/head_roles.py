@@ -96,8 +96,8 @@ def role_scores(loaded: LoadedModel, n_texts: int = 16, length: int = 64, seed: 
     length = min(length, loaded.config.context_length // 2)
     if length < 2:
         raise ValueError(
-            f"role scores need a context_length of at least {MIN_CONTEXT_LENGTH}, to repeat two tokens; "
-            f"only {length} can be repeated here"
+            f"role scores need at least two tokens to repeat, in a context_length of at least {MIN_CONTEXT_LENGTH}: "
+            f"found {length} in {loaded.config.context_length}"
         )
     n_layer, n_head = loaded.config.n_layer, loaded.config.n_head
     loaded.gpt.eval()

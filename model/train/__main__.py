@@ -1,7 +1,7 @@
 """Train a GPT on a text file: ``python -m model.train --data FILE --tokenizer char|bpe --out FOLDER``.
 
-The folder becomes a checkpoint like any other. Ctrl-C and SIGTERM save and leave; ``--resume`` goes on from there as if
-nothing had happened.
+The folder becomes a checkpoint like any other. Ctrl-C and SIGTERM save the state and exit; ``--resume`` continues from
+there as if the run had never stopped.
 """
 
 import argparse
@@ -20,28 +20,32 @@ from .trainer import Trainer
 
 
 def read_settings(arguments: argparse.Namespace) -> TrainSettings:
-    """The settings of a new run, or those of the stopped one; ``ValueError`` where a flag contradicts them."""
+    """The settings of a new run, or of the run to resume. Raises ``ValueError`` if a flag contradicts the latter."""
     given = {k: v for k, v in vars(arguments).items() if k not in ("out", "resume")}
     if not arguments.resume:
         if not given.get("data"):
-            raise ValueError("--data FILE is needed: the text to train on")
+            raise ValueError("--data FILE is required: the text to train on")
         for name in (STATE_FILE, WEIGHTS):
             if (arguments.out / name).exists():
-                raise ValueError(f"{arguments.out} holds a {name}: add --resume to go on, or name another --out")
+                raise ValueError(
+                    f"{arguments.out} already contains {name}: add --resume to continue, or choose another --out"
+                )
         return TrainSettings(**given)
     if not (arguments.out / STATE_FILE).exists() and is_finished(arguments.out):
-        raise ValueError(f"the run in {arguments.out} is finished: nothing is left to resume, name another --out")
+        raise ValueError(
+            f"the run in {arguments.out} has finished, so there is nothing to resume: choose another --out"
+        )
     saved = asdict(TrainSettings()) | saved_progress(arguments.out)["settings"]
     for name, value in given.items():
         if name not in ("data", "validation", "device") and saved[name] != value:
-            raise ValueError(f"--{name.replace('_', '-')} {value}: the stopped run was started with {saved[name]}")
+            raise ValueError(f"--{name.replace('_', '-')} {value}: the run to resume was started with {saved[name]}")
     return TrainSettings(**saved | given)
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m model.train", description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--out", type=Path, required=True, help="folder of the checkpoint")
-    parser.add_argument("--resume", action="store_true", help="go on where a run into the same folder was stopped")
+    parser.add_argument("--out", type=Path, required=True, help="folder to write the checkpoint to")
+    parser.add_argument("--resume", action="store_true", help="continue a run into the same folder that was stopped")
     add_flags(parser)
     parsed = parser.parse_args(arguments)
     try:
@@ -50,13 +54,13 @@ def main(arguments: list[str] | None = None) -> int:
         finished = trainer.run()
     except (ValueError, CheckpointError) as error:
         parser.exit(2, f"{parser.prog}: {error}\n")
-    except (OSError, SafetensorError) as error:  # a full disk is either
-        parser.exit(2, f"{parser.prog}: {error} (what was saved in {parsed.out} before stays)\n")
+    except (OSError, SafetensorError) as error:  # a full disk can raise either
+        parser.exit(2, f"{parser.prog}: {error} (earlier saves in {parsed.out} are intact)\n")
     progress = trainer.progress
     if finished:
         print(f"{parsed.out}: {progress['best']:.4f} nats per token on the whole validation split")
     else:
-        print(f"stopped after step {progress['step']} and saved; the same command with --resume goes on")
+        print(f"stopped after step {progress['step']} and saved; run the same command with --resume to continue")
     return 0
 
 

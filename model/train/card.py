@@ -1,6 +1,6 @@
-"""What a training run says of itself: training.json, its pictures, and the model card for the Hugging Face Hub.
+"""The report of a training run: ``training.json``, its charts, and the model card for the Hugging Face Hub.
 
-``python -m model.card FOLDER`` makes pictures and card anew from a ``training.json``.
+``python -m model.train.card FOLDER ...`` regenerates the charts and the card from a folder's ``training.json``.
 """
 
 import json
@@ -9,19 +9,22 @@ import shlex
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from ..checkpoint.write import to_json, write_atomic
 from ..errors import counted
-from .chart import Line, chart
-from .settings import TrainSettings, snapshot_knee
+from ..lens.head_roles import ROLES, Role
+from .chart import Curve, chart
+from .report import Report
+from .settings import TrainSettings, snapshots_log_from
 
-# Said on the card, not part of the recipe.
-ABOUT = {"title", "data_note", "recipe_note", "limits", "license", "language", "dataset"}
+# Settings that only describe the model on its card.
+DESCRIPTIONS = {"title", "data_note", "recipe_note", "limits", "license", "language", "dataset"}
+FORMED = 0.2  # the score from which a head counts as formed
+ROLE_COLOURS: dict[Role, str] = {"previous_token": "#2563eb", "induction": "#d97706", "duplicate_token": "#059669"}
 
 
-def write_report(folder: Path, report: dict[str, Any]) -> None:
-    """Write ``training.json`` with the content ``report``, and the pictures and the card made from it."""
+def write_report(folder: Path, report: Report) -> None:
+    """Write ``report`` as ``training.json``, along with the charts and the card made from it."""
     texts = {"training.json": to_json(report), "README.md": model_card(report, folder.name)}
     if report["history"]:
         texts["loss.svg"] = loss_curve(report)
@@ -31,50 +34,51 @@ def write_report(folder: Path, report: dict[str, Any]) -> None:
         write_atomic(folder / name, partial(Path.write_text, data=text, encoding="utf-8"))
 
 
-def unit(report: dict[str, Any]) -> str:
+def unit(report: Report) -> str:
+    """What a token of the model is called."""
     return "character" if report["settings"]["tokenizer"] == "char" else "token"
 
 
-def loss_curve(report: dict[str, Any]) -> str:
-    """The training and the validation loss over the steps."""
+def loss_curve(report: Report) -> str:
+    """A chart of the training and validation loss over the steps."""
     history = report["history"]
     last = counted(history[-1]["step"], "step")
     return chart(
         f"Loss over {last} of training, in nats per {unit(report)}",
         f"loss in nats per {unit(report)}",
         [
-            Line("training", "#d97706", [(row["step"], row["train_loss"]) for row in history]),
-            Line("validation", "#2563eb", [(row["step"], row["validation_loss"]) for row in history]),
+            Curve("training", "#d97706", [(row["step"], row["train_loss"]) for row in history]),
+            Curve("validation", "#2563eb", [(row["step"], row["validation_loss"]) for row in history]),
         ],
     )
 
 
-def head_curve(report: dict[str, Any]) -> str:
-    """The highest score that any head has for each role, over the kept steps."""
+def head_curve(report: Report) -> str:
+    """A chart of the highest score that any head has for each role, over the snapshots."""
     heads = report["heads"]
-    lines = [
-        Line(role.replace("_", " "), colour, [(row["step"], highest(row[role])[2]) for row in heads])
-        for role, colour in (("previous_token", "#2563eb"), ("induction", "#d97706"), ("duplicate_token", "#059669"))
+    curves = [
+        Curve(role.replace("_", " "), colour, [(row["step"], strongest_head(row[role])[2]) for row in heads])
+        for role, colour in ROLE_COLOURS.items()
     ]
-    lines.append(Line("uniform", "#808080", [(row["step"], row["uniform"]) for row in heads]))
+    curves.append(Curve("uniform", "#808080", [(row["step"], row["uniform"]) for row in heads]))
     return chart(
         "Highest score of any head for each role over training",
         "mean attention weight of the strongest head",
-        lines,
-        snapshot_knee(report["settings"]["steps"]),
+        curves,
+        snapshots_log_from(report["settings"]["steps"]),
     )
 
 
-def highest(scores: list[list[float]]) -> tuple[int, int, float]:
-    """Layer, head and value of the largest of ``scores[layer][head]``."""
+def strongest_head(scores: list[list[float]]) -> tuple[int, int, float]:
+    """The layer and head with the highest of ``scores[layer][head]``, and that score."""
     return max(
         ((layer, head, score) for layer, row in enumerate(scores) for head, score in enumerate(row)),
         key=lambda found: found[2],
     )
 
 
-def model_card(report: dict[str, Any], name: str) -> str:
-    """The text of ``README.md`` for the content of a ``training.json``."""
+def model_card(report: Report, name: str) -> str:
+    """The text of ``README.md`` for the model ``name``."""
     settings = report["settings"]
     metadata = {
         "license": settings["license"] or "unknown",
@@ -85,17 +89,17 @@ def model_card(report: dict[str, Any], name: str) -> str:
     }
     if settings["dataset"]:
         metadata["datasets"] = settings["dataset"].split(",")
-    front = "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in metadata.items())
-    parts = [
+    front_matter = "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in metadata.items())
+    paragraphs = [
         f"# {settings['title'] or name}",
-        f"A GPT of {counted(report['n_parameters'], 'weight')}: {counted(settings['n_layer'], 'layer')}, "
-        f"{counted(settings['n_head'], 'head')}, "
-        f"{settings['n_embd']} wide, context {settings['context_length']}, one token per "
+        f"A GPT with {counted(report['n_parameters'], 'weight')}: {counted(settings['n_layer'], 'layer')} of "
+        f"{counted(settings['n_head'], 'head')}, {settings['n_embd']}-dimensional embeddings, "
+        f"a context of {counted(settings['context_length'], 'token')}, one token per "
         + ("character." if unit(report) == "character" else "piece of a byte-level BPE vocabulary."),
         "## Data",
         settings["data_note"] or "Not described.",
-        f"Training: {counted(report['train_tokens'], 'token')}; "
-        f"validation: {counted(report['validation_tokens'], 'token')}, never trained on. "
+        f"Training split: {counted(report['train_tokens'], 'token')}. "
+        f"Validation split: {counted(report['validation_tokens'], 'token')}, held out from training. "
         f"SHA-256 of the text: `{report['data_sha256']}`.",
         "## Figures",
         *figures(report),
@@ -105,91 +109,90 @@ def model_card(report: dict[str, Any], name: str) -> str:
         f"{counted(report['step'], 'step')} of {counted(settings['batch_size'], 'window')} in "
         f"{counted(round(report['seconds'] / 60), 'minute')} "
         f"({report['machine']}, matrix products in {report['autocast']}). "
-        "Every setting and the losses along the way stand in `training.json`.",
+        "All settings and the losses along the way are in `training.json`.",
         *([settings["recipe_note"]] if settings["recipe_note"] else []),
         *(samples(report) if report["samples"] else []),
         "## Limits",
         settings["limits"] or "Not described.",
         "## Use",
-        "The folder is a GPT-2 checkpoint: Headscope, `transformers` and other engines open it as it is.",
+        "This folder is a GPT-2 checkpoint: Headscope, `transformers` and other engines open it without conversion.",
     ]
-    return f"---\n{front}---\n\n" + "\n\n".join(parts) + "\n"
+    return f"---\n{front_matter}---\n\n" + "\n\n".join(paragraphs) + "\n"
 
 
-def figures(report: dict[str, Any]) -> list[str]:
+def figures(report: Report) -> list[str]:
     """The validation loss, and how it was measured."""
     loss = report["best_validation_loss"]
     if loss is None:
-        return ["Not validated yet."]
+        return ["Not yet validated."]
     bits = bits_per_byte(loss, report["validation_tokens"], report["validation_bytes"])
     return [
-        "![The training and validation loss over the steps](loss.svg)",
-        f"**{loss:.4f}** nats per {unit(report)} (**{bits:.3f}** bits per byte) on the whole validation split: "
-        f"consecutive windows of {counted(report['settings']['context_length'], 'token')}, every token counted once, "
-        "float32; the bytes are those of the text, without delimiters.",
+        "![Training and validation loss over the steps](loss.svg)",
+        f"**{loss:.4f}** nats per {unit(report)} (**{bits:.3f}** bits per byte) on the whole validation split, "
+        f"in consecutive windows of {counted(report['settings']['context_length'], 'token')}, with every token counted "
+        "once, in float32. The bytes are those of the text, without delimiters.",
     ]
 
 
 def bits_per_byte(loss: float, n_tokens: int, n_bytes: int) -> float:
-    """From nats per token: the first of ``n_tokens`` is foretold by nothing and does not count."""
+    """Convert nats per token to bits per byte. The first of the ``n_tokens`` is not predicted and does not count."""
     return loss * (n_tokens - 1) / math.log(2) / max(n_bytes, 1)
 
 
-def head_formation(report: dict[str, Any]) -> list[str]:
-    """What the heads came to do over the kept steps."""
-    last, uniform = report["heads"][-1], report["heads"][-1]["uniform"]
-    parts = [
+def head_formation(report: Report) -> list[str]:
+    """How the heads took on their roles over the snapshots."""
+    last = report["heads"][-1]
+    paragraphs = [
         "## How the heads formed",
-        "![The highest score of any head for each role over the steps](heads.svg)",
-        "Measured on random tokens that are repeated once, so that nothing but attention can tell what follows: the "
-        "mean attention weight from a token of the second half to the token before it (*previous token*), to the "
-        "same token in the first half (*duplicate token*), and to the token that followed that one (*induction*). "
-        f"A head that looks everywhere alike would score {uniform:.3f}.",
+        "![Highest score of any head for each role over the steps](heads.svg)",
+        "Measured on random tokens that are repeated once, so that only attention to the first half can predict the "
+        "second: the mean attention weight from a token of the second half to the token before it (*previous token*), "
+        "to the same token in the first half (*duplicate token*), and to the token that followed that one "
+        f"(*induction*). A head that attends to all tokens equally would score {last['uniform']:.3f}.",
     ]
-    for role in ("previous_token", "duplicate_token", "induction"):
-        layer, head, score = highest(last[role])
-        passed = next((row["step"] for row in report["heads"] if highest(row[role])[2] >= score / 2), last["step"])
+    for role in ROLES:
+        layer, head, score = strongest_head(last[role])
+        scores = [(row["step"], strongest_head(row[role])[2]) for row in report["heads"]]
+        half = next((step for step, found in scores if found >= score / 2), last["step"])
         found = f"- {role.replace('_', ' ').capitalize()}: strongest in L{layer} H{head}, **{score:.3f}** at the end"
-        parts.append(f"{found}; half of it by step {passed}." if score >= FORMED else f"{found}: none formed.")
-    parts.append(
-        f"A token of the first half costs {last['first_loss']:.2f} nats, one of the second "
-        f"{last['second_loss']:.2f}: the difference is what the heads copy."
+        paragraphs.append(f"{found}; half of that by step {half}." if score >= FORMED else f"{found}: not formed.")
+    paragraphs.append(
+        f"The loss is {last['first_loss']:.2f} nats per token in the first half and {last['second_loss']:.2f} in the "
+        "second: the difference is due to copying."
     )
-    return parts
+    return paragraphs
 
 
-FORMED = 0.2  # share of its weight that a head gives to a role before the card says that it has formed
-
-
-def command(report: dict[str, Any], name: str) -> str:
-    """The command that trained it: every setting that is not the default of today."""
+def command(report: Report, name: str) -> str:
+    """The command that trained the model, with every setting that differs from its current default."""
     defaults = TrainSettings()
     flags = ["python -m model.train", f"--out {shlex.quote(name)}"]
     for key, value in report["settings"].items():
-        if key not in ABOUT | {"device"} and value != getattr(defaults, key):
+        if key not in DESCRIPTIONS | {"device"} and value != getattr(defaults, key):
             flags.append(f"--{key.replace('_', '-')} {shlex.quote(str(value))}")
     return " ".join(flags)
 
 
-def samples(report: dict[str, Any]) -> list[str]:
-    """What it writes, unedited."""
-    parts = ["## Samples", "Unedited, the first with these seeds."]
+def samples(report: Report) -> list[str]:
+    """The generated texts, unedited."""
+    paragraphs = ["## Samples", "Unedited, and not selected: the first text generated with each seed."]
     for sample in report["samples"]:
         prompt = f"prompt {json.dumps(sample['prompt'], ensure_ascii=False)}" if sample["prompt"] else "no prompt"
-        parts.append(
+        paragraphs.append(
             f"Seed {sample['seed']}, temperature {sample['temperature']:g}, at most "
             f"{counted(sample['max_new_tokens'], 'token')}, {prompt}:"
         )
-        parts.append(indented(sample["prompt"] + sample["text"]))
-    return parts
+        paragraphs.append(indented(sample["prompt"] + sample["text"]))
+    return paragraphs
 
 
 def indented(text: str) -> str:
-    """``text`` as a code block that nothing in it can end."""
+    """``text`` as an indented code block, which nothing in the text can end."""
     return "\n".join(f"    {line}" for line in text.splitlines())
 
 
 def main(arguments: list[str]) -> None:
+    """Regenerate the report of each folder named in ``arguments``."""
     for folder in map(Path, arguments):
         write_report(folder, json.loads((folder / "training.json").read_bytes()))
 

@@ -1,4 +1,4 @@
-"""Text files to batches: documents, token ids, random windows for training and consecutive ones for validation."""
+"""From text files to batches: random windows for training, consecutive ones for validation."""
 
 import hashlib
 from collections.abc import Iterator
@@ -11,14 +11,15 @@ from torch import Tensor
 from ..errors import counted
 from ..tokenizer import END_OF_TEXT, BPETokenizer, CharTokenizer, Tokenizer
 
-VALIDATION_PART = 0.1  # the end of a single file, as nanoGPT splits tiny Shakespeare
+VALIDATION_FRACTION = 0.1  # the end of a single file; nanoGPT splits tiny Shakespeare the same way
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Token ids of the two splits, ``(n_tokens,)`` each, and what they came from.
+    """The token ids of both splits, ``(n_tokens,)`` each.
 
-    ``validation_bytes`` is the UTF-8 size of the validation documents, without delimiters; ``sha256`` is of the files.
+    ``validation_bytes`` is the size of the validation documents in UTF-8, without delimiters; ``sha256`` is the hash of
+    the files.
     """
 
     train: Tensor
@@ -28,26 +29,25 @@ class Dataset:
 
 
 def documents(text: str) -> list[str]:
-    """The documents of a file in which each is followed by a line ``<|endoftext|>``; the whole text where none is."""
+    """Split a text at its ``<|endoftext|>`` lines; without any, the whole text is one document."""
     if END_OF_TEXT not in text:
         return [text]
     return [document for part in text.split(END_OF_TEXT) if (document := part.strip("\n"))]
 
 
 def encode(tokenizer: Tokenizer, text: str) -> Tensor:
-    """Token ids ``(n_tokens,)`` of ``text``, document by document, each followed by the end-of-text token if any."""
+    """The token ids ``(n_tokens,)`` of ``text``. If the vocabulary has an end-of-text token, it ends each document."""
     end = tokenizer.special_tokens.get(END_OF_TEXT)
-    parts = documents(text) if end is not None else [text]
     ids: list[int] = []
-    for part in parts:
-        ids += tokenizer.encode(part)
+    for document in documents(text) if end is not None else [text]:
+        ids += tokenizer.encode(document)
         if end is not None:
             ids.append(end)
     return torch.tensor(ids, dtype=torch.int32)
 
 
 def read_text(path: Path) -> str:
-    """The text of a file; raises ``ValueError`` where there is none, it is empty, or it is not UTF-8."""
+    """The text of a file. Raises ``ValueError`` if it is missing, unreadable, empty or not UTF-8."""
     if not path.is_file():
         raise ValueError(f"{path}: no such file")
     try:
@@ -62,14 +62,14 @@ def read_text(path: Path) -> str:
 
 
 def load_text(data: Path, validation: Path | None) -> tuple[str, str, str]:
-    """The training text, the validation text and the SHA-256 of what they were read from.
+    """The training text, the validation text, and the SHA-256 of the files they were read from.
 
-    Without a ``validation`` file the last tenth of ``data``, in characters, is held out.
+    Without a ``validation`` file, the last tenth of ``data``, in characters, is held out.
     """
     text = read_text(data)
     digest = hashlib.sha256(text.encode())
     if validation is None:
-        cut = int(len(text) * (1 - VALIDATION_PART))
+        cut = int(len(text) * (1 - VALIDATION_FRACTION))
         return text[:cut], text[cut:], digest.hexdigest()
     held_out = read_text(validation)
     digest.update(held_out.encode())
@@ -77,30 +77,30 @@ def load_text(data: Path, validation: Path | None) -> tuple[str, str, str]:
 
 
 def train_tokenizer(kind: str, text: str, validation: str, vocab_size: int) -> CharTokenizer | BPETokenizer:
-    """A vocabulary for ``text``: its characters (and those of the validation text), or ``vocab_size`` BPE tokens."""
+    """A vocabulary for ``text``: all characters of it and of the validation text, or ``vocab_size`` BPE tokens."""
     if kind == "char":
         return CharTokenizer.train(text + validation)
     return BPETokenizer.train(documents(text), vocab_size)
 
 
 def make_dataset(tokenizer: Tokenizer, text: str, validation: str, sha256: str, context_length: int) -> Dataset:
-    """Encode both splits; raises ``ValueError`` when one is too short for a single window."""
+    """Encode both splits. Raises ``ValueError`` if either is too short for a single window."""
     train_ids, validation_ids = encode(tokenizer, text), encode(tokenizer, validation)
     for name, ids in (("training", train_ids), ("validation", validation_ids)):
-        need = context_length + 1 if name == "training" else 2
-        if len(ids) < need:
-            raise ValueError(f"the {name} text has {counted(len(ids), 'token')}, at least {need} are needed")
-    parts = documents(validation) if tokenizer.special_tokens else [validation]
-    return Dataset(train_ids, validation_ids, sum(len(part.encode()) for part in parts), sha256)
+        least = context_length + 1 if name == "training" else 2
+        if len(ids) < least:
+            raise ValueError(f"the {name} text has {counted(len(ids), 'token')}, but at least {least} are needed")
+    held_out = documents(validation) if tokenizer.special_tokens else [validation]
+    return Dataset(train_ids, validation_ids, sum(len(document.encode()) for document in held_out), sha256)
 
 
 def random_batch(
     ids: Tensor, batch_size: int, context_length: int, generator: torch.Generator, repeated: float = 0.0
 ) -> tuple[Tensor, Tensor]:
-    """Inputs and targets ``(batch_size, context_length)`` from random places; targets are inputs shifted by one.
+    """Inputs and targets ``(batch_size, context_length)`` at random places; targets are inputs shifted by one.
 
-    The part ``repeated`` of the windows holds no text but some of its tokens, drawn at random, again and again: only
-    who looks back at the last time can foretell them.
+    A fraction ``repeated`` of the windows holds random tokens of the text, repeated in a loop: they can only be
+    predicted by looking back to the previous repetition.
     """
     places = torch.randint(len(ids) - context_length, (batch_size, 1), generator=generator)
     places = places + torch.arange(context_length + 1)
@@ -114,7 +114,7 @@ def random_batch(
 
 
 def consecutive_batches(ids: Tensor, batch_size: int, context_length: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """All of ``ids`` in windows one after the other: every token but the first is a target exactly once."""
+    """Inputs and targets from consecutive windows of ``ids``: every token but the first is a target exactly once."""
     inputs, targets = ids[:-1].long(), ids[1:].long()
     whole = len(inputs) // context_length * context_length
     x, y = inputs[:whole].view(-1, context_length), targets[:whole].view(-1, context_length)

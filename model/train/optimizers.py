@@ -1,6 +1,7 @@
-"""What moves the weights in training: Muon for the matrices inside the blocks, AdamW for all else."""
+"""The optimizers: Muon for the matrices inside the blocks, AdamW for everything else."""
 
-from typing import Any, cast
+from collections.abc import Callable
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -11,26 +12,28 @@ from .settings import TrainSettings
 
 
 class BlockMuon(Muon):
-    """Muon (Jordan et al. 2024) for the matrices of the blocks.
+    """Muon (Jordan et al. 2024) for the matrices inside the blocks.
 
-    The fused projection holds three matrices, those of the queries, the keys and the values. Each is orthogonalised
-    by itself: together the largest of their gradients would take the others' share.
+    The fused projection contains three matrices, for queries, keys and values. Each is orthogonalised separately;
+    otherwise the one with the largest gradient would dominate the update of the other two.
     """
 
-    def __init__(self, gpt: GPT, **settings: Any) -> None:
+    def __init__(self, gpt: GPT, lr: float, weight_decay: float) -> None:
         fused = [cast(Block, block).attn.c_attn.weight for block in gpt.h]
-        # Parameters of their own that share the memory of the whole.
+        # Separate parameters that share memory with the fused ones.
         self.fused = [(weight, [nn.Parameter(part) for part in weight.detach().chunk(3)]) for weight in fused]
         whole = [p for p in gpt.h.parameters() if p.dim() == 2 and not any(p is weight for weight in fused)]
-        super().__init__([*whole, *(part for _, parts in self.fused for part in parts)], **settings)
+        parts = [part for _, parts in self.fused for part in parts]
+        super().__init__([*whole, *parts], lr=lr, weight_decay=weight_decay)
 
     @torch.no_grad()
-    def step(self, closure: Any = None) -> Any:
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]  # covers both overloads
         for weight, parts in self.fused:
             gradients: tuple[Tensor | None, ...] = (None,) * 3 if weight.grad is None else weight.grad.chunk(3)
             for part, gradient in zip(parts, gradients, strict=True):
                 part.grad = gradient
-        return super().step(closure)
+        loss: float | None = super().step(closure)
+        return loss
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         super().zero_grad(set_to_none)
@@ -39,9 +42,9 @@ class BlockMuon(Muon):
 
 
 def make_optimizers(gpt: GPT, settings: TrainSettings) -> list[Optimizer]:
-    """Muon for the matrices inside the blocks, AdamW for the embeddings, which decay too, and for biases and norms."""
-    inside = {id(p) for p in gpt.h.parameters() if p.dim() == 2}
-    others = [p for p in gpt.parameters() if id(p) not in inside]
+    """Muon for the matrices inside the blocks; AdamW for embeddings (with weight decay), biases and norms (without)."""
+    matrices = {id(p) for p in gpt.h.parameters() if p.dim() == 2}
+    others = [p for p in gpt.parameters() if id(p) not in matrices]
     groups = [
         {"params": [p for p in others if p.dim() == 2], "weight_decay": settings.embd_decay},
         {"params": [p for p in others if p.dim() < 2], "weight_decay": 0.0},

@@ -1,10 +1,9 @@
-"""What a training run needs to go on as if it had never stopped, in one safetensors file: nothing is pickled."""
+"""Everything a stopped run needs to continue exactly, in one safetensors file: nothing is pickled."""
 
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -14,20 +13,22 @@ from torch.optim import Optimizer
 
 from ..checkpoint.write import write_atomic
 from ..errors import CheckpointError
+from .report import Progress
 
 STATE_FILE = "resume.safetensors"
 
 
 @dataclass
 class TrainingState:
-    """Everything that changes while training: weights, optimizers, random generators, and the plain ``progress``."""
+    """Everything that changes during training: weights, optimizers, random generators and the plain ``progress``."""
 
-    gpts: dict[str, nn.Module]  # the trained weights, and their average where there is one
+    gpts: dict[str, nn.Module]  # the trained weights and, if there is one, their average
     optimizers: list[Optimizer]
-    batches: torch.Generator  # draws the places of the training windows
-    progress: dict[str, Any]  # JSON: step, history, best validation loss, seconds
+    batches: torch.Generator  # draws the training windows
+    progress: Progress
 
     def parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
+        """The parameters of all ``gpts`` with unique names; a model that appears twice is listed once."""
         seen: set[int] = set()
         for kind, gpt in self.gpts.items():
             if id(gpt) not in seen:
@@ -35,9 +36,9 @@ class TrainingState:
             seen.add(id(gpt))
 
     def save(self, folder: Path) -> None:
-        """Write the state file of ``folder``, atomically."""
+        """Write the state file in ``folder``, atomically."""
         tensors: dict[str, Tensor] = {name: p.detach() for name, p in self.parameters()}
-        plain: list[Any] = []
+        plain: list[dict[int, dict[str, object]]] = []  # what optimizers keep besides tensors
         for i, optimizer in enumerate(self.optimizers):
             content = optimizer.state_dict()
             for j, values in content["state"].items():
@@ -54,7 +55,7 @@ class TrainingState:
         write_atomic(folder / STATE_FILE, lambda path: save_file(tensors, path, metadata))
 
     def restore(self, folder: Path) -> None:
-        """Take over the state file of ``folder``; raises ``CheckpointError`` where it does not fit."""
+        """Restore the state file in ``folder``. Raises ``CheckpointError`` if it belongs to a different run."""
         path = folder / STATE_FILE
         metadata = read_metadata(folder)
         try:
@@ -65,7 +66,7 @@ class TrainingState:
                     parameter.copy_(tensors[name])
             plain = json.loads(metadata["optimizers"])
             for i, optimizer in enumerate(self.optimizers):
-                state: dict[int, dict[str, Any]] = {int(j): dict(values) for j, values in plain[i].items()}
+                state: dict[int, dict[str, object]] = {int(j): dict(values) for j, values in plain[i].items()}
                 for name, tensor in tensors.items():
                     if name.startswith(f"optimizer.{i}."):
                         _, _, j, key = name.split(".")
@@ -77,11 +78,13 @@ class TrainingState:
                 torch.cuda.set_rng_state(tensors["random.cuda"])
             self.progress |= json.loads(metadata["progress"])
         except (KeyError, IndexError, ValueError, RuntimeError, SafetensorError) as error:
-            raise CheckpointError(path, f"another state ({error})", "the state of this training run") from None
+            raise CheckpointError(
+                path, f"the state of a different run ({error})", "the state of this training run"
+            ) from None
 
 
 def is_finished(folder: Path) -> bool:
-    """Whether the run in ``folder`` came to its end, by its last report."""
+    """Whether the run in ``folder`` has finished, according to its last report."""
     try:
         report = json.loads((folder / "training.json").read_bytes())
     except (OSError, ValueError):
@@ -89,12 +92,14 @@ def is_finished(folder: Path) -> bool:
     return isinstance(report, dict) and report.get("finished") is True
 
 
-def saved_progress(folder: Path) -> dict[str, Any]:
-    """The plain part of the state file of ``folder``; raises ``CheckpointError`` where there is none."""
-    return json.loads(read_metadata(folder)["progress"])
+def saved_progress(folder: Path) -> Progress:
+    """The plain part of the state file in ``folder``. Raises ``CheckpointError`` if there is none."""
+    progress: Progress = json.loads(read_metadata(folder)["progress"])
+    return progress
 
 
 def read_metadata(folder: Path) -> dict[str, str]:
+    """The metadata of the state file in ``folder``. Raises ``CheckpointError`` if there is none."""
     path = folder / STATE_FILE
     if not path.is_file():
         raise CheckpointError(path, "no file", "the state of a training run that was stopped")
@@ -102,7 +107,7 @@ def read_metadata(folder: Path) -> dict[str, str]:
         with safe_open(path, framework="pt") as file:
             metadata = dict(file.metadata() or {})
     except SafetensorError as error:
-        raise CheckpointError(path, f"no safetensors ({error})", "the state of a training run") from None
+        raise CheckpointError(path, f"invalid safetensors ({error})", "the state of a training run") from None
     if not {"progress", "optimizers"} <= metadata.keys():
         raise CheckpointError(path, "other metadata", "the state of a training run")
     return metadata

@@ -1,4 +1,4 @@
-"""One training run: its steps, its validations, what it keeps and how it goes on after a stop."""
+"""A training run: its steps and validations, what it stores, and how it stops and resumes."""
 
 import copy
 import math
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import NoReturn
 
 import torch
 from torch import Tensor
@@ -24,30 +24,31 @@ from ..checkpoint.read import read_config, read_tokenizer, read_weights, weight_
 from ..checkpoint.write import write_snapshot
 from ..errors import counted
 from ..gpt import GPT
-from ..lens.head_roles import LEAST_CONTEXT, role_scores
+from ..lens.head_roles import MIN_CONTEXT_LENGTH, role_scores
 from ..loaded import LoadedModel
 from ..tokenizer import END_OF_TEXT
 from .card import write_report
 from .data import consecutive_batches, load_text, make_dataset, random_batch, train_tokenizer
 from .optimizers import make_optimizers
+from .report import Losses, Progress, Report
 from .settings import TrainSettings
 from .state import STATE_FILE, TrainingState, saved_progress
 
-HALF_PRECISION_COST = 0.001  # nats per token
+HALF_PRECISION_COST = 0.001  # nats per token that storing the weights in half precision may cost
 SAMPLE_SEEDS = (1, 2, 3)
 SAMPLE_TEMPERATURE = 0.8
 SAMPLE_LENGTH = 200
 
 
 def loss_of(gpt: GPT, inputs: Tensor, targets: Tensor, reduction: str = "mean") -> Tensor:
-    """Cross-entropy in nats of the next tokens ``targets`` ``(B, T)``."""
+    """The cross-entropy of ``targets`` ``(B, T)``, the tokens that follow each of ``inputs``, in nats."""
     logits = gpt(inputs).logits.float()
     return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction=reduction)
 
 
 @torch.inference_mode()
 def validation_loss(gpt: GPT, ids: Tensor, context_length: int) -> float:
-    """Nats per token over all of ``ids`` ``(n_tokens,)``, in consecutive windows, every token counted once."""
+    """The loss on all of ``ids`` ``(n_tokens,)`` in nats per token: consecutive windows, every token counted once."""
     gpt.eval()
     device = gpt.wte.weight.device
     batches = consecutive_batches(ids, 16, context_length)
@@ -56,7 +57,7 @@ def validation_loss(gpt: GPT, ids: Tensor, context_length: int) -> float:
 
 
 class Trainer:
-    """One training run and its folder."""
+    """A training run and the folder it writes to."""
 
     def __init__(self, settings: TrainSettings, folder: Path, resume: bool = False) -> None:
         self.settings, self.folder = settings, folder
@@ -68,7 +69,7 @@ class Trainer:
         validation = Path(settings.validation) if settings.validation else None
         text, held_out, sha256 = load_text(Path(settings.data), validation)
         if resume and saved_progress(folder)["data"] != sha256:
-            raise ValueError(f"{settings.data}: the data is not what the stopped run read (its SHA-256 differs)")
+            raise ValueError(f"{settings.data}: not the data that the stopped run was trained on (its SHA-256 differs)")
         torch.manual_seed(settings.seed)
         if resume:
             self.tokenizer = read_tokenizer(folder, read_config(folder)[0])
@@ -79,18 +80,20 @@ class Trainer:
         gpt = GPT(self.config)
         gpt.init_weights()
         self.gpt = gpt.to(self.device)
-        # What is validated, sampled and kept: an average over the steps, or the weights as they are.
+        # The weights to validate, sample from and keep: a moving average, or the trained weights themselves.
         self.averaged = copy.deepcopy(self.gpt) if settings.average else self.gpt
-        self.model = LoadedModel(folder.name, self.averaged, self.tokenizer, self.end_token, self.end_token)
+        self.loaded = LoadedModel(folder.name, self.averaged, self.tokenizer, self.end_token, self.end_token)
         start = "\n" if "\n" in text else held_out[0]
-        self.prompt = self.model.read_prompt(settings.prompt or (start if self.end_token is None else [self.end_token]))
-        progress: dict[str, Any] = {
+        self.prompt = self.loaded.read_prompt(
+            settings.prompt or (start if self.end_token is None else [self.end_token])
+        )
+        progress: Progress = {
             "step": 0,
             "seconds": 0.0,
             "best": None,
             "history": [],
             "heads": [],
-            "recent_loss": 0.0,  # summed since the last validation
+            "recent_loss": 0.0,
             "recent_steps": 0,
             "settings": asdict(settings),
             "data": sha256,
@@ -108,11 +111,11 @@ class Trainer:
         return self.tokenizer.special_tokens.get(END_OF_TEXT)
 
     @property
-    def progress(self) -> dict[str, Any]:
+    def progress(self) -> Progress:
         return self.state.progress
 
     def run(self) -> bool:
-        """Train to the last step, or until a signal comes; returns whether the last step was done."""
+        """Train until the last step or a signal. Returns whether the last step was reached."""
         settings = self.settings
         handlers = {s: signal.signal(s, self.on_signal) for s in (signal.SIGINT, signal.SIGTERM)}
         bar = tqdm(
@@ -121,7 +124,7 @@ class Trainer:
         snapshots = settings.snapshot_steps()
         try:
             if self.progress["step"] == 0 and 0 in snapshots:
-                self.write_weights()  # the folder is a whole checkpoint from its first moment
+                self.write_weights()  # from the start, the folder is a complete checkpoint
                 self.snapshot()
             while self.progress["step"] < settings.steps:
                 started = time.monotonic()
@@ -165,7 +168,7 @@ class Trainer:
             optimizer.step()
             optimizer.zero_grad()
         if self.averaged is not self.gpt:
-            # Few steps are averaged over few, or the first average would be of the random start.
+            # A shorter average at first, or it would be dominated by the random initial weights.
             decay = min(settings.average, (self.progress["step"] + 1) / (self.progress["step"] + 10))
             average = get_ema_multi_avg_fn(decay)
             average(list(self.averaged.parameters()), list(self.gpt.parameters()), self.progress["step"])
@@ -176,67 +179,70 @@ class Trainer:
     def validation_loss(self) -> float:
         return validation_loss(self.averaged, self.data.validation, self.settings.context_length)
 
-    def evaluate(self, bar: "tqdm[Any]") -> None:
-        """Validate, note the losses, and keep the weights where they are the best so far."""
+    def evaluate(self, bar: "tqdm[NoReturn]") -> None:
+        """Validate, record the losses, and store the weights if they are the best so far."""
         loss = self.validation_loss()
         train_loss = self.progress["recent_loss"] / self.progress["recent_steps"]
-        self.progress.update(recent_loss=0.0, recent_steps=0)
-        row = {"step": self.progress["step"], "train_loss": train_loss, "validation_loss": loss}
+        self.progress["recent_loss"], self.progress["recent_steps"] = 0.0, 0
+        row: Losses = {"step": self.progress["step"], "train_loss": train_loss, "validation_loss": loss}
         self.progress["history"].append(row)
         bar.write(f"step {row['step']}: training {train_loss:.4f}, validation {loss:.4f} nats per token")
         if not math.isfinite(loss):
-            raise ValueError(f"the validation loss is {loss} at step {row['step']}: lower the learning rates")
+            raise ValueError(f"the validation loss is {loss} at step {row['step']}: try lower learning rates")
         if self.progress["best"] is None or loss < self.progress["best"]:
             self.progress["best"] = loss
             self.write_weights()
 
     def snapshot(self) -> None:
-        """Keep the weights of this step, and what the heads do by now."""
+        """Store the weights of this step, and score what the heads do at this point."""
         step = self.progress["step"]
         write_snapshot(self.folder, step, self.config, self.averaged.state_dict())
-        if self.config.context_length >= LEAST_CONTEXT:
-            self.progress["heads"].append({"step": step, **role_scores(self.model).as_json()})
+        if self.config.context_length >= MIN_CONTEXT_LENGTH:
+            self.progress["heads"].append({"step": step, **role_scores(self.loaded).rounded()})
 
     def sample(self, seed: int = SAMPLE_SEEDS[0]) -> str:
-        """What the present weights write after the prompt."""
+        """A text that the current weights generate from the prompt."""
         self.averaged.eval()
-        steps = self.model.generate(self.prompt, SAMPLE_LENGTH, temperature=SAMPLE_TEMPERATURE, seed=seed)
+        steps = self.loaded.generate(self.prompt, SAMPLE_LENGTH, temperature=SAMPLE_TEMPERATURE, seed=seed)
         return "".join(step.text for step in steps)
 
     def write_weights(self, dtype: torch.dtype = torch.float32) -> None:
-        self.model.save(self.folder, dtype)
+        self.loaded.save(self.folder, dtype)
 
     def save(self) -> None:
-        """Write what --resume needs, and the weights where none were written yet."""
+        """Write the state that --resume needs, and the weights if there are none in the folder yet."""
         if not (self.folder / WEIGHTS).is_file():
             self.write_weights()
         self.state.save(self.folder)
-        self.report()
+        self.write_report()
 
     @torch.no_grad()
     def finish(self) -> None:
-        """Store the best weights in half precision, where that costs less than 0.001 nats, and the last report."""
-        best = read_weights(
-            weight_files(self.folder), self.config, {n: p.shape for n, p in self.averaged.named_parameters()}
-        )
+        """Store the best weights, in half precision if that costs less than 0.001 nats, and the final report."""
+        shapes = {name: parameter.shape for name, parameter in self.averaged.named_parameters()}
+        best = read_weights(weight_files(self.folder), self.config, shapes)
         for name, parameter in self.averaged.named_parameters():
             parameter.copy_(best[name].half())
-        loss = self.validation_loss()
-        if abs(loss - self.progress["best"]) < HALF_PRECISION_COST:
+        best_loss, loss = self.progress["best"], self.validation_loss()
+        assert best_loss is not None  # the last step is always validated
+        if abs(loss - best_loss) < HALF_PRECISION_COST:
             self.progress["best"] = loss
             self.write_weights(torch.float16)
         else:
             for name, parameter in self.averaged.named_parameters():
                 parameter.copy_(best[name])
-        self.report([self.sample(seed) for seed in SAMPLE_SEEDS])
+        self.write_report([self.sample(seed) for seed in SAMPLE_SEEDS])
         (self.folder / STATE_FILE).unlink(missing_ok=True)
 
-    def report(self, texts: Sequence[str] = ()) -> None:
-        """Write training.json, its pictures and the model card; ``texts`` are the samples shown there."""
+    def write_report(self, samples: Sequence[str] = ()) -> None:
+        """Write training.json, its charts and the model card, which shows the ``samples``."""
         settings = asdict(self.settings)
         settings |= {name: Path(settings[name]).name for name in ("data", "validation") if settings[name]}
-        report = {
-            **{name: self.progress[name] for name in ("step", "seconds", "history", "heads")},
+        report: Report = {
+            "step": self.progress["step"],
+            "seconds": self.progress["seconds"],
+            "history": self.progress["history"],
+            "heads": self.progress["heads"],
             "settings": settings,
             "samples": [
                 {
@@ -247,7 +253,7 @@ class Trainer:
                     "max_new_tokens": SAMPLE_LENGTH,
                     "text": text,
                 }
-                for seed, text in zip(SAMPLE_SEEDS, texts, strict=False)
+                for seed, text in zip(SAMPLE_SEEDS, samples, strict=False)
             ],
             "finished": self.progress["step"] == self.settings.steps,
             "best_validation_loss": self.progress["best"],
@@ -263,6 +269,6 @@ class Trainer:
         write_report(self.folder, report)
 
     def on_signal(self, number: int, frame: FrameType | None) -> None:
-        """Ask the loop to save and leave; a second signal of the kind ends at once."""
+        """Ask the loop to save and exit; a second signal of the same kind ends the process at once."""
         self.stop_signal = number
         signal.signal(number, signal.SIG_DFL)

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import ALPHABET, PROSE, max_difference, prompt_ids, tiny_bpe, tiny_model
-from shapes import SHAPES, our_keys
 from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2LMHeadModel, PreTrainedTokenizerBase
 
+from helpers.gpt2_shapes import SHAPES, our_keys
+from helpers.models import ALPHABET, PROSE, max_difference, prompt_ids, tiny_bpe, tiny_model
+from helpers.serve_once import ROOT
 from model import LoadedModel, load
 
 TOLERANCE = 1e-4
-CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
+CHECKPOINTS = ROOT / "checkpoints"
 
 
 def open_with_transformers(folder: Path) -> tuple[GPT2LMHeadModel, PreTrainedTokenizerBase]:

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 import torch
-from helpers import batch, char_spec, edit_json, max_difference, prompt_ids, randomise, write_json
 from safetensors.torch import load_file, save_file
-from shapes import SHAPES, transformers_keys
 from transformers import GPT2Config, GPT2LMHeadModel
 
 import model
+from helpers.files import edit_json, write_json
+from helpers.gpt2_shapes import SHAPES, transformers_keys
+from helpers.models import batch, char_spec, max_difference, prompt_ids, randomise
 
 TOLERANCE = 1e-4
 
@@ -101,7 +102,7 @@ def test_a_tied_head_that_differs_is_refused(tmp_path: Path) -> None:
     path = write(reference(**transformers_keys("plain")), tmp_path) / "model.safetensors"
     tensors = load_file(path)
     save_file(tensors | {"lm_head.weight": tensors["transformer.wte.weight"] + 1}, path)
-    with pytest.raises(model.CheckpointError, match=r"lm_head.weight unlike wte.weight"):
+    with pytest.raises(model.CheckpointError, match=r"lm_head.weight that differs from wte.weight"):
         model.load(tmp_path)
 
 

@@ -66,7 +66,7 @@ class Runs:
 
     def recompute(self, loaded: LoadedModel, ids: Sequence[int], n_prompt: int) -> Run:
         """The run of these token ids, computed again unless it is still here."""
-        run_id = hashlib.sha256(f"{loaded.sha256}:{n_prompt}:{list(ids)}".encode()).hexdigest()
+        run_id = hashlib.sha256(f"{loaded.name}:{loaded.sha256}:{n_prompt}:{list(ids)}".encode()).hexdigest()
         with self.recomputing:  # several requests for one lost run arrive together: compute it once
             if run := self.get(run_id):
                 return run

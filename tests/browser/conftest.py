@@ -1,0 +1,57 @@
+"""Chromium, and the page opened in it."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from helpers.server import Server
+from web.assets import URL
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+# As root, without a GPU, and without the browser's own errands.
+FLAGS = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+).split()
+PATIENCE = 15_000  # milliseconds
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        reason = f"no browser: none of {', '.join(BROWSERS)} is installed"
+        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+    expect.set_options(timeout=PATIENCE)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Any, server: Server) -> Iterator[Any]:
+    """The opened page; the test fails if it threw an error or asked another host for anything."""
+    errors: list[str] = []
+    strangers: list[str] = []
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    # Gradio catches what a watcher throws and only logs it.
+    page.on("console", lambda said: errors.append(said.text) if said.type == "error" and URL in said.text else None)
+    page.on("request", lambda request: None if is_own(request.url, server.url) else strangers.append(request.url))
+    page.goto(server.url)
+    expect(page.locator(".hs-number")).not_to_be_empty()  # the opening is there and drawn
+    yield page
+    context.close()
+    assert not errors
+    assert not strangers
+
+
+def is_own(address: str, url: str) -> bool:
+    return address.startswith((f"{url}/", "data:", "blob:"))

@@ -1,0 +1,248 @@
+"""The Learn tab in Chromium: every rung shows the published numbers."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from playwright.sync_api import expect
+
+from helpers import published
+from helpers.learn_page import move, numbers, open_rung, say, settle, stamps, table, unfolded
+from helpers.page import is_shown_as
+from helpers.server import Server
+from model import ladder
+
+
+def assert_close(found: Any, expected: Any, atol: float = 1.01e-4) -> None:
+    torch.testing.assert_close(torch.as_tensor(found), torch.as_tensor(expected), atol=atol, rtol=0)
+
+
+def ids(page: Any, place: int) -> list[str]:
+    return page.locator(".hl-chips").nth(place).locator("small").all_text_contents()
+
+
+def test_rung_1_text_to_tokens(page: Any, data_dir: Path) -> None:
+    open_rung(page, 1)
+    say(page, "Hi there!")
+    expect(page.locator(".hl-chips").nth(1)).to_contain_text("!")
+    assert ids(page, 1) == [str(i) for i in published.CHAR_ENCODED_HI_THERE]
+    assert "<|unk|>" in ids(page, 0)[0]  # the lesson's text does not have the word
+    page.get_by_text("The text that word list and merges are made from").click()
+    lesson = page.get_by_label("Text that word list and merges are made from")
+    lesson.fill((data_dir / "the-verdict.txt").read_text())
+    lesson.blur()
+    expect(page.get_by_text(f"from a list of {published.VERDICT_VOCABULARY}")).to_be_visible()
+    say(page, published.TEA_TEXT)
+    expect(page.get_by_text(f"{len(published.TEA_WORD_IDS)} tokens from a list")).to_be_visible()
+    assert [int(text.split()[0]) for text in ids(page, 0)] == published.TEA_WORD_IDS
+
+
+def test_rung_1_merges_step_by_step(page: Any) -> None:
+    open_rung(page, 1)
+    words = page.locator(".hl-lesson .hl-spelled")
+    assert words.locator("b").all_text_contents() == [*"YourĠjourneyĠstartsĠwithĠoneĠstep"]
+    merge = page.get_by_role("button", name="merge ▶")
+    while merge.is_enabled():
+        merge.click()
+    expect(page.get_by_text(re.compile("^Step (\\d+) of \\1,"))).to_be_visible()
+    assert (
+        words.locator("b").all_text_contents() == page.locator(".hl-chips").nth(2).locator("span").all_text_contents()
+    )
+    page.get_by_role("button", name="◀ undo").click()
+    expect(merge).to_be_enabled()
+    move(page, "merges learned", 0, "0")
+    expect(page.get_by_text("33 tokens instead of 33 bytes")).to_be_visible()
+
+
+def test_rung_2_windows_and_embeddings(page: Any) -> None:
+    open_rung(page, 2)
+    assert_close(numbers(page, "Token embedding")[2], published.EMBEDDING_ROW_3)
+    token, position, x = (numbers(page, name) for name in ("Token embedding", "Position embedding", "Their sum"))
+    assert_close(torch.tensor(token) + torch.tensor(position), x, atol=2e-4)
+    cells = table(page, "Window 1").locator("td span").all_text_contents()
+    assert cells == ["journey", "starts", "with", "one", "starts", "with", "one", "step"]
+    move(page, "context_length", 2, "2")
+    move(page, "stride", 2, "2")
+    expect(page.get_by_text("2 windows of 2 from 6 tokens")).to_be_visible()
+    assert table(page, "Window 1").locator("td span").all_text_contents() == ["starts", "with", "with", "one"]
+
+
+def test_rung_3_a_bigram_model_learns(page: Any, data_dir: Path) -> None:
+    text = (data_dir / "tinyshakespeare.txt").read_text()[:20_000]
+    tokenizer = ladder.CharacterTokenizer(text)
+    floor = ladder.counted_bigram_loss(torch.tensor(tokenizer.encode(text)), len(tokenizer.characters))
+    open_rung(page, 3)
+    page.get_by_label("Text to learn from").fill(text)
+    page.get_by_role("button", name="Train it").click()
+    done = page.get_by_text(re.compile(r"^Done\. Loss on the whole text"))
+    expect(done).to_be_visible(timeout=60_000)
+    untrained, trained, n, uniform, shown_floor = (
+        float(found) for found in re.findall(r"\d+\.\d{4}|\d+(?= characters)", done.text_content())
+    )
+    assert n == len(tokenizer.characters)
+    assert_close([uniform, shown_floor], [torch.tensor(n).log().item(), floor])
+    assert untrained > uniform > trained > floor > trained - 0.1
+    expect(page.locator(".hl-chart .hl-line-0")).to_have_attribute("d", re.compile("^M.+L"))
+    assert page.get_by_label("Its writing after training").text_content() not in ("", "…")
+    assert_close(max(max(row) for row in numbers(page, "What follows what")), 1.0, atol=1.0)
+    expect(page.locator(".hl-chips li")).to_have_count(33)
+
+
+def test_rung_3_the_model_writes_the_text(page: Any) -> None:
+    open_rung(page, 3)
+    move(page, "steps", 0, "200")
+    page.get_by_role("button", name="Train it").click()
+    expect(page.get_by_text(re.compile(r"^Done\. Loss"))).to_be_visible(timeout=60_000)
+    assert len(page.get_by_label("Text to learn from").input_value()) > 300
+
+
+def test_rung_4_averages(page: Any) -> None:
+    open_rung(page, 4)
+    assert_close(numbers(page, "The tokens x"), published.AVERAGE_X0)
+    for name in ("1. By a loop", "2. By a matrix product", "3. By a softmax"):
+        assert_close(numbers(page, name), published.AVERAGE_XBOW0)
+    assert max(stamps(page)) <= 1e-6
+    table(page, "2. By a matrix product").locator("button").nth(4 * 2).click()
+    terms, total = unfolded(page)
+    assert_close(sum(term[2] for term in terms), total, atol=3e-4)
+    assert_close(total, published.AVERAGE_XBOW0[4][0])
+    page.get_by_role("button", name="the sentence", exact=True).click()
+    expect(table(page, "Weights").get_by_text("journey").first).to_be_visible()
+
+
+def test_rung_5_attention_without_weights(page: Any) -> None:
+    open_rung(page, 5)
+    assert_close(numbers(page, "The words x"), published.INPUTS)
+    assert_close(numbers(page, "Attention scores"), published.SIMPLE_SCORES)
+    assert_close(numbers(page, "Plain normalisation")[1], published.SIMPLE_SUM_NORMALISED_1)
+    for name in ("Attention weights", "Softmax as it is written", "Stable softmax"):
+        assert_close(numbers(page, name), published.SIMPLE_WEIGHTS)
+    assert_close(numbers(page, "Context vectors"), published.SIMPLE_CONTEXT)
+    assert max(stamps(page)) <= 1e-6
+    for query, key in ((1, 2), (5, 0), (3, 3)):
+        table(page, "Attention scores").locator("button").nth(6 * query + key).click()
+        terms, total = unfolded(page)
+        assert [term[0] for term in terms] == published.INPUTS[query]
+        assert [term[1] for term in terms] == published.INPUTS[key]
+        assert_close([a * b for a, b, _ in terms], [product for _, _, product in terms])
+        assert_close(total, published.SIMPLE_SCORES[query][key])
+    move(page, "scores ×", 11, "1000")
+    expect(page.get_by_text("exp overflows")).to_be_visible()
+    assert all(
+        cell == "NaN"
+        for cell in table(page, "Softmax as it is written").locator("tr").nth(2).locator("td").all_text_contents()
+    )
+    assert_close(torch.tensor(numbers(page, "Stable softmax")).sum(dim=1), [1.0] * 6, atol=3e-4)
+
+
+def test_rung_6_trainable_weights(page: Any) -> None:
+    open_rung(page, 6)
+    assert_close(numbers(page, "Queries")[1], published.TRAINABLE_QUERY_1)
+    assert_close(numbers(page, "Attention scores")[1], published.TRAINABLE_SCORES_1)
+    assert_close(numbers(page, "Attention weights")[1], published.TRAINABLE_WEIGHTS_1)
+    assert_close(numbers(page, "Context vectors"), published.SELF_ATTENTION_V1)
+    assert unfolded(page)[1] == pytest.approx(published.TRAINABLE_SCORE_11, abs=1.01e-4)
+    page.get_by_role("button", name="linear layers, seed 789").click()
+    expect(table(page, "Context vectors")).to_contain_text("−0.0739")
+    assert_close(numbers(page, "Attention weights"), published.V2_WEIGHTS)
+    assert_close(numbers(page, "Context vectors"), published.SELF_ATTENTION_V2)
+    assert max(stamps(page)) <= 1e-6
+
+
+def test_rung_6_why_the_scale(page: Any) -> None:
+    open_rung(page, 6)
+    sharp = page.get_by_role("table", name="softmax of these scores × 8")
+    expect(sharp).to_be_visible()
+    assert_close([float(text) for text in sharp.locator("td:last-child").all_text_contents()], published.SOFTMAX_SHARP)
+    move(page, "scores ×", 0, "1")
+    diffuse = page.get_by_role("table", name="softmax of these scores × 1")
+    expect(diffuse).to_be_visible()
+    shown = [float(text) for text in diffuse.locator("td:last-child").all_text_contents()]
+    assert_close(shown, published.SOFTMAX_DIFFUSE)
+    sharpest = []
+    for place, head_dim in ((4, 16), (8, 256)):
+        move(page, "head_dim", place, str(head_dim))
+        expect(page.get_by_text(f"head_dim {head_dim}: the scores have variance")).to_be_visible()
+        unscaled, scaled = (
+            float(t) for t in table(page, "Variance of the scores").locator("td:last-child").all_text_contents()
+        )
+        assert unscaled == pytest.approx(head_dim, rel=0.15) and scaled == pytest.approx(1, rel=0.15)
+        weights = table(page, "One query, without the division").locator("td:last-child").all_text_contents()
+        sharpest.append(max(map(float, weights)))
+    assert sharpest[1] > 0.5
+
+
+def test_rung_7_causal(page: Any) -> None:
+    open_rung(page, 7)
+    masked = numbers(page, "2a. Scores, the future at −∞")
+    assert_close(masked[5], published.V2_SCORES_MASKED_ROW_5)
+    assert masked[0][1:] == [float("-inf")] * 5
+    for name in ("1c. Divided by what is left", "2b. Softmax"):
+        assert_close(numbers(page, name), published.CAUSAL_WEIGHTS)
+    assert_close(numbers(page, "1a. Softmax over all keys"), published.V2_WEIGHTS)
+    assert max(stamps(page)) <= 1e-6
+    dropped = torch.tensor(numbers(page, "After dropout"))
+    doubled = 2 * torch.tensor(published.CAUSAL_WEIGHTS)
+    assert_close(torch.where(dropped == 0, 0, doubled), dropped, atol=3e-4)
+    assert ((dropped == 0) & (doubled > 0)).any()
+    move(page, "dropout p", 0, "0.0")
+    expect(page.get_by_text("Kept weights × 1.")).to_be_visible()
+    assert_close(numbers(page, "After dropout"), published.CAUSAL_WEIGHTS)
+
+
+def test_rung_8_many_heads(page: Any) -> None:
+    open_rung(page, 8)
+    assert_close(numbers(page, "Stacked heads"), published.STACKED_HEADS)
+    assert_close(numbers(page, "Weight splits"), published.STACKED_HEADS)
+    assert_close(numbers(page, "After the output projection"), published.WEIGHT_SPLITS)
+    for head in (0, 1):
+        assert_close(numbers(page, f"Head {head}"), published.HEADS_A[0][head])
+        assert_close(numbers(page, f"Head {head} × itself, transposed"), published.HEADS_A_PRODUCT[0][head])
+    assert max(stamps(page)) <= 1e-6
+    move(page, "heads", 1, "2")
+    move(page, "tokens", 0, "16")
+    page.get_by_role("button", name="Measure now").click()
+    expect(page.get_by_text("2 heads, 256 numbers a token, 16 tokens")).to_be_visible()
+    times = table(page, "The same attention, built three ways").locator("td:last-child").all_text_contents()
+    assert len(times) == 3 and all(re.fullmatch(r"\d+\.\d\d ms", text) for text in times)
+    assert len(stamps(page)) == 3
+
+
+def test_rung_9_a_head_of_the_model_and_the_way_to_it(page: Any, server: Server) -> None:
+    open_rung(page, 9)
+    loaded = server.services.served.models["tiny"]
+    assert_close(numbers(page, "The book's case, through MultiHeadAttention"), published.WEIGHT_SPLITS)
+    move(page, "head", 2, "2")
+    move(page, "layer", 1, "1")
+    expect(page.get_by_role("application", name=re.compile("Matrix of L1 H2"))).to_be_visible()
+    assert max(stamps(page)) <= 1e-5
+    attention = loaded.trace(" ".join(published.SENTENCE)).attention[1, 2]
+    board = page.get_by_role("application", name=re.compile("Matrix of L1 H2"))
+    board.focus()
+    for key in ("ArrowUp", "ArrowUp", "ArrowLeft", "Enter"):
+        page.keyboard.press(key)
+    pair = page.locator(".hl-lesson .hs-pair small").all_text_contents()
+    query, key = (int(re.search(r"\d+", text)[0]) for text in pair)  # type: ignore[index]
+    shown = float(page.locator(".hl-lesson .hs-number").text_content())
+    assert query == 30 and is_shown_as(float(attention[query, key]), shown)
+    expect(page.locator(".hl-unfold")).to_contain_text("Score in L1 H2")
+    expect(page.locator(".hl-unfold")).to_contain_text(f"softmax over the {query + 1} keys so far")
+    terms, total = unfolded(page)
+    assert len(terms) == 8 and sum(term[2] for term in terms) == pytest.approx(total, abs=1e-3)
+    link = page.get_by_role("link", name="Open this head in Look")
+    expect(link).to_have_attribute("href", re.compile(rf"locked={query}\.{key}$"))
+    link.click()
+    expect(page.get_by_role("region", name="Attention weights, L1 H2")).to_be_visible()
+    expect(page.get_by_role("group", name="Text", exact=True)).to_have_text(" ".join(published.SENTENCE))
+
+
+def test_rung_9_follows_the_model_that_is_chosen(page: Any) -> None:
+    open_rung(page, 9)
+    expect(page.get_by_text("tiny: 3 layers × 4 heads of 8 numbers")).to_be_visible()
+    page.get_by_role("combobox", name="Model").click()
+    page.get_by_role("option", name="other").click()
+    expect(page.get_by_text("other: 2 layers × 2 heads of 16 numbers")).to_be_visible()
+    settle(page, 9)
+    assert max(stamps(page)) <= 1e-5

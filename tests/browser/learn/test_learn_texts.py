@@ -1,0 +1,169 @@
+"""The Learn tab on texts of all kinds: published windows and losses, what stays of them, what a model cannot read."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from playwright.sync_api import expect
+
+from helpers import published
+from helpers.learn_page import move, numbers, open_rung, say, settle, stamps, table
+from model import ladder
+from model.ladder.taken_apart import seeded
+from model.ladder.text import split_words
+from web.settings import MAX_LESSON_CHARACTERS
+
+LESSON = "to be or not to be, that is the question. " * 40
+
+
+def train(page: Any) -> str:
+    """Press the button; what is said at the end."""
+    page.get_by_role("button", name="Train it").click()
+    done = page.get_by_text(re.compile(r"^Done\. Loss on the whole text"))
+    expect(done).to_be_visible(timeout=120_000)
+    return done.text_content()
+
+
+@pytest.mark.parametrize(
+    ("stride", "rows"), [(1, published.VERDICT_STRIDE_1_ROWS), (4, published.VERDICT_STRIDE_4_ROWS)]
+)
+def test_windows_take_the_published_places(page: Any, data_dir: Path, stride: int, rows: list[list[int]]) -> None:
+    """The page's tokens are words and the published ones byte pairs: the places in the text are the same."""
+    text = (data_dir / "the-verdict.txt").read_text()[:200]
+    words = split_words(text)
+    open_rung(page, 2)
+    say(page, text)
+    settle(page, 2)
+    move(page, "stride", stride, str(stride))
+    expect(page.get_by_text(f"{(len(words) - 5) // stride + 1} windows of 4 from {len(words)} tokens")).to_be_visible()
+    for window, row in enumerate(rows):
+        places = [published.VERDICT_FIRST_IDS.index(token_id) for token_id in row]
+        shown = table(page, f"Window {window}").locator("td span").all_text_contents()
+        assert shown == [words[at] for at in places] + [words[at + 1] for at in places]
+
+
+def test_the_published_losses_of_the_bigram_model(page: Any, data_dir: Path) -> None:
+    text = (data_dir / "tinyshakespeare.txt").read_text()
+    tokenizer = ladder.CharacterTokenizer(text)
+    alphabet = "".join(tokenizer.characters)
+    training = text[: int(published.SPLIT * len(text))]
+    inputs, targets = seeded(1337, lambda: ladder.random_batch(torch.tensor(tokenizer.encode(training)), 4, 8))
+    model = seeded(1337, lambda: ladder.BigramModel(65))
+    assert model.loss(inputs, targets).item() == pytest.approx(published.BIGRAM_LOSS_UNTRAINED, abs=1e-4)
+
+    # As much as may be pasted, from all over the text, with every character, so that the table is the published one.
+    piece, n_pieces = 1_000, MAX_LESSON_CHARACTERS // 1_000 - 1
+    step = len(training) // n_pieces
+    lesson = "".join(training[i * step : i * step + piece] for i in range(n_pieces)) + alphabet
+    ids = torch.tensor([tokenizer.encode(lesson)])
+    open_rung(page, 3)
+    # As if pasted: Playwright would type it, line by line.
+    page.get_by_label("Text to learn from").evaluate("(box, text) => (box.value = text)", lesson)
+    page.get_by_role("button", name="0.001").click()
+    move(page, "steps", 5, "10000")
+    untrained, trained, uniform, _ = map(float, re.findall(r"\d+\.\d{4}", train(page)))
+    assert untrained == pytest.approx(model.loss(ids[:, :-1], ids[:, 1:]).item(), abs=1e-4)
+    assert trained == pytest.approx(published.BIGRAM_LOSS_TRAINED, abs=0.03)
+    assert uniform == pytest.approx(4.174, abs=1e-3)
+
+
+def test_text_and_training_stay_when_another_rung_is_opened(page: Any) -> None:
+    open_rung(page, 3)
+    text = page.get_by_label("Text to learn from")
+    text.fill(LESSON)
+    move(page, "steps", 0, "200")
+    said = train(page)
+    wrote = page.get_by_label("Its writing after training").text_content()
+    follows = numbers(page, "What follows what")
+    open_rung(page, 4)
+    open_rung(page, 3)
+    expect(page.get_by_text(said)).to_be_visible()
+    expect(text).to_have_value(LESSON)
+    expect(page.get_by_label("steps", exact=True)).to_have_attribute("aria-valuetext", "200")
+    expect(page.get_by_label("Its writing after training")).to_have_text(wrote)
+    expect(page.locator(".hl-chart .hl-line-0")).to_have_attribute("d", re.compile("^M.+L"))
+    assert numbers(page, "What follows what") == follows
+    expect(page.locator(".hl-chips li")).to_have_count(33)
+    say(page, "that is")
+    expect(text).to_have_value(LESSON)
+    expect(page.get_by_text("Your sentence is another one now: train again")).to_be_visible()
+    train(page)
+    expect(page.locator(".hl-chips li")).to_have_count(7)
+
+
+def test_a_training_that_was_left_is_stopped(page: Any) -> None:
+    open_rung(page, 3)
+    page.get_by_label("Text to learn from").fill(LESSON)
+    move(page, "steps", 5, "10000")
+    page.get_by_role("button", name="Train it").click()
+    expect(page.get_by_text(re.compile(r"^Step \d+ of 10000: the loss is \d"))).to_be_visible()
+    open_rung(page, 4)
+    open_rung(page, 3)
+    expect(page.get_by_text(re.compile(r"^Stopped, the last loss was \d"))).to_be_visible()
+    expect(page.get_by_role("button", name="Train it")).to_be_enabled()
+
+
+def test_who_would_write_the_text_is_named(page: Any) -> None:
+    open_rung(page, 3)
+    expect(page.get_by_placeholder("Leave this empty, and tiny writes a text on the spot.")).to_be_visible()
+
+
+def test_both_softmaxes_unfold(page: Any) -> None:
+    open_rung(page, 5)
+    unfold, hint = page.locator(".hl-unfold"), page.get_by_text("Click any cell, or move with the arrow keys")
+    expect(hint).to_be_visible()
+    table(page, "The words x").locator("button").nth(0).click()
+    expect(unfold).to_contain_text("one that the book chose")
+    expect(hint).to_be_hidden()
+    for name in ("Softmax as it is written", "Stable softmax"):
+        table(page, name).locator("button").nth(6 + 2).click()
+        expect(unfold.locator("output")).to_have_text(f"{published.SIMPLE_WEIGHTS[1][2]:.4f}")
+    move(page, "scores ×", 11, "1000")
+    table(page, "Softmax as it is written").locator("button").nth(6 + 2).click()
+    expect(unfold).to_contain_text("∞")
+    expect(unfold.locator("output")).to_have_text("NaN")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "read", "more"),
+    [
+        ("Hi 🦊 there", "Hi  there", ""),
+        ("🦊 🦊", " ".join(published.SENTENCE), " Nothing else is in your sentence, so here is the book's."),
+    ],
+)
+def test_what_a_model_cannot_read_is_named_and_left_out(page: Any, sentence: str, read: str, more: str) -> None:
+    open_rung(page, 9)
+    say(page, sentence)
+    expect(page.locator(".hl-note")).to_have_text(
+        f"tiny reads single characters and has never seen '🦊': left out of the picture.{more}"
+    )
+    settle(page, 9)
+    expect(page.locator(".hl-problem").first).to_be_empty()
+    assert max(stamps(page)) <= 1e-5
+    expect(page.locator(".hl-unfold")).to_contain_text(f"softmax over the {len(read)} keys so far")
+    page.get_by_role("link", name="Open this head in Look").click()
+    expect(page.get_by_role("group", name="Text", exact=True)).to_have_text(read)
+
+
+def test_a_space_can_be_seen_in_the_arithmetic(page: Any) -> None:
+    open_rung(page, 9)
+    say(page, "I ")
+    expect(page.locator(".hl-unfold p").first).to_contain_text(": · (query) looks at ")
+
+
+def test_who_starts_over_finds_nothing_answered(page: Any) -> None:
+    open_rung(page, 1)
+    page.get_by_role("button", name="The word list").click()
+    say(page, "What is in a name?")
+    open_rung(page, 9)
+    page.get_by_role("button", name="Start over").click()
+    settle(page, 1)
+    expect(page.get_by_role("button", name="The word list")).to_be_enabled()
+    expect(page.get_by_label("Your sentence", exact=True)).to_have_value(" ".join(published.SENTENCE))
+    expect(page.locator(".hl-seen")).to_have_count(1)
+    page.reload()
+    page.get_by_role("tab", name="Learn").click()
+    settle(page, 1)
+    expect(page.get_by_role("button", name="The word list")).to_be_enabled()

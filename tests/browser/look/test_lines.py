@@ -1,0 +1,113 @@
+"""The lines of a head: which are drawn, how strong, and what stands beside them."""
+
+import math
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+from torch import Tensor
+
+from helpers.page import is_shown_as, open_head, text
+from helpers.server import Server
+
+ROW = 17  # CSS pixels of a token
+FAINT = 6  # steps of colour below which no line is drawn
+# Keeps what is drawn on the canvas of the lines since it was last cleared: curves with their strength, and words.
+WATCH = """() => {
+  const draw = CanvasRenderingContext2D.prototype, { moveTo, clearRect, bezierCurveTo, fillText } = draw;
+  const of = (context) => (context.canvas.closest?.(".hs-lines") ? window.drawn : {});
+  window.drawn = { lines: [], words: [] };
+  draw.clearRect = function (...a) { Object.assign(of(this), { lines: [], words: [] }); clearRect.apply(this, a); };
+  draw.moveTo = function (x, y) { this.from = y; moveTo.call(this, x, y); };
+  draw.bezierCurveTo = function (...a) {
+    of(this).lines?.push([this.from, a[5], this.globalAlpha]);
+    bezierCurveTo.apply(this, a);
+  };
+  draw.fillText = function (...a) { of(this).words?.push(a); fillText.apply(this, a); };
+}"""
+
+
+@pytest.fixture
+def lines(page: Any) -> Any:
+    """The page with the lines of a head that are all in view, and watched."""
+    page.evaluate(WATCH)
+    page.add_style_tag(content=".headscope .hs-lines { height: 1200px; }")
+    page.get_by_role("button", name="L1 H2,").click()
+    page.get_by_role("button", name="Lines", exact=True).click()
+    page.wait_for_function("drawn.words.length >= 2 * document.querySelectorAll('.hs-writing .hs-token').length")
+    return page
+
+
+def weights(page: Any, server: Server) -> Tensor:
+    layer, head = open_head(page)
+    return server.services.served.models["tiny"].trace(text(page).text_content()).attention[layer, head]
+
+
+def drawn(page: Any) -> dict[tuple[int, int], float]:
+    """(query, key) of each line, and how strong it is."""
+    return {(int(a // ROW), int(b // ROW)): strength for a, b, strength in page.evaluate("drawn.lines")}
+
+
+def test_lines_of_the_locked_tokens(lines: Any, server: Server) -> None:
+    found = weights(lines, server)
+    tokens = lines.locator(".hs-writing .hs-token")
+    tokens.nth(40).click()
+    tokens.nth(25).click(modifiers=["Shift"])
+    lines.mouse.move(5, 5)
+    shown = drawn(lines)
+    for query in (40, 25):
+        for key in range(query + 1):
+            step = 255 * math.sqrt(float(found[query, key]))
+            if abs(step - FAINT) > 1:
+                assert ((query, key) in shown) == (step > FAINT), (query, key, step)
+            if (query, key) in shown:
+                assert shown[query, key] == pytest.approx(step / 255, abs=0.005)
+    assert {query for query, _ in shown} == {25, 40}
+    # Beside each key stands its weight for the token that was locked last.
+    words = [words.split("  ") for words, x, *_ in lines.evaluate("drawn.words") if "  " in words]
+    numbers = [float(second) for _, second in words if re.fullmatch(r"\d\.[\de-]+", second)]
+    assert len(numbers) == 26
+    assert all(is_shown_as(float(found[25, key]), number) for key, number in enumerate(numbers))
+
+
+def test_all_lines_above_a_threshold(lines: Any, server: Server) -> None:
+    found = weights(lines, server)
+    lines.get_by_label("Least weight drawn").fill("0.5")  # its square root
+    lines.mouse.move(5, 5)
+    expected = {(query, key) for query, key in (found.tril() >= 0.25).nonzero().tolist()}
+    assert drawn(lines).keys() == expected and len({query for query, _ in expected}) > 10
+    # A token under the pointer shows its own only, and so does one that is locked.
+    tokens = lines.locator(".hs-writing .hs-token")
+    tokens.nth(30).hover()
+    assert drawn(lines).keys() == {(query, key) for query, key in expected if query == 30}
+    lines.mouse.move(5, 5)
+    assert drawn(lines).keys() == expected
+    # At an earlier step only what had been read by then.
+    lines.get_by_label("Step", exact=True).fill("20")
+    assert drawn(lines).keys() == {(query, key) for query, key in expected if query < 20}
+
+
+def test_columns_say_what_they_are(lines: Any) -> None:
+    heads = lines.locator(".hs-columns span")
+    assert heads.all_text_contents() == ["this token (query)", "looks at that token (key)"]
+    query, key = [head.bounding_box() for head in heads.all()]
+    assert query["x"] + query["width"] <= key["x"] + 1
+
+
+def test_lines_by_keys(page: Any, server: Server) -> None:
+    page.get_by_role("button", name="Lines", exact=True).click()
+    lines = page.get_by_role("application", name=re.compile("^Lines of L"))
+    n = page.locator(".hs-writing .hs-token").count()
+    assert lines.evaluate("(e, height) => e.scrollTop + e.clientHeight >= height", n * ROW)  # the newest is in view
+    lines.focus()
+    page.keyboard.press("Enter")
+    locked = page.locator(".hs-writing .hs-query")
+    at = int(locked.get_attribute("data-i"))
+    page.keyboard.press("Escape")
+    for _ in range(3):
+        page.keyboard.press("ArrowUp")
+    expect(locked).to_have_attribute("data-i", str(at - 3))
+    said = page.locator("[aria-live]", has_text="looks at").text_content()
+    found = re.search(rf"at position {at - 3} \(query\) looks at .+ at position (\d+) \(key\): (.+)$", said)
+    assert found and is_shown_as(float(weights(page, server)[at - 3, int(found[1])]), float(found[2]))

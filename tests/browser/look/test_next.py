@@ -1,0 +1,196 @@
+"""The step that is looked at: the bars of its next token, the scrubber, and the row of every head."""
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from helpers.page import choose_model, is_shown_as, stop, text, write
+from helpers.server import Server
+from model import LoadedModel
+from model.lens.residuals import Residuals
+from model.sampling import SamplingSettings, probabilities
+
+N_PROMPT = len("ROMEO:")
+READY = "[aria-busy=false]"
+
+
+def bars(page: Any, after: str = "") -> list[tuple[int, float, float]]:
+    """Id, probability it is drawn with, and the model's own, of each row but the last, once nothing is awaited."""
+    page.locator(f".hs-bars table{READY}").filter(has_text=after).wait_for()
+    rows = page.locator(".hs-bars tbody tr[data-id]").evaluate_all(
+        "rows => rows.map((row) => [row.dataset.id, ...[...row.cells].slice(1).map((cell) => cell.textContent)])"
+    )
+    return [(int(token), float(drawn), float(own)) for token, drawn, own in rows]
+
+
+def check_bars(page: Any, loaded: LoadedModel, token: int, **settings: Any) -> None:
+    """The table is the model's, for the token that was written at this place of the text on the screen."""
+    ids = loaded.read_prompt(text(page).text_content())
+    logits = loaded.trace(ids).logits[token - 1]
+    drawn = probabilities(logits, SamplingSettings(**({"temperature": 0.8} | settings)))
+    own = logits.double().softmax(-1)
+    shown = bars(page, f"Token {token}, after")
+    ranked = sorted(range(len(logits)), key=lambda i: -float(logits[i]))[:20]
+    assert [row[0] for row in shown] == ranked + ([] if ids[token] in ranked else [ids[token]])
+    for place, shown_drawn, shown_own in shown:
+        assert is_shown_as(float(drawn[place]), shown_drawn), (place, shown_drawn, float(drawn[place]))
+        assert is_shown_as(float(own[place]), shown_own)
+    rest = [float(cell) for cell in page.locator(".hs-rest td").all_text_contents()]
+    seen = [row[0] for row in shown]
+    assert rest == pytest.approx([1 - float(drawn[seen].sum()), 1 - float(own[seen].sum())], abs=1e-4)
+    expect(page.locator(".hs-is-written")).to_have_attribute("data-id", str(ids[token]))
+
+
+def newest_token(page: Any) -> int:
+    expect(text(page)).to_have_text(re.compile("^ROMEO:.{20}", re.DOTALL))
+    return len(text(page).text_content()) - 1
+
+
+def go_to(page: Any, step: int) -> None:
+    page.get_by_label("Step", exact=True).fill(str(step))
+
+
+def test_bars_of_every_step(page: Any, server: Server) -> None:
+    loaded = server.services.served.models["tiny"]
+    newest = newest_token(page)
+    check_bars(page, loaded, newest)
+    for step in (N_PROMPT, 20, newest - 1):
+        go_to(page, step)
+        check_bars(page, loaded, step)
+
+
+def test_sliders_move_the_bars_without_the_server(page: Any, server: Server) -> None:
+    loaded = server.services.served.models["tiny"]
+    go_to(page, 12)
+    check_bars(page, loaded, 12)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.get_by_role("button", name="more").click()
+    settings: dict[str, Any] = {}
+    values = {"temperature": 1.5, "top-k (0 = all)": 9, "top-p": 0.9, "min-p": 0.3}
+    for label, value in values.items():
+        name = label.split(" ")[0].replace("-", "_")
+        box = page.get_by_label(f"number input for {label}")
+        box.fill(str(value))
+        box.press("Tab")
+        # Drawn in the same moment as the value is there.
+        page.wait_for_function("([name, value]) => headscopeSampling[name] === value", arg=[name, value])
+        settings[name] = value
+        check_bars(page, loaded, 12, **settings)
+    assert asked == []
+
+
+def test_temperature_0_leaves_one_token(page: Any, server: Server) -> None:
+    bars(page)
+    box = page.get_by_label("number input for temperature")
+    box.fill("0")
+    box.press("Tab")
+    expect(page.locator(".hs-bars tbody tr").first).to_contain_text("1.0000")
+    assert [row[1] for row in bars(page)][1:] == [0] * (len(bars(page)) - 1)
+
+
+def test_the_scrubber_moves_every_panel(page: Any, server: Server) -> None:
+    loaded = server.services.served.models["tiny"]
+    newest = newest_token(page)
+    scrubber = page.get_by_label("Step", exact=True)
+    expect(scrubber).to_have_attribute("min", str(N_PROMPT))
+    expect(scrubber).to_have_value(str(newest))
+    scrubber.focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    step = N_PROMPT + 1
+    expect(page.locator(".hs-chosen").first).to_have_attribute("data-i", str(step))
+    expect(page.locator(".hs-readout")).to_have_text(re.compile(rf" {step - 1}, query"))
+    check_bars(page, loaded, step)
+    ids = loaded.read_prompt(text(page).text_content())
+    logprob = Residuals(loaded.gpt, ids).logprobs()[step - 1]
+    said = page.locator(".hs-said").text_content()
+    assert f"token {step} " in said and f"{-logprob / 0.6931471805599453:.2f} bits" in said
+    rows = "canvas => canvas.getContext('2d').getImageData(0, canvas.height - 1, 1, 1).data[3]"
+    assert page.get_by_role("button", name="L1 H2").locator("canvas").evaluate(rows) == 0
+    page.keyboard.press("End")
+    expect(page.locator(".hs-chosen")).to_have_count(0)
+    assert page.get_by_role("button", name="L1 H2").locator("canvas").evaluate(rows) == 255
+
+
+def test_the_scrubber_is_dragged(page: Any, server: Server) -> None:
+    newest = newest_token(page)
+    box = page.get_by_label("Step", exact=True).bounding_box()
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] - 8, middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2, middle, steps=8)
+    page.mouse.up()
+    step = int(page.get_by_label("Step", exact=True).input_value())
+    assert abs(step - (N_PROMPT + newest) / 2) <= 2
+    check_bars(page, server.services.served.models["tiny"], step)
+
+
+def test_play_walks_to_the_end(page: Any) -> None:
+    newest = newest_token(page)
+    go_to(page, newest - 3)
+    page.get_by_role("button", name="Play the writing").click()
+    expect(page.get_by_role("button", name="Pause the writing")).to_be_visible()
+    expect(page.get_by_label("Step", exact=True)).to_have_value(str(newest))
+    expect(page.get_by_role("button", name="Play the writing")).to_be_visible()
+    go_to(page, 10)
+    page.get_by_role("button", name="Play the writing").click()
+    expect(page.get_by_label("Step", exact=True)).not_to_have_value("10")
+    page.get_by_role("button", name="Pause the writing").click()
+    expect(page.get_by_role("button", name="Play the writing")).to_be_visible()
+
+
+def test_the_scrubber_while_it_is_written(page: Any, server: Server, slow: Any) -> None:
+    choose_model(page, "slow")
+    write(page, "But soft")
+    slow.gate.release(4)
+    scrubber = page.get_by_label("Step", exact=True)
+    expect(scrubber).to_have_value("11")
+    check_bars(page, slow, 11)
+    go_to(page, 9)
+    slow.gate.release(2)
+    expect(scrubber).to_have_attribute("max", "13")
+    expect(scrubber).to_have_value("9")
+    check_bars(page, slow, 9)
+    go_to(page, 13)
+    slow.gate.release()
+    expect(scrubber).to_have_value("14")
+    check_bars(page, slow, 14)
+    stop(page, server)
+
+
+def test_the_row_of_every_head_at_this_step(page: Any, server: Server) -> None:
+    loaded = server.services.served.models["tiny"]
+    step = 15
+    go_to(page, step)
+    page.get_by_role("button", name="This step").click()
+    # What is not on the screen has no table and cannot be saved either.
+    expect(page.get_by_role("button", name="Show heads as table")).to_have_count(0)
+    expect(page.get_by_role("button", name="Save all heads")).to_have_count(0)
+    page.get_by_role("button", name="Show this step as table").click()
+    attention = loaded.trace(text(page).text_content()).attention[:, :, step - 1, :step]
+    expect(page.locator(f".hs-strips[data-query='{step - 1}']")).to_be_visible()
+    rows = page.get_by_role("table", name=re.compile(f"{step - 1} looks at in every head")).locator("tbody tr")
+    expect(rows).to_have_count(12)
+    for i, row in enumerate(rows.all()):
+        name, key, weight, *others = row.locator("th, td").all_text_contents()
+        expected = attention[i // 4, i % 4]
+        assert name == f"L{i // 4} H{i % 4}"
+        assert int(key.split("” ")[1]) == int(expected.argmax())
+        assert len(others) == step
+        for number, shown in zip([expected.max(), *expected], [weight, *others], strict=True):
+            assert is_shown_as(float(number), float(shown))
+    box = page.locator(".hs-strips").bounding_box()
+    page.mouse.move(box["x"] + 52 + (box["width"] - 52) * 3.5 / step, box["y"] + 20 + 4 * 13 + 6 + 2 * 13 + 6)
+    said = page.locator(".hs-step-said").text_content()
+    assert said.startswith("L1 H2: ") and "” 3, key" in said
+    assert is_shown_as(float(attention[1, 2, 3]), float(said.split(" gets ")[1]))
+    page.mouse.down()
+    page.mouse.up()
+    expect(page.get_by_role("region", name="Attention weights, L1 H2")).to_be_visible()
+    page.locator(".hs-strips").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("region", name="Attention weights, L1 H3")).to_be_visible()

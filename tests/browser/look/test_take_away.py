@@ -1,0 +1,268 @@
+"""What a visitor takes along: pictures with the model's own weights in them, and the weights themselves."""
+
+import base64
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import torch
+from PIL import Image
+from playwright.sync_api import expect
+from safetensors import safe_open
+from torch import Tensor
+
+from helpers.page import text, write
+from helpers.server import CONTEXT, Server
+from model import LoadedModel
+from model.lens.pictures import picture
+
+SVG = "{http://www.w3.org/2000/svg}"
+# The light ramp of palette.mjs.
+RAMP = ("#f1f4f9", "#cfddf1", "#9fbfe6", "#629ad6", "#2f70bb", "#144c8f", "#06275a")
+HOSTILE = "<script>a=1</script>]]>\"'&lt;${x}"
+
+
+def save(page: Any, menu: str, kind: str, folder: Path) -> Path:
+    page.get_by_role("button", name=menu).click()
+    with page.expect_download() as waiting:
+        page.get_by_role("menuitem", name=kind, exact=True).click()
+    path = folder / waiting.value.suggested_filename
+    waiting.value.save_as(path)
+    return path
+
+
+def open_picture(page: Any, name: str) -> None:
+    page.get_by_role("button", name=re.compile(f"^{name},")).click()
+    expect(page.get_by_role("region", name=f"Attention weights, {name}")).to_be_visible()
+    expect(page.locator(".hs-number")).not_to_be_empty()
+
+
+def shown_ids(page: Any, loaded: LoadedModel) -> list[int]:
+    return loaded.tokenizer.encode(text(page).text_content())[:CONTEXT]
+
+
+def colour(step: int) -> tuple[int, ...]:
+    """A step of the ramp, as palette.mjs mixes it."""
+    place = step / 255 * (len(RAMP) - 1)
+    left = min(int(place), len(RAMP) - 2)
+    ends = [[int(RAMP[i][c : c + 2], 16) for c in (1, 3, 5)] for i in (left, left + 1)]
+    return tuple(round(a + (place - left) * (b - a)) for a, b in zip(*ends, strict=True))
+
+
+def check_cells(cells: Image.Image, weights: Tensor) -> None:
+    """One pixel for each cell, coloured by the square root of its weight; nothing above the diagonal."""
+    n = len(weights)
+    assert cells.size == (n, n)
+    for query, key in ((0, 0), (1, 0), (n - 1, 0), (n - 1, n - 1), (n // 2, n // 3), (n - 1, n // 2)):
+        near = {colour(min(max(round(255 * float(weights[query, key]) ** 0.5) + d, 0), 255)) for d in (-1, 0, 1)}
+        assert cells.getpixel((key, query))[:3] in near, (query, key)
+    assert cells.getpixel((n - 1, 0))[3] == 0
+
+
+def embedded(svg: ElementTree.Element) -> list[Image.Image]:
+    hrefs = [image.attrib["href"] for image in svg.iter(f"{SVG}image")]
+    return [Image.open(io.BytesIO(base64.b64decode(href.removeprefix("data:image/png;base64,")))) for href in hrefs]
+
+
+def words(svg: ElementTree.Element) -> list[str]:
+    return [element.text or "" for element in svg.iter(f"{SVG}text")]
+
+
+def test_a_head_as_svg_and_png(page: Any, server: Server, tmp_path: Path) -> None:
+    loaded = server.services.served.models["tiny"]
+    open_picture(page, "L2 H1")
+    page.get_by_role("button", name="Save this picture").focus()
+    path = save(page, "Save this picture", "SVG", tmp_path)
+    assert path.name == "tiny_L2H1.svg"
+    svg = ElementTree.parse(path).getroot()
+    trace = loaded.trace(shown_ids(page, loaded))
+    weights = trace.attention[2, 1]
+    check_cells(embedded(svg)[0].convert("RGBA"), weights)
+    said = words(svg)
+    assert {"tiny · L2 H1", "looks at that token (key) →", "this token (query) →", "attention weight"} <= set(said)
+    tokens = [token.text.replace(" ", "·").replace("\n", "↵") for token in trace.tokens]
+    assert [word for word in said if len(word) == 1 and word not in "01"].count("R") >= 2 * tokens.count("R")
+    assert sum(1 for _ in svg.iter()) < 2 * len(tokens) + 60  # the cells are no elements
+
+    path = save(page, "Save this picture", "PNG", tmp_path)
+    assert path.name == "tiny_L2H1.png"
+    png = Image.open(path).convert("RGB")
+    assert min(png.size) >= 2400
+    image = next(svg.iter(f"{SVG}image"))
+    place = next(group for group in svg.iter(f"{SVG}g") if image in list(group)).attrib["transform"]
+    left, top = (float(number) for number in re.findall(r"[\d.]+", place))
+    x, y, side = left + float(image.attrib["x"]), top + float(image.attrib["y"]), float(image.attrib["width"])
+    cells = embedded(svg)[0].convert("RGBA")
+    n = len(weights)
+    for query, key in ((0, 0), (3, 2), (n - 1, n - 2), (n - 1, 0)):
+        middle = [round(2 * (corner + (i + 0.5) * side / n)) for corner, i in ((x, key), (y, query))]
+        assert png.getpixel((middle[0], middle[1])) == cells.getpixel((key, query))[:3]
+    assert png.getpixel((png.width - 3, 3)) == (255, 255, 255)
+
+
+def test_pictures_are_light_and_follow_the_scale(browser: Any, server: Server, tmp_path: Path) -> None:
+    page = browser.new_page()
+    page.goto(f"{server.url}?__theme=dark")
+    expect(page.locator(".hs-number")).not_to_be_empty()
+    open_picture(page, "L0 mean")
+    page.get_by_label("Colour scale").select_option("linear")
+    page.get_by_label("hide the first token").check()
+    path = save(page, "Save this picture", "SVG", tmp_path)
+    assert path.name == "tiny_L0-mean.svg"
+    svg = ElementTree.parse(path).getroot()
+    loaded = server.services.served.models["tiny"]
+    weights = loaded.trace(shown_ids(page, loaded)).attention[0].mean(0)
+    cells = embedded(svg)[0].convert("RGBA")
+    assert cells.getpixel((0, 5))[:3] == colour(0)
+    near = [colour(round(255 * float(weights[1, 1])) + d) for d in (-1, 0, 1)]
+    assert cells.getpixel((1, 1))[:3] in near
+    assert any("colours: linear, first token hidden" in line for line in words(svg))
+    assert svg.find(f"{SVG}rect").attrib["fill"] == "#ffffff"  # type: ignore[union-attr]
+    page.close()
+
+
+def test_the_grid_as_svg_and_png(page: Any, server: Server, tmp_path: Path) -> None:
+    path = save(page, "Save all heads", "SVG", tmp_path)
+    assert path.name == "tiny_heads.svg"
+    svg = ElementTree.parse(path).getroot()
+    assert {"L0", "L2", "H0", "H3", "mean", "rollout", "mean of all heads"} <= set(words(svg))
+    cells = embedded(svg)[0].convert("RGBA")
+    loaded = server.services.served.models["tiny"]
+    weights = loaded.trace(shown_ids(page, loaded)).attention
+    n = weights.shape[-1]
+    across = cells.width // 6  # 4 heads, mean, rollout
+    factor = (across - 12) // n
+    assert factor * n + 12 == across
+    for layer, head in ((0, 0), (2, 3), (1, 2)):
+        corner = (head * across + factor // 2, layer * across + (n - 1) * factor + factor // 2)
+        byte = round(255 * float(weights[layer, head, n - 1, 0]) ** 0.5)
+        assert cells.getpixel(corner)[:3] in [colour(min(max(byte + d, 0), 255)) for d in (-1, 0, 1)]
+    page.get_by_label("Order of the heads").select_option(label="highest first")
+    svg = ElementTree.parse(save(page, "Save all heads", "SVG", tmp_path)).getroot()
+    order = [word for word in words(svg) if re.fullmatch(r"L\d H\d", word)]
+    assert order == page.locator(".hs-grid .hs-caption").all_text_contents()
+    png = save(page, "Save all heads", "PNG", tmp_path)
+    assert png.name == "tiny_heads.png" and Image.open(png).width > 600
+
+
+@pytest.mark.parametrize("name", ["L1 H2", "L1 mean", "L2 rollout", "Mean of all heads"])
+def test_numbers_are_the_models_own(page: Any, server: Server, tmp_path: Path, name: str) -> None:
+    loaded = server.services.served.models["tiny"]
+    open_picture(page, name)
+    ids = shown_ids(page, loaded)
+    trace = loaded.trace(ids)
+    expected = {
+        "L1 H2": trace.attention[1, 2],
+        "L1 mean": trace.attention[1].mean(0),
+        "L2 rollout": picture(trace.attention, 5, 4),
+        "Mean of all heads": trace.attention.mean((0, 1)),
+    }[name]
+    path = save(page, "Save this picture", "JSON", tmp_path)
+    said = json.loads(path.read_text(encoding="utf-8"))
+    torch.testing.assert_close(torch.tensor(said["attention"]), expected, atol=1e-5, rtol=0)
+    assert said["tokens"] == [{"id": token.id, "text": token.text} for token in trace.tokens]
+    layer, head = {"L1 H2": (1, 2), "L1 mean": (1, "mean"), "L2 rollout": (2, "rollout")}.get(name, ("all", "mean"))
+    assert (said["layer"], said["head"], said["model"]) == (layer, head, "tiny")
+    assert (said["sha256"], said["n_prompt"]) == (loaded.sha256, len("ROMEO:"))
+
+    path = save(page, "Save this picture", "safetensors", tmp_path)
+    with safe_open(path, "pt") as file:
+        assert torch.equal(file.get_tensor("attention"), torch.tensor(said["attention"], dtype=torch.float32))
+        assert file.get_tensor("token_ids").tolist() == ids
+        notes = file.metadata()
+    assert (notes["layer"], notes["head"], notes["sha256"]) == (str(layer), str(head), loaded.sha256)
+    assert json.loads(notes["tokens"]) == [token.text for token in trace.tokens]
+
+
+def test_code_in_tokens_stays_text(page: Any, tmp_path: Path) -> None:
+    write(page, HOSTILE)
+    expect(page.get_by_text("tokens written")).to_be_visible()
+    path = save(page, "Save this picture", "SVG", tmp_path)
+    svg = ElementTree.parse(path).getroot()
+    assert not list(svg.iter(f"{SVG}script"))
+    assert {"<", ">", '"', "'", "&", "]"} <= set(words(svg))
+    said = json.loads(save(page, "Save this picture", "JSON", tmp_path).read_text(encoding="utf-8"))
+    assert "".join(token["text"] for token in said["tokens"]).startswith(HOSTILE)
+
+
+def test_svg_holds_whatever_a_model_may_be_called_or_write(page: Any) -> None:
+    """A control character, half a surrogate pair and markup: the file is XML all the same."""
+    hostile = "</text><script>pwned=1</script>]]>\u0001\ud83d\u00e9&\"'"
+    module = page.locator('link[href$="svg_context.mjs"]').get_attribute("href")
+    written = page.evaluate(
+        """async ([module, codes]) => {
+          const { SvgContext } = await import(new URL(module, document.baseURI));
+          const hostile = String.fromCharCode(...codes);
+          const context = new SvgContext(10, 10);
+          context.fillText(hostile, 0, 0);
+          return context.text(hostile).toWellFormed();
+        }""",
+        [module, [ord(character) for character in hostile]],
+    )
+    svg = ElementTree.fromstring(written)
+    expected = hostile.replace("\u0001", "\ufffd").replace("\ud83d", "\ufffd")
+    assert words(svg) == [expected] and svg.findtext(f"{SVG}title") == expected
+
+
+def test_the_menu_by_keyboard(page: Any, tmp_path: Path) -> None:
+    button = page.get_by_role("button", name="Save this picture")
+    expect(button).to_have_attribute("aria-expanded", "false")
+    button.focus()
+    page.keyboard.press("ArrowDown")
+    expect(button).to_have_attribute("aria-expanded", "true")
+    expect(page.get_by_role("menu", name="Save this picture")).to_be_visible()
+    expect(page.get_by_role("menuitem", name="PNG")).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    expect(page.get_by_role("menuitem", name="safetensors")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(button).to_be_focused()
+    expect(page.get_by_role("menu")).to_have_count(0)
+    page.keyboard.press("Enter")
+    page.keyboard.press("End")
+    with page.expect_download() as waiting:
+        page.keyboard.press("Enter")
+    assert waiting.value.suggested_filename.endswith(".safetensors")
+    expect(button).to_be_focused()
+
+
+def test_the_table_of_heads(page: Any, server: Server) -> None:
+    page.get_by_role("button", name="Show heads as table").click()
+    table = page.get_by_role("table", name="All heads")
+    names = table.locator("tbody th")
+    assert names.all_text_contents()[:6] == ["L0 H0", "L0 H1", "L0 H2", "L0 H3", "L0 mean", "L0 rollout"]
+    assert names.count() == 3 * 6 + 1
+    loaded = server.services.served.models["tiny"]
+    weights = loaded.trace(shown_ids(page, loaded)).attention[1, 2]
+    row = table.get_by_role("row", name=re.compile("^L1 H2 "))
+    cells = [float(cell.split()[0]) for cell in row.locator("td").all_text_contents()]
+    assert abs(cells[2] - float(weights[1:, 0].mean())) < 0.001
+    assert abs(cells[3] - float(weights.diagonal(-1).mean())) < 0.001
+    row.get_by_role("button").press("Enter")
+    expect(page.get_by_role("region", name="Attention weights, L1 H2")).to_be_visible()
+    expect(row.get_by_role("button")).to_be_focused()
+    expect(row.get_by_role("button")).to_have_attribute("aria-pressed", "true")
+    page.get_by_label("Order of the heads").select_option(label="highest first")
+    expect(names).to_have_count(12)
+    assert names.all_text_contents() == page.locator(".hs-grid .hs-caption").all_text_contents()
+    expect(table.get_by_role("columnheader", name="entropy")).to_have_attribute("aria-sort", "descending")
+
+
+def test_nothing_sticks_out_on_a_phone(browser: Any, server: Server) -> None:
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto(server.url)
+    expect(page.locator(".hs-number")).not_to_be_empty()
+    open_picture(page, "Mean of all heads")
+    page.get_by_role("button", name="Show heads as table").click()
+    for menu in ("Save all heads", "Save this picture"):
+        page.get_by_role("button", name=menu).click()
+        box = page.get_by_role("menu").bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+        page.keyboard.press("Escape")
+    for top in page.locator(".hs-top:visible").all():
+        assert top.evaluate("e => e.scrollWidth <= e.clientWidth")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.close()

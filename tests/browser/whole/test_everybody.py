@@ -1,0 +1,144 @@
+"""For everybody: tables instead of colours, keys instead of a pointer, words that can be read and heard."""
+
+import math
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from helpers.contrast import CONTRAST
+from helpers.page import readout, text, write, write_slowly
+from helpers.server import Server
+
+WORDS = (
+    ".hs-status, .hs-hint, .hs-label, .hs-axis-key, .hs-axis-query, .hs-controls label, .hs-scale > span, .hs-said, "
+    ".hs-bars caption, .hs-bars th, .hs-bars td, .hs-top button:enabled, .hs-pair small, .hs-then, #hs-facts p, "
+    ".hs-brand p, #hs-write, .hs-columns span"
+)
+
+
+# Of what is inside a box that was checked against the panel behind it: the box itself must be seen.
+TICKED = """(box) => {
+    const parts = (e) => getComputedStyle(e).backgroundColor.match(/[\\d.]+/g).map(Number);
+    const [own, panel] = [parts(box), parts(box.closest('.hs-panel'))];
+    return (own.length === 3 || own[3] === 1) && Math.max(...[0, 1, 2].map((i) => Math.abs(own[i] - panel[i]))) > 100;
+}"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_checked_box_is_seen_to_be_checked(browser: Any, server: Server, theme: str) -> None:
+    page = browser.new_page()
+    page.goto(f"{server.url}/?__theme={theme}")
+    expect(page.locator(".hs-number")).not_to_be_empty()
+    for name in ("colour by surprise", "hide the first token"):
+        box = page.get_by_label(name)
+        assert not box.evaluate(TICKED)
+        box.check()
+        assert box.evaluate(TICKED)
+    page.close()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_words_stand_out_from_what_is_behind_them(browser: Any, server: Server, theme: str) -> None:
+    page = browser.new_page()
+    page.goto(f"{server.url}/?__theme={theme}")
+    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect(page.locator(".hs-bars tbody tr").first).to_be_visible()
+    found = page.evaluate(CONTRAST, WORDS)
+    assert len(found) > 80 and min(found) >= 4.5
+    page.close()
+
+
+SIGNS = """(spans) => spans.filter((span) => span.style.backgroundColor).map((span) => {
+    const sign = getComputedStyle(span, "::before");
+    return [span.style.color, sign.color, Number(sign.opacity)];
+})"""
+
+
+def test_signs_are_seen_on_any_colour(page: Any) -> None:
+    write(page, "\n" * 30)
+    expect(page.get_by_text("tokens written")).to_be_visible()
+    page.get_by_label("Colour scale").select_option(label="logarithmic")
+    page.locator(".hs-writing .hs-token").nth(29).click()
+    signs = page.locator(".hs-writing .hs-line").evaluate_all(SIGNS)
+    assert len(signs) > 10 and all(ink == sign and opacity >= 0.6 for ink, sign, opacity in signs)
+
+
+def test_panels_have_names(page: Any) -> None:
+    for name in ("Text", "Next token", "Heads"):
+        expect(page.get_by_role("region", name=name, exact=True)).to_be_visible()
+
+
+def test_no_control_is_nameless(page: Any) -> None:
+    page.get_by_role("button", name="This step").click()
+    for control in page.locator(".headscope").locator("button, input, select, [tabindex='0']").all():
+        if control.is_visible():
+            expect(control).to_have_accessible_name(re.compile(r"\S"))
+
+
+def test_the_text_as_a_table(page: Any, server: Server) -> None:
+    loaded = server.services.served.models["tiny"]
+    page.get_by_role("button", name="Show text as table").click()
+    rows = page.get_by_role("table", name="Tokens and how probable each was").locator("tbody tr")
+    content = text(page).text_content()
+    expect(rows).to_have_count(len(content))
+    logprobs, ids = loaded.trace(content).logits.log_softmax(-1), loaded.tokenizer.encode(content)
+    assert rows.first.locator("td").all_text_contents() == [f"“{content[0]}”", "given", ""]
+    for i in (1, 9, len(content) - 1):
+        token, probability, bits = rows.nth(i).locator("td").all_text_contents()
+        logprob = float(logprobs[i - 1, ids[i]])
+        assert token.strip("“”") == content[i].replace(" ", "·").replace("\n", "↵")
+        assert float(probability) == pytest.approx(math.exp(logprob), abs=6e-5)
+        assert float(bits) == pytest.approx(-logprob / math.log(2), abs=0.006)
+    page.get_by_label("Prompt").fill("Hm")
+    page.get_by_label("number input for length").fill("7")
+    page.get_by_role("button", name="Write", exact=True).click()
+    expect(rows).to_have_count(9)
+    expect(rows.first.locator("td").first).to_have_text("“H”")
+
+
+def test_several_tokens_are_locked_by_keys(page: Any) -> None:
+    area = text(page)
+    area.focus()
+    last = area.locator(".hs-token").count() - 1
+    for key in ("ArrowLeft", "Enter", "ArrowLeft", "ArrowLeft", "Shift+Enter"):
+        page.keyboard.press(key)
+    locked = area.locator(".hs-query")
+    assert [int(e.get_attribute("data-i")) for e in locked.all()] == [last - 3, last - 1]
+    page.keyboard.press("ArrowLeft")
+    expect(locked).to_have_count(3)
+    page.keyboard.press("Tab")  # away from the text only what is locked is outlined
+    expect(locked).to_have_count(2)
+    area.focus()
+    page.keyboard.press("Escape")
+    expect(locked).to_have_count(1)
+
+
+def test_a_row_says_which_token_it_predicts(page: Any, server: Server) -> None:
+    loaded = server.services.served.models["tiny"]
+    content = text(page).text_content()
+    text(page).locator(".hs-token").nth(20).click()
+    assert readout(page)[0] == 20
+    probability = float(loaded.trace(content).logits[20].softmax(-1)[loaded.tokenizer.encode(content)[21]])
+    said = page.locator(".hs-then").text_content()
+    found = re.fullmatch(r"this row predicts “(.+)” 21 with probability (.+)", said)
+    assert found and float(found[2]) == pytest.approx(probability, abs=6e-5)
+
+
+MOVING = """() => [...document.querySelectorAll(".hs-workspace, .hs-workspace *")].flatMap((element) =>
+  [null, "::before", "::after"].map((part) => getComputedStyle(element, part)).filter((style) =>
+    style.animationName !== "none" || style.transitionDuration.split(",").some((each) => parseFloat(each) > 0)
+  ).map(() => element.className))"""
+
+
+@pytest.mark.parametrize("motion", ["reduce", "no-preference"])
+def test_nothing_moves_where_that_is_not_wanted(browser: Any, server: Server, slow: Any, motion: str) -> None:
+    page = browser.new_page(reduced_motion=motion)
+    page.goto(server.url)
+    write(page, "ab")
+    page.wait_for_selector(".hs-workspace[data-state=done] .hs-amount")
+    assert set(page.evaluate(MOVING)) == (set() if motion == "reduce" else {"hs-amount"})
+    write_slowly(page, slow, 3)  # the bars change all the time now: they do not glide
+    assert set(page.evaluate(MOVING)) == (set() if motion == "reduce" else {"hs-text hs-growing"})
+    page.close()

@@ -1,0 +1,205 @@
+"""A link to a view, written by the browser, leads another one back, and harms nobody when it is wrong."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+from playwright.sync_api import expect
+
+from helpers.links import GOOD_QUERY, LINK_SETTINGS, encode_ids
+from helpers.models import tiny_model
+from helpers.page import check_number, readout, text, write
+from helpers.server import CHARACTERS, Server, save_tiny
+from model.tokenizer import CharTokenizer
+
+
+def test_both_sides_write_ids_alike(page: Any) -> None:
+    module = page.locator('link[href$="/link.mjs"]').get_attribute("href")
+    lists = [[0], [127, 128, 50256], [2**35 - 1, 0, 16383, 16384], list(range(0, 60000, 7))]
+    encoded = page.evaluate(
+        "([m, l]) => import(new URL(m, document.baseURI)).then((link) => l.map(link.encodeIds))", [module, lists]
+    )
+    assert encoded == [encode_ids(ids) for ids in lists]
+    # GPT-2's ids at their longest, a full context of them: servers and browsers take 8,000 characters and more.
+    assert len(encode_ids([50256] * 1024)) == 4096
+
+
+def copy_link(page: Any) -> str:
+    """Through the field: in a new context the clipboard is refused."""
+    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('refused')); }")
+    page.get_by_role("button", name="Copy link").click()
+    field = page.get_by_role("textbox", name="Link to this view")
+    expect(field).to_be_focused()
+    link = field.input_value()
+    assert page.url == link
+    assert page.evaluate("document.activeElement.selectionEnd") == len(link)
+    field.press("Escape")
+    return link
+
+
+def open_new(browser: Any, address: str) -> Any:
+    """Another visitor, in a browser of their own."""
+    page = browser.new_context().new_page()
+    page.errors = []
+    page.on("pageerror", lambda error: page.errors.append(str(error)))
+    page.goto(address)
+    expect(page.locator(".hs-number")).not_to_be_empty()
+    return page
+
+
+def open_link(browser: Any, server: Server, name: str, ids: list[int], n_prompt: int, **more: Any) -> Any:
+    """Another visitor, who has a link to this text."""
+    sha256 = server.services.served.models[name].sha256[:16]
+    query = {"model": name, "sha256": sha256, "ids": encode_ids(ids), "prompt": n_prompt}
+    return open_new(browser, f"{server.url}/?{urlencode(query | more)}")
+
+
+def queries(link: str) -> dict[str, list[str]]:
+    return parse_qs(urlsplit(link).query)
+
+
+def elsewhere(link: str, server: Server) -> str:
+    return f"{server.url}/?{urlsplit(link).query}"
+
+
+def close(page: Any) -> None:
+    errors = page.errors
+    page.context.close()
+    assert not errors
+
+
+def test_a_link_leads_back(page: Any, browser: Any, launch: Callable[..., Server], checkpoints: Path) -> None:
+    page.get_by_label("number input for length").fill("30")
+    page.get_by_label("number input for temperature").fill("1.3")
+    page.get_by_label("number input for temperature").press("Tab")
+    write(page, "What <b>light</b>")
+    expect(page.get_by_text("tokens written")).to_be_visible()
+    page.get_by_role("button", name=re.compile("^L1 mean,")).click()
+    page.get_by_label("Colour scale").select_option("log")
+    page.get_by_label("hide the first token").check()
+    page.get_by_label("Least weight drawn").fill("0.3")
+    page.get_by_label("Order of the heads").select_option(label="lowest first")
+    page.get_by_label("Metric of the heads").select_option("distance")
+    page.locator(".hs-writing .hs-token").nth(40).click()
+    page.locator(".hs-writing .hs-token").nth(33).click(modifiers=["Shift"])
+    page.mouse.move(5, 5)
+    expect(page.locator(".hs-readout")).to_have_text(re.compile(" 33, query"))
+    written, number = text(page).text_content(), readout(page)
+    link = copy_link(page)
+
+    server = launch(checkpoints / "other", checkpoints / "tiny")  # another process would see no more than this one
+    other = open_new(browser, elsewhere(link, server))
+    expect(text(other)).to_have_text(written)
+    expect(other.get_by_text(f"{len(written)} tokens, from a link")).to_be_visible()
+    expect(other.get_by_label("Prompt")).to_have_value("What <b>light</b>")
+    expect(other.get_by_text("3 layers × 4 heads")).to_be_visible()
+    expect(other.get_by_role("region", name="Attention weights, L1 mean")).to_be_visible()
+    expect(other.locator(".hs-readout")).to_have_text(re.compile(" 33, query"))
+    assert readout(other) == number
+    expect(other.locator(".hs-writing .hs-query")).to_have_count(2)
+    expect(other.get_by_label("Colour scale")).to_have_value("log")
+    expect(other.get_by_label("hide the first token")).to_be_checked()
+    expect(other.get_by_label("Least weight drawn")).to_have_value("0.3")
+    expect(other.get_by_label("Order of the heads")).to_have_value("low")
+    expect(other.get_by_label("Metric of the heads")).to_have_value("distance")
+    assert queries(copy_link(other)) == queries(link)
+    # The page goes on as from any other text.
+    write(other, "now ")
+    expect(text(other)).to_have_text(re.compile("^now "))
+    close(other)
+
+
+def test_settings_in_a_link_fill_the_controls(browser: Any, server: Server) -> None:
+    ids = server.services.served.models["other"].tokenizer.encode("to be or not")
+    view = {"open": "2.2", "step": 7, "mode": "text", "surprise": 1, "heads": "step"}
+    page = open_link(browser, server, "other", ids, 5, **LINK_SETTINGS | view)
+    opened = page.url
+    expect(page.get_by_role("group", name="Text", exact=True)).to_have_text("to be or not")
+    expect(page.get_by_label("Prompt")).to_have_value("to be")
+    expect(page.get_by_label("number input for length")).to_have_value("20")
+    expect(page.get_by_label("number input for temperature")).to_have_value("0.8")
+    page.get_by_role("button", name="more").click()
+    expect(page.get_by_label("seed")).to_have_value("-3")
+    expect(page.get_by_role("region", name="Attention weights, Mean of all heads")).to_be_visible()
+    for pressed in ("Text", "This step"):
+        expect(page.get_by_role("button", name=pressed, exact=True)).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_label("colour by surprise")).to_be_checked()
+    expect(page.locator(".hs-writing .hs-chosen")).to_have_attribute("data-i", "7")
+    assert queries(copy_link(page)) == queries(opened)
+    close(page)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"model": "<img src=x onerror=pwned=1>", "sha256": "0" * 16},
+            "not served here: '<img src=x onerror=pwned=1>'",
+        ),
+        ({"sha256": "0" * 16}, "tiny has other weights here"),
+        ({"ids": encode_ids([96])}, "tiny cannot read the text"),
+        ({"ids": "%%%${pwned=1}"}, "This link is broken"),
+    ],
+)
+def test_a_bad_link_shows_the_opening_and_says_why(
+    browser: Any, server: Server, changes: dict[str, str], said: str
+) -> None:
+    sha256 = server.services.served.models["tiny"].sha256[:16]
+    page = open_new(browser, f"{server.url}/?{urlencode(GOOD_QUERY | {'sha256': sha256} | changes)}")
+    expect(page.get_by_text(said)).to_be_visible()
+    expect(text(page)).to_have_text(re.compile("^ROMEO:.{20}", re.DOTALL))
+    expect(page.get_by_label("Prompt")).to_have_value("ROMEO:")
+    check_number(page, server.services.served.models["tiny"])
+    assert page.evaluate("typeof pwned") == "undefined"
+    write(page, "now ")
+    expect(text(page)).to_have_text(re.compile("^now "))
+    close(page)
+
+
+def test_a_damaged_view_keeps_the_text(browser: Any, server: Server) -> None:
+    loaded = server.services.served.models["tiny"]
+    ids = loaded.tokenizer.encode("to be or not")
+    wrong = {"open": "9.9", "locked": "99", "step": "1e9", "mode": "constructor", "threshold": "-1", "sorted": "yes"}
+    page = open_link(browser, server, "tiny", ids, 5, **wrong, scale="linear", temperature="hot")
+    expect(text(page)).to_have_text("to be or not")
+    notice = page.get_by_text("The link is damaged")
+    for word in wrong:
+        expect(notice).to_have_text(re.compile(word))
+    expect(page.get_by_text("The settings of this link cannot be used")).to_be_visible()
+    expect(page.get_by_label("Colour scale")).to_have_value("linear")
+    check_number(page, loaded)
+    close(page)
+
+
+def test_a_very_long_text(browser: Any, launch: Callable[..., Server], tmp_path: Path) -> None:
+    folder = tmp_path / "long"
+    tiny_model(0, CharTokenizer.train(CHARACTERS), n_embd=32, context_length=1024).save(folder)
+    server = launch(folder, save_tiny(tmp_path / "tiny"))
+    loaded = server.services.served.models["long"]
+    ids = [(7 * i) % 90 for i in range(1024)]
+    page = open_link(browser, server, "long", ids, 1000)
+    expect(text(page)).to_have_text(loaded.tokenizer.decode(ids))
+    expect(page.get_by_text("1024 tokens, from a link")).to_be_visible()
+    # As long as one of GPT-2's would be: what it asks for on its way must not be refused either.
+    page.goto(f"{page.url}&padding={'x' * 4000}")
+    expect(page.get_by_text("1024 tokens, from a link")).to_be_visible()
+    assert queries(copy_link(page))["ids"] == [encode_ids(ids)]
+    close(page)
+
+
+def test_the_clipboard_where_it_is_allowed(browser: Any, server: Server) -> None:
+    page = open_new(browser, server.url)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=server.url)
+    before = page.url
+    page.get_by_role("button", name="L0 H1").click()
+    assert page.url == before  # the address changes for those only who copy it
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.get_by_role("button", name="Link copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == page.url
+    assert "open=0.1" in page.url
+    page.reload()
+    expect(page.get_by_role("region", name="Attention weights, L0 H1")).to_be_visible()
+    close(page)

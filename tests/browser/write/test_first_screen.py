@@ -1,0 +1,111 @@
+"""What a visitor sees first: an opening of the model's own kind, and the whole text panel without scrolling."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from helpers.page import choose_model, text
+from helpers.server import Server, save_tiny
+
+
+def test_the_prompt_follows_the_opening_until_one_is_typed(
+    browser: Any, launch: Callable[..., Server], checkpoints: Path
+) -> None:
+    server = launch(checkpoints / "tiny", checkpoints / "other")
+    made = server.services.openings.made
+    for name in ("tiny", "other"):
+        server.services.openings.get(name)
+    made["other"] = replace(made["other"], settings=made["other"].settings | {"prompt": "The "})
+    page = browser.new_page()
+    page.goto(server.url)
+    prompt = page.get_by_label("Prompt")
+    expect(prompt).to_have_value("ROMEO:")
+    choose_model(page, "other")
+    expect(prompt).to_have_value("The ")
+    choose_model(page, "tiny")
+    expect(prompt).to_have_value("ROMEO:")
+    prompt.fill("my own")
+    choose_model(page, "other")
+    expect(page.get_by_text("2 layers × 2 heads")).to_be_visible()
+    choose_model(page, "tiny")
+    expect(page.get_by_text("3 layers × 4 heads")).to_be_visible()
+    expect(prompt).to_have_value("my own")
+    page.close()
+
+
+def test_what_was_typed_before_the_opening_came_stays(browser: Any, server: Server) -> None:
+    page = browser.new_page()
+    held: list[Any] = []
+    typed: list[str] = []
+    page.route("**/gradio_api/queue/join*", lambda route: route.continue_() if typed else held.append(route))
+    page.goto(server.url)
+    page.wait_for_function("document.querySelector('.headscope')")
+    page.get_by_label("Prompt").fill("Typed early")
+    typed.append("Typed early")
+    for route in held:
+        route.continue_()
+    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect(page.get_by_text("3 layers × 4 heads")).to_be_visible()
+    expect(page.get_by_label("Prompt")).to_have_value("Typed early")
+    page.reload()
+    expect(page.get_by_label("Prompt")).to_have_value("ROMEO:")
+    page.close()
+
+
+def test_scrubber_and_legend_stay_in_view(page: Any) -> None:
+    page.evaluate("document.querySelector('.hs-text').append('\\n'.repeat(80))")  # a long text
+    parts = [page.get_by_label("Step", exact=True), page.get_by_label("colour by surprise")]
+    parts.append(page.locator(".hs-written .hs-hint"))
+    for part in parts:
+        expect(part).to_be_in_viewport(ratio=1)
+    page.get_by_role("button", name="L1 H2,").click()
+    page.mouse.wheel(0, 400)
+    page.wait_for_function("scrollY > 100")
+    for part in [*parts, text(page)]:
+        expect(part).to_be_in_viewport(ratio=0.9)
+    # With its table the panel is longer than the screen, and scrolls with the page.
+    page.get_by_role("button", name="Show text as table").click()
+    assert page.locator(".hs-written").evaluate("e => getComputedStyle(e).position") == "static"
+
+
+@pytest.mark.parametrize("width", [390, 1024, 1440])
+def test_the_top_of_a_panel_is_one_row(browser: Any, server: Server, width: int) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 844})
+    page.goto(server.url)
+    expect(page.locator(".hs-number")).not_to_be_empty()
+    for heads in ("Whole", "This step"):
+        page.get_by_role("button", name=heads, exact=True).click()
+        for panel in ("Text", "Heads"):
+            top = page.get_by_role("region", name=panel, exact=True).locator(".hs-top")
+            middles = [
+                (box["y"] + box["height"] / 2)
+                for part in top.locator("> *:visible").all()
+                if (box := part.bounding_box())
+            ]
+            assert max(middles) - min(middles) < 6, (panel, heads, middles)
+    page.close()
+
+
+@pytest.mark.parametrize("n_head", [2, 8, 16])
+def test_labels_of_all_columns_are_whole(
+    browser: Any, launch: Callable[..., Server], tmp_path: Path, n_head: int
+) -> None:
+    server = launch(save_tiny(tmp_path / "wide", n_head=n_head))
+    page = browser.new_page()
+    page.goto(server.url)
+    for width in (1440, 1180, 1024, 760, 390):
+        page.set_viewport_size({"width": width, "height": 844})
+        expect(page.locator(".hs-number")).not_to_be_empty()
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        edge = page.locator(".hs-scroll").bounding_box()
+        for name in ("mean", "rollout"):
+            label = page.locator(".hs-grid .hs-label").get_by_text(name, exact=True)
+            box = label.bounding_box()
+            assert label.evaluate("e => e.scrollWidth <= e.clientWidth && e.scrollHeight <= e.clientHeight"), width
+            if n_head < 16 or width > 640:  # else one scrolls within the panel
+                assert edge["x"] <= box["x"] and box["x"] + box["width"] <= edge["x"] + edge["width"] + 1, width
+    page.close()

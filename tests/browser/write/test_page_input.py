@@ -1,0 +1,123 @@
+"""What a visitor may type into the page: code that must stay text, and what the model cannot read."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from helpers.models import tiny_bpe, tiny_model
+from helpers.page import choose_model, stop, text, write
+from helpers.server import CONTEXT, Server
+
+# Each would leave a mark on the page if it were run.
+CODE = (
+    "<script>pwned=1</script>",
+    "<img src=x onerror=pwned=1>",
+    "${window.pwned = 1}",
+    "{{value}}${pwned=1}`",
+    "{{#each x}}${",
+    "</div></html>\\",
+)
+
+
+@pytest.mark.parametrize("code", CODE)
+def test_code_is_shown_as_text(page: Any, code: str) -> None:
+    write(page, code)
+    expect(page.get_by_text("tokens written")).to_be_visible()
+    expect(text(page)).to_have_text(re.compile("^" + re.escape(code)))
+    page.get_by_role("button", name="Show as table").click()
+    expect(page.get_by_role("table", name="Attention weights")).to_be_visible()
+    assert page.evaluate("typeof pwned") == "undefined"
+
+
+def test_text_of_a_model_is_not_run_either(page: Any, server: Server, slow: Any) -> None:
+    choose_model(page, "slow")
+    write(page, "<b>")
+    for _ in range(41):
+        slow.gate.release()
+    expect(text(page)).to_have_text(re.compile("^<b>.{41}$", re.DOTALL))
+    stop(page, server)
+    expect(page.get_by_text("stopped after 41 tokens")).to_be_visible()
+    assert page.locator(".headscope b b, .hs-text b").count() == 0
+
+
+SIGNS = """(span) => [...span.childNodes].map((node) => {
+  if (node.nodeType === Node.TEXT_NODE) return node.data;
+  const sign = getComputedStyle(node, "::before").content.replaceAll('"', "");
+  return getComputedStyle(node).backgroundImage === "none" ? sign : "·";
+}).join("")"""
+
+
+def test_spaces_inside_tokens_are_seen(browser: Any, launch: Callable[..., Server], tmp_path: Path) -> None:
+    tiny_model(0, tiny_bpe(), context_length=64).save(tmp_path / "pieces")
+    server = launch(tmp_path / "pieces")
+    loaded = server.services.served.models["pieces"]
+    prompt = "It's a fine\n\n  day\n,  isn't\tit?"
+    page = browser.new_page()
+    page.goto(server.url)
+    expect(page.locator(".hs-number")).not_to_be_empty()
+    write(page, prompt)
+    expect(text(page)).to_have_text(re.compile("^" + re.escape(prompt)))
+    tokens = [token.text for token in loaded.tokens(loaded.read_prompt(prompt))]
+    assert any(len(token) > 1 and token.strip() and " " in token for token in tokens)
+    spans = page.locator(".hs-writing .hs-token").all()[: len(tokens)]
+    assert [span.text_content() for span in spans] == tokens
+    for span, token in zip(spans, tokens, strict=True):
+        if len(token) > 1:  # the sign of a token that is one space is its own
+            assert span.evaluate(SIGNS) == token.replace(" ", "·").replace("\n", "↵").replace("\t", "⇥")
+    page.close()
+
+
+@pytest.mark.parametrize(
+    ("prompt", "said"),
+    [
+        ("", "The prompt is empty"),
+        ("caf\u00e9 \u4f60", "never seen '\u00e9', '\u4f60'"),
+        ("a" * (CONTEXT + 1), f"The prompt has {CONTEXT + 1} tokens, but this model reads at most {CONTEXT} at once"),
+    ],
+)
+def test_a_bad_prompt_costs_nothing(page: Any, prompt: str, said: str) -> None:
+    before = text(page).text_content()
+    write(page, prompt)
+    expect(page.locator("#hs-prompt").get_by_text(said)).to_be_visible()
+    assert text(page).text_content() == before
+    expect(page.get_by_role("button", name="Write", exact=True)).to_be_enabled()
+    write(page, "now ")
+    expect(text(page)).to_have_text(re.compile("^now "))
+    expect(page.locator("#hs-prompt").get_by_text(said)).to_have_count(0)
+
+
+def test_a_full_context_is_named(page: Any) -> None:
+    write(page, "a" * CONTEXT)
+    expect(page.get_by_text(f"The context of {CONTEXT} tokens is full")).to_be_visible()
+    page.locator(".hs-token").nth(CONTEXT).hover()
+    expect(page.locator(".hs-readout")).to_have_text(re.compile("was not read"))
+
+
+def test_numbers_out_of_range_are_refused(page: Any) -> None:
+    before = text(page).text_content()
+    box = page.get_by_label("number input for temperature")
+    box.fill("1e9")
+    box.press("Tab")
+    write(page, "ab")
+    expect(page.get_by_text(re.compile("temperature|less than or equal")).last).to_be_visible()
+    page.reload()
+    expect(text(page)).to_have_text(before)
+
+
+def test_leaving_ends_the_writing(browser: Any, server: Server, slow: Any) -> None:
+    page = browser.new_page()
+    page.goto(server.url)
+    choose_model(page, "slow")
+    write(page, "ab")
+    slow.gate.release()
+    expect(text(page)).to_have_text(re.compile("^ab.$", re.DOTALL))
+    (generation,) = server.services.engines.running
+    page.close()
+    while not generation.stopped.wait(timeout=0.5):  # Gradio notices when it has something to send
+        slow.gate.release()
+    slow.gate.release()
+    assert generation.ended.wait(timeout=10)

@@ -1,0 +1,59 @@
+"""What comes late, early or in another order: the page shows what was asked for last, and all of it."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import expect
+
+from helpers.page import check_number, choose_model, stop, text, write, write_slowly
+from helpers.server import Server
+
+
+def test_weights_that_overtake_their_tokens_are_drawn(page: Any, server: Server, slow: Any) -> None:
+    choose_model(page, "slow")
+    expect(text(page)).to_have_text(re.compile("^ROMEO"))
+    held: list[Any] = []
+    # The first request waits in the browser, those after it go on.
+    page.route("**/look/*/heads/**", lambda route: route.continue_() if held else held.append(route))
+    with page.expect_request("**/look/*/heads/**"):
+        write(page, "ab")
+        slow.gate.release()
+    for _ in range(5):
+        slow.gate.release()
+    expect(page.get_by_text("writing: 6 tokens")).to_be_visible()
+    held[0].continue_()  # it is answered with the rows of now, and the browser has the tokens of then
+    expect(text(page)).to_have_text(re.compile("^ab.{6}$", re.DOTALL))
+    box = page.locator(".hs-board").bounding_box()
+    page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + box["height"] - 3)
+    expect(page.locator(".hs-readout")).to_have_text(re.compile(" 6, query"))
+    check_number(page, slow)
+    stop(page, server)
+    expect(page.get_by_text("stopped after")).to_be_visible()
+
+
+def test_another_model_takes_the_place_of_a_text_being_written(page: Any, server: Server, slow: Any) -> None:
+    write_slowly(page, slow, 3)
+    (generation,) = server.services.engines.running
+    choose_model(page, "other")
+    assert generation.stopped.wait(timeout=10)
+    slow.gate.release()
+    expect(page.get_by_role("button", name="Write", exact=True)).to_be_enabled()
+    expect(page.get_by_text("2 layers × 2 heads")).to_be_visible()
+    expect(text(page)).to_have_text(re.compile("^ROMEO"))
+    expect(page.get_by_role("button", name=re.compile(r"^L\d+ H\d+"))).to_have_count(4)
+    check_number(page, server.services.served.models["other"])
+
+
+def test_a_model_that_is_not_there_is_named_beside_the_prompt(
+    browser: Any, launch: Callable[..., Server], checkpoints: Path
+) -> None:
+    server = launch(checkpoints / "broken")
+    page = browser.new_page()
+    page.goto(server.url)
+    expect(page.locator(".hs-notices")).to_have_text(re.compile("broken cannot be served"))
+    write(page, "ab")
+    expect(page.locator("#hs-prompt").get_by_text(re.compile("broken cannot be served.*found no file"))).to_be_visible()
+    assert str(checkpoints) not in page.content()
+    page.close()

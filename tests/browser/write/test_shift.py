@@ -1,0 +1,53 @@
+"""Writing on when the context is full: the text goes on, and what is looked at is what the model sees."""
+
+import re
+from typing import Any
+
+from playwright.sync_api import expect
+
+from helpers.page import is_shown_as, open_head, readout, text, write
+from helpers.server import CONTEXT, Server
+from model.sampling import SamplingSettings
+from model.serving.engine import Engine
+from model.serving.sequence import TextSequence
+
+
+def shifted_text(server: Server, prompt: str, n: int) -> str:
+    """What the engine writes, with the page's settings."""
+    loaded = server.services.served.models["tiny"]
+    pieces: list[str] = []
+    engine = Engine(loaded)
+    request = loaded.request(prompt, n, sampling=SamplingSettings(temperature=0.8), seed=1, context_shift=True)
+    engine.submit(TextSequence(request, loaded, lambda event: pieces.append(event.text)))
+    while engine.at_work or engine.queue:
+        engine.step()
+    return prompt + "".join(pieces)
+
+
+def test_the_text_goes_on_and_its_newer_half_is_looked_at(page: Any, server: Server) -> None:
+    n = 3 * CONTEXT
+    page.get_by_role("button", name="more").click()
+    page.get_by_label("Keep writing past the context window").check()
+    page.get_by_label("number input for length").fill(str(n))
+    write(page, "Well, ")
+    expect(page.get_by_text(re.compile(f"^{n} tokens written"))).to_be_visible()
+    expected = shifted_text(server, "Well, ", n)
+    expect(text(page)).to_have_text(expected)
+    assert text(page).text_content() == expected
+    assert text(page).evaluate("(e) => e.scrollHeight - e.scrollTop - e.clientHeight") < 40
+    earlier = text(page).locator(".hs-earlier").text_content()
+    assert expected.startswith(earlier) and len(earlier) > CONTEXT
+    # The numbers are those of the tokens that are still in the context, read on their own.
+    loaded = server.services.served.models["tiny"]
+    window = "".join(text(page).locator(".hs-token").all_text_contents())
+    assert earlier + window == expected and len(window) <= CONTEXT + 1
+    layer, head = open_head(page)
+    query, key, shown = readout(page)
+    assert is_shown_as(float(loaded.trace(window[:CONTEXT]).attention[layer, head, query, key]), shown)
+
+
+def test_without_the_switch_it_ends_where_the_context_is_full(page: Any, server: Server) -> None:
+    page.get_by_label("number input for length").fill(str(3 * CONTEXT))
+    write(page, "Well, ")
+    expect(page.get_by_text("tokens is full")).to_be_visible()
+    assert text(page).locator(".hs-earlier").text_content() == ""

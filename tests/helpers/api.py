@@ -1,0 +1,106 @@
+"""Bodies for /v1 that a schema might take, mostly; and how every answer must look."""
+
+import json
+from typing import Any
+
+import httpx
+import jsonschema
+from hypothesis import strategies as st
+
+from helpers.server import Server
+
+GOOD_BODY: dict[str, Any] = {"model": "tiny", "prompt": "ab", "max_tokens": 2}
+
+
+def post(server: Server, body: Any, path: str = "completions") -> httpx.Response:
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return httpx.post(f"{server.url}/v1/{path}", content=content, timeout=60)
+
+
+def error_of(answer: httpx.Response) -> dict[str, Any]:
+    error = answer.json()["error"]
+    assert set(error) == {"message", "type", "param", "code"} and error["message"]
+    return dict(error)
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=8,
+)
+# Mostly what the schema might take, so that much of it gets through to the model.
+PLAUSIBLE: dict[str, Any] = {
+    "model": st.sampled_from(["tiny", "other", "broken", "nobody", None, ""]),
+    "prompt": st.text("ab \n", max_size=70)
+    | st.lists(st.integers(-1, 97), max_size=66)
+    | st.lists(st.text("ab", max_size=3), max_size=4)
+    | st.lists(st.lists(st.integers(0, 95), max_size=3), max_size=3)
+    | st.text(max_size=5),
+    "tokens": st.lists(st.integers(-1, 97), max_size=66) | st.none(),
+    "max_tokens": st.integers(-1, 8) | st.none(),
+    "temperature": st.floats(0, 101) | st.none(),
+    "top_p": st.floats(0, 1.1),
+    "top_k": st.integers(-1, 100),
+    "min_p": st.floats(0, 1.1),
+    "n": st.integers(-1, 4),
+    "stream": st.booleans(),
+    "stream_options": st.fixed_dictionaries({"include_usage": st.booleans()}),
+    "stop": st.text("ab", max_size=2) | st.lists(st.text("ab", max_size=2), max_size=4),
+    "seed": st.integers(-(2**63), 2**63),
+    "logprobs": st.integers(-1, 6),
+    "echo": st.booleans(),
+    "presence_penalty": st.floats(-2.1, 2.1),
+    "frequency_penalty": st.floats(-2.1, 2.1),
+    "repetition_penalty": st.floats(0, 101),
+    "logit_bias": st.dictionaries(st.integers(-1, 97).map(str) | st.text(max_size=2), st.floats(-101, 101), max_size=3),
+    "head_mask": st.lists(st.lists(st.floats(-101, 101), min_size=4, max_size=4), min_size=3, max_size=3) | ANYTHING,
+    "context_shift": st.booleans(),
+    "best_of": st.integers(0, 2),
+    "suffix": st.none() | st.text(max_size=2),
+    "layers": st.lists(st.integers(-1, 3), max_size=4),
+    "heads": st.lists(st.integers(-1, 4), max_size=4),
+    "format": st.sampled_from(["json", "safetensors", "xml", None]),
+}
+
+
+def bodies(schema: Any) -> st.SearchStrategy[Any]:
+    fields = {name: PLAUSIBLE.get(name, ANYTHING) for name in schema.model_fields}
+    sensible = st.fixed_dictionaries({"prompt": fields.pop("prompt")}, optional=fields)
+    change = st.tuples(st.sampled_from([*fields, "prompt", "x"]), ANYTHING)
+    return sensible | st.builds(lambda body, pair: body | dict([pair]), sensible, change) | ANYTHING
+
+
+def check_answer(answer: httpx.Response) -> None:
+    """200 or a 4xx error object."""
+    assert answer.status_code == 200 or 400 <= answer.status_code < 500, answer.text
+    if answer.status_code != 200:
+        error_of(answer)
+    elif answer.headers["content-type"].startswith("text/event-stream"):
+        assert answer.text.endswith("data: [DONE]\n\n") and '"error"' not in answer.text
+    elif answer.headers["content-type"].startswith("application/json"):
+        assert answer.json()
+
+
+class Document:
+    """The server's OpenAPI document, held against its answers."""
+
+    def __init__(self, content: Any) -> None:
+        self.content = content
+
+    def validator(self, schema: Any) -> jsonschema.Draft202012Validator:
+        """Of a schema in the document, whose references lead into it."""
+        return jsonschema.Draft202012Validator({"components": self.content["components"], **schema})
+
+    def body_of(self, path: str) -> jsonschema.Draft202012Validator:
+        """What may be posted there."""
+        body = self.content["paths"][path]["post"]["requestBody"]
+        return self.validator(body["content"]["application/json"]["schema"])
+
+    def check_answer(self, path: str, method: str, answer: httpx.Response) -> None:
+        documented = self.content["paths"][path][method]["responses"]
+        assert str(answer.status_code) in documented, (answer.status_code, answer.text[:300])
+        kind = answer.headers["content-type"].split(";")[0]
+        assert kind in documented[str(answer.status_code)]["content"]
+        schema = documented[str(answer.status_code)]["content"][kind].get("schema")
+        if kind == "application/json" and schema:
+            self.validator(schema).validate(answer.json())

@@ -1,0 +1,168 @@
+"""Properties that hold for whatever comes in, each made for one subject and run with few examples or with many."""
+
+import json
+import random
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from web.page.link import BadLink, decode_ids, read_link, read_settings
+from web.serving.served_models import ServedModels
+
+from .api import GOOD_BODY, Document, bodies, check_answer
+from .damaged import ANY_JSON, Damaged, header_of, paths_of
+from .links import GOOD_QUERY, LINK_SETTINGS, RANGES, encode_ids
+
+Property = Callable[[], None]
+COMMON: dict[str, Any] = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
+
+
+def few(check: Property) -> None:
+    """A few hundred examples, the same in every run."""
+    settings(max_examples=150, derandomize=True, **COMMON)(check)()
+
+
+def many(check: Property) -> None:
+    """Thousands of examples, others in every run."""
+    settings(max_examples=5_000, print_blob=True, **COMMON)(check)()
+
+
+# ---- HTTP ------------------------------------------------------------------------------------------------------------
+
+
+def whatever_comes_in_is_answered(client: httpx.Client, path: str, schema: Any) -> Property:
+    @given(bodies(schema))
+    def check(body: Any) -> None:
+        check_answer(client.post(f"/v1/{path}", content=json.dumps(body, allow_nan=True)))
+
+    return check
+
+
+def what_the_document_forbids_is_refused(client: httpx.Client, document: Document, path: str, schema: Any) -> Property:
+    allowed = document.body_of(f"/{path}")
+
+    @given(bodies(schema))
+    def check(body: Any) -> None:
+        content = json.dumps(body)
+        answer = client.post(f"/v1/{path}", content=content)
+        document.check_answer(f"/{path}", "post", answer)
+        if not allowed.is_valid(json.loads(content)):
+            assert answer.status_code == 400
+
+    return check
+
+
+def still_serves(client: httpx.Client) -> bool:
+    """Whether the server is well after all that."""
+    answers = client.post("/v1/completions", json=GOOD_BODY), client.get("/health")
+    return all(answer.status_code == 200 for answer in answers)
+
+
+# ---- Checkpoints -----------------------------------------------------------------------------------------------------
+
+
+def any_value_in_any_place(damaged: Damaged, name: str) -> Property:
+    @given(data=st.data())
+    def check(data: st.DataObject) -> None:
+        content = json.loads(damaged.content[name])
+        for _ in range(data.draw(st.integers(1, 2))):
+            places = paths_of(content)
+            *parents, last = data.draw(st.sampled_from(places))
+            place = content
+            for parent in parents:
+                place = place[parent]
+            if data.draw(st.booleans()) or isinstance(place, list):
+                place[last] = data.draw(ANY_JSON)
+            else:
+                del place[last]
+            if not isinstance(content, dict) or not paths_of(content):
+                break
+        damaged.check(name, json.dumps(content).encode())
+
+    return check
+
+
+def damaged_bytes(damaged: Damaged, name: str) -> Property:
+    @given(seed=st.integers(0, 2**32), kind=st.sampled_from(["flip", "cut", "insert", "delete", "double"]))
+    def check(seed: int, kind: str) -> None:
+        rng = random.Random(seed)
+        content = bytearray(damaged.content[name])
+        # In the weights most bytes are numbers; the header is where the structure is.
+        limit = len(content) if name != "model.safetensors" or rng.random() < 0.3 else 1200
+        at = rng.randrange(min(limit, len(content)))
+        if kind == "flip":
+            for _ in range(rng.randint(1, 4)):
+                content[rng.randrange(min(limit, len(content)))] = rng.randrange(256)
+        elif kind == "cut":
+            del content[at:]
+        elif kind == "insert":
+            content[at:at] = rng.randbytes(rng.randint(1, 20))
+        elif kind == "delete":
+            del content[at : at + rng.randint(1, 20)]
+        else:
+            content *= 2
+        damaged.check(name, bytes(content))
+
+    return check
+
+
+def any_value_in_the_safetensors_header(damaged: Damaged) -> Property:
+    @given(data=st.data())
+    def check(data: st.DataObject) -> None:
+        header, body = header_of(damaged.content["model.safetensors"])
+        tensor = header[data.draw(st.sampled_from(sorted(set(header) - {"__metadata__"})))]
+        key = data.draw(st.sampled_from(["dtype", "shape", "data_offsets"]))
+        dtypes = st.sampled_from(["F64", "I8", "F16", "BF16", "U8", "F8_E4M3", "x"])
+        numbers = st.lists(st.integers(-1, 2**64), max_size=3)
+        tensor[key] = data.draw(ANY_JSON | (dtypes if key == "dtype" else numbers))
+        text = json.dumps(header).encode()
+        damaged.check("model.safetensors", struct.pack("<Q", len(text)) + text + body)
+
+    return check
+
+
+# ---- Links -----------------------------------------------------------------------------------------------------------
+
+
+def ids_survive() -> Property:
+    @given(st.lists(st.integers(0, 2**35 - 1), min_size=1, max_size=50))
+    def check(ids: list[int]) -> None:
+        assert decode_ids(encode_ids(ids), 50) == ids
+
+    return check
+
+
+def ids_that_nobody_wrote() -> Property:
+    @given(st.text() | st.text("AZaz09-_/+=", max_size=40))
+    def check(text: str) -> None:
+        try:
+            ids = decode_ids(text, 8)
+        except BadLink as error:
+            assert str(error).isprintable()
+        else:
+            assert 1 <= len(ids) <= 8 and all(0 <= number < 2**35 for number in ids)
+
+    return check
+
+
+def a_query_that_nobody_wrote(served: ServedModels) -> Property:
+    """``served`` has a model of the name and the hash of ``helpers.links.GOOD_QUERY``."""
+
+    @given(st.dictionaries(st.sampled_from([*GOOD_QUERY, *LINK_SETTINGS]), st.text(max_size=30)))
+    def check(changes: dict[str, str]) -> None:
+        query = GOOD_QUERY | LINK_SETTINGS | changes
+        try:
+            link = read_link(served, query)
+        except BadLink as error:
+            assert str(error).isprintable()
+        else:
+            assert link is not None and link.loaded.name in served.models and 1 <= link.n_prompt <= len(link.ids)
+        settings, notices = read_settings(served, served.models[GOOD_QUERY["model"]], "ab", query)
+        assert bool(settings) != bool(notices)
+        assert all(least <= settings[field] <= most for field, (least, most) in RANGES.items() if settings)
+
+    return check

@@ -1,0 +1,67 @@
+"""How the browser's tests drive the page and read its numbers."""
+
+import re
+from typing import Any
+
+from playwright.sync_api import expect
+
+from model import LoadedModel
+
+from .server import CONTEXT, Server
+
+READOUT = re.compile(r"“(.+)” (\d+), query looks at “(.+)” (\d+), key([\d.e-]+)(?:this row predicts .+)?", re.DOTALL)
+
+
+def choose_model(page: Any, name: str) -> None:
+    page.get_by_role("combobox", name="Model").click()
+    page.get_by_role("option", name=name).click()
+
+
+def write(page: Any, prompt: str) -> None:
+    page.get_by_label("Prompt").fill(prompt)
+    page.get_by_role("button", name="Write", exact=True).click()
+
+
+def write_slowly(page: Any, slow: Any, n_new: int) -> None:
+    """Let the gated model write so many tokens after "ab"."""
+    choose_model(page, "slow")
+    write(page, "ab")
+    slow.gate.release(n_new)
+    expect(text(page)).to_have_text(re.compile(rf"^ab.{{{n_new}}}$", re.DOTALL))
+
+
+def stop(page: Any, server: Server) -> None:
+    """Stop the gated model while it is at work on a step."""
+    (generation,) = server.services.engines.running
+    page.get_by_role("button", name="Stop").click()
+    assert generation.stopped.wait(timeout=10)
+    server.services.served.models["slow"].gate.release()  # type: ignore[attr-defined]
+
+
+def text(page: Any) -> Any:
+    return page.get_by_role("group", name="Text", exact=True)
+
+
+def readout(page: Any) -> tuple[int, int, float]:
+    """Query, key and weight that the open head's panel names."""
+    found = READOUT.fullmatch(page.locator(".hs-readout").text_content())
+    assert found, page.locator(".hs-readout").text_content()
+    return int(found[2]), int(found[4]), float(found[5])
+
+
+def is_shown_as(weight: float, shown: float) -> bool:
+    return abs(weight - shown) <= 1e-5 + (0.00005 if shown >= 0.001 else 0.005 * shown)
+
+
+def open_head(page: Any) -> tuple[int, int]:
+    layer, head = re.findall(r"\d+", page.locator(".hs-open").get_attribute("aria-label"))
+    return int(layer), int(head)
+
+
+def check_number(page: Any, loaded: LoadedModel) -> tuple[int, int]:
+    """The number on the screen is the model's own for the text on the screen."""
+    query, key, shown = readout(page)
+    layer, head = open_head(page)
+    attention = loaded.trace(text(page).text_content()[:CONTEXT]).attention
+    assert is_shown_as(float(attention[layer, head, query, key]), shown)
+    return query, key

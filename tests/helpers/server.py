@@ -1,0 +1,69 @@
+"""The app on a free port with tiny models, in the process of the test."""
+
+import asyncio
+import string
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+import app
+from model.tokenizer import CharTokenizer
+from web.services import Services
+from web.serving.served_models import ServedModels
+from web.settings import Settings
+
+from .gate import WatchedSet
+from .models import tiny_model
+from .serve_once import free_port
+
+CHARACTERS = string.printable[:95] + "\n"
+CONTEXT = 64
+
+
+@dataclass
+class Server:
+    """A running app."""
+
+    url: str
+    services: Services
+    demo: gr.Blocks
+
+    @property
+    def served(self) -> ServedModels:
+        return self.services.served
+
+    def wait_until_idle(self) -> None:
+        """Return once nobody follows a text any more."""
+        running: Any = self.services.engines.running
+        running.news.wait_until(lambda: not running)
+
+    def close(self) -> None:
+        self.services.engines.close()
+        self.demo.close(verbose=False)
+
+
+def save_tiny(folder: Path, seed: int = 0, **changes: Any) -> Path:
+    """Save a checkpoint that reads and writes printable characters."""
+    tiny_model(seed, CharTokenizer.train(CHARACTERS), n_embd=32, context_length=CONTEXT, **changes).save(folder)
+    return folder
+
+
+def start(*checkpoints: Path | str, loaded: bool = True, **changes: Any) -> Server:
+    """The app in this process."""
+    port = free_port()
+    names = tuple(str(checkpoint) for checkpoint in checkpoints)
+    demo, services = app.start(Settings(checkpoints=names, port=port, **changes))
+    services.engines.running = WatchedSet()
+    if loaded:
+        services.load()
+    return Server(f"http://127.0.0.1:{port}", services, demo)
+
+
+def run_async(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Its result, from a loop in a thread of its own: the browser's tests keep one running in this."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result(60)

@@ -1,0 +1,88 @@
+"""/v1/attention: the weights of a trace, as JSON and as safetensors."""
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+import torch
+from safetensors.torch import load
+
+from helpers.models import max_difference
+from helpers.server import CONTEXT, Server
+from web.settings import Limits
+
+PROMPT = "so it is"
+ALL = {"layers": [0, 1, 2], "heads": [0, 1, 2, 3]}
+
+
+def post(server: Server, **body: Any) -> httpx.Response:
+    return httpx.post(f"{server.url}/v1/attention", json={"model": "tiny"} | body, timeout=60)
+
+
+def metadata_of(content: bytes) -> dict[str, str]:
+    length = int.from_bytes(content[:8], "little")
+    return dict(json.loads(content[8 : 8 + length])["__metadata__"])
+
+
+@pytest.mark.parametrize("choice", [{}, {"layers": [1]}, {"layers": [2, 0], "heads": [3, 1]}])
+@pytest.mark.parametrize("mask", [None, [[1.0, 0.0, 1.0, 1.0], [0.5] * 4, [1.0] * 4]])
+def test_both_formats_give_the_trace(server: Server, choice: dict[str, Any], mask: Any) -> None:
+    loaded = server.services.served.models["tiny"]
+    expected = loaded.trace(PROMPT, head_mask=mask, **choice).attention
+    found = post(server, prompt=PROMPT, head_mask=mask, **choice).json()
+    assert found.keys() == {"model", "tokens", "layers", "heads", "attention"}
+    assert found["tokens"] == [token._asdict() for token in loaded.trace(PROMPT).tokens]
+    chosen = ALL | choice
+    assert (found["model"], found["layers"], found["heads"]) == ("tiny", chosen["layers"], chosen["heads"])
+    assert max_difference(torch.tensor(found["attention"]), expected) < 1e-5
+    answer = post(server, prompt=PROMPT, head_mask=mask, format="safetensors", **choice)
+    assert answer.headers["content-type"] == "application/octet-stream"
+    (tensor,) = load(answer.content).values()
+    assert tensor.dtype == torch.float32 and max_difference(tensor, expected) < 1e-5
+    metadata = metadata_of(answer.content)
+    assert metadata["model"] == "tiny" and json.loads(metadata["heads"]) == chosen["heads"]
+    assert json.loads(metadata["tokens"]) == found["tokens"]
+
+
+def test_tokens_in_the_place_of_a_prompt(server: Server) -> None:
+    ids = server.services.served.models["tiny"].tokenizer.encode(PROMPT)
+    assert post(server, tokens=ids).json() == post(server, prompt=PROMPT).json()
+
+
+@pytest.mark.parametrize(
+    ("body", "param", "code"),
+    [
+        ({}, "prompt", "invalid_value"),
+        ({"prompt": "a", "tokens": [1]}, "prompt", "invalid_value"),
+        ({"prompt": ""}, "prompt", "empty_prompt"),
+        ({"tokens": []}, "prompt", "empty_prompt"),
+        ({"prompt": "a" * (CONTEXT + 1)}, "prompt", "context_length_exceeded"),
+        ({"prompt": "a" * (Limits.max_prompt_characters + 1)}, "prompt", "invalid_value"),
+        ({"prompt": "a", "layers": [3]}, "layers", "invalid_value"),
+        ({"prompt": "a", "layers": [0, 0]}, "layers", "invalid_value"),
+        ({"prompt": "a", "heads": []}, "heads", "invalid_value"),
+        ({"prompt": "a", "heads": [True]}, "heads", "invalid_value"),
+        ({"prompt": "a", "head_mask": [[1.0]]}, "head_mask", "invalid_value"),
+        ({"prompt": "a", "format": "xml"}, "format", "invalid_value"),
+        ({"prompt": "a", "query": 1}, "query", "unsupported_option"),
+    ],
+)
+def test_bad_input_is_named(server: Server, body: dict[str, Any], param: str, code: str) -> None:
+    answer = post(server, **body)
+    error = answer.json()["error"]
+    assert answer.status_code == 400 and (error["param"], error["code"]) == (param, code)
+
+
+def test_too_many_numbers_for_json(launch: Any, checkpoints: Any) -> None:
+    """Each side of the limit; safetensors has none."""
+    n = 3 * 4 * len(PROMPT) ** 2
+    for most, status in ((n, 200), (n - 1, 400)):
+        server = launch(checkpoints / "tiny", limits=Limits(max_json_weights=most))
+        answer = post(server, prompt=PROMPT)
+        assert answer.status_code == status
+        assert post(server, prompt=PROMPT, format="safetensors").status_code == 200
+        if status == 400:
+            error = answer.json()["error"]
+            assert error["code"] == "too_many_weights"
+            assert all(word in error["message"] for word in ("safetensors", "layers", "heads"))

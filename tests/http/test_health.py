@@ -1,0 +1,78 @@
+"""The port answers first, checkpoints load then, and a bad one never stops the others."""
+
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from helpers.serve_once import ROOT, free_port, wait_until_healthy
+from helpers.server import Server
+
+Launch = Callable[..., Server]
+
+
+def test_health_before_and_after_loading(launch: Launch, checkpoints: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    server = launch(checkpoints / "broken", checkpoints / "tiny", loaded=False)
+    answer = httpx.get(f"{server.url}/health")
+    assert (answer.status_code, answer.json()) == (503, {"status": "loading"})
+    assert httpx.get(server.url).status_code == 200
+    server.services.load()
+    answer = httpx.get(f"{server.url}/health")
+    assert answer.status_code == 200
+    body = answer.json()
+    assert (body["status"], body["models"]) == ("ok", ["tiny"])
+    assert "model.safetensors" in body["failed"]["broken"]
+    assert "model.safetensors" in capsys.readouterr().err
+
+
+def test_health_when_nothing_loads(launch: Launch, checkpoints: Path) -> None:
+    server = launch(checkpoints / "broken", checkpoints / "missing")
+    answer = httpx.get(f"{server.url}/health")
+    assert (answer.status_code, answer.json()["status"]) == (503, "error")
+    assert set(answer.json()["failed"]) == {"broken", "missing"}
+
+
+def test_own_routes_come_before_gradio(server: Server) -> None:
+    page = httpx.get(server.url).text
+    assert "Headscope" in page
+    style = page.split('rel=\\"stylesheet\\" href=\\"')[1].split('\\"')[0]
+    answer = httpx.get(f"{server.url}/{style}")
+    assert answer.status_code == 200 and "immutable" in answer.headers["cache-control"]
+    assert httpx.get(f"{server.url}/{style.rsplit('/', 1)[0]}/__init__.py").status_code == 404
+
+
+def test_bodies_have_a_limit(server: Server) -> None:
+    from web.settings import Limits
+
+    url = f"{server.url}/look/again/rows"
+    assert httpx.post(url, content=b"x" * (Limits.max_body_bytes + 1)).status_code == 413
+    assert httpx.post(url, content=b"x" * (Limits.max_body_bytes - 1)).status_code == 422
+
+
+@pytest.mark.slow
+def test_the_command_listens_everywhere_on_a_space(checkpoints: Path) -> None:
+    port = free_port()
+    environ = {key: value for key, value in os.environ.items() if key != "GRADIO_SERVER_NAME"}
+    environ |= {"SPACE_ID": "someone/space", "HEADSCOPE_PORT": str(port), "NO_PROXY": "*"}
+    command = [sys.executable, "app.py", "--checkpoint", str(checkpoints / "tiny")]
+    with subprocess.Popen(command, cwd=ROOT, env=environ) as process:
+        try:
+            # This address of the loopback network answers only where every address is listened on.
+            assert wait_until_healthy(f"http://127.0.0.2:{port}", process)["models"] == ["tiny"]
+            with urllib.request.urlopen(f"http://127.0.0.2:{port}/", timeout=10) as page:
+                assert b"Headscope" in page.read()
+        finally:
+            process.terminate()
+
+
+def test_an_explicit_host_is_obeyed(launch: Launch, checkpoints: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRADIO_SERVER_NAME", "0.0.0.0")
+    server = launch(checkpoints / "tiny", host="127.0.0.1")
+    assert httpx.get(f"{server.url}/health").status_code == 200
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{server.url.replace('127.0.0.1', '127.0.0.2')}/health", timeout=5)

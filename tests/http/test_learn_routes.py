@@ -1,0 +1,132 @@
+"""The Learn tab's routes: limits on both sides, errors with a clear word, training line by line."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from helpers.server import Server
+from model import ladder
+from web import settings
+from web.assets import FILES, FOLDER, URL
+
+
+def post(server: Server, path: str, /, **body: Any) -> httpx.Response:
+    return httpx.post(f"{server.url}/learn/{path}", json={"sentence": "To be or not"} | body, timeout=60)
+
+
+def train(server: Server, **body: Any) -> list[dict[str, Any]]:
+    response = post(server, "bigram", **body)
+    assert response.status_code == 200, response.text
+    return [json.loads(line) for line in response.text.splitlines()]
+
+
+@pytest.mark.parametrize("lesson", ["1", "2", "3", "4", "5", "6", "7", "8", "9"])
+def test_the_longest_sentence(server: Server, lesson: str) -> None:
+    most = settings.MAX_SENTENCE_CHARACTERS
+    assert post(server, lesson, sentence="a" * most).status_code == 200
+    refused = post(server, lesson, sentence="a" * (most + 1))
+    assert refused.status_code == 400
+    assert re.match(rf"The sentence has {most + 1:,} characters[,;] at most {most:,} ", refused.json()["detail"])
+
+
+@pytest.mark.parametrize("lesson", ["1", "bigram"])
+def test_the_longest_text_to_learn_from(server: Server, lesson: str) -> None:
+    most = settings.MAX_LESSON_CHARACTERS
+    assert post(server, lesson, lesson="ab " * (most // 3), steps=1).status_code == 200
+    refused = post(server, lesson, lesson="a" * (most + 1))
+    assert refused.status_code == 400 and f"at most {most:,} " in refused.json()["detail"]
+
+
+def test_what_a_bigram_model_can_learn_from(server: Server) -> None:
+    alphabet = "".join(map(chr, range(300, 300 + settings.MAX_ALPHABET)))
+    assert train(server, lesson=alphabet, steps=1)[-1]["stage"] == "after"
+    assert post(server, "bigram", lesson=alphabet + "a").json()["detail"].startswith("The text has 257 different")
+    assert post(server, "bigram", lesson="a").json()["detail"].endswith("type at least two characters.")
+    assert train(server, lesson="ab", steps=1)[0]["floor"] == 0
+    assert post(server, "bigram", lesson="ab", steps=settings.MAX_BIGRAM_STEPS + 1).status_code == 422
+    assert post(server, "bigram", lesson="", model="nobody").json()["detail"].startswith("There is no model 'nobody'")
+
+
+def test_training_tells_all_of_it(server: Server) -> None:
+    lesson = "the cat sat on the mat. " * 30
+    first, *middle, last = train(server, lesson=lesson, sentence="the dog", steps=600, seed=3)
+    tokenizer = ladder.CharacterTokenizer(lesson)
+    assert (first["stage"], first["characters"], first["n"]) == ("before", tokenizer.characters, len(lesson))
+    assert {line["stage"] for line in middle} == {"training"}
+    assert [line["step"] for line in middle] == sorted(line["step"] for line in middle)
+    assert middle[-1]["step"] == 600 and len([p for line in middle for p in line["points"]]) == 200
+    assert first["loss"] > first["uniform"] > last["loss"] > first["floor"]
+    probabilities = [judged["probability"] for judged in last["sentence"]]
+    known = [judged["known"] for judged in last["sentence"]]
+    assert known == [True, True, True, True, False, True, False]  # no d, no g
+    assert [p is None for p in probabilities] == [True, False, False, False, True, True, True]
+    assert probabilities[1] > 0.3  # h after t
+
+
+def test_the_model_writes_what_is_learned(server: Server) -> None:
+    lines = train(server, steps=1)
+    written = [line for line in lines if line["stage"] == "writing"]
+    assert written and written[-1]["model"] == "tiny"
+    before = next(line for line in lines if line["stage"] == "before")
+    assert before["n"] == len(written[-1]["text"]) > 300
+    assert not server.services.engines.running
+
+
+def test_whoever_leaves_ends_the_training(server: Server) -> None:
+    body = {"lesson": "to be or not to be " * 100, "sentence": "a", "steps": settings.MAX_BIGRAM_STEPS}
+    for _ in range(settings.MAX_BIGRAMS + 1):  # more than there are places for
+        with httpx.stream("POST", f"{server.url}/learn/bigram", json=body, timeout=60) as response:
+            assert response.status_code == 200
+            assert json.loads(next(response.iter_lines()))["stage"] == "before"
+    assert train(server, lesson="to be or not", steps=2)[-1]["stage"] == "after"
+
+
+def test_settings_out_of_range(server: Server) -> None:
+    assert post(server, "6", head_dim=0).status_code == 422
+    assert post(server, "7", dropout=1).status_code == 422
+    assert "n_head must divide 256" in post(server, "times", n_head=3).json()["detail"]
+    assert post(server, "9", layer=3, head=0).json() == {"detail": "layer must be an integer from 0 to 2, found 3"}
+    assert post(server, "cell", query=2, key=3).json() == {"detail": "There is no cell of query 2 and key 3."}
+    assert post(server, "9", model="nobody").json()["detail"].startswith("There is no model 'nobody'")
+    assert post(server, "10").status_code == 404
+
+
+def test_a_cell_is_the_model_s(server: Server) -> None:
+    attention = server.services.served.models["tiny"].trace("To be or not").attention
+    cell = post(server, "cell", model="tiny", layer=2, head=3, query=9, key=4).json()
+    assert cell["model_weight"] == pytest.approx(float(attention[2, 3, 9, 4]), abs=1e-6)
+    assert cell["weight"] == pytest.approx(cell["model_weight"], abs=1e-6)
+    assert sum(cell["products"]) == pytest.approx(cell["score"], abs=1e-4)
+    assert cell["scaled"] == pytest.approx(cell["score"] * 8**-0.5, abs=1e-5)
+
+
+@pytest.mark.parametrize("rung", range(1, 10))
+def test_sources_are_the_files_lines(server: Server, rung: int) -> None:
+    sources = httpx.get(f"{server.url}/learn/sources/{rung}.json").json()["sources"]
+    root = Path(settings.__file__).parents[1]
+    for source in sources:
+        lines = (root / source["file"]).read_text().splitlines()
+        first = source["code"].splitlines()[0]
+        assert lines[source["line"] - 1].strip() == first and source["name"].split(".")[-1] in first
+
+
+def test_modules_are_served_by_name_only(server: Server) -> None:
+    for asset in FILES:
+        response = httpx.get(f"{server.url}/{URL}/{asset.relative_to(FOLDER).as_posix()}")
+        assert response.status_code == 200 and "immutable" in response.headers["cache-control"]
+    for path in ("learn/routes.py", "../settings.py", "learn/", "../../app.py"):
+        assert httpx.get(f"{server.url}/{URL}/{path}").status_code == 404
+    assert httpx.get(f"{server.url}/learn/sources/10.json").status_code == 404
+
+
+def test_a_key_guards_the_lessons(launch: Callable[..., Server], checkpoints: Path) -> None:
+    server = launch(checkpoints / "tiny", api_key="open-sesame")
+    assert post(server, "5").status_code == 401
+    headers = {"Authorization": "Bearer open-sesame"}
+    answer = httpx.post(f"{server.url}/learn/5", json={"sentence": "a b"}, headers=headers)
+    assert answer.status_code == 200

@@ -1,0 +1,57 @@
+"""The four tools through the official MCP client, with a key and without."""
+
+import json
+from typing import Any
+
+import pytest
+from mcp import ClientSession
+from mcp.client.streamable_http import streamablehttp_client
+
+from helpers.server import Server, run_async
+
+KEY = "sesame"
+
+
+async def with_tools(
+    url: str, headers: dict[str, str], calls: list[tuple[str, dict[str, Any]]]
+) -> tuple[Any, list[Any]]:
+    """The tools that are listed, and what the calls give."""
+    async with streamablehttp_client(f"{url}/gradio_api/mcp/", headers=headers) as (read, write, _):
+        async with ClientSession(read, write) as session:
+            await session.initialize()
+            tools = {tool.name: tool for tool in (await session.list_tools()).tools}
+            return tools, [await session.call_tool(*call) for call in calls]
+
+
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("generate", {"prompt": "To be", "max_new_tokens": 12, "seed": 1}),
+    ("attention", {"prompt": "so", "layer": 1, "head": 2}),
+    ("tokenize", {"text": "so"}),
+    ("models", {}),
+    ("generate", {"prompt": "caf\u00e9"}),
+]
+
+
+@pytest.mark.parametrize("key", [None, KEY])
+def test_the_tools(server: Server, launch: Any, checkpoints: Any, key: str | None) -> None:
+    server = launch(checkpoints / "tiny", api_key=key) if key else server
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    tools, results = run_async(with_tools(server.url, headers, CALLS))
+    assert set(tools) == {"generate", "attention", "tokenize", "models"}
+    arguments = tools["generate"].inputSchema["properties"]
+    assert arguments["max_new_tokens"]["type"] == "integer" and "seed" in arguments["seed"]["description"]
+    texts = [result.content[0].text for result in results]
+    loaded = server.services.served.models["tiny"]
+    assert texts[0] == "".join(step.text for step in loaded.generate("To be", 12, seed=1))
+    weights = json.loads(texts[1])
+    assert weights["tokens"] == ["s", "o"] and abs(sum(weights["attention"][1]) - 1) < 1e-5
+    assert [token["text"] for token in json.loads(texts[2])] == ["s", "o"]
+    assert json.loads(texts[3])[0]["id"] == "tiny"
+    assert [result.isError for result in results] == [False] * 4 + [True] and "\u00e9" in texts[4]
+
+
+def test_not_without_the_key(launch: Any, checkpoints: Any) -> None:
+    server = launch(checkpoints / "tiny", api_key=KEY)
+    with pytest.raises(BaseExceptionGroup) as refused:
+        run_async(with_tools(server.url, {}, []))
+    assert "401" in str(refused.value.exceptions)

@@ -1,0 +1,41 @@
+"""The OpenAPI document is true: what it forbids is refused, and every answer is as it says."""
+
+from typing import Any
+
+import httpx
+import jsonschema
+import pytest
+
+from helpers.api import Document
+from helpers.fuzz import few, what_the_document_forbids_is_refused
+from helpers.server import Server
+from web.api.schema import AttentionRequest, CompletionRequest
+
+
+@pytest.fixture(scope="module")
+def document(server: Server) -> Document:
+    return Document(httpx.get(f"{server.url}/v1/openapi.json").json())
+
+
+def test_every_route_and_every_reference(document: Document) -> None:
+    assert set(document.content["paths"]) == {"/models", "/models/{model}", "/completions", "/attention"}
+    schemas = document.content["components"]["schemas"]
+    for schema in schemas.values():
+        jsonschema.Draft202012Validator.check_schema(schema)
+    completion = schemas["CompletionRequest"]
+    assert completion["additionalProperties"] is False and completion["required"] == ["prompt"]
+    named = "model prompt max_tokens temperature top_p n stream stream_options stop seed logprobs echo user"
+    more = "presence_penalty frequency_penalty logit_bias top_k min_p repetition_penalty head_mask context_shift"
+    assert {*named.split(), *more.split()} <= set(completion["properties"])
+
+
+def test_models(server: Server, document: Document) -> None:
+    document.check_answer("/models", "get", httpx.get(f"{server.url}/v1/models"))
+    for name in ("tiny", "nobody"):
+        document.check_answer("/models/{model}", "get", httpx.get(f"{server.url}/v1/models/{name}"))
+
+
+@pytest.mark.parametrize(("path", "schema"), [("completions", CompletionRequest), ("attention", AttentionRequest)])
+def test_what_the_document_forbids_is_refused(server: Server, document: Document, path: str, schema: Any) -> None:
+    with httpx.Client(base_url=server.url, timeout=60) as client:
+        few(what_the_document_forbids_is_refused(client, document, path, schema))

@@ -1,0 +1,60 @@
+"""Every example of the Use tab runs as it stands, against the page's own address."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors.torch import load_file
+
+from helpers.server import Server
+from web.page.use import DEFAULT_ADDRESS, examples
+
+
+def blocks(text: str) -> list[tuple[str, str]]:
+    return re.findall(r"```(\w+)\n(.*?)```", text, re.DOTALL)
+
+
+def run(language: str, code: str, folder: Path, **environ: str) -> str:
+    if language == "bash" and (not shutil.which("bash") or not shutil.which("curl")):
+        pytest.skip("the example needs bash and curl")
+    command = [sys.executable, "-c", code] if language == "python" else ["bash", "-ec", code]
+    environ |= {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "NO_PROXY": "*", "HF_HUB_OFFLINE": "1"}
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environ, cwd=folder)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def check(text: str, folder: Path, **environ: str) -> None:
+    runnable = [(language, code) for language, code in blocks(text) if language != "json" and "pip install" not in code]
+    health, curled, openai, weights, _, gradio = [run(language, code, folder, **environ) for language, code in runnable]
+    assert '"ok"' in health
+    written = json.loads(curled)["choices"][0]["text"]
+    assert len(written) == 50 and openai == written
+    assert len(json.loads(weights)["attention"][0][0]) == 6
+    (tensor,) = load_file(folder / "attention.safetensors").values()
+    assert tensor.shape == (3, 4, 6, 6)
+    assert len(gradio.split("\n---\n")[-2]) == 50 and "['R', 'O', 'M', 'E', 'O', ':']" in gradio
+    (config,) = (json.loads(code) for language, code in blocks(text) if language == "json")
+    assert config["mcpServers"]["headscope"]["url"].endswith("/gradio_api/mcp/")
+
+
+def test_the_examples_run(server: Server, tmp_path: Path) -> None:
+    check(examples(server.services, server.url + "/", with_key=False), tmp_path)
+
+
+def test_the_examples_run_with_a_key(launch: Callable[..., Server], checkpoints: Path, tmp_path: Path) -> None:
+    server = launch(checkpoints / "tiny", api_key="open-sesame")
+    check(examples(server.services, server.url, with_key=True), tmp_path, HEADSCOPE_API_KEY="open-sesame")
+
+
+@pytest.mark.parametrize(
+    "address", ["http://a/\n```", "javascript:x", "http://a'b", 'http://a"', "http://a b", None, 7]
+)
+def test_an_odd_address_is_not_put_into_code(server: Server, address: Any) -> None:
+    assert DEFAULT_ADDRESS in examples(server.services, address, with_key=False)

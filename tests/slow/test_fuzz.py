@@ -1,0 +1,65 @@
+"""Whatever comes in, thousands of times."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from helpers.api import Document
+from helpers.damaged import FILES, Damaged
+from helpers.fuzz import (
+    a_query_that_nobody_wrote,
+    any_value_in_any_place,
+    any_value_in_the_safetensors_header,
+    damaged_bytes,
+    ids_survive,
+    ids_that_nobody_wrote,
+    many,
+    still_serves,
+    what_the_document_forbids_is_refused,
+    whatever_comes_in_is_answered,
+)
+from helpers.links import served_under
+from helpers.server import Server
+from web.api.schema import AttentionRequest, CompletionRequest
+
+ROUTES = [("completions", CompletionRequest), ("attention", AttentionRequest)]
+
+
+@pytest.fixture(scope="module", params=["characters", "bpe"])
+def damaged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Damaged:
+    return Damaged(tmp_path_factory.mktemp("fuzz") / "tiny", bpe=request.param == "bpe")
+
+
+@pytest.mark.parametrize(("path", "schema"), ROUTES)
+def test_bodies(server: Server, path: str, schema: Any) -> None:
+    with httpx.Client(base_url=server.url, timeout=60) as client:
+        many(whatever_comes_in_is_answered(client, path, schema))
+        assert still_serves(client)
+
+
+@pytest.mark.parametrize(("path", "schema"), ROUTES)
+def test_bodies_against_the_document(server: Server, path: str, schema: Any) -> None:
+    with httpx.Client(base_url=server.url, timeout=60) as client:
+        document = Document(client.get("/v1/openapi.json").json())
+        many(what_the_document_forbids_is_refused(client, document, path, schema))
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json"])
+def test_values_in_checkpoints(damaged: Damaged, name: str) -> None:
+    many(any_value_in_any_place(damaged, name))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_bytes_of_checkpoints(damaged: Damaged, name: str) -> None:
+    many(damaged_bytes(damaged, name))
+
+
+def test_headers_of_safetensors(damaged: Damaged) -> None:
+    many(any_value_in_the_safetensors_header(damaged))
+
+
+def test_links() -> None:
+    many(ids_survive())
+    many(ids_that_nobody_wrote())
+    many(a_query_that_nobody_wrote(served_under(tiny="a" * 64, other="b" * 64)))

@@ -1,0 +1,58 @@
+"""What visitors leave behind in the server's memory."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from helpers.serve_once import ROOT
+
+# A process of its own, so that nothing another test left counts. The model is narrow, as only the shape of its
+# attention fills memory: 48 heads x 256 tokens, as the shipped character model has them.
+VISITS = """
+import os, sys
+sys.path[:0] = [{root!r}, {tests!r}]
+import torch
+torch.set_num_threads(1)
+from helpers import recorded_events, tiny_model
+from web.runs.frame import encode_frame
+from web.runs.store import Runs
+
+gpt = tiny_model(n_layer=6, n_head=8, n_embd=48, context_length=256)
+runs = Runs()
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+def visit(seed):
+    run = runs.new(gpt, [1 + seed % 60], 255)
+    for event in recorded_events(gpt, [1 + seed % 60], 256, seed=seed):
+        run.take(event)
+        if run.recording.n_rows % 64 == 0:
+            encode_frame(run, run.recording.n_rows - 64)
+            runs.exact.picture(run, 2, 5, 0)
+            runs.exact.logits(run, len(run.ids) - 1)
+    run.end()
+    for layer, column in ((0, 0), (3, 8), (5, 9), (6, 8)):
+        runs.exact.picture(run, layer, column, 0)
+    runs.exact.logits(run, 40)
+    runs.recompute(gpt, run.ids, 1) if seed % 5 == 0 else None
+
+for seed in range(20):
+    visit(seed)
+before = resident()
+for seed in range(20, 220):
+    visit(seed)
+print(resident() - before)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc, which Linux has")
+def test_two_hundred_visits_leave_less_than_fifty_megabytes() -> None:
+    program = VISITS.format(root=str(ROOT), tests=str(ROOT / "tests"))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 50_000_000

@@ -1,0 +1,52 @@
+"""SIGTERM: nobody new comes in, who is there may finish, and the process ends with 0."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.serve_once import ROOT, free_port, wait_until_healthy
+
+
+def ask(url: str, **body: Any) -> Any:
+    content = json.dumps({"prompt": "ab", "stream": True} | body).encode()
+    return urllib.request.urlopen(urllib.request.Request(f"{url}/v1/completions", content), timeout=60)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("grace", ["30", "0"])
+def test_sigterm_drains(checkpoints: Path, grace: str) -> None:
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "app.py", "--checkpoint", str(checkpoints / "tiny"), "--port", str(port)]
+    command += ["--grace-seconds", grace]
+    with subprocess.Popen(command, cwd=ROOT, env=os.environ | {"HF_HUB_OFFLINE": "1"}) as process:
+        wait_until_healthy(url, process)
+        stream = ask(url, max_tokens=3000, context_shift=True)
+        stream.readline()
+        process.send_signal(signal.SIGTERM)
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            while True:  # until the signal has arrived
+                ask(url, max_tokens=1).read()
+        assert refused.value.code == 503 and json.load(refused.value)["error"]["code"] == "closing"
+        chunks = [json.loads(line[6:]) for line in stream if line.startswith(b"data: {")]
+        assert chunks[-1]["choices"][0]["finish_reason"] == ("length" if grace == "30" else "deadline")
+        assert process.wait(60) == 0
+
+
+@pytest.mark.slow
+def test_sigterm_while_it_still_starts(checkpoints: Path) -> None:
+    """The openings are written when the models are there: the process may be inside torch."""
+    port = free_port()
+    command = [sys.executable, "app.py", "--checkpoint", str(checkpoints / "tiny"), "--port", str(port)]
+    with subprocess.Popen(command, cwd=ROOT, env=os.environ | {"HF_HUB_OFFLINE": "1"}) as process:
+        wait_until_healthy(f"http://127.0.0.1:{port}", process)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0

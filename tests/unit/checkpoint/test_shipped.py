@@ -1,0 +1,84 @@
+"""The checkpoints that are shipped say what they said, and are what their cards promise."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import model
+from helpers.serve_once import ROOT
+from model import LoadedModel
+
+CHECKPOINTS = ROOT / "checkpoints"
+FOLDERS = sorted(path.parent for path in CHECKPOINTS.glob("*/config.json"))
+GOLDEN = json.loads(Path(__file__).with_name("golden.json").read_text())
+MOST_WEIGHTS = {"shakespeare-char": 4_900_000, "stories-bpe": 8_000_000, "two-layer-steps": 1_000_000}
+MOST_BYTES = 60_000_000  # of all of them together
+CLOSEST = 0.01  # logits: nearer rivals than this would make a golden text a matter of rounding
+
+
+@pytest.fixture(scope="module", params=FOLDERS, ids=lambda folder: folder.name)
+def folder(request: pytest.FixtureRequest) -> Path:
+    return Path(request.param)
+
+
+@pytest.fixture(scope="module")
+def loaded(folder: Path) -> LoadedModel:
+    return model.load(folder, dtype="float32")
+
+
+@pytest.fixture(scope="module")
+def card(folder: Path) -> Any:
+    return json.loads((folder / "training.json").read_text())
+
+
+def test_a_greedy_text_is_pinned_token_by_token(folder: Path, loaded: LoadedModel) -> None:
+    golden = GOLDEN[folder.name]
+    steps = list(loaded.generate(golden["prompt"], len(golden["written"]), temperature=0))
+    assert [step.token_id for step in steps] == golden["written"]
+    assert min(float(step.logits.topk(2).values.diff().abs()) for step in steps) > CLOSEST
+
+
+def test_the_first_sample_of_the_card_comes_out_again(loaded: LoadedModel, card: Any) -> None:
+    assert [sample["seed"] for sample in card["samples"]] == [1, 2, 3]
+    sample = card["samples"][0]
+    settings = {name: sample[name] for name in ("max_new_tokens", "temperature", "seed")}
+    assert "".join(step.text for step in loaded.generate(sample["prompt_tokens"], **settings)) == sample["text"]
+
+
+def test_the_card_and_the_weights_are_as_promised(folder: Path, loaded: LoadedModel, card: Any) -> None:
+    text = (folder / "README.md").read_text()
+    for line in ("license: ", "language: ", "datasets: ", "tags: ", "library_name: ", "## Limits", "loss.svg"):
+        assert line in text
+    assert "Not described" not in text
+    assert loaded.config.n_parameters <= MOST_WEIGHTS[folder.name]
+    assert (folder / "model.safetensors").stat().st_size < 2.1 * loaded.config.n_parameters  # half precision
+    assert all(
+        weights.isfinite().all() and weights.dtype == torch.float32 for weights in loaded.gpt.state_dict().values()
+    )
+    assert card["finished"]
+
+
+def test_snapshots_open_and_differ(folder: Path, card: Any) -> None:
+    steps = [row["step"] for row in card["heads"]]
+    assert steps == sorted(int(path.stem) for path in folder.glob("steps/*.safetensors"))
+    prompt = [1, 2, 3, 4]
+    logits = [model.load(f"{folder}@{step:06d}", dtype="float32").trace(prompt).logits for step in steps]
+    assert all(not torch.equal(a, b) for a, b in zip(logits, logits[1:], strict=False))
+
+
+def test_all_of_them_are_small() -> None:
+    assert set(MOST_WEIGHTS) >= {folder.name for folder in FOLDERS} >= {"shakespeare-char"}
+    assert sum(path.stat().st_size for path in CHECKPOINTS.rglob("*") if path.is_file()) < MOST_BYTES
+
+
+def test_stories_end() -> None:
+    folder = CHECKPOINTS / "stories-bpe"
+    if not folder.exists():
+        return
+    loaded = model.load(folder)
+    assert loaded.eos_token_id == 0
+    steps = list(loaded.generate([0], 255, temperature=0.7, seed=1))
+    assert steps[-1].finish_reason == "stop" and steps[-1].token_id == 0 and steps[-1].text == ""

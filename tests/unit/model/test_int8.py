@@ -1,0 +1,88 @@
+"""int8 is close to float32, and what it writes does not depend on who else is in the batch."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+import model
+from helpers.models import max_difference, prompt_ids, tiny_model
+from helpers.serve_once import ROOT
+from model.checkpoint import precision
+from model.kernels.int8 import Int8Linear, is_exact
+from model.sampling import SamplingSettings
+from model.serving.engine import Engine
+from model.serving.sequence import TextSequence
+
+pytestmark = pytest.mark.skipif(not is_exact(), reason="int8 products are not exact on this processor")
+SHIPPED = ROOT / "checkpoints" / "shakespeare-char"
+
+
+@pytest.fixture(scope="module")
+def int8() -> model.LoadedModel:
+    return model.load(SHIPPED, device="cpu", dtype="int8")
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("shape", [(24,), (1, 24), (2, 5, 24), (17, 24)])
+def test_a_layer_is_the_product_of_what_was_rounded(shape: tuple[int, ...], bias: bool) -> None:
+    torch.manual_seed(0)
+    linear = nn.Linear(24, 40, bias=bias)
+    x = torch.randn(shape if len(shape) > 1 else (1, *shape)) * 3
+    layer = Int8Linear(linear)
+    assert layer.weight.dtype == torch.int8 and layer.weight.abs().amax(1).eq(127).all()
+    scale = x.abs().amax(-1, keepdim=True).double() / 127
+    expected = (x / scale).round() * scale @ (layer.weight.double() * layer.scale[:, None].double()).T
+    expected = expected + (linear.bias if bias else 0)
+    assert max_difference(layer(x), expected) < 1e-4
+    assert max_difference(layer(x), linear(x)) < 0.05
+
+
+def test_zeros_stay_zeros() -> None:
+    linear = nn.Linear(8, 8, bias=False)
+    nn.init.zeros_(linear.weight)
+    assert not Int8Linear(linear)(torch.randn(2, 8)).any()
+    assert not Int8Linear(nn.Linear(8, 8, bias=False))(torch.zeros(2, 8)).any()
+
+
+def test_it_is_close_to_float32(int8: model.LoadedModel) -> None:
+    exact = model.load(SHIPPED, device="cpu", dtype="float32")
+    text = "ROMEO:\nI do beseech your royal grace:\nI know not what you have; good nurse, gentle Nurse."
+    one, other = int8.trace(text), exact.trace(text)
+    assert max_difference(one.logits.softmax(-1), other.logits.softmax(-1)) < 0.05
+    assert max_difference(one.attention, other.attention) < 0.05
+    ids = torch.tensor([token.id for token in other.tokens[1:]])
+    losses = [nn.functional.cross_entropy(trace.logits[:-1], ids) for trace in (one, other)]
+    assert abs(losses[0] - losses[1]) < 0.01
+
+
+def test_a_text_is_the_same_in_any_company(int8: model.LoadedModel) -> None:
+    written: list[list[int]] = [[] for _ in range(8)]
+    engine = Engine(int8)
+    for i, ids in enumerate(written):
+        request = int8.request(prompt_ids(3 + i, seed=i), 20, sampling=SamplingSettings(temperature=0.8), seed=i)
+        engine.submit(TextSequence(request, int8, lambda event, ids=ids: ids.append(event.token_id)))
+    while engine.at_work or engine.queue:
+        engine.step()
+    for i, ids in enumerate(written):
+        alone = int8.generate(prompt_ids(3 + i, seed=i), 20, temperature=0.8, seed=i)
+        assert ids == [step.token_id for step in alone]
+
+
+def test_what_is_shown_is_what_wrote(int8: model.LoadedModel) -> None:
+    steps = list(int8.generate("ROMEO:", 12, seed=1, record=True))
+    trace = int8.trace(int8.read_prompt("ROMEO:") + [step.token_id for step in steps[:-1]])
+    for n, step in enumerate(steps):
+        assert max_difference(step.attention, trace.attention[:, :, 5 + n, : 6 + n]) < 0.02
+        assert max_difference(step.logits, trace.logits[5 + n]) < 0.2
+
+
+def test_it_says_what_it_is_and_is_not_saved(int8: model.LoadedModel, tmp_path: Path) -> None:
+    assert int8.dtype == torch.int8
+    with pytest.raises(ValueError, match="int8 cannot be saved"):
+        int8.save(tmp_path / "saved")
+    assert tiny_model().dtype == torch.float32
+    with pytest.raises(ValueError, match="requires a CPU"):
+        precision.choose_dtype("int8", int8.config, torch.device("meta"))

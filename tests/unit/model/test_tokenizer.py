@@ -1,0 +1,254 @@
+"""Vocabularies: text survives the round trip, and whatever cannot be honoured is refused by name."""
+
+import copy
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helpers.models import ALPHABET, PROSE, char_spec, tiny_bpe
+from model import UnknownCharacters
+from model.errors import Mismatch
+from model.tokenizer import BPETokenizer, CharTokenizer, TextStream, from_spec, token_text
+
+BPE = tiny_bpe(300)
+CHARACTERS = CharTokenizer.train(ALPHABET)
+MERGED = {"id": 299, "content": "<|pad|>", "special": True, "single_word": False, "lstrip": False, "rstrip": False}
+
+
+def bpe_spec(**model: Any) -> dict[str, Any]:
+    """A byte-level ``tokenizer.json`` with ``model`` keys changed."""
+    spec = copy.deepcopy(BPE.spec)
+    spec["model"] |= model
+    return spec
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(text=st.text(max_size=80))
+def test_bpe_round_trip(text: str) -> None:
+    ids = BPE.encode(text)
+    assert BPE.decode(ids) == text
+    assert b"".join(map(BPE.token_bytes, ids)) == text.encode()
+    assert all(0 <= token_id < BPE.vocab_size for token_id in ids)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(text=st.text(alphabet=ALPHABET, max_size=80))
+def test_character_round_trip(text: str) -> None:
+    ids = CHARACTERS.encode(text)
+    assert len(ids) == len(text)
+    assert CHARACTERS.decode(ids) == text
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(ids=st.lists(st.integers(0, 299), max_size=40))
+def test_a_stream_joins_to_the_decoded_text(ids: list[int]) -> None:
+    stream = TextStream(BPE)
+    pieces = [stream.push(token_id) for token_id in ids]
+    whole_so_far = "".join(pieces)
+    assert whole_so_far + stream.flush() == BPE.decode(ids)
+    assert BPE.decode(ids).startswith(whole_so_far)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(alphabet=st.text(min_size=1, max_size=60))
+def test_any_alphabet(alphabet: str) -> None:
+    tokenizer = CharTokenizer.train(alphabet)
+    again = from_spec(json.loads(json.dumps(tokenizer.spec)))
+    assert isinstance(again, CharTokenizer)
+    assert again.encode(alphabet) == tokenizer.encode(alphabet)
+    assert again.decode(again.encode(alphabet)) == alphabet
+    assert tokenizer.vocab_size == len(set(alphabet))
+
+
+@pytest.mark.parametrize("spec", [BPE.spec, CHARACTERS.spec])
+def test_a_spec_survives_json(spec: dict[str, Any]) -> None:
+    again = from_spec(json.loads(json.dumps(spec)))
+    text = PROSE if again.kind == "bpe" else ALPHABET
+    assert again.spec == spec
+    assert again.decode(again.encode(text)) == text
+
+
+def test_trained_bpe() -> None:
+    assert BPE.vocab_size == 300
+    assert BPE.special_tokens == {"<|endoftext|>": 0}
+    assert {BPE.token_bytes(token_id) for token_id in range(1, 257)} == {bytes([byte]) for byte in range(256)}
+    assert BPE.encode("a<|endoftext|>b")[1] == 0
+    assert tiny_bpe(257).vocab_size == 257
+    assert len(BPE.encode(PROSE)) < len(tiny_bpe(257).encode(PROSE)) == len(PROSE.encode())
+    assert BPETokenizer.train(["ab"], 1000).vocab_size == 258  # no more merges than the text has
+
+
+@pytest.mark.parametrize("vocab_size", [256, 0, -1])
+def test_too_small_a_vocabulary_to_train(vocab_size: int) -> None:
+    with pytest.raises(ValueError, match=f"at least 257 tokens, found vocab_size={vocab_size}"):
+        BPETokenizer.train(["a"], vocab_size)
+
+
+def test_unknown_characters_are_named() -> None:
+    with pytest.raises(UnknownCharacters) as caught:
+        CHARACTERS.encode("Caf\u00e9 \u2013 \u00e9\u0007 \U0001f642 \ud800")
+    assert caught.value.characters == ("\u00e9", "\u2013", "\u0007", "\U0001f642", "\ud800")
+    message = str(caught.value)
+    assert "'\u00e9', '\u2013', U+0007, '\U0001f642', U+D800" in message
+    assert message.encode()  # printable anywhere
+    assert "It knows spaces and: " in message
+    with pytest.raises(UnknownCharacters, match="has never seen 'c'. It knows: ab$"):
+        CharTokenizer.train("ab").encode("c")
+    with pytest.raises(UnknownCharacters, match=" and 10 more"):
+        CHARACTERS.encode("".join(map(chr, range(0x400, 0x414))))
+
+
+def test_lone_surrogates_do_not_break_bpe() -> None:
+    assert BPE.decode(BPE.encode("a\ud800b")) == "a\ufffdb"
+
+
+def test_ids_without_a_token_have_no_text() -> None:
+    assert BPE.decode([10_000]) == CHARACTERS.decode([10_000]) == ""
+    assert CHARACTERS.token_bytes(-1) == b""
+
+
+def test_token_text() -> None:
+    assert token_text(CHARACTERS, CHARACTERS.encode("\n")[0]) == "\n"
+    whole, *rest = BPE.encode("\U0001f600")
+    assert token_text(BPE, whole).startswith("<0xF0>")
+    assert all(token_text(BPE, token_id).startswith("<0x") for token_id in rest)
+    assert token_text(BPE, 0) == "<|endoftext|>"
+
+
+def test_gaps_between_character_ids() -> None:
+    spec = char_spec("ab")
+    spec["model"]["vocab"] = {"a": 3, "b": 7}
+    tokenizer = from_spec(spec)
+    assert (tokenizer.vocab_size, tokenizer.encode("ab"), tokenizer.decode([3, 5, 7])) == (8, [3, 7], "ab")
+
+
+def changed(spec: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """A copy with the value at a dotted path set; ``...`` removes it."""
+    spec = copy.deepcopy(spec)
+    *parents, name = path.split(".")
+    place = spec
+    for parent in parents:
+        place = place[parent]
+    if value is ...:
+        del place[name]
+    else:
+        place[name] = value
+    return spec
+
+
+def without_byte() -> dict[str, int]:
+    return {token: i for token, i in BPE.spec["model"]["vocab"].items() if token != "!"}
+
+
+VOCABULARY, MERGES = BPE.spec["model"]["vocab"], BPE.spec["model"]["merges"]
+BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+TEMPLATE = {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "x"}}, {"Sequence": {"id": "A"}}]}
+BAD_SPECS: list[tuple[str, dict[str, Any], str, Any, str]] = [
+    ("bpe", BPE.spec, "model", ..., "expected an object with a 'model'"),
+    ("bpe", BPE.spec, "model", [], "expected an object with a 'model'"),
+    ("bpe", BPE.spec, "model.type", "WordPiece", "found a model of type 'WordPiece', expected 'BPE'"),
+    ("bpe", BPE.spec, "model.type", "Unigram", "type 'Unigram', expected 'BPE'"),
+    ("bpe", BPE.spec, "model.vocab", {}, "no vocabulary"),
+    ("bpe", BPE.spec, "model.vocab", [["a", 0]], "no vocabulary"),
+    ("bpe", BPE.spec, "model.vocab", ..., "no vocabulary"),
+    ("bpe", BPE.spec, "model.vocab", without_byte(), "without the byte 0x21 .1 missing., expected all 256 bytes"),
+    ("bpe", BPE.spec, "model.vocab", VOCABULARY | {"zz": 300}, "'zz', which no merge produces"),
+    ("bpe", BPE.spec, "model.vocab", VOCABULARY | {"zz": 5}, "with the same id 5"),
+    ("bpe", BPE.spec, "model.dropout", 0.1, "merge dropout 0.1"),
+    ("bpe", BPE.spec, "model.byte_fallback", True, "byte_fallback true"),
+    ("bpe", BPE.spec, "model.ignore_merges", True, "ignore_merges true"),
+    ("bpe", BPE.spec, "model.continuing_subword_prefix", "##", "continuing_subword_prefix '##'"),
+    ("bpe", BPE.spec, "model.end_of_word_suffix", "</w>", "end_of_word_suffix '</w>'"),
+    ("bpe", BPE.spec, "model.merges", [], "which no merge produces .*, expected a merge"),
+    ("bpe", BPE.spec, "model.merges", list(reversed(MERGES)), "merge"),
+    ("bpe", BPE.spec, "model.merges", [*MERGES, MERGES[0]], "expected ids in merge order"),
+    ("bpe", BPE.spec, "model.merges", [*MERGES, ["q", "q"]], "expected two earlier tokens"),
+    ("bpe", BPE.spec, "model.merges", [*MERGES, ["a"]], "expected a pair of tokens"),
+    ("bpe", BPE.spec, "model.merges", [*MERGES, "a b c"], "expected a pair of tokens"),
+    ("bpe", BPE.spec, "model.merges", [*MERGES, [1, 2]], "expected a pair of tokens"),
+    ("bpe", BPE.spec, "model.merges", [*MERGES, None], "expected a pair of tokens"),
+    ("bpe", BPE.spec, "normalizer", {"type": "NFC"}, "normalizer of type 'NFC'"),
+    ("bpe", BPE.spec, "normalizer", {"type": "Lowercase"}, "normalizer of type 'Lowercase'"),
+    ("bpe", BPE.spec, "pre_tokenizer", None, "expected GPT-2's ByteLevel"),
+    ("bpe", BPE.spec, "pre_tokenizer", {"type": "Whitespace"}, "expected GPT-2's ByteLevel"),
+    ("bpe", BPE.spec, "pre_tokenizer", BYTE_LEVEL | {"add_prefix_space": True}, "without a prefix space"),
+    ("bpe", BPE.spec, "pre_tokenizer", BYTE_LEVEL | {"use_regex": False}, "expected GPT-2's ByteLevel"),
+    (
+        "bpe",
+        BPE.spec,
+        "pre_tokenizer",
+        {"type": "Sequence", "pretokenizers": [BYTE_LEVEL]},
+        "expected GPT-2's ByteLevel",
+    ),
+    ("bpe", BPE.spec, "post_processor", TEMPLATE, "expected one that adds no tokens"),
+    ("bpe", BPE.spec, "post_processor", {"type": "BertProcessing"}, "post-processor of type 'BertProcessing'"),
+    ("bpe", BPE.spec, "decoder", None, "decoder None, expected 'ByteLevel'"),
+    ("bpe", BPE.spec, "decoder", {"type": "Metaspace"}, "decoder 'Metaspace'"),
+    ("bpe", BPE.spec, "added_tokens", [MERGED | {"id": 0}], "same id 0"),
+    ("bpe", BPE.spec, "added_tokens", [MERGED | {"id": -1}], "id -1, expected an integer"),
+    ("bpe", BPE.spec, "added_tokens", [MERGED | {"id": 2**40}], "id 1099511627776, expected an integer"),
+    ("bpe", BPE.spec, "added_tokens", [MERGED | {"id": True}], "id True, expected an integer"),
+    ("bpe", BPE.spec, "added_tokens", [MERGED | {"content": "<|endoftext|>"}], "an id other than in the vocabulary"),
+    (
+        "bpe",
+        BPE.spec,
+        "added_tokens",
+        [MERGED | {"id": 300, "content": ""}],
+        "expected one with a 'content' and an 'id'",
+    ),
+    ("bpe", BPE.spec, "added_tokens", ["<|pad|>"], "expected one with a 'content' and an 'id'"),
+    ("bpe", BPE.spec, "added_tokens", [MERGED | {"id": 300, "lstrip": True}], "'<|pad|>' with lstrip"),
+    ("bpe", BPE.spec, "added_tokens", [MERGED | {"id": 300, "rstrip": True}], "'<|pad|>' with rstrip"),
+    ("bpe", BPE.spec, "added_tokens", [MERGED | {"id": 300, "single_word": True}], "with single_word"),
+    (
+        "bpe",
+        BPE.spec,
+        "added_tokens",
+        [MERGED | {"id": 301, "content": "<|pad|>s"}, MERGED | {"id": 300}],
+        "'<|pad|>s', which begins with another, '<|pad|>'",
+    ),
+    ("char", CHARACTERS.spec, "model.vocab.ab", 65, "found the token 'ab', expected single characters"),
+    ("char", CHARACTERS.spec, "model.vocab.é", 0, "with the same id 0"),
+    ("char", CHARACTERS.spec, "model.vocab.é", -1, "'é' with the id -1"),
+    ("char", CHARACTERS.spec, "model.vocab.é", 65.0, "'é' with the id 65.0"),
+    ("char", CHARACTERS.spec, "model.vocab.é", math.nan, "'é' with the id nan"),
+    ("char", CHARACTERS.spec, "model.vocab.é", "65", "'é' with the id '65'"),
+    ("char", CHARACTERS.spec, "model.vocab.é", 10**30, "'é' with the id 1000"),
+    ("char", CHARACTERS.spec, "model.vocab.\ud800", 65, "surrogate"),
+    ("char", CHARACTERS.spec, "decoder", None, "decoder None, expected 'Fuse'"),
+    ("char", CHARACTERS.spec, "post_processor", TEMPLATE, "expected one that adds no tokens"),
+    ("char", CHARACTERS.spec, "model.end_of_word_suffix", "</w>", "end_of_word_suffix"),
+    ("char", CHARACTERS.spec, "added_tokens", [MERGED], "expected GPT-2's ByteLevel"),
+]
+
+
+@pytest.mark.parametrize(
+    "spec, path, value, message", [pytest.param(*case[1:], id=f"{case[0]}-{case[2]}-{case[4]}") for case in BAD_SPECS]
+)
+def test_what_cannot_be_honoured_is_refused(spec: dict[str, Any], path: str, value: Any, message: str) -> None:
+    with pytest.raises(Mismatch, match=message.replace("|", r"\|")) as caught:
+        from_spec(changed(spec, path, value))
+    assert str(caught.value) == f"found {caught.value.found}, expected {caught.value.expected}"
+
+
+@pytest.mark.parametrize("spec", [None, [], "x", 5, {}, {"model": None}])
+def test_no_tokenizer_at_all(spec: Any) -> None:
+    with pytest.raises(ValueError, match="expected an object with a 'model'"):
+        from_spec(spec)
+
+
+def test_what_may_differ() -> None:
+    """Keys that change nothing: merges as strings, no type, empty affixes, an added token outside the vocabulary."""
+    strings = bpe_spec(merges=[" ".join(merge) for merge in MERGES], continuing_subword_prefix="")
+    del strings["model"]["type"]
+    strings |= {"truncation": {"max_length": 3}, "padding": {"length": 9}, "post_processor": BYTE_LEVEL}
+    strings["added_tokens"] = [*BPE.spec["added_tokens"], MERGED | {"id": 305}]
+    tokenizer = from_spec(strings)
+    assert tokenizer.encode(PROSE) == BPE.encode(PROSE)
+    assert tokenizer.encode("a<|pad|>") == [*BPE.encode("a"), 305]
+    assert tokenizer.vocab_size == 306
+    assert tokenizer.decode([305, 303]) == "<|pad|>"

@@ -1,0 +1,22 @@
+"""The README's pictures: there, of the right size, and named as the README names them."""
+
+import re
+import struct
+from pathlib import Path
+
+import pytest
+
+from helpers.serve_once import ROOT
+
+PICTURES = re.findall(r'(?:src|srcset)="([^"]+\.png)"', (ROOT / "README.md").read_text(encoding="utf-8"))
+
+
+def test_one_for_each_theme() -> None:
+    assert sorted(Path(picture).stem for picture in PICTURES) == ["dark", "light"]
+
+
+@pytest.mark.parametrize("picture", PICTURES)
+def test_a_picture_is_small_and_wide(picture: str) -> None:
+    content = (ROOT / picture).read_bytes()
+    assert content[:8] == b"\x89PNG\r\n\x1a\n" and len(content) < 400_000
+    assert struct.unpack(">I", content[16:20]) == (1440,)

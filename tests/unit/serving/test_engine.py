@@ -1,0 +1,170 @@
+"""The engine writes for everyone what each would write alone, whoever comes and goes."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from helpers.engine import SETTINGS, Asked, alone, finish, ids_of
+from helpers.models import max_difference, prompt_ids, scripted_model, tiny_bpe, tiny_model
+from model import LoadedModel
+from model.sampling import random_generator
+from model.serving import engine as engine_module
+from model.serving.batch import neighbours
+from model.serving.engine import Engine
+from model.serving.sequence import ContextShift
+
+
+@pytest.fixture(scope="module")
+def tiny() -> LoadedModel:
+    return tiny_model(n_layer=3, context_length=64)
+
+
+@pytest.mark.parametrize("neighbours_too", [0, 1, 16])
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_the_same_seed_writes_the_same_text_whatever_else_runs(
+    neighbours_too: int, settings: dict[str, Any], tiny: LoadedModel
+) -> None:
+    engine = Engine(tiny, max_batch=17)
+    asked = Asked(tiny, prompt_ids(5), 40, seed=3, settings=settings)
+    others = [Asked(tiny, prompt_ids(1 + 2 * i, seed=i), 30 - i, seed=i) for i in range(neighbours_too)]
+    engine.submit(*[other.sequence for other in others[: len(others) // 2]])
+    for _ in range(3):
+        engine.step()
+    engine.submit(asked.sequence)
+    engine.step()
+    engine.submit(*[other.sequence for other in others[len(others) // 2 :]])
+    finish(engine)
+    expected = alone(tiny, prompt_ids(5), 40, seed=3, **settings)
+    assert asked.ids == ids_of(expected)
+    assert asked.text == "".join(step.text for step in expected)
+    assert [step.finish_reason for step in asked.steps] == [None] * 39 + ["length"]
+    assert max(abs(a.logprob - b.logprob) for a, b in zip(asked.steps, expected, strict=True)) < 1e-5
+    for i, other in enumerate(others):
+        assert other.ids == ids_of(alone(tiny, prompt_ids(1 + 2 * i, seed=i), 30 - i, seed=i))
+
+
+@pytest.mark.parametrize("budget", [1, 3, 7, 64])
+def test_prompts_are_read_in_pieces(budget: int, tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No step reads more than its budget of prompts, and those that write get a token at every step."""
+    monkeypatch.setattr(engine_module, "PREFILL_TOKENS", budget)
+    engine = Engine(tiny)
+    writer = Asked(tiny, prompt_ids(4), 50, seed=1)
+    engine.submit(writer.sequence)
+    engine.step()
+    long = [Asked(tiny, prompt_ids(20 + i, seed=i), 10, seed=i, record=i == 1, prompt_logprobs=True) for i in range(3)]
+    engine.submit(*[asked.sequence for asked in long])
+    while engine.at_work:
+        before, written = engine.tokens_read, len(writer.steps)
+        n_writing = sum(sequence.n_unread == 1 for sequence in engine.at_work)
+        engine.step()
+        if written < 50:
+            assert engine.tokens_read - before <= n_writing + budget
+            assert len(writer.steps) == written + 1
+    assert writer.ids == ids_of(alone(tiny, prompt_ids(4), 50, seed=1))
+    for i, asked in enumerate(long):
+        prompt = prompt_ids(20 + i, seed=i)
+        assert asked.ids == ids_of(alone(tiny, prompt, 10, seed=i))
+        logits = tiny.trace(prompt).logits.log_softmax(-1)
+        expected = logits[:-1].gather(1, torch.tensor(prompt[1:])[:, None])[:, 0]
+        found = torch.tensor([logprob for part in asked.parts for logprob in part.logprobs])
+        assert max_difference(found, expected) < 1e-5
+        assert [part.start for part in asked.parts] == sorted({part.start for part in asked.parts})
+
+
+def test_what_is_recorded_is_the_trace(tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "PREFILL_TOKENS", 5)
+    engine = Engine(tiny)
+    engine.submit(Asked(tiny, "A", 40).sequence)
+    engine.step()
+    asked = [Asked(tiny, prompt_ids(9 + i, seed=i), 12, seed=i, record=i != 1) for i in range(3)]
+    engine.submit(*[each.sequence for each in asked])
+    finish(engine)
+    assert all(step.attention is None and step.logits is None for step in asked[1].steps)
+    for i in (0, 2):
+        prompt = prompt_ids(9 + i, seed=i)
+        trace = tiny.trace(prompt + asked[i].ids[:-1])
+        for part in asked[i].parts:
+            n = part.attention.shape[2]
+            rows = slice(part.start, part.start + n)
+            assert max_difference(part.attention, trace.attention[:, :, rows, : part.start + n]) <= 1e-5
+        assert sum(part.attention.shape[2] for part in asked[i].parts) == len(prompt)
+        for n, step in enumerate(asked[i].steps):
+            position = len(prompt) - 1 + n
+            assert max_difference(step.attention, trace.attention[:, :, position, : position + 1]) <= 1e-5
+            assert max_difference(step.logits, trace.logits[position]) <= 1e-4
+
+
+def test_each_has_its_own_head_mask(tiny: LoadedModel) -> None:
+    masks = [None, torch.tensor([[0.0, 1.0], [1.0, 1.0], [1.0, 0.5]]), torch.zeros(3, 2)]
+    engine = Engine(tiny)
+    asked = [Asked(tiny, "ROMEO:", 20, seed=2, head_mask=mask) for mask in masks]
+    engine.submit(*[each.sequence for each in asked])
+    finish(engine)
+    for each, mask in zip(asked, masks, strict=True):
+        assert each.ids == ids_of(alone(tiny, "ROMEO:", 20, seed=2, head_mask=mask))
+    assert len({tuple(each.ids) for each in asked}) == 3
+
+
+def test_stop_strings_and_characters_split_across_tokens() -> None:
+    bpe = tiny_bpe(257)  # bytes alone
+    script = bpe.encode("a🙂bENDc")
+    loaded = scripted_model([0, *script], bpe)
+    engine = Engine(loaded)
+    whole = Asked(loaded, [1], len(script), settings={"temperature": 0})
+    # A scripted model writes by position, so the first token of the script follows a prompt of two.
+    stopped = Asked(loaded, [1, 1], len(script), settings={"temperature": 0}, stop=["END"])
+    engine.submit(whole.sequence, stopped.sequence)
+    finish(engine)
+    assert stopped.text == "a🙂b" and stopped.end == "stop"
+    assert "" in [step.text for step in stopped.steps]  # inside the emoji, and where END might begin
+    assert whole.ids == [0, *script][: len(script)]
+
+
+def test_a_full_context_shifts_where_that_is_asked_for(tiny: LoadedModel) -> None:
+    engine = Engine(tiny)
+    asked = Asked(tiny, prompt_ids(60), 100, seed=5, context_shift=True, record=True)
+    engine.submit(asked.sequence)
+    finish(engine)
+    assert len(asked.ids) == 100 and asked.end == "length"
+    text = prompt_ids(60) + asked.ids
+    generator = random_generator(5)
+    window: list[int] = prompt_ids(60)
+    for i, token_id in enumerate(asked.ids):  # each token is drawn behind the window that was to be read
+        logits = tiny.trace(window).logits[-1]
+        assert Asked(tiny, window, 1).sequence.ids == window
+        drawn = torch.softmax(logits.double(), -1).cumsum(-1)
+        assert int(torch.searchsorted(drawn, generator.random() * drawn[-1], right=True)) == token_id
+        window = window + [token_id]
+        if len(window) > 64:
+            window = window[-32:]
+        assert window == text[: 60 + i + 1][-len(window) :]
+    shifts = [event.ids for event in asked.events if isinstance(event, ContextShift)]
+    assert [len(ids) for ids in shifts] == [32, 32, 32] and shifts[0] == text[65 - 32 : 65]
+    lengths = [step.attention.shape[-1] for step in asked.steps]
+    assert lengths == [*range(60, 65), *range(32, 65), *range(32, 65), *range(32, 61)]
+    trace = tiny.trace(shifts[1])
+    _, _, part, _ = asked.parts
+    assert part.start == 0
+    assert max_difference(part.attention, trace.attention) <= 1e-5
+
+
+def test_top_logprobs(tiny: LoadedModel) -> None:
+    engine = Engine(tiny)
+    asked = Asked(tiny, prompt_ids(6), 4, n_top_logprobs=3, prompt_logprobs=True)
+    engine.submit(asked.sequence)
+    finish(engine)
+    logprobs = tiny.trace(prompt_ids(6) + asked.ids[:-1]).logits.log_softmax(-1)
+    found = [top for part in asked.parts for top in part.top_logprobs] + [step.top_logprobs for step in asked.steps]
+    assert len(found) == 9
+    for row, top in zip(logprobs, found, strict=True):
+        values, ids = row.topk(3)
+        assert list(top) == ids.tolist()
+        assert max_difference(torch.tensor(list(top.values())), values) < 1e-5
+
+
+def test_who_attends_together() -> None:
+    """Side by side in the cache, recorded or not, and of lengths that are not far apart."""
+    places = [(0, 10, False), (1, 12, False), (3, 12, False), (4, 12, True), (5, 70, True), (6, 500, True)]
+    assert neighbours(places) == [[0, 1], [2], [3, 4], [5]]
+    assert neighbours([]) == []

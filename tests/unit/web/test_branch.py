@@ -1,0 +1,59 @@
+"""Another continuation, as an event that anybody can send."""
+
+from typing import Any
+
+import pytest
+
+from helpers.server import CONTEXT, Server
+from model import InputError
+from web.page.branch import read_branch
+
+FIELDS = {"max_new_tokens": 10, "temperature": 0.8, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "seed": 1}
+
+
+def sent(server: Server, **changes: Any) -> dict[str, Any]:
+    loaded = server.services.served.models["tiny"]
+    given = {"of": "x", "model": "tiny", "sha256": loaded.sha256, "ids": [3, 4, 5], "n_prompt": 1, "instead": 7}
+    return given | changes
+
+
+def test_what_an_event_may_ask_for(server: Server) -> None:
+    branch = read_branch(server.services.served, sent(server), FIELDS)
+    loaded = server.services.served.models["tiny"]
+    texts = [token.text for token in loaded.tokens([5, 7])]
+    assert branch.pointer == {"of": "x", "at": 2, "token": texts[0], "instead": texts[1]}
+    assert branch.prompt == loaded.tokenizer.decode([3])
+    whole = sent(server, ids=[1] * CONTEXT, n_prompt=0, instead=None)
+    assert len(read_branch(server.services.served, whole, FIELDS).request.prompt) == CONTEXT
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"sha256": "0" * 64}, "no longer served"),
+        ({"sha256": None}, "no longer served"),
+        ({"ids": "abc"}, "ids must be a list"),
+        ({"ids": [1]}, "2 to 64 tokens"),
+        ({"ids": [1] * (CONTEXT + 1)}, "found 65"),
+        ({"ids": [1, 10_000]}, "10000"),
+        ({"ids": [1, "a"]}, "'a'"),
+        ({"ids": [1, True]}, "True"),
+        ({"n_prompt": 3}, "n_prompt must be an integer from 0 to 2"),
+        ({"n_prompt": -1}, "n_prompt"),
+        ({"n_prompt": None}, "n_prompt"),
+        ({"instead": 10_000}, "instead"),
+        ({"of": "x" * 65}, "of must be"),
+        ({"of": {}}, "of must be"),
+    ],
+)
+def test_what_an_event_may_not_ask_for(server: Server, change: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        read_branch(server.services.served, sent(server, **change), FIELDS)
+
+
+def test_an_event_without_data(server: Server) -> None:
+    for data in (None, [], "branch"):
+        with pytest.raises(InputError, match="a branch is an object"):
+            read_branch(server.services.served, data, FIELDS)
+    with pytest.raises(InputError, match="temperature"):
+        read_branch(server.services.served, sent(server), FIELDS | {"temperature": float("nan")})

@@ -1,0 +1,77 @@
+"""What the server reads in a link to a view: what link.mjs writes, and what nobody wrote."""
+
+import pytest
+
+from helpers.fuzz import a_query_that_nobody_wrote, few, ids_survive, ids_that_nobody_wrote
+from helpers.links import GOOD_QUERY, LINK_SETTINGS, encode_ids, served_under
+from helpers.server import CONTEXT
+from web.page.link import BadLink, read_link, read_settings
+
+SERVED = served_under(tiny="a" * 64, other="b" * 64)
+
+
+def test_ids_survive() -> None:
+    few(ids_survive())
+
+
+def test_ids_that_nobody_wrote() -> None:
+    few(ids_that_nobody_wrote())
+
+
+def test_a_query_that_nobody_wrote() -> None:
+    few(a_query_that_nobody_wrote(SERVED))
+
+
+def test_a_good_query() -> None:
+    link = read_link(SERVED, GOOD_QUERY)
+    assert link is not None and (link.loaded.name, link.ids, link.n_prompt) == ("tiny", [1, 2, 3], 2)
+    assert read_link(SERVED, {"__theme": "dark", "model": "tiny"}) is None
+    renamed = read_link(SERVED, GOOD_QUERY | {"model": "gone"})
+    assert renamed is not None and renamed.loaded.name == "tiny"
+    full = read_link(SERVED, GOOD_QUERY | {"ids": encode_ids([1] * (CONTEXT + 1))})
+    assert full is not None and len(full.ids) == CONTEXT + 1
+    settings, notices = read_settings(SERVED, SERVED.models["tiny"], "ab", GOOD_QUERY | LINK_SETTINGS)
+    assert (settings["max_new_tokens"], settings["seed"], settings["temperature"], notices) == (20, -3, 0.8, [])
+    assert read_settings(SERVED, SERVED.models["tiny"], "ab", GOOD_QUERY) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"model": "nowhere", "sha256": "c" * 16},
+            "a model that is not served here: 'nowhere'. Available: tiny, other",
+        ),
+        ({"sha256": "c" * 16}, "tiny has other weights here"),
+        ({"sha256": ""}, "which weights"),
+        ({"ids": encode_ids([1, 96])}, "tiny cannot read the text of this link"),
+        ({"ids": encode_ids([1] * CONTEXT + [96])}, "tiny cannot read the text of this link"),
+        ({"ids": encode_ids([1] * (CONTEXT + 2))}, f"at most {CONTEXT} tokens"),
+        ({"ids": ""}, "cut off"),
+        ({"ids": "A"}, "cut off"),
+        ({"ids": "gA"}, "cut off"),
+        ({"ids": "_____w"}, "cut off"),
+        ({"prompt": "4"}, "which part"),
+        ({"prompt": "0"}, "which part"),
+        ({"prompt": "\u0661"}, "which part"),
+    ],
+)
+def test_what_is_wrong_is_said(changes: dict[str, str], said: str) -> None:
+    with pytest.raises(BadLink) as error:
+        read_link(SERVED, GOOD_QUERY | changes)
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"temperature": "nan"}, "temperature must be a number"),
+        ({"temperature": "9"}, "temperature must be from 0 to 2"),
+        ({"length": "99999999999"}, "max_new_tokens must be"),
+        ({"seed": "9" * 20}, "seed"),
+        ({"top_p": "0"}, "top_p"),
+    ],
+)
+def test_settings_that_cannot_be_used(changes: dict[str, str], said: str) -> None:
+    settings, (notice,) = read_settings(SERVED, SERVED.models["tiny"], "ab", LINK_SETTINGS | changes)
+    assert settings == {} and said in notice
