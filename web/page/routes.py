@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Hashable
 from contextlib import aclosing
-from typing import Any
 
 import orjson
 from fastapi import APIRouter, HTTPException, Request, Response

@@ -46,6 +46,7 @@ class Generation:
         self.n_open = len(requests)  # texts whose last event has not come
         self.n_followed = len(requests)  # texts whose last event was not handed out
         self.events: deque[tuple[int, Event]] = deque()
+        self.newest_at = 0.0  # when the newest token was written, in seconds since the epoch
         self.told = False
         self.begun = False
         self.stopped, self.ended = threading.Event(), threading.Event()
@@ -78,7 +79,7 @@ class Generation:
         if isinstance(event, Step):
             now, first = time.perf_counter(), len(self.sequences[index].written) == 1
             self.metrics.token(self.engine.loaded.name, now - self.times[index], first=first)
-            self.times[index] = now
+            self.times[index], self.newest_at = now, time.time()
         if is_last(event):
             self.n_open -= 1
             if not self.n_open:
