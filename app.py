@@ -32,7 +32,11 @@ def start(chosen: Settings) -> tuple[gr.Blocks, Services]:
     writer = PageWriter(services)
     demo = build(services, writer, with_key=chosen.api_key is not None)
     routes = [*api_routes(services), *page_routes(services, writer).routes]
-    routes += [*run_routes(services.served, services.runs).routes, *learn_routes(services).routes, asset_route()]
+    routes += [
+        *run_routes(services.served, services.snapshots, services.runs).routes,
+        *learn_routes(services).routes,
+        asset_route(),
+    ]
     launched = threading.Event()
     # A Space is shown inside another site's frame.
     same_site: SameSite = "none" if os.environ.get("SPACE_ID") else "lax"

@@ -41,5 +41,11 @@ def make_services(settings: Settings) -> Services:
     engines = Engines(settings.limits, metrics)
     metrics.registry.register(Gauges(engines, runs))
     return Services(
-        served, Snapshots(served), runs, Openings(served, runs), engines, AttentionWorkers(settings.limits), metrics
+        served=served,
+        snapshots=Snapshots(served),
+        runs=runs,
+        openings=Openings(served, runs),
+        engines=engines,
+        attention=AttentionWorkers(settings.limits),
+        metrics=metrics,
     )

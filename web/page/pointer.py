@@ -31,7 +31,5 @@ async def opening_pointer(services: Services, name: str | None) -> dict[str, Any
     if name not in services.served.models:
         return {"state": "none", "notices": services.served.problems()}
     opening, run = await asyncio.to_thread(services.openings.get, name)
-    return pointer(run, "opening", opening.settings) | {
-        "head": opening.head,
-        "story": [each._asdict() for each in opening.story],
-    }
+    story = [each._asdict() for each in opening.story]
+    return pointer(run, "opening", opening.settings) | {"head": opening.head, "story": story}

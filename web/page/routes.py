@@ -7,6 +7,7 @@ from contextlib import aclosing
 import orjson
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
+from pydantic import BaseModel, Field
 
 from model import InputError
 
@@ -14,14 +15,23 @@ from ..services import Services
 from ..serving.engines import client_of
 from .describe import model_list
 from .link import land
-from .pointer import opening_pointer
+from .pointer import opening_pointer, pointer
 from .writer import PageText, PageWriter, read_page_text
 
 STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # a proxy must not hold the stream back
 
 
+class SnapshotText(BaseModel):
+    """A text to be read again with the weights of another training step."""
+
+    model: str
+    step: int
+    ids: list[int]
+    n_prompt: int = Field(ge=0)
+
+
 def page_routes(services: Services, writer: PageWriter) -> APIRouter:
-    """``POST look/write``, ``POST look/{run}/stop``, ``GET look/landing`` and ``GET look/opening/{model}``."""
+    """What the page asks for beside the rows of its texts, all below ``look``."""
     router = APIRouter(prefix="/look", include_in_schema=False)
 
     @router.get("/landing")
@@ -38,6 +48,24 @@ def page_routes(services: Services, writer: PageWriter) -> APIRouter:
         if model not in services.served.models:
             raise HTTPException(404, f"There is no model {model[:60]!r}.")
         return JSONResponse(await opening_pointer(services, model), headers={"Cache-Control": "no-store"})
+
+    @router.get("/steps/{model:path}")
+    def get_steps(model: str) -> JSONResponse:
+        """The snapshots that training kept of a model, with its losses and the scores of its heads along the way."""
+        content = {"steps": services.snapshots.steps(model)} | services.snapshots.training(model)
+        return JSONResponse(content, headers={"Cache-Control": "no-store"})
+
+    @router.post("/snapshot")
+    def read_snapshot(text: SnapshotText) -> JSONResponse:
+        """A pointer to the same text, read with the weights that the model had after a training step."""
+        try:
+            loaded = services.snapshots.get(text.model, text.step)
+            ids = text.ids[: loaded.config.context_length + 1]
+            loaded.read_prompt(ids[: loaded.config.context_length])
+            run = services.runs.recompute(loaded, ids, text.n_prompt)
+        except InputError as error:
+            return refuse(error.field, str(error))
+        return JSONResponse(pointer(run, "snapshot", {}) | {"training_step": text.step})
 
     @router.post("/write")
     async def write(request: Request) -> Response:
@@ -66,8 +94,8 @@ def page_routes(services: Services, writer: PageWriter) -> APIRouter:
 
 async def events(writer: PageWriter, text: PageText, client: Hashable) -> AsyncIterator[bytes]:
     async with aclosing(writer.write(text, client)) as pointers:
-        async for pointer in pointers:
-            yield b"data: " + orjson.dumps(pointer) + b"\n\n"
+        async for told in pointers:
+            yield b"data: " + orjson.dumps(told) + b"\n\n"
 
 
 def refuse(field: str, message: str) -> JSONResponse:
