@@ -1,0 +1,40 @@
+// What a visitor has selected in one text.
+
+/** @import { Cell } from "../../types.js" */
+
+/** @param {Cell | null} one @param {Cell | null} other */
+const isSame = (one, other) => one?.query === other?.query && (one?.key ?? null) === (other?.key ?? null);
+
+export class Selection {
+  /** @type {Cell | null} under the pointer */
+  hover = null;
+
+  /**
+   * @param {Cell[]} [locked] cells that were clicked
+   * @param {number | null} [step] the token whose writing is looked at; null for the newest
+   */
+  constructor(locked = [], step = null) {
+    this.locked = locked;
+    this.step = step;
+  }
+
+  /** Whether the cell was another one before. @param {Cell | null} cell */
+  point(cell) {
+    const changed = !isSame(this.hover, cell);
+    this.hover = cell;
+    return changed;
+  }
+
+  /**
+   * Lock a cell instead of those locked before, or unlock it; null unlocks all.
+   * @param {Cell | null} cell
+   * @param {boolean} more whether it joins those locked before
+   */
+  lock(cell, more) {
+    const others = this.locked.filter((other) => !isSame(other, cell));
+    const wasLocked = others.length < this.locked.length;
+    if (!cell) this.locked = [];
+    else if (more) this.locked = wasLocked ? others : [...others, cell];
+    else this.locked = wasLocked && this.locked.length === 1 ? [] : [cell];
+  }
+}
