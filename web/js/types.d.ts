@@ -23,7 +23,7 @@ export interface Focus {
 export type Place = [layer: number, column: number];
 
 export type PointerState =
-  "loading" | "none" | "opening" | "linked" | "waiting" | "writing" | "done" | "stopped" | "failed";
+  "loading" | "none" | "opening" | "linked" | "snapshot" | "waiting" | "writing" | "done" | "stopped" | "failed";
 
 export interface BranchInfo {
   of: string;
@@ -32,7 +32,7 @@ export interface BranchInfo {
   instead: string;
 }
 
-/** What the Gradio component holds (web/page/pointer.py): a run and how far it is. Without a run, `run` is "". */
+/** Where the server points (web/page/pointer.py): a run and how far it is. Without a run, `run` is "". */
 export interface Pointer {
   state: PointerState;
   run: string;
@@ -52,6 +52,28 @@ export interface Pointer {
   branch: BranchInfo | null;
   why: string | null;
   written?: number;
+  /** The tokens that the pointer before did not have. */
+  new?: Token[];
+  /** When the newest token was written, in seconds since the epoch. */
+  at?: number;
+  story: FittingHead[];
+  training_step?: number;
+  /** The run that another text with the same prompt is shown beside. */
+  beside: string;
+}
+
+/** The head of an opening that fits a role best, and its mean attention weight there. */
+export interface FittingHead {
+  role: "previous_token" | "induction" | "first_token";
+  head: Place;
+  score: number;
+}
+
+/** A model as the server describes it. */
+export interface ModelInfo {
+  name: string;
+  facts: string;
+  about: string;
 }
 
 /** A pointer as the server sends it, which leaves out what it has nothing to say about. */
@@ -99,12 +121,12 @@ export type ScaleOptions = Pick<Options, "scale" | "threshold" | "hideFirst">;
 export interface Control {
   name: string;
   word: string;
-  label: string;
+  label?: string;
   help: string;
-  least: number | null;
-  most: number | null;
-  step: number | null;
-  start: number | null;
+  least?: number;
+  most?: number;
+  step?: number;
+  start?: number;
 }
 
 /** What a link is made from. */
@@ -136,10 +158,14 @@ export interface KnownText {
   n_prompt: number;
 }
 
-/** What the page can ask of the server through events of its Gradio component. */
-export interface ServerActions {
+/** What a workspace asks of the page. */
+export interface TextActions {
+  /** Write another text from a token on, beside this one. */
   branch(data: object): void;
-  halt(data: { run: string }): void;
+  /** End a text that is no longer shown. */
+  halt(run: string): void;
+  /** Write another text from the same prompt, beside this one. */
+  another(run: string): void;
 }
 
 /** As much of a store as a matrix needs. */

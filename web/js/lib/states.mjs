@@ -6,4 +6,4 @@
 export const isBusy = (state) => state === "waiting" || state === "writing";
 
 /** A text that nobody asked for in this page: a model's opening, or where a link leads. @param {PointerState} state */
-export const isGiven = (state) => state === "opening" || state === "linked";
+export const isGiven = (state) => state === "opening" || state === "linked" || state === "snapshot";

@@ -11,6 +11,7 @@ import { textPanel } from "./panels/text_panel.mjs";
 import { Store } from "./state/store.mjs";
 
 /** @import { Control } from "../types.js" */
+/** @import { Settings } from "./bar/settings.mjs" */
 /** @import { View } from "./state/view.mjs" */
 
 export class Workspace {
@@ -19,16 +20,23 @@ export class Workspace {
   /**
    * @param {View} view
    * @param {Control[]} controls
+   * @param {Settings} settings
    * @param {object} actions
    * @param {(data: object) => void} actions.branch
+   * @param {() => void} actions.another write another text beside this one
    * @param {() => void} actions.close of the workspace on the right
    * @param {() => void} actions.keep close the other workspace
    */
-  constructor(view, controls, actions) {
+  constructor(view, controls, settings, actions) {
     const store = new Store(view);
     this.store = store;
     this.notices = make("div", { class: "hs-notices", role: "status" });
-    const writing = make("div", { class: "hs-writing" }, textPanel(store), nextTokenPanel(store, actions.branch));
+    const writing = make(
+      "div",
+      { class: "hs-writing" },
+      textPanel(store, actions),
+      nextTokenPanel(store, settings, actions.branch),
+    );
     this.panels = make("div", { class: "hs-panels" }, writing);
     this.panels.append(headsPanel(store, (grid) => [saveGrid(store, grid)]));
     this.panels.append(headPanel(store, [saveHead(store), copyLink(store, controls)]));

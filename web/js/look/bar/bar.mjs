@@ -5,7 +5,7 @@ import { logo } from "../../lib/icons.mjs";
 import { ModelPicker } from "./model_picker.mjs";
 import { Settings } from "./settings.mjs";
 
-/** @import { Control, ModelInfo } from "../../types.js" */
+/** @import { Control } from "../../types.js" */
 
 /** The pages by the name that the body's `data-page` has. */
 export const PAGES = { look: "Write & Look", learn: "Learn", use: "Use" };
@@ -46,15 +46,23 @@ export class Bar {
       event.preventDefault();
       if (!this.write.hidden) actions.write();
     });
-    this.write = make("button", { type: "button", class: "hs-primary", id: "hs-write", onclick: actions.write }, "Write");
+    this.write = make(
+      "button",
+      { type: "button", class: "hs-primary", id: "hs-write", onclick: actions.write },
+      "Write",
+    );
     this.stop = make("button", { type: "button", id: "hs-stop", onclick: actions.stop, hidden: true }, "Stop");
     const box = make("div", { class: "hs-prompt-box" }, this.prompt);
     this.tabs = Object.entries(PAGES).map(([name, title]) =>
-      make("button", { type: "button", "data-page": name, onclick: () => actions.showPage(/** @type {PageName} */ (name)) }, title),
+      make(
+        "button",
+        { type: "button", "data-page": name, onclick: () => actions.showPage(/** @type {PageName} */ (name)) },
+        title,
+      ),
     );
     const pages = make("nav", { class: "hs-pages", "aria-label": "Pages" }, ...this.tabs);
     const brand = make("h1", { class: "hs-brand" }, logo(), make("span", {}, "Headscope"));
-    this.element = make("header", { class: "hs-bar" }, brand, this.models.element, box, this.write, this.stop);
+    this.element = make("header", { class: "hs-topbar" }, brand, this.models.element, box, this.write, this.stop);
     this.element.append(this.settings.element, pages);
   }
 

@@ -14,7 +14,13 @@ export class ModelPicker {
   constructor(choose) {
     this.choose = choose;
     this.label = make("span", {}, "…");
-    this.button = make("button", { type: "button", class: "hs-model-button", "aria-haspopup": "listbox", "aria-expanded": "false", "aria-label": "Model" });
+    this.button = make("button", {
+      type: "button",
+      class: "hs-model-button",
+      "aria-haspopup": "listbox",
+      "aria-expanded": "false",
+      "aria-label": "Model",
+    });
     this.button.append(this.label, icon("chevron"));
     this.list = make("ul", { class: "hs-popover hs-models", role: "listbox", "aria-label": "Model", hidden: true });
     this.element = make("div", { class: "hs-popover-anchor" }, this.button, this.list);
@@ -52,7 +58,7 @@ export class ModelPicker {
   }
 
   /** @param {boolean} [open] */
-  toggle(open = this.list.hidden) {
+  toggle(open = this.list.hidden !== false) {
     if (open === !this.list.hidden) return;
     this.list.hidden = !open;
     setFlag(this.button, "aria-expanded", open);

@@ -30,12 +30,36 @@ export class Settings {
     this.seed.addEventListener("input", () => (this.pinned.checked = this.seed.value !== ""));
     const seedHelp = make("small", {}, "Pin it to write the same text again; otherwise each text gets a new one.");
     const pin = make("label", { class: "hs-pin" }, this.pinned, " pin");
-    const seedRow = make("div", { class: "hs-setting hs-seed" }, make("span", { class: "hs-setting-name" }, "seed"), this.seed, pin, seedHelp);
+    const seedRow = make(
+      "div",
+      { class: "hs-setting hs-seed" },
+      make("span", { class: "hs-setting-name" }, "seed"),
+      this.seed,
+      pin,
+      seedHelp,
+    );
     const shiftHelp = make("small", {}, "When the context is full, the model re-reads its newer half and writes on.");
-    const shiftRow = make("label", { class: "hs-setting hs-check" }, this.shift, " Keep writing past the context window", shiftHelp);
-    this.panel = make("div", { class: "hs-popover", role: "dialog", "aria-label": "Settings", hidden: true, id: "hs-settings" });
+    const shiftRow = make(
+      "label",
+      { class: "hs-setting hs-check" },
+      this.shift,
+      " Keep writing past the context window",
+      shiftHelp,
+    );
+    this.panel = make("div", {
+      class: "hs-popover",
+      role: "dialog",
+      "aria-label": "Settings",
+      hidden: true,
+      id: "hs-settings",
+    });
     this.panel.append(make("h2", {}, "How the text is written"), ...rows, seedRow, shiftRow);
-    this.button = make("button", { type: "button", class: "hs-icon-button", "aria-expanded": "false", "aria-controls": "hs-settings" });
+    this.button = make("button", {
+      type: "button",
+      class: "hs-icon-button",
+      "aria-expanded": "false",
+      "aria-controls": "hs-settings",
+    });
     this.button.append(icon("sliders"), make("span", {}, "Settings"));
     this.button.addEventListener("click", () => this.toggle());
     this.element = make("div", { class: "hs-popover-anchor" }, this.button, this.panel);
@@ -50,7 +74,7 @@ export class Settings {
   }
 
   /** @param {boolean} [open] */
-  toggle(open = this.panel.hidden) {
+  toggle(open = this.panel.hidden !== false) {
     this.panel.hidden = !open;
     this.button.setAttribute("aria-expanded", String(open));
   }
@@ -75,7 +99,7 @@ export class Settings {
   show(settings) {
     for (const [name, value] of Object.entries(settings)) {
       const slider = this.#sliders.get(name);
-      if (slider && typeof value === "number") slider.value = value;
+      if (slider && typeof value === "number") slider.show(value);
     }
     this.showSeed(settings.seed);
   }

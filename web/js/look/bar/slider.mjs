@@ -20,37 +20,41 @@ export class Slider {
     this.field = make("input", { type: "number", ...limits, "aria-label": `${label}, as a number` });
     this.range.addEventListener("input", () => this.#take(this.range.value, onChange));
     this.field.addEventListener("input", () => this.field.value && this.#take(this.field.value, onChange));
-    this.field.addEventListener("blur", () => (this.value = this.value));
-    const name = make("span", { class: "hs-setting-name" }, label);
+    this.field.addEventListener("blur", () => this.show(this.value));
+    const name = make("span", { class: "hs-setting-name" }, label ?? control.name);
     const help = make("small", {}, control.help);
     this.element = make("div", { class: "hs-setting" }, name, this.field, this.range, help);
-    this.value = control.start;
+    this.show(control.start);
   }
 
   get value() {
     return Number(this.range.value);
   }
 
-  set value(value) {
+  /** @param {number} value */
+  show(value) {
     this.range.value = String(value);
-    this.field.value = Number(this.range.value).toFixed(digits(this.control));
-    const { least, most } = this.control;
-    this.range.style.setProperty("--part", String((this.value - least) / (most - least)));
+    this.field.value = this.value.toFixed(digits(this.control));
+    this.#fill();
   }
 
   /** @param {number} most the length of a text ends where the model's context does */
   limit(most) {
     this.control = { ...this.control, most };
     this.range.max = this.field.max = String(most);
-    this.value = Math.min(this.value, most);
+    this.show(Math.min(this.value, most));
   }
 
   /** @param {string} text @param {() => void} onChange */
   #take(text, onChange) {
     this.range.value = text;
     if (document.activeElement !== this.field) this.field.value = this.value.toFixed(digits(this.control));
-    const { least, most } = this.control;
-    this.range.style.setProperty("--part", String((this.value - least) / (most - least)));
+    this.#fill();
     onChange();
+  }
+
+  #fill() {
+    const { least, most } = this.control;
+    this.range.style.setProperty("--part", String((this.value - least) / (most - least || 1)));
   }
 }

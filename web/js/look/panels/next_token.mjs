@@ -8,6 +8,7 @@ import { isBusy } from "../../lib/states.mjs";
 import { visible } from "../../lib/words.mjs";
 import { vocabulary } from "../state/vocabulary.mjs";
 
+/** @import { Settings } from "../bar/settings.mjs" */
 /** @import { RunFetcher } from "../state/run_fetcher.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 
@@ -24,17 +25,12 @@ import { vocabulary } from "../state/vocabulary.mjs";
 
 const SHOWN = 20; // tokens, and the one that was written
 
-/** The sliders' values, which Gradio keeps there; a field that is being typed into may have none for a moment. */
-function samplingSettings() {
-  const entries = Object.entries(/** @type {any} */ (window).headscopeSampling ?? {});
-  return Object.fromEntries(entries.filter(([, value]) => Number.isFinite(value)));
-}
-
 /**
  * @param {Store} store
+ * @param {Settings} settings whose sliders the bars follow
  * @param {(data: object) => void} branch
  */
-export function nextTokenPanel(store, branch) {
+export function nextTokenPanel(store, settings, branch) {
   /**
    * Write another text with this token at a position.
    * @param {number} token
@@ -47,7 +43,7 @@ export function nextTokenPanel(store, branch) {
   };
   const hint = make("p", { class: "hs-status" }, "click one to branch the text");
   const top = make("div", { class: "hs-top" }, make("h2", {}, "Next token"), hint);
-  const { element } = new NextToken(store, branchAt);
+  const { element } = new NextToken(store, settings, branchAt);
   return make("section", { class: "hs-panel hs-next", "aria-label": "Next token" }, top, element);
 }
 
@@ -64,10 +60,12 @@ class NextToken {
 
   /**
    * @param {Store} store
+   * @param {Settings} settings
    * @param {(token: number, at: number) => void} branch
    */
-  constructor(store, branch) {
+  constructor(store, settings, branch) {
     this.store = store;
+    this.settings = settings;
     this.branch = branch;
     this.caption = make("caption", {});
     this.body = make("tbody", {});
@@ -84,7 +82,7 @@ class NextToken {
       report: (error) => store.report(`Could not fetch the logits: ${error.message}`),
     });
     store.on("state tokens step", () => this.want());
-    window.addEventListener("headscope-sampling", () => this.draw());
+    settings.on(() => this.draw());
   }
 
   want() {
@@ -130,7 +128,7 @@ class NextToken {
   draw() {
     if (!this.#found) return;
     const { logits, own, most } = this.#found;
-    const drawn = probabilities(logits, samplingSettings());
+    const drawn = probabilities(logits, this.settings.values);
     const written = (this.#written = this.writtenId);
     const ids = written === null || most.includes(written) ? most : [...most, written];
     const before = visible(this.store.tokens[this.#position]?.text ?? "");

@@ -1,6 +1,7 @@
 // The text, its scrubber, and what colours its tokens.
 
-import { checkbox, make } from "../../lib/dom.mjs";
+import { checkbox, make, setFlag } from "../../lib/dom.mjs";
+import { icon } from "../../lib/icons.mjs";
 import { counted } from "../../lib/numbers.mjs";
 import { attentionLegend, surpriseLegend } from "../widgets/legend.mjs";
 import { Scrubber } from "./scrubber.mjs";
@@ -10,8 +11,11 @@ import { TextView } from "./text_view.mjs";
 /** @import { Pointer } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
-/** @param {Store} store */
-export function textPanel(store) {
+/**
+ * @param {Store} store
+ * @param {{ another: () => void }} actions
+ */
+export function textPanel(store, actions) {
   const { view } = store;
   const text = new TextView(store, { canSurprise: true });
   const status = make("p", { class: "hs-status", role: "status" });
@@ -25,7 +29,18 @@ export function textPanel(store) {
   };
   view.on(show);
   show();
-  const controls = make("div", { class: "hs-controls" }, make("label", {}, surprise, " colour by surprise"));
+  const another = make("button", { type: "button", class: "hs-small", onclick: actions.another }, "Write another");
+  another.title = "Write a second text from the same prompt, beside this one";
+  const pin = make("button", { type: "button", class: "hs-small" }, icon("pin"), make("span", {}, "Pin"));
+  pin.title = "Keep the selected token highlighted in every view (or shift-click a token)";
+  pin.addEventListener("click", () => store.pinSelected());
+  store.on("state focus step", () => {
+    another.disabled = !store.pointer.settings.prompt;
+    pin.disabled = !store.count;
+    setFlag(pin, "aria-pressed", store.locked.length > 0);
+  });
+  const bySurprise = make("label", {}, surprise, " colour by surprise");
+  const controls = make("div", { class: "hs-controls" }, bySurprise, pin, another);
   const table = textTable(store);
   const top = make("div", { class: "hs-top" }, make("h2", {}, "Text"), status, table.toggle);
   const scrubber = new Scrubber(store).element;
@@ -41,6 +56,7 @@ function describe({ state, tokens, n_prompt, rate, written: n_written = tokens -
   const descriptions = {
     none: "",
     linked: `${counted(tokens, "token")}, from a link`,
+    snapshot: `${counted(tokens, "token")}, read with earlier weights`,
     opening: `${written}, written at the start`,
     loading: "loading ...",
     waiting: "waiting ...",

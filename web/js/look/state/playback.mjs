@@ -7,7 +7,7 @@ export class Playback {
   #from = 0;
   #frame = 0;
   #atOnce = false;
-  speed = 20; // tokens per second
+  #speed = 20; // tokens per second, 0 for no pace
 
   /** @param {() => void} show is called in a frame in which more is shown */
   constructor(show) {
@@ -34,8 +34,10 @@ export class Playback {
   /** More is known. @param {number} known @param {boolean} atOnce whether it is shown without a pace */
   extend(known, atOnce) {
     this.#known = known;
-    if (atOnce || this.#atOnce || document.hidden) {
+    if (atOnce || this.#atOnce || !this.#speed || document.hidden) {
+      const hasMore = this.#shown < known;
       this.#shown = known;
+      if (hasMore && !atOnce) this.show();
       return;
     }
     if (!this.#frame && this.isBehind) {
@@ -46,7 +48,8 @@ export class Playback {
 
   /** @param {number} speed tokens per second */
   setSpeed(speed) {
-    this.speed = speed;
+    this.#speed = speed;
+    if (!speed && this.isBehind) this.skip();
     this.#restart();
   }
 
@@ -67,7 +70,7 @@ export class Playback {
   /** @param {number} now */
   #advance(now) {
     // The first token of a pause is shown at once, the others each a period later.
-    const due = this.#from + 1 + Math.floor((Math.max(now - this.#began, 0) / 1000) * this.speed);
+    const due = this.#from + 1 + Math.floor((Math.max(now - this.#began, 0) / 1000) * this.#speed);
     const shown = Math.min(this.#known, Math.max(this.#shown, due));
     if (shown > this.#shown) {
       this.#shown = shown;

@@ -25,6 +25,15 @@ export class RunData {
     this.metrics = new Float32Array(pictures * N_METRICS);
   }
 
+  /**
+   * Tokens that were just written, which a frame brings again with what is known of them by then.
+   * @param {number} start
+   * @param {Token[]} tokens
+   */
+  addTokens(start, tokens) {
+    tokens.forEach((token, i) => (this.tokens[start + i] ??= token));
+  }
+
   /** @param {Frame} frame */
   merge({ header, metrics, thumbnails }) {
     header.tokens.forEach((text, i) => {

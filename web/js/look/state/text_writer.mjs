@@ -5,13 +5,25 @@ import { request } from "../../lib/http.mjs";
 
 /** @import { SentPointer } from "../../types.js" */
 
+/**
+ * Gradio's events, in the place of streams.
+ * @typedef {object} GradioTransport
+ * @property {(fields: object) => void} write
+ * @property {(callback: (pointer: SentPointer) => void) => void} watch
+ */
+
 export class TextWriter {
   /** @type {Set<AbortController>} one for each text that is being written */
   #streams = new Set();
 
-  /** @param {(pointer: SentPointer) => void} follow gets every pointer of every text */
-  constructor(follow) {
+  /**
+   * @param {(pointer: SentPointer) => void} follow gets every pointer of every text
+   * @param {GradioTransport | false} [gradio]
+   */
+  constructor(follow, gradio = false) {
     this.follow = follow;
+    this.gradio = gradio;
+    if (gradio) gradio.watch((pointer) => pointer && follow(pointer));
   }
 
   get isWriting() {
@@ -24,6 +36,10 @@ export class TextWriter {
    * @param {Partial<SentPointer>} [more] added to every pointer
    */
   async write(fields, more = {}) {
+    if (this.gradio) {
+      this.gradio.write(fields);
+      return;
+    }
     const controller = new AbortController();
     this.#streams.add(controller);
     /** @type {SentPointer | null} */
@@ -31,8 +47,9 @@ export class TextWriter {
     try {
       const response = await request("look/write", { body: fields, signal: controller.signal });
       for await (const pointer of readEvents(response)) {
-        last = { ...pointer, ...more };
-        this.follow(last);
+        const current = { ...pointer, ...more };
+        last = current;
+        this.follow(current);
       }
     } catch (error) {
       if (controller.signal.aborted) return;

@@ -1,0 +1,95 @@
+// Which head to look at first: those that speak in an opening, and the first ones by the chosen metric.
+
+import { make } from "../../lib/dom.mjs";
+import { METRICS } from "../../lib/metrics.mjs";
+import { measured } from "../../lib/numbers.mjs";
+import { pictureName } from "../../lib/words.mjs";
+
+/** @import { FittingHead, MetricName, Place } from "../../types.js" */
+/** @import { Store } from "../state/store.mjs" */
+
+const SHOWN = 5;
+const CLEAR = 0.3; // mean weight from which a head is said to have a role in this text
+
+/** @type {Record<FittingHead["role"], { name: string, does: string }>} */
+const ROLES = {
+  previous_token: { name: "Previous token", does: "looks at the token before" },
+  induction: { name: "Induction", does: "looks at what followed the same token earlier" },
+  first_token: { name: "First token", does: "rests on the first token" },
+};
+
+/** For entropy the most focused heads are the interesting ones. @param {MetricName} metric */
+const isLowestFirst = (metric) => metric === "entropy";
+
+/** @param {Store} store */
+export function topHeads(store) {
+  const { view } = store;
+  const story = make("p", { class: "hs-chips", "aria-label": "Heads that speak in this text", role: "group" });
+  const title = make("span", {});
+  const list = make("span", { class: "hs-chip-list" });
+  const top = make("p", { class: "hs-chips", role: "group", "aria-label": "Top heads" }, title, list);
+  const help = make("p", { class: "hs-hint" });
+
+  /** @param {Place} place @param {string} text @param {string} explanation */
+  const chip = (place, text, explanation) => {
+    const button = make("button", { type: "button", class: "hs-chip", onclick: () => view.choose(place) }, text);
+    button.title = explanation;
+    if (place.join() === store.open.join()) button.setAttribute("aria-current", "true");
+    return button;
+  };
+
+  const showStory = () => {
+    const chips = store.pointer.story.map(({ role, head, score }) => {
+      const name = pictureName(head, store.pointer);
+      const { name: title, does } = ROLES[role];
+      const nearest = score >= CLEAR ? "" : "The nearest to this role here, which is not clear: ";
+      const text = `${score >= CLEAR ? title : `${title}?`} ${name}`;
+      return chip(head, text, `${nearest}${name} ${does}: ${score.toFixed(2)} on average`);
+    });
+    story.replaceChildren(make("span", {}, "Start with"), ...chips);
+    story.hidden = !chips.length;
+  };
+
+  const showTop = () => {
+    const { metric } = view.options;
+    const { name, place, unit, help: words } = METRICS[metric];
+    const heads = store.heads.map((head) => ({ head, value: store.metric(head, place) }));
+    heads.sort((a, b) => (isLowestFirst(metric) ? a.value - b.value : b.value - a.value));
+    title.textContent = `${isLowestFirst(metric) ? "Lowest" : "Highest"} ${unit ? name : `weight ${name}`}`;
+    const chips = heads.slice(0, SHOWN).map(({ head, value }) => {
+      const head_name = pictureName(head, store.pointer);
+      return chip(
+        head,
+        `${head_name} ${measured(value, { unit: "" })}`,
+        `${head_name}, ${name}: ${measured(value, { unit })}`,
+      );
+    });
+    list.replaceChildren(...chips);
+    help.textContent = `Bars: ${name}, ${words}.`;
+    top.hidden = help.hidden = !store.rows;
+  };
+
+  store.on("state open", showStory);
+  store.on("state thumbnails view open", showTop);
+  return make("div", { class: "hs-top-heads" }, story, top, help);
+}
+
+/** What the open head does in this text, in one sentence with the model's numbers. @param {Store} store */
+export function describeHead(store) {
+  const [layer, head] = store.open;
+  const { n_layer, n_head } = store.pointer;
+  if (!store.rows || layer >= n_layer) return "";
+  if (head === n_head) return "The mean of this layer's heads.";
+  if (head > n_head)
+    return "Attention rollout: how much of each token's position is in each other, through all layers so far.";
+  /** @param {MetricName} metric */
+  const value = (metric) => store.metric(store.open, METRICS[metric].place);
+  const roles = /** @type {const} */ ([
+    ["previous", ROLES.previous_token.does],
+    ["first", ROLES.first_token.does],
+  ]);
+  const [metric, does] = value("previous") >= value("first") ? roles[0] : roles[1];
+  if (value(metric) >= CLEAR) return `${store.openName} ${does}: ${value(metric).toFixed(2)} on average in this text.`;
+  const back = `${value("distance").toFixed(0)} tokens back on average, spread over ${value("entropy").toFixed(1)} bits`;
+  return `${store.openName} has no single pattern in this text: it looks ${back}.`;
+}
