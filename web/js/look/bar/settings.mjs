@@ -62,7 +62,7 @@ export class Settings {
     });
     this.button.append(icon("sliders"), make("span", {}, "Settings"));
     this.button.addEventListener("click", () => this.toggle());
-    this.element = make("div", { class: "hs-popover-anchor" }, this.button, this.panel);
+    this.element = make("div", { class: "hs-popover-anchor hs-settings-anchor" }, this.button, this.panel);
     document.addEventListener("pointerdown", (event) => {
       if (!this.element.contains(/** @type {Node} */ (event.target))) this.toggle(false);
     });

@@ -6,6 +6,7 @@ import { Grid } from "./grid.mjs";
 import { gridControls } from "./grid_controls.mjs";
 import { gridTable } from "./grid_table.mjs";
 import { StepRows } from "./step_rows.mjs";
+import { topHeads } from "./top_heads.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 
@@ -20,7 +21,7 @@ export function headsPanel(store, gridActions) {
   const rows = new StepRows(store);
   const table = gridTable(store, grid);
   const scroll = make("div", { class: "hs-scroll" }, grid.element);
-  const whole = make("div", { class: "hs-whole" }, gridControls(store, grid), scroll, table.element);
+  const whole = make("div", { class: "hs-whole" }, gridControls(store, grid), scroll, topHeads(store), table.element);
   const actions = { whole: [...gridActions(grid), table.toggle], step: [rows.table.toggle] };
   const shown = { whole: [whole, ...actions.whole], step: [rows.element, ...actions.step] };
   const choice = tabs("Heads", HEADS, (heads) => view.set({ heads }));

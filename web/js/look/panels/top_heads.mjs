@@ -41,9 +41,9 @@ export function topHeads(store) {
   const showStory = () => {
     const chips = store.pointer.story.map(({ role, head, score }) => {
       const name = pictureName(head, store.pointer);
-      const { name: title, does } = ROLES[role];
+      const { name: role_name, does } = ROLES[role];
       const nearest = score >= CLEAR ? "" : "The nearest to this role here, which is not clear: ";
-      const text = `${score >= CLEAR ? title : `${title}?`} ${name}`;
+      const text = `${score >= CLEAR ? role_name : `${role_name}?`} ${name}`;
       return chip(head, text, `${nearest}${name} ${does}: ${score.toFixed(2)} on average`);
     });
     story.replaceChildren(make("span", {}, "Start with"), ...chips);
@@ -80,8 +80,7 @@ export function describeHead(store) {
   const { n_layer, n_head } = store.pointer;
   if (!store.rows || layer >= n_layer) return "";
   if (head === n_head) return "The mean of this layer's heads.";
-  if (head > n_head)
-    return "Attention rollout: how much of each token's position is in each other, through all layers so far.";
+  if (head > n_head) return "Attention rollout: how much of each token is in each position, through all layers so far.";
   /** @param {MetricName} metric */
   const value = (metric) => store.metric(store.open, METRICS[metric].place);
   const roles = /** @type {const} */ ([

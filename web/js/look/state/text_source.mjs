@@ -114,6 +114,12 @@ export class TextSource extends Topics {
     return this.#data.untrained;
   }
 
+  /** The places of all heads. @returns {Place[]} */
+  get heads() {
+    const { n_layer, n_head } = this.#pointer;
+    return Array.from({ length: n_layer * n_head }, (_, i) => [Math.floor(i / n_head), i % n_head]);
+  }
+
   /** @param {Place} place */
   index(place) {
     return this.#data.index(place);

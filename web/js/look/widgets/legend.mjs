@@ -64,6 +64,6 @@ export function attentionLegend() {
   paint();
   onThemeChange(paint);
   const how =
-    "Hover a token to inspect it, click to lock it, shift-click to lock several; or use the arrow keys and Enter.";
+    "Hover a token to inspect it, click it to go to its step, shift-click to pin it; or use the arrow keys and Enter.";
   return make("p", { class: "hs-hint" }, looks, "where the outlined token looks ", seen, `what looks at it. ${how}`);
 }
