@@ -63,7 +63,7 @@ from .text import (
 
 # fmt: off
 # One line per idea, in the order of the ladder, reads better than one line per name.
-__all__ = [
+__all__ = [  # noqa: RUF022
     "END_OF_TEXT", "UNKNOWN", "WordTokenizer", "CharacterTokenizer",
     "BytePairEncoding", "LearnedMerge", "MergeStep", "learn_merges", "visible",
     "sliding_windows", "random_batch", "TokenAndPositionEmbedding",

@@ -78,11 +78,11 @@ def build(services: Services, *, with_key: bool = False) -> gr.Blocks:
             with gr.Tab("Use"):
                 use_tab(services, demo, with_key)
 
-        def say_loading() -> Any:
+        def say_loading() -> object:
             return gr.skip() if served.ready.done() else {"state": "loading", "notices": []}
 
         # Not a generator: Gradio repeats a generator's last values at its end, over what was typed in between.
-        async def open_page(request: gr.Request) -> list[Any]:
+        async def open_page(request: gr.Request) -> list[object]:
             await served.wait()
             landing = await land(services, request.query_params)
             values = [landing.settings.get(field, gr.skip()) for field in FIELDS]
@@ -100,7 +100,8 @@ def build(services: Services, *, with_key: bool = False) -> gr.Blocks:
         model.change(lambda name: describe(served.models.get(name)), model, facts, queue=False, **quiet)
         add_endpoints(services)
     # No limit here: the engines bound what runs at the same time, and one limit is enough.
-    return demo.queue(default_concurrency_limit=None, max_size=MAX_QUEUED, api_open=False)
+    queued: gr.Blocks = demo.queue(default_concurrency_limit=None, max_size=MAX_QUEUED, api_open=False)
+    return queued
 
 
 def describe(loaded: LoadedModel | None) -> str:

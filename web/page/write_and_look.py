@@ -39,10 +39,10 @@ TELL_SAMPLING = f"""({", ".join(BARS)}) => {{
 FOLLOW_OPENING = f"""(view, prompt) =>
   {json.dumps(OPENING_PROMPTS)}.includes(prompt) && view?.state === "opening" ? view.settings.prompt : prompt"""
 
-Update = tuple[Any, Any, Any]  # of the view, and of the buttons that write and stop
+Update = tuple[object, object, object]  # of the view, and of the buttons that write and stop
 
 
-def workspace_tab(services: Services, model: gr.Dropdown) -> list[Any]:
+def workspace_tab(services: Services, model: gr.Dropdown) -> list[object]:
     """Build the tab's content inside the Blocks; returns the controls, in the order of ``FIELDS``, and the view."""
     with gr.Row(elem_id="hs-prompt-row", equal_height=True):
         prompt = gr.Textbox(
@@ -51,7 +51,7 @@ def workspace_tab(services: Services, model: gr.Dropdown) -> list[Any]:
         )  # fmt: skip
         write = gr.Button("Write", variant="primary", scale=0, min_width=110, elem_id="hs-write")
         stop = gr.Button("Stop", scale=0, min_width=90, interactive=False, elem_id="hs-stop")
-    controls: dict[str, Any] = {"prompt": prompt, "model": model}
+    controls: dict[str, object] = {"prompt": prompt, "model": model}
 
     def slider(name: str, **options: Any) -> None:
         label, least, most, step, start = SLIDERS[name]
@@ -91,7 +91,7 @@ class Events:
         self.services = services
         self.generations: dict[str, dict[str, Generation]] = {}  # by browser tab, and by run
 
-    def check(self, *values: Any) -> list[dict[str, Any]]:
+    def check(self, *values: object) -> list[dict[str, object]]:
         """A message beside the field that is wrong, before anything else happens."""
         wrong, message = "", ""
         try:
@@ -101,7 +101,7 @@ class Events:
             wrong, message = "prompt" if error.field == "model" else error.field, str(error)
         return [gr.validate(field != wrong, message) for field in FIELDS]
 
-    async def write(self, request: gr.Request, *values: Any) -> AsyncGenerator[Update]:
+    async def write(self, request: gr.Request, *values: object) -> AsyncGenerator[Update]:
         """Write a text and point the view to it as it grows."""
         fields = as_fields(values)
         try:
@@ -110,11 +110,11 @@ class Events:
             raise gr.Error(str(error), print_exception=False) from None
         await self.stop(request)  # what a branch still writes
         run = self.services.runs.new(loaded, asked.prompt, asked.max_new_tokens)
-        async with aclosing(self.follow(request, run, asked, fields["prompt"], {})) as updates:
+        async with aclosing(self.follow(request, run, asked, str(fields["prompt"]), {})) as updates:
             async for update in updates:
                 yield update
 
-    async def branch(self, request: gr.Request, event: gr.EventData, *values: Any) -> AsyncGenerator[Update]:
+    async def branch(self, request: gr.Request, event: gr.EventData, *values: object) -> AsyncGenerator[Update]:
         """Write another continuation beside the text that the event names, which may still be written itself."""
         try:
             branch = read_branch(self.services.served, event._data, as_fields(values))
@@ -130,13 +130,13 @@ class Events:
                 yield update
 
     async def follow(
-        self, request: gr.Request, run: Run, asked: GenerationRequest, prompt: str, more: dict[str, Any]
+        self, request: gr.Request, run: Run, asked: GenerationRequest, prompt: str, more: dict[str, object]
     ) -> AsyncGenerator[Update]:
         """Write the run and report how it goes, with ``more`` in every pointer."""
         session, settings = str(request.session_hash), settings_of(asked, prompt)
         writer = RunWriter(self.services.runs, run)
 
-        def point(state: str) -> dict[str, Any]:
+        def point(state: str) -> dict[str, object]:
             n_written = writer.run.n_earlier + len(writer.run.ids) - len(asked.prompt)
             return pointer(writer.run, state, settings) | {"written": n_written} | more
 
@@ -188,7 +188,7 @@ class Events:
         if generation := self.generations.get(str(request.session_hash), {}).get(str(run_id)):
             generation.stop()
 
-    async def pick(self, name: str, request: gr.Request) -> dict[str, Any]:
+    async def pick(self, name: str, request: gr.Request) -> dict[str, object]:
         """Show another model's opening, and stop writing on texts of the one before."""
         await self.stop(request)
         return await opening_pointer(self.services, name)

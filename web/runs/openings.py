@@ -2,7 +2,6 @@
 
 import threading
 from dataclasses import dataclass
-from typing import Any
 
 from model import LoadedModel, PromptError, SamplingSettings
 from model.generate import generate
@@ -20,7 +19,7 @@ from .store import Runs
 class Opening:
     """A text and the head that is open beside it."""
 
-    settings: dict[str, Any]  # all that it was written from
+    settings: dict[str, object]  # all that it was written from
     ids: list[int]
     n_prompt: int
     head: tuple[int, int]
