@@ -33,7 +33,7 @@ One traveller asked the other: where does your road end? It ends where you stop,
 the next step. The rain fell on the road, the rain fell on the river, and the two went on with their journey.
 They walked through the morning, they rested in the shade, and they wrote down every word that they heard.
 A word is a step, wrote one of them, and a sentence is a road. You read one word, then the next one, and you guess what
-comes after it. The better you remember the words before, the better you guess the words behind them."""
+comes after it. The better you remember the words before, the better you guess the words after them."""
 
 
 def tokens(ask: Ask) -> dict[str, object]:

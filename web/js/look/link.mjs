@@ -1,5 +1,5 @@
 // A link that leads back to this view: the model, the text as token ids, and what differs from how the page opens.
-// The server reads the first part (web/link.py) and computes the text anew, the browser the second.
+// The server reads the first part (web/page/link.py) and recomputes the text; the browser reads the second.
 
 import { SCALES } from "./scale.mjs";
 import { DEFAULTS, HEADS, METRICS, MODES, ORDERS } from "./view.mjs";
