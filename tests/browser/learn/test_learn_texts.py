@@ -130,7 +130,11 @@ def test_both_softmaxes_unfold(page: Any) -> None:
     ("sentence", "read", "more"),
     [
         ("Hi 🦊 there", "Hi  there", ""),
-        ("🦊 🦊", " ".join(published.SENTENCE), " Your sentence contains nothing else, so the picture shows the book's sentence."),
+        (
+            "🦊 🦊",
+            " ".join(published.SENTENCE),
+            " Your sentence contains nothing else, so the picture shows the book's sentence.",
+        ),
     ],
 )
 def test_what_a_model_cannot_read_is_named_and_left_out(page: Any, sentence: str, read: str, more: str) -> None:

@@ -85,7 +85,7 @@ def test_one_token(page: Any, rung: int) -> None:
     expect(problem(page)).to_be_empty()
     expect(page.locator(".hl-picture")).to_be_visible()
     if rung == 2:
-        expect(page.get_by_text("One token has no next one")).to_be_visible()
+        expect(page.get_by_text("A window needs at least two tokens")).to_be_visible()
     if rung == 7:
         assert numbers(page, "2b. Softmax") == [[1.0]]
 
