@@ -79,7 +79,7 @@ def test_a_hub_repository_without_a_network() -> None:
 
 @pytest.mark.parametrize("name", [CONFIG, TOKENIZER])
 @pytest.mark.parametrize(
-    "content, message",
+    ("content", "message"),
     [
         (b"", "invalid JSON"),
         (b"{", "invalid JSON"),
@@ -99,7 +99,7 @@ def test_no_json_or_no_object(name: str, content: bytes, message: str, folder: P
     refused(folder, name, message)
 
 
-@pytest.mark.parametrize("name, limit", [(CONFIG, 1_000_000), (TOKENIZER, 64_000_000)])
+@pytest.mark.parametrize(("name", "limit"), [(CONFIG, 1_000_000), (TOKENIZER, 64_000_000)])
 def test_a_huge_json_file(name: str, limit: int, folder: Path) -> None:
     with (folder / name).open("r+b") as file:
         file.truncate(limit + 1)  # sparse
@@ -144,7 +144,7 @@ BAD_CONFIG += [
 ]
 
 
-@pytest.mark.parametrize("changes, message", BAD_CONFIG)
+@pytest.mark.parametrize(("changes", "message"), BAD_CONFIG)
 def test_config_lies(changes: dict[str, Any], message: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Refused by its text alone: no model is built, no tokenizer read."""
 
@@ -208,7 +208,7 @@ BAD_TENSORS: list[tuple[str, Callable[[dict[str, torch.Tensor]], object], str]] 
 ]
 
 
-@pytest.mark.parametrize("change, message", [pytest.param(*case[1:], id=case[0]) for case in BAD_TENSORS])
+@pytest.mark.parametrize(("change", "message"), [pytest.param(*case[1:], id=case[0]) for case in BAD_TENSORS])
 def test_bad_tensors(change: Callable[[dict[str, torch.Tensor]], object], message: str, folder: Path) -> None:
     with_tensors(folder, change)
     refused(folder, WEIGHTS, message)
@@ -219,7 +219,7 @@ def test_no_head_where_it_is_not_tied(folder: Path) -> None:
     refused(folder, WEIGHTS, "no tensor lm_head.weight")
 
 
-@pytest.mark.parametrize("alphabet, changes", [(ALPHABET + "é", {}), (ALPHABET, {"é": 65}), ("ab", {"é": 10**6})])
+@pytest.mark.parametrize(("alphabet", "changes"), [(ALPHABET + "é", {}), (ALPHABET, {"é": 65}), ("ab", {"é": 10**6})])
 def test_token_ids_beyond_the_vocabulary(alphabet: str, changes: dict[str, int], folder: Path) -> None:
     spec = char_spec(alphabet)
     spec["model"]["vocab"] |= changes
@@ -280,7 +280,7 @@ BAD_INDEX: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize("content, message", BAD_INDEX)
+@pytest.mark.parametrize(("content", "message"), BAD_INDEX)
 def test_bad_index(content: Any, message: str, folder: Path) -> None:
     (folder / WEIGHTS).unlink()
     write_json(folder / INDEX, content)
