@@ -185,11 +185,7 @@ BAD_TENSORS: list[tuple[str, Callable[[dict[str, torch.Tensor]], object], str]] 
     ("missing", lambda t: t.pop(LN), r"no tensor h.1.ln_2.weight \(1 missing\)"),
     ("all missing", lambda t: [t.pop(name) for name in list(t)[1:]], r"no tensor .* missing\)"),
     ("extra", lambda t: t.update({"transformer.h.2.ln_1.weight": torch.ones(16)}), "the tensor transformer.h.2.ln_1"),
-    (
-        "another's",
-        lambda t: t.update({"score.weight": torch.ones(2, 16)}),
-        "tensor score.weight, expected only the tensors",
-    ),
+    ("another's", lambda t: t.update({"score.weight": torch.ones(2, 16)}), "score.weight, expected only the tensors"),
     ("without prefix too", lambda t: t.update({LN[12:]: torch.ones(16)}), "h.1.ln_2.weight twice"),
     ("transposed", lambda t: t.update({QKV: t[QKV].t().contiguous()}), r"shape \[48, 16\], expected \[16, 48\]"),
     ("flat", lambda t: t.update({LN: torch.ones(1, 16)}), r"shape \[1, 16\], expected \[16\]"),
@@ -200,11 +196,7 @@ BAD_TENSORS: list[tuple[str, Callable[[dict[str, torch.Tensor]], object], str]] 
     ("NaN", lambda t: t[LN].__setitem__(3, torch.nan), f"NaN or infinity in {LN}, expected finite"),
     ("inf", lambda t: t[QKV].__setitem__((0, 0), -torch.inf), f"NaN or infinity in {QKV}"),
     ("half inf", lambda t: t.update({LN: torch.full((16,), 1e6).half()}), f"NaN or infinity in {LN}"),
-    (
-        "untied",
-        lambda t: t.update({"lm_head.weight": torch.ones(65, 16)}),
-        "lm_head.weight that differs from wte.weight",
-    ),
+    ("untied", lambda t: t.update({"lm_head.weight": torch.ones(65, 16)}), "lm_head.weight that differs from wte"),
 ]
 
 
