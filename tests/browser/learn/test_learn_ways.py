@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from helpers.contrast import CONTRAST
 from helpers.learn_page import move, numbers, open_rung, say, settle, stamps, table, unfolded
+from helpers.page import CONTRAST
 from helpers.server import CONTEXT, Server
 from model.ladder import averages
 from model.ladder.bigram_training import BigramTraining

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from helpers.contrast import CONTRAST
-from helpers.page import readout, text, write, write_slowly
+from helpers.page import CONTRAST, readout, text, write, write_slowly
 from helpers.server import Server
 
 WORDS = (

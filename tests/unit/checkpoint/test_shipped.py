@@ -78,7 +78,7 @@ def test_all_of_them_are_small() -> None:
 def test_stories_end() -> None:
     folder = CHECKPOINTS / "stories-bpe"
     if not folder.exists():
-        return
+        pytest.skip("checkpoints/stories-bpe is not here")
     loaded = model.load(folder)
     assert loaded.eos_token_id == 0
     steps = list(loaded.generate([0], 255, temperature=0.7, seed=1))

@@ -6,15 +6,12 @@ import json
 import math
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 
 import model
-from helpers.serve_once import ROOT
 from helpers.training import TRAINING_TEXT, train_flags
 from model.train.__main__ import main, read_settings
 from model.train.settings import TrainSettings
@@ -127,26 +124,6 @@ def test_weights_are_kept_in_half_precision_where_that_costs_nothing(tmp_path: P
     assert {tensor.dtype for tensor in load_file(out / "model.safetensors").values()} == {torch.float16}
     assert json.loads((out / "config.json").read_text())["dtype"] == "float32"
     assert model.load(out).dtype == torch.float32
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_saves_and_leaves_cleanly(tmp_path: Path, text: Path, number: signal.Signals) -> None:
-    out = tmp_path / "out"
-    command = [sys.executable, "-m", "model.train", *train_flags(text, out, "--steps", "1000000", "--eval-every", "3")]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        for line in process.stdout:  # the first validation shows that training runs
-            if "validation" in line:
-                process.send_signal(number)
-                break
-        rest = process.stdout.read()
-        assert process.wait(60) == 0
-    assert "with --resume to continue" in rest
-    model.load(out)
-    assert not json.loads((out / "training.json").read_text())["finished"]
-    assert (out / STATE_FILE).is_file()
-    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
 def test_snapshots_are_evenly_spaced_on_a_log_scale() -> None:
