@@ -165,7 +165,9 @@ def test_a_finished_run_says_so(tmp_path: Path, text: Path, capsys: pytest.Captu
     with pytest.raises(SystemExit) as stopped:
         main(["--out", str(out), "--resume"])
     assert stopped.value.code == 2
-    assert f"the run in {out} has finished, so there is nothing to resume: choose another --out" in capsys.readouterr().err
+    assert (
+        f"the run in {out} has finished, so there is nothing to resume: choose another --out" in capsys.readouterr().err
+    )
     card = (out / "README.md").read_text()
     assert "1 layer of 1 head, 16-dimensional embeddings" in card
     assert "1 step of 1 window in 0 minutes (" in card
