@@ -14,7 +14,7 @@ from model.generate import MAX_SEED, REQUEST_OPTIONS
 from model.sampling import SAMPLING_OPTIONS
 from web.api.gradio_endpoints import add_endpoints
 from web.api.schema import CompletionRequest, first_problem
-from web.page.controls import CONTROLS, FIELDS, SETTINGS, as_fields
+from web.page.controls import CONTROLS, FIELDS, WORDS, as_fields
 from web.services import Services
 from web.serving.inputs import OPTIONS, SLIDERS, read_request
 
@@ -83,12 +83,12 @@ def test_the_endpoint_explains_each_option_in_the_words_of_the_table(services: S
 
 
 def test_the_page_has_a_control_for_each_slider() -> None:
-    assert [control.name for control in CONTROLS] == [*SLIDERS, "seed"] == list(SETTINGS)
-    assert set(SETTINGS) < set(FIELDS) and len({control.word for control in CONTROLS}) == len(CONTROLS)
+    assert [control["name"] for control in CONTROLS] == [*SLIDERS, "seed"] == list(WORDS)
+    assert set(WORDS) < set(FIELDS) and len(set(WORDS.values())) == len(WORDS)
     for control in CONTROLS:
-        assert control.help == OPTIONS[control.name].help
-        if slider := OPTIONS[control.name].slider:
-            assert control[2:] == (slider.label, control.help, *slider[1:])
+        row = OPTIONS[control["name"]]
+        slider = row.slider._asdict() if row.slider else {}
+        assert control == {"name": row.name, "word": WORDS[row.name], "help": row.help} | slider
 
 
 @pytest.mark.parametrize("name", SLIDERS)
@@ -101,7 +101,7 @@ def test_a_slider_stays_within_the_table(name: str) -> None:
 
 
 def test_where_the_controls_start_is_a_request(services: Services) -> None:
-    start = {control.name: control.start for control in CONTROLS if control.start is not None}
+    start = {control["name"]: control["start"] for control in CONTROLS if "start" in control}
     values = {"prompt": "ab", "model": "tiny", "seed": 1, "context_shift": False} | start
     loaded, request = read_request(services.served, as_fields([values[field] for field in FIELDS]))
     assert loaded.name == "tiny" and request.sampling.temperature == SLIDERS["temperature"].start
