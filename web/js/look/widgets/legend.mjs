@@ -63,7 +63,6 @@ export function attentionLegend() {
   };
   paint();
   onThemeChange(paint);
-  const how =
-    "Hover a token to inspect it, click to lock it, shift-click to lock several; or use the arrow keys and Enter.";
+  const how = "Hover a token to inspect it, click to lock it, shift-click for several; or use arrow keys and Enter.";
   return make("p", { class: "hs-hint" }, looks, "where the outlined token looks ", seen, `what looks at it. ${how}`);
 }
