@@ -74,7 +74,7 @@ export const named = (name) => make("b", { class: "hl-side" }, name);
 export const looks = (query, key) => [named(query), " (query) looks at ", named(key), " (key)"];
 
 /** A number in a box, with what it is above it. @param {string} words @param {string} value */
-export const termBox = (words, value) =>
+const termBox = (words, value) =>
   make("span", { class: "hl-term" }, make("small", {}, words), make("span", {}, value));
 
 /** @param {string} value */

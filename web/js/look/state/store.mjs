@@ -234,7 +234,7 @@ export class Store extends Topics {
     this.#updater.update();
   }
 
-  /** Tell the visitor something beside what the server says. @param {string} notice */
+  /** Add a notice to those of the server. @param {string} notice */
   notify(notice) {
     this.#pointer = { ...this.#pointer, notices: [...this.#pointer.notices, notice] };
     this.emit("state");
