@@ -13,8 +13,8 @@ from helpers.server import Server
 
 WORDS = (
     ".hs-status, .hs-hint, .hs-label, .hs-axis-key, .hs-axis-query, .hs-controls label, .hs-scale > span, "
-    ".hs-scrubber-status, .hs-bars caption, .hs-bars th, .hs-bars td, .hs-top button:enabled, .hs-pair small, .hs-then, "
-    "#hs-facts p, .hs-brand p, #hs-write, .hs-columns span"
+    ".hs-scrubber-status, .hs-bars caption, .hs-bars th, .hs-bars td, .hs-top button:enabled, .hs-pair small, "
+    ".hs-then, #hs-facts p, .hs-brand p, #hs-write, .hs-columns span"
 )
 
 

@@ -1,7 +1,7 @@
 """The frame between server and page: the fixture that the browser's decoder is tested with is what the server sends.
 
-``tests/js/frame.test.mjs`` decodes the same fixture. ``PYTHONPATH=.:tests python tests/unit/web/test_frame.py`` writes it
-again when the format changes.
+``tests/js/frame.test.mjs`` decodes the same fixture. When the format changes, this writes it again:
+``PYTHONPATH=.:tests python tests/unit/web/test_frame.py``.
 """
 
 import json

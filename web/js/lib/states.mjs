@@ -5,5 +5,5 @@
 /** While the server is about to write a text or writes it. @param {PointerState} state */
 export const isBusy = (state) => state === "waiting" || state === "writing";
 
-/** A text that the server shows of its own accord: a model's opening, or the text of a link. @param {PointerState} state */
+/** A text shown on opening the page or a model, or from a link. @param {PointerState} state */
 export const isGiven = (state) => state === "opening" || state === "linked";

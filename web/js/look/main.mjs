@@ -12,7 +12,7 @@ import { View } from "./state/view.mjs";
  * @param {{ value: SentPointer | null }} props the component's properties
  * @param {(name: string, callback: () => void) => void} watch calls back when a property changes
  * @param {ServerActions} actions
- * @param {Control[]} controls the settings that a link carries
+ * @param {Control[]} controls the settings that a link holds
  */
 export function mount(root, props, watch, actions, controls) {
   const branches = new Branches(new View(), actions, controls);

@@ -35,7 +35,7 @@ export class RunData {
     this.rows = header.rows;
   }
 
-  /** Another picture is open. */
+  /** Forget the weights, because another picture was opened. */
   forgetWeights() {
     this.weights = new HeadWeights();
   }

@@ -9,7 +9,7 @@ import { RunFetcher } from "./run_fetcher.mjs";
 import { Selection } from "./selection.mjs";
 import { Updater } from "./updater.mjs";
 
-/** @import { Cell, Focus, LinkState, Place, Pointer, SentPointer, Token } from "../../types.js" */
+/** @import { Cell, LinkState, Place, Pointer, SentPointer, Token } from "../../types.js" */
 /** @import { View } from "./view.mjs" */
 
 const EVERYTHING = ["state", "tokens", "thumbnails", "open", "weights", "focus", "step"];
@@ -72,7 +72,7 @@ export class Store extends Topics {
     return this.#data.rows;
   }
 
-  /** Another one means another run. */
+  /** Changes with the run. */
   get fetcher() {
     return this.#fetcher;
   }
@@ -133,28 +133,22 @@ export class Store extends Topics {
     return Math.max(this.#pointer.n_prompt, 1);
   }
 
-  /** The token whose writing is looked at; null before one was written. */
+  /** The inspected token, which is the newest unless a step is chosen; null before one was written. */
   get chosen() {
     const newest = this.tokens.length - 1;
     return newest < this.firstStep ? null : Math.min(this.step ?? newest, newest);
   }
 
-  /** The cell that is described: under the pointer, else locked last, else of the step or the newest token.
-   * @returns {Focus | null}
-   */
+  /** The cell to describe; null before there is one. */
   get focus() {
     if (!this.count) return null;
-    const newest = this.step === null ? this.count - 1 : this.step - 1;
-    const cell = this.hover ?? this.locked.at(-1) ?? { query: newest };
-    if (cell.query >= this.count) return { query: cell.query, key: null };
     const first = this.view.options.hideFirst ? 1 : 0;
-    return { query: cell.query, key: cell.key ?? this.weights.strongest(cell.query, first) };
+    return this.#selection.focus(this.count, (query) => this.weights.strongest(query, first));
   }
 
   /** The tokens whose attention is drawn: that of the focus, and all that are locked. */
   get queries() {
-    const { focus } = this;
-    const queries = [...(focus ? [focus] : []), ...this.locked].map((cell) => cell.query);
+    const queries = [this.focus, ...this.locked].flatMap((cell) => (cell ? [cell.query] : []));
     return [...new Set(queries)].filter((query) => query < this.count);
   }
 
@@ -172,22 +166,22 @@ export class Store extends Topics {
   }
 
   /**
-   * Lock a cell instead of those locked before, or unlock it; null unlocks all.
+   * Lock a cell instead of those locked before, or unlock it if it was locked; null unlocks all.
    * @param {Cell | null} cell
-   * @param {boolean} [more] whether it joins those locked before
+   * @param {boolean} [more] whether to keep those locked before
    */
   lock(cell, more = false) {
     this.#selection.lock(cell, more);
     this.emit("focus");
   }
 
-  /** Look at the writing of one token, or with null at the newest again. @param {number | null} step */
+  /** Inspect the step that wrote a token; null for the newest. @param {number | null} step */
   goto(step) {
     this.#selection.step = step === null || step >= this.tokens.length ? null : Math.max(step, this.firstStep);
     this.emit("step", "focus", "thumbnails");
   }
 
-  /** Select what a link says. @param {Cell[]} locked @param {number | null} step */
+  /** Restore the selection of a link. @param {Cell[]} locked @param {number | null} step */
   restore(locked, step) {
     this.#selection = new Selection(locked, step);
     this.emit("state", "focus", "step", "thumbnails");
@@ -206,7 +200,7 @@ export class Store extends Topics {
     this.emit(...EVERYTHING);
   }
 
-  /** Go where the server points: to a new run, or further in this one. @param {SentPointer | null} pointer */
+  /** Follow the server's pointer to a new run, or further in this one. @param {SentPointer | null} pointer */
   follow(pointer) {
     if (!pointer) return;
     const before = this.#pointer;
@@ -267,7 +261,8 @@ export class Store extends Topics {
     this.#fetcher = new RunFetcher(this.#pointer.run, () => this.#knownText);
   }
 
-  /** For another model: the picture that its opening names, or the one nearest to the one open before.
+  /**
+   * For another model: the picture that its opening names, or the one nearest to the one open before.
    * @param {Pointer} before
    */
   #openAgain(before) {

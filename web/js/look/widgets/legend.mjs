@@ -35,7 +35,7 @@ function ruler(words, ramp, ticks) {
   return { element, title, draw };
 }
 
-/** The present scale of the weights. @param {View} view */
+/** The legend of the current colour scale. @param {View} view */
 export function weightLegend(view) {
   const { element, title, draw } = ruler("attention weight", "looks", () => {
     const { scale } = view.options;
