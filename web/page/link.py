@@ -1,4 +1,4 @@
-"""Links to a view: the server's part of what ``web/js/look/link.mjs`` writes.
+"""Links to a view: the server's part of what ``web/js/lib/link.mjs`` writes.
 
 A link names the weights that wrote a text and holds the text as token ids, so any server with that checkpoint can
 compute it again. Everything in it is a visitor's: a link that cannot be followed leads to a model's opening, with a

@@ -47,7 +47,7 @@ def test_a_hub_repository_without_a_network() -> None:
 
 @pytest.mark.parametrize("name", [CONFIG, TOKENIZER])
 @pytest.mark.parametrize(
-    "content, message",
+    ("content", "message"),
     [
         (b"", "invalid JSON"),
         (b"{", "invalid JSON"),
@@ -67,7 +67,7 @@ def test_no_json_or_no_object(name: str, content: bytes, message: str, folder: P
     refused(folder, name, message)
 
 
-@pytest.mark.parametrize("name, limit", [(CONFIG, 1_000_000), (TOKENIZER, 64_000_000)])
+@pytest.mark.parametrize(("name", "limit"), [(CONFIG, 1_000_000), (TOKENIZER, 64_000_000)])
 def test_a_huge_json_file(name: str, limit: int, folder: Path) -> None:
     with (folder / name).open("r+b") as file:
         file.truncate(limit + 1)  # sparse
@@ -112,7 +112,7 @@ BAD_CONFIG += [
 ]
 
 
-@pytest.mark.parametrize("changes, message", BAD_CONFIG)
+@pytest.mark.parametrize(("changes", "message"), BAD_CONFIG)
 def test_config_lies(changes: dict[str, Any], message: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Refused by its text alone: no model is built, no tokenizer read."""
 
@@ -130,7 +130,7 @@ def test_absurd_sizes_together(folder: Path) -> None:
     refused(folder, CONFIG, "found sizes that add up to .* weights, expected at most 20,000,000,000$")
 
 
-@pytest.mark.parametrize("alphabet, changes", [(ALPHABET + "é", {}), (ALPHABET, {"é": 65}), ("ab", {"é": 10**6})])
+@pytest.mark.parametrize(("alphabet", "changes"), [(ALPHABET + "é", {}), (ALPHABET, {"é": 65}), ("ab", {"é": 10**6})])
 def test_token_ids_beyond_the_vocabulary(alphabet: str, changes: dict[str, int], folder: Path) -> None:
     spec = char_spec(alphabet)
     spec["model"]["vocab"] |= changes

@@ -63,7 +63,7 @@ BAD_TENSORS: list[tuple[str, Callable[[dict[str, torch.Tensor]], object], str]] 
 ]
 
 
-@pytest.mark.parametrize("change, message", [pytest.param(*case[1:], id=case[0]) for case in BAD_TENSORS])
+@pytest.mark.parametrize(("change", "message"), [pytest.param(*case[1:], id=case[0]) for case in BAD_TENSORS])
 def test_bad_tensors(change: Callable[[dict[str, torch.Tensor]], object], message: str, folder: Path) -> None:
     with_tensors(folder, change)
     refused(folder, WEIGHTS, message)
@@ -111,7 +111,7 @@ BAD_INDEX: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize("content, message", BAD_INDEX)
+@pytest.mark.parametrize(("content", "message"), BAD_INDEX)
 def test_bad_index(content: Any, message: str, folder: Path) -> None:
     (folder / WEIGHTS).unlink()
     write_json(folder / INDEX, content)

@@ -94,7 +94,7 @@ def test_stopping(bench: Bench) -> None:
     async def stop() -> list[Any]:
         async with bench.generate(bench.request(30)) as generation:
             bench.engine.gate.release()
-            found = [event for event in await anext(generation)]
+            found = list(await anext(generation))
             generation.stop()
             bench.engine.gate.release()
             async for events in generation:

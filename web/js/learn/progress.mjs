@@ -1,14 +1,17 @@
-// What the browser remembers of the visitor's way: the sentence, the rungs seen, the questions answered.
+// What the browser remembers of a visitor: the sentence, the rungs seen, the questions answered.
 
 const KEY = "headscope-learn";
-export const BOOK = "Your journey starts with one step";
+export const BOOK_SENTENCE = "Your journey starts with one step";
 
 export class Progress {
+  sentence = BOOK_SENTENCE;
+  rung = 1;
+  /** @type {number[]} */
+  seen = [];
+  /** @type {Record<number, number>} by rung, the option that was chosen */
+  answers = {};
+
   constructor() {
-    this.sentence = BOOK;
-    this.rung = 1;
-    this.seen = [];
-    this.answers = {}; // by rung, the option that was chosen
     try {
       const kept = JSON.parse(localStorage.getItem(KEY) ?? "{}");
       if (typeof kept.sentence === "string") this.sentence = kept.sentence;
@@ -16,25 +19,27 @@ export class Progress {
       if (Array.isArray(kept.seen)) this.seen = kept.seen.filter(Number.isInteger);
       if (kept.answers && typeof kept.answers === "object") this.answers = kept.answers;
     } catch {
-      // Nothing that can be read is kept, or nothing may be: the lessons begin anew.
+      // Nothing readable is kept, or nothing may be: the lessons begin at the start.
     }
   }
 
+  /** @param {Partial<Pick<Progress, "sentence" | "rung" | "seen" | "answers">>} changes */
   set(changes) {
     Object.assign(this, changes);
     const { sentence, rung, seen, answers } = this;
     try {
       localStorage.setItem(KEY, JSON.stringify({ sentence, rung, seen, answers }));
     } catch {
-      // A browser that keeps nothing shows the lessons all the same.
+      // A browser that keeps nothing still shows the lessons.
     }
   }
 
-  /** As if nobody had been here. */
+  /** Reset to a first visit. */
   forget() {
-    this.set({ sentence: BOOK, rung: 1, seen: [], answers: {} });
+    this.set({ sentence: BOOK_SENTENCE, rung: 1, seen: [], answers: {} });
   }
 
+  /** @param {number} rung */
   see(rung) {
     this.set({ rung, seen: [...new Set([...this.seen, rung])] });
   }

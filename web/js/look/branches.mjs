@@ -1,15 +1,29 @@
 // One text, or two side by side: a text and another continuation of it. Both share the view.
 
-import { make } from "./dom.mjs";
-import { visible } from "./words.mjs";
+import { make } from "../lib/dom.mjs";
+import { isBusy } from "../lib/states.mjs";
+import { visible } from "../lib/words.mjs";
 import { Workspace } from "./workspace.mjs";
 
+/** @import { BranchInfo, Control, SentPointer, ServerActions } from "../types.js" */
+/** @import { View } from "./state/view.mjs" */
+
 export class Branches {
-  /** `actions.branch(data)` asks the server for another continuation, `actions.halt(data)` to end one. */
-  constructor(view, actions) {
-    Object.assign(this, { view, actions });
-    this.closed = new Set(); // runs that are shown no more, and may still report their end
-    this.sides = [this.make()];
+  /** @type {Set<string>} runs that were closed, and may still report their end */
+  #closed = new Set();
+  /** @type {Workspace | null} the right side while it is not needed */
+  #spare = null;
+
+  /**
+   * @param {View} view
+   * @param {ServerActions} actions
+   * @param {Control[]} controls
+   */
+  constructor(view, actions, controls) {
+    this.view = view;
+    this.actions = actions;
+    this.controls = controls;
+    this.sides = [this.#makeSide()];
     this.element = make("div", { class: "hs-sides" }, this.first.element);
   }
 
@@ -17,72 +31,79 @@ export class Branches {
     return this.sides[0];
   }
 
-  make() {
-    const workspace = new Workspace(this.view, {
+  /** @returns {Workspace} */
+  #makeSide() {
+    const workspace = new Workspace(this.view, this.controls, {
       branch: (data) => this.actions.branch(data),
-      close: () => this.keep(this.first),
-      keep: () => this.keep(workspace),
+      close: () => this.#keep(this.first),
+      keep: () => this.#keep(workspace),
     });
     return workspace;
   }
 
-  /** Hand the server's pointer to the side it is about. */
+  /** Pass the server's pointer to the side it concerns. @param {SentPointer | null} pointer */
   follow(pointer) {
-    if (!pointer || this.closed.has(pointer.run)) return;
+    if (!pointer || (pointer.run && this.#closed.has(pointer.run))) return;
     const { first } = this;
     const known = this.sides.find((side) => pointer.run && side.store.pointer.run === pointer.run);
     if (known) known.store.follow(pointer);
-    else if (pointer.branch && first.store.pointer.run) this.split(pointer);
+    else if (pointer.branch && first.store.pointer.run) this.#split(pointer, pointer.branch);
     else {
       first.store.follow(pointer);
       // Another text was written or opened: the branch belonged to the one before.
-      if (pointer.run && first.store.pointer.run === pointer.run) this.keep(first);
+      if (pointer.run && first.store.pointer.run === pointer.run) this.#keep(first);
     }
   }
 
-  /** The text that was left stays or goes to the left, the new one comes to the right. */
-  split(pointer) {
-    const parent = this.sides.find((side) => side.store.pointer.run === pointer.branch.of) ?? this.first;
-    const other = this.sides.find((side) => side !== parent) ?? this.spare ?? this.make();
-    this.close(other);
-    this.spare = null;
+  /**
+   * The text that was branched stays on the left or moves there, its branch comes to the right.
+   * @param {SentPointer} pointer
+   * @param {BranchInfo} branch
+   */
+  #split(pointer, branch) {
+    const parent = this.sides.find((side) => side.store.pointer.run === branch.of) ?? this.first;
+    const other = this.sides.find((side) => side !== parent) ?? this.#spare ?? this.#makeSide();
+    this.#close(other);
+    this.#spare = null;
     this.sides = [parent, other];
     this.element.append(other.element); // behind the parent, wherever it was
     other.store.begin(parent.store.pointer);
     other.store.follow(pointer);
-    this.show();
-    const stacked = other.element.offsetTop > parent.element.offsetTop;
-    if (stacked) other.element.scrollIntoView({ block: "start" });
+    this.#nameSides();
+    const isStacked = other.element.offsetTop > parent.element.offsetTop;
+    if (isStacked) other.element.scrollIntoView({ block: "start" });
   }
 
-  /** Let one side be the only one. */
-  keep(side) {
+  /** Show one side alone. @param {Workspace} side */
+  #keep(side) {
     const other = this.sides.find((candidate) => candidate !== side);
     if (other) {
-      this.close(other);
+      this.#close(other);
       other.store.begin();
       other.element.remove();
-      this.spare = other;
+      this.#spare = other;
     }
     this.sides = [side];
-    this.show();
+    this.#nameSides();
   }
 
-  close(side) {
+  /** @param {Workspace} side */
+  #close(side) {
     const { run, state } = side.store.pointer;
     if (!run) return;
-    this.closed.add(run);
-    if (["waiting", "writing"].includes(state)) this.actions.halt({ run });
+    this.#closed.add(run);
+    if (isBusy(state)) this.actions.halt({ run });
   }
 
-  show() {
-    const two = this.sides.length > 1;
-    this.element.classList.toggle("hs-two", two);
-    this.sides.forEach((side, i) => side.name(two ? title(side.store.pointer) : "", i > 0));
+  #nameSides() {
+    const areTwo = this.sides.length > 1;
+    this.element.classList.toggle("hs-two", areTwo);
+    this.sides.forEach((side, i) => side.name(areTwo ? title(side.store.pointer.branch) : "", i > 0));
   }
 }
 
-function title({ branch }) {
+/** @param {BranchInfo | null} branch */
+function title(branch) {
   if (!branch) return "First text";
   const instead = branch.instead ? ` instead of “${visible(branch.instead)}”` : "";
   return `Branch at token ${branch.at}: “${visible(branch.token)}”${instead}`;

@@ -1,21 +1,30 @@
-// The way in from Gradio: follow the component's value.
+// Where Gradio starts the workspace: it follows the component's value.
 
 import { Branches } from "./branches.mjs";
-import { restoreView } from "./link.mjs";
-import { View } from "./view.mjs";
+import { restoreLinkedView } from "./state/linked_view.mjs";
+import { View } from "./state/view.mjs";
 
-/** Gradio calls this once, with the element to fill, the component's value in `props.value`, and its events. */
-export function mount(root, props, watch, actions) {
-  const branches = new Branches(new View(), actions);
+/** @import { Control, SentPointer, ServerActions } from "../types.js" */
+
+/**
+ * Gradio calls this once.
+ * @param {HTMLElement} root the element to fill
+ * @param {{ value: SentPointer | null }} props the component's properties
+ * @param {(name: string, callback: () => void) => void} watch calls back when a property changes
+ * @param {ServerActions} actions
+ * @param {Control[]} controls the settings that a link holds
+ */
+export function mount(root, props, watch, actions, controls) {
+  const branches = new Branches(new View(), actions, controls);
   root.replaceChildren(branches.element);
-  let linked = null; // the run that a link led to, once it is shown
+  let linked = ""; // the run that a link led to, once it is shown
   const follow = () => {
     branches.follow(props.value);
     const { store } = branches.first;
     const { state, run } = store.pointer;
     if (state === "linked" && run !== linked) {
       linked = run;
-      restoreView(store);
+      restoreLinkedView(store, location.search);
     }
     root.dataset.state = state;
   };

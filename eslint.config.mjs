@@ -1,0 +1,40 @@
+import js from "@eslint/js";
+import globals from "globals";
+
+/** Folders that modules of a folder may not import from. */
+const imports = (...patterns) => ({
+  "no-restricted-imports": ["error", { patterns: patterns.map(([regex, message]) => ({ regex, message })) }],
+});
+const LOOK = ["/look/", "Only web/js/look imports from web/js/look."];
+const LEARN = ["/learn/", "Only web/js/learn imports from web/js/learn."];
+
+export default [
+  { ignores: ["node_modules/", "**/.venv/", "**/venv/"] },
+  js.configs.recommended,
+  {
+    rules: {
+      "consistent-return": "error",
+      eqeqeq: ["error", "always", { null: "ignore" }], // == null is how to ask for null or undefined
+      "max-len": ["error", { code: 120 }],
+      "max-lines": ["error", 300],
+      "no-console": "error",
+      "no-constructor-return": "error",
+      "no-implicit-coercion": "error",
+      "no-implicit-globals": "error",
+      "no-param-reassign": "error",
+      "no-shadow": ["error", { allow: ["name", "status"] }], // names of windows that nobody means
+      "no-template-curly-in-string": "error",
+      "no-unused-vars": ["error", { argsIgnorePattern: "^_" }],
+      "no-useless-rename": "error",
+      "no-var": "error",
+      "object-shorthand": "error",
+      "prefer-const": "error",
+      "prefer-template": "error",
+    },
+  },
+  { files: ["web/js/**"], languageOptions: { globals: globals.browser } },
+  { files: ["web/js/lib/**"], rules: imports(LOOK, LEARN) },
+  { files: ["web/js/look/**"], rules: imports(LEARN) },
+  { files: ["web/js/learn/**"], rules: imports(LOOK) },
+  { files: ["tests/js/**", "*.mjs"], languageOptions: { globals: globals.node } },
+];

@@ -1,0 +1,80 @@
+// The rung that is open: its elements, and the server's answer to its settings.
+
+import { make } from "../lib/dom.mjs";
+import { ask } from "./server.mjs";
+import { question } from "./widgets/question.mjs";
+import { sourceLines } from "./widgets/source_lines.mjs";
+
+/** @import { Lessons } from "./lessons.mjs" */
+/** @import { Lesson, Rung, Settings } from "./rung.js" */
+
+const PAUSE = 90; // milliseconds in which a slider may still move
+// The rung whose picture is shown before the server has answered: its training is started by a button.
+const WAITS_FOR_A_CLICK = 3;
+
+/** @implements {Lesson} */
+export class OpenLesson {
+  /**
+   * @param {Lessons} lessons
+   * @param {{ rung: number, content: Rung, options: Settings, kept: Record<string, any> }} lesson
+   */
+  constructor(lessons, { rung, content, options, kept }) {
+    this.lessons = lessons;
+    this.rung = rung;
+    this.content = content;
+    this.options = options;
+    this.kept = kept;
+    this.sentence = lessons.progress.sentence;
+    this.built = content.build(this);
+    this.picture = make("div", { class: "hl-picture", hidden: rung !== WAITS_FOR_A_CLICK }, ...this.built.picture);
+    this.elements = this.#makeElements();
+  }
+
+  #makeElements() {
+    const { rung, content, built, lessons } = this;
+    const { progress } = lessons;
+    /** @param {number} chosen */
+    const answer = (chosen) => progress.set({ answers: { ...progress.answers, [rung]: chosen } });
+    const isLast = rung === lessons.count;
+    const before = rung > 1 ? lessons.linkTo(rung - 1, (title) => `← ${title}`) : make("span");
+    const after = isLast ? lessons.startOver() : lessons.linkTo(rung + 1, (title) => `${title} →`);
+    return [
+      make("p", { class: "hl-of" }, `Rung ${rung} of ${lessons.count}`),
+      make("h2", { tabindex: -1 }, content.name),
+      make("div", { class: "hl-text" }, ...built.text),
+      built.formula,
+      question(content.question, progress.answers[rung], answer),
+      lessons.note,
+      this.picture,
+      sourceLines(rung),
+      make("nav", { class: "hl-steps", "aria-label": "Previous and next" }, before, after),
+    ];
+  }
+
+  /** Change settings: the server recomputes the rung. @param {Settings} changes */
+  set(changes) {
+    Object.assign(this.options, changes);
+    this.lessons.remember(this.rung, changes);
+    return this.load(PAUSE);
+  }
+
+  async load(pause = 0) {
+    const { lessons } = this;
+    lessons.article.setAttribute("aria-busy", "true");
+    try {
+      const body = { sentence: this.sentence, ...this.options };
+      const data = await lessons.request.send((signal) => ask(String(this.rung), body, signal), pause);
+      if (!data || !lessons.isOpen(this)) return;
+      lessons.problem.textContent = "";
+      lessons.note.textContent = data.note ?? "";
+      this.picture.hidden = false;
+      this.built.update(data);
+    } catch (error) {
+      if (!lessons.isOpen(this)) return;
+      lessons.problem.textContent = /** @type {Error} */ (error).message;
+      lessons.note.textContent = "";
+      this.picture.hidden = true;
+    }
+    lessons.article.setAttribute("aria-busy", "false");
+  }
+}

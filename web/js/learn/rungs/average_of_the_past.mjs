@@ -1,0 +1,120 @@
+// Rung 4: the average of the past, three ways.
+
+import { Arithmetic, dotCell, named } from "../widgets/arithmetic.mjs";
+import { choice } from "../widgets/controls.mjs";
+import { controls, heading, paragraph, rowOf } from "../widgets/elements.mjs";
+import { formula, fraction, row, sub, sum } from "../widgets/formula.mjs";
+import { Stamp } from "../widgets/stamp.mjs";
+
+/** @import { Rung } from "../rung.js" */
+/** @import { Explain } from "../widgets/arithmetic.mjs" */
+
+/** @type {Rung} */
+export const averageOfThePast = {
+  name: "The average of the past",
+  options: (isBook) => ({ lecture: isBook }),
+  question: {
+    ask: "In the matrix of weights, what do the numbers of row t add up to?",
+    options: ["t", "1", "1 / (t + 1)"],
+    right: 1,
+    why:
+      "Each of the t + 1 tokens so far has the weight 1 / (t + 1). Because a row adds up to 1 it is an average, and " +
+      "this will also hold for attention weights.",
+  },
+  build(lesson) {
+    const example = choice({
+      label: "numbers",
+      options: { lecture: "8 random tokens", own: "the sentence" },
+      value: lesson.options.lecture ? "lecture" : "own",
+      change: (key) => lesson.set({ lecture: key === "lecture" }),
+    });
+    const stamp = new Stamp("the loop, the matrix product and the softmax");
+    const arithmetic = new Arithmetic();
+    /** @type {any} */
+    let data;
+    /** @param {string} values @returns {Explain} */
+    const average = (values) => (r, c) => {
+      const words = `, number ${c}: each weight of its row × that number of the token`;
+      const title = ["Average up to ", named(data.words[r]), words];
+      return dotCell({ terms: data.terms, r, c, total: data[values][r][c], title });
+    };
+    const x = arithmetic.table({
+      name: "The tokens x",
+      axes: "tokens × numbers",
+      explain: (r, c) => [paragraph(`Number ${c} of `, named(data.words[r]), ". All averages are made of these.")],
+    });
+    const weights = arithmetic.table({
+      name: "Weights",
+      axes: "this token ↓ takes from that token →",
+      explain: (r, c) => [explainWeight(data.words, r, c)],
+    });
+    const masked = arithmetic.table({
+      name: "Equal scores, the future masked",
+      axes: "before softmax",
+      hole: "−∞",
+      digits: 0,
+      explain: (r, c) => [explainScore(data.words, r, c)],
+    });
+    const ways = {
+      by_loop: arithmetic.table({ name: "1. By a loop", explain: average("by_loop") }),
+      by_matrix: arithmetic.table({ name: "2. By a matrix product", explain: average("by_matrix") }),
+      by_softmax: arithmetic.table({ name: "3. By a softmax", explain: average("by_softmax") }),
+    };
+    return {
+      text: [
+        paragraph(
+          "The bigram model sees one token. The simplest way to use all the tokens before is to take their average. ",
+          "Written as a loop it is slow; as a product with a triangle of weights it is one step; and as a softmax of ",
+          "equal scores, with the future masked, it becomes something that can learn: replace the zeros by scores ",
+          "that depend on the tokens, and this is attention.",
+        ),
+      ],
+      formula: formula(
+        [sub("y", "t"), "=", fraction("1", row("t", "+", "1")), sum(row("s", "≤", "t")), sub("x", "s")],
+        ["y", "=", "softmax", "(", "masked zeros", ")", "x"],
+      ),
+      picture: [
+        controls(example.element),
+        rowOf(x.element, masked.element, weights.element),
+        heading("Three ways"),
+        rowOf(...Object.values(ways).map((table) => table.element)),
+        stamp.element,
+        arithmetic.element,
+      ],
+      update(found) {
+        data = found;
+        example.show(data.lecture ? "lecture" : "own");
+        const rows = data.words;
+        const columns = Array.from(data.x[0], (_, i) => String(i));
+        x.show({ rows, columns, values: data.x });
+        weights.show({ rows, columns: rows, values: data.weights });
+        masked.show({ rows, columns: rows, values: data.masked });
+        for (const [name, table] of Object.entries(ways)) table.show({ rows, columns, values: data[name] });
+        stamp.show(data.error);
+        arithmetic.update(ways.by_loop, [2, 0]);
+      },
+    };
+  },
+};
+
+/**
+ * @param {string[]} words
+ * @param {number} r
+ * @param {number} c
+ */
+function explainScore(words, r, c) {
+  const [query, key] = [named(words[r]), named(words[c])];
+  if (c > r) return paragraph(key, " comes after ", query, ": its score is minus infinity, and exp of that is 0.");
+  return paragraph(key, " is not after ", query, ": its score is 0, like that of every other token so far.");
+}
+
+/**
+ * @param {string[]} words
+ * @param {number} r
+ * @param {number} c
+ */
+function explainWeight(words, r, c) {
+  if (c > r) return paragraph(named(words[c]), " comes after ", named(words[r]), ": it gets no weight.");
+  const tokens = r ? `${r + 1} tokens` : "1 token";
+  return paragraph(named(words[r]), ` takes from ${tokens}, each with the weight 1 / ${r + 1}.`);
+}

@@ -1,0 +1,192 @@
+// Rung 5: self-attention without weights.
+
+import { make } from "../../lib/dom.mjs";
+import { fixed } from "../../lib/numbers.mjs";
+import {
+  Arithmetic,
+  AXES,
+  division,
+  dotCell,
+  exponentialShare,
+  looks,
+  named,
+  softmaxCell,
+} from "../widgets/arithmetic.mjs";
+import { slider } from "../widgets/controls.mjs";
+import { controls, heading, paragraph, rowOf, term } from "../widgets/elements.mjs";
+import { formula, fraction, row, sub, sum } from "../widgets/formula.mjs";
+import { Stamp } from "../widgets/stamp.mjs";
+
+/** @import { Rung } from "../rung.js" */
+
+const FACTORS = [1, 2, 5, 10, 20, 50, 60, 80, 100, 200, 500, 1000];
+
+/** An exponential may be long, or more than a float32 can hold. @param {number | null} value */
+const large = (value) => (value === null ? "∞" : value < 1e6 ? fixed(value) : value.toExponential(2));
+
+/** @type {Rung} */
+export const selfAttention = {
+  name: "Self-attention without weights",
+  options: () => ({ factor: 1 }),
+  question: {
+    ask:
+      "In the book's sentence, “journey” looks at every word. Which one, other than itself, gets the most of its " +
+      "attention?",
+    options: ["“starts”, whose numbers are like its own", "“Your”, its neighbour", "“step”, the last word"],
+    right: 0,
+    why:
+      "A dot product is large where two vectors point the same way, and (0.55, 0.87, 0.66) and (0.57, 0.85, 0.64) " +
+      "almost do. The position of a word plays no part yet.",
+  },
+  build(lesson) {
+    const stamp = new Stamp("naive softmax, and softmax that cannot overflow");
+    const arithmetic = new Arithmetic();
+    /** @type {any} */
+    let data;
+    /** @param {number} r @param {number} c */
+    const pair = (r, c) => looks(data.words[r], data.words[c]);
+    const x = arithmetic.table({
+      name: "The words x",
+      axes: "words × 3 numbers",
+      explain: (r, c) => {
+        const embedding = "its token embedding + its position embedding, as on rung 2.";
+        const origin = data.is_book ? "one that the book chose." : embedding;
+        return [paragraph(`Number ${c} of `, named(data.words[r]), ": ", origin)];
+      },
+    });
+    const scores = arithmetic.table({
+      name: "Attention scores",
+      axes: AXES,
+      explain: (r, c) => {
+        const title = ["Score: ", ...pair(r, c), ", one number after the other"];
+        return dotCell({ terms: data.score_terms, r, c, total: data.scores[r][c], title });
+      },
+    });
+    const shares = arithmetic.table({
+      name: "Plain normalisation",
+      axes: "score / sum of the row",
+      explain: (r, c) => [
+        paragraph("Share: ", ...pair(r, c)),
+        division("score / sum of the row", data.scores[r][c], data.sums[r], data.sum_normalised[r][c]),
+      ],
+    });
+    /** @param {string} values @param {string} terms */
+    const explainWeights = (values, terms) => (/** @type {number} */ r, /** @type {number} */ c) => {
+      const title = ["Weight: ", ...pair(r, c)];
+      return softmaxCell({ terms: data[terms], r, c, total: data[values][r][c], title });
+    };
+    const weights = arithmetic.table({
+      name: "Attention weights",
+      axes: "softmax of each row",
+      explain: explainWeights("weights", "weight_terms"),
+    });
+    const context = arithmetic.table({
+      name: "Context vectors",
+      axes: "words × 3 numbers",
+      explain: (r, c) => {
+        const words = `, number ${c}: each attention weight × that number of the word`;
+        const title = ["Context of ", named(data.words[r]), words];
+        return dotCell({ terms: data.context_terms, r, c, total: data.context[r][c], title });
+      },
+    });
+    const negative = make("p", { class: "hl-problem" });
+    const factor = slider({
+      label: "scores ×",
+      values: FACTORS,
+      value: lesson.options.factor,
+      change: (value) => lesson.set({ factor: value }),
+    });
+    const naive = arithmetic.table({
+      name: "Softmax as it is written",
+      axes: "exp(s) / sum",
+      explain: (r, c) => {
+        const { exponentials, sums } = data.naive_terms;
+        const total = data.naive[r][c];
+        const values = [large(exponentials[r][c]), large(sums[r]), total === null ? "NaN" : fixed(total)];
+        return [paragraph("Weight: ", ...pair(r, c)), exponentialShare(fixed(data.larger[r][c]), values)];
+      },
+    });
+    const stable = arithmetic.table({
+      name: "Stable softmax",
+      axes: "exp(s − largest) / sum",
+      explain: explainWeights("stable", "stable_terms"),
+    });
+    const overflow = make("p", { class: "hl-count", role: "status" });
+    return {
+      text: [
+        paragraph(
+          "Now the weights of the average depend on the words. Each word is ",
+          term("query"),
+          ", ",
+          term("key"),
+          " and ",
+          term("value"),
+          " at once: the ",
+          term("attention score"),
+          " of two words is the dot product of their vectors, so words with similar vectors find each other. ",
+          term("Softmax"),
+          " turns a row into positive ",
+          term("attention weights"),
+          " that add up to 1, and with them the words are averaged to a ",
+          term("context vector"),
+          ".",
+        ),
+      ],
+      formula: formula(
+        ["score ", sub("s", row("i", "j")), "=", sub("x", "i"), "·", sub("x", "j")],
+        [
+          "weight ",
+          sub("w", row("i", "j")),
+          "=",
+          fraction(
+            row("exp", "(", sub("s", row("i", "j")), ")"),
+            row(sum("k"), "exp", "(", sub("s", row("i", "k")), ")"),
+          ),
+        ],
+        ["context ", sub("z", "i"), "=", sum("j"), sub("w", row("i", "j")), sub("x", "j")],
+      ),
+      picture: [
+        rowOf(x.element, scores.element, weights.element, context.element),
+        heading("Why softmax and not a plain share?"),
+        paragraph(
+          "Dividing by the sum gives shares too, but a negative score becomes a negative share, and scores that add ",
+          "up to 0 give nonsense.",
+        ),
+        rowOf(shares.element),
+        negative,
+        stamp.element,
+        heading("Why the stable form?"),
+        paragraph(
+          "exp grows fast: above about 88 it is too large for a float32. Make the scores larger and see which form ",
+          "survives.",
+        ),
+        controls(factor.element),
+        overflow,
+        rowOf(naive.element, stable.element),
+        arithmetic.element,
+      ],
+      update(found) {
+        data = found;
+        const rows = data.words;
+        const columns = ["0", "1", "2"];
+        x.show({ rows, columns, values: data.x });
+        scores.show({ rows, columns: rows, values: data.scores });
+        shares.show({ rows, columns: rows, values: data.sum_normalised });
+        weights.show({ rows, columns: rows, values: data.weights });
+        context.show({ rows, columns, values: data.context });
+        negative.textContent = data.negative
+          ? "Some scores of this sentence are negative: look for shares below 0 or above 1."
+          : "";
+        factor.update(data.factor);
+        naive.show({ rows, columns: rows, values: data.naive });
+        stable.show({ rows, columns: rows, values: data.stable });
+        const verdict = data.naive.flat().includes(null)
+          ? "exp overflows, and infinity / infinity is NaN. The stable form holds."
+          : "both forms agree.";
+        overflow.textContent = `Largest score ${fixed(data.largest, 2)}: ${verdict}`;
+        stamp.show(data.error);
+        arithmetic.update(scores, [1, 0]);
+      },
+    };
+  },
+};

@@ -1,0 +1,168 @@
+// Rung 1: one sentence through three tokenizers.
+
+import { make } from "../../lib/dom.mjs";
+import { clamp, counted, number } from "../../lib/numbers.mjs";
+import { Chips } from "../widgets/chips.mjs";
+import { slider } from "../widgets/controls.mjs";
+import { code, controls, heading, paragraph, rowOf, term } from "../widgets/elements.mjs";
+import { formula, row, sub } from "../widgets/formula.mjs";
+
+/** @import { Rung } from "../rung.js" */
+
+/** @typedef {{ pair: [string, string], rank: number, words: string[][] }} Merge */
+/** @typedef {{ start: string[][], steps: Merge[], cut: boolean }} Merges of a sentence */
+
+const SHOWN_MERGES = 12;
+
+/** @type {Rung} */
+export const textToTokens = {
+  name: "Text to tokens",
+  options: () => ({ merges: 60 }),
+  question: {
+    ask: "Which of the three tokenizers loses a word that does not occur in the text they were made from?",
+    options: ["The word list", "The characters", "The byte pairs"],
+    right: 0,
+    why:
+      "The word list has one id for everything it has never seen, so the word cannot be read back. Characters keep " +
+      "it as long as each letter is in the alphabet. Byte pairs keep any text: at worst they fall back to its bytes.",
+  },
+  build(lesson) {
+    const [words, characters, pairs] = [new Chips(), new Chips(), new Chips()];
+    const merging = new Merging();
+    const merges = slider({
+      label: "merges learned",
+      max: 200,
+      value: lesson.options.merges,
+      change: (value) => lesson.set({ merges: value }),
+    });
+    const text = make("textarea", { rows: 5, "aria-label": "Text that word list and merges are made from" });
+    text.addEventListener("change", () => lesson.set({ lesson: text.value }));
+    const decoded = make("p", { class: "hl-hint" });
+    const list = make("ol", { class: "hl-merges" });
+    return {
+      text: [
+        paragraph(
+          "A model computes with numbers, so a text is first cut into pieces, its ",
+          term("tokens"),
+          ", and each piece is replaced by its place in a list, its id. What a piece is, is a choice. Below, your ",
+          "sentence is cut in three ways.",
+        ),
+      ],
+      formula: formula([
+        "text",
+        "→",
+        row("(", sub("id", "0"), ",", sub("id", "1"), ",", "…", ",", sub("id", "n"), ")"),
+        "→",
+        "text",
+      ]),
+      picture: [
+        make("details", {}, make("summary", {}, "The text that word list and merges are made from"), text),
+        heading("Words"),
+        paragraph(
+          "Every word and every punctuation mark of that text, sorted. The list ends with ",
+          code("<|endoftext|>"),
+          " and ",
+          code("<|unk|>"),
+          ", the one id for everything unknown.",
+        ),
+        words.element,
+        decoded,
+        heading("Characters"),
+        paragraph("The 65 characters of tiny Shakespeare, sorted: nothing is lost, but the sequence is long."),
+        characters.element,
+        heading("Byte pairs"),
+        paragraph(
+          "Start from bytes. Merge the most frequent pair of neighbours in the same text into a new token, and ",
+          "repeat. ",
+          code("Ġ"),
+          " is how GPT-2 writes a space.",
+        ),
+        controls(merges.element),
+        pairs.element,
+        rowOf(
+          make("div", {}, make("h4", {}, "Learned from the text"), list),
+          make("div", {}, make("h4", {}, "Your sentence, merge by merge"), merging.element),
+        ),
+      ],
+      update({ lesson: source, words: w, characters: c, pairs: p }) {
+        if (document.activeElement !== text) text.value = source;
+        words.show(idChips(w), w.n, `${counted(w.n, "token")} from a list of ${w.vocab_size}`);
+        decoded.textContent = `Read back: ${w.decoded}`;
+        const alphabet = `${counted(c.n, "token")} from an alphabet of ${c.vocab_size}`;
+        characters.show(idChips(c), c.n, alphabet, c.problem);
+        const lengths = `${counted(p.n, "token")} instead of ${counted(p.n_bytes, "byte")}`;
+        pairs.show(idChips(p), p.n, `${lengths}, from ${number(p.vocab_size)} tokens`);
+        merges.update(Math.min(p.merges.length, lesson.options.merges));
+        list.replaceChildren(...mergeItems(p.merges));
+        merging.show(p);
+      },
+    };
+  },
+};
+
+/** @param {{ pair: [string, string], occurrences: number }[]} merges */
+function mergeItems(merges) {
+  const items = merges.slice(0, SHOWN_MERGES).map(({ pair: [left, right], occurrences }) => {
+    const parts = [code(left), " + ", code(right), " → ", code(left + right)];
+    return make("li", {}, ...parts, make("small", {}, ` ${occurrences} times`));
+  });
+  /** @param {string} text */
+  const more = (text) => make("li", { class: "hl-more" }, text);
+  if (merges.length > SHOWN_MERGES) items.push(more(`and ${merges.length - SHOWN_MERGES} more`));
+  if (!merges.length) items.push(more("none: each byte is a token"));
+  return items;
+}
+
+/**
+ * Each token above its id, or above "none".
+ * @param {{ tokens: { text: string, id: number | null, known: boolean }[] }} found
+ */
+const idChips = ({ tokens }) =>
+  tokens.map(({ text, id, known }) => ({ text, known, below: id === null ? "none" : known ? id : `${id} <|unk|>` }));
+
+/** A sentence to which the merges are applied one at a time. */
+class Merging {
+  #step = 0;
+  #sentence = "";
+  /** @type {Merges} */
+  #data = { start: [], steps: [], cut: false };
+
+  constructor() {
+    /** @param {number} by @param {string} name */
+    const button = (by, name) => {
+      const onclick = () => this.go(this.#step + by);
+      return make("button", { type: "button", class: "hs-small", onclick }, name);
+    };
+    this.back = button(-1, "◀ undo");
+    this.next = button(1, "merge ▶");
+    this.status = make("p", { class: "hl-hint", role: "status" });
+    this.words = make("p", { class: "hl-spelled" });
+    this.element = make("div", {}, this.words, controls(this.back, this.next), this.status);
+  }
+
+  /** @param {Merges} data */
+  show(data) {
+    this.#data = data;
+    const sentence = data.start.flat().join("");
+    this.go(sentence === this.#sentence ? this.#step : 0);
+    this.#sentence = sentence;
+  }
+
+  /** @param {number} step */
+  go(step) {
+    const { start, steps, cut } = this.#data;
+    this.#step = clamp(step, 0, steps.length);
+    const merge = this.#step ? steps[this.#step - 1] : null;
+    const merged = merge?.pair.join("");
+    const words = (merge?.words ?? start).map((word) => {
+      const tokens = word.map((token) => make("b", { class: token === merged ? "hl-new" : "" }, token));
+      return make("span", { class: "hl-word" }, ...tokens);
+    });
+    this.words.replaceChildren(...words);
+    this.back.disabled = this.#step === 0;
+    this.next.disabled = this.#step === steps.length;
+    const what = merge ? `merge ${merge.rank + 1}: ${merge.pair[0]} + ${merge.pair[1]}` : "single bytes";
+    const where = cut ? " (the beginning of your sentence)" : "";
+    this.status.textContent = `Step ${this.#step} of ${steps.length}, ${what}${where}`;
+  }
+}

@@ -1,0 +1,111 @@
+// Small charts as SVG and bars, drawn from numbers that the server computed.
+
+import { make } from "../../lib/dom.mjs";
+import { fixed, number } from "../../lib/numbers.mjs";
+
+const SPACE = "http://www.w3.org/2000/svg";
+const [WIDTH, HEIGHT] = [640, 240];
+const FRAME = { left: 52, right: 26, top: 14, bottom: 44 };
+const [RIGHT, BOTTOM] = [WIDTH - FRAME.right, HEIGHT - FRAME.bottom];
+const TICKS = 4;
+
+/**
+ * @param {string} tag
+ * @param {Record<string, string | number>} attributes
+ * @param {...(Node | string)} children
+ */
+function svg(tag, attributes, ...children) {
+  const element = document.createElementNS(SPACE, tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  element.append(...children);
+  return element;
+}
+
+/**
+ * Lines over `x`.
+ * @param {object} chart
+ * @param {string} chart.label
+ * @param {string[] | { from: number, to: string, count: number }} chart.x a label for each place, or for both ends
+ * @param {Record<string, number[]>} chart.lines
+ * @param {Record<string, number>} [chart.levels] across the chart
+ * @param {number} [chart.mark] index of a place to point out
+ * @param {number | null} [chart.below] the lower end of the chart; null to fit it to the numbers
+ * @param {string} chart.xName
+ * @param {string} chart.yName
+ */
+export function chart({ label, x, lines, levels = {}, mark = -1, below = null, xName, yName }) {
+  const every = [...Object.values(lines).flat(), ...Object.values(levels)];
+  const high = Math.max(...every);
+  const low = below ?? Math.min(...every);
+  const room = (high - low || 1) * 0.06;
+  const top = high + room;
+  const bottom = below ?? low - room;
+  const count = Array.isArray(x) ? x.length : Math.max(2, x.count);
+  /** @param {number} i */
+  const atX = (i) => FRAME.left + ((RIGHT - FRAME.left) * i) / Math.max(1, count - 1);
+  /** @param {number} value */
+  const atY = (value) => FRAME.top + ((BOTTOM - FRAME.top) * (top - value)) / (top - bottom);
+  /** @type {Element[]} */
+  const parts = [];
+  /** @param {string} content @param {{ x: number, y: number }} at @param {string} anchor */
+  const write = (content, at, anchor) => parts.push(svg("text", { ...at, class: "", "text-anchor": anchor }, content));
+  /** @param {number} value @param {string} css */
+  const drawLevel = (value, css) =>
+    parts.push(svg("line", { x1: FRAME.left, x2: RIGHT, y1: atY(value), y2: atY(value), class: css }));
+
+  for (let i = 0; i <= TICKS; i++) {
+    const value = bottom + ((top - bottom) * i) / TICKS;
+    drawLevel(value, "hl-grid");
+    write(value.toFixed(2), { x: FRAME.left - 6, y: atY(value) + 4 }, "end");
+  }
+  const labelY = BOTTOM + 16;
+  if (Array.isArray(x)) x.forEach((name, i) => write(name, { x: atX(i), y: labelY }, "middle"));
+  else {
+    write(String(x.from), { x: atX(0), y: labelY }, "middle");
+    write(x.to, { x: atX(count - 1), y: labelY }, "end");
+  }
+  write(xName, { x: (WIDTH + FRAME.left) / 2, y: HEIGHT - 4 }, "middle");
+  if (mark >= 0) {
+    parts.push(svg("line", { x1: atX(mark), x2: atX(mark), y1: FRAME.top, y2: BOTTOM, class: "hl-here" }));
+  }
+  Object.values(levels).forEach((value, i) => drawLevel(value, `hl-level hl-level-${i}`));
+  Object.values(lines).forEach((values, i) => {
+    const path = values.map((value, at) => `${at ? "L" : "M"}${atX(at).toFixed(1)} ${atY(value).toFixed(1)}`).join("");
+    if (values.length) parts.push(svg("path", { d: path, class: `hl-line hl-line-${i}` }));
+  });
+  const box = { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label, class: "hl-chart" };
+  const caption = make("figcaption", {}, make("b", {}, yName));
+  return make("figure", { class: "hl-figure" }, caption, svg("svg", box, ...parts), legend(lines, levels));
+}
+
+/**
+ * @param {Record<string, number[]>} lines
+ * @param {Record<string, number>} levels
+ */
+function legend(lines, levels) {
+  /** @param {string} css @param {number} i @param {string} name */
+  const key = (css, i, name) => make("li", {}, make("i", { class: `${css} ${css}-${i}` }), name);
+  const lineKeys = Object.keys(lines).map((name, i) => key("hl-line-key", i, name));
+  const levelKeys = Object.keys(levels).map((name, i) => key("hl-level-key", i, `${name} ${number(levels[name])}`));
+  return make("ul", { class: "hl-key-list" }, ...lineKeys, ...levelKeys);
+}
+
+/**
+ * Named bars with their numbers.
+ * @param {string} name
+ * @param {Record<string, number> | { label: string, value: number }[]} values
+ * @param {number} most length of a full bar
+ * @param {(value: number) => string} [format]
+ */
+export function bars(name, values, most, format = (value) => fixed(value)) {
+  const entries = Array.isArray(values) ? values : Object.entries(values).map(([label, value]) => ({ label, value }));
+  const rows = entries.map(({ label, value }) => {
+    const amount = make("span", { class: "hl-amount" });
+    amount.style.setProperty("--part", String(most > 0 ? value / most : 0));
+    const cells = [make("td", {}, amount), make("td", {}, format(value))];
+    return make("tr", {}, make("th", { scope: "row" }, label), ...cells);
+  });
+  const caption = make("figcaption", {}, make("b", {}, name));
+  const table = make("table", { "aria-label": name }, make("tbody", {}, ...rows));
+  return make("figure", { class: "hl-figure hl-bars" }, caption, table);
+}

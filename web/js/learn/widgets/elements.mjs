@@ -1,0 +1,23 @@
+// The small elements that every lesson is made of.
+
+import { make } from "../../lib/dom.mjs";
+
+/** @typedef {Node | string} Part */
+
+/** @param {...Part} parts */
+export const paragraph = (...parts) => make("p", {}, ...parts);
+
+/** @param {string} text */
+export const code = (text) => make("code", {}, text);
+
+/** A term where it is introduced. @param {string} text */
+export const term = (text) => make("dfn", {}, text);
+
+/** @param {string} text */
+export const heading = (text) => make("h3", {}, text);
+
+/** Tables side by side where there is room. @param {...Node} children */
+export const rowOf = (...children) => make("div", { class: "hl-row" }, ...children);
+
+/** @param {...Node} children */
+export const controls = (...children) => make("div", { class: "hl-controls" }, ...children);

@@ -1,0 +1,165 @@
+// A table of numbers whose cells are coloured and, where they can be explained, clicked.
+
+import { make } from "../../lib/dom.mjs";
+import { onThemeChange, palette } from "../../lib/drawing/palette.mjs";
+import { ARROWS } from "../../lib/keys.mjs";
+import { clamp, fixed } from "../../lib/numbers.mjs";
+import { shorten } from "../../lib/words.mjs";
+
+/** @typedef {(number | null)[][]} Values by row and column; null for NaN or minus infinity */
+/** @typedef {(row: number, column: number) => void} Choose */
+
+const STRONGEST = 225; // of the 256 steps of a ramp: the darkest would hide the mark of the chosen cell
+const LONGEST = 12; // characters of a title
+
+/** A word, shortened for a title or a chip. @param {string} text */
+export const shortWord = (text) => shorten(text, LONGEST);
+
+export class HeatTable {
+  /** @type {HTMLTableCellElement[][]} */
+  #cells = [];
+  /** @type {Values} */
+  #values = [];
+  /** @type {[row: number, column: number]} the chosen cell, or the one that Tab reaches */
+  #place = [0, 0];
+
+  /**
+   * @param {object} options
+   * @param {string} options.name
+   * @param {string} [options.axes] what rows and columns are
+   * @param {string} [options.hole] what is written for null
+   * @param {number} [options.digits]
+   * @param {Choose | null} [options.choose] called when a cell is clicked
+   */
+  constructor({ name, axes = "", hole = "NaN", digits = 4, choose = null }) {
+    this.hole = hole;
+    this.digits = digits;
+    this.choose = choose;
+    this.table = make("table", { class: "hl-heat", "aria-label": name });
+    const caption = make("figcaption", {}, make("b", {}, name), " ", make("span", { class: "hl-axes" }, axes));
+    this.element = make("figure", { class: "hl-figure" }, caption, make("div", { class: "hl-scroll" }, this.table));
+    if (choose) this.table.addEventListener("keydown", (event) => this.move(event));
+    onThemeChange(() => this.paint());
+  }
+
+  /** The chosen cell, or the one that Tab reaches. */
+  get place() {
+    return this.#place;
+  }
+
+  /**
+   * Choose a cell without a click, the nearest one if it does not exist.
+   * @param {[row: number, column: number]} place
+   */
+  startAt([row, column]) {
+    this.#place = this.#nearest(row, column);
+  }
+
+  /**
+   * @param {object} table
+   * @param {string[]} table.rows
+   * @param {string[] | null} [table.columns]
+   * @param {Values} table.values
+   */
+  show({ rows, columns = null, values }) {
+    this.#values = values;
+    const head = columns ? [make("thead", {}, make("tr", {}, make("td"), ...columns.map(columnTitle)))] : [];
+    this.#cells = values.map((line, r) => line.map((value, c) => this.makeCell(value, r, c)));
+    const lines = this.#cells.map((line, r) => make("tr", {}, rowTitle(rows[r]), ...line));
+    this.table.replaceChildren(...head, make("tbody", {}, ...lines));
+    this.startAt(this.#place);
+    this.paint();
+  }
+
+  /**
+   * @param {number | null} value
+   * @param {number} row
+   * @param {number} column
+   */
+  makeCell(value, row, column) {
+    const text = value === null ? this.hole : fixed(value, this.digits);
+    if (!this.choose) return make("td", {}, text);
+    const onclick = () => this.take(row, column);
+    return make("td", {}, make("button", { type: "button", tabindex: -1, onclick }, text));
+  }
+
+  paint() {
+    if (!this.#values.length) return;
+    const ramps = palette();
+    const most = Math.max(...this.#values.flat().map((value) => Math.abs(value ?? 0)), 1e-9);
+    this.#values.forEach((line, r) =>
+      line.forEach((value, c) => {
+        const cell = this.#cells[r][c];
+        cell.classList.toggle("hl-hole", value === null);
+        cell.classList.toggle("hl-zero", value === 0);
+        if (!value) return;
+        const ramp = value < 0 ? ramps.seen : ramps.looks;
+        const step = Math.round((STRONGEST * Math.abs(value)) / most);
+        cell.style.backgroundColor = ramp.css[step];
+        cell.style.color = ramp.ink[step];
+      }),
+    );
+    this.markFocusable();
+  }
+
+  /** Make one cell reachable by Tab. */
+  markFocusable() {
+    if (!this.choose) return;
+    for (const button of this.table.querySelectorAll("button")) button.tabIndex = -1;
+    const button = this.#buttonAt(...this.#place);
+    if (button) button.tabIndex = 0;
+  }
+
+  /** Outline the chosen cell, or none. @param {boolean} isChosen */
+  outline(isChosen) {
+    for (const cell of this.table.querySelectorAll(".hl-chosen")) cell.classList.remove("hl-chosen");
+    for (const button of this.table.querySelectorAll("[aria-pressed]")) button.removeAttribute("aria-pressed");
+    if (!isChosen) return;
+    const [row, column] = this.#place;
+    this.#cells[row][column].classList.add("hl-chosen");
+    this.#buttonAt(row, column)?.setAttribute("aria-pressed", "true");
+  }
+
+  /**
+   * @param {number} row
+   * @param {number} column
+   */
+  take(row, column) {
+    this.#place = [row, column];
+    this.markFocusable();
+    this.choose?.(row, column);
+  }
+
+  /** @param {KeyboardEvent} event */
+  move(event) {
+    const move = ARROWS[event.key];
+    if (!move) return;
+    const [row, column] = this.#nearest(this.#place[0] + move[0], this.#place[1] + move[1]);
+    this.take(row, column);
+    this.#buttonAt(row, column)?.focus();
+    event.preventDefault();
+  }
+
+  /**
+   * @param {number} row
+   * @param {number} column
+   */
+  #buttonAt(row, column) {
+    return this.#cells[row]?.[column]?.querySelector("button");
+  }
+
+  /**
+   * @param {number} row
+   * @param {number} column
+   * @returns {[row: number, column: number]}
+   */
+  #nearest(row, column) {
+    return [clamp(row, 0, this.#values.length - 1), clamp(column, 0, this.#values[0].length - 1)];
+  }
+}
+
+/** @param {string} text */
+const columnTitle = (text) => make("th", { scope: "col", title: text }, shortWord(text));
+
+/** @param {string} text */
+const rowTitle = (text) => make("th", { scope: "row", title: text }, shortWord(text));

@@ -1,0 +1,27 @@
+// The code behind a rung, fetched when a visitor opens it.
+
+import { make } from "../../lib/dom.mjs";
+import { request } from "../../lib/http.mjs";
+import { highlight } from "./highlight.mjs";
+
+/** @param {number} rung */
+export function sourceLines(rung) {
+  const box = make("div", { class: "hl-sources" });
+  const element = make("details", { class: "hl-source" }, make("summary", {}, "The lines that compute this"), box);
+  element.addEventListener("toggle", async () => {
+    if (!element.open || box.childNodes.length) return;
+    try {
+      const { sources } = await (await request(`learn/sources/${rung}.json`)).json();
+      box.replaceChildren(...sources.flatMap(listing));
+    } catch (error) {
+      box.textContent = `Could not fetch the source: ${/** @type {Error} */ (error).message}`;
+    }
+  });
+  return element;
+}
+
+/** @param {{ name: string, file: string, line: number, code: string }} source */
+const listing = ({ name, file, line, code }) => [
+  make("h4", {}, name, make("small", {}, ` ${file}, line ${line}`)),
+  make("pre", { tabindex: 0, "aria-label": `Source of ${name}` }, make("code", {}, ...highlight(code))),
+];

@@ -1,0 +1,66 @@
+// Building elements: text goes in as text, never as markup.
+
+/**
+ * An attribute that is true is set without a value, one that is false or null is left out; a function is a listener, of
+ * the event that follows "on" in its name.
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Record<string, string | number | boolean | null | undefined | ((event: any) => unknown)>} [attributes]
+ * @param {...(Node | string | number)} children
+ * @returns {HTMLElementTagNameMap[Tag]}
+ */
+export function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") element.addEventListener(name.slice(2), value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value != null) element.setAttribute(name, String(value));
+  }
+  element.append(...children.map((child) => (child instanceof Node ? child : String(child))));
+  return element;
+}
+
+/**
+ * Set an attribute that is "true" or "false".
+ * @param {Element} element
+ * @param {string} name
+ * @param {boolean} value
+ */
+export const setFlag = (element, name, value) => element.setAttribute(name, String(value));
+
+/**
+ * A row of buttons of which one is pressed.
+ * @template {string} Key
+ * @param {string} label
+ * @param {Record<Key, string>} names
+ * @param {(key: Key) => void} choose
+ */
+export function tabs(label, names, choose) {
+  const entries = /** @type {[Key, string][]} */ (Object.entries(names));
+  const buttons = entries.map(([key, name]) =>
+    make("button", { type: "button", class: "hs-small", onclick: () => choose(key) }, name),
+  );
+  /** @param {string} chosen */
+  const show = (chosen) => entries.forEach(([key], i) => setFlag(buttons[i], "aria-pressed", key === chosen));
+  return { element: make("div", { class: "hs-tabs", role: "group", "aria-label": label }, ...buttons), show };
+}
+
+/**
+ * A drop-down list.
+ * @param {string} label
+ * @param {Record<string, string>} names
+ * @param {(key: any) => void} choose
+ */
+export function dropdown(label, names, choose) {
+  const options = Object.entries(names).map(([key, name]) => make("option", { value: key }, name));
+  const select = make("select", { "aria-label": label }, ...options);
+  select.addEventListener("change", () => choose(select.value));
+  return select;
+}
+
+/** @param {(checked: boolean) => void} choose */
+export function checkbox(choose) {
+  const input = make("input", { type: "checkbox" });
+  input.addEventListener("change", () => choose(input.checked));
+  return input;
+}

@@ -1,0 +1,114 @@
+// Where the cells of a matrix lie, and the labels beside them: token texts where they fit, positions where not.
+
+import { shorten, visible } from "../words.mjs";
+import { monospace } from "./fonts.mjs";
+
+/** @import { Token } from "../../types.js" */
+/**
+ * What labels need of a context, on a screen or in print.
+ * @typedef {Pick<CanvasRenderingContext2D,
+ *   "font" | "fillStyle" | "textAlign" | "textBaseline" | "save" | "restore" | "translate" | "rotate" | "fillText"
+ * > & { measureText(text: string): { width: number } }} Context
+ */
+
+/**
+ * Where a matrix is drawn, in CSS pixels.
+ * @typedef {object} Layout
+ * @property {number} margin the room of the labels, left and above
+ * @property {number} cell the side of a cell
+ * @property {boolean} texts whether the labels are tokens, not positions
+ * @property {number} [size] of the labels
+ */
+
+const SIZE = 11;
+const LABEL_CELL = 11; // CSS pixels that a cell needs to have its token beside it
+const POSITIONS = 30; // CSS pixels that positions need
+const LONGEST = 12; // characters of a token on an axis
+const STEPS = [1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000];
+
+/** A token, shortened for an axis. @param {string} text */
+export const label = (text) => shorten(visible(text), LONGEST);
+
+/**
+ * How much room the labels of the first n tokens need beside a matrix.
+ * @param {Context} context
+ * @param {Token[]} tokens
+ * @param {number} n
+ */
+export function labelMargin(context, tokens, n, size = SIZE) {
+  context.font = monospace(size);
+  const widths = tokens.slice(0, n).map((token) => context.measureText(label(token.text)).width);
+  return Math.max(POSITIONS, Math.ceil(Math.max(...widths)) + 10);
+}
+
+/**
+ * The geometry for n tokens in a square of `width` CSS pixels.
+ * @param {Context} context
+ * @param {Token[]} tokens
+ * @param {number} n
+ * @param {number} width
+ * @returns {Layout}
+ */
+export function layout(context, tokens, n, width) {
+  const fits = (width - POSITIONS) / n >= LABEL_CELL;
+  const margin = fits ? labelMargin(context, tokens, n) : POSITIONS;
+  return { margin, cell: (width - margin) / n, texts: (width - margin) / n >= LABEL_CELL };
+}
+
+/**
+ * Draw both axes: queries down the left side, keys along the top.
+ * @param {Context} context
+ * @param {Token[]} tokens
+ * @param {number} n
+ * @param {Layout} layout
+ * @param {string} colour
+ */
+export function drawAxes(context, tokens, n, { margin, cell, texts, size = SIZE }, colour) {
+  context.font = monospace(size);
+  context.fillStyle = colour;
+  context.textBaseline = "middle";
+  const step = texts ? 1 : (STEPS.find((candidate) => candidate * cell >= 2.4 * size) ?? n);
+  for (let i = 0; i < n; i += step) {
+    const text = texts ? label(tokens[i].text) : String(i);
+    const middle = margin + (i + 0.5) * cell;
+    context.textAlign = "right";
+    context.fillText(text, margin - 5, middle);
+    if (texts) drawKey(context, text, middle, margin - 5, cell);
+    else drawNumber(context, text, middle, margin - 10, margin + n * cell);
+  }
+}
+
+/**
+ * A position above a column, kept inside the picture.
+ * @param {Context} context
+ * @param {string} text
+ * @param {number} x
+ * @param {number} y
+ * @param {number} right
+ */
+function drawNumber(context, text, x, y, right) {
+  context.textAlign = "center";
+  context.fillText(text, Math.min(x, right - context.measureText(text).width / 2), y);
+}
+
+/**
+ * A label above a column, upright where it is no wider than its cell.
+ * @param {Context} context
+ * @param {string} text
+ * @param {number} x
+ * @param {number} bottom
+ * @param {number} cell
+ */
+function drawKey(context, text, x, bottom, cell) {
+  if (text.length === 1 || context.measureText(text).width < cell - 2) {
+    context.textAlign = "center";
+    context.fillText(text, x, bottom - 5);
+    return;
+  }
+  context.save();
+  context.translate(x, bottom);
+  context.rotate(-Math.PI / 2);
+  context.textAlign = "left";
+  context.fillText(text, 0, 0);
+  context.restore();
+}

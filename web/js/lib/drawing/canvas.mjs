@@ -1,0 +1,34 @@
+// Canvas contexts.
+
+/**
+ * A 2D context scaled so that one unit is one CSS pixel, sharp on any screen, and cleared.
+ * @param {HTMLCanvasElement} canvas
+ * @param {number} width
+ * @param {number} height
+ */
+export function sharpContext(canvas, width, height) {
+  const ratio = window.devicePixelRatio || 1;
+  const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
+  if (canvas.width !== w || canvas.height !== h) {
+    canvas.width = w;
+    canvas.height = h;
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+  }
+  const context = context2d(canvas);
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, width, height);
+  return context;
+}
+
+/** @param {HTMLCanvasElement} canvas */
+export const context2d = (canvas) => /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+
+/** A context off the page, to draw on or to measure texts with. @param {number} width @param {number} height */
+export function offscreenContext(width, height) {
+  const canvas = new OffscreenCanvas(width, height);
+  return /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext("2d"));
+}
+
+/** The pixels of an image as packed colours. @param {ImageData} image */
+export const packedPixels = (image) => new Uint32Array(image.data.buffer);

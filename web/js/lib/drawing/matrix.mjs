@@ -1,0 +1,187 @@
+// A picture's weights as a matrix, and the exact number of the cell under the pointer or the keyboard's cell.
+
+import { make } from "../dom.mjs";
+import { ARROWS } from "../keys.mjs";
+import { clamp, exact } from "../numbers.mjs";
+import { sentence, visible } from "../words.mjs";
+import { drawAxes, layout } from "./axes.mjs";
+import { sharpContext } from "./canvas.mjs";
+import { palette } from "./palette.mjs";
+import { Scale } from "./scale.mjs";
+import { paintTriangle } from "./triangle_image.mjs";
+
+/** @import { Cell, MatrixSource } from "../../types.js" */
+/** @import { Layout } from "./axes.mjs" */
+
+export class Matrix {
+  /** @type {Layout | null} */
+  #layout = null;
+  #width = 0;
+
+  /** @param {MatrixSource} store */
+  constructor(store) {
+    this.store = store;
+    this.picture = make("canvas", { "aria-hidden": true });
+    this.marks = make("canvas", { "aria-hidden": true });
+    this.pair = make("p", { class: "hs-pair" });
+    this.number = make("p", { class: "hs-number" });
+    this.prediction = make("p", { class: "hs-then" });
+    this.readout = make("div", { class: "hs-readout" }, this.pair, this.number, this.prediction);
+    this.announcement = make("p", { class: "hs-hidden", "aria-live": "polite" });
+    this.board = make("div", { class: "hs-board", tabindex: 0, role: "application" });
+    this.board.append(this.picture, this.marks, this.readout, this.announcement);
+    this.board.addEventListener("pointermove", (event) => store.point(this.cellAt(event)));
+    this.board.addEventListener("pointerdown", (event) => store.point(this.cellAt(event)));
+    this.board.addEventListener("pointerleave", () => store.point(null));
+    this.board.addEventListener("click", (event) => this.lock(event));
+    this.board.addEventListener("keydown", (event) => this.move(event));
+    this.board.addEventListener("blur", () => store.point(null));
+    this.element = make(
+      "div",
+      { class: "hs-matrix" },
+      make("p", { class: "hs-axis-key" }, "looks at that token (key) →"),
+      make("p", { class: "hs-axis-query" }, "this token (query) →"),
+      this.board,
+    );
+    store.on("open weights tokens view", () => this.draw());
+    store.on("focus step", () => this.mark());
+    new ResizeObserver(() => this.draw()).observe(this.element);
+  }
+
+  draw() {
+    const hint = "Arrow keys move over the cells, Enter locks one, Escape unlocks.";
+    this.board.setAttribute("aria-label", `Matrix of ${this.store.openName}. ${hint}`);
+    const width = Math.floor(this.board.clientWidth);
+    this.board.style.height = `${width}px`;
+    if (!width) return;
+    this.#width = width;
+    const n = this.store.count;
+    this.board.dataset.count = String(n);
+    const context = sharpContext(this.picture, width, width);
+    if (n) {
+      this.#layout = layout(context, this.store.tokens, n, width);
+      const { margin, cell } = this.#layout;
+      this.board.dataset.margin = String(margin);
+      this.readout.style.top = `${margin + 8}px`; // below the labels of the keys
+      context.imageSmoothingEnabled = false;
+      context.drawImage(this.paint(n, width - margin), margin, margin, cell * n, cell * n);
+      drawAxes(context, this.store.tokens, n, this.#layout, getComputedStyle(this.element).color);
+    }
+    this.mark();
+  }
+
+  /**
+   * The triangle as an image; where a pixel has several cells it shows the largest.
+   * @param {number} n
+   * @param {number} size in CSS pixels
+   */
+  paint(n, size) {
+    const factor = Math.max(1, Math.ceil((n - 1) / (size * (window.devicePixelRatio || 1))));
+    return paintTriangle(this.store.weights.values, n, new Scale(this.store.view.options), palette().looks, factor);
+  }
+
+  /** Draw the cross hairs and write the number; nothing here waits for the server. */
+  mark() {
+    if (!this.#width) return;
+    const context = sharpContext(this.marks, this.#width, this.#width);
+    const { store } = this;
+    const { focus } = store;
+    this.fade(context);
+    this.readout.hidden = !focus;
+    if (!focus) {
+      this.number.textContent = this.prediction.textContent = "";
+      return;
+    }
+    const { query, key } = focus;
+    if (key === null) {
+      this.pair.textContent = `“${visible(store.tokens[query]?.text ?? "")}” (${query}) is not read yet`;
+      this.number.textContent = this.prediction.textContent = "";
+      return;
+    }
+    const weight = store.weights.at(query, key);
+    this.pair.replaceChildren(this.token(query, "query"), " looks at ", this.token(key, "key"));
+    this.number.textContent = exact(weight);
+    this.number.dataset.weight = String(weight);
+    this.prediction.replaceChildren(...this.predicted(query + 1));
+    if (!this.#layout) return;
+
+    const { margin, cell } = this.#layout;
+    const [x, y] = [margin + key * cell, margin + query * cell];
+    const colours = getComputedStyle(this.element);
+    context.strokeStyle = context.fillStyle = colours.getPropertyValue("--hs-mark");
+    for (const other of store.queries) context.fillRect(margin - 4, margin + other * cell, 3, Math.max(cell, 2));
+    context.globalAlpha = 0.35;
+    context.strokeRect(margin, y, (query + 1) * cell, cell);
+    context.strokeRect(x, y, cell, (store.count - query) * cell);
+    context.globalAlpha = 1;
+    context.lineWidth = 2;
+    context.strokeRect(x - 1, y - 1, cell + 2, cell + 2);
+    context.fillRect(x, margin - 4, Math.max(cell, 2), 3);
+  }
+
+  /** Fade the rows that did not exist yet at the selected step. @param {CanvasRenderingContext2D} context */
+  fade(context) {
+    const { step, count: n } = this.store;
+    if (step === null || step >= n || !this.#layout) return;
+    const { margin, cell } = this.#layout;
+    context.globalAlpha = 0.75;
+    context.fillStyle = getComputedStyle(this.element).getPropertyValue("--block-background-fill");
+    context.fillRect(margin, margin + step * cell, cell * n, cell * (n - step));
+    context.globalAlpha = 1;
+  }
+
+  /**
+   * @param {number} position
+   * @param {"query" | "key"} axis
+   */
+  token(position, axis) {
+    const text = make("b", {}, visible(this.store.tokens[position].text));
+    return make("span", { class: `hs-readout-${axis}` }, "“", text, "”", make("small", {}, ` ${position}, ${axis}`));
+  }
+
+  /** The token that a row predicts: the one after its query. @param {number} position */
+  predicted(position) {
+    const token = this.store.tokens[position];
+    if (!token) return [];
+    const probability = token.logprob == null ? "" : ` with probability ${exact(Math.exp(token.logprob))}`;
+    return ["this row predicts “", make("b", {}, visible(token.text)), `” ${position}${probability}`];
+  }
+
+  /**
+   * @param {MouseEvent} event
+   * @returns {Cell | null}
+   */
+  cellAt(event) {
+    const n = this.store.count;
+    if (!this.#layout || !n) return null;
+    const box = this.board.getBoundingClientRect();
+    const { margin, cell } = this.#layout;
+    const key = Math.floor((event.clientX - box.left - margin) / cell);
+    const query = Math.floor((event.clientY - box.top - margin) / cell);
+    return key >= 0 && query < n && key <= query ? { query, key } : null;
+  }
+
+  /** @param {MouseEvent} event */
+  lock(event) {
+    const cell = this.cellAt(event);
+    if (cell) this.store.lock(cell, event.shiftKey);
+  }
+
+  /** @param {KeyboardEvent} event */
+  move(event) {
+    const { store } = this;
+    const { focus } = store;
+    if (!focus || focus.key === null) return;
+    if (event.key === "Escape") store.lock(null);
+    else if (event.key === "Enter") store.lock({ ...focus }, event.shiftKey);
+    else if (!ARROWS[event.key]) return;
+    else {
+      const [down, right] = ARROWS[event.key];
+      const query = clamp(focus.query + down, 0, store.count - 1);
+      const key = clamp(focus.key + right, 0, query);
+      store.point({ query, key });
+      this.announcement.textContent = sentence(store.tokens, query, key, store.weights.at(query, key));
+    }
+    event.preventDefault();
+  }
+}

@@ -1,0 +1,73 @@
+// Colour ramps: one hue for "looks at", one for "is looked at by", one for surprise. Lightness alone gives the order,
+// so they can be read without seeing colours; the weakest steps fade into the page, light or dark.
+
+const RAMPS = {
+  light: {
+    looks: ["#f1f4f9", "#cfddf1", "#9fbfe6", "#629ad6", "#2f70bb", "#144c8f", "#06275a"],
+    seen: ["#f8f4ee", "#f5deba", "#eebd7d", "#dd9443", "#b96a1d", "#8a4709", "#552703"],
+    surprise: ["#f8f3f6", "#f0d6e4", "#e3aecb", "#d080ab", "#b35088", "#872d62", "#541539"],
+  },
+  dark: {
+    looks: ["#1a202c", "#1b3558", "#1b5288", "#2273b5", "#3f9ad8", "#7cc6f2", "#cdeeff"],
+    seen: ["#1f1c1a", "#4a2f18", "#7a4a1a", "#ae6c22", "#dc9640", "#f9b45a", "#ffcf87"],
+    surprise: ["#1f1a1e", "#452a3b", "#70385a", "#a04b80", "#cd6ba7", "#ec9ccb", "#ffd5ec"],
+  },
+};
+
+/** @typedef {number[]} Colour red, green and blue, 0 to 255 */
+
+/** @param {string} colour @returns {Colour} */
+const parseHex = (colour) => [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16));
+
+/** 256 colours evenly between the anchors. @param {string[]} anchors @returns {Colour[]} */
+function interpolate(anchors) {
+  const stops = anchors.map(parseHex);
+  return Array.from({ length: 256 }, (_, i) => {
+    const place = (i / 255) * (stops.length - 1);
+    const left = Math.min(Math.floor(place), stops.length - 2);
+    return stops[left].map((value, c) => Math.round(value + (place - left) * (stops[left + 1][c] - value)));
+  });
+}
+
+/**
+ * Relative luminance (WCAG 2.2); at MIDDLE black and white have the same contrast, 4.58 to 1.
+ * @param {Colour} colour
+ */
+const luminance = (colour) => {
+  const [r, g, b] = colour.map((v) => (v / 255 <= 0.03928 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const MIDDLE = Math.sqrt(1.05 * 0.05) - 0.05;
+
+/** 256 steps of one ramp: packed for pixels, and as CSS colours with an ink that can be read on them. */
+export class Ramp {
+  /** @param {string[]} anchors as #rrggbb, from the weakest to the strongest */
+  constructor(anchors) {
+    const colours = interpolate(anchors);
+    this.pixels = new Uint32Array(colours.map(([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0));
+    this.css = colours.map(([r, g, b]) => `rgb(${r},${g},${b})`);
+    this.ink = colours.map((colour) => (luminance(colour) > MIDDLE ? "#000000" : "#ffffff"));
+  }
+}
+
+/** @param {Record<"looks" | "seen" | "surprise", string[]>} anchors */
+const makeRamps = ({ looks, seen, surprise }) => ({
+  looks: new Ramp(looks),
+  seen: new Ramp(seen),
+  surprise: new Ramp(surprise),
+});
+
+const ramps = { light: makeRamps(RAMPS.light), dark: makeRamps(RAMPS.dark) };
+
+const isDark = () => document.body.classList.contains("dark");
+
+/**
+ * The ramps of the page's current theme, or of the given one.
+ * @param {"light" | "dark"} [theme]
+ */
+export const palette = (theme = isDark() ? "dark" : "light") => ramps[theme];
+
+/** Call back when the page turns light or dark. @param {() => void} callback */
+export function onThemeChange(callback) {
+  new MutationObserver(callback).observe(document.body, { attributes: true, attributeFilter: ["class"] });
+}

@@ -1,0 +1,56 @@
+// One thumbnail as pixels, by the same scale as the large picture.
+
+import { tile } from "../thumbnails.mjs";
+import { packedPixels } from "./canvas.mjs";
+
+/** @import { Thumbnails } from "../thumbnails.mjs" */
+/** @import { Scale } from "./scale.mjs" */
+
+/** The weight that a byte of a thumbnail encodes. @param {number} byte */
+const weightOf = (byte) => (byte / 255) ** 2;
+
+/** The step of each of the 256 bytes of a thumbnail, on scales that do not depend on the row. @param {Scale} scale */
+function lookup(scale) {
+  return Uint8Array.from({ length: 256 }, (_, byte) => scale.step(weightOf(byte), scale.firstKey, 1));
+}
+
+/** Draws the pictures of one set of thumbnails. */
+export class ThumbnailPainter {
+  /**
+   * @param {Thumbnails} thumbnails
+   * @param {Scale} scale
+   * @param {Uint32Array} pixels of the colour ramp
+   * @param {number} room pixels that a side may have
+   * @param {number} [rows] only the first so many tokens are drawn
+   */
+  constructor(thumbnails, scale, pixels, room, rows = Infinity) {
+    this.thumbnails = thumbnails;
+    this.scale = scale;
+    this.pixels = pixels;
+    this.table = lookup(scale);
+    // No finer than the screen: a browser that shrinks a picture drops lines.
+    this.factor = Math.max(1, Math.ceil((thumbnails.side - 1) / Math.max(room - 1, 1)));
+    this.side = thumbnails.side ? tile(thumbnails.side - 1, this.factor) + 1 : 0;
+    this.shown = Math.min(this.side, tile(Math.max(rows - 1, 0), thumbnails.factor * this.factor) + 1);
+  }
+
+  /** The picture, `side` x `side` pixels. @param {number} picture */
+  paint(picture) {
+    const { side, pixels, scale, table } = this;
+    const image = new ImageData(side, side);
+    const target = packedPixels(image);
+    const bytes = this.thumbnails.pooled(picture, this.factor, side);
+    for (let row = 0; row < this.shown; row++) {
+      const start = row * side;
+      let largest = 0; // byte of this row
+      if (scale.perRow)
+        for (let key = scale.firstKey; key <= row; key++) largest = Math.max(largest, bytes[start + key]);
+      for (let key = 0; key <= row; key++) {
+        const byte = bytes[start + key];
+        const step = scale.perRow ? scale.step(weightOf(byte), key, weightOf(largest)) : table[byte];
+        target[start + key] = pixels[key < scale.firstKey ? 0 : step];
+      }
+    }
+    return image;
+  }
+}

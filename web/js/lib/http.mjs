@@ -1,0 +1,45 @@
+// Requests to the server's own routes.
+
+/** An answer other than 2xx, with the server's reason as its message. */
+export class HttpError extends Error {
+  /**
+   * @param {number} status
+   * @param {string} message
+   */
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** Relative to the page, so that it works behind a proxy and on a Space. @param {string} path */
+export const address = (path) => new URL(path, document.baseURI);
+
+/**
+ * GET, or POST where there is a body to send as JSON. Throws `HttpError`.
+ * @param {string} path
+ * @param {{ body?: object, signal?: AbortSignal }} [options]
+ */
+export async function request(path, { body, signal } = {}) {
+  /** @type {RequestInit} */
+  const options = { signal };
+  if (body !== undefined) {
+    options.method = "POST";
+    options.headers = { "Content-Type": "application/json" };
+    options.body = JSON.stringify(body);
+  }
+  const response = await fetch(address(path), options);
+  if (!response.ok) throw new HttpError(response.status, await reason(response));
+  return response;
+}
+
+/** @param {Response} response */
+async function reason(response) {
+  const fallback = `The server answered ${response.status}.`;
+  try {
+    const { detail, error } = await response.json();
+    return (typeof detail === "string" ? detail : error?.message) ?? fallback;
+  } catch {
+    return fallback;
+  }
+}

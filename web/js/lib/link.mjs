@@ -1,0 +1,147 @@
+// A link that leads back to a view: the model, the text as token ids, and what differs from how the page opens.
+// The server reads the text and its settings (web/page/link.py) and recomputes the run; the browser reads the rest.
+
+import { SCALES } from "./drawing/scale.mjs";
+import { DEFAULTS, HEADS, MODES, ORDERS } from "./options.mjs";
+import { METRICS } from "./metrics.mjs";
+
+/** @import { Control, LinkedView, LinkState, Options, Pointer } from "../types.js" */
+
+const HASH_DIGITS = 16; // of the checkpoint's sha256
+const MAX_LOCKED = 32;
+
+/**
+ * How a value is written to a link and read back; undefined for a text that cannot be read.
+ * @typedef {{ write: (value: any) => string, read: (text: string) => unknown }} Codec
+ */
+
+/** @type {Codec} */
+const flag = { write: () => "1", read: (text) => (text === "1" ? true : undefined) };
+
+/** @param {object} names @returns {Codec} */
+const oneOf = (names) => ({ write: String, read: (text) => (Object.hasOwn(names, text) ? text : undefined) });
+
+/** A number from 0 to 1. @type {Codec} */
+const fraction = {
+  write: String,
+  read: (text) => (/^\d(\.\d+)?(e-\d+)?$/.test(text) && Number(text) <= 1 ? Number(text) : undefined),
+};
+
+/** @type {Record<keyof Options, [word: string, codec: Codec]>} */
+const OPTIONS = {
+  heads: ["heads", oneOf(HEADS)],
+  mode: ["mode", oneOf(MODES)],
+  scale: ["scale", oneOf(SCALES)],
+  hideFirst: ["hide_first", flag],
+  threshold: ["threshold", fraction],
+  metric: ["metric", oneOf(METRICS)],
+  sorted: ["sorted", oneOf(ORDERS)],
+  least: ["least", fraction],
+  most: ["most", fraction],
+  surprise: ["surprise", flag],
+};
+const OPTION_ENTRIES = /** @type {[keyof Options, [string, Codec]][]} */ (Object.entries(OPTIONS));
+
+/**
+ * Token ids as base64url of little-endian base-128 numbers.
+ * @param {number[]} ids
+ */
+export function encodeIds(ids) {
+  const bytes = [];
+  for (let id of ids) {
+    for (; id > 127; id = Math.floor(id / 128)) bytes.push(128 + (id % 128));
+    bytes.push(id);
+  }
+  const base64 = btoa(bytes.map((byte) => String.fromCharCode(byte)).join(""));
+  return base64.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+}
+
+/**
+ * The address of a view.
+ * @param {LinkState} state
+ * @param {Pick<Control, "name" | "word">[]} controls the settings that a link holds, with their names in it
+ * @param {string} page the address of the page
+ */
+export function makeLink(state, controls, page) {
+  const query = new URLSearchParams({
+    model: state.model,
+    sha256: state.sha256.slice(0, HASH_DIGITS),
+    ids: encodeIds(state.ids),
+    prompt: String(state.n_prompt),
+  });
+  for (const { name, word } of controls) {
+    const value = state.settings[name];
+    if (value !== undefined && value !== null) query.set(word, String(value));
+  }
+  query.set("open", state.open.join("."));
+  if (state.locked.length) {
+    const cells = state.locked.slice(-MAX_LOCKED);
+    query.set("locked", cells.map((cell) => (cell.key == null ? cell.query : `${cell.query}.${cell.key}`)).join("_"));
+  }
+  if (state.step !== null) query.set("step", String(state.step));
+  for (const [name, [word, codec]] of OPTION_ENTRIES) {
+    const value = state.options[name];
+    if (value !== DEFAULTS[name]) query.set(word, codec.write(value));
+  }
+  const address = new URL(page);
+  address.search = query.toString();
+  address.hash = "";
+  return address.href;
+}
+
+/**
+ * The browser's part of a link.
+ * @param {string} search the query of the page's address
+ * @param {Pick<Pointer, "n_layer" | "n_head" | "n_prompt" | "tokens">} text that the link led to
+ * @returns {LinkedView}
+ */
+export function readLink(search, { n_layer, n_head, n_prompt, tokens }) {
+  const query = new URLSearchParams(search);
+  /** @type {LinkedView} */
+  const view = { options: {}, open: null, locked: [], step: null, unreadable: [] };
+
+  /**
+   * @param {string} word
+   * @param {(text: string) => unknown} read
+   */
+  const take = (word, read) => {
+    const text = query.get(word);
+    if (text !== null && read(text) === undefined) view.unreadable.push(word);
+  };
+  for (const [name, [word, codec]] of OPTION_ENTRIES) {
+    take(word, (text) => {
+      const value = codec.read(text);
+      if (value !== undefined) Object.assign(view.options, { [name]: value });
+      return value;
+    });
+  }
+  take("open", (text) => {
+    const [layer, column] = wholeNumbers(text, 2) ?? [];
+    const isMeanOfAll = layer === n_layer && column === n_head;
+    if (!isMeanOfAll && !(layer < n_layer && column < n_head + 2)) return undefined;
+    return (view.open = [layer, column]);
+  });
+  take("locked", (text) => {
+    const cells = text.split("_", MAX_LOCKED + 1).map((cell) => wholeNumbers(cell, 1) ?? wholeNumbers(cell, 2));
+    if (cells.length > MAX_LOCKED) return undefined;
+    const found = cells.flatMap((cell) => (cell && cell[0] < tokens && (cell[1] ?? 0) <= cell[0] ? [cell] : []));
+    if (found.length < cells.length) return undefined;
+    return (view.locked = found.map(([at, key]) => (key === undefined ? { query: at } : { query: at, key })));
+  });
+  take("step", (text) => {
+    const [step] = wholeNumbers(text, 1) ?? [];
+    return step >= Math.max(n_prompt, 1) && step < tokens ? (view.step = step) : undefined;
+  });
+  return view;
+}
+
+/**
+ * Exactly `count` whole numbers separated by dots; null for any other text.
+ * @param {string} text
+ * @param {number} count
+ */
+function wholeNumbers(text, count) {
+  const isList = /^\d{1,7}(\.\d{1,7})*$/.test(text);
+  const numbers = text.split(".").map(Number);
+  return isList && numbers.length === count ? numbers : null;
+}

@@ -1,0 +1,36 @@
+// The metrics of a picture, in the order in which a frame holds them (model/lens/metrics.py).
+
+/** @import { MetricName } from "../types.js" */
+
+export const METRIC_ORDER = ["entropy", "distance", "first", "previous", "uniform"];
+export const N_METRICS = METRIC_ORDER.length;
+
+/** How far a head is from spreading its weights evenly: not offered as a choice, but it reveals an untrained model. */
+export const UNIFORM = METRIC_ORDER.indexOf("uniform");
+
+/**
+ * @typedef {object} Metric
+ * @property {string} name
+ * @property {string} unit
+ * @property {number} place where it is in a frame
+ * @property {string} help
+ */
+
+/** @type {Record<MetricName, Metric>} */
+export const METRICS = {
+  entropy: metric("entropy", "entropy", "bits", "how spread out the weights are"),
+  distance: metric("distance", "mean distance", "tokens", "how far back the head looks"),
+  first: metric("first", "on the first token", "", "weight on the first token"),
+  previous: metric("previous", "on the previous token", "", "weight on the token before"),
+};
+
+/**
+ * @param {MetricName} key
+ * @param {string} name
+ * @param {string} unit
+ * @param {string} help
+ * @returns {Metric}
+ */
+function metric(key, name, unit, help) {
+  return { name, unit, place: METRIC_ORDER.indexOf(key), help };
+}

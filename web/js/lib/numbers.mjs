@@ -1,0 +1,48 @@
+// How numbers are limited, and written for people.
+
+/** @import { Token } from "../types.js" */
+
+const MINUS = "−";
+
+/** The end of the colour ramp for surprise. */
+export const MAX_SURPRISE = 8; // bits
+
+/**
+ * @param {number} value
+ * @param {number} least
+ * @param {number} most
+ */
+export const clamp = (value, least, most) => Math.min(Math.max(value, least), most);
+
+/** An attention weight or probability: four decimals, and smaller ones in powers of ten. @param {number} weight */
+export function exact(weight) {
+  return weight >= 0.001 || weight === 0 ? weight.toFixed(4) : weight.toExponential(2);
+}
+
+/**
+ * Four decimals, as in the published outputs; whole numbers and very small ones as they are.
+ * @param {number} value
+ */
+export function number(value, digits = 4) {
+  if (Number.isInteger(value)) return String(value).replace("-", MINUS);
+  const text = value !== 0 && Math.abs(value) < 0.5 * 10 ** -digits ? value.toExponential(1) : value.toFixed(digits);
+  return text.replaceAll("-", MINUS);
+}
+
+/** Always with all its decimals, so that the numbers of a column line up. @param {number} value */
+export const fixed = (value, digits = 4) => {
+  const text = value.toFixed(digits);
+  return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", MINUS);
+};
+
+/** @param {number} seconds */
+export const milliseconds = (seconds) => `${(1000 * seconds).toFixed(2)} ms`;
+
+/** A metric's value with its unit. @param {number} value @param {{ unit: string }} metric */
+export const measured = (value, { unit }) => (unit ? `${value.toFixed(2)} ${unit}` : value.toFixed(3));
+
+/** @param {number} n @param {string} noun */
+export const counted = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
+
+/** How surprising a token was, in bits; null where it was not predicted. @param {Pick<Token, "logprob">} token */
+export const surprise = ({ logprob }) => (logprob == null ? null : -logprob / Math.LN2);

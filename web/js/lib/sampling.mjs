@@ -1,0 +1,91 @@
+// From logits to the probabilities that the next token is drawn with: model/sampling.py in the browser, without its
+// penalties. The same order in the same float64 numbers: temperature, top-k, top-p, min-p, renormalise.
+
+/** @typedef {Float32Array | Float64Array} Floats */
+
+/** @typedef {{ temperature?: number, top_k?: number | null, top_p?: number, min_p?: number }} SamplingSettings */
+
+/**
+ * The probability of each token of a vocabulary; `top_k` 0 or null means all tokens.
+ * @param {ArrayLike<number>} logits
+ * @param {SamplingSettings} [settings]
+ */
+export function probabilities(logits, { temperature = 1, top_k = 0, top_p = 1, min_p = 0 } = {}) {
+  let values = Float64Array.from(logits);
+  if (temperature === 0) {
+    const certain = new Float64Array(values.length);
+    certain[argmax(values)] = 1;
+    return certain;
+  }
+  if (temperature !== 1) {
+    const largest = values[argmax(values)]; // shifted first: a tiny temperature must not overflow
+    values = values.map((value) => (value - largest) / temperature);
+  }
+  if (top_k && top_k < values.length) keepTopK(values, top_k);
+  if (top_p < 1) keepTopP(values, top_p);
+  if (min_p > 0) keepMinP(values, min_p);
+  return softmax(values);
+}
+
+/** @param {Floats} values */
+export function softmax(values) {
+  const largest = values[argmax(values)];
+  const result = new Float64Array(values.length);
+  let sum = 0;
+  for (let i = 0; i < values.length; i++) sum += result[i] = Math.exp(values[i] - largest);
+  for (let i = 0; i < values.length; i++) result[i] /= sum;
+  return result;
+}
+
+/**
+ * The ids of the `n` most probable tokens; of equal ones the lower id comes first. Sampling never changes the order.
+ * @param {Floats} logits
+ * @param {number} n
+ */
+export function mostProbable(logits, n) {
+  if (!logits.length) return [];
+  const least = ascending(logits)[logits.length - Math.min(n, logits.length)];
+  const ids = [];
+  for (let id = 0; id < logits.length; id++) if (logits[id] >= least) ids.push(id);
+  return ids.sort((a, b) => logits[b] - logits[a] || a - b).slice(0, n);
+}
+
+/** @param {Floats} values */
+function argmax(values) {
+  let best = 0;
+  for (let i = 1; i < values.length; i++) if (values[i] > values[best]) best = i;
+  return best;
+}
+
+/** @param {Floats} values */
+const ascending = (values) => values.slice().sort();
+
+/** Ties with the last one stay. @param {Float64Array} values @param {number} k */
+function keepTopK(values, k) {
+  const least = ascending(values)[values.length - k];
+  for (let i = 0; i < values.length; i++) if (values[i] < least) values[i] = -Infinity;
+}
+
+/**
+ * The most probable tokens until they sum to `p`; of equal ones the lower id comes first.
+ * @param {Float64Array} values
+ * @param {number} p
+ */
+function keepTopP(values, p) {
+  const found = softmax(values);
+  const ordered = ascending(found).reverse();
+  let kept = 0;
+  for (let sum = 0; kept < ordered.length && sum < p; kept++) sum += ordered[kept];
+  const least = ordered[kept - 1];
+  let equal = 0; // how many of those that equal the least one stay
+  for (let i = kept - 1; i >= 0 && ordered[i] === least; i--) equal++;
+  for (let i = 0; i < values.length; i++) {
+    if (found[i] < least || (found[i] === least && equal-- <= 0)) values[i] = -Infinity;
+  }
+}
+
+/** Tokens at least `p` times as probable as the most probable one. @param {Float64Array} values @param {number} p */
+function keepMinP(values, p) {
+  const least = values[argmax(values)] + Math.log(p);
+  for (let i = 0; i < values.length; i++) if (values[i] < least) values[i] = -Infinity;
+}

@@ -1,0 +1,73 @@
+// The thumbnails of all pictures of a text, as the server pools them (model/lens/thumbnails.py).
+
+/**
+ * The thumbnail cell of a token: the first token has its own, `factor` of the others share one.
+ * @param {number} position
+ * @param {number} factor
+ */
+export const tile = (position, factor) => Math.ceil(position / factor);
+
+const SIDE = 65; // cells of the longest side
+
+/** Of each picture the largest weight of each tile, as 255 * sqrt(weight). */
+export class Thumbnails {
+  /** @param {number} pictures how many there are */
+  constructor(pictures) {
+    this.pictures = pictures;
+    this.factor = 1;
+    this.side = 0;
+    this.bytes = new Uint8Array(pictures * SIDE ** 2);
+  }
+
+  /**
+   * Write the rows from `first` on over those already here.
+   * @param {{ rows: number, factor: number, first: number }} header of the frame they came in
+   * @param {Uint8Array} data
+   */
+  merge({ rows, factor, first }, data) {
+    while (this.factor < factor) this.#coarsen();
+    this.side = tile(rows - 1, factor) + 1;
+    let from = 0;
+    for (let picture = 0; picture < this.pictures; picture++) {
+      for (let row = first; row < this.side; row++) {
+        this.bytes.set(data.subarray(from, from + row + 1), (picture * SIDE + row) * SIDE);
+        from += row + 1;
+      }
+    }
+  }
+
+  /**
+   * The bytes of one picture as `side` x `side`: the largest of each `factor` x `factor` cells, the first cell alone.
+   * @param {number} picture
+   * @param {number} factor
+   * @param {number} side
+   */
+  pooled(picture, factor, side) {
+    const pooled = new Uint8Array(side * side);
+    for (let row = 0; row < this.side; row++) {
+      const to = tile(row, factor) * side;
+      const from = (picture * SIDE + row) * SIDE;
+      for (let key = 0; key <= row; key++) {
+        const place = to + tile(key, factor);
+        if (this.bytes[from + key] > pooled[place]) pooled[place] = this.bytes[from + key];
+      }
+    }
+    return pooled;
+  }
+
+  /** Double the factor: the largest of 2 x 2 tiles is the largest of all the weights in them. */
+  #coarsen() {
+    const old = this.bytes;
+    this.bytes = new Uint8Array(old.length);
+    this.factor *= 2;
+    for (let picture = 0; picture < this.pictures; picture++) {
+      for (let row = 0; row < this.side; row++) {
+        for (let column = 0; column <= row; column++) {
+          const target = (picture * SIDE + tile(row, 2)) * SIDE + tile(column, 2);
+          const byte = old[(picture * SIDE + row) * SIDE + column];
+          if (byte > this.bytes[target]) this.bytes[target] = byte;
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,22 @@
+// Listeners by topic. A change emits all its topics at once, so that each listener runs once.
+
+export class Topics {
+  /** @type {Map<string, (() => void)[]>} */
+  #listeners = new Map();
+
+  /**
+   * Call back whenever one of the topics, separated by spaces, is emitted.
+   * @param {string} topics
+   * @param {() => void} callback
+   */
+  on(topics, callback) {
+    for (const topic of topics.split(" "))
+      this.#listeners.set(topic, [...(this.#listeners.get(topic) ?? []), callback]);
+  }
+
+  /** @param {...string} topics */
+  emit(...topics) {
+    const callbacks = new Set(topics.flatMap((topic) => this.#listeners.get(topic) ?? []));
+    for (const callback of callbacks) callback();
+  }
+}

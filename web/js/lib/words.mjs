@@ -1,0 +1,37 @@
+// How tokens, pictures and cells are named.
+
+import { exact } from "./numbers.mjs";
+
+/** @import { Place, Token } from "../types.js" */
+
+/** A token with its spaces and line breaks made visible. @param {string} text */
+export const visible = (text) =>
+  text.replaceAll(" ", "·").replaceAll("\n", "↵").replaceAll("\t", "⇥").replaceAll("\r", "␍") || "∅";
+
+/** At most `length` characters, the last one an ellipsis. @param {string} text @param {number} length */
+export const shorten = (text, length) => (text.length > length ? `${text.slice(0, length - 1)}…` : text);
+
+/**
+ * The name of a picture: a head, the mean of a layer or of all heads, a rollout.
+ * @param {Place} place
+ * @param {{ n_layer: number, n_head: number }} shape of the model
+ */
+export function pictureName([layer, column], { n_layer, n_head }) {
+  if (layer === n_layer) return "Mean of all heads";
+  if (column === n_head) return `L${layer} mean`;
+  if (column === n_head + 1) return `L${layer} rollout`;
+  return `L${layer} H${column}`;
+}
+
+/**
+ * One cell in one sentence.
+ * @param {Pick<Token, "text">[]} tokens
+ * @param {number} query
+ * @param {number} key
+ * @param {number} weight
+ */
+export function sentence(tokens, query, key, weight) {
+  /** @param {number} position */
+  const name = (position) => `“${visible(tokens[position].text)}” at position ${position}`;
+  return `${name(query)} (query) looks at ${name(key)} (key): ${exact(weight)}`;
+}

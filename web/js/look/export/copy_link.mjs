@@ -1,0 +1,61 @@
+// "Copy link": to the clipboard and into the address bar; where the clipboard is refused, into a field to copy it from.
+
+import { make } from "../../lib/dom.mjs";
+import { makeLink } from "../../lib/link.mjs";
+
+/** @import { Control } from "../../types.js" */
+/** @import { Store } from "../state/store.mjs" */
+
+const SHOWN = 2500; // milliseconds for which the button confirms that it worked
+
+/**
+ * @param {Store} store
+ * @param {Control[]} controls
+ */
+export function copyLink(store, controls) {
+  const button = make("button", { type: "button", class: "hs-small" }, "Copy link");
+  const announcement = make("span", { class: "hs-hidden", role: "status" });
+  const field = make("input", { type: "text", readonly: true, "aria-label": "Link to this view" });
+  const box = make("div", { class: "hs-link-box", hidden: true }, field);
+  field.addEventListener("focus", () => field.select());
+  const close = () => {
+    if (!box.hidden && box.contains(document.activeElement)) button.focus();
+    box.hidden = true;
+  };
+  const element = make("div", { class: "hs-link" }, button, announcement, box);
+  element.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") close();
+  });
+  element.addEventListener("focusout", (event) => {
+    if (!element.contains(/** @type {Node | null} */ (event.relatedTarget))) close();
+  });
+
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const confirm = () => {
+    announcement.textContent = button.textContent = "Link copied";
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      button.textContent = "Copy link";
+      announcement.textContent = "";
+    }, SHOWN);
+  };
+  button.addEventListener("click", async () => {
+    const link = makeLink(store.linkState, controls, location.href);
+    history.replaceState(history.state, "", link);
+    try {
+      await navigator.clipboard.writeText(link);
+      confirm();
+    } catch {
+      // Refused, or missing: pages served over plain http have no clipboard.
+      field.value = link;
+      box.hidden = false;
+      field.focus();
+      field.select();
+    }
+  });
+  const show = () => (button.disabled = !(store.tokens.length && store.pointer.sha256));
+  store.on("state tokens", show);
+  show();
+  return element;
+}

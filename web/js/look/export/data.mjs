@@ -1,0 +1,71 @@
+// The open picture as numbers: the exact float32 weights with the tokens, the model and the settings.
+
+/** @import { Store } from "../state/store.mjs" */
+
+const ALIGNED = 8; // bytes: to which the numbers of a safetensors file are aligned
+
+/**
+ * The metadata of a file, with the settings that the text was written with, where they are known.
+ * @param {Store} store
+ */
+function metadata(store) {
+  const { pointer } = store;
+  const [layer, column] = store.open;
+  const isMeanOfAll = layer === pointer.n_layer;
+  const isMean = isMeanOfAll || column === pointer.n_head;
+  return {
+    model: pointer.model,
+    sha256: pointer.sha256,
+    layer: isMeanOfAll ? "all" : layer,
+    head: column < pointer.n_head ? column : isMean ? "mean" : "rollout",
+    n_prompt: pointer.n_prompt,
+    ...pointer.settings,
+  };
+}
+
+/** A float32 with enough digits to read it back exactly. @param {number} weight */
+const digits = (weight) => String(Number(weight.toPrecision(9)));
+
+/** @param {Store} store */
+export function toJson(store) {
+  const { count: n } = store;
+  const tokens = store.tokens.slice(0, n).map(({ id, text }) => ({ id, text }));
+  const start = JSON.stringify({ ...metadata(store), tokens });
+  const rows = Array.from({ length: n }, (_, query) => {
+    const row = Array.from(store.row(query), digits);
+    return `[${row.concat(Array(n - query - 1).fill("0")).join(",")}]`;
+  });
+  // In pieces: the numbers of a long text are too many for one string.
+  const pieces = rows.flatMap((row, i) => [i ? ",\n" : "\n", row]);
+  return new Blob([start.slice(0, -1), ',"attention":[', ...pieces, "]}\n"], { type: "application/json" });
+}
+
+/**
+ * The safetensors format: the length of the header, the header as JSON, the numbers; all little-endian.
+ * @param {Store} store
+ */
+export function toSafetensors(store) {
+  const { count: n, tokens } = store;
+  const [idBytes, bytes] = [8 * n, 4 * n * n];
+  const entries = Object.entries(metadata(store)).map(([name, value]) => [name, asText(value)]);
+  const header = {
+    __metadata__: {
+      ...Object.fromEntries(entries),
+      tokens: JSON.stringify(tokens.slice(0, n).map(({ text }) => text)),
+    },
+    token_ids: { dtype: "I64", shape: [n], data_offsets: [0, idBytes] },
+    attention: { dtype: "F32", shape: [n, n], data_offsets: [idBytes, idBytes + bytes] },
+  };
+  const text = new TextEncoder().encode(JSON.stringify(header));
+  const padding = new Uint8Array((ALIGNED - (text.length % ALIGNED)) % ALIGNED).fill(0x20);
+  const length = new DataView(new ArrayBuffer(8));
+  length.setBigUint64(0, BigInt(text.length + padding.length), true);
+  const ids = new DataView(new ArrayBuffer(idBytes));
+  for (let i = 0; i < n; i++) ids.setBigInt64(8 * i, BigInt(tokens[i].id), true);
+  const weights = new Float32Array(n * n);
+  for (let query = 0; query < n; query++) weights.set(store.row(query), query * n);
+  return new Blob([length, text, padding, ids, weights], { type: "application/octet-stream" });
+}
+
+/** A value for a header in which all values are strings. @param {unknown} value */
+const asText = (value) => (typeof value === "string" ? value : JSON.stringify(value));

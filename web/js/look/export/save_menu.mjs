@@ -1,0 +1,79 @@
+// "Save": the open picture or the whole grid as a file, made in the browser.
+
+import { make } from "../../lib/dom.mjs";
+import { toJson, toSafetensors } from "./data.mjs";
+import { toPng, toSvg } from "./picture.mjs";
+import { menu } from "../widgets/menu.mjs";
+import { gridPicture } from "./print_grid.mjs";
+import { headPicture } from "./print_head.mjs";
+
+/** @import { Grid } from "../panels/grid.mjs" */
+/** @import { Store } from "../state/store.mjs" */
+
+/** @typedef {Record<string, () => Blob | Promise<Blob>>} Kinds what makes a file of each kind */
+
+/** @param {Store} store */
+export function saveHead(store) {
+  const kinds = {
+    PNG: () => toPng(headPicture(store)),
+    SVG: () => toSvg(headPicture(store)),
+    JSON: () => toJson(store),
+    safetensors: () => toSafetensors(store),
+  };
+  const name = () => store.openName.replace("Mean of all heads", "mean").replace(" H", "H").replace(" ", "-");
+  const isReady = () => store.count > 0;
+  return saveMenu({ store, label: "Save this picture", kinds, name, isReady });
+}
+
+/**
+ * @param {Store} store
+ * @param {Grid} grid
+ */
+export function saveGrid(store, grid) {
+  const kinds = { PNG: () => toPng(gridPicture(store, grid)), SVG: () => toSvg(gridPicture(store, grid)) };
+  const isReady = () => store.rows > 0 && grid.shown.length > 0;
+  return saveMenu({ store, label: "Save all heads", kinds, name: () => "heads", isReady });
+}
+
+/** @param {{ store: Store, label: string, kinds: Kinds, name: () => string, isReady: () => boolean }} menu */
+function saveMenu({ store, label, kinds, name, isReady }) {
+  /** @param {string} kind */
+  const save = async (kind) => {
+    const file = fileName(store.pointer.model, name(), kind);
+    try {
+      download(await kinds[kind](), file);
+    } catch (error) {
+      store.report(`Could not save ${file}: ${/** @type {Error} */ (error).message}`);
+    }
+  };
+  const { element, button } = menu(
+    "Save",
+    label,
+    Object.keys(kinds).map((kind) => [kind, () => save(kind)]),
+  );
+  const show = () => (button.disabled = !isReady());
+  store.on("state tokens weights thumbnails view", show);
+  show();
+  return element;
+}
+
+/**
+ * A name of letters, digits and . _ - only, whatever the checkpoint is called.
+ * @param {string} model
+ * @param {string} picture
+ * @param {string} kind
+ */
+function fileName(model, picture, kind) {
+  const safe = `${model}_${picture}`.replaceAll(/[^\w.-]+/g, "-").replace(/^[.-]+/, "");
+  return `${safe}.${kind.toLowerCase()}`;
+}
+
+/**
+ * @param {Blob} blob
+ * @param {string} name
+ */
+function download(blob, name) {
+  const href = URL.createObjectURL(blob);
+  make("a", { href, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 60_000); // the browser may still be reading it
+}

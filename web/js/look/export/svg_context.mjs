@@ -1,0 +1,133 @@
+// A canvas context that writes SVG, so that the same code draws PNG and SVG, and labels stay real text.
+
+import { context2d, offscreenContext } from "../../lib/drawing/canvas.mjs";
+
+const SPACE = "http://www.w3.org/2000/svg";
+/** @type {Partial<Record<CanvasTextAlign, string>>} */
+const ANCHORS = { left: "start", center: "middle", right: "end" };
+const MIDDLE = 0.35; // of the font size: from a line's middle to its baseline
+
+/** XML cannot hold every character, but a model may write any. @param {string} text */
+const legible = (text) => text.toWellFormed().replace(ILLEGIBLE, "\u{fffd}");
+const ILLEGIBLE = /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu;
+
+/** Only the part of CanvasRenderingContext2D that our pictures use. */
+export class SvgContext {
+  /**
+   * @param {number} width
+   * @param {number} height
+   */
+  constructor(width, height) {
+    this.root = this.place = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height });
+    this.ruler = offscreenContext(1, 1);
+    this.font = "12px sans-serif";
+    /** @type {string | CanvasGradient | CanvasPattern} */
+    this.fillStyle = "#000000";
+    /** @type {CanvasTextAlign} */
+    this.textAlign = "left";
+    /** @type {CanvasTextBaseline} */
+    this.textBaseline = "alphabetic";
+    /** @type {SVGElement[]} */
+    this.places = [];
+  }
+
+  /** @param {string} text */
+  measureText(text) {
+    this.ruler.font = this.font;
+    return this.ruler.measureText(text);
+  }
+
+  /** @param {string} tag @param {Record<string, unknown>} attributes */
+  add(tag, attributes) {
+    return this.place.appendChild(svg(tag, attributes));
+  }
+
+  save() {
+    this.places.push(this.place);
+    this.place = this.add("g", {});
+  }
+
+  restore() {
+    this.place = this.places.pop() ?? this.root;
+  }
+
+  /** @param {string} transform */
+  transform(transform) {
+    const before = this.place.getAttribute("transform");
+    this.place.setAttribute("transform", before ? `${before} ${transform}` : transform);
+  }
+
+  /** @param {number} x @param {number} y */
+  translate(x, y) {
+    this.transform(`translate(${x} ${y})`);
+  }
+
+  /** @param {number} radians */
+  rotate(radians) {
+    this.transform(`rotate(${(180 * radians) / Math.PI})`);
+  }
+
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @param {number} width
+   * @param {number} height
+   */
+  fillRect(x, y, width, height) {
+    this.add("rect", { x, y, width, height, fill: this.fillStyle });
+  }
+
+  /**
+   * @param {string} text
+   * @param {number} x
+   * @param {number} y
+   */
+  fillText(text, x, y) {
+    const [, weight, size, family] = /^(\d+ )?([\d.]+)px (.+)$/.exec(this.font) ?? [];
+    const line = this.add("text", {
+      x,
+      y: this.textBaseline === "middle" ? y + MIDDLE * Number(size) : y,
+      fill: this.fillStyle,
+      "font-family": family,
+      "font-size": size,
+      "font-weight": (weight ?? "400").trim(),
+      "text-anchor": ANCHORS[this.textAlign],
+    });
+    line.textContent = legible(text);
+  }
+
+  /**
+   * The whole image is one element, however many cells it has.
+   * @param {OffscreenCanvas} image
+   * @param {number} x
+   * @param {number} y
+   * @param {number} width
+   * @param {number} height
+   */
+  drawImage(image, x, y, width, height) {
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [image.width, image.height];
+    context2d(canvas).drawImage(image, 0, 0);
+    const href = canvas.toDataURL("image/png");
+    this.add("image", { x, y, width, height, href, preserveAspectRatio: "none", style: "image-rendering: pixelated" });
+  }
+
+  /** The content of the file, with a title for those who cannot see it. @param {string} title */
+  text(title) {
+    const name = svg("title", {});
+    name.textContent = legible(title);
+    this.root.prepend(name);
+    return new XMLSerializer().serializeToString(this.root);
+  }
+}
+
+/**
+ * @param {string} tag
+ * @param {Record<string, unknown>} attributes
+ * @returns {SVGElement}
+ */
+function svg(tag, attributes) {
+  const element = document.createElementNS(SPACE, tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  return element;
+}

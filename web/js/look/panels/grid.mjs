@@ -1,0 +1,206 @@
+// All pictures at once: rows are layers, columns heads, then each layer's mean and rollout; thumbnails that grow while
+// the text is written. Or only the heads, sorted by a metric.
+
+import { make, setFlag } from "../../lib/dom.mjs";
+import { context2d } from "../../lib/drawing/canvas.mjs";
+import { palette } from "../../lib/drawing/palette.mjs";
+import { Scale } from "../../lib/drawing/scale.mjs";
+import { ThumbnailPainter } from "../../lib/drawing/thumbnail_painter.mjs";
+import { ARROWS } from "../../lib/keys.mjs";
+import { METRICS } from "../../lib/metrics.mjs";
+import { measured } from "../../lib/numbers.mjs";
+import { ORDERS } from "../../lib/options.mjs";
+import { pictureName } from "../../lib/words.mjs";
+import { sortCards } from "./sort_cards.mjs";
+
+/** @import { Place } from "../../types.js" */
+/** @import { Store } from "../state/store.mjs" */
+
+const LAYER_NAMES = 24; // CSS pixels of their column
+const NARROW = 46; // CSS pixels of a column in which "rollout" does not fit
+
+/**
+ * A picture in the grid.
+ * @typedef {object} Card
+ * @property {Place} place
+ * @property {string} name
+ * @property {boolean} isHead not a mean or a rollout
+ * @property {number} value of the chosen metric
+ * @property {boolean} filtered whether its value is outside the chosen range
+ * @property {HTMLButtonElement} button
+ * @property {HTMLCanvasElement} canvas
+ * @property {HTMLElement} bar
+ */
+
+export class Grid {
+  /** @type {Card[]} */
+  #cards = [];
+  #shape = "";
+  #layout = "";
+
+  /** @param {Store} store */
+  constructor(store) {
+    this.store = store;
+    /** @type {Card[]} those that are shown, in their order */
+    this.shown = [];
+    this.most = 0; // the largest value that a head has of the chosen metric
+    this.element = make("div", { class: "hs-grid", role: "group" });
+    this.element.addEventListener("click", (event) =>
+      this.openAt(/** @type {Element} */ (event.target).closest("button")),
+    );
+    this.element.addEventListener("keydown", (event) => this.move(event));
+    store.on("state", () => this.build());
+    store.on("thumbnails view", () => this.draw());
+    store.on("open", () => this.mark());
+    new ResizeObserver(() => this.draw()).observe(this.element);
+  }
+
+  /** Make the cards, once for each shape of a model. */
+  build() {
+    const { n_layer, n_head, run } = this.store.pointer;
+    const shape = run ? `${n_layer}x${n_head}` : "";
+    if (shape === this.#shape) return;
+    this.#shape = shape;
+    this.#cards = [];
+    this.#layout = "";
+    if (!run) {
+      this.element.replaceChildren();
+      return;
+    }
+    for (let layer = 0; layer < n_layer; layer++) {
+      for (let column = 0; column < n_head + 2; column++) this.#cards.push(this.makeCard([layer, column]));
+    }
+    this.#cards.push(this.makeCard([n_layer, n_head]));
+    this.draw();
+  }
+
+  /**
+   * @param {Place} place
+   * @returns {Card}
+   */
+  makeCard(place) {
+    const { pointer } = this.store;
+    const name = pictureName(place, pointer);
+    const canvas = make("canvas");
+    const bar = make("span", { class: "hs-bar" });
+    const caption = make("span", { class: "hs-caption" }, name);
+    const button = make("button", { type: "button" }, canvas, bar, caption);
+    const isHead = place[0] < pointer.n_layer && place[1] < pointer.n_head;
+    return { place, name, isHead, value: 0, filtered: false, button, canvas, bar };
+  }
+
+  /** Give each card its value of the chosen metric. */
+  measure() {
+    const { store } = this;
+    const { metric, least, most } = store.view.options;
+    const { name, place, unit } = METRICS[metric];
+    for (const card of this.#cards) card.value = store.metric(card.place, place);
+    this.most = Math.max(...this.#cards.filter((card) => card.isHead).map((card) => card.value), 1e-9);
+    for (const card of this.#cards) {
+      const value = measured(card.value, { unit });
+      card.button.setAttribute("aria-label", `${card.name}, ${name} ${value}`);
+      card.button.title = `${card.name}\n${name}: ${value}`;
+      card.bar.style.setProperty("--part", String(Math.min(1, card.value / this.most)));
+      card.filtered = card.isHead && (card.value < least * this.most || card.value > most * this.most);
+      card.button.classList.toggle("hs-filtered", card.filtered);
+    }
+  }
+
+  /** Put the cards in their places: a table of layers, or one after the other where they are sorted. */
+  arrange() {
+    const { sorted } = this.store.view.options;
+    const shown = sortCards(this.#cards, sorted);
+    const layout = `${sorted} ${shown.map((card) => card.place).join(" ")}`;
+    if (layout === this.#layout) return;
+    this.#layout = layout;
+    this.shown = shown;
+    this.element.classList.toggle("hs-sorted", sorted !== "");
+    const label = sorted ? `Heads, ${ORDERS[sorted]}` : "All heads: rows are layers, columns heads";
+    this.element.setAttribute("aria-label", label);
+    this.element.style.setProperty("--hs-columns", String(this.store.pointer.n_head + 2));
+    this.element.replaceChildren(...(sorted ? this.sortedParts() : this.tableParts()));
+    this.mark();
+  }
+
+  sortedParts() {
+    if (!this.shown.length) return [make("p", { class: "hs-none" }, "No head is in this range.")];
+    return this.shown.map((card) => card.button);
+  }
+
+  tableParts() {
+    const { n_layer, n_head } = this.store.pointer;
+    const buttons = this.shown.map((card) => card.button);
+    const columns = Array.from({ length: n_head }, (_, head) => `H${head}`);
+    /** @type {HTMLElement[]} */
+    const parts = ["", ...columns, "mean", "rollout"].map((text) =>
+      make("span", { class: text.length > 3 ? "hs-label hs-tall" : "hs-label" }, text),
+    );
+    for (let layer = 0; layer < n_layer; layer++) {
+      parts.push(make("span", { class: "hs-label" }, `L${layer}`));
+      parts.push(...buttons.slice(layer * (n_head + 2), (layer + 1) * (n_head + 2)));
+    }
+    return [...parts, make("span", { class: "hs-label hs-all" }, "mean of all heads"), buttons[buttons.length - 1]];
+  }
+
+  draw() {
+    const { store } = this;
+    if (!this.#cards.length) return;
+    this.measure();
+    this.arrange();
+    const width = (this.element.clientWidth - LAYER_NAMES) / (store.pointer.n_head + 2);
+    this.element.classList.toggle("hs-narrow", width < NARROW);
+    const room = (this.#cards[0].canvas.clientWidth || 48) * (window.devicePixelRatio || 1);
+    const rows = store.step === null ? Infinity : store.step;
+    const scale = new Scale(store.view.options);
+    const painter = new ThumbnailPainter(store.thumbnails, scale, palette().looks.pixels, room, rows);
+    const side = Math.max(painter.side, 1);
+    for (const { place, canvas } of this.shown) {
+      if (canvas.width !== side) canvas.width = canvas.height = side;
+      const context = context2d(canvas);
+      if (painter.side) context.putImageData(painter.paint(store.index(place)), 0, 0);
+      else context.clearRect(0, 0, side, side);
+    }
+  }
+
+  /** Mark the open picture, which is also the one that Tab reaches. */
+  mark() {
+    const open = this.store.open.join();
+    for (const { place, button } of this.shown) {
+      const isOpen = place.join() === open;
+      setFlag(button, "aria-pressed", isOpen);
+      button.tabIndex = isOpen ? 0 : -1;
+    }
+    if (this.shown.length && !this.shown.some(({ button }) => button.tabIndex === 0)) this.shown[0].button.tabIndex = 0;
+  }
+
+  /** @param {HTMLButtonElement | null} button */
+  openAt(button) {
+    const card = this.#cards.find((candidate) => candidate.button === button);
+    if (card) this.store.view.choose(card.place);
+  }
+
+  /** @param {KeyboardEvent} event */
+  move(event) {
+    const move = ARROWS[event.key];
+    const at = this.shown.findIndex((card) => card.button === event.target);
+    if (!move || at < 0) return;
+    const [down, right] = move;
+    const columns = this.columns();
+    const to = at + right + down * columns;
+    // From the row of the layers to the mean of all, and back.
+    const target = this.shown[to] ?? (down > 0 ? this.shown.at(-1) : null);
+    const leavesRow = right && !this.store.view.options.sorted && Math.floor(to / columns) !== Math.floor(at / columns);
+    event.preventDefault();
+    if (!target || leavesRow) return;
+    this.shown[at].button.tabIndex = -1;
+    target.button.tabIndex = 0;
+    target.button.focus();
+  }
+
+  columns() {
+    if (!this.store.view.options.sorted) return this.store.pointer.n_head + 2;
+    const top = this.shown[0].button.offsetTop;
+    const next = this.shown.findIndex((card) => card.button.offsetTop > top);
+    return next < 0 ? this.shown.length : next;
+  }
+}

@@ -1,0 +1,37 @@
+// All heads at once: the whole text of each as a grid of pictures, or the row of one step as strips.
+
+import { make, tabs } from "../../lib/dom.mjs";
+import { HEADS } from "../../lib/options.mjs";
+import { Grid } from "./grid.mjs";
+import { gridControls } from "./grid_controls.mjs";
+import { gridTable } from "./grid_table.mjs";
+import { StepRows } from "./step_rows.mjs";
+
+/** @import { Store } from "../state/store.mjs" */
+
+/**
+ * @param {Store} store
+ * @param {(grid: Grid) => HTMLElement[]} gridActions buttons beside the title while the grid is shown
+ */
+export function headsPanel(store, gridActions) {
+  const { view } = store;
+  store.on("view", () => show()); // before the parts draw themselves: what is hidden has no size
+  const grid = new Grid(store);
+  const rows = new StepRows(store);
+  const table = gridTable(store, grid);
+  const scroll = make("div", { class: "hs-scroll" }, grid.element);
+  const whole = make("div", { class: "hs-whole" }, gridControls(store, grid), scroll, table.element);
+  const actions = { whole: [...gridActions(grid), table.toggle], step: [rows.table.toggle] };
+  const shown = { whole: [whole, ...actions.whole], step: [rows.element, ...actions.step] };
+  const choice = tabs("Heads", HEADS, (heads) => view.set({ heads }));
+  const show = () => {
+    const { heads } = view.options;
+    choice.show(heads);
+    for (const element of shown.whole) element.hidden = heads !== "whole";
+    for (const element of shown.step) element.hidden = heads !== "step";
+  };
+  show();
+  const top = make("div", { class: "hs-top" }, make("h2", {}, "Heads"), choice.element);
+  top.append(...actions.whole, ...actions.step);
+  return make("section", { class: "hs-panel hs-heads", "aria-label": "Heads" }, top, whole, rows.element);
+}

@@ -1,0 +1,174 @@
+// Two columns of tokens: lines lead from each selected token (query) to those it looks at (key), as strong as the
+// weight; where none is selected and there is a threshold, from every token.
+
+import { make } from "../../lib/dom.mjs";
+import { label } from "../../lib/drawing/axes.mjs";
+import { sharpContext } from "../../lib/drawing/canvas.mjs";
+import { monospace } from "../../lib/drawing/fonts.mjs";
+import { palette } from "../../lib/drawing/palette.mjs";
+import { Scale } from "../../lib/drawing/scale.mjs";
+import { exact } from "../../lib/numbers.mjs";
+import { moveByKey } from "../widgets/token_keys.mjs";
+
+/** @import { Cell } from "../../types.js" */
+/** @import { Store } from "../state/store.mjs" */
+
+const ROW = 17; // CSS pixels of a token
+const FAINT = 6; // steps below which no line is drawn
+const SIDE = 0.34; // of the width, for the tokens of either side
+
+export class Lines {
+  #floor = make("div", { class: "hs-floor" }); // as high as all tokens, so that there is something to scroll
+
+  /** @param {Store} store */
+  constructor(store) {
+    this.store = store;
+    this.canvas = make("canvas", { "aria-hidden": true });
+    this.announcement = make("p", { class: "hs-hidden", "aria-live": "polite" });
+    this.board = make("div", { class: "hs-lines", tabindex: 0, role: "application" }, this.canvas, this.#floor);
+    const titles = ["this token (query)", "looks at that token (key)"].map((title) => make("span", {}, title));
+    const hint =
+      "Hover a token or lock it to see only its lines. Otherwise “weight at least” shows all lines above that weight.";
+    this.element = make("div", {}, make("p", { class: "hs-columns" }, ...titles), this.board, this.announcement);
+    this.element.append(make("p", { class: "hs-hint" }, hint));
+    this.board.addEventListener("pointermove", (event) => store.point(this.cellAt(event)));
+    this.board.addEventListener("pointerleave", () => store.point(null));
+    this.board.addEventListener("click", (event) => this.lock(event));
+    this.board.addEventListener("keydown", (event) => this.move(event));
+    this.board.addEventListener("blur", () => store.point(null));
+    store.on("open weights tokens view focus", () => this.draw());
+    store.on("view step", () => this.showFocus()); // once they are visible, or another step is chosen
+    new ResizeObserver(() => this.draw()).observe(this.board);
+    this.board.addEventListener("scroll", () => this.draw());
+  }
+
+  draw() {
+    const { store, board } = this;
+    const hint = "Left: this token (query), right: that token (key). Arrow keys move, Enter locks, Escape unlocks.";
+    board.setAttribute("aria-label", `Lines of ${store.openName}. ${hint}`);
+    const [width, height] = [board.clientWidth, board.clientHeight];
+    if (!width || board.closest("[hidden]")) return;
+    // Only what is in view is drawn: a text of a thousand tokens scrolls under a canvas of the panel's size.
+    const context = sharpContext(this.canvas, width, height);
+    this.canvas.style.top = `${board.scrollTop}px`;
+    const isAtEnd = this.#floor.style.height !== "" && board.scrollTop + height >= this.#floor.offsetHeight - ROW;
+    this.#floor.style.height = `${store.count * ROW}px`;
+    if (isAtEnd && store.focus?.query === store.count - 1) board.scrollTop = store.count * ROW; // follows the writing
+    this.drawLines(context, width, height);
+    this.drawTokens(context, width, height);
+  }
+
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {number} width
+   * @param {number} height
+   */
+  drawTokens(context, width, height) {
+    const { store, board } = this;
+    const { focus } = store;
+    const queries = new Set(store.queries);
+    const colours = getComputedStyle(board);
+    context.font = monospace(12);
+    context.textBaseline = "middle";
+    const first = Math.max(0, Math.floor(board.scrollTop / ROW) - 1);
+    const last = Math.min(store.count, first + Math.ceil(height / ROW) + 2);
+    for (let i = first; i < last; i++) {
+      const y = (i + 0.5) * ROW - board.scrollTop;
+      const text = label(store.tokens[i].text);
+      context.textAlign = "right";
+      context.fillStyle = queries.has(i) ? colours.getPropertyValue("--hs-mark") : colours.color;
+      context.fillText(`${i}  ${text}`, SIDE * width - 8, y);
+      context.textAlign = "left";
+      context.fillStyle = focus?.key === i ? colours.getPropertyValue("--hs-mark") : colours.color;
+      context.fillText(`${text}  ${this.weightOf(i)}`, (1 - SIDE) * width + 8, y);
+    }
+  }
+
+  /** The weight that the token in focus gives to this one. @param {number} key */
+  weightOf(key) {
+    const { focus, weights } = this.store;
+    return focus && focus.key !== null && key <= focus.query ? exact(weights.at(focus.query, key)) : "";
+  }
+
+  /** The tokens whose lines are drawn: those that are selected, or all that existed at the selected step. */
+  get sources() {
+    const { store } = this;
+    if (store.hover || store.locked.length || !store.view.options.threshold) return store.queries;
+    return Array.from({ length: Math.min(store.count, store.step ?? Infinity) }, (_, query) => query);
+  }
+
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {number} width
+   * @param {number} height
+   */
+  drawLines(context, width, height) {
+    const { store, board } = this;
+    const scale = new Scale(store.view.options);
+    const ramp = palette().looks;
+    const [from, to] = [SIDE * width, (1 - SIDE) * width];
+    /** @param {number} i */
+    const y = (i) => (i + 0.5) * ROW - board.scrollTop;
+    context.lineWidth = 2;
+    // A key is never below its query: a line that starts above the view or ends below it is not in view.
+    const [first, last] = [board.scrollTop / ROW - 1, (board.scrollTop + height) / ROW];
+    for (const query of this.sources) {
+      if (query < first) continue;
+      const row = store.row(query);
+      const largest = scale.largest(row, 0, query + 1);
+      for (let key = 0; key <= query && key <= last; key++) {
+        const step = scale.step(row[key], key, largest);
+        if (step < FAINT) continue;
+        context.globalAlpha = step / 255;
+        context.strokeStyle = ramp.css[190];
+        context.beginPath();
+        context.moveTo(from, y(query));
+        context.bezierCurveTo((from + to) / 2, y(query), (from + to) / 2, y(key), to, y(key));
+        context.stroke();
+      }
+    }
+    context.globalAlpha = 1;
+  }
+
+  /**
+   * @param {MouseEvent} event
+   * @returns {Cell | null}
+   */
+  cellAt(event) {
+    const { store, board } = this;
+    const box = board.getBoundingClientRect();
+    const i = Math.floor((event.clientY - box.top + board.scrollTop) / ROW);
+    if (i < 0 || i >= store.count) return null;
+    const isRight = event.clientX - box.left > box.width / 2;
+    if (!isRight) return { query: i };
+    // On the right there is what the selected token looks at; on the left another token is selected.
+    const query = store.locked.at(-1)?.query ?? store.focus?.query;
+    return query !== undefined && i <= query ? { query, key: i } : null;
+  }
+
+  /** @param {MouseEvent} event */
+  lock(event) {
+    const cell = this.cellAt(event);
+    if (cell) this.store.lock({ query: cell.query }, event.shiftKey);
+  }
+
+  /** @param {KeyboardEvent} event */
+  move(event) {
+    const query = moveByKey(this.store, event, { back: "ArrowUp", forward: "ArrowDown" }, this.announcement);
+    if (query !== null) this.scrollTo(query);
+  }
+
+  /** Scroll to the token in focus. */
+  showFocus() {
+    const { focus } = this.store;
+    if (focus && this.board.clientHeight) this.scrollTo(focus.query);
+  }
+
+  /** @param {number} query */
+  scrollTo(query) {
+    const { board } = this;
+    const y = query * ROW;
+    if (y < board.scrollTop) board.scrollTop = y;
+    else if (y + ROW > board.scrollTop + board.clientHeight) board.scrollTop = y + ROW - board.clientHeight;
+  }
+}

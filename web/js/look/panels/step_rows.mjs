@@ -1,0 +1,258 @@
+// "This step": the row that every head had when one token was written, one strip for each head, layer after layer.
+
+import { make } from "../../lib/dom.mjs";
+import { label } from "../../lib/drawing/axes.mjs";
+import { sharpContext } from "../../lib/drawing/canvas.mjs";
+import { monospace } from "../../lib/drawing/fonts.mjs";
+import { palette } from "../../lib/drawing/palette.mjs";
+import { Scale } from "../../lib/drawing/scale.mjs";
+import { ARROWS } from "../../lib/keys.mjs";
+import { LatestLoader, pauseFor } from "../../lib/latest.mjs";
+import { clamp, exact } from "../../lib/numbers.mjs";
+import { pictureName, sentence, visible } from "../../lib/words.mjs";
+import { stepTable } from "./step_table.mjs";
+
+/** @import { Place } from "../../types.js" */
+/** @import { RunFetcher } from "../state/run_fetcher.mjs" */
+/** @import { Store } from "../state/store.mjs" */
+
+/** @typedef {{ head: number, key: number }} StepCell heads are counted through all layers */
+/**
+ * The weights of one query in every picture.
+ * @typedef {{ weights: Float32Array, query: number, fetcher: RunFetcher }} StepWeights
+ */
+
+const ROW = 13; // CSS pixels of a strip
+const GAP = 6; // between two layers
+const [LEFT, TOP] = [52, 20]; // room for the names of the heads, and of the keys
+const LABEL_CELL = 9; // CSS pixels that a key needs for its token to be above it
+const POSITION_CELL = 30; // CSS pixels that a position needs
+
+export class StepRows {
+  /** @type {StepCell | null} under the pointer or the keyboard */
+  #at = null;
+  /** @type {StepWeights | null} */
+  #found = null;
+  #cell = 0; // CSS pixels of a key
+
+  /** @param {Store} store */
+  constructor(store) {
+    this.store = store;
+    this.canvas = make("canvas", { "aria-hidden": true });
+    this.marks = make("canvas", { "aria-hidden": true });
+    this.status = make("p", { class: "hs-hint hs-step-status" });
+    this.announcement = make("p", { class: "hs-hidden", "aria-live": "polite" });
+    this.board = make("div", { class: "hs-strips", tabindex: 0, role: "application" });
+    this.board.append(this.canvas, this.marks, this.announcement);
+    this.board.addEventListener("pointermove", (event) => this.point(this.cellAt(event)));
+    this.board.addEventListener("pointerleave", () => this.point(null));
+    this.board.addEventListener("click", (event) => this.open(this.cellAt(event)));
+    this.board.addEventListener("keydown", (event) => this.move(event));
+    this.table = stepTable(store, this);
+    this.element = make("div", { class: "hs-step" }, this.status, this.board, this.table.element);
+    /** @type {LatestLoader<RunFetcher, StepWeights>} */
+    this.loader = new LatestLoader({
+      load: (fetcher, query) => this.load(fetcher, query),
+      show: (found) => this.show(found),
+      report: (error) => store.report(`Could not fetch the attention weights: ${error.message}`),
+    });
+    store.on("state tokens step", () => this.want());
+    store.on("view open", () => this.draw());
+    new ResizeObserver(() => this.draw()).observe(this.board);
+  }
+
+  get isShown() {
+    return this.store.view.options.heads === "step";
+  }
+
+  want() {
+    const { store } = this;
+    if (!this.isShown) return;
+    const { run, state } = store.pointer;
+    const query = store.step === null ? store.rows - 1 : store.step - 1;
+    this.loader.want(store.fetcher, run && query >= 0 ? query : null, pauseFor(state === "writing"));
+  }
+
+  /**
+   * @param {RunFetcher} fetcher
+   * @param {number} query
+   * @returns {Promise<StepWeights>}
+   */
+  async load(fetcher, query) {
+    return { weights: await fetcher.query(query), query, fetcher };
+  }
+
+  /** @param {StepWeights} found */
+  show(found) {
+    this.#found = found;
+    this.board.dataset.query = String(found.query);
+    this.point(null);
+    this.draw();
+  }
+
+  /** The query whose rows can be drawn: they belong to the current run, and its tokens have arrived. Else null. */
+  get query() {
+    const { store } = this;
+    const found = this.#found;
+    const isReady = this.isShown && found?.fetcher === store.fetcher && store.tokens.length > found.query;
+    return isReady ? found.query : null;
+  }
+
+  /** @param {number} head @returns {Place} */
+  place(head) {
+    const { n_head } = this.store.pointer;
+    return [Math.floor(head / n_head), head % n_head];
+  }
+
+  /** @param {number} head */
+  name(head) {
+    return pictureName(this.place(head), this.store.pointer);
+  }
+
+  /** What one head looks at. @param {number} head @returns {Float32Array} */
+  row(head) {
+    if (!this.#found) return new Float32Array(0);
+    const { weights, query } = this.#found;
+    const start = this.store.index(this.place(head)) * (query + 1);
+    return weights.subarray(start, start + query + 1);
+  }
+
+  /** CSS pixels above a strip. @param {number} head */
+  top(head) {
+    return TOP + head * ROW + this.place(head)[0] * GAP;
+  }
+
+  draw() {
+    if (!this.isShown) return;
+    if (this.query === null) {
+      this.want();
+      return;
+    }
+    const { store, board } = this;
+    const n_heads = store.pointer.n_layer * store.pointer.n_head;
+    const [width, n] = [Math.floor(board.clientWidth), this.query + 1];
+    if (!width) return;
+    const height = this.top(n_heads - 1) + ROW;
+    board.style.height = `${height}px`;
+    this.#cell = (width - LEFT) / n;
+    const context = sharpContext(this.canvas, width, height);
+    const colours = getComputedStyle(board);
+    context.font = monospace(11);
+    context.textBaseline = "middle";
+    context.imageSmoothingEnabled = false;
+    for (let head = 0; head < n_heads; head++) {
+      const isOpen = this.place(head).join() === store.open.join();
+      context.fillStyle = isOpen ? colours.getPropertyValue("--hs-mark") : colours.color;
+      context.textAlign = "left";
+      context.fillText(this.name(head), 2, this.top(head) + ROW / 2);
+      this.drawStrip(context, head);
+    }
+    context.fillStyle = colours.color;
+    this.drawKeys(context, n);
+    this.mark();
+    board.setAttribute("aria-label", `${this.title}. Arrow keys move over heads and keys, Enter opens the head.`);
+    this.table.refresh();
+  }
+
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {number} head
+   */
+  drawStrip(context, head) {
+    const row = this.row(head);
+    const scale = new Scale(this.store.view.options);
+    const largest = scale.largest(row, 0, row.length);
+    const { css } = palette().looks;
+    // The faintest step is drawn first and the strongest last, so that no narrow cell hides one beside it.
+    const cells = Array.from(row, (weight, key) => ({ step: scale.step(weight, key, largest), key }));
+    for (const { step, key } of cells.sort((a, b) => a.step - b.step)) {
+      context.fillStyle = css[step];
+      context.fillRect(LEFT + key * this.#cell, this.top(head), Math.max(this.#cell, 1), ROW - 1);
+    }
+  }
+
+  get title() {
+    const query = this.query ?? 0;
+    return `What “${visible(this.store.tokens[query].text)}” ${query} looks at in every head`;
+  }
+
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {number} n
+   */
+  drawKeys(context, n) {
+    context.textAlign = "center";
+    const haveTexts = this.#cell >= LABEL_CELL;
+    const step = haveTexts ? 1 : Math.ceil(POSITION_CELL / this.#cell);
+    for (let key = 0; key < n; key += step) {
+      const text = label(this.store.tokens[key].text);
+      const fits = context.measureText(text).width <= this.#cell + 2;
+      const shown = haveTexts ? (fits ? text : text[0]) : String(key);
+      context.fillText(shown, LEFT + (key + 0.5) * this.#cell, TOP / 2);
+    }
+  }
+
+  /** Mark the cell under the pointer or the keyboard, on a canvas over the picture. */
+  mark() {
+    if (!this.#cell) return;
+    const context = sharpContext(this.marks, this.board.clientWidth, this.board.clientHeight);
+    if (!this.#at) {
+      this.status.textContent = `${this.title}: keys from left to right`;
+      return;
+    }
+    const { head, key } = this.#at;
+    context.strokeStyle = getComputedStyle(this.board).getPropertyValue("--hs-mark");
+    context.lineWidth = 2;
+    context.strokeRect(LEFT + key * this.#cell - 1, this.top(head) - 1, Math.max(this.#cell, 1) + 2, ROW + 1);
+    const text = visible(this.store.tokens[key].text);
+    this.status.textContent = `${this.name(head)}: “${text}” ${key}, key, gets ${exact(this.row(head)[key])}`;
+  }
+
+  /**
+   * @param {MouseEvent} event
+   * @returns {StepCell | null}
+   */
+  cellAt(event) {
+    if (this.query === null || !this.#cell) return null;
+    const { n_layer, n_head } = this.store.pointer;
+    const box = this.board.getBoundingClientRect();
+    const y = event.clientY - box.top - TOP;
+    const layer = Math.floor(y / (n_head * ROW + GAP));
+    const column = Math.floor((y - layer * (n_head * ROW + GAP)) / ROW);
+    const key = Math.floor((event.clientX - box.left - LEFT) / this.#cell);
+    if (y < 0 || layer >= n_layer || column >= n_head || key > this.query) return null;
+    return { head: layer * n_head + column, key: Math.max(key, 0) };
+  }
+
+  /** @param {StepCell | null} at */
+  point(at) {
+    if (this.#at?.head === at?.head && this.#at?.key === at?.key) return;
+    this.#at = at;
+    if (this.query !== null) this.mark();
+  }
+
+  /** @param {StepCell | null} at */
+  open(at) {
+    if (at) this.store.view.choose(this.place(at.head));
+  }
+
+  /** @param {KeyboardEvent} event */
+  move(event) {
+    const { query, store } = this;
+    if (query === null) return;
+    const { n_layer, n_head } = store.pointer;
+    const [layer, column] = store.open;
+    const open = layer < n_layer && column < n_head ? layer * n_head + column : 0;
+    const { head, key } = this.#at ?? { head: open, key: query };
+    if (event.key === "Enter") this.open({ head, key });
+    else if (!ARROWS[event.key]) return;
+    else {
+      const [down, right] = ARROWS[event.key];
+      const to = { head: clamp(head + down, 0, n_layer * n_head - 1), key: clamp(key + right, 0, query) };
+      this.point(to);
+      const words = sentence(store.tokens, query, to.key, this.row(to.head)[to.key]);
+      this.announcement.textContent = `${this.name(to.head)}: ${words}`;
+    }
+    event.preventDefault();
+  }
+}

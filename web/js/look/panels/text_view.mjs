@@ -1,0 +1,195 @@
+// The text as flowing tokens, coloured by where the selected tokens look (before them) and by what looks at them
+// (after), or by how surprising each token was.
+
+import { make } from "../../lib/dom.mjs";
+import { palette } from "../../lib/drawing/palette.mjs";
+import { Scale } from "../../lib/drawing/scale.mjs";
+import { MAX_SURPRISE, surprise } from "../../lib/numbers.mjs";
+import { isBusy } from "../../lib/states.mjs";
+import { visible } from "../../lib/words.mjs";
+import { moveByKey } from "../widgets/token_keys.mjs";
+
+/** @import { Token } from "../../types.js" */
+/** @import { Ramp } from "../../lib/drawing/palette.mjs" */
+/** @import { Store } from "../state/store.mjs" */
+
+/** @typedef {(i: number) => [ramp: Ramp, step: number]} Paint the colour of a token */
+
+const FAINT = 12; // steps below which a token keeps the page's own colours
+const NEAR_END = 40; // CSS pixels from the end within which the text follows the writing
+const MARKS = ["hs-query", "hs-key", "hs-unread", "hs-later", "hs-chosen"];
+
+/** @type {Record<string, string>} whose signs come from the style sheet, so that the text itself stays true */
+const SPACES = { " ": "hs-space", "\n": "hs-line", "\t": "hs-tab" };
+
+/** @param {string} text */
+const withVisibleSpaces = (text) =>
+  text.split(/([ \n\t])/).map((part) => (SPACES[part] ? make("span", { class: SPACES[part] }, part) : part));
+
+export class TextView {
+  /** @type {HTMLSpanElement[]} */
+  #spans = [];
+  /** @type {string[]} of each span, so that only those that change are touched */
+  #looks = [];
+
+  /**
+   * @param {Store} store
+   * @param {object} options
+   * @param {boolean} [options.canSurprise] whether it follows the choice to colour by surprise
+   * @param {string} [options.label]
+   */
+  constructor(store, { canSurprise = false, label = "Text" }) {
+    this.store = store;
+    this.canSurprise = canSurprise;
+    this.element = make("div", { class: "hs-text", tabindex: 0, role: "group", "aria-label": label });
+    this.earlier = make("span", { class: "hs-earlier", title: "No longer in the context" });
+    this.element.append(this.earlier);
+    this.announcement = make("p", { class: "hs-hidden", "aria-live": "polite" });
+    this.element.addEventListener("pointerover", (event) => this.point(event.target));
+    this.element.addEventListener("pointerleave", () => store.point(null));
+    this.element.addEventListener("click", (event) => this.lock(event));
+    // With shift a browser would select the text up to there.
+    this.element.addEventListener("mousedown", (event) => {
+      if (!event.shiftKey) return;
+      event.preventDefault();
+      this.element.focus({ preventScroll: true });
+    });
+    this.element.addEventListener("keydown", (event) =>
+      moveByKey(store, event, { back: "ArrowLeft", forward: "ArrowRight" }, this.announcement),
+    );
+    this.element.addEventListener("blur", () => store.point(null));
+    store.on("state", () => this.fit());
+    store.on("tokens", () => this.fill());
+    store.on("tokens focus view step", () => this.colour());
+    store.on("step", () => this.scrollToStep());
+  }
+
+  /** Drop the spans of a run that is no longer shown. */
+  fit() {
+    const { element, store, isAtEnd } = this;
+    element.classList.toggle("hs-growing", isBusy(store.pointer.state));
+    const earlier = this.canSurprise ? store.pointer.earlier : ""; // beside a head it has no colour
+    if (this.earlier.textContent !== earlier) this.earlier.textContent = earlier;
+    if (store.tokens.length >= this.#spans.length) return;
+    element.replaceChildren(this.earlier);
+    this.#spans = [];
+    this.#looks = [];
+    if (earlier && isAtEnd) element.scrollTop = element.scrollHeight;
+  }
+
+  get isAtEnd() {
+    const { scrollHeight, scrollTop, clientHeight } = this.element;
+    return scrollHeight - scrollTop - clientHeight < NEAR_END;
+  }
+
+  fill() {
+    const { element, store, isAtEnd } = this;
+    for (let i = this.#spans.length; i < store.tokens.length; i++) {
+      const { text } = store.tokens[i];
+      const span = make("span", {
+        class: i < store.pointer.n_prompt ? "hs-token hs-prompted" : "hs-token",
+        "data-i": i,
+      });
+      // A token of one character needs no elements inside.
+      if (SPACES[text]) span.classList.add(SPACES[text]);
+      span.append(...(text.length > 1 ? withVisibleSpaces(text) : [text]));
+      this.#spans.push(span);
+      element.append(span);
+    }
+    // Those of the prompt are known once it was read.
+    if (this.canSurprise) this.#spans.forEach((span, i) => (span.title ||= describe(store.tokens[i])));
+    if (isAtEnd) element.scrollTop = element.scrollHeight;
+  }
+
+  /** Scroll to the selected step, without moving the page. */
+  scrollToStep() {
+    const { element, store } = this;
+    const span = store.step === null ? null : this.#spans[store.step];
+    if (!span) return;
+    const [box, room] = [span.getBoundingClientRect(), element.getBoundingClientRect()];
+    if (box.top < room.top) element.scrollTop += box.top - room.top;
+    else if (box.bottom > room.bottom) element.scrollTop += box.bottom - room.bottom;
+  }
+
+  colour() {
+    if (!this.element.isConnected || this.element.closest("[hidden]")) return;
+    const { store } = this;
+    const { focus, queries } = store;
+    const locked = new Set(queries);
+    const bySurprise = this.canSurprise && store.view.options.surprise;
+    const paint = bySurprise ? this.paintBySurprise() : this.paintByAttention(queries);
+    const end = store.step ?? Infinity;
+    for (const [i, span] of this.#spans.entries()) {
+      const [ramp, step] = paint(i);
+      const marks = [locked.has(i), focus?.key === i, i >= store.count, i > end, i === end];
+      const look = `${marks.map(Number).join("")}${step > FAINT ? ramp.css[step] : ""}`;
+      if (look === this.#looks[i]) continue; // most tokens stay as they are from one hover to the next
+      this.#looks[i] = look;
+      MARKS.forEach((name, which) => span.classList.toggle(name, marks[which]));
+      span.style.backgroundColor = step > FAINT ? ramp.css[step] : "";
+      span.style.color = step > FAINT ? ramp.ink[step] : "";
+    }
+  }
+
+  /**
+   * By attention: the strongest, where several tokens are locked.
+   * @param {number[]} queries
+   * @returns {Paint}
+   */
+  paintByAttention(queries) {
+    const { store } = this;
+    const { looks, seen } = palette();
+    const scale = new Scale(store.view.options);
+    const largest = new Map(queries.map((query) => [query, scale.largest(store.row(query), 0, query + 1)]));
+    return (i) => {
+      if (i >= store.count) return [looks, 0];
+      let [ramp, strongest] = [looks, 0];
+      for (const query of queries) {
+        const isKey = i <= query; // else it is a later query, which looks at this one
+        const weight = isKey ? store.weights.at(query, i) : store.weights.at(i, query);
+        // What looks at the first token is hidden with it.
+        const most = isKey ? largest.get(query) : scale.perRow ? scale.largest(store.row(i), 0, i + 1) : 1;
+        const step = scale.step(weight, isKey ? i : query, most ?? 1);
+        if (step > strongest) [ramp, strongest] = [isKey ? looks : seen, step];
+      }
+      return [ramp, strongest];
+    };
+  }
+
+  /** @returns {Paint} */
+  paintBySurprise() {
+    const ramp = palette().surprise;
+    return (i) => {
+      const bits = surprise(this.store.tokens[i]);
+      return [ramp, bits === null ? 0 : Math.min(255, Math.round((255 * bits) / MAX_SURPRISE))];
+    };
+  }
+
+  /**
+   * The position of the token at an element.
+   * @param {EventTarget | null} target
+   */
+  position(target) {
+    const span = /** @type {HTMLElement | null} */ (target instanceof Element ? target.closest(".hs-token") : null);
+    return span ? Number(span.dataset.i) : null;
+  }
+
+  /** @param {EventTarget | null} target */
+  point(target) {
+    const query = this.position(target);
+    if (query !== null) this.store.point({ query });
+  }
+
+  /** @param {MouseEvent} event */
+  lock(event) {
+    const query = this.position(event.target);
+    if (query !== null) this.store.lock({ query }, event.shiftKey);
+  }
+}
+
+/** A token with its probability; "" where it was not predicted. @param {Token} token */
+function describe(token) {
+  const bits = surprise(token);
+  if (bits === null) return "";
+  return `“${visible(token.text)}”: probability ${(2 ** -bits).toFixed(4)}, ${bits.toFixed(2)} bits`;
+}

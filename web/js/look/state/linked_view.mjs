@@ -1,0 +1,21 @@
+// What a link says about how to look at the text it leads to.
+
+import { readLink } from "../../lib/link.mjs";
+import { DEFAULTS } from "../../lib/options.mjs";
+
+/** @import { Store } from "./store.mjs" */
+
+/**
+ * Apply the view that a link describes to its text.
+ * @param {Store} store
+ * @param {string} search the query of the page's address
+ */
+export function restoreLinkedView(store, search) {
+  const { options, open, locked, step, unreadable } = readLink(search, store.pointer);
+  if (unreadable.length) {
+    store.notify(`The link is damaged: its text is here, but ${unreadable.join(", ")} cannot be read.`);
+  }
+  store.view.set({ ...DEFAULTS, ...options });
+  if (open) store.view.choose(open);
+  store.restore(locked, step);
+}

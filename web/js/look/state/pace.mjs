@@ -1,0 +1,46 @@
+// Drawing takes turns with the writing, which may run on the same machine: each drawing is followed by a rest.
+
+const REST = 8; // times as long as the drawing took
+const LONGEST = 600; // milliseconds
+const HIDDEN = 200; // milliseconds after which no frame is expected: a hidden page has none
+
+/** Resolves when what was just changed is on the screen. @returns {Promise<void>} */
+const painted = () =>
+  new Promise((resolve) => {
+    setTimeout(resolve, HIDDEN);
+    requestAnimationFrame(() => {
+      const channel = new MessageChannel();
+      channel.port1.onmessage = () => resolve();
+      channel.port2.postMessage(null);
+    });
+  });
+
+export class Pace {
+  #spent = 0; // milliseconds, since the last rest
+  #endRest = () => {};
+
+  /** @param {() => void} draw */
+  async draw(draw) {
+    const began = performance.now();
+    draw();
+    await painted();
+    this.#spent += performance.now() - began;
+  }
+
+  /**
+   * Wait in proportion to the drawing time since the last rest, or until `hurry` is called.
+   * @returns {Promise<void>}
+   */
+  async rest() {
+    const pause = Math.min(REST * this.#spent, LONGEST);
+    this.#spent = 0;
+    await new Promise((/** @type {(value: void) => void} */ resolve) => {
+      this.#endRest = resolve;
+      setTimeout(resolve, pause);
+    });
+  }
+
+  hurry() {
+    this.#endRest();
+  }
+}

@@ -1,0 +1,66 @@
+// What has arrived of one run: its tokens, the thumbnails and metrics of all pictures, the weights of the open one.
+
+import { N_METRICS, UNIFORM } from "../../lib/metrics.mjs";
+import { Thumbnails } from "../../lib/thumbnails.mjs";
+import { HeadWeights } from "../../lib/triangle.mjs";
+
+/** @import { Frame, Place, Token } from "../../types.js" */
+
+const UNTRAINED = 0.1; // total variation distance from even weights, below which a head has learned nothing
+const ENOUGH = 8; // rows from which a head can be judged
+
+export class RunData {
+  /** @type {Token[]} */
+  tokens = [];
+  rows = 0;
+  weights = new HeadWeights();
+
+  /** @param {{ n_layer: number, n_head: number }} shape of the model */
+  constructor({ n_layer, n_head }) {
+    this.n_layer = n_layer;
+    this.n_head = n_head;
+    const pictures = n_layer ? n_layer * (n_head + 2) + 1 : 0;
+    this.thumbnails = new Thumbnails(pictures);
+    /** @type {Float32Array} */
+    this.metrics = new Float32Array(pictures * N_METRICS);
+  }
+
+  /** @param {Frame} frame */
+  merge({ header, metrics, thumbnails }) {
+    header.tokens.forEach((text, i) => {
+      this.tokens[header.start + i] = { text, id: header.ids[i], logprob: header.logprobs[i] };
+    });
+    this.thumbnails.merge(header, thumbnails);
+    this.metrics = metrics;
+    this.rows = header.rows;
+  }
+
+  /** Forget the weights, because another picture was opened. */
+  forgetWeights() {
+    this.weights = new HeadWeights();
+  }
+
+  /** The number of a picture, as the server counts them. @param {Place} place */
+  index([layer, column]) {
+    return layer * (this.n_head + 2) + (layer === this.n_layer ? 0 : column);
+  }
+
+  /**
+   * @param {Place} picture
+   * @param {number} place of the metric in a frame
+   */
+  metric(picture, place) {
+    return this.metrics[this.index(picture) * N_METRICS + place];
+  }
+
+  /** Whether no head has learned where to look. */
+  get untrained() {
+    if (this.rows < ENOUGH) return false;
+    for (let layer = 0; layer < this.n_layer; layer++) {
+      for (let head = 0; head < this.n_head; head++) {
+        if (this.metric([layer, head], UNIFORM) > UNTRAINED) return false;
+      }
+    }
+    return true;
+  }
+}

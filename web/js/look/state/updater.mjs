@@ -1,0 +1,50 @@
+// Keeps a store up to date while its text grows.
+
+import { Pace } from "./pace.mjs";
+
+export class Updater {
+  #pace = new Pace();
+  #stale = false;
+  #running = false;
+
+  /**
+   * @param {object} callbacks
+   * @param {() => Promise<void>} callbacks.fetchMissing
+   * @param {() => boolean} callbacks.isWriting
+   * @param {(problem: string) => void} callbacks.report gets what went wrong, "" for nothing
+   */
+  constructor({ fetchMissing, isWriting, report }) {
+    this.fetchMissing = fetchMissing;
+    this.isWriting = isWriting;
+    this.report = report;
+  }
+
+  /** Fetch what is missing; one request at a time, and again if more came meanwhile. */
+  async update() {
+    this.#stale = true;
+    if (this.#running) return;
+    this.#running = true;
+    while (this.#stale) {
+      this.#stale = false;
+      try {
+        await this.fetchMissing();
+        this.report("");
+        if (this.isWriting()) await this.#pace.rest();
+      } catch (error) {
+        this.report(`Could not fetch the attention weights: ${/** @type {Error} */ (error).message}`);
+      }
+    }
+    this.#running = false;
+  }
+
+  /** Skip the rest before the next round, because a visitor is waiting. */
+  hurry() {
+    this.#pace.hurry();
+  }
+
+  /** Draw; while the text is written, resolve only once that is on the screen. @param {() => void} draw */
+  async draw(draw) {
+    if (this.isWriting()) await this.#pace.draw(draw);
+    else draw();
+  }
+}

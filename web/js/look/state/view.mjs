@@ -1,0 +1,61 @@
+// How the visitor looks: which picture is open and with which options. Kept from one text to the next, and shared by
+// both sides of a branch.
+
+import { DEFAULTS } from "../../lib/options.mjs";
+
+/** @import { Options, Place } from "../../types.js" */
+
+/** @typedef {keyof Options | "open"} Change */
+
+export class View {
+  /** @type {Options} */
+  #options = { ...DEFAULTS };
+  /** @type {Place} */
+  #open = [0, 0];
+  /** @type {((changed: Change[]) => void)[]} */
+  #listeners = [];
+
+  /** @returns {Readonly<Options>} */
+  get options() {
+    return this.#options;
+  }
+
+  /** The open picture. */
+  get open() {
+    return this.#open;
+  }
+
+  /** @param {(changed: Change[]) => void} callback gets the names of what changed */
+  on(callback) {
+    this.#listeners.push(callback);
+  }
+
+  /** @param {Partial<Options>} changes */
+  set(changes) {
+    const names = /** @type {(keyof Options)[]} */ (Object.keys(changes));
+    const changed = names.filter((name) => this.#options[name] !== changes[name]);
+    if (!changed.length) return;
+    this.#options = { ...this.#options, ...changes };
+    this.#notify(changed);
+  }
+
+  /** Open a picture. @param {Place} place */
+  choose(place) {
+    if (place[0] === this.#open[0] && place[1] === this.#open[1]) return;
+    this.#open = place;
+    this.#notify(["open"]);
+  }
+
+  /**
+   * Open a picture without notifying anyone: the store of another model announces everything at once.
+   * @param {Place} place
+   */
+  openQuietly(place) {
+    this.#open = place;
+  }
+
+  /** @param {Change[]} changed */
+  #notify(changed) {
+    for (const listener of this.#listeners) listener(changed);
+  }
+}

@@ -1,0 +1,68 @@
+// What the colours mean.
+
+import { make } from "../../lib/dom.mjs";
+import { context2d, packedPixels } from "../../lib/drawing/canvas.mjs";
+import { onThemeChange, palette } from "../../lib/drawing/palette.mjs";
+import { position, SCALES } from "../../lib/drawing/scale.mjs";
+import { MAX_SURPRISE } from "../../lib/numbers.mjs";
+
+/** @import { View } from "../state/view.mjs" */
+
+/**
+ * A colour ramp with ticks and a title.
+ * @param {string} words
+ * @param {"looks" | "surprise"} ramp
+ * @param {() => [place: number, text: string][]} ticks
+ */
+function ruler(words, ramp, ticks) {
+  const canvas = make("canvas", { width: 256, height: 1, "aria-hidden": true });
+  const line = make("div", { class: "hs-ruler" }, canvas);
+  const title = make("span", {}, words);
+  const element = make("div", { class: "hs-scale" }, title, line);
+  const draw = () => {
+    const image = new ImageData(256, 1);
+    packedPixels(image).set(palette()[ramp].pixels);
+    context2d(canvas).putImageData(image, 0, 0);
+    const marks = ticks().map(([place, text]) => {
+      const mark = make("span", {}, text);
+      mark.style.left = `${100 * place}%`;
+      return mark;
+    });
+    line.replaceChildren(canvas, ...marks);
+  };
+  onThemeChange(draw);
+  draw();
+  return { element, title, draw };
+}
+
+/** The legend of the current colour scale. @param {View} view */
+export function weightLegend(view) {
+  const { element, title, draw } = ruler("attention weight", "looks", () => {
+    const { scale } = view.options;
+    return SCALES[scale].ticks.map((weight) => [position(scale, weight), String(weight)]);
+  });
+  view.on(() => {
+    title.textContent = view.options.scale === "row" ? "of the row's largest" : "attention weight";
+    draw();
+  });
+  return element;
+}
+
+export function surpriseLegend() {
+  return ruler("surprise in bits", "surprise", () =>
+    [0, 2, 4, 6, MAX_SURPRISE].map((bits) => [bits / MAX_SURPRISE, bits === MAX_SURPRISE ? `${bits}+` : String(bits)]),
+  ).element;
+}
+
+/** Two swatches: where the selected token looks, and which tokens look at it. */
+export function attentionLegend() {
+  const [looks, seen] = [make("span", { class: "hs-swatch" }), make("span", { class: "hs-swatch" })];
+  const paint = () => {
+    looks.style.backgroundColor = palette().looks.css[170];
+    seen.style.backgroundColor = palette().seen.css[170];
+  };
+  paint();
+  onThemeChange(paint);
+  const how = "Hover a token to inspect it, click to lock it, shift-click for several; or use arrow keys and Enter.";
+  return make("p", { class: "hs-hint" }, looks, "where the outlined token looks ", seen, `what looks at it. ${how}`);
+}

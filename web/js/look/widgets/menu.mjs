@@ -1,0 +1,63 @@
+// A button that opens a menu, by pointer and by keyboard as the ARIA pattern has it.
+
+import { make, setFlag } from "../../lib/dom.mjs";
+
+/** @type {Record<string, number>} */
+const STEPS = { ArrowDown: 1, ArrowUp: -1 };
+const EDGE = 8; // CSS pixels that stay free beside the list
+
+/**
+ * @param {string} words on the button
+ * @param {string} label what assistive technology calls it
+ * @param {[words: string, action: () => void][]} items
+ */
+export function menu(words, label, items) {
+  const button = make(
+    "button",
+    { type: "button", class: "hs-small", "aria-haspopup": "menu", "aria-label": label },
+    words,
+  );
+  setFlag(button, "aria-expanded", false);
+  const entries = items.map(([name, action]) => {
+    const entry = make("button", { type: "button", role: "menuitem", tabindex: -1 }, name);
+    entry.addEventListener("click", () => {
+      show(false);
+      action();
+    });
+    return entry;
+  });
+  const list = make("div", { class: "hs-menu-list", role: "menu", "aria-label": label, hidden: true }, ...entries);
+  const element = make("div", { class: "hs-menu" }, button, list);
+
+  /** @param {boolean} open */
+  const show = (open) => {
+    if (list.hidden === !open) return;
+    list.hidden = !open;
+    setFlag(button, "aria-expanded", open);
+    if (open) {
+      list.style.translate = "";
+      const { left, right } = list.getBoundingClientRect();
+      const [over, under] = [document.documentElement.clientWidth - EDGE - right, EDGE - left];
+      list.style.translate = `${Math.min(0, over) + Math.max(0, under)}px`; // all of it, on a narrow screen too
+      entries[0].focus();
+    } else if (element.contains(document.activeElement)) button.focus();
+  };
+  button.addEventListener("click", () => show(Boolean(list.hidden)));
+  element.addEventListener("keydown", (event) => {
+    const at = entries.findIndex((entry) => entry === document.activeElement);
+    const step = STEPS[event.key];
+    if (event.key === "Escape" && !list.hidden) show(false);
+    else if (event.key === "ArrowDown" && at < 0) show(true);
+    else if (step && at >= 0) entries.at((at + step) % entries.length)?.focus();
+    else if (event.key === "Home" && at >= 0) entries[0].focus();
+    else if (event.key === "End" && at >= 0) entries.at(-1)?.focus();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  list.addEventListener("pointerdown", (event) => event.preventDefault()); // a press must not close it before its click
+  element.addEventListener("focusout", (event) => {
+    if (!element.contains(/** @type {Node | null} */ (event.relatedTarget))) show(false);
+  });
+  return { element, button };
+}

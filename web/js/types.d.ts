@@ -1,0 +1,158 @@
+/** The shapes that several modules share. Types only: browsers never load this file. */
+
+/** A token as the server sends it; `logprob` is null where the model did not predict it. */
+export interface Token {
+  id: number;
+  text: string;
+  logprob: number | null;
+}
+
+/** A cell of a picture; without a key it means the whole row of the query. */
+export interface Cell {
+  query: number;
+  key?: number | null;
+}
+
+/** A cell with both its parts; `key` is null for a query that the model has not read yet. */
+export interface Focus {
+  query: number;
+  key: number | null;
+}
+
+/** A picture: its layer, and its head or the column of the layer's mean or rollout. */
+export type Place = [layer: number, column: number];
+
+export type PointerState =
+  "loading" | "none" | "opening" | "linked" | "waiting" | "writing" | "done" | "stopped" | "failed";
+
+export interface BranchInfo {
+  of: string;
+  at: number;
+  token: string;
+  instead: string;
+}
+
+/** What the Gradio component holds (web/page/pointer.py): a run and how far it is. Without a run, `run` is "". */
+export interface Pointer {
+  state: PointerState;
+  run: string;
+  tokens: number;
+  rows: number;
+  rate: number;
+  n_prompt: number;
+  earlier: string;
+  model: string;
+  sha256: string;
+  n_layer: number;
+  n_head: number;
+  context_length: number;
+  settings: Record<string, unknown>;
+  notices: string[];
+  head: Place | null;
+  branch: BranchInfo | null;
+  why: string | null;
+  written?: number;
+}
+
+/** A pointer as the server sends it, which leaves out what it has nothing to say about. */
+export type SentPointer = Partial<Pointer> & { state: PointerState };
+
+/** The header of a frame (web/runs/frame.py). */
+export interface FrameHeader {
+  rows: number;
+  factor: number;
+  first: number;
+  start: number;
+  pictures: number;
+  tokens: string[];
+  ids: number[];
+  logprobs: (number | null)[];
+}
+
+export interface Frame {
+  header: FrameHeader;
+  metrics: Float32Array;
+  thumbnails: Uint8Array;
+}
+
+export type ScaleName = "sqrt" | "linear" | "log" | "row";
+export type ModeName = "matrix" | "text" | "lines";
+export type MetricName = "entropy" | "distance" | "first" | "previous";
+
+/** What a visitor chooses about how to look; defaults in lib/options.mjs. */
+export interface Options {
+  mode: ModeName;
+  heads: "whole" | "step";
+  scale: ScaleName;
+  hideFirst: boolean;
+  threshold: number;
+  metric: MetricName;
+  sorted: "" | "high" | "low";
+  least: number;
+  most: number;
+  surprise: boolean;
+}
+
+export type ScaleOptions = Pick<Options, "scale" | "threshold" | "hideFirst">;
+
+/** A setting of the page, from the server's table of options (web/page/controls.py); a seed has no slider. */
+export interface Control {
+  name: string;
+  word: string;
+  label: string;
+  help: string;
+  least: number | null;
+  most: number | null;
+  step: number | null;
+  start: number | null;
+}
+
+/** What a link is made from. */
+export interface LinkState {
+  model: string;
+  sha256: string;
+  ids: number[];
+  n_prompt: number;
+  settings: Record<string, unknown>;
+  open: Place;
+  locked: Cell[];
+  step: number | null;
+  options: Options;
+}
+
+/** The browser's part of a link, with the words that could not be read. */
+export interface LinkedView {
+  options: Partial<Options>;
+  open: Place | null;
+  locked: Cell[];
+  step: number | null;
+  unreadable: string[];
+}
+
+/** The tokens of a text that the server needs to recompute its run. */
+export interface KnownText {
+  sha256: string;
+  ids: number[];
+  n_prompt: number;
+}
+
+/** What the page can ask of the server through events of its Gradio component. */
+export interface ServerActions {
+  branch(data: object): void;
+  halt(data: { run: string }): void;
+}
+
+/** As much of a store as a matrix needs. */
+export interface MatrixSource {
+  readonly view: { readonly options: Options };
+  readonly tokens: Token[];
+  readonly weights: import("./lib/triangle.mjs").HeadWeights;
+  readonly count: number;
+  readonly openName: string;
+  readonly step: number | null;
+  readonly focus: Focus | null;
+  readonly queries: number[];
+  point(cell: Cell | null): void;
+  lock(cell: Cell | null, more?: boolean): void;
+  on(topics: string, callback: () => void): void;
+}
