@@ -42,7 +42,7 @@ def write_together(loaded: LoadedModel, n_streams: int, n_tokens: int, threads: 
     engine = Engine(loaded, max_batch=n_streams)
     for _ in range(n_streams):
         request = loaded.request(PROMPT, n_tokens, sampling=SamplingSettings(temperature=0))
-        engine.submit(TextSequence(request, loaded, lambda event: None))
+        engine.submit(TextSequence(request, loaded, lambda _event: None))
     while engine.at_work or engine.queue:
         engine.step()
 

@@ -121,7 +121,7 @@ class Case:
             clients.append(heard)
             request = self.loaded.request(prompt, self.n_tokens, sampling=SamplingSettings(temperature=0))
 
-            def listen(event: Event, times: list[float] = heard.times) -> None:
+            def listen(_event: Event, times: list[float] = heard.times) -> None:
                 times.append(time.perf_counter())
 
             engine.submit(TextSequence(request, self.loaded, listen))

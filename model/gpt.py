@@ -47,7 +47,8 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor, attend: "Attend") -> Tensor:
         """The residual stream ``(..., C)`` after this layer. ``attend`` runs this block's attention on its input."""
-        drop = self.dropout if self.training else lambda y: y  # idle dropout modules would slow small models by 5 %
+        # Calling idle dropout modules would slow down small models by 5 %.
+        drop: Callable[[Tensor], Tensor] = self.dropout if self.training else lambda y: y
         x = x + drop(attend(self, self.ln_1(x)))
         return x + drop(self.mlp(self.ln_2(x)))
 

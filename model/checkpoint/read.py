@@ -122,7 +122,7 @@ def checked_tensors(path: Path, shapes: dict[str, torch.Size]) -> Iterator[tuple
     try:
         with path.open("rb") as raw, safe_open(path, framework="pt") as file:
             del raw  # opened only so that an unreadable file raises OSError
-            for stored in file.keys():
+            for stored in file.keys():  # noqa: SIM118 - not a dict: it cannot be iterated
                 name = stored.removeprefix("transformer.")
                 if MASK_BUFFER.fullmatch(name) and name not in shapes:
                     continue

@@ -1,4 +1,4 @@
-"""The ladder: every construction that leads to the attention of a GPT, each one idea away from the one before.
+"""The ladder: every construction on the way to the attention of a GPT, each one idea beyond the one before.
 
     1  text to tokens             WordTokenizer, CharacterTokenizer, BytePairEncoding, learn_merges
     2  tokens to batches          sliding_windows, random_batch, TokenAndPositionEmbedding
@@ -8,10 +8,13 @@
     6  trainable attention        SelfAttentionV1, SelfAttentionV2, transfer_weights, scale_demonstration
     7  causal attention           causal_by_renormalising, causal_by_minus_infinity, drop_weights, CausalAttention
     8  many heads                 StackedHeads, WeightSplits, transfer_heads, product_batched, product_head_by_head
-    9  the GPT's own              pack_weight_splits -> model.attention.MultiHeadAttention
+    9  the GPT's own attention    pack_weight_splits -> model.attention.MultiHeadAttention
 
-Rungs 1 to 3 are in ``text.py`` and ``bpe.py``, 4 and 5 in ``averages.py``, 6 to 9 in ``attention.py``. The order
-follows Raschka 2024, chapters 2 and 3; rungs 3 and 4 are those of Karpathy's tiny-Shakespeare lecture.
+Rungs 1 and 2 are in ``text.py`` and ``bpe.py``, 3 in ``bigram.py``, 4 and 5 in ``averages.py``, 6 to 9 in
+``attention.py``. The order follows Raschka 2024, chapters 2 and 3; rungs 3 and 4 are from Karpathy's lecture on tiny
+Shakespeare. The other modules support a page that shows the ladder: intermediate results (``terms.py``), running times
+(``timing.py``), the training of a bigram model (``bigram_training.py``) and a head of a trained model
+(``trained_head.py``).
 """
 
 from ..attention import MultiHeadAttention
@@ -47,22 +50,20 @@ from .averages import (
     stable_softmax,
     sum_normalise,
 )
+from .bigram import BigramModel, counted_bigram_loss, train_bigram
 from .bpe import END_OF_TEXT, BytePairEncoding, LearnedMerge, MergeStep, learn_merges, visible
 from .text import (
     UNKNOWN,
-    BigramModel,
     CharacterTokenizer,
     TokenAndPositionEmbedding,
     WordTokenizer,
-    counted_bigram_loss,
     random_batch,
     sliding_windows,
-    train_bigram,
 )
 
 # fmt: off
-# A line per idea, in the order of the ladder, reads better than a line per name.
-__all__ = [
+# One line per idea, in the order of the ladder, reads better than one line per name.
+__all__ = [  # noqa: RUF022
     "END_OF_TEXT", "UNKNOWN", "WordTokenizer", "CharacterTokenizer",
     "BytePairEncoding", "LearnedMerge", "MergeStep", "learn_merges", "visible",
     "sliding_windows", "random_batch", "TokenAndPositionEmbedding",

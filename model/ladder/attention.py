@@ -1,4 +1,4 @@
-"""Rungs 6 to 9: attention with trainable weights, causal, with many heads, up to the class that the GPT runs."""
+"""Rungs 6 to 9 of the ladder: trainable, then causal, then multi-head attention, up to the class that the GPT runs."""
 
 from typing import NamedTuple
 
@@ -6,12 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from ..attention import MultiHeadAttention
-from .averages import (
-    Attention,
-    mask_future,
-    stable_softmax,
-    sum_normalise,
-)
+from .averages import Attention, mask_future, stable_softmax, sum_normalise
 
 # ---- Rung 6: scaled dot-product attention with trainable weights -----------------------------------------------------
 
@@ -19,8 +14,8 @@ from .averages import (
 class SelfAttention(nn.Module):
     """softmax(query key^T / sqrt(head_dim)) value (Vaswani et al. 2017, equation 1).
 
-    The classes below differ in how they make query, key and value (`project`) and the attention weights
-    (`attention_weights`); this is what they share. ``scores`` are before scaling, ``weights`` are those used.
+    The classes below share this code, and differ in how they compute query, key and value (:meth:`project`) and the
+    attention weights (:meth:`attention_weights`).
     """
 
     def __init__(self, d_in: int, head_dim: int) -> None:
@@ -29,13 +24,15 @@ class SelfAttention(nn.Module):
         self.scale = head_dim**-0.5
 
     def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Query, key and value ``(..., T, head_dim)`` of ``x`` ``(..., T, d_in)``."""
         raise NotImplementedError
 
     def attention_weights(self, attn_scores: Tensor) -> Tensor:
+        """The attention weights for unscaled scores ``(..., T, T)``."""
         return stable_softmax(attn_scores * self.scale)
 
     def attend(self, x: Tensor) -> Attention:
-        """All stages for ``x`` ``(..., T, d_in)``. Raises ``ValueError`` for another width."""
+        """All stages for ``x`` ``(..., T, d_in)``; the scores are unscaled. Raises ``ValueError`` for a wrong shape."""
         if x.ndim < 2 or x.shape[-1] != self.d_in:
             raise ValueError(f"token vectors must be (..., T, {self.d_in}), found {tuple(x.shape)}")
         query, key, value = self.project(x)
@@ -49,7 +46,7 @@ class SelfAttention(nn.Module):
 
 
 class SelfAttentionV1(SelfAttention):
-    """Query, key and value by three matrices ``(d_in, d_out)`` that training can change."""
+    """Query, key and value from three trainable matrices ``(d_in, d_out)``."""
 
     def __init__(self, d_in: int, d_out: int) -> None:
         super().__init__(d_in, d_out)
@@ -62,7 +59,7 @@ class SelfAttentionV1(SelfAttention):
 
 
 class SelfAttentionV2(SelfAttention):
-    """The same with linear layers, whose start values suit training better. They keep their matrix as ``(out, in)``."""
+    """The same with linear layers, which are better initialised for training and store matrices as ``(out, in)``."""
 
     def __init__(self, d_in: int, d_out: int, *, qkv_bias: bool = False) -> None:
         super().__init__(d_in, d_out)
@@ -75,15 +72,18 @@ class SelfAttentionV2(SelfAttention):
 
 
 def transfer_weights(source: SelfAttentionV2, target: SelfAttentionV1) -> None:
-    """Give ``target`` the transposed matrices of ``source``, after which both give the same context vectors."""
+    """Copy the transposed matrices of ``source`` to ``target``, after which both return the same context vectors.
+
+    Raises ``ValueError`` if the source has biases.
+    """
     layers = {"W_query": source.W_query, "W_key": source.W_key, "W_value": source.W_value}
     if any(layer.bias is not None for layer in layers.values()):
-        raise ValueError("SelfAttentionV1 has no biases to take those of the source: make it with qkv_bias=False")
+        raise ValueError("SelfAttentionV1 has no biases: the source must have qkv_bias=False")
     target.load_state_dict({name: layer.weight.T for name, layer in layers.items()})
 
 
 class ScoreSpread(NamedTuple):
-    """Variance of attention scores, and the largest attention weight of a query, on average over the queries."""
+    """The variance of attention scores, and the largest attention weight of a query, averaged over the queries."""
 
     variance: float
     largest_weight: float
@@ -92,10 +92,11 @@ class ScoreSpread(NamedTuple):
 def scale_demonstration(
     head_dim: int, n_tokens: int = 64, generator: torch.Generator | None = None
 ) -> tuple[ScoreSpread, ScoreSpread]:
-    """What becomes of random queries and keys without the scale ``1 / sqrt(head_dim)``, and with it.
+    """The spread of the scores of random queries and keys, without and with the scale ``1 / sqrt(head_dim)``.
 
-    The dot product of two vectors of ``head_dim`` independent normal numbers has variance ``head_dim`` (Vaswani et al.
-    2017, section 3.2.1). Softmax of such wide scores is almost all on one key, and its gradient almost 0.
+    The dot product of two vectors of ``head_dim`` independent standard normal numbers has variance ``head_dim``
+    (Vaswani et al. 2017, section 3.2.1). With such a spread, softmax puts nearly all weight on one key and its
+    gradient almost vanishes.
     """
     query = torch.randn(n_tokens, head_dim, generator=generator)
     key = torch.randn(n_tokens, head_dim, generator=generator)
@@ -110,35 +111,38 @@ def scale_demonstration(
 
 
 def causal_by_renormalising(attn_scores: Tensor, scale: float = 1.0) -> Tensor:
-    """Softmax over all keys, then drop the future and divide by what is left.
+    """Softmax over all keys, then set the future to 0 and divide each row by its sum.
 
-    The future was in the softmax but leaves no trace: it only changed the divisor, and that cancels. Unless it took
-    everything: past weights too small for float32 are 0, and 0 / 0 is NaN.
+    Including the future in the softmax only changes the divisor, which cancels, unless the future takes all the weight:
+    if the weights of the past are too small for float32, the result is 0 / 0, which is NaN.
     """
     attn_weights = stable_softmax(attn_scores * scale).tril()
     return sum_normalise(attn_weights)
 
 
 def causal_by_minus_infinity(attn_scores: Tensor, scale: float = 1.0) -> Tensor:
-    """Mask the future's scores, then softmax: the same weights in one normalisation, whatever the scores."""
+    """Mask the scores of the future, then softmax: the same weights with one normalisation, and never NaN."""
     return stable_softmax(mask_future(attn_scores * scale))
 
 
 def drop_weights(attn_weights: Tensor, p: float, generator: torch.Generator | None = None) -> Tensor:
-    """Dropout: each weight becomes 0 with probability ``p``, else ``1 / (1 - p)`` of itself, so the mean stays."""
+    """Set each weight to 0 with probability ``p`` and multiply the others by ``1 / (1 - p)``, which keeps the mean.
+
+    Raises ``ValueError`` unless ``p`` is at least 0 and below 1.
+    """
     check_dropout(p)
     kept = torch.rand(attn_weights.shape, generator=generator, device=attn_weights.device) >= p
     return attn_weights * kept / (1 - p)
 
 
 def check_dropout(p: float) -> None:
-    """Raise ``ValueError`` unless ``p`` is the probability of losing some weights, but not all."""
+    """Raise ``ValueError`` unless ``p`` is a probability below 1."""
     if not 0 <= p < 1:
         raise ValueError(f"dropout must be at least 0 and below 1, found {p}")
 
 
 class CausalAttention(SelfAttentionV2):
-    """Each token attends to itself and the past; in training, dropout on the attention weights."""
+    """Each token attends to itself and the past, with dropout on the attention weights during training."""
 
     def __init__(self, d_in: int, d_out: int, *, dropout: float = 0.0, qkv_bias: bool = False) -> None:
         super().__init__(d_in, d_out, qkv_bias=qkv_bias)
@@ -154,7 +158,10 @@ class CausalAttention(SelfAttentionV2):
 
 
 class StackedHeads(nn.Module):
-    """``n_head`` causal heads one after the other, side by side: ``(..., T, d_in) -> (..., T, n_head * head_dim)``."""
+    """``n_head`` causal heads, computed in turn and concatenated: ``(..., T, d_in) -> (..., T, n_head * head_dim)``.
+
+    Raises ``ValueError`` if ``n_head`` is below 1.
+    """
 
     def __init__(self, d_in: int, head_dim: int, n_head: int, *, dropout: float = 0.0, qkv_bias: bool = False) -> None:
         super().__init__()
@@ -169,9 +176,9 @@ class StackedHeads(nn.Module):
 
 
 class WeightSplits(CausalAttention):
-    """All heads at once: one wide projection, split into heads, and an output projection that mixes them.
+    """All heads at once: wide projections that are split into heads, and an output projection that mixes them.
 
-    Raises ``ValueError`` when ``d_out`` is not divisible by ``n_head``.
+    Raises ``ValueError`` if ``d_out`` is not divisible by ``n_head``.
     """
 
     def __init__(self, d_in: int, d_out: int, n_head: int, *, dropout: float = 0.0, qkv_bias: bool = False) -> None:
@@ -196,48 +203,48 @@ def split_heads(x: Tensor, n_head: int) -> Tensor:
 
 
 def merge_heads(context: Tensor) -> Tensor:
-    """``(..., n_head, T, head_dim) -> (..., T, C)``, the heads side by side."""
+    """``(..., n_head, T, head_dim) -> (..., T, C)``: concatenate the heads."""
     return context.transpose(-3, -2).flatten(-2)
 
 
 def transfer_heads(source: StackedHeads, target: WeightSplits) -> None:
-    """Put the heads' matrices on top of each other into the wide ones of ``target``.
+    """Stack the matrices of the heads to form the wide ones of ``target``.
 
-    Its context vectors, before the output projection, are then those of ``source``. Raises ``ValueError`` when the
-    two differ in their number of heads, ``RuntimeError`` when in their sizes or biases.
+    Its context vectors, before the output projection, are then those of ``source``. Raises ``ValueError`` if the two
+    differ in their number of heads, and ``RuntimeError`` if they differ in their sizes or biases.
     """
     if len(source.heads) != target.n_head:
-        raise ValueError(f"the target has {target.n_head} heads, found {len(source.heads)} in the source")
+        raise ValueError(f"the target has {target.n_head} heads, but the source has {len(source.heads)}")
     heads = [head.state_dict() for head in source.heads]
     wide = {name: torch.cat([head[name] for head in heads]) for name in heads[0]}
     target.load_state_dict(wide | {f"out_proj.{name}": p for name, p in target.out_proj.state_dict().items()})
 
 
 def product_batched(a: Tensor, b: Tensor) -> Tensor:
-    """``a b^T`` of all heads at once, ``(B, n_head, T, head_dim)`` times ``(B, n_head, S, head_dim)``."""
+    """``a b^T`` of all heads at once, for ``(B, n_head, T, head_dim)`` and ``(B, n_head, S, head_dim)``."""
     check_product(a, b)
     return a @ b.transpose(2, 3)
 
 
 def product_head_by_head(a: Tensor, b: Tensor) -> Tensor:
-    """The same as one ordinary matrix product per sequence and head: ``(B, n_head, T, S)``."""
+    """The same with one ordinary matrix product per text and head: ``(B, n_head, T, S)``."""
     check_product(a, b)
     B, n_head = a.shape[:2]
     return torch.stack([torch.stack([a[i, h] @ b[i, h].T for h in range(n_head)]) for i in range(B)])
 
 
 def check_product(a: Tensor, b: Tensor) -> None:
-    """Raise ``ValueError`` unless ``a`` and ``b`` may differ in their number of tokens only."""
+    """Raise ``ValueError`` unless ``a`` and ``b`` are 4-D and differ at most in their number of tokens."""
     if a.ndim != 4 or b.ndim != 4 or a.shape[:2] != b.shape[:2] or a.shape[3] != b.shape[3]:
         expected = "(B, n_head, T, head_dim) and (B, n_head, S, head_dim)"
-        raise ValueError(f"the product is of {expected}, found {tuple(a.shape)} and {tuple(b.shape)}")
+        raise ValueError(f"the shapes must be {expected}, found {tuple(a.shape)} and {tuple(b.shape)}")
 
 
 # ---- Rung 9: the attention that the GPT runs -------------------------------------------------------------------------
 
 
 def pack_weight_splits(splits: WeightSplits) -> MultiHeadAttention:
-    """The same attention as the class the GPT runs: three projections on top of each other are its fused one."""
+    """The same attention as an instance of the class that the GPT runs: the three projections are stacked into one."""
     layers = (splits.W_query, splits.W_key, splits.W_value)
     has_bias = splits.W_query.bias is not None
     d_out = splits.W_query.out_features

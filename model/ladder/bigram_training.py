@@ -1,27 +1,28 @@
-"""Rung 3 of the ladder as it is watched: a bigram model on its way through a text, told piece by piece."""
+"""Rung 3 of the ladder, live: the training of a bigram model on a text, reported as it progresses."""
 
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from .taken_apart import seeded
-from .text import BigramModel, CharacterTokenizer, counted_bigram_loss, train_bigram
+from .bigram import BigramModel, counted_bigram_loss, train_bigram
+from .terms import seeded
+from .text import CharacterTokenizer
 
-WRITTEN = 160  # characters of the bigram model's own writing, before and after
-SHOWN = 14  # characters in the table of what follows what
-POINTS = 200  # of the loss curve, at most
+SAMPLE_LENGTH = 160  # characters that the model generates before and after training
+TABLE_SIZE = 14  # characters in the table of what follows what
+MAX_POINTS = 200  # of the loss curve
 
 
 @dataclass
 class BigramTraining:
-    """``begin`` once, ``advance`` until ``done``, then ``end``: each gives what there is to tell, losses in nats.
+    """Trains a bigram model on ``text``: call ``begin`` once, ``advance`` until ``done``, then ``end``.
 
-    ``text`` has at least two characters; ``seed`` is that of the batches and of the writing.
+    Each returns what to report at that point, with losses in nats. ``text`` must have at least two characters; ``seed``
+    is used for the batches and the samples.
     """
 
     text: str
@@ -47,8 +48,8 @@ class BigramTraining:
             generator=self.generator,
         )
 
-    def begin(self) -> dict[str, Any]:
-        """What is known before the first step: the loss of the whole text, of a uniform guess, and of a count."""
+    def begin(self) -> dict[str, object]:
+        """Before training: the loss on the whole text, that of a uniform guess, and the lowest possible one."""
         characters = self.tokenizer.characters
         return {
             "stage": "before",
@@ -57,13 +58,13 @@ class BigramTraining:
             "uniform": torch.tensor(float(len(characters))).log().item(),
             "floor": counted_bigram_loss(self.ids, len(characters)),
             "loss": self.whole_loss(),
-            "wrote": self.write(),
+            "wrote": self.sample(),
         }
 
-    def advance(self, seconds: float) -> dict[str, Any]:
-        """Train for a moment; the mean loss of every so many batches is a point of the curve."""
+    def advance(self, seconds: float) -> dict[str, object]:
+        """Train for about ``seconds``. Each of the ``points`` of the loss curve is the mean of ``every`` batches."""
         until = time.perf_counter() + seconds
-        every = -(-self.steps // POINTS)
+        every = -(-self.steps // MAX_POINTS)
         first = len(self.losses) // every
         while len(self.losses) < self.steps:
             self.losses.append(next(self.training))
@@ -78,38 +79,40 @@ class BigramTraining:
     def done(self) -> bool:
         return len(self.losses) >= self.steps
 
-    def end(self, sentence: str) -> dict[str, Any]:
-        """The trained model: its loss, its writing, what follows what, and ``sentence`` as it sees it."""
-        frequent = torch.bincount(self.ids).argsort(descending=True, stable=True)[:SHOWN].sort().values
+    def end(self, sentence: str) -> dict[str, object]:
+        """After training: loss, sample, table of what follows what, and the probabilities of ``sentence``."""
+        frequent = torch.bincount(self.ids).argsort(descending=True, stable=True)[:TABLE_SIZE].sort().values
         return {
             "stage": "after",
             "loss": self.whole_loss(),
-            "wrote": self.write(),
+            "wrote": self.sample(),
             "frequent": [self.tokenizer.characters[i] for i in frequent],
             "follows": self.follows(frequent, frequent).tolist(),
-            "sentence": self.judge(sentence),
+            "sentence": self.rate(sentence),
         }
 
     def whole_loss(self) -> float:
+        """The loss on the whole text."""
         with torch.inference_mode():
             return self.model.loss(self.ids[None, :-1], self.ids[None, 1:]).item()
 
-    def write(self) -> str:
+    def sample(self) -> str:
+        """A text that the model generates, from the first character of the training text."""
         generator = torch.Generator().manual_seed(self.seed)
-        return self.tokenizer.decode(self.model.generate(self.ids[None, :1], WRITTEN, generator)[0].tolist())
+        return self.tokenizer.decode(self.model.generate(self.ids[None, :1], SAMPLE_LENGTH, generator)[0].tolist())
 
     def follows(self, these: Tensor, followers: Tensor) -> Tensor:
-        """The probability of each follower after each of these characters: ``[this][next]``."""
+        """The probability of each of ``followers`` after each of ``these`` characters: ``[this][follower]``."""
         with torch.inference_mode():
             return self.model(these).softmax(dim=-1)[:, followers]
 
-    def judge(self, sentence: str) -> list[dict[str, Any]]:
-        """Each character with its probability after the one before it; None where the text lacks one of them."""
+    def rate(self, sentence: str) -> list[dict[str, object]]:
+        """Each character with its probability after the previous one, or None if the text lacks either of them."""
         ids = [self.tokenizer.ids.get(character) for character in sentence]
-        judged: list[dict[str, Any]] = [
+        rated: list[dict[str, object]] = [
             {"text": c, "known": c in self.tokenizer.ids, "probability": None} for c in sentence
         ]
-        for at, (this, follower) in enumerate(pairwise(ids), start=1):
+        for position, (this, follower) in enumerate(pairwise(ids), start=1):
             if this is not None and follower is not None:
-                judged[at]["probability"] = self.follows(torch.tensor([this]), torch.tensor([follower])).item()
-        return judged
+                rated[position]["probability"] = self.follows(torch.tensor([this]), torch.tensor([follower])).item()
+        return rated

@@ -1,8 +1,8 @@
-"""Rung 1 of the ladder, byte-pair encoding: learn merges from a text, then use them, one visible step at a time.
+"""Rung 1 of the ladder, byte-pair encoding: learn merges from a text, then apply them one step at a time.
 
-Start from the bytes of a text. Find the pair of neighbours that occurs most often, glue it into a new token, repeat.
-The list of merges is the whole tokenizer: to encode a text, replay them in the order in which they were learned
-(Sennrich et al. 2016, section 3.2; on bytes instead of characters: Radford et al. 2019, section 2.2).
+Start from the bytes of a text, merge the most frequent pair of adjacent tokens into a new token, and repeat. The list
+of merges is the whole tokenizer: to encode a text, replay them in the order in which they were learned (Sennrich et al.
+2016, section 3.2; on bytes instead of characters: Radford et al. 2019, section 2.2).
 """
 
 from collections import Counter
@@ -16,20 +16,20 @@ from ..config import MAX_VOCAB_SIZE, check_int
 
 END_OF_TEXT = "<|endoftext|>"
 
-# GPT-2 cuts a text into words first and never merges across a cut, so "dog" and "dog!" share their token. A word keeps
-# the space before it; of several spaces all but the last stand alone. `\p{L}` and `\p{N}` are why `re` does not do.
+# GPT-2 first splits a text into words and never merges across them, so "dog" and "dog!" share a token. A word includes
+# the space before it; of several spaces, all but the last form a word of their own. `re` lacks `\p{L}` and `\p{N}`.
 GPT2_WORD = regex.compile(r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+")
 
 Pair = tuple[bytes, bytes]
-Word = tuple[bytes, ...]  # a word as the tokens it is made of so far
+Word = tuple[bytes, ...]  # a word as its current tokens
 Entry = TypeVar("Entry")
 
 
 def gpt2_byte_alphabet() -> dict[int, str]:
     """A printable character for each of the 256 bytes, in the order of GPT-2's first 256 ids.
 
-    Bytes that print stand for themselves; the others (space, newline, control characters, parts of longer UTF-8
-    sequences) borrow the characters from U+0100 on, which is why GPT-2's files write a space as "Ġ".
+    Printable bytes represent themselves. The others (space, newline, control characters, parts of longer UTF-8
+    sequences) are represented by the characters from U+0100 on, which is why a space is "Ġ" in GPT-2's files.
     """
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
@@ -46,12 +46,12 @@ def visible(token: bytes) -> str:
 
 
 def split_into_bytes(text: str) -> list[Word]:
-    """The words of ``text``, each as single bytes: where every encoding starts."""
+    """The words of ``text`` as single bytes, from which every encoding starts."""
     return [tuple(bytes([byte]) for byte in word.encode()) for word in GPT2_WORD.findall(text)]
 
 
 def merge_pair(word: Word, pair: Pair) -> Word:
-    """``word`` with each occurrence of ``pair``, from the left, glued into one token."""
+    """``word`` with each occurrence of ``pair``, from left to right, merged into one token."""
     merged, i = [], 0
     while i < len(word):
         width = 2 if word[i : i + 2] == pair else 1
@@ -61,17 +61,17 @@ def merge_pair(word: Word, pair: Pair) -> Word:
 
 
 class LearnedMerge(NamedTuple):
-    """One step of learning: ``pair`` was the most frequent, with so many ``occurrences``."""
+    """One step of learning: ``pair`` was the most frequent, and how often it occurred."""
 
     pair: Pair
     occurrences: int
 
 
 def learn_merges(text: str, n_merges: int) -> Iterator[LearnedMerge]:
-    """Yield up to ``n_merges`` merges of ``text``, the most frequent pair first; among equals the first to occur.
+    """Yield up to ``n_merges`` merges learned from ``text``, each of the most frequent pair; ties go to the first.
 
-    Ends early when no pair occurs twice: a merge that shortens one place only is not worth a token. All pairs are
-    counted anew at each step, which is easy to follow and slow on megabytes. Raises ``ValueError`` for a bad number.
+    Ends early if no pair occurs twice, as a merge that shortens a single place is not worth a token. All pairs are
+    recounted at each step, which is easy to follow but slow on megabytes. Raises ``ValueError`` for a bad number.
     """
     check_int("n_merges", n_merges, MAX_VOCAB_SIZE, least=0)
     words = Counter(split_into_bytes(text))
@@ -88,7 +88,7 @@ def learn_merges(text: str, n_merges: int) -> Iterator[LearnedMerge]:
 
 
 class MergeStep(NamedTuple):
-    """One step of encoding: merge number ``rank`` was applied to ``pair`` everywhere, and the text is now ``words``."""
+    """One step of encoding: merge number ``rank`` was applied to every ``pair``, which leaves the text as ``words``."""
 
     rank: int
     pair: Pair
@@ -96,16 +96,16 @@ class MergeStep(NamedTuple):
 
 
 class BytePairEncoding:
-    """Encodes any text with a list of merges, the most urgent first.
+    """Encodes any text with a list of merges, of which earlier ones take precedence.
 
-    Ids are those of GPT-2's files: the 256 bytes in the order of :func:`gpt2_byte_alphabet`, one token per merge in
-    the order of the list, then ``<|endoftext|>``. ``tokens[token_id]`` is the token as bytes.
+    Ids are assigned as in GPT-2's files: the 256 bytes in the order of :func:`gpt2_byte_alphabet`, one token per merge
+    in the order of the list, then ``<|endoftext|>``. ``tokens[token_id]`` is the token as bytes.
     """
 
     def __init__(self, merges: Iterable[Pair]) -> None:
         self.merges = list(merges)
         self.ranks = {pair: rank for rank, pair in enumerate(self.merges)}
-        # A dict, since two pairs may spell the same token: it has one id, that of the first.
+        # A dict, because two pairs may spell the same token, which then has a single id, that of the first pair.
         spelled = [bytes([byte]) for byte in BYTE_TO_CHARACTER] + [left + right for left, right in self.merges]
         self.tokens = [*dict.fromkeys(spelled), END_OF_TEXT.encode()]
         self.ids = {token: token_id for token_id, token in enumerate(self.tokens[:-1])}
@@ -113,14 +113,14 @@ class BytePairEncoding:
 
     @classmethod
     def learn(cls, text: str, n_merges: int) -> "BytePairEncoding":
-        """A tokenizer with the first ``n_merges`` merges of ``text``."""
+        """A tokenizer with the first ``n_merges`` merges learned from ``text``."""
         return cls(merge.pair for merge in learn_merges(text, n_merges))
 
     @classmethod
     def from_gpt2(cls, vocab_bpe: str) -> "BytePairEncoding":
-        """Read the text of GPT-2's ``vocab.bpe``: one merge a line, two tokens in the printable alphabet.
+        """Read the text of GPT-2's ``vocab.bpe``: one merge per line, as two tokens in the printable alphabet.
 
-        Raises ``ValueError`` that names the first line which is something else.
+        Raises ``ValueError`` naming the first line that is anything else.
         """
         merges = []
         for number, line in enumerate(vocab_bpe.splitlines(), 1):
@@ -129,17 +129,18 @@ class BytePairEncoding:
             halves = line.split(" ")
             if len(halves) != 2 or not all(halves) or not CHARACTER_TO_BYTE.keys() >= set(halves[0] + halves[1]):
                 raise ValueError(
-                    f"a merge is two tokens in GPT-2's printable alphabet, found {line!r} in line {number}"
+                    f"a merge must be two tokens in GPT-2's printable alphabet, found {line!r} in line {number}"
                 )
             left, right = (bytes(CHARACTER_TO_BYTE[character] for character in half) for half in halves)
             merges.append((left, right))
         return cls(merges)
 
     def steps(self, text: str) -> Iterator[MergeStep]:
-        """Yield each merge that ``text`` needs, in order of rank, with the text after it."""
-        return self._merge(split_into_bytes(text))
+        """Yield each merge that applies to ``text``, in order of rank, with the text after it."""
+        return self.merge_words(split_into_bytes(text))
 
-    def _merge(self, words: list[Word]) -> Iterator[MergeStep]:
+    def merge_words(self, words: list[Word]) -> Iterator[MergeStep]:
+        """Apply the merges to ``words``, lowest rank first, and yield each step."""
         while ranks := [self.ranks[pair] for word in words for pair in pairwise(word) if pair in self.ranks]:
             rank = min(ranks)
             pair = self.merges[rank]
@@ -147,25 +148,25 @@ class BytePairEncoding:
             yield MergeStep(rank, pair, words)
 
     def encode(self, text: str, *, allow_end_of_text: bool = False) -> list[int]:
-        """The ids of ``text``. No text is unknown: at worst a character becomes its bytes.
+        """The ids of ``text``. Any text can be encoded: at worst, each character becomes its bytes.
 
-        ``<|endoftext|>`` in the text is plain text, as a visitor's typing must be, unless ``allow_end_of_text``.
+        ``<|endoftext|>`` counts as plain text, as it must in what a visitor types, unless ``allow_end_of_text`` is set.
         """
         if allow_end_of_text and END_OF_TEXT in text:
             first, *others = (self.encode(part) for part in text.split(END_OF_TEXT))
             return first + [token_id for part in others for token_id in (self.end_of_text_id, *part)]
         words = split_into_bytes(text)
-        merged = {word: self.merge(word) for word in set(words)}  # each once: merges never reach across words
+        merged = {word: self.merge_word(word) for word in set(words)}  # each word once: merges never cross words
         return [self.ids[token] for word in words for token in merged[word]]
 
-    def merge(self, word: Word) -> Word:
-        """The tokens of one word when no merge is left to do."""
-        for step in self._merge([word]):
+    def merge_word(self, word: Word) -> Word:
+        """The tokens of one word after all merges."""
+        for step in self.merge_words([word]):
             [word] = step.words
         return word
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of ``ids``; half a character becomes "\N{REPLACEMENT CHARACTER}".
+        """The text of ``ids``; an incomplete character becomes "\N{REPLACEMENT CHARACTER}".
 
         Raises ``ValueError`` for an id outside the vocabulary.
         """
@@ -173,9 +174,9 @@ class BytePairEncoding:
 
 
 def look_up(entries: Sequence[Entry], ids: Iterable[int]) -> list[Entry]:
-    """``entries[id]`` for each id. Raises ``ValueError`` for one outside; a negative one would count from the end."""
+    """``entries[id]`` for each id. Raises ``ValueError`` for one out of range, instead of counting from the end."""
     ids = list(ids)
     for token_id in ids:
         if not 0 <= token_id < len(entries):
-            raise ValueError(f"token ids go from 0 to {len(entries) - 1}, found {token_id}")
+            raise ValueError(f"token ids must be from 0 to {len(entries) - 1}, found {token_id}")
     return [entries[token_id] for token_id in ids]

@@ -17,7 +17,7 @@ Role = Literal["previous_token", "duplicate_token", "induction"]
 # How many tokens back a head of each role looks, in a text of ``length`` random tokens that are then repeated.
 # Both the roles and this way to measure them are from Elhage et al. 2021 and Olsson et al. 2022.
 ROLES: dict[Role, Callable[[int], int]] = {
-    "previous_token": lambda length: 1,
+    "previous_token": lambda _length: 1,
     "duplicate_token": lambda length: length,  # the same token, at its first occurrence
     "induction": lambda length: length - 1,  # the token that followed it there
 }

@@ -43,7 +43,7 @@ def read_settings(arguments: argparse.Namespace) -> TrainSettings:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m model.train", description=(__doc__ or "").split("\n\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m model.train", description="Train a GPT on a text file.")
     parser.add_argument("--out", type=Path, required=True, help="folder to write the checkpoint to")
     parser.add_argument("--resume", action="store_true", help="continue a run into the same folder that was stopped")
     add_flags(parser)

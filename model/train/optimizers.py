@@ -32,7 +32,7 @@ class BlockMuon(Muon):
             gradients: tuple[Tensor | None, ...] = (None,) * 3 if weight.grad is None else weight.grad.chunk(3)
             for part, gradient in zip(parts, gradients, strict=True):
                 part.grad = gradient
-        loss: float | None = super().step(closure)
+        loss: float | None = super().step(closure)  # type: ignore[no-untyped-call]
         return loss
 
     def zero_grad(self, set_to_none: bool = True) -> None:

@@ -60,7 +60,7 @@ class TrainingState:
         metadata = read_metadata(folder)
         try:
             with safe_open(path, framework="pt") as file:
-                tensors = {name: file.get_tensor(name) for name in file.keys()}
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
             with torch.no_grad():
                 for name, parameter in self.parameters():
                     parameter.copy_(tensors[name])

@@ -268,7 +268,7 @@ class Trainer:
         }
         write_report(self.folder, report)
 
-    def on_signal(self, number: int, frame: FrameType | None) -> None:
+    def on_signal(self, number: int, _frame: FrameType | None) -> None:
         """Ask the loop to save and exit; a second signal of the same kind ends the process at once."""
         self.stop_signal = number
         signal.signal(number, signal.SIG_DFL)

@@ -1,6 +1,7 @@
-"""Bodies for /v1 that a schema might take, mostly; and how every answer must look."""
+"""Clients of /v1: bodies that a schema might take, clients that leave, and how every answer must look."""
 
 import json
+import socket
 from typing import Any
 
 import httpx
@@ -12,7 +13,8 @@ from helpers.server import Server
 GOOD_BODY: dict[str, Any] = {"model": "tiny", "prompt": "ab", "max_tokens": 2}
 
 
-def post(server: Server, body: Any, path: str = "completions") -> httpx.Response:
+def post_body(server: Server, body: Any, path: str = "completions") -> httpx.Response:
+    """The answer to a body as it is, or to one of JSON."""
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     return httpx.post(f"{server.url}/v1/{path}", content=content, timeout=60)
 
@@ -104,3 +106,18 @@ class Document:
         schema = documented[str(answer.status_code)]["content"][kind].get("schema")
         if kind == "application/json" and schema:
             self.validator(schema).validate(answer.json())
+
+
+def open_post(server: Server, path: str = "completions", **body: Any) -> socket.socket:
+    """A connection with a request sent, and nobody who reads the answer."""
+    content = json.dumps({"model": "tiny", "prompt": "ab"} | body).encode()
+    host, port = server.url.removeprefix("http://").split(":")
+    connection = socket.create_connection((host, int(port)))
+    head = f"POST /v1/{path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(content)}\r\n\r\n"
+    connection.sendall(head.encode() + content)
+    return connection
+
+
+def post(server: Server, **body: Any) -> httpx.Response:
+    """The answer to a short completion, with changes."""
+    return httpx.post(f"{server.url}/v1/completions", json={"model": "tiny", "prompt": "ab"} | body, timeout=60)

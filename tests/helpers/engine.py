@@ -73,13 +73,14 @@ def ids_of(steps: list[Step]) -> list[int]:
 
 
 def recorded_events(
-    loaded: LoadedModel, prompt: Any, max_new_tokens: int, seed: int = 1, **settings: Any
+    loaded: LoadedModel, prompt: Any, n: int, seed: int = 1, context_shift: bool = False, **settings: Any
 ) -> Iterator[Any]:
     """What the page is told of a text while an engine writes it."""
     events: list[Event] = []
     engine = Engine(loaded, max_batch=1)
     sampling = SamplingSettings(**settings)
-    request = loaded.request(prompt, max_new_tokens, sampling=sampling, seed=seed, record=True, prompt_logprobs=True)
+    options: dict[str, Any] = {"record": True, "prompt_logprobs": True, "context_shift": context_shift}
+    request = loaded.request(prompt, n, sampling=sampling, seed=seed, **options)
     engine.submit(TextSequence(request, loaded, events.append))
     while engine.at_work or engine.queue:
         engine.step()

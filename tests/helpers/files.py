@@ -1,8 +1,13 @@
-"""The repository's folder, and JSON files that a test changes."""
+"""The repository's folder, and files of a checkpoint that a test changes."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+import model
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -15,3 +20,16 @@ def edit_json(path: Path, **changes: Any) -> None:
     """Set keys of a JSON file; the value ``...`` removes the key."""
     content = json.loads(path.read_text(encoding="utf-8")) | changes
     write_json(path, {name: value for name, value in content.items() if value is not ...})
+
+
+def refused(folder: Path, file: str, message: str) -> str:
+    """Loading ``folder`` fails because of ``file``; the error in words."""
+    with pytest.raises(model.CheckpointError) as caught:
+        model.load(folder, device="cpu")
+    error = caught.value
+    assert error.file == str(folder / file)
+    assert error.found and error.expected
+    assert str(error) == f"{error.file}: found {error.found}, expected {error.expected}"
+    assert re.search(message, str(error)), str(error)
+    assert str(error).encode()
+    return str(error)

@@ -1,4 +1,4 @@
-"""What web/js/look/link.mjs writes into an address."""
+"""What web/js/lib/link.mjs writes into an address."""
 
 import base64
 from dataclasses import replace

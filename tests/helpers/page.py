@@ -1,4 +1,4 @@
-"""How the browser's tests drive the page and read its numbers."""
+"""How the browser's tests drive the page, read its numbers and look at its colours."""
 
 import re
 from typing import Any
@@ -65,3 +65,20 @@ def check_number(page: Any, loaded: LoadedModel) -> tuple[int, int]:
     attention = loaded.trace(text(page).text_content()[:CONTEXT]).attention
     assert is_shown_as(float(attention[layer, head, query, key]), shown)
     return query, key
+
+
+# Contrast as the WCAG has it, of an element's text against the first background behind it.
+CONTRAST = """(selector) => [...document.querySelectorAll(selector)]
+  .filter((e) => e.offsetParent && e.textContent.trim())
+  .map((e) => {
+    const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
+    const light = (rgb) => {
+        const [r, g, b] = rgb.slice(0, 3).map((v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    let behind = e;
+    const solid = (e) => { const c = parts(getComputedStyle(e).backgroundColor); return c.length === 3 || c[3] === 1; };
+    while (behind.parentElement && !solid(behind)) behind = behind.parentElement;
+    const pair = [getComputedStyle(e).color, getComputedStyle(behind).backgroundColor].map((c) => light(parts(c)));
+    return (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
+})"""

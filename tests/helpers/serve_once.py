@@ -1,6 +1,6 @@
 """Start ``python app.py`` as a person would, see it serve, write and stop. Needs what the app needs, and nothing else.
 
-python tests/web/serve_once.py
+python tests/helpers/serve_once.py
 """
 
 import contextlib

@@ -9,7 +9,7 @@ import openai
 import pytest
 from pydantic import ValidationError
 
-from helpers.api import GOOD_BODY, error_of, post
+from helpers.api import GOOD_BODY, error_of, post_body
 from helpers.fuzz import few, still_serves, whatever_comes_in_is_answered
 from helpers.server import CONTEXT, Server
 from web.api.schema import AttentionRequest, CompletionRequest
@@ -69,7 +69,7 @@ from web.settings import Limits
 )
 def test_a_bad_value_is_named(server: Server, changes: dict[str, Any], param: str, code: str, said: str) -> None:
     body = {key: value for key, value in (GOOD_BODY | changes).items() if value is not ...}
-    answer = post(server, body)
+    answer = post_body(server, body)
     error = error_of(answer)
     assert answer.status_code == 400 and error["type"] == "invalid_request_error"
     assert (error["param"], error["code"]) == (param, code)
@@ -91,12 +91,12 @@ def test_a_bad_value_is_named(server: Server, changes: dict[str, Any], param: st
     ],
 )
 def test_the_other_side_of_each_limit(server: Server, changes: dict[str, Any]) -> None:
-    assert post(server, GOOD_BODY | changes).status_code == 200
+    assert post_body(server, GOOD_BODY | changes).status_code == 200
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'"a"', b"\xff\xfe", b'{"prompt": "\\ud800"}', b"[" * 100_000])
 def test_a_body_that_is_no_object(server: Server, content: bytes) -> None:
-    answer = post(server, content)
+    answer = post_body(server, content)
     assert answer.status_code == 400 and error_of(answer)["code"] == "invalid_json"
 
 
@@ -105,23 +105,23 @@ def test_a_body_that_is_no_object(server: Server, content: bytes) -> None:
     "field", ["temperature", "top_p", "min_p", "seed", "max_tokens", "logprobs", "frequency_penalty"]
 )
 def test_numbers_that_are_none(server: Server, field: str, number: str) -> None:
-    answer = post(server, f'{{"prompt": "ab", "{field}": {number}}}'.encode())
+    answer = post_body(server, f'{{"prompt": "ab", "{field}": {number}}}'.encode())
     assert answer.status_code == 400 and error_of(answer)["param"] in (field, None)
 
 
 def test_a_body_too_large(server: Server) -> None:
     most = Limits.max_body_bytes
-    answer = post(server, b" " * (most + 1))
+    answer = post_body(server, b" " * (most + 1))
     assert answer.status_code == 413 and error_of(answer)["code"] == "body_too_large"
     pieces = httpx.post(f"{server.url}/v1/completions", content=(b" " * 4096 for _ in range(most // 4096 + 1)))
     assert pieces.status_code == 413 and error_of(pieces)["message"]
     fits = json.dumps(GOOD_BODY).encode().ljust(most)
-    assert post(server, fits).status_code == 200
+    assert post_body(server, fits).status_code == 200
 
 
 def test_models_that_are_not_there(server: Server) -> None:
     for name in ("nobody", "broken", ""):
-        answer = post(server, GOOD_BODY | {"model": name})
+        answer = post_body(server, GOOD_BODY | {"model": name})
         assert (answer.status_code == 200) == (name == "")
         if name:
             assert answer.status_code == 404 and error_of(answer)["code"] == "model_not_found"

@@ -1,11 +1,8 @@
 """Clients that leave, lines that are full, models that fail, and what the server has left over afterwards."""
 
 import json
-import os
-import socket
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,38 +10,12 @@ from typing import Any
 import httpx
 import pytest
 
+from helpers.api import open_post, post
 from helpers.gate import GatedEngine
+from helpers.serve_once import PATIENCE
 from helpers.server import Server
 from model.serving import engine as engine_module
 from web.settings import Limits
-
-PATIENCE = 20  # seconds after which something that should have happened has not
-
-
-def until(true: Callable[[], Any]) -> None:
-    """Return once it is true; what is waited for happens in another thread."""
-    end = time.monotonic() + PATIENCE
-    while not true():
-        assert time.monotonic() < end, "it never happened"
-        threading.Event().wait(0.01)
-
-
-def open_post(server: Server, path: str = "completions", **body: Any) -> socket.socket:
-    """A connection with a request sent, and nobody who reads the answer."""
-    content = json.dumps({"model": "tiny", "prompt": "ab"} | body).encode()
-    host, port = server.url.removeprefix("http://").split(":")
-    connection = socket.create_connection((host, int(port)))
-    head = f"POST /v1/{path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(content)}\r\n\r\n"
-    connection.sendall(head.encode() + content)
-    return connection
-
-
-def resident() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def post(server: Server, **body: Any) -> httpx.Response:
-    return httpx.post(f"{server.url}/v1/completions", json={"model": "tiny", "prompt": "ab"} | body, timeout=60)
 
 
 def gate_of(server: Server) -> tuple[GatedEngine, threading.Semaphore]:
@@ -57,39 +28,14 @@ def test_a_client_that_leaves_stops_the_work_within_a_step(server: Server, slow:
     engine, gate = gate_of(server)
     connection = open_post(server, model="slow", max_tokens=60, stream=stream)
     gate.release(3)
-    until(lambda: engine.at_work and len(engine.at_work[0].written) == 3)
+    engine.news.wait_until(lambda: engine.at_work and len(engine.at_work[0].written) == 3)
     (sequence,) = engine.at_work
     connection.close()
-    until(lambda: sequence.cancelled)
+    engine.news.wait_until(lambda: sequence.cancelled)
     gate.release()
-    until(lambda: not engine.at_work)
+    engine.news.wait_until(lambda: not engine.at_work)
     assert len(sequence.written) <= 4
-    assert not server.services.engines.running
-
-
-@pytest.mark.slow
-def test_five_hundred_that_connect_and_drop_leave_nothing(server: Server) -> None:
-    def connect_and_drop(i: int) -> None:
-        connection = open_post(server, max_tokens=50, stream=i % 2 == 0, n=1 + i % 3)
-        if i % 5 == 0:
-            connection.recv(100)
-        connection.close()
-
-    def held() -> tuple[int, int]:
-        return threading.active_count(), len(os.listdir("/proc/self/fd"))
-
-    connect_and_drop(0)
-    until(lambda: not server.services.engines.running)
-    threads, files = held()
-    memory = resident()
-    with ThreadPoolExecutor(16) as pool:
-        list(pool.map(connect_and_drop, range(500)))
-    engine = server.services.engines.engine_for(server.services.served.models["tiny"])
-    until(lambda: not server.services.engines.running and not engine.at_work and not engine.queue)
-    until(lambda: held()[1] <= files + 5)
-    assert resident() <= memory + 50_000_000
-    assert held()[0] <= threads + 45  # the pool that blocking routes share grows to 40 and stays
-    assert post(server).status_code == 200
+    server.wait_until_idle()
 
 
 def test_a_full_line_says_when_to_come_again(launch: Any, checkpoints: Path) -> None:
@@ -98,14 +44,15 @@ def test_a_full_line_says_when_to_come_again(launch: Any, checkpoints: Path) -> 
     engine = GatedEngine(loaded, max_batch=1, max_waiting=1)
     server.services.engines.add(loaded, engine)
     first = open_post(server, max_tokens=50)
-    until(lambda: engine.at_work)
+    engine.news.wait_until(lambda: engine.at_work)
+    (sequence,) = engine.at_work
     second = open_post(server, max_tokens=2)
-    until(lambda: len(engine.queue) == 1)
+    engine.news.wait_until(lambda: len(engine.queue) == 1)
     answer = post(server)
     assert answer.status_code == 429 and int(answer.headers["retry-after"]) >= 1
     assert answer.json()["error"]["code"] == "queue_full"
     first.close()
-    until(lambda: all(sequence.cancelled for sequence in engine.at_work))
+    engine.news.wait_until(lambda: sequence.cancelled)
     engine.gate.release(9)
     assert b"200 OK" in second.recv(1000)
     second.close()
@@ -132,16 +79,17 @@ def test_a_failing_step_is_a_500_and_the_next_request_is_served(
 
 
 def test_a_deadline(launch: Any, checkpoints: Path) -> None:
-    server = launch(checkpoints / "tiny", limits=Limits(max_seconds=1))
+    server = launch(checkpoints / "tiny", limits=Limits(max_seconds=300))
     loaded = server.services.served.models["tiny"]
     engine = GatedEngine(loaded)
     server.services.engines.add(loaded, engine)
     engine.gate.release(3)
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(post, server, max_tokens=50)
-        until(lambda: engine.at_work and len(engine.at_work[0].written) == 3)
+        engine.news.wait_until(lambda: engine.at_work and len(engine.at_work[0].written) == 3)
         (sequence,) = engine.at_work
-        until(lambda: time.monotonic() > sequence.deadline)
+        assert 0 < sequence.deadline - time.monotonic() <= 300
+        sequence.deadline = time.monotonic()
         engine.gate.release()
         choice = asked.result().json()["choices"][0]
     assert choice["finish_reason"] == "deadline" and len(choice["text"]) in (3, 4)
@@ -150,13 +98,14 @@ def test_a_deadline(launch: Any, checkpoints: Path) -> None:
 def test_a_slow_reader_does_not_slow_the_others(server: Server) -> None:
     """It reads nothing; its text is written all the same, and those of others in the meantime too."""
     lazy = open_post(server, max_tokens=60, stream=True, n=16, logprobs=20)
-    until(lambda: server.services.engines.running)
+    running: Any = server.services.engines.running
+    running.news.wait_until(lambda: running)
+    (generation,) = running
     for _ in range(3):
         assert post(server, max_tokens=20).status_code == 200
-    engine = server.services.engines.engine_for(server.services.served.models["tiny"])
-    until(lambda: not engine.at_work and not engine.queue)
+    assert generation.ended.wait(PATIENCE)
     lazy.close()
-    until(lambda: not server.services.engines.running)
+    server.wait_until_idle()
 
 
 def test_slow_readers_of_attention_do_not_keep_others_waiting(server: Server) -> None:
@@ -176,7 +125,7 @@ def test_behind_a_proxy_clients_are_told_apart(server: Server, slow: Any) -> Non
         for host in ("192.0.2.1", "192.0.2.2"):
             headers = {"X-Forwarded-For": host}
             pool.submit(httpx.post, url, json={"model": "slow", "prompt": "ab"}, headers=headers, timeout=60)
-        until(lambda: len(engine.at_work) + len(engine.queue) == 2)
+        engine.news.wait_until(lambda: len(engine.at_work) + len(engine.queue) == 2)
         assert {sequence.client for sequence in [*engine.at_work, *engine.queue]} == {"192.0.2.1", "192.0.2.2"}
         for sequence in [*engine.at_work, *engine.queue]:
             sequence.cancel()

@@ -1,16 +1,11 @@
 """The port answers first, checkpoints load then, and a bad one never stops the others."""
 
-import os
-import subprocess
-import sys
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 import pytest
 
-from helpers.serve_once import ROOT, free_port, wait_until_healthy
 from helpers.server import Server
 
 Launch = Callable[..., Server]
@@ -52,22 +47,6 @@ def test_bodies_have_a_limit(server: Server) -> None:
     url = f"{server.url}/look/again/rows"
     assert httpx.post(url, content=b"x" * (Limits.max_body_bytes + 1)).status_code == 413
     assert httpx.post(url, content=b"x" * (Limits.max_body_bytes - 1)).status_code == 422
-
-
-@pytest.mark.slow
-def test_the_command_listens_everywhere_on_a_space(checkpoints: Path) -> None:
-    port = free_port()
-    environ = {key: value for key, value in os.environ.items() if key != "GRADIO_SERVER_NAME"}
-    environ |= {"SPACE_ID": "someone/space", "HEADSCOPE_PORT": str(port), "NO_PROXY": "*"}
-    command = [sys.executable, "app.py", "--checkpoint", str(checkpoints / "tiny")]
-    with subprocess.Popen(command, cwd=ROOT, env=environ) as process:
-        try:
-            # This address of the loopback network answers only where every address is listened on.
-            assert wait_until_healthy(f"http://127.0.0.2:{port}", process)["models"] == ["tiny"]
-            with urllib.request.urlopen(f"http://127.0.0.2:{port}/", timeout=10) as page:
-                assert b"Headscope" in page.read()
-        finally:
-            process.terminate()
 
 
 def test_an_explicit_host_is_obeyed(launch: Launch, checkpoints: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,7 +91,7 @@ def test_settings_out_of_range(server: Server) -> None:
     assert post(server, "7", dropout=1).status_code == 422
     assert "n_head must divide 256" in post(server, "times", n_head=3).json()["detail"]
     assert post(server, "9", layer=3, head=0).json() == {"detail": "layer must be an integer from 0 to 2, found 3"}
-    assert post(server, "cell", query=2, key=3).json() == {"detail": "There is no cell of query 2 and key 3."}
+    assert post(server, "cell", query=2, key=3).json() == {"detail": "There is no cell for query 2 and key 3."}
     assert post(server, "9", model="nobody").json()["detail"].startswith("There is no model 'nobody'")
     assert post(server, "10").status_code == 404
 

@@ -16,11 +16,13 @@ async def with_tools(
     url: str, headers: dict[str, str], calls: list[tuple[str, dict[str, Any]]]
 ) -> tuple[Any, list[Any]]:
     """The tools that are listed, and what the calls give."""
-    async with streamablehttp_client(f"{url}/gradio_api/mcp/", headers=headers) as (read, write, _):
-        async with ClientSession(read, write) as session:
-            await session.initialize()
-            tools = {tool.name: tool for tool in (await session.list_tools()).tools}
-            return tools, [await session.call_tool(*call) for call in calls]
+    async with (
+        streamablehttp_client(f"{url}/gradio_api/mcp/", headers=headers) as (read, write, _),
+        ClientSession(read, write) as session,
+    ):
+        await session.initialize()
+        tools = {tool.name: tool for tool in (await session.list_tools()).tools}
+        return tools, [await session.call_tool(*call) for call in calls]
 
 
 CALLS: list[tuple[str, dict[str, Any]]] = [

@@ -118,7 +118,7 @@ def test_weights_and_config_are_gpt2s_own(tmp_path: Path) -> None:
     loaded = tiny_model(n_inner=24)
     loaded.save(tmp_path / "saved")
     with safe_open(tmp_path / "saved" / "model.safetensors", "pt") as file:
-        shapes = {name: file.get_slice(name).get_shape() for name in file.keys()}
+        shapes = {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118 - not a dict
         assert file.metadata() == {"format": "pt"}
     theirs = GPT2LMHeadModel.from_pretrained(tmp_path / "saved").state_dict()
     assert shapes == {name: list(tensor.shape) for name, tensor in theirs.items() if name != "lm_head.weight"}

@@ -6,8 +6,9 @@ import httpx
 import pytest
 
 from helpers.api import Document
-from helpers.damaged import FILES, Damaged
 from helpers.fuzz import (
+    FILES,
+    Damaged,
     a_query_that_nobody_wrote,
     any_value_in_any_place,
     any_value_in_the_safetensors_header,

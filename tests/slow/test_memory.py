@@ -15,11 +15,12 @@ import os, sys
 sys.path[:0] = [{root!r}, {tests!r}]
 import torch
 torch.set_num_threads(1)
-from helpers import recorded_events, tiny_model
+from helpers.engine import recorded_events
+from helpers.models import tiny_model
 from web.runs.frame import encode_frame
 from web.runs.store import Runs
 
-gpt = tiny_model(n_layer=6, n_head=8, n_embd=48, context_length=256)
+loaded = tiny_model(n_layer=6, n_head=8, n_embd=48, context_length=256)
 runs = Runs()
 
 def resident():
@@ -27,8 +28,8 @@ def resident():
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 def visit(seed):
-    run = runs.new(gpt, [1 + seed % 60], 255)
-    for event in recorded_events(gpt, [1 + seed % 60], 256, seed=seed):
+    run = runs.new(loaded, [1 + seed % 60], 255)
+    for event in recorded_events(loaded, [1 + seed % 60], 256, seed=seed):
         run.take(event)
         if run.recording.n_rows % 64 == 0:
             encode_frame(run, run.recording.n_rows - 64)
@@ -38,7 +39,7 @@ def visit(seed):
     for layer, column in ((0, 0), (3, 8), (5, 9), (6, 8)):
         runs.exact.picture(run, layer, column, 0)
     runs.exact.logits(run, 40)
-    runs.recompute(gpt, run.ids, 1) if seed % 5 == 0 else None
+    runs.recompute(loaded, run.ids, 1) if seed % 5 == 0 else None
 
 for seed in range(20):
     visit(seed)
@@ -49,7 +50,6 @@ print(resident() - before)
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc, which Linux has")
 def test_two_hundred_visits_leave_less_than_fifty_megabytes() -> None:
     program = VISITS.format(root=str(ROOT), tests=str(ROOT / "tests"))

@@ -16,11 +16,13 @@ class LimitBody:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            return await self.app(scope, receive, send)
+            await self.app(scope, receive, send)
+            return
         error = ApiError(413, f"The body has more than {self.limits.max_body_bytes:,} bytes.", code="body_too_large")
         said = Headers(scope=scope).get("content-length", "")
         if said.isdigit() and int(said) > self.limits.max_body_bytes:
-            return await error.response()(scope, receive, send)
+            await error.response()(scope, receive, send)
+            return
         n_bytes = 0
 
         async def counted() -> Message:

@@ -87,7 +87,7 @@ class Choice:
         except UnicodeDecodeError:
             return "bytes:" + "".join(f"\\x{byte:02x}" for byte in raw)
 
-    def part(self) -> dict[str, Any]:
+    def part(self) -> dict[str, object]:
         """What was not sent yet, as a choice of the answer."""
         text, self.text = self.text, ""
         n = self.n_shown
@@ -164,7 +164,7 @@ class Completion:
             self.choices[index].take(event)
         return sorted({index for index, _ in events})
 
-    async def whole(self, generation: Generation) -> dict[str, Any]:
+    async def whole(self, generation: Generation) -> dict[str, object]:
         async for events in generation:
             self.take(events)
         return self.envelope([choice.part() for choice in self.choices]) | {"usage": self.usage()}
@@ -185,7 +185,7 @@ class Completion:
             yield server_sent_event(as_api_error(error).body)
         yield b"data: [DONE]\n\n"
 
-    def envelope(self, choices: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    def envelope(self, choices: Sequence[dict[str, object]]) -> dict[str, object]:
         return {
             "id": self.id,
             "object": "text_completion",

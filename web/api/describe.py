@@ -1,11 +1,9 @@
 """A model as programs see it."""
 
-from typing import Any
-
 from model import LoadedModel
 
 
-def describe(loaded: LoadedModel) -> dict[str, Any]:
+def describe(loaded: LoadedModel) -> dict[str, object]:
     config = loaded.config
     return {
         "id": loaded.name,

@@ -1,7 +1,6 @@
 """What goes wrong under /v1, as OpenAI's error objects."""
 
 from http import HTTPStatus
-from typing import Any
 
 from fastapi.responses import JSONResponse
 from pydantic import ValidationError
@@ -25,7 +24,7 @@ class ApiError(Exception):
         self.status, self.message, self.param, self.code = status, message, param, code
 
     @property
-    def body(self) -> dict[str, Any]:
+    def body(self) -> dict[str, object]:
         kind = "invalid_request_error" if self.status < 500 else "server_error"
         kind = "rate_limit_error" if self.status == 429 else kind
         return {"error": {"message": self.message, "type": kind, "param": self.param, "code": self.code}}

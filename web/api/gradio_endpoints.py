@@ -102,7 +102,7 @@ def add_endpoints(services: Services) -> None:
         return [describe(loaded) for loaded in served.models.values()]
 
     for endpoint in (generate, attention, tokenize, models):
-        gr.api(endpoint, api_name=endpoint.__name__)
+        gr.api(endpoint, api_name=endpoint.__name__)  # type: ignore[attr-defined]
 
 
 @contextmanager

@@ -1,7 +1,5 @@
 """What the OpenAPI document of /v1 says beyond what FastAPI reads off the routes."""
 
-from typing import Any
-
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
@@ -66,11 +64,11 @@ class AttentionAnswer(BaseModel):
     attention: list[list[list[list[float]]]]
 
 
-def refusal(description: str) -> dict[str, Any]:
+def refusal(description: str) -> dict[str, object]:
     return {"model": ErrorAnswer, "description": description}
 
 
-Responses = dict[int | str, dict[str, Any]]  # as FastAPI takes them
+Responses = dict[int | str, dict[str, object]]  # as FastAPI takes them
 
 NOT_FOUND: Responses = {404: refusal("There is no such model.")}
 REFUSALS: Responses = NOT_FOUND | {
@@ -89,7 +87,7 @@ ATTENTION: Responses = {200: {"model": AttentionAnswer, "content": FILE}, **REFU
 BODIES: dict[str, type[BaseModel]] = {"/completions": CompletionRequest, "/attention": AttentionRequest}
 
 
-def document(app: FastAPI) -> dict[str, Any]:
+def document(app: FastAPI) -> dict[str, object]:
     """The routes, with the bodies that they read themselves."""
     found = get_openapi(title="Headscope", version="1", routes=app.routes, servers=[{"url": "/v1"}])
     schemas, definitions = models_json_schema([(body, "validation") for body in BODIES.values()], ref_template=REF)

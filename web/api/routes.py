@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, contextmanager
-from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import JSONResponse
@@ -63,12 +62,12 @@ def v1(services: Services) -> FastAPI:
         app.add_exception_handler(kind, answer_error)
 
     @app.get("/models")
-    async def list_models() -> dict[str, Any]:
+    async def list_models() -> dict[str, object]:
         """The models that are served."""
         return {"object": "list", "data": [listed(services, loaded) for loaded in services.served.models.values()]}
 
     @app.get("/models/{model:path}", responses=openapi.NOT_FOUND)
-    async def get_model(model: str) -> dict[str, Any]:
+    async def get_model(model: str) -> dict[str, object]:
         """One model that is served."""
         check_loaded(services)
         if model not in services.served.models:
@@ -152,7 +151,7 @@ def attention_of(services: Services, loaded: LoadedModel, body: AttentionRequest
     return answer
 
 
-def listed(services: Services, loaded: LoadedModel) -> dict[str, Any]:
+def listed(services: Services, loaded: LoadedModel) -> dict[str, object]:
     """A model as OpenAI lists it, with its sizes."""
     return {"object": "model", "created": services.served.started_at, "owned_by": "headscope"} | describe(loaded)
 
@@ -167,5 +166,5 @@ def count_refusal(services: Services, route: str) -> Iterator[None]:
         raise
 
 
-async def answer_error(request: Request, error: Exception) -> Response:
+async def answer_error(_request: Request, error: Exception) -> Response:
     return as_api_error(error).response()

@@ -52,7 +52,7 @@ FIELDS: dict[str, Any] = {name: as_field(row) for name, row in SAMPLING_OPTIONS.
 Sampling: Any = create_model("Sampling", __base__=Body, **FIELDS)
 
 
-class CompletionRequest(Sampling):
+class CompletionRequest(Sampling):  # type: ignore[misc]  # Sampling is made from the table of options
     """OpenAI's text completion, without what is not supported, and with a few more options."""
 
     prompt: str | Strings | TokenIds | TokenIdLists = Field(description="Text or token ids, one or a list of them.")

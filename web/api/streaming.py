@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import suppress
-from typing import Any
 
 import orjson
 from fastapi import Request, Response
@@ -37,11 +36,11 @@ class Stream(StreamingResponse):
             await self.on_end()
 
 
-def server_sent_event(content: dict[str, Any]) -> bytes:
+def server_sent_event(content: dict[str, object]) -> bytes:
     return b"data: " + orjson.dumps(content) + b"\n\n"
 
 
-async def unless_client_leaves(request: Request, answer: Coroutine[Any, Any, dict[str, Any]]) -> Response:
+async def unless_client_leaves(request: Request, answer: Coroutine[object, object, dict[str, object]]) -> Response:
     """The whole answer, given up if the client leaves before it is there."""
 
     async def left() -> None:

@@ -1,19 +1,20 @@
-"""What a visitor asks of a rung: the sentence, and the settings of the rung's controls."""
+"""What a visitor sends to a rung: a sentence, and the settings of the rung's controls."""
 
 from pydantic import BaseModel, Field
 
 from model import InputError
 
+from ..serving.inputs import check_length
 from ..settings import MAX_BIGRAM_STEPS, MAX_LESSON_CHARACTERS, MAX_SENTENCE_CHARACTERS
 
-SHOWN_WORDS = 10  # more would not fit into a picture whose numbers can be read
+SHOWN_WORDS = 10  # with more, the numbers in a picture would be too small to read
 
 
 class Ask(BaseModel):
-    """The settings of all rungs; each takes its own."""
+    """The settings of all rungs; each rung uses its own."""
 
     sentence: str = ""
-    lesson: str = ""  # the text that is learned from; the page's own where it is empty
+    lesson: str = ""  # the text to learn from; if empty, that of the page
     model: str | None = None
     merges: int = Field(60, ge=0, le=200)
     context_length: int = Field(4, ge=1, le=SHOWN_WORDS)
@@ -34,10 +35,10 @@ class Ask(BaseModel):
 
 
 class BigramAsk(BaseModel):
-    """What to train a bigram model on, and how long."""
+    """What to train a bigram model on, and for how long."""
 
     sentence: str = ""
-    lesson: str = ""  # written by the model where it is empty
+    lesson: str = ""  # if empty, a model writes it
     model: str | None = None
     steps: int = Field(2_000, ge=1, le=MAX_BIGRAM_STEPS)
     learning_rate: float = Field(0.01, ge=0.001, le=0.01)
@@ -45,14 +46,12 @@ class BigramAsk(BaseModel):
 
 
 def check_sentence(text: str) -> None:
+    """Raise ``InputError`` for a sentence that is empty or too long."""
     if not text.strip():
         raise InputError("sentence", "The sentence is empty. Type at least one word.")
-    if len(text) > MAX_SENTENCE_CHARACTERS:
-        message = f"The sentence has {len(text):,} characters, at most {MAX_SENTENCE_CHARACTERS:,} are taken."
-        raise InputError("sentence", message)
+    check_length("sentence", "sentence", text, MAX_SENTENCE_CHARACTERS)
 
 
 def check_lesson(text: str) -> None:
-    if len(text) > MAX_LESSON_CHARACTERS:
-        message = f"The text to learn from has {len(text):,} characters, at most {MAX_LESSON_CHARACTERS:,} are taken."
-        raise InputError("lesson", message)
+    """Raise ``InputError`` for a text to learn from that is too long."""
+    check_length("lesson", "text to learn from", text, MAX_LESSON_CHARACTERS)

@@ -1,9 +1,8 @@
-"""Rung 3: a text is written, a bigram model learns it, and all of it is told while it happens, line by line of JSON."""
+"""Rung 3: a model writes a text and a bigram model is trained on it, with every stage streamed as lines of JSON."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Hashable
 from contextlib import aclosing
-from typing import Any
 
 from model import InputError, LoadedModel, PromptError, SamplingSettings, Step
 from model.ladder.bigram_training import BigramTraining
@@ -20,7 +19,7 @@ WRITER = "shakespeare-char"
 
 
 def choose_writer(served: ServedModels, name: str | None) -> LoadedModel:
-    """The model that is asked for, else the one trained on Shakespeare, else the first that writes characters."""
+    """The model to write the text: the one named, or the one trained on Shakespeare, or any character model."""
     if name is None:
         by_character = (n for n, loaded in served.models.items() if isinstance(loaded.tokenizer, CharTokenizer))
         name = WRITER if WRITER in served.models else next(by_character, None)
@@ -28,14 +27,14 @@ def choose_writer(served: ServedModels, name: str | None) -> LoadedModel:
 
 
 async def write_lesson(
-    engines: Engines, loaded: LoadedModel, beginning: list[int], seed: int, client: Hashable
+    engines: Engines, loaded: LoadedModel, prompt: list[int], seed: int, client: Hashable
 ) -> AsyncGenerator[list[str]]:
-    """Several texts that a model writes at once, as far as they are. Raises ``Busy`` or ``Closed``."""
-    length = max(1, min(BIGRAM_CHARACTERS // BIGRAM_TEXTS, loaded.config.context_length - len(beginning)))
-    texts = [loaded.tokenizer.decode(beginning)] * BIGRAM_TEXTS
+    """Yield the texts that a model is writing in parallel, as they grow. Raises ``Busy`` or ``Closed``."""
+    length = max(1, min(BIGRAM_CHARACTERS // BIGRAM_TEXTS, loaded.config.context_length - len(prompt)))
+    texts = [loaded.tokenizer.decode(prompt)] * BIGRAM_TEXTS
     sampling = SamplingSettings(temperature=0.8)
     requests = [
-        loaded.request(beginning, length, sampling=sampling, seed=seed, choice=(0, i)) for i in range(BIGRAM_TEXTS)
+        loaded.request(prompt, length, sampling=sampling, seed=seed, choice=(0, i)) for i in range(BIGRAM_TEXTS)
     ]
     async with engines.generate(loaded, *requests, client=client, route="learn", pace=UPDATE_SECONDS) as generation:
         async for events in generation:
@@ -47,16 +46,19 @@ async def write_lesson(
 
 async def learn_bigram(
     served: ServedModels, engines: Engines, ask: BigramAsk, client: Hashable
-) -> AsyncGenerator[dict[str, Any]]:
-    """Everything that happens; whoever leaves ends it at the next line. Raises ``InputError`` before the first one."""
+) -> AsyncGenerator[dict[str, object]]:
+    """Yield a report for every stage: writing, if no text was given, then training, then the result.
+
+    Closing the generator stops the work at the next report.
+    """
     text = ask.lesson
     if not text:
         loaded = choose_writer(served, ask.model)
         try:
-            beginning = loaded.read_prompt("\n")
+            prompt = loaded.read_prompt("\n")
         except PromptError:
-            beginning = [0]
-        async with aclosing(write_lesson(engines, loaded, beginning, ask.seed, client)) as written:
+            prompt = [0]
+        async with aclosing(write_lesson(engines, loaded, prompt, ask.seed, client)) as written:
             async for texts in written:
                 text = "\n".join(part.strip("\n") for part in texts)
                 yield {"stage": "writing", "model": loaded.name, "text": text}
@@ -69,12 +71,12 @@ async def learn_bigram(
 
 
 def check_bigram(served: ServedModels, ask: BigramAsk) -> None:
-    """Raise ``InputError`` for what cannot be learned from, before anything is sent."""
+    """Raise ``InputError`` if ``ask`` cannot be carried out."""
     check_sentence(ask.sentence)
     check_lesson(ask.lesson)
     if ask.lesson and len(ask.lesson) < 2:
         raise InputError("lesson", "A bigram model learns from pairs: type at least two characters.")
     if (found := len(set(ask.lesson))) > MAX_ALPHABET:
-        raise InputError("lesson", f"The text has {found:,} different characters, at most {MAX_ALPHABET} are taken.")
+        raise InputError("lesson", f"The text has {found:,} different characters; at most {MAX_ALPHABET} are accepted.")
     if not ask.lesson:
         choose_writer(served, ask.model)

@@ -1,20 +1,17 @@
-"""What computes each answer of the lessons, by the name that the browser asks for it."""
+"""The function that computes each lesson, by the name that the browser requests."""
 
 from collections.abc import Callable
-from typing import Any
 
 from model import InputError
 
 from ..serving.served_models import ServedModels
-from . import loaded_head as real_rung
-from . import self_attention as attention_rungs
-from . import tokens_and_windows as text_rungs
+from . import self_attention, tokens_and_windows, trained_head
 from .ask import Ask, check_sentence
 from .bigram import choose_writer
 
 
-def bigram(served: ServedModels, ask: Ask) -> dict[str, Any]:
-    """Rung 3 begins with who would write its text, None while nobody can: it is trained when the visitor says so."""
+def bigram(served: ServedModels, ask: Ask) -> dict[str, object]:
+    """Rung 3, before the visitor starts the training: the name of the model that would write the text, if any."""
     check_sentence(ask.sentence)
     try:
         return {"writer": choose_writer(served, ask.model).name}
@@ -22,26 +19,26 @@ def bigram(served: ServedModels, ask: Ask) -> dict[str, Any]:
         return {"writer": None}
 
 
-LESSONS: dict[str, Callable[[Ask], dict[str, Any]]] = {
-    "1": text_rungs.tokens,
-    "2": text_rungs.windows,
-    "4": attention_rungs.averages,
-    "5": attention_rungs.plain,
-    "6": attention_rungs.trainable,
-    "scale": attention_rungs.scale,
-    "7": attention_rungs.causal,
-    "8": attention_rungs.many,
-    "times": attention_rungs.timed,
+LESSONS: dict[str, Callable[[Ask], dict[str, object]]] = {
+    "1": tokens_and_windows.tokens,
+    "2": tokens_and_windows.windows,
+    "4": self_attention.averages_of_the_past,
+    "5": self_attention.without_weights,
+    "6": self_attention.with_trainable_weights,
+    "scale": self_attention.scaled_scores,
+    "7": self_attention.causal,
+    "8": self_attention.multi_head,
+    "times": self_attention.running_times,
 }
-OF_A_MODEL: dict[str, Callable[[ServedModels, Ask], dict[str, Any]]] = {
+LESSONS_WITH_MODEL: dict[str, Callable[[ServedModels, Ask], dict[str, object]]] = {
     "3": bigram,
-    "9": real_rung.real,
-    "cell": real_rung.cell,
+    "9": trained_head.whole_head,
+    "cell": trained_head.one_cell,
 }
 
 
-def answer(served: ServedModels, name: str, ask: Ask) -> dict[str, Any] | None:
-    """The numbers of one lesson, None where there is none of that name. Raises ``InputError``."""
-    if name in OF_A_MODEL:
-        return OF_A_MODEL[name](served, ask)
+def answer(served: ServedModels, name: str, ask: Ask) -> dict[str, object] | None:
+    """The numbers of the lesson ``name``, or None if there is no such lesson. Raises ``InputError``."""
+    if name in LESSONS_WITH_MODEL:
+        return LESSONS_WITH_MODEL[name](served, ask)
     return LESSONS[name](ask) if name in LESSONS else None

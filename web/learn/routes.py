@@ -1,19 +1,19 @@
-"""The Learn tab's own routes: ``POST learn/{lesson}`` for numbers, the bigram model's training as it goes, and sources.
+"""The routes of the Learn tab: the numbers of each lesson, the training of a bigram model, and the source code.
 
-What they need of the ladder is imported when it is first asked for: nobody who opens the page waits for it.
+The ladder is imported on first use, so that opening the page does not wait for it.
 """
 
 import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any
 
 import orjson
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import StreamingResponse
 
 from model import InputError
+from model.errors import shorten
 from model.serving.engine import Busy, Closed
 
 from ..services import Services
@@ -27,19 +27,20 @@ NEEDS_MODELS = ("9", "cell")
 
 
 def learn_routes(services: Services) -> APIRouter:
+    """``GET /learn/sources/{rung}.json``, ``POST /learn/bigram`` and ``POST /learn/{lesson}``."""
     router = APIRouter(prefix="/learn", include_in_schema=False)
     served = services.served
     lessons, bigrams = asyncio.Semaphore(MAX_LESSONS), asyncio.Semaphore(MAX_BIGRAMS)
 
-    def compute(lesson: str, ask: Ask) -> dict[str, Any] | None:
+    def compute(lesson: str, ask: Ask) -> dict[str, object] | None:
         from .lessons import answer
 
         return answer(served, lesson, ask)
 
-    # The ending tells Gradio to compress it.
+    # Because of the extension, Gradio compresses the response.
     @router.get("/sources/{rung}.json")
     def get_sources(rung: int) -> Response:
-        """The lines of the ladder behind a rung."""
+        """The source code behind a rung."""
         from .sources import SHOWN, sources
 
         if rung not in SHOWN:
@@ -48,7 +49,7 @@ def learn_routes(services: Services) -> APIRouter:
 
     @router.post("/bigram")
     async def post_bigram(ask: BigramAsk, request: Request) -> Response:
-        """A line of JSON for whatever happens while a bigram model is trained."""
+        """Train a bigram model and report its progress as lines of JSON."""
         from .bigram import check_bigram, learn_bigram
 
         if not ask.lesson:
@@ -58,26 +59,26 @@ def learn_routes(services: Services) -> APIRouter:
         except InputError as error:
             raise HTTPException(400, str(error)) from None
         if bigrams.locked():
-            raise HTTPException(429, "Others train their bigram models at the moment. Try again soon.")
+            raise HTTPException(429, "The server is already training as many bigram models as it can. Try again soon.")
 
         async def lines() -> AsyncGenerator[bytes]:
-            async with bigrams, aclosing(learn_bigram(served, services.engines, ask, client_of(request))) as said:
+            async with bigrams, aclosing(learn_bigram(served, services.engines, ask, client_of(request))) as reports:
                 try:
-                    async for line in said:
-                        yield orjson.dumps(line) + b"\n"
+                    async for report in reports:
+                        yield orjson.dumps(report) + b"\n"
                 except Busy:
-                    yield failed("Too many texts are being written at the moment. Try again soon.")
+                    yield failed("The server is already writing as many texts as it can. Try again soon.")
                 except Closed:
-                    yield failed("The server is closing.")
+                    yield failed("The server is shutting down.")
                 except Exception:
                     log.exception("training a bigram model failed")
-                    yield failed("Training failed on the server.")
+                    yield failed("Internal error; see the server log.")
 
         return StreamingResponse(lines(), media_type="application/x-ndjson", headers={"Cache-Control": "no-store"})
 
     @router.post("/{lesson}")
     async def post_lesson(lesson: str, ask: Ask) -> Response:
-        """All numbers of a lesson, for the visitor's sentence and settings."""
+        """The numbers of a lesson for the visitor's sentence and settings."""
         if lesson in NEEDS_MODELS:
             await served.wait()
         async with lessons:
@@ -86,16 +87,17 @@ def learn_routes(services: Services) -> APIRouter:
             except InputError as error:
                 raise HTTPException(400, str(error)) from None
         if data is None:
-            raise HTTPException(404, "There is no lesson of that name.")
+            raise HTTPException(404, f"There is no lesson {shorten(lesson)}.")
         return as_json(data)
 
     return router
 
 
-def as_json(data: dict[str, Any]) -> Response:
-    """NaN and infinity go out as null."""
+def as_json(data: dict[str, object]) -> Response:
+    """A JSON response, in which NaN and infinity become null."""
     return Response(orjson.dumps(data), media_type="application/json", headers={"Cache-Control": "no-store"})
 
 
 def failed(why: str) -> bytes:
+    """The last line of a training that failed."""
     return orjson.dumps({"stage": "failed", "why": why}) + b"\n"

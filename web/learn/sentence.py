@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from model.ladder import JOURNEY
-from model.ladder.taken_apart import EmbeddedWords, embed_words
+from model.ladder.terms import EmbeddedWords, embed_words
 from model.ladder.text import split_words
 
 from .ask import SHOWN_WORDS, check_sentence
@@ -14,35 +14,36 @@ from .ask import SHOWN_WORDS, check_sentence
 
 @dataclass(frozen=True)
 class Sentence:
-    """The first words of a sentence with three numbers each: those of the book, or untrained embeddings."""
+    """The first words of a sentence with three numbers each: untrained embeddings, or those of the book."""
 
     words: list[str]
-    every: list[str]  # all words of the sentence
+    all_words: list[str]
     x: Tensor  # (T, 3)
     is_book: bool
     embedded: EmbeddedWords  # of all words
 
     @property
     def is_cut(self) -> bool:
-        return len(self.every) > len(self.words)
+        return len(self.all_words) > len(self.words)
 
     @property
     def note(self) -> str:
-        """What a visitor should know about what is shown; nothing where it is all there."""
+        """What to tell the visitor if not all words are shown; otherwise empty."""
         if not self.is_cut:
             return ""
         last = self.words[-1]
         return (
-            f"Your sentence has {len(self.every)} words; the pictures show the first {len(self.words)}, up to “{last}”."
+            f"Your sentence has {len(self.all_words)} words; the pictures show the first {len(self.words)}, "
+            f"up to “{last}”."
         )
 
 
 def read_sentence(text: str) -> Sentence:
-    """Raises ``InputError`` for a sentence without a word, or a very long one."""
+    """Split ``text`` into words and embed them. Raises ``InputError`` for a sentence that is empty or too long."""
     check_sentence(text)
-    every = split_words(text)
-    words = every[:SHOWN_WORDS]
-    embedded = embed_words(every)
-    is_book = every == list(JOURNEY)
+    all_words = split_words(text)
+    words = all_words[:SHOWN_WORDS]
+    embedded = embed_words(all_words)
+    is_book = all_words == list(JOURNEY)
     x = torch.tensor(list(JOURNEY.values())) if is_book else embedded.x[: len(words)]
-    return Sentence(words, every, x, is_book, embedded)
+    return Sentence(words, all_words, x, is_book, embedded)

@@ -1,25 +1,23 @@
-"""The lines of the ladder that a rung shows, read from the files themselves so that they can't drift."""
+"""The source code that a rung shows, read from the files themselves so that it is always current."""
 
 import inspect
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from model import attention, ladder
-from model.ladder import bpe as ladder_bpe
-from model.ladder import text as ladder_text
+from model import ladder
+from model.ladder import bpe
 
 ROOT = Path(__file__).parents[2]
 
-# What computes each rung, in the order of reading.
-SHOWN: dict[int, list[Callable[..., Any]]] = {
+# What computes each rung, in reading order.
+SHOWN: dict[int, list[Callable[..., object]]] = {
     1: [
-        ladder_text.WordTokenizer,
-        ladder_text.CharacterTokenizer,
-        ladder_bpe.learn_merges,
-        ladder_bpe.merge_pair,
-        ladder_bpe.BytePairEncoding._merge,
+        ladder.WordTokenizer,
+        ladder.CharacterTokenizer,
+        ladder.learn_merges,
+        bpe.merge_pair,
+        bpe.BytePairEncoding.merge_words,
     ],
     2: [ladder.sliding_windows, ladder.TokenAndPositionEmbedding],
     3: [ladder.BigramModel, ladder.train_bigram, ladder.counted_bigram_loss],
@@ -42,14 +40,14 @@ SHOWN: dict[int, list[Callable[..., Any]]] = {
         ladder.product_batched,
         ladder.product_head_by_head,
     ],
-    9: [attention.MultiHeadAttention, ladder.pack_weight_splits],
+    9: [ladder.MultiHeadAttention, ladder.pack_weight_splits],
 }
 
 
 @cache
-def sources(rung: int) -> list[dict[str, Any]]:
-    """``name``, ``file``, the ``line`` it begins at, and the ``code`` of what computes a rung."""
-    found = []
+def sources(rung: int) -> list[dict[str, object]]:
+    """The ``name``, ``file``, first ``line`` and ``code`` of each class or function that computes a rung."""
+    found: list[dict[str, object]] = []
     for shown in SHOWN[rung]:
         lines, first = inspect.getsourcelines(shown)
         file = Path(inspect.getsourcefile(shown) or "").relative_to(ROOT)

@@ -2,7 +2,6 @@
 
 import string
 from functools import lru_cache
-from typing import Any
 
 import torch
 
@@ -21,9 +20,9 @@ from model.ladder.text import split_words
 from .ask import Ask, check_lesson, check_sentence
 from .sentence import read_sentence
 
-MOST_MERGES = 200
-SHOWN_TOKENS = 60  # of a sentence, beside which stands how many there are
-STEP_CHARACTERS = 60  # of a sentence whose merges are shown one by one
+MAX_MERGES = 200  # the end of the slider
+SHOWN_TOKENS = 60  # of a sentence; the total is shown too
+STEP_CHARACTERS = 60  # of a sentence, for which merges are shown one by one
 SHOWN_WINDOWS = 12
 
 # The 65 characters of tiny Shakespeare, in order.
@@ -34,11 +33,11 @@ One traveller asked the other: where does your road end? It ends where you stop,
 the next step. The rain fell on the road, the rain fell on the river, and the two went on with their journey.
 They walked through the morning, they rested in the shade, and they wrote down every word that they heard.
 A word is a step, wrote one of them, and a sentence is a road. You read one word, then the next one, and you guess what
-comes after it. The better you remember the words before, the better you guess the words behind them."""
+comes after it. The better you remember the words before, the better you guess the words after them."""
 
 
-def tokens(ask: Ask) -> dict[str, Any]:
-    """Rung 1: one sentence through three tokenizers."""
+def tokens(ask: Ask) -> dict[str, object]:
+    """Rung 1: one sentence in three tokenizers."""
     check_sentence(ask.sentence)
     check_lesson(ask.lesson)
     lesson = ask.lesson if ask.lesson.strip() else LESSON
@@ -50,7 +49,8 @@ def tokens(ask: Ask) -> dict[str, Any]:
     }
 
 
-def by_words(lesson: str, sentence: str) -> dict[str, Any]:
+def by_words(lesson: str, sentence: str) -> dict[str, object]:
+    """The tokens of a vocabulary of words."""
     tokenizer = WordTokenizer(lesson)
     ids, words = tokenizer.encode(sentence), split_words(sentence)
     return {
@@ -64,8 +64,8 @@ def by_words(lesson: str, sentence: str) -> dict[str, Any]:
     }
 
 
-def by_characters(sentence: str) -> dict[str, Any]:
-    """The ids, or what the alphabet lacks; the characters stand there either way."""
+def by_characters(sentence: str) -> dict[str, object]:
+    """The tokens of the 65 characters of tiny Shakespeare, and a message if the sentence has others."""
     tokenizer = CharacterTokenizer(ALPHABET)
     problem = ""
     try:
@@ -84,11 +84,12 @@ def by_characters(sentence: str) -> dict[str, Any]:
 
 @lru_cache(maxsize=8)
 def learned(lesson: str) -> list[LearnedMerge]:
-    """All merges that the slider reaches: fewer are the first of them."""
-    return list(learn_merges(lesson, MOST_MERGES))
+    """All merges up to the end of the slider; any smaller number is a prefix of these."""
+    return list(learn_merges(lesson, MAX_MERGES))
 
 
-def by_pairs(lesson: str, sentence: str, n_merges: int) -> dict[str, Any]:
+def by_pairs(lesson: str, sentence: str, n_merges: int) -> dict[str, object]:
+    """The tokens of byte-pair encoding, with the merges that lead to them."""
     merges = learned(lesson)[:n_merges]
     tokenizer = BytePairEncoding(merge.pair for merge in merges)
     ids, beginning = tokenizer.encode(sentence), sentence[:STEP_CHARACTERS]
@@ -110,24 +111,28 @@ def by_pairs(lesson: str, sentence: str, n_merges: int) -> dict[str, Any]:
 
 
 def spelled(words: list[Word]) -> list[list[str]]:
+    """Words as printable tokens."""
     return [[visible(token) for token in word] for word in words]
 
 
-def windows(ask: Ask) -> dict[str, Any]:
-    """Rung 2: inputs with their targets over the whole sentence, and the vectors of its first words."""
+def windows(ask: Ask) -> dict[str, object]:
+    """Rung 2: the windows over the whole sentence, and the vectors of its first words."""
     sentence = read_sentence(ask.sentence)
-    words, every = sentence.words, sentence.every
+    words, all_words = sentence.words, sentence.all_words
     ids, token, position, x = sentence.embedded
-    vocabulary = sorted({word: int(i) for word, i in zip(every, ids, strict=True)}.items(), key=lambda entry: entry[1])
+    vocabulary = sorted(
+        {word: int(i) for word, i in zip(all_words, ids, strict=True)}.items(), key=lambda entry: entry[1]
+    )
     note = ""
     if sentence.is_cut:
         note = (
-            f"Your sentence has {len(every)} words: the windows run over all, the tables show the first {len(words)}."
+            f"Your sentence has {len(all_words)} words. The windows cover all of them; "
+            f"the tables show the first {len(words)}."
         )
-    data = {
+    data: dict[str, object] = {
         "words": words,
         "note": note,
-        "n_words": len(every),
+        "n_words": len(all_words),
         "vocabulary": vocabulary[:SHOWN_TOKENS],
         "vocab_size": len(vocabulary),
         "token": token[: len(words)].tolist(),
@@ -137,20 +142,20 @@ def windows(ask: Ask) -> dict[str, Any]:
         "stride": ask.stride,
     }
     if len(ids) < 2:
-        return data | {"problem": "One token has no next one: a window needs at least two. Type another word."}
+        return data | {"problem": "A window needs at least two tokens, an input and its target. Type another word."}
     context_length = min(ask.context_length, len(ids) - 1)
     inputs, targets = sliding_windows(ids, context_length, ask.stride)
-    places, places_of_targets = sliding_windows(torch.arange(len(ids)), context_length, ask.stride)
+    input_positions, target_positions = sliding_windows(torch.arange(len(ids)), context_length, ask.stride)
 
-    def shown(ids: torch.Tensor, places: torch.Tensor) -> list[list[dict[str, Any]]]:
-        rows = zip(ids[:SHOWN_WINDOWS].tolist(), places[:SHOWN_WINDOWS].tolist(), strict=True)
-        return [[{"id": i, "text": every[at]} for i, at in zip(*row, strict=True)] for row in rows]
+    def shown(ids: torch.Tensor, positions: torch.Tensor) -> list[list[dict[str, object]]]:
+        rows = zip(ids[:SHOWN_WINDOWS].tolist(), positions[:SHOWN_WINDOWS].tolist(), strict=True)
+        return [[{"id": i, "text": all_words[at]} for i, at in zip(*row, strict=True)] for row in rows]
 
     return data | {
         "context_length": context_length,
         "n_windows": len(inputs),
         "windows": [
-            {"inputs": one, "targets": later}
-            for one, later in zip(shown(inputs, places), shown(targets, places_of_targets), strict=True)
+            {"inputs": window, "targets": shifted}
+            for window, shifted in zip(shown(inputs, input_positions), shown(targets, target_positions), strict=True)
         ],
     }

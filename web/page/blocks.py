@@ -55,7 +55,8 @@ def build(services: Services, writer: PageWriter, *, with_key: bool = False) -> 
             write_by_event(services, writer, view)
         add_endpoints(services)
     # No limit here: the engines bound what runs at the same time, and one limit is enough.
-    return demo.queue(default_concurrency_limit=None, max_size=MAX_QUEUED, api_open=False)
+    queued: gr.Blocks = demo.queue(default_concurrency_limit=None, max_size=MAX_QUEUED, api_open=False)
+    return queued
 
 
 def write_by_event(services: Services, writer: PageWriter, view: gr.HTML) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from model import GenerationRequest, InputError, LoadedModel
 from model.errors import InvalidValue, shorten
@@ -28,14 +27,14 @@ class Branch:
         return self.loaded.tokenizer.decode(self.request.prompt[: self.n_prompt])
 
     @property
-    def pointer(self) -> dict[str, Any]:
+    def pointer(self) -> dict[str, object]:
         """What the page says about it."""
         *before, token = self.loaded.tokens(self.request.prompt)
         instead = "" if self.instead is None else self.loaded.tokens([self.instead])[0].text
         return {"of": self.of, "at": len(before), "token": token.text, "instead": instead}
 
 
-def read_branch(served: ServedModels, sent: Any, fields: Mapping[str, Any]) -> Branch:
+def read_branch(served: ServedModels, sent: object, fields: Mapping[str, object]) -> Branch:
     """From an event's data, which anybody can make up. Raises ``InputError`` for what cannot be used.
 
     ``sent`` has the keys of, sha256, model, ids (the last one is the other token), n_prompt and instead; ``fields`` are

@@ -1,7 +1,6 @@
 """The controls of the page that say how a text is written, made from the table of options."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..serving.inputs import OPTIONS, SLIDERS
 
@@ -11,15 +10,15 @@ FIELDS = ("prompt", "model", *SLIDERS, "seed", "context_shift")
 WORDS = {name: "length" if name == "max_new_tokens" else name for name in (*SLIDERS, "seed")}
 
 
-def describe_control(name: str) -> dict[str, Any]:
+def describe_control(name: str) -> dict[str, object]:
     """A setting as the browser needs it; the seed has no slider."""
     slider = SLIDERS[name]._asdict() if name in SLIDERS else {}
-    return {"name": name, "word": WORDS[name], "help": OPTIONS[name].help} | slider
+    return {"name": name, "word": WORDS[name], "help": OPTIONS[name].help, **slider}
 
 
 CONTROLS = [describe_control(name) for name in WORDS]
 
 
-def as_fields(values: Sequence[Any]) -> dict[str, Any]:
+def as_fields(values: Sequence[object]) -> dict[str, object]:
     """What the page sends, by name."""
     return dict(zip(FIELDS, values, strict=True))

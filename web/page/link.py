@@ -1,4 +1,4 @@
-"""Links to a view: the server's part of what ``web/js/look/link.mjs`` writes.
+"""Links to a view: the server's part of what ``web/js/lib/link.mjs`` writes.
 
 A link names the weights that wrote a text and holds the text as token ids, so any server with that checkpoint can
 compute it again. Everything in it is a visitor's: a link that cannot be followed leads to a model's opening, with a
@@ -10,7 +10,6 @@ import base64
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from model import InputError, LoadedModel, PromptError
 from model.errors import InvalidValue, shorten
@@ -45,8 +44,8 @@ class Landing:
     """What the page opens with: a model, the view's value, and settings for the controls, as far as they are known."""
 
     loaded: LoadedModel | None
-    pointer: dict[str, Any]
-    settings: dict[str, Any]
+    pointer: dict[str, object]
+    settings: dict[str, object]
 
 
 async def land(services: Services, query: Mapping[str, str]) -> Landing:
@@ -136,7 +135,7 @@ def decode_ids(text: str, most: int) -> list[int]:
 
 def read_settings(
     served: ServedModels, loaded: LoadedModel, prompt: str, query: Mapping[str, str]
-) -> tuple[dict[str, Any], list[str]]:
+) -> tuple[dict[str, object], list[str]]:
     """The settings a link's text was written with, or a notice where they cannot be used."""
     if not any(word in query for word in WORDS.values()):
         return {}, []
@@ -148,7 +147,7 @@ def read_settings(
                 raise InvalidValue(WORDS[name], values[name], f"from {slider.least:g} to {slider.most:g}")
     except InputError as error:
         return {}, [f"The settings of this link cannot be used. {error}"]
-    return values, []
+    return {**values}, []
 
 
 def read_number(query: Mapping[str, str], word: str) -> float:

@@ -1,13 +1,12 @@
 """The view's value: a small pointer to a run, all that the browser needs to fetch the rest."""
 
 import asyncio
-from typing import Any
 
 from ..runs.run import Run
 from ..services import Services
 
 
-def pointer(run: Run, state: str, settings: dict[str, Any]) -> dict[str, Any]:
+def pointer(run: Run, state: str, settings: dict[str, object]) -> dict[str, object]:
     config = run.loaded.config
     return {
         "run": run.id,
@@ -26,7 +25,7 @@ def pointer(run: Run, state: str, settings: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-async def opening_pointer(services: Services, name: str | None) -> dict[str, Any]:
+async def opening_pointer(services: Services, name: str | None) -> dict[str, object]:
     """What the view shows of a model that this visitor has not asked yet."""
     if name not in services.served.models:
         return {"state": "none", "notices": services.served.problems()}

@@ -2,7 +2,6 @@
 
 import json
 import re
-from typing import Any
 
 import gradio as gr
 
@@ -94,7 +93,7 @@ def examples(services: Services, address: str, with_key: bool) -> str:
     opening = services.openings.made.get(name or "")
     prompt = {"prompt": opening.settings["prompt"] if opening else "ROMEO:"}
     named = ({"model": name} if name else {}) | prompt
-    server: dict[str, Any] = {"url": f"{address}/gradio_api/mcp/"}
+    server: dict[str, object] = {"url": f"{address}/gradio_api/mcp/"}
     if with_key:
         server["headers"] = {"Authorization": "Bearer ..."}
     note = KEY_NOTE if with_key else ""
@@ -113,6 +112,6 @@ def examples(services: Services, address: str, with_key: bool) -> str:
     return note + (re.sub(r"(```python\n)", r"\1import os\n\n", text) if with_key else text)
 
 
-def quoted(content: dict[str, Any]) -> str:
+def quoted(content: dict[str, object]) -> str:
     """JSON that may stand between single quotes in a shell."""
     return json.dumps(content).replace("'", "\\u0027")

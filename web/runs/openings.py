@@ -2,7 +2,7 @@
 
 import threading
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from torch import Tensor
 
@@ -42,7 +42,7 @@ class FittingHead(NamedTuple):
 class Opening:
     """A text and the head that is open beside it."""
 
-    settings: dict[str, Any]  # all that it was written from
+    settings: dict[str, object]  # all that it was written from
     ids: list[int]
     n_prompt: int
     head: tuple[int, int]

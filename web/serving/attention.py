@@ -4,9 +4,11 @@ import asyncio
 import json
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
+import numpy as np
 import orjson
+from numpy.typing import NDArray
 from torch import Tensor
 
 from model import LoadedModel
@@ -60,9 +62,9 @@ class AttentionAnswer:
         self.loaded, self.ids, self.layers, self.heads, self.head_mask = loaded, ids, layers, heads, head_mask
         tokens = [token._asdict() for token in loaded.tokens(ids)]
         self.n_weights = len(layers) * len(heads) * len(ids) ** 2
-        self.header: dict[str, Any] = {"model": loaded.name, "tokens": tokens, "layers": layers, "heads": heads}
+        self.header: dict[str, object] = {"model": loaded.name, "tokens": tokens, "layers": layers, "heads": heads}
 
-    def weights(self) -> Iterator[Any]:
+    def weights(self) -> Iterator[NDArray[np.float32]]:
         """Each layer's ``(heads, T, T)`` float32, as a NumPy array."""
         residuals = Residuals(self.loaded.gpt, self.ids, self.head_mask)
         for layer in self.layers:

@@ -109,7 +109,7 @@ class Generation:
         for _, event in events:
             self.n_followed -= is_last(event)
             if isinstance(event, Failure):
-                self.outcome = "failed"
+                self.outcome = "busy" if isinstance(event.error, Busy) else "failed"
                 raise event.error
             if isinstance(event, Cut):
                 self.outcome = event.reason

@@ -27,17 +27,19 @@ class UnknownModel(InputError):
         super().__init__("model", message)
 
 
-def read_request(served: ServedModels, fields: Mapping[str, Any]) -> tuple[LoadedModel, GenerationRequest]:
+def read_request(served: ServedModels, fields: Mapping[str, object]) -> tuple[LoadedModel, GenerationRequest]:
     """The model and the text that ``fields`` ask for: prompt, model, and what ``read_options`` takes."""
     loaded = find_model(served, fields.get("model"))
     limits = served.settings.limits
     return loaded, read_options(limits, loaded, read_prompt(limits, loaded, fields.get("prompt")), fields)
 
 
-def read_options(limits: Limits, loaded: LoadedModel, ids: list[int], fields: Mapping[str, Any]) -> GenerationRequest:
+def read_options(
+    limits: Limits, loaded: LoadedModel, ids: list[int], fields: Mapping[str, object]
+) -> GenerationRequest:
     """A request to write on from ``ids`` with the options of ``OPTIONS`` and ``context_shift``, by name."""
     # JSON and sliders may give 3.0 for 3.
-    given = {name: whole(fields[name]) if row.kind is int else fields[name]
+    given: dict[str, Any] = {name: whole(fields[name]) if row.kind is int else fields[name]
              for name, row in OPTIONS.items() if name in fields}  # fmt: skip
     max_new_tokens, seed = given.pop("max_new_tokens", 100), given.pop("seed", None)
     context_shift = fields.get("context_shift", False)
@@ -49,14 +51,14 @@ def read_options(limits: Limits, loaded: LoadedModel, ids: list[int], fields: Ma
     return loaded.request(ids, max_new_tokens, sampling=sampling, seed=seed, context_shift=context_shift)
 
 
-def settings_of(request: GenerationRequest, prompt: str) -> dict[str, Any]:
+def settings_of(request: GenerationRequest, prompt: str) -> dict[str, object]:
     """All that the same text can be written again from, as the page's controls have it."""
     values = {name: getattr(request if name in REQUEST_OPTIONS else request.sampling, name) for name in SLIDERS}
     values["top_k"] = values["top_k"] or 0
     return {"prompt": prompt, "seed": request.seed} | values
 
 
-def find_model(served: ServedModels, name: Any) -> LoadedModel:
+def find_model(served: ServedModels, name: object) -> LoadedModel:
     """The model of that name, the first one where no name is given."""
     if not served.ready.done():
         raise UnknownModel("The checkpoints are still loading. Try again in a moment.")
@@ -71,22 +73,22 @@ def find_model(served: ServedModels, name: Any) -> LoadedModel:
     return served.models[name]
 
 
-def read_prompt(limits: Limits, loaded: LoadedModel, prompt: Any) -> list[int]:
+def read_prompt(limits: Limits, loaded: LoadedModel, prompt: object) -> list[int]:
     """Token ids of a prompt that is text, not too long, and that the model can read."""
-    check_text(limits, prompt)
-    return loaded.read_prompt(prompt)
+    return loaded.read_prompt(check_text(limits, prompt))
 
 
-def read_text(limits: Limits, loaded: LoadedModel, text: Any) -> list[int]:
+def read_text(limits: Limits, loaded: LoadedModel, text: object) -> list[int]:
     """Token ids of any text in the model's alphabet; it may be empty or longer than the context."""
-    check_text(limits, text)
-    return loaded.tokenizer.encode(text)
+    return loaded.tokenizer.encode(check_text(limits, text))
 
 
-def check_text(limits: Limits, text: Any) -> None:
+def check_text(limits: Limits, text: object) -> str:
+    """``text`` itself, unless it is not text or too long."""
     if not isinstance(text, str):
         raise InputError("prompt", f"The prompt must be text, found {shorten(text)}.")
     check_length("prompt", "prompt", text, limits.max_prompt_characters)
+    return text
 
 
 def check_length(field: str, noun: str, text: str, most: int) -> None:
@@ -95,7 +97,7 @@ def check_length(field: str, noun: str, text: str, most: int) -> None:
         raise InputError(field, f"The {noun} has {counted(len(text), 'character')}; at most {most:,} are accepted.")
 
 
-def read_head(limits: Limits, loaded: LoadedModel, layer: Any, head: Any, n_tokens: int) -> tuple[int, int]:
+def read_head(limits: Limits, loaded: LoadedModel, layer: object, head: object, n_tokens: int) -> tuple[int, int]:
     """A layer and a head that the model has, and few enough weights to answer with."""
     layer = read_index("layer", layer, 0, loaded.config.n_layer - 1)
     head = read_index("head", head, 0, loaded.config.n_head - 1)
@@ -106,7 +108,7 @@ def read_head(limits: Limits, loaded: LoadedModel, layer: Any, head: Any, n_toke
     return layer, head
 
 
-def read_index(field: str, value: Any, least: int, most: int) -> int:
+def read_index(field: str, value: object, least: int, most: int) -> int:
     """An integer from ``least`` to ``most``."""
     value = whole(value)
     if type(value) is not int or not least <= value <= most:

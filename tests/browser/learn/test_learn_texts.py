@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from helpers import published
 from helpers.learn_page import move, numbers, open_rung, say, settle, stamps, table
 from model import ladder
-from model.ladder.taken_apart import seeded
+from model.ladder.terms import seeded
 from model.ladder.text import split_words
 from web.settings import MAX_LESSON_CHARACTERS
 
@@ -130,14 +130,18 @@ def test_both_softmaxes_unfold(page: Any) -> None:
     ("sentence", "read", "more"),
     [
         ("Hi 🦊 there", "Hi  there", ""),
-        ("🦊 🦊", " ".join(published.SENTENCE), " Nothing else is in your sentence, so here is the book's."),
+        (
+            "🦊 🦊",
+            " ".join(published.SENTENCE),
+            " Your sentence contains nothing else, so the picture shows the book's sentence.",
+        ),
     ],
 )
 def test_what_a_model_cannot_read_is_named_and_left_out(page: Any, sentence: str, read: str, more: str) -> None:
     open_rung(page, 9)
     say(page, sentence)
     expect(page.locator(".hl-note")).to_have_text(
-        f"tiny reads single characters and has never seen '🦊': left out of the picture.{more}"
+        f"tiny reads single characters and has never seen '🦊', which the picture leaves out.{more}"
     )
     settle(page, 9)
     expect(page.locator(".hl-problem").first).to_be_empty()

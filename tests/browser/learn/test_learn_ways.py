@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from helpers.contrast import CONTRAST
 from helpers.learn_page import move, numbers, open_rung, say, settle, stamps, table, unfolded
+from helpers.page import CONTRAST
 from helpers.server import CONTEXT, Server
 from model.ladder import averages
 from model.ladder.bigram_training import BigramTraining
@@ -85,7 +85,7 @@ def test_one_token(page: Any, rung: int) -> None:
     expect(problem(page)).to_be_empty()
     expect(page.locator(".hl-picture")).to_be_visible()
     if rung == 2:
-        expect(page.get_by_text("One token has no next one")).to_be_visible()
+        expect(page.get_by_text("A window needs at least two tokens")).to_be_visible()
     if rung == 7:
         assert numbers(page, "2b. Softmax") == [[1.0]]
 
@@ -98,13 +98,13 @@ def test_three_hundred_tokens(page: Any, rung: int) -> None:
     settle(page, rung)
     note = page.locator(".hl-note")
     if rung == 2:
-        expect(note).to_contain_text("300 words: the windows run over all, the tables show the first 10.")
+        expect(note).to_contain_text("300 words. The windows cover all of them; the tables show the first 10.")
         expect(page.get_by_text("296 windows of 4 from 300 tokens")).to_be_visible()
         expect(page.get_by_text("… and 284 more")).to_be_visible()
     if rung in (4, 5, 6, 7, 8):
         expect(note).to_have_text("Your sentence has 300 words; the pictures show the first 10, up to “word”.")
     if rung == 9:
-        said = f"For tiny your sentence has {len(words):,} tokens; the picture shows the first {CONTEXT}."
+        said = f"Your sentence has {len(words):,} tokens for tiny; the picture shows the first {CONTEXT}."
         expect(note).to_have_text(said)
     if rung == 1:
         expect(page.get_by_text("300 tokens from a list of")).to_be_visible()

@@ -1,5 +1,6 @@
 """The ways to look: metrics, sorting, means and rollout, colour scales, three views of a head, what stays locked."""
 
+import itertools
 import math
 import re
 from collections.abc import Callable
@@ -85,7 +86,7 @@ def test_every_thumbnail_says_its_metric_and_can_be_sorted_by_it(written: Any, s
         written.get_by_label("Order of the heads").select_option(label=label)
         order = [re.match(r"L\d+ H\d+", name)[0] for name in names(written)]
         values = [sign * expected[name] for name in order]
-        assert len(order) == 12 and all(a >= b - 1e-4 for a, b in zip(values, values[1:], strict=False))
+        assert len(order) == 12 and all(a >= b - 1e-4 for a, b in itertools.pairwise(values))
     least = written.get_by_label("Least value of the metric")
     least.fill("0.9")
     assert len(names(written)) == sum(value >= 0.9 * max(values) for value in values) < 12
@@ -94,8 +95,7 @@ def test_every_thumbnail_says_its_metric_and_can_be_sorted_by_it(written: Any, s
     most.fill("0.9")
     assert len(names(written)) == sum(value <= 0.9 * max(values) for value in values) < 12
     most.fill("0")
-    if not min(values):
-        return
+    assert min(values) > 0
     expect(written.get_by_text("No head is in this range.")).to_be_visible()
 
 

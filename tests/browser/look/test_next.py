@@ -106,7 +106,7 @@ def test_the_scrubber_moves_every_panel(page: Any, server: Server) -> None:
     check_bars(page, loaded, step)
     ids = loaded.read_prompt(text(page).text_content())
     logprob = Residuals(loaded.gpt, ids).logprobs()[step - 1]
-    said = page.locator(".hs-said").text_content()
+    said = page.locator(".hs-scrubber-status").text_content()
     assert f"token {step} " in said and f"{-logprob / 0.6931471805599453:.2f} bits" in said
     rows = "canvas => canvas.getContext('2d').getImageData(0, canvas.height - 1, 1, 1).data[3]"
     assert page.get_by_role("button", name="L1 H2").locator("canvas").evaluate(rows) == 0
@@ -184,7 +184,7 @@ def test_the_row_of_every_head_at_this_step(page: Any, server: Server) -> None:
             assert is_shown_as(float(number), float(shown))
     box = page.locator(".hs-strips").bounding_box()
     page.mouse.move(box["x"] + 52 + (box["width"] - 52) * 3.5 / step, box["y"] + 20 + 4 * 13 + 6 + 2 * 13 + 6)
-    said = page.locator(".hs-step-said").text_content()
+    said = page.locator(".hs-step-status").text_content()
     assert said.startswith("L1 H2: ") and "” 3, key" in said
     assert is_shown_as(float(attention[1, 2, 3]), float(said.split(" gets ")[1]))
     page.mouse.down()

@@ -11,7 +11,7 @@ from model.sampling import SamplingSettings, probabilities
 from web.assets import URL
 
 RUN = """async ([url, logits, settings]) => {
-  const { probabilities, mostProbable } = await import(new URL(url + "/look/sampling.mjs", document.baseURI));
+  const { probabilities, mostProbable } = await import(new URL(url + "/lib/sampling.mjs", document.baseURI));
   const values = Float32Array.from(logits);
   return [settings.map((one) => Array.from(probabilities(values, one))), mostProbable(values, 20)];
 }"""

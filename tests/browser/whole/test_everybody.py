@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from helpers.contrast import CONTRAST
-from helpers.page import readout, text, write, write_slowly
+from helpers.page import CONTRAST, readout, text, write, write_slowly
 from helpers.server import Server
 
 WORDS = (
-    ".hs-status, .hs-hint, .hs-label, .hs-axis-key, .hs-axis-query, .hs-controls label, .hs-scale > span, .hs-said, "
-    ".hs-bars caption, .hs-bars th, .hs-bars td, .hs-top button:enabled, .hs-pair small, .hs-then, #hs-facts p, "
-    ".hs-brand p, #hs-write, .hs-columns span"
+    ".hs-status, .hs-hint, .hs-label, .hs-axis-key, .hs-axis-query, .hs-controls label, .hs-scale > span, "
+    ".hs-scrubber-status, .hs-bars caption, .hs-bars th, .hs-bars td, .hs-top button:enabled, .hs-pair small, "
+    ".hs-then, #hs-facts p, .hs-brand p, #hs-write, .hs-columns span"
 )
 
 
@@ -80,7 +79,7 @@ def test_no_control_is_nameless(page: Any) -> None:
 def test_the_text_as_a_table(page: Any, server: Server) -> None:
     loaded = server.services.served.models["tiny"]
     page.get_by_role("button", name="Show text as table").click()
-    rows = page.get_by_role("table", name="Tokens and how probable each was").locator("tbody tr")
+    rows = page.get_by_role("table", name="Tokens and their probabilities").locator("tbody tr")
     content = text(page).text_content()
     expect(rows).to_have_count(len(content))
     logprobs, ids = loaded.trace(content).logits.log_softmax(-1), loaded.tokenizer.encode(content)

@@ -61,7 +61,7 @@ def test_both_texts_stay_side_by_side(page: Any, server: Server) -> None:
     # The branch knows how probable the tokens were that both share.
     logprob = Residuals(loaded.gpt, loaded.read_prompt(first[:30])).logprobs()[19]
     right.get_by_label("Step", exact=True).fill("20")
-    expect(right.locator(".hs-said")).to_contain_text(f"{-logprob / 0.6931471805599453:.2f} bits")
+    expect(right.locator(".hs-scrubber-status")).to_contain_text(f"{-logprob / 0.6931471805599453:.2f} bits")
 
 
 def test_a_branch_of_a_branch_a_close_and_a_keep(page: Any, server: Server) -> None:

@@ -7,8 +7,7 @@ import pytest
 import torch
 
 import model
-from helpers.damaged import FILES, Damaged
-from helpers.fuzz import any_value_in_any_place, any_value_in_the_safetensors_header, damaged_bytes, few
+from helpers.fuzz import FILES, Damaged, any_value_in_any_place, any_value_in_the_safetensors_header, damaged_bytes, few
 
 
 @pytest.fixture(scope="module", params=["characters", "bpe"])

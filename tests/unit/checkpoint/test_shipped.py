@@ -1,5 +1,6 @@
 """The checkpoints that are shipped say what they said, and are what their cards promise."""
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,7 @@ def test_snapshots_open_and_differ(folder: Path, card: Any) -> None:
     assert steps == sorted(int(path.stem) for path in folder.glob("steps/*.safetensors"))
     prompt = [1, 2, 3, 4]
     logits = [model.load(f"{folder}@{step:06d}", dtype="float32").trace(prompt).logits for step in steps]
-    assert all(not torch.equal(a, b) for a, b in zip(logits, logits[1:], strict=False))
+    assert all(not torch.equal(a, b) for a, b in itertools.pairwise(logits))
 
 
 def test_all_of_them_are_small() -> None:
@@ -77,7 +78,7 @@ def test_all_of_them_are_small() -> None:
 def test_stories_end() -> None:
     folder = CHECKPOINTS / "stories-bpe"
     if not folder.exists():
-        return
+        pytest.skip("checkpoints/stories-bpe is not here")
     loaded = model.load(folder)
     assert loaded.eos_token_id == 0
     steps = list(loaded.generate([0], 255, temperature=0.7, seed=1))

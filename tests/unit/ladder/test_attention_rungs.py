@@ -45,13 +45,13 @@ def test_the_ladder_refuses_bad_sizes(journey: Tensor, linear: ladder.SelfAttent
         linear(journey[:, :2])
     with pytest.raises(ValueError, match=r"found \(3,\)"):
         linear(journey[0])
-    with pytest.raises(ValueError, match="has no biases .* qkv_bias=False"):
+    with pytest.raises(ValueError, match="has no biases: .* qkv_bias=False"):
         ladder.transfer_weights(ladder.SelfAttentionV2(3, 2, qkv_bias=True), ladder.SelfAttentionV1(3, 2))
     with pytest.raises(ValueError, match="divisible by n_head, found d_out=3, n_head=2"):
         ladder.WeightSplits(3, 3, 2)
     with pytest.raises(ValueError, match="n_head must be at least 1, found 0"):
         ladder.StackedHeads(3, 1, 0)
-    with pytest.raises(ValueError, match="the target has 1 heads, found 2 in the source"):
+    with pytest.raises(ValueError, match="the target has 1 heads, but the source has 2"):
         ladder.transfer_heads(ladder.StackedHeads(3, 1, 2), ladder.WeightSplits(3, 2, 1))
     with pytest.raises(ValueError, match="dropout must be at least 0 and below 1, found 1"):
         ladder.CausalAttention(3, 2, dropout=1.0)

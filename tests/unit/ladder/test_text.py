@@ -22,7 +22,7 @@ def test_words() -> None:
     ids = tokenizer.encode("the dog, a cat? <|endoftext|>")
     assert ids == [6, 8, 0, 3, 4, 2, 7]
     assert tokenizer.decode(ids) == "the <|unk|>, a cat? <|endoftext|>"
-    with pytest.raises(ValueError, match="token ids go from 0 to 8, found 9"):
+    with pytest.raises(ValueError, match="token ids must be from 0 to 8, found 9"):
         tokenizer.decode([9])
 
 
@@ -32,7 +32,7 @@ def test_characters() -> None:
     assert tokenizer.decode(tokenizer.encode("hole\n")) == "hole\n"
     with pytest.raises(ValueError, match="vocabulary of 5 characters lacks 'x', 'é'"):
         tokenizer.encode("exéx")
-    with pytest.raises(ValueError, match="token ids go from 0 to 4, found -1"):
+    with pytest.raises(ValueError, match="token ids must be from 0 to 4, found -1"):
         tokenizer.decode([-1])
 
 
@@ -86,7 +86,7 @@ def test_byte_pairs_of_bad_input() -> None:
     tokenizer = ladder.BytePairEncoding.from_gpt2("#version: 0.2\nĠ t\nĠt h\n")
     assert tokenizer.merges == [(b" ", b"t"), (b" t", b"h")]
     assert tokenizer.decode(tokenizer.encode("é")[:1]) == "\N{REPLACEMENT CHARACTER}"
-    with pytest.raises(ValueError, match="token ids go from 0 to 258, found 259"):
+    with pytest.raises(ValueError, match="token ids must be from 0 to 258, found 259"):
         tokenizer.decode([259])
     for line in ("a b c", "a ", "a 中"):
         with pytest.raises(ValueError, match=f"printable alphabet, found '{line}' in line 2"):
@@ -140,7 +140,7 @@ def test_bigram_learns_to_count() -> None:
 
 def test_bigram_of_bad_input() -> None:
     model = ladder.BigramModel(3)
-    with pytest.raises(ValueError, match="token ids go from 0 to 2, found 1 to 3"):
+    with pytest.raises(ValueError, match="token ids must be from 0 to 2, found 1 to 3"):
         model(torch.tensor([[1, 3]]))
-    with pytest.raises(ValueError, match="token ids go from 0 to 2, found -1 to 1"):
+    with pytest.raises(ValueError, match="token ids must be from 0 to 2, found -1 to 1"):
         ladder.counted_bigram_loss(torch.tensor([1, -1]), 3)

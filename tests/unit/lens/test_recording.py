@@ -21,7 +21,7 @@ def causal(n_layer: int, n_head: int, T: int, seed: int = 0) -> Tensor:
 
 def every_picture(attention: Tensor) -> list[Tensor]:
     """All pictures in the order of their index, from the formulas in float64."""
-    n_layer, n_head, T, _ = attention.shape
+    T = attention.shape[2]
     attention = attention.double()
     pictures, rolled = [], torch.eye(T, dtype=torch.float64)
     for layer in attention:
@@ -44,9 +44,9 @@ def recorded(attention: Tensor, prompt: int, looks: tuple[int, ...] = (), **opti
 
 
 @pytest.mark.parametrize(
-    "T, prompt, looks", [(7, 0, ()), (65, 65, ()), (66, 3, (10, 11)), (300, 40, (41, 128, 129, 257))]
+    ("T", "prompt", "looks"), [(7, 0, ()), (65, 65, ()), (66, 3, (10, 11)), (300, 40, (41, 128, 129, 257))]
 )
-@pytest.mark.parametrize("n_layer, n_head", [(3, 4), (1, 1)])
+@pytest.mark.parametrize(("n_layer", "n_head"), [(3, 4), (1, 1)])
 def test_every_picture_is_exact_however_its_rows_came(
     n_layer: int, n_head: int, T: int, prompt: int, looks: tuple[int, ...]
 ) -> None:
@@ -65,7 +65,7 @@ def test_every_picture_is_exact_however_its_rows_came(
 
 
 @pytest.mark.parametrize(
-    "T, prompt, looks", [(7, 0, ()), (65, 65, ()), (66, 3, (10, 11)), (300, 40, (41, 128, 129, 257))]
+    ("T", "prompt", "looks"), [(7, 0, ()), (65, 65, ()), (66, 3, (10, 11)), (300, 40, (41, 128, 129, 257))]
 )
 def test_thumbnails_hold_the_largest_of_each_tile_and_the_first_token_alone(
     T: int, prompt: int, looks: tuple[int, ...]

@@ -41,7 +41,7 @@ def by_hand(layer: MultiHeadAttention, x: Tensor) -> tuple[Tensor, Tensor]:
     return layer.c_proj(context), weights
 
 
-@pytest.mark.parametrize("d_in, d_out, n_head", SIZES)
+@pytest.mark.parametrize(("d_in", "d_out", "n_head"), SIZES)
 @pytest.mark.parametrize("n_tokens", [1, 2, 9])
 def test_explicit_equals_fused_equals_by_hand(d_in: int, d_out: int, n_head: int, n_tokens: int) -> None:
     layer = attention(d_in, d_out, n_head)

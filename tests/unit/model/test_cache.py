@@ -73,7 +73,7 @@ def test_capacity_outside_the_context_is_refused(capacity: int) -> None:
         KVCache(tiny_config(), capacity=capacity)
 
 
-@pytest.mark.parametrize("filled, more", [(4, 1), (3, 2), (0, 5), (4, 4)])
+@pytest.mark.parametrize(("filled", "more"), [(4, 1), (3, 2), (0, 5), (4, 4)])
 def test_writing_beyond_the_capacity_is_refused(filled: int, more: int, gpt: GPT) -> None:
     """A full cache and one more token is the treacherous case: torch would broadcast it into nothing."""
     cache = KVCache(gpt.config, capacity=4)

@@ -33,7 +33,9 @@ def test_cached_equals_naive(settings: dict, seed: int, record: bool, tiny: Load
     assert len(expected) == 20
 
 
-@pytest.mark.parametrize("n_prompt, asked, written", [(32, 10, 1), (32, 1, 1), (31, 10, 2), (20, 100, 13), (1, 5, 5)])
+@pytest.mark.parametrize(
+    ("n_prompt", "asked", "written"), [(32, 10, 1), (32, 1, 1), (31, 10, 2), (20, 100, 13), (1, 5, 5)]
+)
 def test_the_context_cuts_the_length(n_prompt: int, asked: int, written: int, tiny: LoadedModel) -> None:
     prompt = prompt_ids(n_prompt)
     steps = list(tiny.generate(prompt, asked, temperature=0))

@@ -256,14 +256,14 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("name, value", [(name, value) for name, values in BAD.items() for value in values])
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in BAD.items() for value in values])
 def test_bad_settings_are_refused_by_name(name: str, value: object) -> None:
     with pytest.raises(ValueError, match=f"^{name} must be .* found "):
         SamplingSettings(**{name: value})
 
 
 @pytest.mark.parametrize(
-    "bias, named",
+    ("bias", "named"),
     [({"1": 1}, "'1'"), ({-1: 1}, "-1"), ({True: 1}, "True"), ({1.0: 1}, "1.0"), ({None: 1}, "None")]
     + [({3: value}, "{3: ") for value in (100.1, -101, *NUMBERS)],
 )

@@ -36,7 +36,7 @@ def test_the_scripted_model_writes_its_script() -> None:
 
 
 @pytest.mark.parametrize(
-    "text, stop, expected",
+    ("text", "stop", "expected"),
     [
         ("one END two", "END", ["o", "n", "e", " ", "", "", ""]),  # split across tokens
         ("one END two", ["END"], ["o", "n", "e", " ", "", "", ""]),

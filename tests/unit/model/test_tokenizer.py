@@ -227,7 +227,8 @@ BAD_SPECS: list[tuple[str, dict[str, Any], str, Any, str]] = [
 
 
 @pytest.mark.parametrize(
-    "spec, path, value, message", [pytest.param(*case[1:], id=f"{case[0]}-{case[2]}-{case[4]}") for case in BAD_SPECS]
+    ("spec", "path", "value", "message"),
+    [pytest.param(*case[1:], id=f"{case[0]}-{case[2]}-{case[4]}") for case in BAD_SPECS],
 )
 def test_what_cannot_be_honoured_is_refused(spec: dict[str, Any], path: str, value: Any, message: str) -> None:
     with pytest.raises(Mismatch, match=message.replace("|", r"\|")) as caught:

@@ -31,7 +31,7 @@ def test_it_is_the_forward_pass(tiny: LoadedModel) -> None:
     torch.testing.assert_close(trace.attention.sum(-1), torch.ones(3, 4, 10))
 
 
-@pytest.mark.parametrize("layers, heads", [([2], None), (None, [3, 0]), ([2, 0], [1]), ([0, 1, 2], [3, 2, 1, 0])])
+@pytest.mark.parametrize(("layers", "heads"), [([2], None), (None, [3, 0]), ([2, 0], [1]), ([0, 1, 2], [3, 2, 1, 0])])
 def test_layers_and_heads_in_the_order_asked_for(
     layers: list[int] | None, heads: list[int] | None, tiny: LoadedModel
 ) -> None:
@@ -44,7 +44,7 @@ def test_layers_and_heads_in_the_order_asked_for(
     assert max_difference(part.logits, whole.logits) <= 1e-5
 
 
-@pytest.mark.parametrize("name, count", [("layers", 3), ("heads", 4)])
+@pytest.mark.parametrize(("name", "count"), [("layers", 3), ("heads", 4)])
 @pytest.mark.parametrize("chosen", [[], [0, 0], [-1], [9], [1.0], ["1"], [True], [None]])
 def test_bad_choices(name: str, count: int, chosen: list, tiny: LoadedModel) -> None:
     with pytest.raises(ValueError, match=rf"{name} must .*found"):
@@ -73,7 +73,7 @@ def test_head_mask(tiny: LoadedModel) -> None:
 
 
 @pytest.mark.parametrize(
-    "mask, message",
+    ("mask", "message"),
     [
         ([[1.0] * 4] * 2, r"shape \(n_layer, n_head\) = \(3, 4\), found \(2, 4\)"),
         ([1.0] * 12, r"found \(12,\)"),
@@ -140,7 +140,9 @@ def pool_by_hand(attention: torch.Tensor, factor: int) -> torch.Tensor:
     return pooled
 
 
-@pytest.mark.parametrize("n_tokens, factor", [(1, 1), (9, 1), (9, 2), (9, 3), (8, 4), (9, 4), (3, 8), (1, 5), (17, 16)])
+@pytest.mark.parametrize(
+    ("n_tokens", "factor"), [(1, 1), (9, 1), (9, 2), (9, 3), (8, 4), (9, 4), (3, 8), (1, 5), (17, 16)]
+)
 def test_pool(n_tokens: int, factor: int) -> None:
     attention = torch.rand(2, 3, n_tokens, n_tokens, generator=torch.Generator().manual_seed(0))
     assert torch.equal(pool(attention, factor), pool_by_hand(attention, factor))

@@ -36,11 +36,6 @@ def test_what_is_installed_is_what_the_requirements_ask_for(name: str) -> None:
     run("-m", "pip", "install", "--dry-run", "--no-index", "--quiet", "-r", name)
 
 
-@pytest.mark.slow
-def test_the_app_starts_serves_and_ends() -> None:
-    assert "served" in run("tests/web/serve_once.py")
-
-
 def test_the_python_example_runs() -> None:
     blocks = re.findall(r"(?:^    .*\n|^\n)+", README, re.MULTILINE)
     example = next(block for block in blocks if "import model" in block)

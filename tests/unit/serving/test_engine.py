@@ -135,7 +135,7 @@ def test_a_full_context_shifts_where_that_is_asked_for(tiny: LoadedModel) -> Non
         assert Asked(tiny, window, 1).sequence.ids == window
         drawn = torch.softmax(logits.double(), -1).cumsum(-1)
         assert int(torch.searchsorted(drawn, generator.random() * drawn[-1], right=True)) == token_id
-        window = window + [token_id]
+        window = [*window, token_id]
         if len(window) > 64:
             window = window[-32:]
         assert window == text[: 60 + i + 1][-len(window) :]

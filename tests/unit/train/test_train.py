@@ -6,15 +6,12 @@ import json
 import math
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 
 import model
-from helpers.serve_once import ROOT
 from helpers.training import TRAINING_TEXT, train_flags
 from model.train.__main__ import main, read_settings
 from model.train.settings import TrainSettings
@@ -129,26 +126,6 @@ def test_weights_are_kept_in_half_precision_where_that_costs_nothing(tmp_path: P
     assert model.load(out).dtype == torch.float32
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_saves_and_leaves_cleanly(tmp_path: Path, text: Path, number: signal.Signals) -> None:
-    out = tmp_path / "out"
-    command = [sys.executable, "-m", "model.train", *train_flags(text, out, "--steps", "1000000", "--eval-every", "3")]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        for line in process.stdout:  # the first validation shows that training runs
-            if "validation" in line:
-                process.send_signal(number)
-                break
-        rest = process.stdout.read()
-        assert process.wait(60) == 0
-    assert "with --resume to continue" in rest
-    model.load(out)
-    assert not json.loads((out / "training.json").read_text())["finished"]
-    assert (out / STATE_FILE).is_file()
-    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
-
-
 def test_snapshots_are_evenly_spaced_on_a_log_scale() -> None:
     steps = sorted(TrainSettings(steps=4000, snapshots=12).snapshot_steps())
     assert len(steps) == 12 and steps[0] == 0 and steps[-1] == 4000
@@ -188,7 +165,9 @@ def test_a_finished_run_says_so(tmp_path: Path, text: Path, capsys: pytest.Captu
     with pytest.raises(SystemExit) as stopped:
         main(["--out", str(out), "--resume"])
     assert stopped.value.code == 2
-    assert f"the run in {out} has finished, so there is nothing to resume: choose another --out" in capsys.readouterr().err
+    assert (
+        f"the run in {out} has finished, so there is nothing to resume: choose another --out" in capsys.readouterr().err
+    )
     card = (out / "README.md").read_text()
     assert "1 layer of 1 head, 16-dimensional embeddings" in card
     assert "1 step of 1 window in 0 minutes (" in card

@@ -4,27 +4,28 @@ from typing import Any
 
 import pytest
 
-from helpers.server import CONTEXT, Server
+from helpers.server import CONTEXT
 from model import InputError
 from web.page.branch import read_branch
+from web.services import Services
 
 FIELDS = {"max_new_tokens": 10, "temperature": 0.8, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "seed": 1}
 
 
-def sent(server: Server, **changes: Any) -> dict[str, Any]:
-    loaded = server.services.served.models["tiny"]
+def sent(services: Services, **changes: Any) -> dict[str, Any]:
+    loaded = services.served.models["tiny"]
     given = {"of": "x", "model": "tiny", "sha256": loaded.sha256, "ids": [3, 4, 5], "n_prompt": 1, "instead": 7}
     return given | changes
 
 
-def test_what_an_event_may_ask_for(server: Server) -> None:
-    branch = read_branch(server.services.served, sent(server), FIELDS)
-    loaded = server.services.served.models["tiny"]
+def test_what_an_event_may_ask_for(services: Services) -> None:
+    branch = read_branch(services.served, sent(services), FIELDS)
+    loaded = services.served.models["tiny"]
     texts = [token.text for token in loaded.tokens([5, 7])]
     assert branch.pointer == {"of": "x", "at": 2, "token": texts[0], "instead": texts[1]}
     assert branch.prompt == loaded.tokenizer.decode([3])
-    whole = sent(server, ids=[1] * CONTEXT, n_prompt=0, instead=None)
-    assert len(read_branch(server.services.served, whole, FIELDS).request.prompt) == CONTEXT
+    whole = sent(services, ids=[1] * CONTEXT, n_prompt=0, instead=None)
+    assert len(read_branch(services.served, whole, FIELDS).request.prompt) == CONTEXT
 
 
 @pytest.mark.parametrize(
@@ -46,14 +47,14 @@ def test_what_an_event_may_ask_for(server: Server) -> None:
         ({"of": {}}, "of must be"),
     ],
 )
-def test_what_an_event_may_not_ask_for(server: Server, change: dict[str, Any], said: str) -> None:
+def test_what_an_event_may_not_ask_for(services: Services, change: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        read_branch(server.services.served, sent(server, **change), FIELDS)
+        read_branch(services.served, sent(services, **change), FIELDS)
 
 
-def test_an_event_without_data(server: Server) -> None:
+def test_an_event_without_data(services: Services) -> None:
     for data in (None, [], "branch"):
         with pytest.raises(InputError, match="a branch is an object"):
-            read_branch(server.services.served, data, FIELDS)
+            read_branch(services.served, data, FIELDS)
     with pytest.raises(InputError, match="temperature"):
-        read_branch(server.services.served, sent(server), FIELDS | {"temperature": float("nan")})
+        read_branch(services.served, sent(services), FIELDS | {"temperature": float("nan")})

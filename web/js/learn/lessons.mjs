@@ -89,7 +89,7 @@ export class Lessons {
     return form;
   }
 
-  /** Let another sentence flow through all rungs. @param {string} sentence */
+  /** Use another sentence on all rungs. @param {string} sentence */
   changeSentence(sentence) {
     if (this.input) this.input.value = sentence;
     this.progress.set({ sentence });
@@ -123,7 +123,7 @@ export class Lessons {
     return this.link(rung, format(`${rung}. ${RUNGS[rung - 1].name}`));
   }
 
-  /** At the end of the ladder: the questions may be answered again. */
+  /** For the end of the ladder: a button that resets everything. */
   startOver() {
     const forget = () => {
       this.progress.forget();

@@ -14,7 +14,7 @@ export async function mount(element) {
   new Lessons(element).open(rungInHash());
 }
 
-/** Resolves when the style sheet is there, or cannot be had. @param {URL} url */
+/** Resolves when the style sheet has loaded or failed to. @param {URL} url */
 function loadStyle(url) {
   const style = make("link", { rel: "stylesheet", href: url.href });
   const loaded = new Promise((resolve) => (style.onload = style.onerror = resolve));

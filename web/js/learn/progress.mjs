@@ -34,7 +34,7 @@ export class Progress {
     }
   }
 
-  /** As on a first visit. */
+  /** Reset to a first visit. */
   forget() {
     this.set({ sentence: BOOK_SENTENCE, rung: 1, seen: [], answers: {} });
   }

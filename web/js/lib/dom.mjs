@@ -28,7 +28,8 @@ export function make(tag, attributes = {}, ...children) {
  */
 export const setFlag = (element, name, value) => element.setAttribute(name, String(value));
 
-/** A row of buttons of which one is pressed, the elements that the others select hidden.
+/**
+ * A row of buttons of which one is pressed.
  * @template {string} Key
  * @param {string} label
  * @param {Record<Key, string>} names

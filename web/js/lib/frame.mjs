@@ -8,7 +8,7 @@ const LENGTH_BYTES = 4;
 const FLOAT_BYTES = 4;
 
 /**
- * Throws `RangeError` where the bytes end too early.
+ * Throws `RangeError` if the bytes end too early.
  * @param {ArrayBuffer} buffer
  * @returns {Frame}
  */

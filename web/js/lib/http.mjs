@@ -1,6 +1,6 @@
 // Requests to the server's own routes.
 
-/** An answer other than 2xx; the message is the server's reason. */
+/** An answer other than 2xx, with the server's reason as its message. */
 export class HttpError extends Error {
   /**
    * @param {number} status

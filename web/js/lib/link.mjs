@@ -11,7 +11,7 @@ const HASH_DIGITS = 16; // of the checkpoint's sha256
 const MAX_LOCKED = 32;
 
 /**
- * How a value is written in a link, and read back: undefined where the text means nothing.
+ * How a value is written to a link and read back; undefined for a text that cannot be read.
  * @typedef {{ write: (value: any) => string, read: (text: string) => unknown }} Codec
  */
 
@@ -59,7 +59,7 @@ export function encodeIds(ids) {
 /**
  * The address of a view.
  * @param {LinkState} state
- * @param {Pick<Control, "name" | "word">[]} controls the settings that a link carries, with their names in it
+ * @param {Pick<Control, "name" | "word">[]} controls the settings that a link holds, with their names in it
  * @param {string} page the address of the page
  */
 export function makeLink(state, controls, page) {
@@ -136,7 +136,7 @@ export function readLink(search, { n_layer, n_head, n_prompt, tokens }) {
 }
 
 /**
- * So many whole numbers with dots between them; null where the text is anything else.
+ * Exactly `count` whole numbers separated by dots; null for any other text.
  * @param {string} text
  * @param {number} count
  */

@@ -5,5 +5,5 @@
 /** While the server is about to write a text or writes it. @param {PointerState} state */
 export const isBusy = (state) => state === "waiting" || state === "writing";
 
-/** A text that nobody asked for in this page: a model's opening, or where a link leads. @param {PointerState} state */
+/** A text that was not written just now: an opening, from a link, or read by a snapshot. @param {PointerState} state */
 export const isGiven = (state) => state === "opening" || state === "linked" || state === "snapshot";

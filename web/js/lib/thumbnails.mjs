@@ -1,6 +1,7 @@
 // The thumbnails of all pictures of a text, as the server pools them (model/lens/thumbnails.py).
 
-/** The thumbnail cell of a token: the first token has its own, `factor` of the others share one.
+/**
+ * The thumbnail cell of a token: the first token has its own, `factor` of the others share one.
  * @param {number} position
  * @param {number} factor
  */

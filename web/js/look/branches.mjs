@@ -45,7 +45,7 @@ export class Branches {
     return workspace;
   }
 
-  /** Hand the server's pointer to the side it is about. @param {SentPointer | null} pointer */
+  /** Pass the server's pointer to the side it concerns. @param {SentPointer | null} pointer */
   follow(pointer) {
     if (!pointer || (pointer.run && this.#closed.has(pointer.run))) return;
     const { first } = this;
@@ -79,7 +79,7 @@ export class Branches {
     if (isStacked) other.element.scrollIntoView({ block: "start" });
   }
 
-  /** Let one side be the only one. @param {Workspace} side */
+  /** Show one side alone. @param {Workspace} side */
   #keep(side) {
     const other = this.sides.find((candidate) => candidate !== side);
     if (other) {

@@ -80,7 +80,7 @@ export class Workspace {
 }
 
 /**
- * What a visitor must know: checkpoints that failed, why a text ended, what could not be fetched.
+ * What a visitor needs to know: checkpoints that failed, why a text ended, what could not be fetched.
  * @param {Store} store
  */
 function messagesOf({ pointer, problem, untrained }) {

@@ -14,7 +14,7 @@ import { HeatTable } from "../widgets/heat_table.mjs";
 /** @import { Lesson, Rung } from "../rung.js" */
 
 /**
- * What is known of a training.
+ * The state of a training.
  * @typedef {object} Training
  * @property {number[]} points losses so far
  * @property {number} every steps between two of them

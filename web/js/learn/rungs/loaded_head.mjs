@@ -59,7 +59,7 @@ export const loadedHead = {
     /** @type {any} */
     let data = null;
 
-    /** Lead to the head and the cell, in the theme that the address asks for. */
+    /** Link to the head and the cell, in the theme that the address asks for. */
     function updateLink() {
       const address = new URL(makeLink(store.linkState, [], location.href));
       const theme = new URLSearchParams(location.search).get("__theme");

@@ -114,7 +114,7 @@ function mergeItems(merges) {
 }
 
 /**
- * Each token above its id, or above a word that it has none.
+ * Each token above its id, or above "none".
  * @param {{ tokens: { text: string, id: number | null, known: boolean }[] }} found
  */
 const idChips = ({ tokens }) =>

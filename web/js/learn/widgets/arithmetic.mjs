@@ -67,21 +67,20 @@ export class Arithmetic {
   }
 }
 
-/** A word as a side of a pair. @param {string} name */
+/** A word of a pair of query and key. @param {string} name */
 export const named = (name) => make("b", { class: "hl-side" }, name);
 
 /** “this” (query) looks at “that” (key). @param {string} query @param {string} key */
 export const looks = (query, key) => [named(query), " (query) looks at ", named(key), " (key)"];
 
 /** A number in a box, with what it is above it. @param {string} words @param {string} value */
-export const termBox = (words, value) =>
-  make("span", { class: "hl-term" }, make("small", {}, words), make("span", {}, value));
+const termBox = (words, value) => make("span", { class: "hl-term" }, make("small", {}, words), make("span", {}, value));
 
 /** @param {string} value */
 export const result = (value) => make("span", { class: "hl-total" }, "= ", make("output", {}, value));
 
 /**
- * Each term with what it is, `left × right` unless it has `names`, and what they add up to.
+ * Each term under its name, or under `left × right`, and their sum.
  * @param {object} sum
  * @param {Part[]} sum.title
  * @param {number[]} [sum.left]

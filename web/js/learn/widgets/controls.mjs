@@ -46,7 +46,7 @@ export function slider({ label, min = 0, max = 1, step = 1, value, values = null
 }
 
 /**
- * One of a few.
+ * A choice of a few options.
  * @template {string} Key
  * @param {object} options
  * @param {string} options.label

@@ -6,13 +6,13 @@ import { ARROWS } from "../../lib/keys.mjs";
 import { clamp, fixed } from "../../lib/numbers.mjs";
 import { shorten } from "../../lib/words.mjs";
 
-/** @typedef {(number | null)[][]} Values by row and column; null is a number that is none */
+/** @typedef {(number | null)[][]} Values by row and column; null for NaN or minus infinity */
 /** @typedef {(row: number, column: number) => void} Choose */
 
 const STRONGEST = 225; // of the 256 steps of a ramp: the darkest would hide the mark of the chosen cell
 const LONGEST = 12; // characters of a title
 
-/** A word as a title or a chip. @param {string} text */
+/** A word, shortened for a title or a chip. @param {string} text */
 export const shortWord = (text) => shorten(text, LONGEST);
 
 export class HeatTable {
@@ -20,14 +20,14 @@ export class HeatTable {
   #cells = [];
   /** @type {Values} */
   #values = [];
-  /** @type {[row: number, column: number]} the chosen cell, or the one that Tab leads to */
+  /** @type {[row: number, column: number]} the chosen cell, or the one that Tab reaches */
   #place = [0, 0];
 
   /**
    * @param {object} options
    * @param {string} options.name
    * @param {string} [options.axes] what rows and columns are
-   * @param {string} [options.hole] how a number that is none is written
+   * @param {string} [options.hole] what is written for null
    * @param {number} [options.digits]
    * @param {Choose | null} [options.choose] called when a cell is clicked
    */
@@ -42,12 +42,15 @@ export class HeatTable {
     onThemeChange(() => this.paint());
   }
 
-  /** The chosen cell, or the one that Tab leads to. */
+  /** The chosen cell, or the one that Tab reaches. */
   get place() {
     return this.#place;
   }
 
-  /** Choose a cell without a click; the nearest there is. @param {[row: number, column: number]} place */
+  /**
+   * Choose a cell without a click, the nearest one if it does not exist.
+   * @param {[row: number, column: number]} place
+   */
   startAt([row, column]) {
     this.#place = this.#nearest(row, column);
   }
@@ -99,7 +102,7 @@ export class HeatTable {
     this.markFocusable();
   }
 
-  /** Let Tab lead to one cell. */
+  /** Make one cell reachable by Tab. */
   markFocusable() {
     if (!this.choose) return;
     for (const button of this.table.querySelectorAll("button")) button.tabIndex = -1;

@@ -10,7 +10,7 @@ export class Stamp {
   }
 
   /**
-   * @param {number | null} error null where a number is none
+   * @param {number | null} error null for NaN
    * @param {number} [most] the error up to which the numbers count as equal
    */
   show(error, most = 1e-5) {

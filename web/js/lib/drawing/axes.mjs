@@ -26,11 +26,11 @@ const POSITIONS = 30; // CSS pixels that positions need
 const LONGEST = 12; // characters of a token on an axis
 const STEPS = [1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000];
 
-/** A token as it is written on an axis. @param {string} text */
+/** A token, shortened for an axis. @param {string} text */
 export const label = (text) => shorten(visible(text), LONGEST);
 
 /**
- * The room that the labels of the first n tokens need beside a matrix.
+ * How much room the labels of the first n tokens need beside a matrix.
  * @param {Context} context
  * @param {Token[]} tokens
  * @param {number} n

@@ -49,7 +49,7 @@ export class Matrix {
   }
 
   draw() {
-    const hint = "Arrow keys move over the cells, Enter locks one, Escape lets go.";
+    const hint = "Arrow keys move over the cells, Enter locks one, Escape unlocks.";
     this.board.setAttribute("aria-label", `Matrix of ${this.store.openName}. ${hint}`);
     const width = Math.floor(this.board.clientWidth);
     this.board.style.height = `${width}px`;

@@ -62,7 +62,7 @@ const ramps = { light: makeRamps(RAMPS.light), dark: makeRamps(RAMPS.dark) };
 const isDark = () => document.body.classList.contains("dark");
 
 /**
- * The ramps of the page's present theme, or of the one named.
+ * The ramps of the page's current theme, or of the given one.
  * @param {"light" | "dark"} [theme]
  */
 export const palette = (theme = isDark() ? "dark" : "light") => ramps[theme];

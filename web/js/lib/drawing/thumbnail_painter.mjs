@@ -6,7 +6,7 @@ import { packedPixels } from "./canvas.mjs";
 /** @import { Thumbnails } from "../thumbnails.mjs" */
 /** @import { Scale } from "./scale.mjs" */
 
-/** The weight that a byte of a thumbnail stands for. @param {number} byte */
+/** The weight that a byte of a thumbnail encodes. @param {number} byte */
 const weightOf = (byte) => (byte / 255) ** 2;
 
 /** The step of each of the 256 bytes of a thumbnail, on scales that do not depend on the row. @param {Scale} scale */

@@ -67,5 +67,5 @@ export function toSafetensors(store) {
   return new Blob([length, text, padding, ids, weights], { type: "application/octet-stream" });
 }
 
-/** A value in a header whose values are all texts. @param {unknown} value */
+/** A value for a header in which all values are strings. @param {unknown} value */
 const asText = (value) => (typeof value === "string" ? value : JSON.stringify(value));

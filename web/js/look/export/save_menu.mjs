@@ -58,7 +58,7 @@ function saveMenu({ store, label, kinds, name, isReady }) {
 }
 
 /**
- * Of letters, digits and . _ - only, whatever the checkpoint is called.
+ * A name of letters, digits and . _ - only, whatever the checkpoint is called.
  * @param {string} model
  * @param {string} picture
  * @param {string} kind

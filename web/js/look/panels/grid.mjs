@@ -172,7 +172,7 @@ export class Grid {
     }
   }
 
-  /** Show which picture is open; it is also the one that Tab leads to. */
+  /** Mark the open picture, which is also the one that Tab reaches. */
   mark() {
     const open = this.store.open.join();
     for (const { place, button } of this.shown) {

@@ -9,7 +9,7 @@ import { TableView, tableHead } from "../widgets/table_view.mjs";
 /** @import { Grid } from "./grid.mjs" */
 
 /**
- * Made after the grid, so that it hears of changes when the grid has its new order.
+ * Create it after the grid, so that it is notified after the grid has its new order.
  * @param {Store} store
  * @param {Grid} grid
  */

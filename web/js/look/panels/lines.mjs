@@ -37,7 +37,7 @@ export class Lines {
     this.board.addEventListener("keydown", (event) => this.move(event));
     this.board.addEventListener("blur", () => store.point(null));
     store.on("open weights tokens view focus", () => this.draw());
-    store.on("view step", () => this.showFocus()); // once they are on the screen, or another token is looked at
+    store.on("view step", () => this.showFocus()); // once they are visible, or another step is chosen
     new ResizeObserver(() => this.draw()).observe(this.board);
     this.board.addEventListener("scroll", () => this.draw());
   }

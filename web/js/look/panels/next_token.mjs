@@ -13,7 +13,7 @@ import { vocabulary } from "../state/vocabulary.mjs";
 /** @import { Store } from "../state/store.mjs" */
 
 /**
- * The logits after one token, and what follows from them whatever the sliders say.
+ * The logits after one token, with everything that does not depend on the sliders.
  * @typedef {object} NextLogits
  * @property {Float32Array} logits
  * @property {string[]} texts of all tokens of the vocabulary
@@ -148,7 +148,7 @@ class NextToken {
     if (this.body.children.length !== shown.length) this.body.replaceChildren(...shown);
   }
 
-  /** A row that is filled again and again. @returns {Row} */
+  /** A row that is reused for other tokens. @returns {Row} */
   makeRow() {
     const button = make("button", { type: "button", class: "hs-alternative" });
     const mark = make("span", { class: "hs-mark" }, "written");

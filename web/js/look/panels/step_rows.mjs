@@ -90,7 +90,7 @@ export class StepRows {
     this.draw();
   }
 
-  /** The query whose rows can be drawn: those of the run that is shown, whose tokens are there; null for none. */
+  /** The query whose rows can be drawn: they belong to the current run, and its tokens have arrived. Else null. */
   get query() {
     const { store } = this;
     const found = this.#found;

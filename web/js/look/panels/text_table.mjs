@@ -20,7 +20,7 @@ export function textTable(store) {
   store.on("state tokens", () => view.refresh());
   return view;
 
-  /** Rows are replaced only where their token has changed: a long text grows by a few at a time. */
+  /** Replace only the rows whose token has changed: a long text grows by a few tokens at a time. */
   function draw() {
     const { tokens } = store;
     shown.length = Math.min(shown.length, tokens.length);

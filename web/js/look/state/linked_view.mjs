@@ -6,7 +6,7 @@ import { DEFAULTS } from "../../lib/options.mjs";
 /** @import { Store } from "./store.mjs" */
 
 /**
- * Look at the text that a link led to as it says.
+ * Apply the view that a link describes to its text.
  * @param {Store} store
  * @param {string} search the query of the page's address
  */

@@ -27,7 +27,10 @@ export class Pace {
     this.#spent += performance.now() - began;
   }
 
-  /** Wait in proportion to what was drawn since the last time, or until `hurry` is called. @returns {Promise<void>} */
+  /**
+   * Wait in proportion to the drawing time since the last rest, or until `hurry` is called.
+   * @returns {Promise<void>}
+   */
   async rest() {
     const pause = Math.min(REST * this.#spent, LONGEST);
     this.#spent = 0;

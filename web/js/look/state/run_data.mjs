@@ -44,7 +44,7 @@ export class RunData {
     this.rows = header.rows;
   }
 
-  /** Another picture is open. */
+  /** Forget the weights, because another picture was opened. */
   forgetWeights() {
     this.weights = new HeadWeights();
   }

@@ -18,7 +18,7 @@ export class RunFetcher {
     this.knownText = knownText;
   }
 
-  /** What came from row `start` on. @param {number} start */
+  /** The frame from row `start` on. @param {number} start */
   async rows(start) {
     return decode(await this.#fetch(`rows?start=${start}`));
   }

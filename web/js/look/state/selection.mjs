@@ -1,6 +1,6 @@
 // What a visitor has selected in one text.
 
-/** @import { Cell } from "../../types.js" */
+/** @import { Cell, Focus } from "../../types.js" */
 
 /** @param {Cell | null} one @param {Cell | null} other */
 const isSame = (one, other) => one?.query === other?.query && (one?.key ?? null) === (other?.key ?? null);
@@ -11,11 +11,23 @@ export class Selection {
 
   /**
    * @param {Cell[]} [locked] cells that were clicked
-   * @param {number | null} [step] the token whose writing is looked at; null for the newest
+   * @param {number | null} [step] the inspected token; null for the newest
    */
   constructor(locked = [], step = null) {
     this.locked = locked;
     this.step = step;
+  }
+
+  /**
+   * The cell to describe: the one under the pointer, else the one locked last, else that of the step or newest token.
+   * @param {number} count of the tokens that can be drawn
+   * @param {(query: number) => number} strongest key of a query
+   * @returns {Focus}
+   */
+  focus(count, strongest) {
+    const newest = this.step === null ? count - 1 : this.step - 1;
+    const { query, key } = this.hover ?? this.locked.at(-1) ?? { query: newest };
+    return { query, key: query < count ? (key ?? strongest(query)) : null };
   }
 
   /** Whether the cell was another one before. @param {Cell | null} cell */
@@ -26,9 +38,9 @@ export class Selection {
   }
 
   /**
-   * Lock a cell instead of those locked before, or unlock it; null unlocks all.
+   * Lock a cell instead of those locked before, or unlock it if it was locked; null unlocks all.
    * @param {Cell | null} cell
-   * @param {boolean} more whether it joins those locked before
+   * @param {boolean} more whether to keep those locked before
    */
   lock(cell, more) {
     const others = this.locked.filter((other) => !isSame(other, cell));

@@ -4,7 +4,7 @@ import { clamp } from "../../lib/numbers.mjs";
 import { Selection } from "./selection.mjs";
 import { TextSource } from "./text_source.mjs";
 
-/** @import { Cell, Focus, LinkState } from "../../types.js" */
+/** @import { Cell, LinkState } from "../../types.js" */
 
 export class Store extends TextSource {
   #selection = new Selection();
@@ -32,22 +32,16 @@ export class Store extends TextSource {
     return newest < this.firstStep ? null : Math.min(this.step ?? newest, newest);
   }
 
-  /** The cell that is described: under the pointer, else locked last, else of the step or the newest token.
-   * @returns {Focus | null}
-   */
+  /** The cell to describe; null before there is one. */
   get focus() {
     if (!this.count) return null;
-    const newest = this.step === null ? this.count - 1 : this.step - 1;
-    const cell = this.hover ?? this.locked.at(-1) ?? { query: newest };
-    if (cell.query >= this.count) return { query: cell.query, key: null };
     const first = this.view.options.hideFirst ? 1 : 0;
-    return { query: cell.query, key: cell.key ?? this.weights.strongest(cell.query, first) };
+    return this.#selection.focus(this.count, (query) => this.weights.strongest(query, first));
   }
 
   /** The tokens whose attention is drawn: that of the focus, and all that are locked. */
   get queries() {
-    const { focus } = this;
-    const queries = [...(focus ? [focus] : []), ...this.locked].map((cell) => cell.query);
+    const queries = [this.focus, ...this.locked].flatMap((cell) => (cell ? [cell.query] : []));
     return [...new Set(queries)].filter((query) => query < this.count);
   }
 

@@ -37,7 +37,7 @@ export class Updater {
     this.#running = false;
   }
 
-  /** Do not rest before the next round: a visitor waits for it. */
+  /** Skip the rest before the next round, because a visitor is waiting. */
   hurry() {
     this.#pace.hurry();
   }

@@ -46,7 +46,10 @@ export class View {
     this.#notify(["open"]);
   }
 
-  /** Open a picture of another model, whose store then announces everything at once. @param {Place} place */
+  /**
+   * Open a picture without notifying anyone: the store of another model announces everything at once.
+   * @param {Place} place
+   */
   openQuietly(place) {
     this.#open = place;
   }

@@ -2,7 +2,8 @@
 
 import { make, setFlag } from "../../lib/dom.mjs";
 
-const STEPS = new Map([["ArrowDown", 1], ["ArrowUp", -1]]); // prettier-ignore
+/** @type {Record<string, number>} */
+const STEPS = { ArrowDown: 1, ArrowUp: -1 };
 const EDGE = 8; // CSS pixels that stay free beside the list
 
 /**
@@ -44,7 +45,7 @@ export function menu(words, label, items) {
   button.addEventListener("click", () => show(Boolean(list.hidden)));
   element.addEventListener("keydown", (event) => {
     const at = entries.findIndex((entry) => entry === document.activeElement);
-    const step = STEPS.get(event.key);
+    const step = STEPS[event.key];
     if (event.key === "Escape" && !list.hidden) show(false);
     else if (event.key === "ArrowDown" && at < 0) show(true);
     else if (step && at >= 0) entries.at((at + step) % entries.length)?.focus();

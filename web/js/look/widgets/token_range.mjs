@@ -7,7 +7,7 @@ import { visible } from "../../lib/words.mjs";
 
 const SHOWN = 32; // tokens at a time
 
-/** The tokens from the one on whose position is in a field. */
+/** A range of tokens that starts at the position in a field. */
 export class TokenRange {
   #from = 0;
 
@@ -24,7 +24,7 @@ export class TokenRange {
     this.element = make("label", { hidden: true }, `${label} `, this.input);
   }
 
-  /** The positions that are shown, of n. @param {number} n */
+  /** The positions shown, out of n. @param {number} n */
   positions(n) {
     this.element.hidden = n <= SHOWN;
     this.#from = Math.min(this.#from, Math.max(n - 1, 0));

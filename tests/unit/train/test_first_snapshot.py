@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helpers import TRAINING_TEXT
 
+from helpers.training import TRAINING_TEXT
 from model.train.settings import TrainSettings
 from model.train.state import STATE_FILE
 from model.train.trainer import Trainer

@@ -1,4 +1,4 @@
-"""SIGTERM: nobody new comes in, who is there may finish, and the process ends with 0."""
+"""The command as a process: where it listens, and that SIGTERM lets requests finish and ends it with 0."""
 
 import json
 import os
@@ -20,7 +20,6 @@ def ask(url: str, **body: Any) -> Any:
     return urllib.request.urlopen(urllib.request.Request(f"{url}/v1/completions", content), timeout=60)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("grace", ["30", "0"])
 def test_sigterm_drains(checkpoints: Path, grace: str) -> None:
     port = free_port()
@@ -41,7 +40,6 @@ def test_sigterm_drains(checkpoints: Path, grace: str) -> None:
         assert process.wait(60) == 0
 
 
-@pytest.mark.slow
 def test_sigterm_while_it_still_starts(checkpoints: Path) -> None:
     """The openings are written when the models are there: the process may be inside torch."""
     port = free_port()
@@ -50,3 +48,25 @@ def test_sigterm_while_it_still_starts(checkpoints: Path) -> None:
         wait_until_healthy(f"http://127.0.0.1:{port}", process)
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
+
+
+def test_the_command_listens_everywhere_on_a_space(checkpoints: Path) -> None:
+    port = free_port()
+    environ = {key: value for key, value in os.environ.items() if key != "GRADIO_SERVER_NAME"}
+    environ |= {"SPACE_ID": "someone/space", "HEADSCOPE_PORT": str(port), "NO_PROXY": "*"}
+    command = [sys.executable, "app.py", "--checkpoint", str(checkpoints / "tiny")]
+    with subprocess.Popen(command, cwd=ROOT, env=environ) as process:
+        try:
+            # This address of the loopback network answers only where every address is listened on.
+            assert wait_until_healthy(f"http://127.0.0.2:{port}", process)["models"] == ["tiny"]
+            with urllib.request.urlopen(f"http://127.0.0.2:{port}/", timeout=10) as page:
+                assert b"Headscope" in page.read()
+        finally:
+            process.terminate()
+
+
+def test_the_app_starts_serves_and_ends() -> None:
+    done = subprocess.run(
+        [sys.executable, "tests/helpers/serve_once.py"], cwd=ROOT, capture_output=True, text=True, timeout=240
+    )
+    assert done.returncode == 0 and "served" in done.stdout, done.stdout + done.stderr

@@ -9,19 +9,18 @@ from helpers import published
 from helpers.models import tiny_model
 from model import ladder
 from model.ladder.bigram_training import BigramTraining
-from model.ladder.taken_apart import (
+from model.ladder.terms import (
     causal_stages,
     dot_product_terms,
     embed_words,
-    fastest_seconds,
-    head_by_ladder,
     largest_difference,
-    normalise_larger,
-    scores_of_one_query,
+    scaled_softmax,
     seeded,
     softmax_terms,
-    time_attention,
+    weights_of_random_query,
 )
+from model.ladder.timing import fastest_seconds, time_attention
+from model.ladder.trained_head import head_by_ladder
 from model.lens.residuals import Residuals
 
 
@@ -72,7 +71,7 @@ def test_words_of_a_sentence_have_the_published_embedding() -> None:
 
 
 def test_one_query_is_sharper_without_the_scale() -> None:
-    unscaled, scaled = scores_of_one_query(256, 12, torch.Generator().manual_seed(1))
+    unscaled, scaled = weights_of_random_query(256, 12, torch.Generator().manual_seed(1))
     assert unscaled.shape == scaled.shape == (12,)
     assert unscaled.sum().item() == pytest.approx(1) == scaled.sum().item()
     assert unscaled.max() > scaled.max()
@@ -89,7 +88,7 @@ def test_what_is_timed_is_the_same_attention() -> None:
 
 def test_a_busy_moment_is_not_in_the_times(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([0.0, 0, 5, 0, 0.25, 0, 7, 9])  # the start, each run from when to when, the end
-    monkeypatch.setattr("model.ladder.taken_apart.time.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("model.ladder.timing.time.perf_counter", lambda: next(clock))
     assert fastest_seconds({"way": lambda: torch.zeros(1)}, 0) == ({"way": 0.25}, 3)
 
 
@@ -119,8 +118,8 @@ def test_the_stages_of_both_masks() -> None:
 
 def test_larger_scores() -> None:
     scores = torch.tensor([[1.0, 2.0]])
-    assert all(torch.allclose(found, ladder.stable_softmax(scores)) for found in normalise_larger(scores, 1)[1:])
-    larger = normalise_larger(scores, 100)
+    assert all(torch.allclose(found, ladder.stable_softmax(scores)) for found in scaled_softmax(scores, 1)[1:])
+    larger = scaled_softmax(scores, 100)
     assert larger.scores.tolist() == [[100.0, 200.0]]
     assert larger.naive.isnan().any()
     torch.testing.assert_close(larger.stable, torch.tensor([[0.0, 1.0]]))

@@ -1,0 +1,120 @@
+"""The numbers between the steps of the ladder, so that each result can be traced to the terms that produced it."""
+
+import threading
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+import torch
+from torch import Tensor
+
+from .attention import causal_by_minus_infinity, causal_by_renormalising
+from .averages import mask_future, naive_softmax, stable_softmax
+from .text import TokenAndPositionEmbedding, WordTokenizer
+
+Made = TypeVar("Made")
+_seeding = threading.Lock()
+
+
+def seeded(seed: int, make: Callable[[], Made]) -> Made:
+    """The result of ``make`` with torch's global CPU generator seeded with ``seed``, as in the published recipes.
+
+    All threads share that generator, so a lock admits one recipe at a time. Its state is restored afterwards.
+    """
+    with _seeding, torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        return make()
+
+
+def largest_difference(a: Tensor, b: Tensor) -> float:
+    """The largest absolute difference between two tensors of the same shape."""
+    return (a - b).abs().max().item()
+
+
+def dot_product_terms(a: Tensor, b: Tensor) -> Tensor:
+    """The products whose sum is each cell of ``a b^T``: ``(..., T, C)`` and ``(..., S, C)`` give ``(..., T, S, C)``."""
+    return a[..., :, None, :] * b[..., None, :, :]
+
+
+class SoftmaxTerms(NamedTuple):
+    """The terms of a softmax over ``(..., T, S)`` scores: ``exponentials / sums[..., None]`` is the result."""
+
+    largest: Tensor  # (..., T), subtracted from each score first
+    exponentials: Tensor  # (..., T, S)
+    sums: Tensor  # (..., T)
+
+
+def softmax_terms(attn_scores: Tensor) -> SoftmaxTerms:
+    """The intermediate results of :func:`stable_softmax`."""
+    largest = attn_scores.amax(dim=-1)
+    exponentials = (attn_scores - largest[..., None]).exp()
+    return SoftmaxTerms(largest, exponentials, exponentials.sum(dim=-1))
+
+
+def naive_terms(attn_scores: Tensor) -> tuple[Tensor, Tensor]:
+    """The exponentials ``(..., T, S)`` and their sums ``(..., T)`` in :func:`naive_softmax`, which can overflow."""
+    exponentials = attn_scores.exp()
+    return exponentials, exponentials.sum(dim=-1)
+
+
+class ScaledSoftmax(NamedTuple):
+    """Scores ``(..., T, T)`` multiplied by a factor, and both softmaxes of them."""
+
+    scores: Tensor
+    naive: Tensor
+    stable: Tensor
+
+
+def scaled_softmax(attn_scores: Tensor, factor: float) -> ScaledSoftmax:
+    """Both softmaxes of ``attn_scores * factor``: if the scores are large, the naive one overflows to NaN."""
+    scaled = attn_scores * factor
+    return ScaledSoftmax(scaled, naive_softmax(scaled), stable_softmax(scaled))
+
+
+class CausalStages(NamedTuple):
+    """Both ways to causal attention weights, step by step: ``(..., T, T)`` each, except ``left`` ``(..., T)``."""
+
+    all_weights: Tensor  # softmax over all keys
+    cut: Tensor  # these weights with the future set to 0
+    left: Tensor  # what each row then adds up to
+    renormalised: Tensor  # the rows divided by that
+    masked: Tensor  # unscaled scores with the future at minus infinity
+    weights: Tensor  # softmax of these, scaled
+
+
+def causal_stages(attn_scores: Tensor, scale: float) -> CausalStages:
+    """The intermediate results of :func:`causal_by_renormalising` and :func:`causal_by_minus_infinity`."""
+    all_weights = stable_softmax(attn_scores * scale)
+    cut = all_weights.tril()
+    return CausalStages(
+        all_weights,
+        cut,
+        cut.sum(dim=-1),
+        causal_by_renormalising(attn_scores, scale),
+        mask_future(attn_scores),
+        causal_by_minus_infinity(attn_scores, scale),
+    )
+
+
+class EmbeddedWords(NamedTuple):
+    """A sentence of ``T`` words: ids ``(T,)``, token and position embeddings, and their sum, ``(T, n_embd)`` each."""
+
+    ids: Tensor
+    token: Tensor
+    position: Tensor
+    x: Tensor
+
+
+def embed_words(words: list[str], n_embd: int = 3, seed: int = 123) -> EmbeddedWords:
+    """Untrained embeddings of the words of a sentence, with the sorted words as the vocabulary."""
+    ids = torch.tensor(WordTokenizer(" ".join(words)).encode(" ".join(words)))
+    vocab_size = int(ids.max()) + 1
+    embedding = seeded(seed, lambda: TokenAndPositionEmbedding(vocab_size, len(ids), n_embd))
+    with torch.no_grad():
+        return EmbeddedWords(ids, embedding.token(ids), embedding.position.weight, embedding(ids))
+
+
+def weights_of_random_query(head_dim: int, n_keys: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """The attention weights ``(n_keys,)`` of a random query over random keys, without and with the scale."""
+    query = torch.randn(head_dim, generator=generator)
+    attn_scores = torch.randn(n_keys, head_dim, generator=generator) @ query
+    return stable_softmax(attn_scores), stable_softmax(attn_scores * head_dim**-0.5)

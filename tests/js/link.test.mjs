@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { encodeIds, makeLink, readLink } from "../../web/js/lib/link.mjs";
+import { DEFAULTS } from "../../web/js/lib/options.mjs";
+
+const CONTROLS = [
+  { name: "max_new_tokens", word: "length" },
+  { name: "temperature", word: "temperature" },
+  { name: "seed", word: "seed" },
+];
+const PAGE = "https://example.org/space/?__theme=dark#learn/3";
+const SHAPE = { n_layer: 2, n_head: 4, n_prompt: 3, tokens: 10 };
+const STATE = {
+  model: "tiny & small",
+  sha256: "0123456789abcdef0123456789abcdef",
+  ids: [1, 127, 128, 50256],
+  n_prompt: 3,
+  settings: { max_new_tokens: 20, temperature: 0.8, seed: null, prompt: "not in a link" },
+  open: [1, 3],
+  locked: [],
+  step: null,
+  options: DEFAULTS,
+};
+
+const words = (state) => Object.fromEntries(new URL(makeLink(state, CONTROLS, PAGE)).searchParams);
+
+/** Token ids as the server reads them (web/page/link.py). */
+function decodeIds(text) {
+  const ids = [];
+  let [value, shift] = [0, 1];
+  for (const byte of Buffer.from(text, "base64url")) {
+    value += (byte % 128) * shift;
+    shift *= 128;
+    if (byte < 128) {
+      ids.push(value);
+      [value, shift] = [0, 1];
+    }
+  }
+  return ids;
+}
+
+test("token ids of every size come back", () => {
+  for (const ids of [[0], [127, 128, 129], [16383, 16384, 50256, 2 ** 31], Array.from({ length: 300 }, (_, i) => i)]) {
+    const text = encodeIds(ids);
+    assert.match(text, /^[\w-]+$/);
+    assert.deepEqual(decodeIds(text), ids);
+  }
+});
+
+test("a link has the text, the settings under their words, and no default", () => {
+  assert.deepEqual(words(STATE), {
+    model: "tiny & small",
+    sha256: "0123456789abcdef",
+    ids: encodeIds(STATE.ids),
+    prompt: "3",
+    length: "20",
+    temperature: "0.8",
+    open: "1.3",
+  });
+});
+
+test("a link is to the page without what its address said before", () => {
+  const address = new URL(makeLink(STATE, CONTROLS, PAGE));
+  assert.equal(address.origin + address.pathname, "https://example.org/space/");
+  assert.equal(address.hash, "");
+});
+
+test("what a link says of the view is read back", () => {
+  const options = {
+    mode: "lines",
+    heads: "step",
+    scale: "log",
+    hideFirst: true,
+    threshold: 1.5e-7,
+    metric: "previous",
+    sorted: "low",
+    least: 0.25,
+    most: 0.75,
+    surprise: true,
+  };
+  const locked = [{ query: 9 }, { query: 5, key: 2 }];
+  const { search } = new URL(makeLink({ ...STATE, options, locked, step: 4 }, CONTROLS, PAGE));
+  assert.deepEqual(readLink(search, SHAPE), { options, open: [1, 3], locked, step: 4, unreadable: [] });
+});
+
+test("a link without a view leaves everything as it is", () => {
+  assert.deepEqual(readLink("", SHAPE), { options: {}, open: null, locked: [], step: null, unreadable: [] });
+});
+
+test("links that were shared keep their words", () => {
+  const search = "?open=2.4&locked=4.0_7&step=5&hide_first=1&scale=row&sorted=high&metric=first&heads=step&mode=text";
+  assert.deepEqual(readLink(search, SHAPE), {
+    options: { heads: "step", mode: "text", scale: "row", hideFirst: true, metric: "first", sorted: "high" },
+    open: [2, 4],
+    locked: [{ query: 4, key: 0 }, { query: 7 }],
+    step: 5,
+    unreadable: [],
+  });
+});
+
+test("what cannot be read is named and left out", () => {
+  const bad = {
+    open: ["", "0", "0.6", "2.0", "2.3", "x", "-1.0", "0.0.0"],
+    locked: ["", "10", "3.4", "1_", "a", "0".repeat(9), Array(33).fill("1").join("_")],
+    step: ["", "2", "10", "1.5", "1e1"],
+    scale: ["", "toString", "SQRT"],
+    hide_first: ["0", "true", ""],
+    threshold: ["2", "-0.1", "1e9", "0x1", "", " "],
+  };
+  for (const [word, values] of Object.entries(bad)) {
+    for (const value of values) {
+      const view = readLink(`?${new URLSearchParams({ [word]: value })}`, SHAPE);
+      assert.deepEqual(
+        view,
+        { options: {}, open: null, locked: [], step: null, unreadable: [word] },
+        `${word}=${value}`,
+      );
+    }
+  }
+});
+
+test("of many locked cells a link has the newest", () => {
+  const locked = Array.from({ length: 40 }, (_, query) => ({ query }));
+  assert.equal(
+    words({ ...STATE, locked }).locked,
+    locked
+      .slice(-32)
+      .map(({ query }) => query)
+      .join("_"),
+  );
+});

@@ -1,0 +1,159 @@
+// The store of one text, with a server whose runs have one picture's worth of everything.
+
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+import { N_METRICS } from "../../web/js/lib/metrics.mjs";
+import { cells } from "../../web/js/lib/triangle.mjs";
+import { Store } from "../../web/js/look/state/store.mjs";
+import { View } from "../../web/js/look/state/view.mjs";
+
+const SHAPE = { n_layer: 1, n_head: 1, sha256: "a", model: "tiny", context_length: 64 };
+const pointer = (run, state, tokens, more = {}) => ({
+  ...SHAPE,
+  run,
+  state,
+  tokens,
+  rows: tokens,
+  n_prompt: 2,
+  ...more,
+});
+
+let asked = [];
+
+/** The frame of a run of `tokens` tokens from `start` on. */
+function frame(tokens, start) {
+  const ids = Array.from({ length: tokens - start }, (_, i) => start + i);
+  const texts = ids.map((id) => `t${id}`);
+  const logprobs = ids.map(() => -1);
+  const header = { rows: tokens, factor: 1, first: start, start, pictures: 4, tokens: texts, ids, logprobs };
+  const json = new TextEncoder().encode(JSON.stringify(header));
+  const length = new Uint8Array(new Uint32Array([json.length]).buffer);
+  const rest = new Uint8Array(4 * 4 * N_METRICS + 4 * (cells(tokens) - cells(start)));
+  return new Blob([length, json, rest]).arrayBuffer();
+}
+
+/** Equal weights from row `start` on. */
+function weights(tokens, start) {
+  const floats = [];
+  for (let query = start; query < tokens; query++) for (let key = 0; key <= query; key++) floats.push(1 / (query + 1));
+  return Float32Array.from(floats).buffer;
+}
+
+beforeEach(() => {
+  asked = [];
+  const tokens = { first: 6, second: 9, again: 6 };
+  globalThis.document = { baseURI: "http://page/" };
+  globalThis.fetch = async (url, { body }) => {
+    const { pathname, searchParams } = new URL(url);
+    const [, , run, what] = pathname.split("/");
+    asked.push(body ? [run, what, JSON.parse(body)] : [run, what]);
+    if (run === "lost") return Response.json({ detail: "gone" }, { status: 404 });
+    const start = Number(searchParams.get("start"));
+    return new Response(what === "rows" ? await frame(tokens[run], start) : weights(tokens[run], start));
+  };
+});
+
+/** A store that has followed pointers, and fetched what they lead to. */
+async function follow(...pointers) {
+  const store = new Store(new View());
+  for (const one of pointers) {
+    store.follow(one);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  return store;
+}
+
+test("a run is fetched, and its newest token is in focus", async () => {
+  const store = await follow(pointer("first", "done", 6));
+  assert.equal(store.count, 6);
+  assert.equal(store.tokens[5].text, "t5");
+  assert.deepEqual(store.focus, { query: 5, key: 0 });
+  assert.equal(store.problem, "");
+});
+
+test("a run that is no longer kept is recomputed from what is known of it", async () => {
+  const store = await follow(pointer("lost", "done", 6));
+  assert.deepEqual(asked[1], ["again", "rows", { sha256: "a", ids: [], n_prompt: 2 }]);
+  assert.deepEqual(asked[2][2].ids, [0, 1, 2, 3, 4, 5]); // and from then on nobody asks for the lost one
+  assert.equal(store.count, 6);
+});
+
+test("another run replaces everything, and one that was left does not come back", async () => {
+  const store = await follow(pointer("first", "done", 6));
+  store.lock({ query: 3 });
+  store.goto(4);
+  store.follow(pointer("second", "done", 9));
+  assert.deepEqual([store.locked, store.step, store.tokens], [[], null, []]);
+  store.follow(pointer("first", "stopped", 6));
+  assert.equal(store.pointer.run, "second");
+});
+
+test("an opening that comes late does not replace a text that is written", async () => {
+  const store = await follow(pointer("first", "writing", 6));
+  store.follow(pointer("second", "opening", 9));
+  assert.equal(store.pointer.run, "first");
+  store.follow(pointer("second", "opening", 9, { model: "other" }));
+  assert.equal(store.pointer.run, "second");
+});
+
+test("a pointer without a run leaves the text, and brings its notices", async () => {
+  const store = await follow(pointer("first", "done", 6));
+  store.follow({ state: "none", notices: ["broken"] });
+  assert.deepEqual([store.pointer.run, store.pointer.notices], ["first", ["broken"]]);
+});
+
+test("notices of the page itself join those of the server", async () => {
+  const store = await follow(pointer("first", "done", 6, { notices: ["one"] }));
+  store.notify("two");
+  assert.deepEqual(store.pointer.notices, ["one", "two"]);
+});
+
+test("a hovered cell goes before a locked one, and that before the step", async () => {
+  const store = await follow(pointer("first", "done", 6));
+  store.goto(3);
+  assert.equal(store.focus.query, 2); // the row that token 3 was drawn from
+  store.lock({ query: 4, key: 1 });
+  assert.deepEqual(store.focus, { query: 4, key: 1 });
+  store.point({ query: 5, key: 5 });
+  assert.deepEqual(store.focus, { query: 5, key: 5 });
+  assert.deepEqual(store.queries, [5, 4]);
+  store.point(null);
+  store.lock(null);
+  assert.equal(store.focus.query, 2);
+});
+
+test("locking a cell again unlocks it, and shift locks several", async () => {
+  const store = await follow(pointer("first", "done", 6));
+  store.lock({ query: 2 });
+  store.lock({ query: 2 });
+  assert.deepEqual(store.locked, []);
+  store.lock({ query: 2 });
+  store.lock({ query: 3, key: 1 }, true);
+  store.lock({ query: 2 }, true);
+  assert.deepEqual(store.locked, [{ query: 3, key: 1 }]);
+});
+
+test("a step stays between the first written token and the newest", async () => {
+  const store = await follow(pointer("first", "done", 6));
+  store.goto(0);
+  assert.equal(store.step, 2);
+  store.goto(99);
+  assert.equal(store.step, null);
+});
+
+test("every listener is called once, however many of its topics change", async () => {
+  const store = await follow(pointer("first", "done", 6));
+  let calls = 0;
+  store.on("step focus thumbnails", () => (calls += 1));
+  store.goto(3);
+  assert.equal(calls, 1);
+});
+
+test("the open picture is the nearest one where another model is smaller", async () => {
+  const store = await follow(pointer("first", "done", 6, { n_layer: 4, n_head: 8 }));
+  store.view.choose([3, 7]);
+  store.follow(pointer("second", "done", 9, { sha256: "b", n_layer: 2, n_head: 4 }));
+  assert.deepEqual(store.open, [1, 3]);
+  store.follow(pointer("third", "opening", 9, { sha256: "c", head: [0, 2] }));
+  assert.deepEqual(store.open, [0, 2]);
+});

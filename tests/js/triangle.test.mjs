@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { HeadWeights, cells, rowsOf } from "../../web/js/lib/triangle.mjs";
+
+/** The rows from `first` to before `end` of a triangle whose cell (query, key) is 100 * query + key. */
+function rows(first, end) {
+  const values = [];
+  for (let query = first; query < end; query++) for (let key = 0; key <= query; key++) values.push(100 * query + key);
+  return Float32Array.from(values);
+}
+
+test("rows and cells are each other's inverse", () => {
+  for (const n of [0, 1, 2, 63, 64, 1023, 1024, 5000]) assert.equal(rowsOf(cells(n)), n);
+});
+
+test("weights that come in pieces are those that come at once", () => {
+  const [whole, pieces] = [new HeadWeights(), new HeadWeights()];
+  whole.append(rows(0, 90));
+  for (const [first, end] of [
+    [0, 1],
+    [1, 40],
+    [40, 40],
+    [40, 90],
+  ]) {
+    pieces.append(rows(first, end));
+  }
+  assert.equal(pieces.rows, 90);
+  assert.deepEqual(pieces.row(89), whole.row(89));
+  for (const [query, key] of [
+    [0, 0],
+    [45, 7],
+    [89, 89],
+  ]) {
+    assert.equal(pieces.at(query, key), 100 * query + key);
+  }
+});
+
+test("a row holds the keys up to its query", () => {
+  const weights = new HeadWeights();
+  weights.append(rows(0, 5));
+  assert.deepEqual(Array.from(weights.row(3)), [300, 301, 302, 303]);
+});
+
+test("the strongest key is the first of equal ones, and may leave out the first token", () => {
+  const weights = new HeadWeights();
+  weights.append(Float32Array.from([1, 0.6, 0.4, 0.5, 0.25, 0.25]));
+  assert.equal(weights.strongest(2), 0);
+  assert.equal(weights.strongest(2, 1), 1);
+  assert.equal(weights.strongest(0, 1), 0); // the first token has nothing else
+});

@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { clamp, counted, exact, fixed, measured, number, surprise } from "../../web/js/lib/numbers.mjs";
+import { pictureName, sentence, shorten, visible } from "../../web/js/lib/words.mjs";
+
+test("spaces and line breaks of a token can be seen", () => {
+  assert.equal(visible(" a b\n\t\r"), "·a·b↵⇥␍");
+  assert.equal(visible(""), "∅");
+});
+
+test("long texts end in an ellipsis", () => {
+  assert.equal(shorten("abcdef", 6), "abcdef");
+  assert.equal(shorten("abcdefg", 6), "abcde…");
+});
+
+test("every picture of a model has a name", () => {
+  const shape = { n_layer: 2, n_head: 3 };
+  const places = [
+    [0, 0],
+    [1, 2],
+    [1, 3],
+    [0, 4],
+    [2, 3],
+  ];
+  const expected = ["L0 H0", "L1 H2", "L1 mean", "L0 rollout", "Mean of all heads"];
+  assert.deepEqual(
+    places.map((place) => pictureName(place, shape)),
+    expected,
+  );
+});
+
+test("a cell in a sentence", () => {
+  const tokens = [{ text: "To" }, { text: " be" }];
+  assert.equal(sentence(tokens, 1, 0, 0.25), "“·be” at position 1 (query) looks at “To” at position 0 (key): 0.2500");
+});
+
+test("weights have four decimals, small ones powers of ten", () => {
+  assert.deepEqual([0, 1, 0.001, 0.00099, 1e-9].map(exact), ["0.0000", "1.0000", "0.0010", "9.90e-4", "1.00e-9"]);
+});
+
+test("numbers of the lessons", () => {
+  assert.deepEqual(
+    [3, -3, 0.5, -0.00001, 0.00004].map((value) => number(value)),
+    ["3", "−3", "0.5000", "−1.0e−5", "4.0e−5"],
+  );
+  assert.deepEqual(
+    [-0.00001, -1.5, 2].map((value) => fixed(value)),
+    ["0.0000", "−1.5000", "2.0000"],
+  );
+});
+
+test("units, plurals and limits", () => {
+  assert.equal(measured(1.234, { unit: "bits" }), "1.23 bits");
+  assert.equal(measured(0.1234, { unit: "" }), "0.123");
+  assert.equal(counted(1, "token"), "1 token");
+  assert.equal(counted(0, "token"), "0 tokens");
+  assert.deepEqual([clamp(-1, 0, 5), clamp(7, 0, 5), clamp(3, 0, 5)], [0, 5, 3]);
+});
+
+test("surprise is in bits, and unknown without a log-probability", () => {
+  assert.equal(surprise({ logprob: Math.log(0.125) })?.toFixed(9), "3.000000000");
+  assert.equal(surprise({ logprob: null }), null);
+});

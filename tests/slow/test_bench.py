@@ -1,0 +1,74 @@
+"""Each benchmark runs, on models so small that it takes no time; nothing is said of what it measures."""
+
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from helpers.files import ROOT
+from helpers.models import tiny_model
+from helpers.training import TRAINING_TEXT
+
+SCRIPTS = sorted(path.stem for path in (ROOT / "bench").glob("*.py") if path.stem != "plain_demo")
+
+
+@pytest.fixture(autouse=True)
+def threads() -> Iterator[None]:
+    """The benchmarks choose how many threads torch uses."""
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bench") / "tiny"
+    tiny_model(context_length=512).save(folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_it_can_be_imported(name: str) -> None:
+    importlib.import_module(f"bench.{name}")
+
+
+def test_writing_and_tracing(folder: Path) -> None:
+    from bench import decode
+    from bench.harness import open_for_bench
+
+    loaded = open_for_bench(folder)
+    decode.write_together(loaded, n_streams=3, n_tokens=5, threads=1)
+    for row in (decode.recording_row("recorded", folder, 5, 1), decode.trace_row("traced", folder, 1)):
+        assert row.ours > 0 and row.ratio and row.as_json()["case"] == row.case
+
+
+def test_writing_in_process(folder: Path) -> None:
+    from bench.serve import Case, rate_of
+
+    load = Case("tiny", folder, [2], n_tokens=6, spread=0.01, rounds=1, has_bars=False).in_process(2)
+    assert len(load.clients) == 2 and rate_of(load) > 0 and load.first(0.5) > 0 and load.gap(0.5) >= 0
+
+
+def test_writing_over_http(folder: Path) -> None:
+    from bench import serve
+
+    port = serve.free_port()
+    case = serve.Case("tiny", folder, [2], n_tokens=6, spread=0.01, rounds=1, has_bars=False)
+    command, path = serve.ours(folder, port)
+    with serve.serving(command, port, path):
+        load = serve.completions(port, case.prompts(2), case.n_tokens, case.spread)
+    assert len(load.clients) == 2 and load.rate > 0
+
+
+def test_the_race_of_trainings(tmp_path: Path) -> None:
+    from bench.train import race
+    from model.train.settings import TrainSettings
+
+    text = tmp_path / "text.txt"
+    text.write_text(TRAINING_TEXT)
+    sizes = {"n_layer": 1, "n_head": 1, "n_embd": 8, "context_length": 8, "batch_size": 2}
+    torch.manual_seed(0)
+    row = race(TrainSettings(data=str(text), steps=3, **sizes), tmp_path / "out")
+    assert row.better == "less" and row.ours > 0 and row.peers["AdamW 1e-3"] > 0

@@ -1,0 +1,174 @@
+"""Files and folders stay small enough to read, and imports run downward only."""
+
+import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from helpers.files import ROOT
+
+MOST_LINES = 300
+MOST_LINES_OF_THE_FORWARD_PASS = 250  # attention.py and gpt.py together: what one reads first
+MOST_LINES_OF_THE_WAY_IN = 100  # app.py
+MOST_ENTRIES = 16
+SOURCES = {".py", ".js", ".mjs", ".css"}
+
+# What stands on a floor may import what stands on a floor after it, and its neighbours on its own.
+WEB_FLOORS = [
+    {"web.page"},
+    {"web.learn", "web.api"},
+    {"web.services"},
+    {"web.gauges"},
+    {"web.runs"},
+    {"web.serving"},
+    {"web.metrics", "web.settings", "web.assets"},
+]
+MODEL_FLOORS = [
+    {"model.train"},
+    {"model.serving", "model.lens", "model.ladder"},
+    {"model.loaded"},
+    {"model.generate", "model.trace", "model.checkpoint"},
+    {"model.sampling", "model.tokenizer", "model.kernels"},
+    {"model.gpt"},
+    {"model.attention", "model.cache"},
+    {"model.config"},
+    {"model.errors"},
+]
+# Packages that whole parts of the house do without.
+FORBIDDEN = {
+    "model": {"web", "app", "bench", "gradio", "fastapi", "starlette", "uvicorn", "prometheus_client"},
+    "web": {"app", "bench"},
+    "web.api": {"web.page", "web.learn"},
+    "web.learn": {"web.page", "web.api"},
+    "web.serving": {"gradio"},
+    "web.runs": {"gradio"},
+}
+
+
+def sources() -> list[Path]:
+    folders = [ROOT / name for name in ("model", "web", "tests", "bench")]
+    return [ROOT / "app.py", *(path for folder in folders for path in sorted(folder.rglob("*")) if is_source(path))]
+
+
+def is_source(path: Path) -> bool:
+    return path.suffix in SOURCES and "node_modules" not in path.parts
+
+
+def n_lines(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def dotted(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The full names of all that a file imports, at its top or inside a function."""
+    package = path.relative_to(ROOT).parts[:-1]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom(module=module, level=level, names=names):
+                above = package[: len(package) - level + 1] if level else ()
+                stem = ".".join([*above, *([module] if module else [])])
+                yield from (f"{stem}.{alias.name}" for alias in names)
+
+
+def nearest(name: str, known: set[str]) -> str | None:
+    """The module of the house that an imported name is in."""
+    while name and name not in known:
+        name = name.rpartition(".")[0]
+    return name or None
+
+
+def graph() -> dict[str, set[str]]:
+    """Which module of ``model`` and ``web`` imports which."""
+    files = {dotted(path): path for path in sources() if path.suffix == ".py" and path.parts[-1] != "app.py"}
+    files = {name: path for name, path in files.items() if name.split(".")[0] in ("model", "web")}
+    found = {name: {nearest(target, set(files)) for target in imported(path)} for name, path in files.items()}
+    return {name: {target for target in targets if target and target != name} for name, targets in found.items()}
+
+
+GRAPH = graph()
+
+
+def room(name: str) -> str:
+    """``model.lens`` for ``model.lens.rollout``; a file directly in ``model`` is a room of its own."""
+    return ".".join(name.split(".")[:2])
+
+
+def rooms() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for name, targets in GRAPH.items():
+        found.setdefault(room(name), set()).update(room(target) for target in targets)
+    return {name: targets - {name} for name, targets in found.items()}
+
+
+def cycle_in(edges: dict[str, set[str]]) -> list[str]:
+    """The names along a cycle, if there is one."""
+    try:
+        list(TopologicalSorter(edges).static_order())
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def is_inside(name: str, package: str) -> bool:
+    return name == package or name.startswith(f"{package}.")
+
+
+def test_files_can_be_read_in_one_sitting() -> None:
+    assert not {str(path.relative_to(ROOT)): n_lines(path) for path in sources() if n_lines(path) > MOST_LINES}
+    forward = n_lines(ROOT / "model" / "attention.py") + n_lines(ROOT / "model" / "gpt.py")
+    assert forward <= MOST_LINES_OF_THE_FORWARD_PASS
+    assert n_lines(ROOT / "app.py") <= MOST_LINES_OF_THE_WAY_IN
+
+
+@pytest.mark.parametrize("top", ["model", "web", "tests"])
+def test_folders_can_be_read_at_a_glance(top: str) -> None:
+    folders = [path for path in (ROOT / top).rglob("*") if path.is_dir() and not is_hidden(path)]
+    for folder in [ROOT / top, *folders]:
+        entries = [path.name for path in folder.iterdir() if not is_hidden(path) and path.name != "__init__.py"]
+        assert len(entries) <= MOST_ENTRIES, (folder, sorted(entries))
+
+
+def is_hidden(path: Path) -> bool:
+    return any(part == "__pycache__" or part.startswith(".") for part in path.relative_to(ROOT).parts)
+
+
+def test_no_file_needs_itself_in_the_end() -> None:
+    assert cycle_in(GRAPH) == []
+
+
+def test_no_folder_needs_itself_in_the_end() -> None:
+    # ``model`` itself gathers the public names of its rooms, which do not import it.
+    assert cycle_in({name: targets - {"model", "web"} for name, targets in rooms().items()}) == []
+
+
+@pytest.mark.parametrize("part", FORBIDDEN)
+def test_what_a_part_does_without(part: str) -> None:
+    for path in sources():
+        if path.suffix == ".py" and is_inside(dotted(path), part):
+            wrong = {name for name in imported(path) if any(is_inside(name, other) for other in FORBIDDEN[part])}
+            assert not wrong, path
+
+
+@pytest.mark.parametrize("floors", [WEB_FLOORS, MODEL_FLOORS], ids=["web", "model"])
+def test_imports_run_downward(floors: list[set[str]]) -> None:
+    level = {name: i for i, names in enumerate(floors) for name in names}
+    top = floors[0].copy().pop().split(".")[0]
+    here = {name: targets for name, targets in rooms().items() if name.startswith(f"{top}.")}
+    assert set(level) == set(here), "every folder and file has its floor"
+    for name, targets in here.items():
+        upward = {target for target in targets if target in level and level[target] < level[name]}
+        assert not upward, f"{name} imports {upward}"
+
+
+def test_tests_import_no_test() -> None:
+    tests = ROOT / "tests"
+    for path in tests.rglob("*.py"):
+        parts = {part for name in imported(path) for part in name.split(".")}
+        assert not {part for part in parts if part.startswith("test_") or part == "conftest"}, path

@@ -1,0 +1,87 @@
+"""The frame between server and page: the fixture that the browser's decoder is tested with is what the server sends.
+
+``tests/js/frame.test.mjs`` decodes the same fixture. When the format changes, this writes it again:
+``PYTHONPATH=.:tests python tests/unit/web/test_frame.py``.
+"""
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from helpers.models import tiny_model
+from model.lens.metrics import METRICS
+from web.runs.frame import encode_frame
+from web.runs.run import Run
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+START, TEXT = 2, "To be\n"
+FLOAT = 4  # bytes
+
+
+def encoded() -> bytes:
+    """A frame of a run whose weights and log-probabilities are given, so that it is the same on every machine."""
+    loaded = tiny_model(0)
+    run = Run("frame", loaded, loaded.read_prompt(TEXT), capacity=len(TEXT))
+    n_layer, n_head, T = loaded.config.n_layer, loaded.config.n_head, len(TEXT)
+    scores = torch.randint(1, 9, (n_layer, n_head, T, T), generator=torch.Generator().manual_seed(0)).tril()
+    run.recording.extend(scores / scores.sum(-1, keepdim=True))
+    run.logprobs[1:] = [-0.5, -1.25, -3.0, -0.125, -7.5]
+    return encode_frame(run, START)
+
+
+def split(content: bytes) -> tuple[dict[str, Any], np.ndarray, bytes]:
+    """Header, metrics ``(P, M)`` and thumbnails, as the specification of the frame has them."""
+    (length,) = struct.unpack("<I", content[:4])
+    header = json.loads(content[4 : 4 + length])
+    end = 4 + length + FLOAT * header["pictures"] * len(METRICS)
+    return header, np.frombuffer(content[4 + length : end], "<f4").reshape(-1, len(METRICS)), content[end:]
+
+
+def described(content: bytes) -> dict[str, Any]:
+    header, metrics, thumbnails = split(content)
+    names = {"metric_order": list(METRICS)}
+    return names | {"header": header, "metrics": metrics.tolist(), "thumbnails": list(thumbnails)}
+
+
+def test_the_fixture_is_what_the_server_sends() -> None:
+    content, golden = encoded(), (FIXTURES / "frame.bin").read_bytes()
+    (_, metrics, _), (_, golden_metrics, _) = split(content), split(golden)
+    # Logarithms differ in their last bit from one processor to another; everything else is equal byte for byte.
+    np.testing.assert_allclose(metrics, golden_metrics, rtol=1e-6, atol=1e-7)
+    assert content.replace(metrics.tobytes(), golden_metrics.tobytes()) == golden
+
+
+def test_the_fixture_says_what_it_decodes_to() -> None:
+    golden = (FIXTURES / "frame.bin").read_bytes()
+    assert described(golden) == json.loads((FIXTURES / "frame.json").read_text(encoding="utf-8"))
+
+
+def test_a_frame_from_the_newest_row_on_has_its_token_alone() -> None:
+    loaded = tiny_model(0)
+    run = Run("frame", loaded, loaded.read_prompt("ab"), capacity=2)
+    run.recording.extend(torch.eye(2).expand(loaded.config.n_layer, loaded.config.n_head, 2, 2))
+    header, _, thumbnails = split(encode_frame(run, 1))
+    assert header["tokens"] == ["b"] and header["rows"] == 2 and header["first"] == 1
+    assert len(thumbnails) == 2 * header["pictures"]
+
+
+@pytest.mark.parametrize("start", [0, 6])
+def test_every_part_has_the_length_that_the_header_says(start: int) -> None:
+    loaded = tiny_model(0)
+    run = Run("frame", loaded, loaded.read_prompt(TEXT), capacity=len(TEXT))
+    run.recording.extend(torch.eye(len(TEXT)).expand(loaded.config.n_layer, loaded.config.n_head, -1, -1))
+    header, metrics, thumbnails = split(encode_frame(run, start))
+    side = header["rows"]  # one cell for each row of a short text
+    cells = sum(row + 1 for row in range(header["first"], side))
+    assert len(metrics) == header["pictures"] and len(thumbnails) == header["pictures"] * cells
+    assert len(header["tokens"]) == len(header["ids"]) == len(header["logprobs"]) == len(TEXT) - start
+
+
+if __name__ == "__main__":
+    (FIXTURES / "frame.bin").write_bytes(encoded())
+    (FIXTURES / "frame.json").write_text(json.dumps(described(encoded())) + "\n", encoding="utf-8")

@@ -1,0 +1,192 @@
+"""Texts followed from an event loop: each ends in one outcome, and is counted once."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from helpers.gate import GatedEngine
+from helpers.server import run_async
+from model import GenerationRequest, LoadedModel, Step
+from model.serving import engine as engine_module
+from model.serving.engine import Busy, Closed
+from web.metrics import Metrics
+from web.serving.engines import Engines
+from web.serving.generation import Generation
+from web.settings import Limits
+
+OUTCOMES = ("ok", "busy", "failed", "cancelled", "deadline", "refused")
+ROUTE = "/test"
+
+
+class Bench:
+    """Engines of one gated model, and what they have counted."""
+
+    def __init__(self, loaded: LoadedModel, **limits: int) -> None:
+        self.loaded, self.metrics = loaded, Metrics()
+        self.engines = Engines(Limits(**limits), self.metrics)
+        self.engine = GatedEngine(loaded, max_batch=self.engines.limits.max_batch,
+                                  max_waiting=self.engines.limits.max_waiting)  # fmt: skip
+        self.engines.add(loaded, self.engine)
+
+    def request(self, n: int = 3) -> GenerationRequest:
+        return self.loaded.request("ab", n, seed=1)
+
+    def generate(self, *requests: GenerationRequest, client: str = "one", pace: float = 0.0) -> Generation:
+        requests = requests or (self.request(),)
+        return self.engines.generate(self.loaded, *requests, client=client, route=ROUTE, pace=pace)
+
+    @property
+    def counted(self) -> dict[str, float]:
+        """Every outcome that was counted at all."""
+        found = {
+            name: self.metrics.registry.get_sample_value("headscope_requests_total", {"route": ROUTE, "outcome": name})
+            for name in OUTCOMES
+        }
+        return {name: count for name, count in found.items() if count}
+
+
+@pytest.fixture
+def bench(loaded: LoadedModel) -> Iterator[Bench]:
+    bench = Bench(loaded, max_batch=1, max_waiting=1)
+    yield bench
+    bench.engines.close()
+
+
+async def follow(generation: Generation) -> list[tuple[int, Any]]:
+    """All events, in order."""
+    found: list[tuple[int, Any]] = []
+    async with generation:
+        async for events in generation:
+            found += events
+    return found
+
+
+def test_a_text_to_its_end(bench: Bench) -> None:
+    bench.engine.gate.release(3)
+    events = run_async(follow(bench.generate()))
+    assert [event.token_id for _, event in events] == [step.token_id for step in bench.loaded.generate("ab", 3, seed=1)]
+    assert bench.counted == {"ok": 1} and not bench.engines.running
+
+
+def test_texts_of_one_call_are_counted_as_one(loaded: LoadedModel) -> None:
+    bench = Bench(loaded, max_batch=4)
+    bench.engine.gate.release(9)
+    events = run_async(follow(bench.generate(bench.request(2), bench.request(5))))
+    assert [sum(index == i and isinstance(event, Step) for index, event in events) for i in (0, 1)] == [2, 5]
+    assert bench.counted == {"ok": 1}
+    bench.engines.close()
+
+
+def test_leaving_before_the_end(bench: Bench) -> None:
+    async def leave() -> None:
+        async with bench.generate() as generation:
+            bench.engine.gate.release()
+            async for _ in generation:
+                break
+
+    run_async(leave())
+    bench.engine.news.wait_until(lambda: not bench.engine.at_work)
+    assert bench.counted == {"cancelled": 1} and not bench.engines.running
+
+
+def test_stopping(bench: Bench) -> None:
+    async def stop() -> list[Any]:
+        async with bench.generate(bench.request(30)) as generation:
+            bench.engine.gate.release()
+            found = list(await anext(generation))
+            generation.stop()
+            bench.engine.gate.release()
+            async for events in generation:
+                found += events
+            return found
+
+    events = run_async(stop())
+    assert len(events) == 2 and events[-1][1].finish_reason == "length"  # the step under way, and no more
+    assert bench.counted == {"cancelled": 1}
+
+
+def test_a_deadline(bench: Bench) -> None:
+    async def run_late() -> list[Any]:
+        async with bench.generate(bench.request(30)) as generation:
+            bench.engine.gate.release()
+            found = await anext(generation)
+            generation.sequences[0].deadline = 0.0
+            bench.engine.gate.release()
+            async for events in generation:
+                found += events
+            return found
+
+    *_, (_, last) = run_async(run_late())
+    assert last.reason == "deadline" and bench.counted == {"deadline": 1}
+
+
+def test_a_failure(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise MemoryError("no more")
+
+    monkeypatch.setattr(engine_module, "forward_batch", fail)
+    bench.engine.gate.release()
+    with pytest.raises(MemoryError, match="no more"):
+        run_async(follow(bench.generate()))
+    assert bench.counted == {"failed": 1} and not bench.engines.running
+
+
+def test_no_room(loaded: LoadedModel) -> None:
+    bench = Bench(loaded, max_batch=1, max_waiting=0)
+
+    async def crowd() -> None:
+        async with bench.generate():
+            with pytest.raises(Busy):
+                async with bench.generate():
+                    raise AssertionError("it has joined")
+            assert len(bench.engines.running) == 1
+
+    run_async(crowd())
+    assert bench.counted == {"busy": 1, "cancelled": 1} and not bench.engines.running
+    bench.engines.close()
+
+
+def test_making_room_for_another_client_is_being_busy(bench: Bench) -> None:
+    async def crowd() -> None:
+        async with bench.generate() as first, bench.generate() as second:
+            bench.engine.news.wait_until(lambda: bench.engine.at_work)
+            async with bench.generate(client="another") as other:
+                bench.engine.gate.release(9)
+                with pytest.raises(Busy):
+                    async for _ in second:
+                        pass
+                for generation in (first, other):
+                    async for _ in generation:
+                        pass
+
+    run_async(crowd())
+    assert bench.counted == {"ok": 2, "busy": 1}
+
+
+def test_a_server_that_closes(bench: Bench) -> None:
+    bench.engines.close()
+    with pytest.raises(Closed):
+        run_async(follow(bench.generate()))
+    assert bench.counted == {"refused": 1} and not bench.engines.running
+
+
+def test_events_come_together_at_a_pace_and_the_end_at_once(bench: Bench) -> None:
+    async def look() -> list[int]:
+        bench.engine.gate.release()
+        sizes = []
+        async with bench.generate(bench.request(6), pace=3600.0) as generation:
+            async for events in generation:
+                sizes.append(len(events))
+                bench.engine.gate.release(5)
+        return sizes
+
+    assert run_async(look()) == [1, 5]
+
+
+def test_the_time_of_each_token_is_measured_once(bench: Bench) -> None:
+    bench.engine.gate.release(3)
+    run_async(follow(bench.generate()))
+    count = bench.metrics.registry.get_sample_value
+    assert count("headscope_first_token_seconds_count", {"model": "tiny"}) == 1
+    assert count("headscope_next_token_seconds_count", {"model": "tiny"}) == 2

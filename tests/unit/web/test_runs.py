@@ -1,0 +1,152 @@
+"""How much of a run is kept, that nothing of it is lost, and what it costs to look at one."""
+
+import itertools
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+from helpers.engine import recorded_events
+from helpers.models import tiny_model
+from helpers.runs import frame, written
+from model import LoadedModel
+from model.lens.recording import Recording
+from model.lens.residuals import Residuals
+from model.lens.thumbnails import tile
+from model.lens.weight_buffer import triangle
+from model.serving.sequence import PromptPart
+from web.runs import residual_cache
+from web.runs import run as run_module
+from web.runs.frame import encode_frame
+from web.runs.store import Runs
+
+
+def test_a_speed_is_told_when_it_can_be(loaded: LoadedModel) -> None:
+    run = written(Runs(), loaded, 21)
+    run.began = 5.0
+    for seconds, speed in ((0.0, 0.0), (1e-5, 0.0), (0.1, 0.0), (0.5, 40.0), (10.0, 2.0)):
+        run.latest = run.began + seconds
+        assert run.tokens_per_second == pytest.approx(speed)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_every_token_but_the_first_has_its_probability(loaded: LoadedModel, again: bool) -> None:
+    run = written(Runs(), loaded, 9)
+    if again:
+        run = Runs().recompute(loaded, run.ids, run.n_prompt)
+    logprobs = loaded.trace(run.ids).logits.log_softmax(-1)
+    assert run.logprobs[0] is None and len(run.logprobs) == len(run.ids)
+    expected = [float(logprobs[i - 1, run.ids[i]]) for i in range(1, len(run.ids))]
+    np.testing.assert_allclose(run.logprobs[1:], expected, atol=1e-5)
+
+
+def test_the_last_token_of_a_full_context_is_not_read() -> None:
+    loaded = tiny_model()
+    run = written(Runs(), loaded, 100, "ab")
+    assert len(run.ids) == loaded.config.context_length + 1
+    assert run.recording.n_rows == loaded.config.context_length
+
+
+def test_many_runs_stay_within_the_bytes() -> None:
+    loaded = tiny_model()
+    size = written(Runs(), loaded, 10).nbytes
+    runs = Runs(max_bytes=3 * size)
+    kept = [written(runs, loaded, 10) for _ in range(20)]
+    assert runs.nbytes <= 3 * size
+    assert list(runs.runs) == [run.id for run in kept[-3:]]
+    assert runs.get(kept[-3].id) is kept[-3]  # asked for, so no longer the least used
+    written(runs, loaded, 10)
+    assert kept[-3].id in runs.runs and kept[-2].id not in runs.runs
+
+
+def test_what_is_being_written_is_not_dropped() -> None:
+    loaded = tiny_model()
+    runs = Runs(max_bytes=1)
+    busy = runs.new(loaded, [1, 2], 5)
+    written(runs, loaded, 5)
+    written(runs, loaded, 5)
+    assert runs.get(busy.id) is busy
+
+
+def test_a_large_run_keeps_only_a_few_heads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module, "MAX_RUN_BYTES", 100)
+    loaded = tiny_model(n_layer=3, n_head=4, n_embd=32, context_length=200)
+    runs = Runs()
+    run = runs.new(loaded, loaded.read_prompt("ab"), 150)
+    assert run.recording.buffer.weights is None
+    for event in recorded_events(loaded, "ab", 151):
+        run.take(event)
+        if run.recording.n_rows in (10, 100):  # opened while it is written, it grows on
+            runs.exact.picture(run, 2, 3, 0)
+    attention = loaded.trace(run.ids).attention
+    whole = Recording(3, 4, len(run.ids))
+    whole.extend(attention)
+    for layer, column in [*itertools.product(range(3), range(6)), (3, 4)]:
+        found = torch.frombuffer(bytearray(runs.exact.picture(run, layer, column, 0)), dtype=torch.float32)
+        kept = torch.frombuffer(bytearray(whole.picture(layer, column, 0, torch.zeros)), dtype=torch.float32)
+        torch.testing.assert_close(found, kept, atol=1e-5, rtol=0)
+    again = runs.recompute(loaded, run.ids, 2)
+    assert frame(encode_frame(again, 0))[0]["rows"] == len(run.ids)
+    frames = [np.frombuffer(r.recording.thumbnails()[3], np.uint8).astype(int) for r in (again, run)]
+    assert abs(frames[0] - frames[1]).max() <= 1
+
+
+def test_looking_at_a_long_text_being_written_costs_one_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module, "MAX_RUN_BYTES", 100)
+    loaded = tiny_model(n_layer=2, n_head=2, n_embd=32, context_length=100)
+    runs = Runs()
+    run = runs.new(loaded, loaded.read_prompt("ab"), 60)
+    read: list[int] = []
+    monkeypatch.setattr(residual_cache, "Residuals", lambda gpt, ids: read.append(len(ids)) or Residuals(gpt, ids))
+    for event in recorded_events(loaded, "ab", 61):
+        run.take(event)
+        n = run.recording.n_rows
+        runs.exact.picture(run, 0, 1, 0)  # recomputed once, then it grows on
+        rows = np.frombuffer(runs.exact.query(run, n - 1), np.float32).reshape(-1, n)
+        newest = event.attention[:, :, -1] if isinstance(event, PromptPart) else event.attention
+        np.testing.assert_allclose(rows[[0, 1, 4, 5]], newest.flatten(0, 1), atol=1e-6)
+        runs.exact.logits(run, n - 1)
+    assert len(read) == 1
+    runs.exact.query(run, 1)
+    runs.exact.logits(run, 1)  # long gone, but read all the same
+    assert len(read) == 1
+
+
+def test_reading_while_writing() -> None:
+    """Whoever looks gets a whole triangle at every moment."""
+    attention = torch.rand(2, 2, 300, 300).tril()
+    recording = Recording(2, 2, 300)
+    seen: list[int] = []
+
+    def look() -> None:
+        while not seen or seen[-1] < 300:
+            n_rows, factor, first, data = recording.thumbnails()
+            side = tile(n_rows - 1, factor) + 1
+            assert first == 0 and len(data) == 9 * triangle(side)
+            weights = recording.picture(1, 0, 0, lambda n: attention[1, 0])
+            assert len(weights) % 4 == 0 and len(weights) // 4 >= triangle(n_rows)
+            seen.append(n_rows)
+
+    reader = threading.Thread(target=look)
+    reader.start()
+    recording.extend(attention[:, :, :7, :7])
+    for i in range(7, 300):
+        recording.append(attention[:, :, i, : i + 1])
+    reader.join(timeout=20)
+    assert seen[-1] == 300
+    assert recording.thumbnails()[:2] == (300, 8)
+
+
+def test_the_newest_logits_of_a_text_being_written_are_those_it_was_drawn_from() -> None:
+    loaded = tiny_model()
+    runs = Runs()
+    run = runs.new(loaded, loaded.read_prompt("ab"), 5)
+    prompt, *steps = recorded_events(loaded, "ab", 4)
+    run.take(prompt)
+    for i, step in enumerate(steps):
+        run.take(step)
+        assert runs.exact.logits(run, 1 + i) == step.logits.numpy().tobytes()
+    run.end()
+    np.testing.assert_allclose(np.frombuffer(runs.exact.logits(run, 2), np.float32), steps[1].logits, atol=1e-5)
+    assert not run.fresh
