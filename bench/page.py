@@ -71,7 +71,7 @@ def opening(loaded: LoadedModel, n_tokens: int) -> Opening:
     """A text of ``n_tokens`` for the page to open with."""
     ids = [7 * i % min(loaded.config.vocab_size, 1000) for i in range(n_tokens)]
     settings = {"prompt": loaded.tokens(ids[:1])[0].text, "seed": 1, "max_new_tokens": n_tokens - 1}
-    return Opening(settings, ids, 1, (0, 0))
+    return Opening(settings, ids, 1, (0, 0), [])
 
 
 class Wire:
