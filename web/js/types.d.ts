@@ -69,6 +69,13 @@ export interface FittingHead {
   score: number;
 }
 
+/** What training kept of a model (web/serving/snapshots.py). */
+export interface TrainingReport {
+  steps: number[];
+  history?: { step: number; train_loss: number; validation_loss: number }[];
+  heads?: { step: number; induction: number[][]; previous_token: number[][] }[];
+}
+
 /** A model as the server describes it. */
 export interface ModelInfo {
   name: string;

@@ -31,4 +31,5 @@ async def opening_pointer(services: Services, name: str | None) -> dict[str, obj
         return {"state": "none", "notices": services.served.problems()}
     opening, run = await asyncio.to_thread(services.openings.get, name)
     story = [each._asdict() for each in opening.story]
-    return pointer(run, "opening", opening.settings) | {"head": opening.head, "story": story}
+    head = services.snapshots.formed_head(name) or opening.head
+    return pointer(run, "opening", opening.settings) | {"head": head, "story": story}

@@ -16,6 +16,7 @@ from .served_models import ServedModels
 
 MAX_LOADED = 4  # snapshots in memory, of all models together
 MAX_REPORT_BYTES = 4_000_000
+FORMED = 0.3  # score from which an induction head has formed
 STEP_FILE = re.compile(r"(\d{6,})\.safetensors", re.ASCII)
 
 
@@ -45,6 +46,17 @@ class Snapshots:
             return {"history": report["history"], "heads": report["heads"]}
         except (OSError, ValueError, KeyError, TypeError):
             return {}
+
+    def formed_head(self, name: str) -> tuple[int, int] | None:
+        """The induction head that formed while a model with snapshots was trained, None where none did."""
+        heads = self.training(name).get("heads") if self.steps(name) else None
+        try:
+            scores = heads[-1]["induction"] if heads else []
+            places = [(score, (layer, head)) for layer, row in enumerate(scores) for head, score in enumerate(row)]
+            score, place = max(places, default=(0.0, (0, 0)))
+            return place if score >= FORMED else None
+        except (KeyError, TypeError, IndexError):
+            return None  # a report of another shape
 
     def get(self, name: str, step: Any) -> LoadedModel:
         """The model of that name with the weights it had after ``step``. Raises ``InputError``."""

@@ -31,6 +31,7 @@ export class Workspace {
     const store = new Store(view);
     this.store = store;
     this.notices = make("div", { class: "hs-notices", role: "status" });
+    const { element: nextPanel, next } = nextTokenPanel(store, settings, actions.branch);
     const writing = make(
       "div",
       { class: "hs-writing" },

@@ -43,13 +43,16 @@ export function nextTokenPanel(store, settings, branch) {
   };
   const hint = make("p", { class: "hs-status" }, "click one to branch the text");
   const top = make("div", { class: "hs-top" }, make("h2", {}, "Next token"), hint);
-  const { element } = new NextToken(store, settings, branchAt);
-  return make("section", { class: "hs-panel hs-next", "aria-label": "Next token" }, top, element);
+  const next = new NextToken(store, settings, branchAt);
+  const element = make("section", { class: "hs-panel hs-next", "aria-label": "Next token" }, top, next.element);
+  return { element, next };
 }
 
-class NextToken {
+export class NextToken {
   /** @type {Row[]} */
   #rows = [];
+  /** @type {(() => void)[]} */
+  #listeners = [];
   /** @type {NextLogits | null} */
   #found = null;
   #position = 0; // of the token before
@@ -118,6 +121,25 @@ class NextToken {
     this.#source = this.store.fetcher;
     setFlag(this.table, "aria-busy", false);
     if (changed || this.#written !== this.writtenId) this.draw();
+    this.#listeners.forEach((listener) => listener());
+  }
+
+  /** @param {() => void} callback whenever other tokens are shown */
+  onShown(callback) {
+    this.#listeners.push(callback);
+  }
+
+  /**
+   * The most probable tokens that were not written at the position that is shown; null where they are not known.
+   * @param {number} count
+   */
+  alternatives(count) {
+    const found = this.#found;
+    if (!found || this.#source !== this.store.fetcher || this.#position + 2 > this.store.pointer.context_length)
+      return null;
+    const ids = found.most.filter((id) => id !== this.writtenId).slice(0, count);
+    const tokens = ids.map((id) => ({ id, text: visible(found.texts[id] ?? ""), probability: found.own[id] }));
+    return { at: this.#position + 1, tokens };
   }
 
   /** The id of the token that was written there; null before there is one. */

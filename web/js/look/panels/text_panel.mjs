@@ -4,20 +4,25 @@ import { checkbox, make, setFlag } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { counted } from "../../lib/numbers.mjs";
 import { attentionLegend, surpriseLegend } from "../widgets/legend.mjs";
+import { Alternatives } from "./alternatives.mjs";
 import { Scrubber } from "./scrubber.mjs";
 import { textTable } from "./text_table.mjs";
 import { TextView } from "./text_view.mjs";
 
 /** @import { Pointer } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
+/** @import { NextToken } from "./next_token.mjs" */
 
 /**
  * @param {Store} store
+ * @param {NextToken} next
  * @param {{ another: () => void }} actions
  */
-export function textPanel(store, actions) {
+export function textPanel(store, next, actions) {
   const { view } = store;
   const text = new TextView(store, { canSurprise: true });
+  const alternatives = new Alternatives(store, next, (position) => text.span(position));
+  text.onChoose(() => alternatives.open());
   const status = make("p", { class: "hs-status", role: "status" });
   store.on("state", () => (status.textContent = describe(store.pointer)));
   const surprise = checkbox((checked) => view.set({ surprise: checked }));
@@ -44,7 +49,7 @@ export function textPanel(store, actions) {
   const table = textTable(store);
   const top = make("div", { class: "hs-top" }, make("h2", {}, "Text"), status, table.toggle);
   const scrubber = new Scrubber(store).element;
-  const parts = [top, text.element, text.announcement, table.element, scrubber, controls];
+  const parts = [top, text.element, alternatives.element, text.announcement, table.element, scrubber, controls];
   parts.push(legends.attention, legends.surprise);
   return make("section", { class: "hs-panel hs-written", "aria-label": "Text" }, ...parts);
 }
@@ -56,7 +61,7 @@ function describe({ state, tokens, n_prompt, rate, written: n_written = tokens -
   const descriptions = {
     none: "",
     linked: `${counted(tokens, "token")}, from a link`,
-    snapshot: `${counted(tokens, "token")}, read with earlier weights`,
+    snapshot: `${counted(tokens, "token")}, earlier weights`,
     opening: `${written}, written at the start`,
     loading: "loading ...",
     waiting: "waiting ...",

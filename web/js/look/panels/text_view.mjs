@@ -31,6 +31,7 @@ export class TextView {
   #spans = [];
   /** @type {string[]} of each span, so that only those that change are touched */
   #looks = [];
+  #chosen = () => {};
 
   /**
    * @param {Store} store
@@ -196,12 +197,25 @@ export class TextView {
     if (query !== null) this.store.point({ query });
   }
 
+  /** @param {number} position @returns {HTMLElement | undefined} */
+  span(position) {
+    return this.#spans[position];
+  }
+
+  /** @param {() => void} callback when a token was clicked */
+  onChoose(callback) {
+    this.#chosen = callback;
+  }
+
   /** A click selects the step at which a token was written; with shift it locks the token. @param {MouseEvent} event */
   choose(event) {
     const position = this.position(event.target);
     if (position === null) return;
     if (event.shiftKey) this.store.lock({ query: position }, true);
-    else this.store.select(position);
+    else {
+      this.store.select(position);
+      this.#chosen();
+    }
   }
 }
 

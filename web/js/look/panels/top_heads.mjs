@@ -89,6 +89,6 @@ export function describeHead(store) {
   ]);
   const [metric, does] = value("previous") >= value("first") ? roles[0] : roles[1];
   if (value(metric) >= CLEAR) return `${store.openName} ${does}: ${value(metric).toFixed(2)} on average in this text.`;
-  const back = `${value("distance").toFixed(0)} tokens back on average, over ${value("entropy").toFixed(1)} bits`;
-  return `${store.openName} has no single pattern in this text: it looks ${back}.`;
+  const [distance, entropy] = [value("distance").toFixed(0), value("entropy").toFixed(1)];
+  return `${store.openName}: no single pattern here; it looks ${distance} tokens back, spread over ${entropy} bits.`;
 }

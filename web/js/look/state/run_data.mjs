@@ -6,7 +6,7 @@ import { HeadWeights } from "../../lib/triangle.mjs";
 
 /** @import { Frame, Place, Token } from "../../types.js" */
 
-const UNTRAINED = 0.1; // total variation distance from even weights, below which a head has learned nothing
+const UNTRAINED = 0.15; // total variation distance from even weights, below which a head has learned nothing
 const ENOUGH = 8; // rows from which a head can be judged
 
 export class RunData {
