@@ -12,7 +12,7 @@ import torch
 from playwright.sync_api import expect
 
 import model
-from helpers.page import check_number, is_shown_as, open_head, readout, text, write
+from helpers.page import change_settings, check_number, is_shown_as, open_head, readout, text, write
 from helpers.server import Server, save_tiny
 from model import LoadedModel
 from model.lens.metrics import METRICS
@@ -26,7 +26,7 @@ PROMPT = "What light through yonder window breaks?"
 @pytest.fixture
 def written(page: Any) -> Any:
     """The page with a text just written, all of it drawn."""
-    page.get_by_label("number input for length").fill("20")
+    change_settings(page, length=20)
     write(page, PROMPT)
     expect(page.get_by_text("20 tokens written")).to_be_visible()
     expect(text(page)).to_have_text(re.compile("^" + re.escape(PROMPT)))

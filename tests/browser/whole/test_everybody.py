@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from helpers.page import CONTRAST, readout, text, write, write_slowly
+from helpers.page import CONTRAST, change_settings, readout, text, write, write_slowly
 from helpers.server import Server
 
 WORDS = (
     ".hs-status, .hs-hint, .hs-label, .hs-axis-key, .hs-axis-query, .hs-controls label, .hs-scale > span, "
     ".hs-scrubber-status, .hs-bars caption, .hs-bars th, .hs-bars td, .hs-top button:enabled, .hs-pair small, "
-    ".hs-then, #hs-facts p, .hs-brand p, #hs-write, .hs-columns span"
+    ".hs-then, .hs-brand span, .hs-pages button, .hs-model-button span, #hs-prompt, .hs-chips button, .hs-chips > span, #hs-write, .hs-columns span"
 )
 
 
@@ -91,7 +91,7 @@ def test_the_text_as_a_table(page: Any, server: Server) -> None:
         assert float(probability) == pytest.approx(math.exp(logprob), abs=6e-5)
         assert float(bits) == pytest.approx(-logprob / math.log(2), abs=0.006)
     page.get_by_label("Prompt").fill("Hm")
-    page.get_by_label("number input for length").fill("7")
+    change_settings(page, length=7)
     page.get_by_role("button", name="Write", exact=True).click()
     expect(rows).to_have_count(9)
     expect(rows.first.locator("td").first).to_have_text("“H”")

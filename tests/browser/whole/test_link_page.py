@@ -11,7 +11,16 @@ from playwright.sync_api import expect
 
 from helpers.links import GOOD_QUERY, LINK_SETTINGS, encode_ids
 from helpers.models import tiny_model
-from helpers.page import check_number, readout, text, write
+from helpers.page import (
+    change_settings,
+    check_number,
+    expect_model,
+    number_field,
+    opened_settings,
+    readout,
+    text,
+    write,
+)
 from helpers.server import CHARACTERS, Server, save_tiny
 from model.tokenizer import CharTokenizer
 
@@ -72,9 +81,7 @@ def close(page: Any) -> None:
 
 
 def test_a_link_leads_back(page: Any, browser: Any, launch: Callable[..., Server], checkpoints: Path) -> None:
-    page.get_by_label("number input for length").fill("30")
-    page.get_by_label("number input for temperature").fill("1.3")
-    page.get_by_label("number input for temperature").press("Tab")
+    change_settings(page, length=30, temperature=1.3)
     write(page, "What <b>light</b>")
     expect(page.get_by_text("tokens written")).to_be_visible()
     page.get_by_role("button", name=re.compile("^L1 mean,")).click()
@@ -95,7 +102,7 @@ def test_a_link_leads_back(page: Any, browser: Any, launch: Callable[..., Server
     expect(text(other)).to_have_text(written)
     expect(other.get_by_text(f"{len(written)} tokens, from a link")).to_be_visible()
     expect(other.get_by_label("Prompt")).to_have_value("What <b>light</b>")
-    expect(other.get_by_text("3 layers × 4 heads")).to_be_visible()
+    expect_model(other, "tiny", "3 layers × 4 heads")
     expect(other.get_by_role("region", name="Attention weights, L1 mean")).to_be_visible()
     expect(other.locator(".hs-readout")).to_have_text(re.compile(" 33, query"))
     assert readout(other) == number
@@ -119,10 +126,10 @@ def test_settings_in_a_link_fill_the_controls(browser: Any, server: Server) -> N
     opened = page.url
     expect(page.get_by_role("group", name="Text", exact=True)).to_have_text("to be or not")
     expect(page.get_by_label("Prompt")).to_have_value("to be")
-    expect(page.get_by_label("number input for length")).to_have_value("20")
-    expect(page.get_by_label("number input for temperature")).to_have_value("0.8")
-    page.get_by_role("button", name="more").click()
-    expect(page.get_by_label("seed")).to_have_value("-3")
+    with opened_settings(page) as panel:
+        expect(number_field(panel, "length")).to_have_value("20")
+        expect(number_field(panel, "temperature")).to_have_value("0.80")
+        expect(panel.get_by_label("seed", exact=True)).to_have_value("-3")
     expect(page.get_by_role("region", name="Attention weights, Mean of all heads")).to_be_visible()
     for pressed in ("Text", "This step"):
         expect(page.get_by_role("button", name=pressed, exact=True)).to_have_attribute("aria-pressed", "true")

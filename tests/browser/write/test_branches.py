@@ -5,7 +5,7 @@ from typing import Any
 
 from playwright.sync_api import expect
 
-from helpers.page import choose_model, is_shown_as, readout, write, write_slowly
+from helpers.page import choose_model, is_shown_as, readout, stop_button, write, write_button, write_slowly
 from helpers.server import CONTEXT, Server
 from model import LoadedModel
 from model.lens.residuals import Residuals
@@ -93,7 +93,7 @@ def test_a_branch_of_a_branch_a_close_and_a_keep(page: Any, server: Server) -> N
 def test_a_new_text_closes_the_branch(page: Any, server: Server) -> None:
     branch_at(page, page, 30)
     expect(text(page)).to_have_count(2)
-    expect(page.get_by_role("button", name="Write", exact=True)).to_be_enabled()
+    expect(write_button(page)).to_be_visible()
     write(page, "now ")
     expect(text(page)).to_have_count(1)
     expect(text(page)).to_have_text(expected_text(server.services.served.models["tiny"], "now "))
@@ -105,11 +105,11 @@ def test_both_may_be_written_at_once_and_are_stopped_together(page: Any, server:
     expect(text(side(page, "Branch at token 4"))).to_have_text(re.compile("^ab.{3}$", re.DOTALL))
     generations = list(server.services.engines.running)
     assert len(generations) == 2
-    page.get_by_role("button", name="Stop").click()
+    stop_button(page).click()
     for generation in generations:
         assert generation.stopped.wait(timeout=10)
     slow.gate.release(4)
-    expect(page.get_by_role("button", name="Write", exact=True)).to_be_enabled()
+    expect(write_button(page)).to_be_visible()
     expect(side(page, "First text").get_by_text("stopped after")).to_be_visible()
     expect(side(page, "Branch at").get_by_text("stopped after")).to_be_visible()
 
@@ -124,7 +124,7 @@ def test_a_closed_branch_is_written_no_further(page: Any, server: Server, slow: 
     page.get_by_role("button", name="Close branch").click()
     assert generation.stopped.wait(timeout=10)
     slow.gate.release(2)
-    expect(page.get_by_role("button", name="Write", exact=True)).to_be_enabled()
+    expect(write_button(page)).to_be_visible()
     expect(text(page)).to_have_count(1)
     expect(text(page)).to_have_text(first)
 

@@ -8,7 +8,20 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from helpers.page import check_number, choose_model, is_shown_as, open_head, readout, stop, text, write
+from helpers.page import (
+    check_number,
+    choose_model,
+    expect_model,
+    is_shown_as,
+    open_head,
+    readout,
+    show_page,
+    stop,
+    stop_button,
+    text,
+    write,
+    write_button,
+)
 from helpers.server import CONTEXT, Server
 
 
@@ -16,7 +29,7 @@ def test_it_opens_with_something_to_see(page: Any, server: Server) -> None:
     expect(page).to_have_title("Headscope")
     expect(text(page)).to_have_text(re.compile(r"^ROMEO:.{20}", re.DOTALL))
     expect(page.get_by_label("Prompt")).to_have_value("ROMEO:")
-    expect(page.get_by_text("3 layers × 4 heads")).to_be_visible()
+    expect_model(page, "tiny", "3 layers × 4 heads")
     expect(page.get_by_role("button", name=re.compile(r"^L\d+ H\d+"))).to_have_count(12)
     labels = ["", "H0", "H1", "H2", "H3", "mean", "rollout", "L0", "L1", "L2", "mean of all heads"]
     assert page.locator(".hs-grid .hs-label").all_text_contents() == labels
@@ -27,8 +40,8 @@ def test_it_opens_with_something_to_see(page: Any, server: Server) -> None:
 def test_text_and_matrix_grow_while_it_is_written(page: Any, server: Server, slow: Any) -> None:
     choose_model(page, "slow")
     write(page, "But soft")
-    expect(page.get_by_role("button", name="Stop")).to_be_enabled()
-    expect(page.get_by_role("button", name="Write", exact=True)).to_be_disabled()
+    expect(stop_button(page)).to_be_visible()
+    expect(write_button(page)).to_be_hidden()
     for n_new in (1, 2, 5):
         for _ in range(n_new):
             slow.gate.release()
@@ -39,7 +52,7 @@ def test_text_and_matrix_grow_while_it_is_written(page: Any, server: Server, slo
         expect(page.locator(".hs-readout")).to_have_text(re.compile(rf" {expected - 2}, query"))
         check_number(page, slow)
     stop(page, server)
-    expect(page.get_by_role("button", name="Stop")).to_be_disabled()
+    expect(stop_button(page)).to_be_hidden()
     expect(page.get_by_text("stopped after 8 tokens")).to_be_visible()
     # The step that was under way has read the last token, so text and heads agree.
     expect(page.get_by_role("button", name="L1 H2").locator("canvas")).to_have_attribute("width", "16")
@@ -126,7 +139,7 @@ def test_a_lost_run_is_looked_at_all_the_same(page: Any, server: Server) -> None
 
 def test_another_model(page: Any, server: Server) -> None:
     choose_model(page, "other")
-    expect(page.get_by_text("2 layers × 2 heads")).to_be_visible()
+    expect_model(page, "other", "2 layers × 2 heads")
     expect(page.get_by_role("button", name=re.compile(r"^L\d+ H\d+"))).to_have_count(4)
     expect(page.locator(".hs-number")).not_to_be_empty()
     check_number(page, server.services.served.models["other"])
@@ -138,7 +151,7 @@ def test_no_sideways_scrolling(browser: Any, server: Server, width: int) -> None
     page.goto(server.url)
     expect(page.locator(".hs-number")).not_to_be_empty()
     for tab in ("Use", "Write & Look"):
-        page.get_by_role("tab", name=tab).click()
+        show_page(page, tab)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
     columns = page.locator(".hs-panels").evaluate("e => getComputedStyle(e).gridTemplateColumns.split(' ').length")
     assert columns == {390: 1, 800: 2, 1440: 3}[width]

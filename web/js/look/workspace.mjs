@@ -32,12 +32,7 @@ export class Workspace {
     this.store = store;
     this.notices = make("div", { class: "hs-notices", role: "status" });
     const { element: nextPanel, next } = nextTokenPanel(store, settings, actions.branch);
-    const writing = make(
-      "div",
-      { class: "hs-writing" },
-      textPanel(store, actions),
-      nextTokenPanel(store, settings, actions.branch),
-    );
+    const writing = make("div", { class: "hs-writing" }, textPanel(store, next, actions), nextPanel);
     this.panels = make("div", { class: "hs-panels" }, writing);
     this.panels.append(headsPanel(store, (grid) => [saveGrid(store, grid)]));
     this.panels.append(headPanel(store, [saveHead(store), copyLink(store, controls)]));
