@@ -70,6 +70,9 @@ export class Workspace {
     const joined = messages.join("\n");
     if (joined !== this.#messages) this.notices.replaceChildren(...messages.map((message) => make("p", {}, message)));
     this.#messages = joined;
+    // Over the end of the text, where they move nothing; alone where there is no text.
+    const place = (store.pointer.run && this.panels.querySelector(".hs-text-box")) || this.element;
+    if (this.notices.parentElement !== place) place.append(this.notices);
     this.element.dataset.state = store.pointer.state;
     this.panels.hidden = !store.pointer.run; // there is nothing to see, only messages
   }

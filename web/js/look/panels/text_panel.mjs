@@ -49,7 +49,8 @@ export function textPanel(store, next, actions) {
   const table = textTable(store);
   const top = make("div", { class: "hs-top" }, make("h2", {}, "Text"), status, table.toggle);
   const scrubber = new Scrubber(store).element;
-  const parts = [top, text.element, alternatives.element, text.announcement, table.element, scrubber, controls];
+  const box = make("div", { class: "hs-text-box" }, text.element);
+  const parts = [top, box, alternatives.element, text.announcement, table.element, scrubber, controls];
   parts.push(legends.attention, legends.surprise);
   return make("section", { class: "hs-panel hs-written", "aria-label": "Text" }, ...parts);
 }
