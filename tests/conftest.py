@@ -21,6 +21,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 TESTS = Path(__file__).parent
 MARKED = ("browser", "slow")  # folders whose tests all carry the marker of that name
+SLOW_SECONDS = 1_200  # after which a slow test has failed
 IN_BROWSER = {"browser", "page"}  # fixtures that open Chromium
 
 
@@ -31,6 +32,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         folder = item.path.relative_to(TESTS).parts[0]
         if folder in MARKED:
             item.add_marker(folder)
+        if folder == "slow":
+            item.add_marker(pytest.mark.timeout(SLOW_SECONDS))
         if folder != "browser" and IN_BROWSER & set(getattr(item, "fixturenames", ())):
             raise pytest.UsageError(f"{item.nodeid} opens a browser: its place is tests/browser")
 

@@ -28,9 +28,9 @@ def few(check: Property) -> None:
     settings(max_examples=150, derandomize=True, **COMMON)(check)()
 
 
-def many(check: Property) -> None:
+def many(check: Property, n_examples: int = 2_000) -> None:
     """Thousands of examples, others in every run."""
-    settings(max_examples=5_000, print_blob=True, **COMMON)(check)()
+    settings(max_examples=n_examples, print_blob=True, **COMMON)(check)()
 
 
 # ---- HTTP ------------------------------------------------------------------------------------------------------------

@@ -94,7 +94,7 @@ def test_a_full_context_is_named(page: Any) -> None:
     write(page, "a" * CONTEXT)
     expect(page.get_by_text(f"The context of {CONTEXT} tokens is full")).to_be_visible()
     page.locator(".hs-token").nth(CONTEXT).hover()
-    expect(page.locator(".hs-readout")).to_have_text(re.compile("was not read"))
+    expect(page.locator(".hs-readout")).to_have_text(re.compile("has not been read"))
 
 
 def test_a_number_out_of_range_becomes_the_nearest_in_it(page: Any) -> None:

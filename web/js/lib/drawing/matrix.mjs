@@ -94,7 +94,7 @@ export class Matrix {
     }
     const { query, key } = focus;
     if (key === null) {
-      this.pair.textContent = `“${visible(store.tokens[query]?.text ?? "")}” (${query}) is not read yet`;
+      this.pair.textContent = `“${visible(store.tokens[query]?.text ?? "")}” (${query}) has not been read yet`;
       this.number.textContent = this.prediction.textContent = "";
       return;
     }
