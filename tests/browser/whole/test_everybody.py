@@ -13,7 +13,8 @@ from helpers.server import Server
 WORDS = (
     ".hs-status, .hs-hint, .hs-label, .hs-axis-key, .hs-axis-query, .hs-controls label, .hs-scale > span, "
     ".hs-scrubber-status, .hs-bars caption, .hs-bars th, .hs-bars td, .hs-top button:enabled, .hs-pair small, "
-    ".hs-then, .hs-brand span, .hs-pages button, .hs-model-button span, #hs-prompt, .hs-chips button, .hs-chips > span, #hs-write, .hs-columns span"
+    ".hs-then, .hs-brand span, .hs-pages button, .hs-model-button span, #hs-prompt, "
+    ".hs-chips button, .hs-chips > span, #hs-write, .hs-columns span"
 )
 
 

@@ -201,7 +201,7 @@ def test_the_clipboard_where_it_is_allowed(browser: Any, server: Server) -> None
     page = open_new(browser, server.url)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=server.url)
     before = page.url
-    page.get_by_role("button", name="L0 H1").click()
+    page.get_by_role("button", name="L0 H1,").click()
     assert page.url == before  # the address changes for those only who copy it
     page.get_by_role("button", name="Copy link").click()
     expect(page.get_by_role("button", name="Link copied")).to_be_visible()

@@ -51,7 +51,7 @@ def test_both_texts_stay_side_by_side(page: Any, server: Server) -> None:
     boxes = [part.bounding_box() for part in (left, right)]
     assert boxes[0]["y"] == boxes[1]["y"] and boxes[0]["x"] < boxes[1]["x"]
     # What is open is open on both sides, each with its own numbers.
-    left.get_by_role("button", name="L2 H1").click()
+    left.get_by_role("button", name="L2 H1,").click()
     for part in (left, right):
         panel = part.get_by_role("region", name="Attention weights, L2 H1")
         expect(panel.locator(".hs-number")).not_to_be_empty()

@@ -48,14 +48,14 @@ def test_text_and_matrix_grow_while_it_is_written(page: Any, server: Server, slo
         expected = len(text(page).text_content()) + n_new if n_new > 1 else len("But soft") + 1
         expect(text(page)).to_have_text(re.compile(rf"^But soft.{{{expected - 8}}}$", re.DOTALL))
         # The newest token was not read yet: it has no row.
-        expect(page.get_by_role("button", name="L1 H2").locator("canvas")).to_have_attribute("width", str(expected - 1))
+        expect(page.get_by_role("button", name="L1 H2,").locator("canvas")).to_have_attribute("width", str(expected - 1))
         expect(page.locator(".hs-readout")).to_have_text(re.compile(rf" {expected - 2}, query"))
         check_number(page, slow)
     stop(page, server)
     expect(stop_button(page)).to_be_hidden()
     expect(page.get_by_text("stopped after 8 tokens")).to_be_visible()
     # The step that was under way has read the last token, so text and heads agree.
-    expect(page.get_by_role("button", name="L1 H2").locator("canvas")).to_have_attribute("width", "16")
+    expect(page.get_by_role("button", name="L1 H2,").locator("canvas")).to_have_attribute("width", "16")
     expect(text(page)).to_have_text(re.compile(r"^But soft.{8}$", re.DOTALL))
     expect(page.locator(".hs-readout")).to_have_text(re.compile(" 15, query"))
     check_number(page, slow)
@@ -64,7 +64,7 @@ def test_text_and_matrix_grow_while_it_is_written(page: Any, server: Server, slo
 def test_the_number_under_the_pointer(page: Any, server: Server) -> None:
     write(page, "What light through yonder window breaks?")
     expect(page.get_by_text("tokens written")).to_be_visible()
-    page.get_by_role("button", name="L2 H1").click()
+    page.get_by_role("button", name="L2 H1,").click()
     expect(page.get_by_role("region", name="Attention weights, L2 H1")).to_be_visible()
     for axis in ("this token (query)", "looks at that token (key)"):
         expect(page.locator(".hs-matrix").get_by_text(axis)).to_be_visible()
@@ -95,7 +95,7 @@ def test_a_token_of_the_text_moves_the_matrix(page: Any, server: Server) -> None
 
 def test_by_keyboard(page: Any, server: Server) -> None:
     layer, head = open_head(page)
-    page.get_by_role("button", name=f"L{layer} H{head}").focus()
+    page.get_by_role("button", name=f"L{layer} H{head},").focus()
     page.keyboard.press("ArrowDown" if layer < 2 else "ArrowUp")
     page.keyboard.press("ArrowRight" if head < 3 else "ArrowLeft")
     opened = (layer + (1 if layer < 2 else -1), head + (1 if head < 3 else -1))
@@ -130,7 +130,7 @@ def test_the_table_says_the_same(page: Any, server: Server) -> None:
 def test_a_lost_run_is_looked_at_all_the_same(page: Any, server: Server) -> None:
     server.services.runs.runs.clear()
     for name in ("L0 H3", "L1 H0"):
-        page.get_by_role("button", name=name).click()
+        page.get_by_role("button", name=f"{name},").click()
         expect(page.get_by_role("region", name=f"Attention weights, {name}")).to_be_visible()
         expect(page.locator(".hs-number")).not_to_be_empty()
         check_number(page, server.services.served.models["tiny"])
