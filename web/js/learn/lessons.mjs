@@ -1,7 +1,7 @@
 // Nine lessons, one at a time, on one sentence.
 
 import { make } from "../lib/dom.mjs";
-import { LatestRequest } from "../lib/latest.mjs";
+import { LatestRequest } from "../lib/server/latest.mjs";
 import { clamp } from "../lib/numbers.mjs";
 import { OpenLesson } from "./open_lesson.mjs";
 import { BOOK_SENTENCE, Progress } from "./progress.mjs";

@@ -1,7 +1,7 @@
 // Where the page starts: the bar, the workspace below it, and the streams of the texts that are written.
 
 import { make } from "../lib/dom.mjs";
-import { request } from "../lib/http.mjs";
+import { request } from "../lib/server/http.mjs";
 import { makeLink } from "../lib/link.mjs";
 import { isBusy } from "../lib/states.mjs";
 import { Bar } from "./bar/bar.mjs";

@@ -7,7 +7,7 @@ import { saveGrid, saveHead } from "./export/save_menu.mjs";
 import { headPanel } from "./panels/head_panel.mjs";
 import { headsPanel } from "./panels/heads_panel.mjs";
 import { nextTokenPanel } from "./panels/next_token.mjs";
-import { textPanel } from "./panels/text_panel.mjs";
+import { textPanel } from "./panels/text/text_panel.mjs";
 import { Store } from "./state/store.mjs";
 
 /** @import { Control } from "../types.js" */

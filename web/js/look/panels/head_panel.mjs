@@ -7,7 +7,7 @@ import { MODES } from "../../lib/options.mjs";
 import { attentionLegend, weightLegend } from "../widgets/legend.mjs";
 import { headTable } from "./head_table.mjs";
 import { Lines } from "./lines.mjs";
-import { TextView } from "./text_view.mjs";
+import { TextView } from "./text/text_view.mjs";
 import { describeHead } from "./top_heads.mjs";
 
 /** @import { ModeName } from "../../types.js" */

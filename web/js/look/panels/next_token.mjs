@@ -1,7 +1,7 @@
 // What the next token is drawn from at the selected step. The bars follow the sliders without the server.
 
 import { make, setFlag } from "../../lib/dom.mjs";
-import { LatestLoader, pauseFor } from "../../lib/latest.mjs";
+import { LatestLoader, pauseFor } from "../../lib/server/latest.mjs";
 import { exact } from "../../lib/numbers.mjs";
 import { mostProbable, probabilities, softmax } from "../../lib/sampling.mjs";
 import { isBusy } from "../../lib/states.mjs";

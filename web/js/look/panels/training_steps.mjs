@@ -1,8 +1,8 @@
 // Dragging through training: the same text, read with the weights that were kept along the way.
 
 import { make } from "../../lib/dom.mjs";
-import { request } from "../../lib/http.mjs";
-import { LatestRequest } from "../../lib/latest.mjs";
+import { request } from "../../lib/server/http.mjs";
+import { LatestRequest } from "../../lib/server/latest.mjs";
 import { isBusy } from "../../lib/states.mjs";
 import { pictureName } from "../../lib/words.mjs";
 import { trainingChart } from "../widgets/training_chart.mjs";

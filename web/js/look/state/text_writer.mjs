@@ -1,7 +1,7 @@
 // Asks the server to write texts, and follows each of them by its own stream.
 
-import { readEvents } from "../../lib/event_stream.mjs";
-import { request } from "../../lib/http.mjs";
+import { readEvents } from "../../lib/server/event_stream.mjs";
+import { request } from "../../lib/server/http.mjs";
 
 /** @import { SentPointer } from "../../types.js" */
 

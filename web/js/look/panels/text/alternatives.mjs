@@ -1,10 +1,10 @@
 // What else could have been written at the selected token, beside it, to branch from there.
 
-import { make } from "../../lib/dom.mjs";
-import { visible } from "../../lib/words.mjs";
+import { make } from "../../../lib/dom.mjs";
+import { visible } from "../../../lib/words.mjs";
 
-/** @import { NextToken } from "./next_token.mjs" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { NextToken } from "../next_token.mjs" */
+/** @import { Store } from "../../state/store.mjs" */
 
 const SHOWN = 4;
 

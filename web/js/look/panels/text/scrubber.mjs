@@ -1,11 +1,11 @@
 // Walking through the writing token by token, and the pace at which a text appears.
 
-import { dropdown, make } from "../../lib/dom.mjs";
-import { icon } from "../../lib/icons.mjs";
-import { exact, surprise } from "../../lib/numbers.mjs";
-import { visible } from "../../lib/words.mjs";
+import { dropdown, make } from "../../../lib/dom.mjs";
+import { icon } from "../../../lib/icons.mjs";
+import { exact, surprise } from "../../../lib/numbers.mjs";
+import { visible } from "../../../lib/words.mjs";
 
-/** @import { Store } from "../state/store.mjs" */
+/** @import { Store } from "../../state/store.mjs" */
 
 const SPEEDS = { 5: "5 tok/s", 20: "20 tok/s", 60: "60 tok/s", 0: "at once" }; // tokens per second
 const KEPT = "headscope-speed"; // where the browser keeps the choice

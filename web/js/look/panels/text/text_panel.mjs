@@ -1,17 +1,17 @@
 // The text, its scrubber, and what colours its tokens.
 
-import { checkbox, make, setFlag } from "../../lib/dom.mjs";
-import { icon } from "../../lib/icons.mjs";
-import { counted } from "../../lib/numbers.mjs";
-import { attentionLegend, surpriseLegend } from "../widgets/legend.mjs";
+import { checkbox, make, setFlag } from "../../../lib/dom.mjs";
+import { icon } from "../../../lib/icons.mjs";
+import { counted } from "../../../lib/numbers.mjs";
+import { attentionLegend, surpriseLegend } from "../../widgets/legend.mjs";
 import { Alternatives } from "./alternatives.mjs";
 import { Scrubber } from "./scrubber.mjs";
 import { textTable } from "./text_table.mjs";
 import { TextView } from "./text_view.mjs";
 
-/** @import { Pointer } from "../../types.js" */
-/** @import { Store } from "../state/store.mjs" */
-/** @import { NextToken } from "./next_token.mjs" */
+/** @import { Pointer } from "../../../types.js" */
+/** @import { Store } from "../../state/store.mjs" */
+/** @import { NextToken } from "../next_token.mjs" */
 
 /**
  * @param {Store} store
