@@ -5,7 +5,16 @@ from typing import Any
 
 from playwright.sync_api import expect
 
-from helpers.page import choose_model, is_shown_as, readout, stop_button, write, write_button, write_slowly
+from helpers.page import (
+    change_settings,
+    choose_model,
+    is_shown_as,
+    readout,
+    stop_button,
+    write,
+    write_button,
+    write_slowly,
+)
 from helpers.server import CONTEXT, Server
 from model import LoadedModel
 from model.lens.residuals import Residuals
@@ -43,6 +52,7 @@ def expected_text(loaded: LoadedModel, prompt: str, length: int = 200) -> str:
 
 def test_both_texts_stay_side_by_side(page: Any, server: Server) -> None:
     loaded = server.services.served.models["tiny"]
+    change_settings(page, seed=1)
     first = opened_text(page)
     token = branch_at(page, page, 30)
     left, right = side(page, "First text"), side(page, f"Branch at token 30: “{token}” instead of “{first[30]}”")
@@ -66,6 +76,7 @@ def test_both_texts_stay_side_by_side(page: Any, server: Server) -> None:
 
 def test_a_branch_of_a_branch_a_close_and_a_keep(page: Any, server: Server) -> None:
     loaded = server.services.served.models["tiny"]
+    change_settings(page, seed=1)
     first = opened_text(page)
     token = branch_at(page, page, 30)
     right = side(page, "Branch at token 30")
@@ -91,6 +102,7 @@ def test_a_branch_of_a_branch_a_close_and_a_keep(page: Any, server: Server) -> N
 
 
 def test_a_new_text_closes_the_branch(page: Any, server: Server) -> None:
+    change_settings(page, seed=1)
     branch_at(page, page, 30)
     expect(text(page)).to_have_count(2)
     expect(write_button(page)).to_be_visible()

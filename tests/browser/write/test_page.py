@@ -30,7 +30,7 @@ def test_it_opens_with_something_to_see(page: Any, server: Server) -> None:
     expect(text(page)).to_have_text(re.compile(r"^ROMEO:.{20}", re.DOTALL))
     expect(page.get_by_label("Prompt")).to_have_value("ROMEO:")
     expect_model(page, "tiny", "3 layers × 4 heads")
-    expect(page.get_by_role("button", name=re.compile(r"^L\d+ H\d+"))).to_have_count(12)
+    expect(page.get_by_role("button", name=re.compile(r"^L\d+ H\d+,"))).to_have_count(12)
     labels = ["", "H0", "H1", "H2", "H3", "mean", "rollout", "L0", "L1", "L2", "mean of all heads"]
     assert page.locator(".hs-grid .hs-label").all_text_contents() == labels
     expect(page.locator(".hs-number")).not_to_be_empty()
@@ -48,7 +48,9 @@ def test_text_and_matrix_grow_while_it_is_written(page: Any, server: Server, slo
         expected = len(text(page).text_content()) + n_new if n_new > 1 else len("But soft") + 1
         expect(text(page)).to_have_text(re.compile(rf"^But soft.{{{expected - 8}}}$", re.DOTALL))
         # The newest token was not read yet: it has no row.
-        expect(page.get_by_role("button", name="L1 H2,").locator("canvas")).to_have_attribute("width", str(expected - 1))
+        expect(page.get_by_role("button", name="L1 H2,").locator("canvas")).to_have_attribute(
+            "width", str(expected - 1)
+        )
         expect(page.locator(".hs-readout")).to_have_text(re.compile(rf" {expected - 2}, query"))
         check_number(page, slow)
     stop(page, server)
@@ -84,13 +86,16 @@ def test_the_number_under_the_pointer(page: Any, server: Server) -> None:
 
 
 def test_a_token_of_the_text_moves_the_matrix(page: Any, server: Server) -> None:
-    page.locator(".hs-token").nth(30).click()
-    page.mouse.move(5, 5)
-    query, key, _ = readout(page)
-    assert query == 30
-    expect(page.locator(".hs-query")).to_have_attribute("data-i", "30")
-    expect(page.locator(".hs-key")).to_have_attribute("data-i", str(key))
-    check_number(page, server.services.served.models["tiny"])
+    tokens = page.locator(".hs-writing .hs-token")
+    # One that was written: the step at which it was drawn. One that was given: its own row.
+    for clicked, row in ((30, 29), (3, 3)):
+        tokens.nth(clicked).click()
+        page.mouse.move(5, 5)
+        query, key, _ = readout(page)
+        assert query == row
+        expect(page.locator(".hs-query")).to_have_attribute("data-i", str(row))
+        expect(page.locator(".hs-key")).to_have_attribute("data-i", str(key))
+        check_number(page, server.services.served.models["tiny"])
 
 
 def test_by_keyboard(page: Any, server: Server) -> None:
@@ -140,7 +145,7 @@ def test_a_lost_run_is_looked_at_all_the_same(page: Any, server: Server) -> None
 def test_another_model(page: Any, server: Server) -> None:
     choose_model(page, "other")
     expect_model(page, "other", "2 layers × 2 heads")
-    expect(page.get_by_role("button", name=re.compile(r"^L\d+ H\d+"))).to_have_count(4)
+    expect(page.get_by_role("button", name=re.compile(r"^L\d+ H\d+,"))).to_have_count(4)
     expect(page.locator(".hs-number")).not_to_be_empty()
     check_number(page, server.services.served.models["other"])
 
