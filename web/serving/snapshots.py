@@ -12,7 +12,7 @@ from model import InputError, LoadedModel
 from model.checkpoint.gpt2_format import SNAPSHOTS
 
 from .inputs import read_index
-from .served_models import ServedModels
+from .served_models import ServedModels, for_visitors
 
 MAX_LOADED = 4  # snapshots in memory, of all models together
 MAX_REPORT_BYTES = 4_000_000
@@ -71,8 +71,8 @@ class Snapshots:
                 settings, source = self.served.settings, f"{self.served.sources[name]}@{step:06d}"
                 try:
                     loaded = model.load(source, device=settings.device, dtype=settings.dtype)
-                except (model.CheckpointError, ValueError) as error:
-                    raise InputError("step", f"The snapshot of step {step} cannot be loaded: {error}") from None
+                except (model.CheckpointError, ValueError, RuntimeError, OSError, MemoryError) as error:
+                    raise InputError("step", f"The snapshot of step {step} cannot be loaded: {for_visitors(error)}") from None
                 loaded.name = f"{name}@{step}"
                 self.loaded[name, step] = loaded
             self.loaded.move_to_end((name, step))
