@@ -51,7 +51,7 @@ OURS_DRAWN = """(n) => when(() => {
   const thumbnail = document.querySelector(".hs-grid canvas");
   return board && board.dataset.count == n && thumbnail && thumbnail.width > 8;
 })"""
-FIRST_FETCH = "performance.getEntriesByType('resource').find((entry) => entry.name.includes('/look/')).startTime"
+FIRST_FETCH = "performance.getEntriesByType('resource').find((entry) => entry.name.includes('/rows')).startTime"
 BERTVIZ_DRAWN = "() => when(() => document.querySelectorAll('svg .attn-line-group, svg #attention line').length > 0)"
 
 
