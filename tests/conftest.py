@@ -25,17 +25,30 @@ SLOW_SECONDS = 1_200  # after which a slow test has failed
 IN_BROWSER = {"browser", "page"}  # fixtures that open Chromium
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem(collector: pytest.Collector) -> Generator[None, Any, Any]:
+    """Only tests in ``tests/browser`` may open a browser: any other cannot be collected."""
+    made = yield
+    for item in made if isinstance(made, list) else []:
+        if folder_of(item) != "browser" and IN_BROWSER & set(getattr(item, "fixturenames", ())):
+            raise collector.CollectError(f"{item.nodeid} opens a browser: its place is tests/browser")
+    return made
+
+
 @pytest.hookimpl(tryfirst=True)  # before the markers select
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by their folder; only those in ``tests/browser`` may open a browser."""
+    """Mark tests by their folder."""
     for item in items:
-        folder = item.path.relative_to(TESTS).parts[0]
+        folder = folder_of(item)
         if folder in MARKED:
             item.add_marker(folder)
         if folder == "slow":
             item.add_marker(pytest.mark.timeout(SLOW_SECONDS))
-        if folder != "browser" and IN_BROWSER & set(getattr(item, "fixturenames", ())):
-            raise pytest.UsageError(f"{item.nodeid} opens a browser: its place is tests/browser")
+
+
+def folder_of(item: pytest.Item) -> str:
+    """The folder directly in ``tests`` that a test is in."""
+    return item.path.relative_to(TESTS).parts[0]
 
 
 @pytest.hookimpl(wrapper=True)
