@@ -72,7 +72,8 @@ class Snapshots:
                 try:
                     loaded = model.load(source, device=settings.device, dtype=settings.dtype)
                 except (model.CheckpointError, ValueError, RuntimeError, OSError, MemoryError) as error:
-                    raise InputError("step", f"The snapshot of step {step} cannot be loaded: {for_visitors(error)}") from None
+                    message = f"The snapshot of step {step} cannot be loaded: {for_visitors(error)}"
+                    raise InputError("step", message) from None
                 loaded.name = f"{name}@{step}"
                 self.loaded[name, step] = loaded
             self.loaded.move_to_end((name, step))
