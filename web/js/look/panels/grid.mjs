@@ -42,6 +42,8 @@ export class Grid {
   #cards = [];
   #shape = "";
   #layout = "";
+  /** @type {(place: Place | null) => void} */
+  #hovered = () => {};
 
   /** @param {Store} store */
   constructor(store) {
@@ -54,10 +56,23 @@ export class Grid {
       this.openAt(/** @type {Element} */ (event.target).closest("button")),
     );
     this.element.addEventListener("keydown", (event) => this.move(event));
+    this.element.addEventListener("pointerover", (event) => this.hover(event.target));
+    this.element.addEventListener("pointerleave", () => this.hover(null));
     store.on("state", () => this.build());
     store.on("thumbnails view", () => this.draw());
     store.on("open", () => this.mark());
     new ResizeObserver(() => this.draw()).observe(this.element);
+  }
+
+  /** @param {(place: Place | null) => void} callback gets the picture under the pointer */
+  onHover(callback) {
+    this.#hovered = callback;
+  }
+
+  /** @param {EventTarget | null} target */
+  hover(target) {
+    const button = target instanceof Element ? target.closest("button") : null;
+    this.#hovered(this.shown.find((card) => card.button === button)?.place ?? null);
   }
 
   /** Make the cards, once for each shape of a model. */

@@ -5,6 +5,7 @@ import { HEADS } from "../../lib/options.mjs";
 import { Grid } from "./grid.mjs";
 import { gridControls } from "./grid_controls.mjs";
 import { gridTable } from "./grid_table.mjs";
+import { headPreview } from "./head_preview.mjs";
 import { StepRows } from "./step_rows.mjs";
 import { topHeads } from "./top_heads.mjs";
 import { TrainingSteps } from "./training_steps.mjs";

@@ -39,7 +39,7 @@ export function topHeads(store) {
   };
 
   const showStory = () => {
-    const chips = store.pointer.story.map(({ role, head, score }) => {
+    const chips = (store.pointer.story.length ? store.pointer.story : bestHeads(store)).map(({ role, head, score }) => {
       const name = pictureName(head, store.pointer);
       const { name: role_name, does } = ROLES[role];
       const nearest = score >= CLEAR ? "" : "The nearest to this role here, which is not clear: ";
@@ -69,26 +69,44 @@ export function topHeads(store) {
     top.hidden = help.hidden = !store.rows;
   };
 
-  store.on("state open", showStory);
+  store.on("state thumbnails open", showStory);
   store.on("state thumbnails view open", showTop);
   return make("div", { class: "hs-top-heads" }, story, top, help);
 }
 
-/** What the open head does in this text, in one sentence with the model's numbers. @param {Store} store */
-export function describeHead(store) {
-  const [layer, head] = store.open;
+/** The heads of any text that fit the roles best that its metrics show. @param {Store} store @returns {FittingHead[]} */
+function bestHeads(store) {
+  if (!store.rows) return [];
+  const roles = /** @type {const} */ ([
+    ["previous_token", METRICS.previous.place],
+    ["first_token", METRICS.first.place],
+  ]);
+  return roles.map(([role, place]) => {
+    const scores = store.heads.map((head) => ({ role, head, score: store.metric(head, place) }));
+    return scores.reduce((best, one) => (one.score > best.score ? one : best));
+  });
+}
+
+/**
+ * What a head does in this text, in one sentence with the model's numbers.
+ * @param {Store} store
+ * @param {Place} place
+ */
+export function describePicture(store, place) {
+  const [layer, head] = place;
+  const title = pictureName(place, store.pointer);
   const { n_layer, n_head } = store.pointer;
   if (!store.rows || layer >= n_layer) return "";
   if (head === n_head) return "The mean of this layer's heads.";
   if (head > n_head) return "Attention rollout: how much of each token is in each position, through all layers so far.";
   /** @param {MetricName} metric */
-  const value = (metric) => store.metric(store.open, METRICS[metric].place);
+  const value = (metric) => store.metric(place, METRICS[metric].place);
   const roles = /** @type {const} */ ([
     ["previous", ROLES.previous_token.does],
     ["first", ROLES.first_token.does],
   ]);
   const [metric, does] = value("previous") >= value("first") ? roles[0] : roles[1];
-  if (value(metric) >= CLEAR) return `${store.openName} ${does}: ${value(metric).toFixed(2)} on average in this text.`;
+  if (value(metric) >= CLEAR) return `${title} ${does}: ${value(metric).toFixed(2)} on average in this text.`;
   const [distance, entropy] = [value("distance").toFixed(0), value("entropy").toFixed(1)];
-  return `${store.openName}: no single pattern here; it looks ${distance} tokens back, spread over ${entropy} bits.`;
+  return `${title}: no single pattern here; it looks ${distance} tokens back, spread over ${entropy} bits.`;
 }
