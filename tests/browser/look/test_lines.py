@@ -52,7 +52,7 @@ def drawn(page: Any) -> dict[tuple[int, int], float]:
 def test_lines_of_the_locked_tokens(lines: Any, server: Server) -> None:
     found = weights(lines, server)
     tokens = lines.locator(".hs-writing .hs-token")
-    tokens.nth(40).click()
+    tokens.nth(40).click(modifiers=["Shift"])
     tokens.nth(25).click(modifiers=["Shift"])
     lines.mouse.move(5, 5)
     shown = drawn(lines)

@@ -60,7 +60,7 @@ def test_signs_are_seen_on_any_colour(page: Any) -> None:
     write(page, "\n" * 30)
     expect(page.get_by_text("tokens written")).to_be_visible()
     page.get_by_label("Colour scale").select_option(label="logarithmic")
-    page.locator(".hs-writing .hs-token").nth(29).click()
+    page.locator(".hs-writing .hs-token").nth(29).click(modifiers=["Shift"])
     signs = page.locator(".hs-writing .hs-line").evaluate_all(SIGNS)
     assert len(signs) > 10 and all(ink == sign and opacity >= 0.6 for ink, sign, opacity in signs)
 
@@ -118,7 +118,7 @@ def test_several_tokens_are_locked_by_keys(page: Any) -> None:
 def test_a_row_says_which_token_it_predicts(page: Any, server: Server) -> None:
     loaded = server.services.served.models["tiny"]
     content = text(page).text_content()
-    text(page).locator(".hs-token").nth(20).click()
+    text(page).locator(".hs-token").nth(20).click(modifiers=["Shift"])
     assert readout(page)[0] == 20
     probability = float(loaded.trace(content).logits[20].softmax(-1)[loaded.tokenizer.encode(content)[21]])
     said = page.locator(".hs-then").text_content()

@@ -90,7 +90,7 @@ def test_a_link_leads_back(page: Any, browser: Any, launch: Callable[..., Server
     page.get_by_label("Least weight drawn").fill("0.3")
     page.get_by_label("Order of the heads").select_option(label="lowest first")
     page.get_by_label("Metric of the heads").select_option("distance")
-    page.locator(".hs-writing .hs-token").nth(40).click()
+    page.locator(".hs-writing .hs-token").nth(40).click(modifiers=["Shift"])
     page.locator(".hs-writing .hs-token").nth(33).click(modifiers=["Shift"])
     page.mouse.move(5, 5)
     expect(page.locator(".hs-readout")).to_have_text(re.compile(" 33, query"))
