@@ -164,14 +164,18 @@ export class TextView {
     };
   }
 
-  /** Arrow keys, Home and End step through the writing; Enter locks the token in focus. @param {KeyboardEvent} event */
+  /**
+   * Arrow keys, Home and End step through the writing, with shift they only move over the tokens; Enter locks the token
+   * in focus, with shift beside those that are locked.
+   * @param {KeyboardEvent} event
+   */
   move(event) {
     const { store } = this;
     /** @type {Record<string, number>} */
     const steps = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
-    const by = steps[event.key];
+    const by = event.shiftKey ? undefined : steps[event.key];
     if (by === undefined) {
-      moveByKey(store, event, { back: "", forward: "" }, this.announcement);
+      moveByKey(store, event, { back: "ArrowLeft", forward: "ArrowRight" }, this.announcement);
       return;
     }
     event.preventDefault();
