@@ -31,6 +31,7 @@ export function headsPanel(store, gridActions) {
     gridControls(store, grid),
     scroll,
     topHeads(store),
+    headPreview(store, grid),
     table.element,
   );
   const actions = { whole: [...gridActions(grid), table.toggle], step: [rows.table.toggle] };

@@ -74,7 +74,7 @@ export function topHeads(store) {
   return make("div", { class: "hs-top-heads" }, story, top, help);
 }
 
-/** The heads of any text that fit the roles best that its metrics show. @param {Store} store @returns {FittingHead[]} */
+/** The heads that fit best the roles a text's own metrics show. @param {Store} store @returns {FittingHead[]} */
 function bestHeads(store) {
   if (!store.rows) return [];
   const roles = /** @type {const} */ ([
