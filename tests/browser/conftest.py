@@ -70,8 +70,8 @@ def page(browser: Any, server: Server) -> Iterator[Any]:
 
 
 def is_error(said: Any) -> bool:
-    """Whether the console shows an error; a refused text is answered with 400, which the browser logs by itself."""
-    return said.type == "error" and "status of 400" not in said.text
+    """Whether the console shows an error; what is refused or lost has a status that the browser logs by itself."""
+    return said.type == "error" and "a status of 4" not in said.text
 
 
 def is_own(address: str, url: str) -> bool:

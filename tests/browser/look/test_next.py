@@ -187,3 +187,24 @@ def test_the_row_of_every_head_at_this_step(page: Any, server: Server) -> None:
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     expect(page.get_by_role("region", name="Attention weights, L1 H3")).to_be_visible()
+
+
+def test_a_click_on_a_token_goes_to_its_step(page: Any, server: Server) -> None:
+    loaded = server.services.served.models["tiny"]
+    newest, tokens = newest_token(page), page.locator(".hs-writing .hs-token")
+    for step in (20, 9):
+        tokens.nth(step).click()
+        expect(page.get_by_label("Step", exact=True)).to_have_value(str(step))
+        expect(page.locator(".hs-writing .hs-chosen")).to_have_attribute("data-i", str(step))
+        check_bars(page, loaded, step)
+        page.mouse.move(5, 5)
+        expect(page.locator(".hs-readout")).to_have_text(re.compile(rf" {step - 1}, query"))
+    for key, step in (("Home", N_PROMPT), ("ArrowRight", N_PROMPT + 1), ("End", newest), ("ArrowLeft", newest - 1)):
+        text(page).press(key)
+        expect(page.get_by_label("Step", exact=True)).to_have_value(str(step))
+        check_bars(page, loaded, step)
+    page.get_by_role("button", name="Pin", exact=True).click()
+    expect(page.get_by_role("button", name="Pin", exact=True)).to_have_attribute("aria-pressed", "true")
+    tokens.nth(30).hover()
+    page.mouse.move(5, 5)
+    expect(page.locator(".hs-readout")).to_have_text(re.compile(rf" {newest - 2}, query"))

@@ -102,11 +102,11 @@ def test_several_tokens_are_locked_by_keys(page: Any) -> None:
     area = text(page)
     area.focus()
     last = area.locator(".hs-token").count() - 1
-    for key in ("ArrowLeft", "Enter", "ArrowLeft", "ArrowLeft", "Shift+Enter"):
+    for key in ("ArrowLeft", "Enter", "Shift+ArrowLeft", "Shift+ArrowLeft", "Shift+Enter"):
         page.keyboard.press(key)
     locked = area.locator(".hs-query")
-    assert [int(e.get_attribute("data-i")) for e in locked.all()] == [last - 3, last - 1]
-    page.keyboard.press("ArrowLeft")
+    assert [int(e.get_attribute("data-i")) for e in locked.all()] == [last - 4, last - 2]
+    page.keyboard.press("Shift+ArrowLeft")
     expect(locked).to_have_count(3)
     page.keyboard.press("Tab")  # away from the text only what is locked is outlined
     expect(locked).to_have_count(2)

@@ -210,3 +210,23 @@ def test_the_clipboard_where_it_is_allowed(browser: Any, server: Server) -> None
     page.reload()
     expect(page.get_by_role("region", name="Attention weights, L0 H1")).to_be_visible()
     close(page)
+
+
+def test_reload_and_back_find_the_texts(page: Any) -> None:
+    opening = text(page).text_content()
+    texts = []
+    for prompt in ("first ", "second "):
+        before = page.url
+        write(page, prompt)
+        expect(text(page)).to_have_text(re.compile(f"^{prompt}."))
+        page.wait_for_url(lambda url, before=before: url != before)
+        texts.append(text(page).text_content())
+    page.reload()
+    expect(text(page)).to_have_text(texts[1])
+    expect(page.get_by_label("Prompt")).to_have_value("second ")
+    page.go_back()
+    expect(text(page)).to_have_text(texts[0])
+    page.go_back()
+    expect(text(page)).to_have_text(opening)
+    page.go_forward()
+    expect(text(page)).to_have_text(texts[0])

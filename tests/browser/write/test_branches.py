@@ -158,3 +158,21 @@ def test_no_branch_beyond_the_context(page: Any, server: Server) -> None:
     expect(page.get_by_text("tokens is full")).to_be_visible()
     expect(page.locator(".hs-is-written")).to_have_count(1)
     expect(page.locator(".hs-alternative:enabled")).to_have_count(0)
+
+
+def test_another_text_beside_the_first(page: Any, server: Server) -> None:
+    loaded = server.services.served.models["tiny"]
+    change_settings(page, seed=1)
+    write(page, "now ")
+    first = expected_text(loaded, "now ")
+    expect(text(page)).to_have_text(first)
+    page.get_by_role("button", name="Write another").click()
+    right = page.get_by_role("region", name=re.compile(r"^Another text, seed \d+$"))
+    expect(right).to_be_visible()
+    seed = int(right.get_attribute("aria-label").split()[-1])
+    second = "now " + "".join(step.text for step in loaded.generate("now ", 200, temperature=0.8, seed=seed))
+    expect(text(right)).to_have_text(second)
+    assert seed != 1 and second != first
+    expect(text(side(page, "First text"))).to_have_text(first)
+    right.get_by_role("button", name="Keep only this").click()
+    expect(text(page)).to_have_text(second)
