@@ -57,6 +57,7 @@ export class Settings {
     this.button = make("button", {
       type: "button",
       class: "hs-icon-button",
+      "aria-label": "Settings", // its word is hidden on narrow screens
       "aria-expanded": "false",
       "aria-controls": "hs-settings",
     });
