@@ -105,7 +105,7 @@ class Engine:
             self.changed.notify()
 
     def step(self) -> None:
-        """One forward pass in which every text at work has its turn. What it raises ends those texts alone."""
+        """One forward pass for the texts that `plan` gives a turn. What it raises ends those texts alone."""
         with self.changed:
             self.dismiss()
             self.admit()

@@ -128,5 +128,5 @@ def why_ended(asked: GenerationRequest, run: Run) -> str:
         return ""
     most = run.loaded.config.context_length
     if len(run.ids) > most:
-        return f"The context of {most} tokens is full; the last token was not read any more."
+        return f"The context of {most} tokens is full; so its last token has no attention row."
     return "The model ended its text here."

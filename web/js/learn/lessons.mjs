@@ -32,7 +32,7 @@ const RUNGS = [
 
 /** The rung that the page's address names, null for none. */
 export function rungInHash() {
-  const found = /^#learn\/(\d)$/.exec(location.hash);
+  const found = /^#learn\/(\d+)$/.exec(location.hash);
   return found && RUNGS[Number(found[1]) - 1] ? Number(found[1]) : null;
 }
 

@@ -86,8 +86,7 @@ function messagesOf({ pointer, problem, untrained }) {
   const loading = pointer.state === "loading" ? ["Loading the checkpoints ..."] : [];
   const flat = untrained
     ? [
-        "Every head spreads its attention almost evenly. This model looks untrained, or its weights were not loaded ",
-        "properly.",
+        "Every head spreads its attention almost evenly. Either this model is untrained or its weights did not load.",
       ]
     : [];
   const messages = [...loading, ...pointer.notices, pointer.why ?? "", problem, ...flat];
