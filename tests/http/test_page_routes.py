@@ -57,8 +57,8 @@ def test_an_opening_has_a_story_with_heads_of_the_model(server: Server) -> None:
         pointer = httpx.get(f"{server.url}/look/opening/{name}").json()
         assert (pointer["state"], pointer["model"]) == ("opening", name)
         roles = {"previous_token", "induction", "first_token"}
-        assert pointer["story"] and {each["role"] for each in pointer["story"]} <= roles
-        for each in pointer["story"]:
+        assert pointer["suggested_heads"] and {each["role"] for each in pointer["suggested_heads"]} <= roles
+        for each in pointer["suggested_heads"]:
             assert 0 <= each["head"][0] < pointer["n_layer"] and 0 <= each["head"][1] < pointer["n_head"]
             assert 0 <= each["score"] <= 1
     answer = httpx.get(f"{server.url}/look/opening/nobody")

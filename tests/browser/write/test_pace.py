@@ -32,7 +32,7 @@ PAINTED = """() => {
     const channel = new MessageChannel(); // its message comes after the frame
     channel.port1.onmessage = () => {
       const n = document.querySelectorAll(".hs-writing .hs-token").length;
-      painted[n] ??= (performance.timeOrigin + performance.now()) / 1000;
+      painted[n] ??= Date.now() / 1000;
     };
     channel.port2.postMessage(0);
     requestAnimationFrame(look);
@@ -123,10 +123,11 @@ def test_a_token_is_on_the_screen_soon_after_it_was_written(
         stepper.start()
         expect(text(page)).to_have_text(re.compile("^ab.{40}$", re.DOTALL))
         stepper.join()
+        page.wait_for_function("painted[42]")
         painted = {int(n): at for n, at in page.evaluate("painted").items()}
         # A frame may bring several: a token is seen with the first count that has it.
         delays = sorted(
-            min(at for n, at in painted.items() if n >= 3 + place and at >= made) - made
+            min(at for n, at in painted.items() if n >= 3 + place and at >= made - 0.001) - made
             for place, made in enumerate(written[:40])
         )
         quickest = min(quickest, delays[int(0.95 * len(delays))])
@@ -136,7 +137,7 @@ def test_a_token_is_on_the_screen_soon_after_it_was_written(
         generation.cancel()
         expect(write_button(page)).to_be_visible()
         page.evaluate("painted = {}")
-    assert quickest <= 0.1
+    assert quickest <= 0.1, delays
 
 
 def release_slowly(gate: Any, n_steps: int) -> None:

@@ -3,7 +3,7 @@
 import torch
 
 from helpers.models import scripted_model, tiny_bpe
-from web.runs.openings import LEAST_REAL, MOST_CERTAIN, eventful_end, opening_prompt
+from web.runs.openings import LEAST_REAL, MOST_CERTAIN, cut_at_open_choice, opening_prompt
 from web.services import Services
 from web.settings import OPENING_PROMPTS
 
@@ -31,12 +31,12 @@ def test_a_text_ends_where_the_last_token_had_alternatives() -> None:
     sure, three, four, five = (0.97,), (0.5, 0.3, 0.1), (0.3, 0.3, 0.2, 0.1), (0.2,) * 5
     certain = (MOST_CERTAIN + 0.05, LEAST_REAL + 0.01, LEAST_REAL + 0.01)
     # Row i is what token i + 1 was drawn from; the last row is what would come next.
-    assert eventful_end(logits(sure, three, sure, sure), first=1) == 3
-    assert eventful_end(logits(three, four, sure, five), first=1) == 3
-    assert eventful_end(logits(three, sure, sure, four), first=1) == 2
-    assert eventful_end(logits(sure, sure, certain, five), first=1) == 4  # nowhere: all of it
-    assert eventful_end(logits(three, sure, sure, sure), first=3) == 4  # not before the first
-    assert eventful_end(logits(sure, sure), first=5) == 2
+    assert cut_at_open_choice(logits(sure, three, sure, sure), first=1) == 3
+    assert cut_at_open_choice(logits(three, four, sure, five), first=1) == 3
+    assert cut_at_open_choice(logits(three, sure, sure, four), first=1) == 2
+    assert cut_at_open_choice(logits(sure, sure, certain, five), first=1) == 4  # nowhere: all of it
+    assert cut_at_open_choice(logits(three, sure, sure, sure), first=3) == 4  # not before the first
+    assert cut_at_open_choice(logits(sure, sure), first=5) == 2
 
 
 def test_openings_end_where_something_was_open(services: Services) -> None:
