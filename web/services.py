@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from .gauges import Gauges
-from .metrics import Metrics
+from .prometheus import Metrics
 from .runs.openings import Openings
 from .runs.store import Runs
 from .serving.attention import AttentionWorkers

@@ -56,7 +56,7 @@ export interface Pointer {
   new?: Token[];
   /** When the newest token was written, in seconds since the epoch. */
   at?: number;
-  story: FittingHead[];
+  suggested_heads: FittingHead[];
   training_step?: number;
   /** The run that another text with the same prompt is shown beside. */
   beside: string;

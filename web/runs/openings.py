@@ -27,7 +27,7 @@ from .store import Runs
 
 LEAST_REAL = 0.08  # probability from which an alternative counts as real
 MOST_CERTAIN = 0.6
-SPEAKS = 0.3  # mean weight from which a head is worth opening for its role
+CLEAR_ROLE = 0.3  # mean weight from which a head is worth opening for its role
 
 
 class FittingHead(NamedTuple):
@@ -46,7 +46,7 @@ class Opening:
     ids: list[int]
     n_prompt: int
     head: tuple[int, int]
-    story: list[FittingHead]
+    suggested_heads: list[FittingHead]
 
 
 class Openings:
@@ -80,18 +80,20 @@ def write_opening(loaded: LoadedModel) -> Opening:
     steps = generate(loaded.gpt, loaded.begin(request)) if n_new > 0 else ()
     text = ids + [step.token_id for step in steps if step.token_id != loaded.eos_token_id]
     trace = loaded.trace(text)
-    end = eventful_end(trace.logits, first=len(ids) + LEAST_OPENING_TOKENS)
+    end = cut_at_open_choice(trace.logits, first=len(ids) + LEAST_OPENING_TOKENS)
     attention = trace.attention[:, :, :end, :end]
-    story = [
+    suggested_heads = [
         FittingHead(role, divmod(int(scores.argmax()), scores.shape[1]), round(float(scores.max()), 4))
         for role, scores in text_scores(attention, text[:end]).items()
     ]
-    head = story[0].head if story[0].score >= SPEAKS else most_selective_head(attention)
-    return Opening(settings_of(request, prompt), text[:end], len(ids), head, story)
+    head = suggested_heads[0].head if suggested_heads[0].score >= CLEAR_ROLE else most_selective_head(attention)
+    return Opening(settings_of(request, prompt), text[:end], len(ids), head, suggested_heads)
 
 
-def eventful_end(logits: Tensor, first: int) -> int:
-    """How many tokens to keep so that the last one had three or four real alternatives, at least ``first``.
+def cut_at_open_choice(logits: Tensor, first: int) -> int:
+    """How many tokens to keep, at least ``first``: the last one had three or four real alternatives.
+
+    So the next-token bars, which start there, have something to show.
 
     ``logits`` ``(T, vocab_size)`` are those of the whole text.
     """

@@ -85,9 +85,7 @@ export class Workspace {
 function messagesOf({ pointer, problem, untrained }) {
   const loading = pointer.state === "loading" ? ["Loading the checkpoints ..."] : [];
   const flat = untrained
-    ? [
-        "Every head spreads its attention almost evenly. Either this model is untrained or its weights did not load.",
-      ]
+    ? ["Every head spreads its attention almost evenly. Either this model is untrained or its weights did not load."]
     : [];
   const messages = [...loading, ...pointer.notices, pointer.why ?? "", problem, ...flat];
   return messages.filter((message) => message !== "");

@@ -1,4 +1,4 @@
-// Which head to look at first: those that speak in an opening, and the first ones by the chosen metric.
+// Which heads to look at first: those with a clear role in this text, and the first ones by the chosen metric.
 
 import { make } from "../../lib/dom.mjs";
 import { METRICS } from "../../lib/metrics.mjs";
@@ -24,7 +24,11 @@ const isLowestFirst = (metric) => metric === "entropy";
 /** @param {Store} store */
 export function topHeads(store) {
   const { view } = store;
-  const story = make("p", { class: "hs-chips", "aria-label": "Heads that speak in this text", role: "group" });
+  const suggested = make("p", {
+    class: "hs-chips",
+    "aria-label": "Heads with a clear role in this text",
+    role: "group",
+  });
   const title = make("span", {});
   const list = make("span", { class: "hs-chip-list" });
   const top = make("p", { class: "hs-chips", role: "group", "aria-label": "Top heads" }, title, list);
@@ -38,16 +42,16 @@ export function topHeads(store) {
     return button;
   };
 
-  const showStory = () => {
-    const chips = (store.pointer.story.length ? store.pointer.story : bestHeads(store)).map(({ role, head, score }) => {
+  const showSuggested = () => {
+    const chips = suggestionsOf(store).map(({ role, head, score }) => {
       const name = pictureName(head, store.pointer);
-      const { name: role_name, does } = ROLES[role];
-      const nearest = score >= CLEAR ? "" : "The nearest to this role here, which is not clear: ";
-      const text = `${score >= CLEAR ? role_name : `${role_name}?`} ${name}`;
+      const { name: roleName, does } = ROLES[role];
+      const nearest = score >= CLEAR ? "" : "Closest match, but weak: ";
+      const text = `${score >= CLEAR ? roleName : `${roleName}?`} ${name}`;
       return chip(head, text, `${nearest}${name} ${does}: ${score.toFixed(2)} on average`);
     });
-    story.replaceChildren(make("span", {}, "Start with"), ...chips);
-    story.hidden = !chips.length;
+    suggested.replaceChildren(make("span", {}, "Start with"), ...chips);
+    suggested.hidden = !chips.length;
   };
 
   const showTop = () => {
@@ -57,11 +61,11 @@ export function topHeads(store) {
     heads.sort((a, b) => (isLowestFirst(metric) ? a.value - b.value : b.value - a.value));
     title.textContent = `${isLowestFirst(metric) ? "Lowest" : "Highest"} ${unit ? name : `weight ${name}`}`;
     const chips = heads.slice(0, SHOWN).map(({ head, value }) => {
-      const head_name = pictureName(head, store.pointer);
+      const headName = pictureName(head, store.pointer);
       return chip(
         head,
-        `${head_name} ${measured(value, { unit: "" })}`,
-        `${head_name}, ${name}: ${measured(value, { unit })}`,
+        `${headName} ${measured(value, { unit: "" })}`,
+        `${headName}, ${name}: ${measured(value, { unit })}`,
       );
     });
     list.replaceChildren(...chips);
@@ -69,14 +73,19 @@ export function topHeads(store) {
     top.hidden = help.hidden = !store.rows;
   };
 
-  store.on("state thumbnails open", showStory);
+  store.on("state thumbnails open", showSuggested);
   store.on("state thumbnails view open", showTop);
-  return make("div", { class: "hs-top-heads" }, story, top, help);
+  return make("div", { class: "hs-top-heads" }, suggested, top, help);
 }
 
-/** The heads that fit best the roles a text's own metrics show. @param {Store} store @returns {FittingHead[]} */
-function bestHeads(store) {
-  if (!store.rows) return [];
+/**
+ * Those the server suggests, else the best for the roles that a text's metrics show.
+ * @param {Store} store
+ * @returns {FittingHead[]}
+ */
+function suggestionsOf(store) {
+  const { suggested_heads } = store.pointer;
+  if (suggested_heads.length || !store.rows) return suggested_heads;
   const roles = /** @type {const} */ ([
     ["previous_token", METRICS.previous.place],
     ["first_token", METRICS.first.place],

@@ -85,7 +85,11 @@ export class TrainingSteps {
       const response = await this.#request.send((signal) => request("look/snapshot", { body, signal }), PAUSE);
       if (!response) return;
       const pointer = await response.json();
-      store.follow({ ...pointer, settings: this.#own?.settings ?? {}, story: this.#own?.story ?? [] });
+      store.follow({
+        ...pointer,
+        settings: this.#own?.settings ?? {},
+        suggested_heads: this.#own?.suggested_heads ?? [],
+      });
       store.restore(locked, selected);
     } catch (error) {
       store.report(`Could not read the text with step ${step}: ${/** @type {Error} */ (error).message}`);

@@ -21,7 +21,7 @@ const NOTHING = Object.freeze({
   head: null,
   branch: null,
   why: null,
-  story: [],
+  suggested_heads: [],
   beside: "",
 });
 
