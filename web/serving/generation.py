@@ -103,9 +103,7 @@ class Generation:
         while not events:
             await self.news.wait()
             self.news.clear()
-            self.wakeup_pending = (
-                False  # before the events are taken, or one in between would go unannounced
-            )
+            self.wakeup_pending = False  # before the events are taken, or one in between would go unannounced
             while self.events:
                 events.append(self.events.popleft())
         for _, event in events:

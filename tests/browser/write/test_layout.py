@@ -15,8 +15,9 @@ SHIFTS = """
   window.shifts = [];
   new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) {
-      const moved = entry.sources.map(({ node }) => node?.className ?? node?.nodeName);
-      if (!entry.hadRecentInput) shifts.push([entry.value, moved]);
+      const moved = entry.sources.map(({ node }) => node?.parentElement?.closest(".headscope") && node.className);
+      // What Gradio shows before the page is there does not count.
+      if (!entry.hadRecentInput && moved.some((name) => name != null)) shifts.push([entry.value, moved]);
     }
   }).observe({ type: "layout-shift", buffered: true });
 """

@@ -125,6 +125,7 @@ def test_a_token_is_on_the_screen_soon_after_it_was_written(
         stepper.join()
         page.wait_for_function("painted[42]")
         painted = {int(n): at for n, at in page.evaluate("painted").items()}
+        print(sorted(painted.items()), [round(w, 3) for w in written], page.evaluate("Date.now()") / 1000, time.time())
         # A frame may bring several: a token is seen with the first count that has it.
         delays = sorted(
             min(at for n, at in painted.items() if n >= 3 + place and at >= made - 0.001) - made
