@@ -28,7 +28,9 @@ WATCH = """() => {
 # When the token at each position was first in the page at the end of a frame, in seconds since the epoch.
 PAINTED = """() => {
   window.painted = {};
-  const look = () => {
+  window.frames_at = [];
+  const look = (now) => {
+    frames_at.push(now);
     const channel = new MessageChannel(); // its message comes after the frame
     channel.port1.onmessage = () => {
       const n = document.querySelectorAll(".hs-writing .hs-token").length;
@@ -115,13 +117,13 @@ def test_a_token_is_on_the_screen_soon_after_it_was_written(
     monkeypatch.setattr(Generation, "push", push_and_note)
     choose_model(page, "slow")
     page.evaluate(PAINTED)
-    quickest = 1.0
     for _ in range(3):  # a busy machine may be late once
         written.clear()
         write(page, "ab")
         expect(text(page)).to_have_text("ab")
-        page.evaluate("painted = {}")
-        stepper = threading.Thread(target=release_slowly, args=(slow.gate, 40))
+        page.evaluate("painted = {}; frames_at = []")
+        late: list[float] = []
+        stepper = threading.Thread(target=release_slowly, args=(slow.gate, 40, late))
         stepper.start()
         expect(text(page)).to_have_text(re.compile("^ab.{40}$", re.DOTALL))
         stepper.join()
@@ -132,18 +134,26 @@ def test_a_token_is_on_the_screen_soon_after_it_was_written(
             min(at for n, at in painted.items() if n >= 3 + place and at >= made - 0.001) - made
             for place, made in enumerate(written[:40])
         )
-        quickest = min(quickest, delays[int(0.95 * len(delays))])
-        if quickest <= 0.1:
+        gaps = [(after - before) / 1000 for before, after in itertools.pairwise(page.evaluate("frames_at"))]
+        # On a busy machine frames are late, and so is each thread on the way.
+        allowed = 0.1 + 2 * max(0.0, percentile(gaps) - 0.02) + 4 * percentile(late)
+        if percentile(delays) <= allowed:
             break
         (generation,) = server.services.engines.running
         generation.cancel()
         expect(write_button(page)).to_be_visible()
-    assert quickest <= 0.1, delays
+    assert percentile(delays) <= allowed, (delays, gaps, late)
 
 
-def release_slowly(gate: Any, n_steps: int) -> None:
-    """A step each 40 ms, as a model of some size takes them."""
+def percentile(values: list[float], part: float = 0.95) -> float:
+    return sorted(values)[int(part * len(values))]
+
+
+def release_slowly(gate: Any, n_steps: int, late: list[float]) -> None:
+    """A step each 40 ms, as a model of some size takes them; notes how much later this thread wakes up."""
     pause = threading.Event()
     for _ in range(n_steps):
         gate.release()
+        before = time.perf_counter()
         pause.wait(0.04)
+        late.append(time.perf_counter() - before - 0.04)
