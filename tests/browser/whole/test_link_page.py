@@ -14,12 +14,14 @@ from helpers.models import tiny_model
 from helpers.page import (
     change_settings,
     check_number,
+    choose_model,
     expect_model,
     number_field,
     opened_settings,
     readout,
     text,
     write,
+    write_button,
 )
 from helpers.server import CHARACTERS, Server, save_tiny
 from model.tokenizer import CharTokenizer
@@ -230,3 +232,21 @@ def test_reload_and_back_find_the_texts(page: Any) -> None:
     expect(text(page)).to_have_text(opening)
     page.go_forward()
     expect(text(page)).to_have_text(texts[0])
+
+
+def test_back_leaves_a_text_that_is_being_written(page: Any, server: Server, slow: Any) -> None:
+    choose_model(page, "slow")
+    change_settings(page, length=2)
+    write(page, "ab")
+    slow.gate.release(3)
+    page.wait_for_url("**ids=**")
+    first = text(page).text_content()
+    write(page, "cd")
+    slow.gate.release()
+    expect(text(page)).to_have_text(re.compile("^cd.$", re.DOTALL))
+    page.go_back()
+    expect(text(page)).to_have_text(re.compile("^ROMEO"))
+    expect(write_button(page)).to_be_visible()
+    server.wait_until_idle()
+    page.go_forward()
+    expect(text(page)).to_have_text(first)
