@@ -186,6 +186,7 @@ export interface MatrixSource {
   readonly step: number | null;
   readonly focus: Focus | null;
   readonly queries: number[];
+  readonly locked?: Cell[]; // their numbers are written in full
   point(cell: Cell | null): void;
   lock(cell: Cell | null, more?: boolean): void;
   on(topics: string, callback: () => void): void;

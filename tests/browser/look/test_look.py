@@ -264,7 +264,7 @@ def test_attention_that_looks_untrained_is_called_so(
     server = launch(folder)
     page = browser.new_page()
     page.goto(server.url)
-    expect(page.get_by_text("This model looks untrained")).to_be_visible()
+    expect(page.get_by_text("this model is untrained")).to_be_visible()
     page.close()
 
 
