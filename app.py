@@ -17,6 +17,8 @@ from web.api.routes import api_routes
 from web.assets import asset_route
 from web.learn.routes import learn_routes
 from web.page.blocks import LAUNCH, build
+from web.page.routes import page_routes
+from web.page.writer import PageWriter
 from web.runs.routes import run_routes
 from web.services import Services, make_services
 from web.settings import Settings
@@ -27,9 +29,14 @@ CLOSING_SECONDS = 3.0
 def start(chosen: Settings) -> tuple[gr.Blocks, Services]:
     """Open the port; everything but the models is there when this returns."""
     services = make_services(chosen)
-    demo = build(services, with_key=chosen.api_key is not None)
-    routes = [*api_routes(services), *run_routes(services.served, services.runs).routes]
-    routes += [*learn_routes(services).routes, asset_route()]
+    writer = PageWriter(services)
+    demo = build(services, writer, with_key=chosen.api_key is not None)
+    routes = [*api_routes(services), *page_routes(services, writer).routes]
+    routes += [
+        *run_routes(services.served, services.snapshots, services.runs).routes,
+        *learn_routes(services).routes,
+        asset_route(),
+    ]
     launched = threading.Event()
     # A Space is shown inside another site's frame.
     same_site: SameSite = "none" if os.environ.get("SPACE_ID") else "lax"

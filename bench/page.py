@@ -51,7 +51,7 @@ OURS_DRAWN = """(n) => when(() => {
   const thumbnail = document.querySelector(".hs-grid canvas");
   return board && board.dataset.count == n && thumbnail && thumbnail.width > 8;
 })"""
-FIRST_FETCH = "performance.getEntriesByType('resource').find((entry) => entry.name.includes('/look/')).startTime"
+FIRST_FETCH = "performance.getEntriesByType('resource').find((entry) => entry.name.includes('/rows')).startTime"
 BERTVIZ_DRAWN = "() => when(() => document.querySelectorAll('svg .attn-line-group, svg #attention line').length > 0)"
 
 
@@ -71,7 +71,7 @@ def opening(loaded: LoadedModel, n_tokens: int) -> Opening:
     """A text of ``n_tokens`` for the page to open with."""
     ids = [7 * i % min(loaded.config.vocab_size, 1000) for i in range(n_tokens)]
     settings = {"prompt": loaded.tokens(ids[:1])[0].text, "seed": 1, "max_new_tokens": n_tokens - 1}
-    return Opening(settings, ids, 1, (0, 0))
+    return Opening(settings, ids, 1, (0, 0), [])
 
 
 class Wire:

@@ -1,4 +1,4 @@
-"""The two pictures in the README: a text that was just written, light and dark, with one of its tokens locked.
+"""The two screenshots in the README: a text that was just written, light and dark, at the step of one of its tokens.
 
 python -m bench.pictures
 """
@@ -10,22 +10,27 @@ from bench.harness import ROOT, character_checkpoint
 from bench.page import BROWSERS, FLAGS, served
 
 FOLDER = ROOT / "bench" / "readme"
-LENGTH, LOCKED = 240, 60  # tokens to write, and the one whose gaze is drawn
+LENGTH, STEP = 240, 196  # tokens to write, and the one that is selected
 MOST_BYTES = 400_000
 
 
 def take(page: Any, url: str, theme: str) -> bytes:
+    page.add_init_script("localStorage.setItem('headscope-speed', '0')")  # the text appears at once
     page.goto(f"{url}?__theme={theme}")
     page.wait_for_function("document.querySelector('.hs-number')?.textContent")
-    page.get_by_label("number input for length").fill(str(LENGTH))
+    page.get_by_role("button", name="Settings").click()
+    page.get_by_label("length, as a number").fill(str(LENGTH))
+    page.get_by_label("seed", exact=True).fill("1")
+    page.keyboard.press("Escape")
     page.get_by_role("button", name="Write", exact=True).click()
     page.wait_for_selector(".hs-workspace[data-state=done]")
     page.wait_for_function(f"document.querySelector('.hs-board').dataset.count > {LENGTH}")
     page.wait_for_selector(".hs-bars table[aria-busy=false] tbody tr:nth-child(20)")
     page.get_by_role("button", name="L3 H3,").click()
-    page.locator(".hs-writing .hs-token").nth(LOCKED).click()
+    page.locator(".hs-writing .hs-token").nth(STEP).click()
     page.mouse.move(2, 2)
     page.wait_for_selector("[aria-label='Attention weights, L3 H3'] .hs-readout:not([hidden])")
+    page.wait_for_selector(".hs-alternatives:not([hidden])")
     page.evaluate("document.activeElement.blur()")
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     return bytes(page.screenshot(full_page=True, animations="disabled"))

@@ -244,6 +244,6 @@ def token_logprobs(logits: Tensor, tokens: Sequence[int]) -> list[float]:
 
 
 def top_logprobs(logits: Tensor, n: int) -> list[dict[int, float]]:
-    """The ``n`` most probable tokens of each row of raw ``logits`` ``(rows, vocab_size)``, with their probabilities."""
+    """The ``n`` likeliest tokens of each row of ``logits`` ``(rows, vocab_size)``, and their log-probabilities."""
     values, ids = logits.float().log_softmax(-1).topk(min(n, logits.shape[-1]))
     return [dict(zip(*row, strict=True)) for row in zip(ids.tolist(), values.tolist(), strict=True)]

@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 
 from .gauges import Gauges
-from .metrics import Metrics
+from .prometheus import Metrics
 from .runs.openings import Openings
 from .runs.store import Runs
 from .serving.attention import AttentionWorkers
 from .serving.engines import Engines
 from .serving.served_models import ServedModels
+from .serving.snapshots import Snapshots
 from .settings import Limits, Settings
 
 
@@ -17,6 +18,7 @@ class Services:
     """What routes and tabs are wired to."""
 
     served: ServedModels
+    snapshots: Snapshots
     runs: Runs
     openings: Openings
     engines: Engines
@@ -38,4 +40,12 @@ def make_services(settings: Settings) -> Services:
     served, runs, metrics = ServedModels(settings), Runs(), Metrics()
     engines = Engines(settings.limits, metrics)
     metrics.registry.register(Gauges(engines, runs))
-    return Services(served, runs, Openings(served, runs), engines, AttentionWorkers(settings.limits), metrics)
+    return Services(
+        served=served,
+        snapshots=Snapshots(served),
+        runs=runs,
+        openings=Openings(served, runs),
+        engines=engines,
+        attention=AttentionWorkers(settings.limits),
+        metrics=metrics,
+    )

@@ -39,7 +39,9 @@ BIGRAM_CHARACTERS = 2_000  # of all of them together
 
 # How the page behaves.
 UPDATE_SECONDS = 0.2  # between two updates of a text that is being written; each takes time away from the writing
+TEXT_SECONDS = 0.05  # between two pieces of a text that the page is sent; slower tokens are sent as they come
 OPENING_TOKENS = 120  # written once for each model when the server starts
+LEAST_OPENING_TOKENS = 60  # of them, before it may end
 OPENING_SEED = 1
 OPENING_TEMPERATURE = 0.8
 OPENING_PROMPTS = ("ROMEO:", "Once upon a time", "The ", "\n")  # the first that the model knows, or else can read

@@ -1,6 +1,6 @@
 """What each head of a model does: scores for well-known roles."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
@@ -117,3 +117,24 @@ def role_scores(loaded: LoadedModel, n_texts: int = 16, length: int = 64, seed: 
         first_loss=float(losses[: length - 1].mean()),
         second_loss=float(losses[length:].mean()),  # the first token of the second half cannot be predicted
     )
+
+
+def text_scores(attention: Tensor, ids: Sequence[int]) -> dict[str, Tensor]:
+    """What every head looks at in one text, as mean attention weights ``(n_layer, n_head)`` over the queries that can.
+
+    ``attention`` ``(n_layer, n_head, T, T)`` is that of the tokens ``ids``. ``previous_token`` is the weight on the
+    token before, ``induction`` that on the tokens that followed earlier occurrences of the query's own token,
+    ``first_token`` that on the first. A score is zero where no query can have it.
+    """
+    tokens = torch.tensor(ids)
+    same = (tokens[:, None] == tokens).tril(-1)  # [query][an earlier occurrence of its token]
+    follows = F.pad(same[:, :-1], (1, 0)).tril(-1)  # the token after that, before the query itself
+    can = follows.any(1)
+    T = len(ids)
+    masks = {
+        "previous_token": torch.eye(T, dtype=torch.bool).roll(-1, 1).tril(-1),
+        "induction": follows,
+        "first_token": torch.zeros(T, T, dtype=torch.bool).index_fill(1, torch.tensor(0), True).tril(-1),
+    }
+    queries = {"previous_token": torch.arange(T) > 0, "induction": can, "first_token": torch.arange(T) > 0}
+    return {name: (attention * mask).sum((-1, -2)) / max(int(queries[name].sum()), 1) for name, mask in masks.items()}

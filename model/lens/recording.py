@@ -17,7 +17,7 @@ FLUSH_ROWS = 32  # rows gathered before they are pooled together, where nobody a
 
 
 class ThumbnailRows(NamedTuple):
-    """What a browser that has some rows lacks: see ``Thumbnails.rows``."""
+    """What a reader that has some rows lacks: see ``Thumbnails.rows``."""
 
     n_rows: int
     factor: int

@@ -74,10 +74,10 @@ class Engine:
         refused: list[TextSequence] = []
         while len(refused) < n_over:
             client, _ = max(counts.items(), key=lambda item: (item[1], item[0] == sequences[0].client))
-            theirs = [each for each in waiting if each.client == client and each not in refused]
-            if client == sequences[0].client or not theirs:
+            evictable = [each for each in waiting if each.client == client and each not in refused]
+            if client == sequences[0].client or not evictable:
                 raise Busy
-            refused.append(theirs[-1])
+            refused.append(evictable[-1])
             counts[client] -= 1
         return refused
 
@@ -105,9 +105,9 @@ class Engine:
             self.changed.notify()
 
     def step(self) -> None:
-        """One forward pass in which every text at work has its turn. What it raises ends those texts alone."""
+        """One forward pass for the texts that `plan` gives a turn. What it raises ends those texts alone."""
         with self.changed:
-            self.dismiss()
+            self.drop_ended()
             self.admit()
         planned = self.plan()
         try:
@@ -118,7 +118,7 @@ class Engine:
             for sequence in [each for each in planned if each.is_at_work]:
                 self.fail(sequence, error)
 
-    def dismiss(self) -> None:
+    def drop_ended(self) -> None:
         """Let go of texts that were cancelled or refused, or whose time is up."""
         now = time.monotonic()
         for sequence in [*self.queue, *self.at_work]:
@@ -137,19 +137,19 @@ class Engine:
                 client, most = counts.most_common(1)[0]
                 if most - counts[self.queue.next_client(counts)] < 2:
                     return
-                theirs = (sequence for sequence in self.at_work if sequence.client == client)
-                self.pause(max(theirs, key=lambda sequence: sequence.turn))
+                evictable = (sequence for sequence in self.at_work if sequence.client == client)
+                self.preempt(max(evictable, key=lambda sequence: sequence.turn))
             sequence = self.queue.take(counts)
             sequence.slot, sequence.turn = self.slots.index(None), next(self.turns)
             self.slots[sequence.slot] = sequence
 
-    def pause(self, sequence: TextSequence) -> None:
+    def preempt(self, sequence: TextSequence) -> None:
         """Back into the queue: what it has written stays, and is read again when its turn comes."""
-        self.leave(sequence)
+        self.release_slot(sequence)
         sequence.n_read = 0
         self.queue.put_back(sequence)
 
-    def leave(self, sequence: TextSequence) -> None:
+    def release_slot(self, sequence: TextSequence) -> None:
         if sequence.n_read and sequence.n_unread > 1:  # no logits have shown yet whether all of it is finite
             self.cache.clear(sequence.slot, len(sequence.ids))
         self.slots[sequence.slot] = None
@@ -158,10 +158,10 @@ class Engine:
     def end(self, sequence: TextSequence, event: Event) -> None:
         """Remove a text from wherever it is, with a last event."""
         if sequence.is_at_work:
-            self.leave(sequence)
+            self.release_slot(sequence)
         else:
             self.queue.remove(sequence)
-        sequence.tell(event)
+        sequence.report(event)
 
     def fail(self, sequence: TextSequence, error: Exception) -> None:
         self.cache.clear(sequence.slot, len(sequence.ids))
@@ -174,7 +174,7 @@ class Engine:
             self.queue, self.slots = FairQueue(), [None] * self.max_batch
             for sequence in sequences:
                 sequence.slot = NO_SLOT
-                sequence.tell(Failure(error))
+                sequence.report(Failure(error))
             self.cache = BatchCache(self.loaded.gpt, self.max_batch)
 
     def plan(self) -> list[TextSequence]:
@@ -236,8 +236,8 @@ class Engine:
     def take(self, sequence: TextSequence, logits: Tensor, attention: Tensor | None) -> None:
         """Report what one text has read, and write its next token if it has read everything."""
         self.tokens_read += sequence.n_planned
-        if sequence.tells_prompt:
-            sequence.tell_prompt(logits, attention)
+        if sequence.reports_prompt:
+            sequence.report_prompt(logits, attention)
         sequence.n_read += sequence.n_planned
         if sequence.n_unread:
             return
@@ -246,6 +246,6 @@ class Engine:
         if step.finish_reason:
             self.end(sequence, step)
             return
-        sequence.tell(step)
+        sequence.report(step)
         if not sequence.n_read and sequence.request.record:
-            sequence.tell(ContextShift(list(sequence.ids)))
+            sequence.report(ContextShift(list(sequence.ids)))

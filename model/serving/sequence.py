@@ -1,4 +1,4 @@
-"""One text in the engine: what is asked for, how far it is, and what its listener is told."""
+"""One text in the engine: what is asked for, how far it is, and what its listener hears."""
 
 import logging
 from collections.abc import Callable, Hashable
@@ -35,7 +35,7 @@ class PromptPart:
 class ContextShift:
     """The context was full: writing goes on from ``ids``, its newer part, which is read again like a prompt.
 
-    Told only where attention weights are recorded; positions in later events count within ``ids``.
+    Reported only where attention weights are recorded; positions in later events count within ``ids``.
     """
 
     ids: list[int]
@@ -66,7 +66,7 @@ def is_last(event: Event) -> bool:
 
 
 class TextSequence(Continuation):
-    """A request at work. ``listener`` gets its events in the engine's thread, the last one last.
+    """A request at work. ``listener`` gets its events in the engine's thread, in order, up to one that `is_last`.
 
     Texts of one ``client`` share its turns; ``deadline`` is on ``time.monotonic()``.
     """
@@ -83,7 +83,7 @@ class TextSequence(Continuation):
         self.listener, self.client, self.deadline = listener, client, deadline
         self.ids = list(request.prompt)  # all that is to be read: the prompt and what was written, or its newer part
         self.n_given = len(self.ids)  # of ``ids``: the prompt, or what a shift left
-        self.n_told = 0  # of those given, the ones that were reported
+        self.n_reported = 0  # of those given, the ones that were reported
         self.n_read = 0
         self.n_planned = 0  # how many tokens it reads in the current step
         self.slot = NO_SLOT
@@ -111,15 +111,15 @@ class TextSequence(Continuation):
         return self.ids[self.n_read : self.n_read + self.n_planned]
 
     @property
-    def tells_prompt(self) -> bool:
+    def reports_prompt(self) -> bool:
         """Whether the current step reads prompt tokens that the listener wants to hear of for the first time."""
         asked = self.request.record or self.request.prompt_logprobs
-        return asked and self.n_told < min(self.n_read + self.n_planned, self.n_given)
+        return asked and self.n_reported < min(self.n_read + self.n_planned, self.n_given)
 
     @property
     def wanted_logits(self) -> list[bool]:
         """Behind which of its planned tokens the logits are needed."""
-        if self.tells_prompt and self.request.prompt_logprobs:
+        if self.reports_prompt and self.request.prompt_logprobs:
             return [True] * self.n_planned
         return [False] * (self.n_planned - 1) + [self.n_planned == self.n_unread]
 
@@ -127,14 +127,14 @@ class TextSequence(Continuation):
         """Leave at the next step. From any thread."""
         self.cancelled = True
 
-    def finish(self) -> None:
+    def stop_soon(self) -> None:
         """End with the next token once all before it were read; at once where it waits. From any thread."""
         if not self.is_at_work:
             self.cancel()
         else:
             self.max_new_tokens = min(self.max_new_tokens, len(self.written) + 1)
 
-    def tell(self, event: Event) -> None:
+    def report(self, event: Event) -> None:
         """Hand over an event; a listener that fails ends its own text alone."""
         try:
             self.listener(event)
@@ -142,20 +142,20 @@ class TextSequence(Continuation):
             log.exception("the listener of a text failed")
             self.cancelled = True
 
-    def tell_prompt(self, logits: Tensor, attention: Tensor | None) -> None:
+    def report_prompt(self, logits: Tensor, attention: Tensor | None) -> None:
         """Report the prompt tokens of this step, from ``logits`` ``(n_planned, vocab_size)`` and their weights."""
         start, asked = self.n_read, self.request
-        first, end = max(start, self.n_told), min(start + self.n_planned, self.n_given)
+        first, end = max(start, self.n_reported), min(start + self.n_planned, self.n_given)
         followers = self.ids[first + 1 : min(end + 1, self.n_given)] if asked.prompt_logprobs else []
         logits = logits[first - start :][: len(followers)]
-        self.n_told = end
+        self.n_reported = end
         part = PromptPart(
             start=first,
             attention=None if attention is None else attention[:, :, first - start : end - start, :end],
             logprobs=token_logprobs(logits, followers),
             top_logprobs=top_logprobs(logits, asked.n_top_logprobs) if asked.n_top_logprobs else [],
         )
-        self.tell(part)
+        self.report(part)
 
     def next_step(self, logits: Tensor, attention: Tensor | None) -> Step:
         """Draw the next token from the raw ``logits`` ``(vocab_size,)`` behind everything that was read.
@@ -173,5 +173,5 @@ class TextSequence(Continuation):
         if len(self.ids) > self.context_length:  # only a text with ``context_shift`` goes on from here
             self.ids, self.n_read = self.ids[-max(1, self.context_length // 2) :], 0
             self.n_given = len(self.ids)
-            self.n_told = 0 if asked.record else self.n_given  # the prompt's log-probabilities are told once
+            self.n_reported = 0 if asked.record else self.n_given  # the prompt's log-probabilities are reported once
         return step

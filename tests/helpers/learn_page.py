@@ -5,6 +5,8 @@ from typing import Any
 
 from playwright.sync_api import expect
 
+from .page import show_page
+
 CELLS = (
     "table => [...table.querySelectorAll('tbody tr')].map(r => [...r.querySelectorAll('td')].map(c => c.textContent))"
 )
@@ -15,7 +17,7 @@ def number(text: str) -> float:
 
 
 def open_rung(page: Any, rung: int) -> None:
-    page.get_by_role("tab", name="Learn").click()
+    show_page(page, "Learn")
     page.get_by_role("navigation", name="Lessons").get_by_role("link").nth(rung - 1).click()
     settle(page, rung)
 

@@ -1,6 +1,8 @@
 """How the browser's tests drive the page, read its numbers and look at its colours."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from playwright.sync_api import expect
@@ -12,14 +14,65 @@ from .server import CONTEXT, Server
 READOUT = re.compile(r"“(.+)” (\d+), query looks at “(.+)” (\d+), key([\d.e-]+)(?:this row predicts .+)?", re.DOTALL)
 
 
+# Whoever has chosen no speed sees a text at once.
+AT_ONCE = 'localStorage["headscope-speed"] ??= "0"'
+
+
 def choose_model(page: Any, name: str) -> None:
-    page.get_by_role("combobox", name="Model").click()
-    page.get_by_role("option", name=name).click()
+    page.get_by_role("button", name="Model", exact=True).click()
+    page.get_by_role("listbox", name="Model").locator(f"[data-name='{name}']").click()
+
+
+def expect_model(page: Any, name: str, shape: str) -> None:
+    """The picker names the model, and says what it is."""
+    button = page.get_by_role("button", name="Model", exact=True)
+    expect(button).to_have_text(name)
+    expect(button).to_have_attribute("title", re.compile(shape))
+
+
+@contextmanager
+def opened_settings(page: Any) -> Iterator[Any]:
+    """The popover of the settings, which is closed again afterwards."""
+    page.get_by_role("button", name="Settings", exact=True).click()
+    panel = page.get_by_role("dialog", name="Settings")
+    yield panel
+    page.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+
+
+def number_field(part: Any, label: str) -> Any:
+    return part.get_by_label(f"{label}, as a number", exact=True)
+
+
+def change_settings(page: Any, seed: int | None = None, **values: float) -> None:
+    """Type numbers into the settings, by label with ``_`` for ``-``; a seed is pinned."""
+    with opened_settings(page) as panel:
+        for name, value in values.items():
+            label = "top-k (0 = all)" if name == "top_k" else name.replace("_", "-")
+            number_field(panel, label).fill(str(value))
+        if seed is not None:
+            panel.get_by_label("seed", exact=True).fill(str(seed))
+            expect(panel.get_by_label("Write the same text every time")).to_be_checked()
+
+
+def show_page(page: Any, title: str) -> None:
+    """Go to Write & Look, Learn or Use."""
+    page.get_by_role("navigation", name="Pages").get_by_role("button", name=title).click()
 
 
 def write(page: Any, prompt: str) -> None:
     page.get_by_label("Prompt").fill(prompt)
-    page.get_by_role("button", name="Write", exact=True).click()
+    write_button(page).click()
+
+
+def write_button(page: Any) -> Any:
+    """Shown while nothing is written."""
+    return page.get_by_role("button", name="Write", exact=True)
+
+
+def stop_button(page: Any) -> Any:
+    """Shown while something is written."""
+    return page.get_by_role("button", name="Stop", exact=True)
 
 
 def write_slowly(page: Any, slow: Any, n_new: int) -> None:
@@ -33,7 +86,7 @@ def write_slowly(page: Any, slow: Any, n_new: int) -> None:
 def stop(page: Any, server: Server) -> None:
     """Stop the gated model while it is at work on a step."""
     (generation,) = server.services.engines.running
-    page.get_by_role("button", name="Stop").click()
+    stop_button(page).click()
     assert generation.stopped.wait(timeout=10)
     server.services.served.models["slow"].gate.release()  # type: ignore[attr-defined]
 

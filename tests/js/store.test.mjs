@@ -43,6 +43,7 @@ beforeEach(() => {
   asked = [];
   const tokens = { first: 6, second: 9, again: 6 };
   globalThis.document = { baseURI: "http://page/" };
+  globalThis.cancelAnimationFrame = () => {};
   globalThis.fetch = async (url, { body }) => {
     const { pathname, searchParams } = new URL(url);
     const [, , run, what] = pathname.split("/");
@@ -56,6 +57,7 @@ beforeEach(() => {
 /** A store that has followed pointers, and fetched what they lead to. */
 async function follow(...pointers) {
   const store = new Store(new View());
+  store.playback.setSpeed(0);
   for (const one of pointers) {
     store.follow(one);
     await new Promise((resolve) => setTimeout(resolve, 10));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { clamp, counted, exact, fixed, measured, number, surprise } from "../../web/js/lib/numbers.mjs";
+import { clamp, counted, exact, fixed, full, measured, number, surprise } from "../../web/js/lib/numbers.mjs";
 import { pictureName, sentence, shorten, visible } from "../../web/js/lib/words.mjs";
 
 test("spaces and line breaks of a token can be seen", () => {
@@ -36,6 +36,8 @@ test("a cell in a sentence", () => {
 
 test("weights have four decimals, small ones powers of ten", () => {
   assert.deepEqual([0, 1, 0.001, 0.00099, 1e-9].map(exact), ["0.0000", "1.0000", "0.0010", "9.90e-4", "1.00e-9"]);
+  const weights = [0, 1, 0.1, 0.0033801, 1 / 3, 1e-9].map(Math.fround);
+  assert.deepEqual(weights.map(full), ["0", "1", "0.1", "0.0033801", "0.33333334", "1e-9"]);
 });
 
 test("numbers of the lessons", () => {

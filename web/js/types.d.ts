@@ -23,7 +23,7 @@ export interface Focus {
 export type Place = [layer: number, column: number];
 
 export type PointerState =
-  "loading" | "none" | "opening" | "linked" | "waiting" | "writing" | "done" | "stopped" | "failed";
+  "loading" | "none" | "opening" | "linked" | "snapshot" | "waiting" | "writing" | "done" | "stopped" | "failed";
 
 export interface BranchInfo {
   of: string;
@@ -32,7 +32,7 @@ export interface BranchInfo {
   instead: string;
 }
 
-/** What the Gradio component holds (web/page/pointer.py): a run and how far it is. Without a run, `run` is "". */
+/** Where the server points (web/page/pointer.py): a run and how far it is. Without a run, `run` is "". */
 export interface Pointer {
   state: PointerState;
   run: string;
@@ -52,6 +52,35 @@ export interface Pointer {
   branch: BranchInfo | null;
   why: string | null;
   written?: number;
+  /** The tokens that the pointer before did not have. */
+  new?: Token[];
+  /** When the newest token was written, in seconds since the epoch. */
+  at?: number;
+  suggested_heads: FittingHead[];
+  training_step?: number;
+  /** The run that another text with the same prompt is shown beside. */
+  beside: string;
+}
+
+/** The head of an opening that fits a role best, and its mean attention weight there. */
+export interface FittingHead {
+  role: "previous_token" | "induction" | "first_token";
+  head: Place;
+  score: number;
+}
+
+/** What training kept of a model (web/serving/snapshots.py). */
+export interface TrainingReport {
+  steps: number[];
+  history?: { step: number; train_loss: number; validation_loss: number }[];
+  heads?: { step: number; induction: number[][]; previous_token: number[][] }[];
+}
+
+/** A model as the server describes it. */
+export interface ModelInfo {
+  name: string;
+  facts: string;
+  about: string;
 }
 
 /** A pointer as the server sends it, which leaves out what it has nothing to say about. */
@@ -100,8 +129,8 @@ export interface Control {
   name: string;
   /** Its name in links. */
   word: string;
-  help: string;
   label?: string;
+  help: string;
   least?: number;
   most?: number;
   step?: number;
@@ -137,10 +166,14 @@ export interface KnownText {
   n_prompt: number;
 }
 
-/** What the page can ask of the server through events of its Gradio component. */
-export interface ServerActions {
+/** What a workspace asks of the page. */
+export interface TextActions {
+  /** Write another text from a token on, beside this one. */
   branch(data: object): void;
-  halt(data: { run: string }): void;
+  /** End a text that is no longer shown. */
+  halt(run: string): void;
+  /** Write another text from the same prompt, beside this one. */
+  another(run: string): void;
 }
 
 /** As much of a store as a matrix needs. */
@@ -153,6 +186,7 @@ export interface MatrixSource {
   readonly step: number | null;
   readonly focus: Focus | null;
   readonly queries: number[];
+  readonly locked?: Cell[]; // their numbers are written in full
   point(cell: Cell | null): void;
   lock(cell: Cell | null, more?: boolean): void;
   on(topics: string, callback: () => void): void;

@@ -1,11 +1,7 @@
 """The controls of the page that say how a text is written, made from the table of options."""
 
-from collections.abc import Sequence
-
 from ..serving.inputs import OPTIONS, SLIDERS
 
-# What a visitor can choose, in the order in which the page sends it.
-FIELDS = ("prompt", "model", *SLIDERS, "seed", "context_shift")
 # The settings that a link carries, and the words for them there.
 WORDS = {name: "length" if name == "max_new_tokens" else name for name in (*SLIDERS, "seed")}
 
@@ -17,8 +13,3 @@ def describe_control(name: str) -> dict[str, object]:
 
 
 CONTROLS = [describe_control(name) for name in WORDS]
-
-
-def as_fields(values: Sequence[object]) -> dict[str, object]:
-    """What the page sends, by name."""
-    return dict(zip(FIELDS, values, strict=True))

@@ -1,4 +1,4 @@
-"""The view's value: a small pointer to a run, all that the browser needs to fetch the rest."""
+"""Pointers: JSON snapshots of a run's state, from which the browser knows what to fetch."""
 
 import asyncio
 
@@ -7,6 +7,7 @@ from ..services import Services
 
 
 def pointer(run: Run, state: str, settings: dict[str, object]) -> dict[str, object]:
+    """How far ``run`` is, the shape of its model, and the ``settings`` from which it was written."""
     config = run.loaded.config
     return {
         "run": run.id,
@@ -26,8 +27,10 @@ def pointer(run: Run, state: str, settings: dict[str, object]) -> dict[str, obje
 
 
 async def opening_pointer(services: Services, name: str | None) -> dict[str, object]:
-    """What the view shows of a model that this visitor has not asked yet."""
+    """What the page shows of the model ``name`` before this visitor has written anything with it."""
     if name not in services.served.models:
         return {"state": "none", "notices": services.served.problems()}
     opening, run = await asyncio.to_thread(services.openings.get, name)
-    return pointer(run, "opening", opening.settings) | {"head": opening.head}
+    suggested_heads = [each._asdict() for each in opening.suggested_heads]
+    head = services.snapshots.formed_head(name) or opening.head
+    return pointer(run, "opening", opening.settings) | {"head": head, "suggested_heads": suggested_heads}

@@ -1,4 +1,4 @@
-"""The Use tab: how programs call what the page does, with this page's own address in every example."""
+"""Use: how programs call what the page does, with this page's own address in every example."""
 
 import json
 import re
@@ -63,7 +63,7 @@ for text in client.submit({prompt}, model={model}, max_new_tokens=50, temperatur
     print(text, end="\\n---\\n")
 print(client.predict({prompt}, model={model}, layer=0, head=0, api_name="/attention"))
 ```
-There are also `/tokenize` and `/models`; *Use via API* at the foot of the page lists all parameters.
+There are also `/tokenize` and `/models`; [this page]({address}/?view=api) lists all parameters.
 
 ### As tools of a language model (MCP)
 The same four endpoints, if the server has the package `mcp` (`pip install "mcp<2"`). In the settings of an MCP client:
@@ -74,8 +74,8 @@ The same four endpoints, if the server has the package `mcp` (`pip install "mcp<
 KEY_NOTE = "\nThis server requires an API key: run `export HEADSCOPE_API_KEY=...` before the examples.\n"
 
 
-def use_tab(services: Services, demo: gr.Blocks, with_key: bool) -> None:
-    """Build the tab's content; the examples take the page's address when it opens."""
+def use_section(services: Services, demo: gr.Blocks, with_key: bool) -> None:
+    """Build the examples, which take the page's address when it opens."""
     text = gr.Markdown(examples(services, DEFAULT_ADDRESS, with_key), elem_id="hs-use")
     address = gr.Textbox(visible=False)
 

@@ -43,7 +43,7 @@ class ExactNumbers:
         """The logits behind the token at ``position``, from which the next one was drawn. Raises ``ValueError``."""
         if not 0 <= position < len(run.readable_ids):
             raise ValueError(f"there is no token {position}: the text has {len(run.ids)}")
-        for place, logits in list(run.fresh):
+        for place, logits in list(run.recent_logits):
             if place == position:
                 return logits.cpu().numpy().tobytes()
         return self.read(run, position + 1).logits(position, position + 1)[0].numpy().tobytes()

@@ -2,17 +2,40 @@
 
 import threading
 from dataclasses import dataclass
+from typing import NamedTuple
+
+from torch import Tensor
 
 from model import LoadedModel, PromptError, SamplingSettings
 from model.generate import generate
+from model.lens.head_roles import text_scores
 from model.lens.metrics import most_selective_head
 from model.lens.residuals import Residuals
 
 from ..serving.inputs import settings_of
 from ..serving.served_models import ServedModels
-from ..settings import KNOWN_PROMPT, OPENING_PROMPTS, OPENING_SEED, OPENING_TEMPERATURE, OPENING_TOKENS
+from ..settings import (
+    KNOWN_PROMPT,
+    LEAST_OPENING_TOKENS,
+    OPENING_PROMPTS,
+    OPENING_SEED,
+    OPENING_TEMPERATURE,
+    OPENING_TOKENS,
+)
 from .run import Run
 from .store import Runs
+
+LEAST_REAL = 0.08  # probability from which an alternative counts as real
+MOST_CERTAIN = 0.6
+CLEAR_ROLE = 0.3  # mean weight from which a head is worth opening for its role
+
+
+class FittingHead(NamedTuple):
+    """The head of a text that fits a role best, and its mean attention weight there."""
+
+    role: str
+    head: tuple[int, int]
+    score: float
 
 
 @dataclass(frozen=True)
@@ -23,6 +46,7 @@ class Opening:
     ids: list[int]
     n_prompt: int
     head: tuple[int, int]
+    suggested_heads: list[FittingHead]
 
 
 class Openings:
@@ -55,8 +79,34 @@ def write_opening(loaded: LoadedModel) -> Opening:
     request = loaded.request(ids, max(n_new, 1), sampling=sampling, seed=OPENING_SEED)
     steps = generate(loaded.gpt, loaded.begin(request)) if n_new > 0 else ()
     text = ids + [step.token_id for step in steps if step.token_id != loaded.eos_token_id]
-    head = most_selective_head(loaded.trace(text).attention)
-    return Opening(settings_of(request, prompt), text, len(ids), head)
+    trace = loaded.trace(text)
+    end = cut_at_open_choice(trace.logits, first=len(ids) + LEAST_OPENING_TOKENS)
+    attention = trace.attention[:, :, :end, :end]
+    suggested_heads = [
+        FittingHead(role, divmod(int(scores.argmax()), scores.shape[1]), round(float(scores.max()), 4))
+        for role, scores in text_scores(attention, text[:end]).items()
+    ]
+    head = suggested_heads[0].head if suggested_heads[0].score >= CLEAR_ROLE else most_selective_head(attention)
+    return Opening(settings_of(request, prompt), text[:end], len(ids), head, suggested_heads)
+
+
+def cut_at_open_choice(logits: Tensor, first: int) -> int:
+    """How many tokens to keep, at least ``first``: the last one had three or four real alternatives.
+
+    So the next-token bars, which start there, have something to show.
+
+    ``logits`` ``(T, vocab_size)`` are those of the whole text.
+    """
+    T = len(logits)
+    if T <= first:
+        return T
+    probabilities = logits[first - 1 : T - 1].softmax(-1)  # of the tokens from ``first`` on
+    real = (probabilities >= LEAST_REAL).sum(-1)
+    largest = probabilities.amax(-1)
+    eventful = ((real == 3) | (real == 4)) & (largest <= MOST_CERTAIN)
+    places = eventful.nonzero().flatten()
+    # As late as possible: there is more to look at.
+    return first + int(places[-1]) + 1 if len(places) else T
 
 
 def opening_prompt(loaded: LoadedModel) -> tuple[str, list[int]]:

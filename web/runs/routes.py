@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from model import LoadedModel, PromptError
 
 from ..serving.served_models import ServedModels
+from ..serving.snapshots import Snapshots
 from .frame import encode_frame
 from .run import Run
 from .store import Runs
@@ -25,7 +26,7 @@ class Text(BaseModel):
     n_prompt: int = Field(ge=0)
 
 
-def run_routes(served: ServedModels, runs: Runs) -> APIRouter:
+def run_routes(served: ServedModels, snapshots: Snapshots, runs: Runs) -> APIRouter:
     """``GET look/{run}/...`` for a run that is kept, ``POST look/again/...`` with a ``Text`` for one that is not."""
     router = APIRouter(prefix="/look", include_in_schema=False)
     vocabularies: dict[str, bytes] = {}
@@ -37,7 +38,7 @@ def run_routes(served: ServedModels, runs: Runs) -> APIRouter:
         return run
 
     def find_model(sha256: str) -> LoadedModel:
-        loaded = served.with_hash(sha256)
+        loaded = served.with_hash(sha256) or snapshots.with_hash(sha256)
         if loaded is None:
             raise HTTPException(410, "The model that wrote this text is no longer served here.")
         return loaded

@@ -16,7 +16,7 @@ from model.serving.sequence import PromptPart
 
 from ..settings import MAX_FRESH_BYTES, MAX_RUN_BYTES, UPDATE_SECONDS
 
-LEAST_SECONDS = 2 * UPDATE_SECONDS  # below, no speed is told
+LEAST_SECONDS = 2 * UPDATE_SECONDS  # a shorter span gives no reliable rate, so none is shown
 
 
 class Run:
@@ -36,8 +36,8 @@ class Run:
         self.ids = list(given)
         self.logprobs: list[float | None] = [None] * self.n_given
         # While it is written its newest logits are the ones looked at; kept, they need no pass through the model.
-        self.fresh: deque[tuple[int, Tensor]] = deque(maxlen=max(1, MAX_FRESH_BYTES // (4 * config.vocab_size)))
-        self.wanted = capacity
+        self.recent_logits: deque[tuple[int, Tensor]] = deque(maxlen=max(1, MAX_FRESH_BYTES // (4 * config.vocab_size)))
+        self.target_length = capacity
         rows = min(capacity, config.context_length)
         keep = 4 * n_pictures(config.n_layer, config.n_head) * triangle(rows) <= MAX_RUN_BYTES
         self.recording = Recording(config.n_layer, config.n_head, rows, keep_weights=keep)
@@ -72,9 +72,9 @@ class Run:
         if step.attention is not None and step.attention.shape[-1] > self.recording.n_rows:
             self.recording.append(step.attention)
         if step.logits is not None:
-            self.fresh.append((len(self.ids) - 1, step.logits))
+            self.recent_logits.append((len(self.ids) - 1, step.logits))
         ended = step.token_id == self.loaded.eos_token_id
-        if not last and not ended and len(self.ids) < self.wanted:
+        if not last and not ended and len(self.ids) < self.target_length:
             self.logprobs.append(step.logprob)
             self.ids.append(step.token_id)
             self.latest = time.perf_counter()
@@ -84,7 +84,7 @@ class Run:
         """Nothing more will be written."""
         with self.lock:
             self.recording.finish()
-            self.fresh.clear()
+            self.recent_logits.clear()
             self.writing = False
 
     def fill(self, residuals: Residuals) -> None:

@@ -40,7 +40,7 @@ class Runs:
     def shifted(self, before: Run, ids: Sequence[int]) -> Run:
         """The run that goes on with ``ids``, the last ones of a run whose context was full."""
         n_dropped = len(before.ids) - len(ids)
-        n_left = before.wanted - len(before.ids)
+        n_left = before.target_length - len(before.ids)
         run = self.new(before.loaded, ids, n_left, max(0, before.n_prompt - n_dropped))
         run.earlier = before.earlier + before.loaded.tokenizer.decode(before.ids[:n_dropped])
         run.n_earlier = before.n_earlier + n_dropped

@@ -10,7 +10,7 @@ from starlette.datastructures import Address
 from model import GenerationRequest, LoadedModel
 from model.serving.engine import Closed, Engine
 
-from ..metrics import Metrics
+from ..prometheus import Metrics
 from ..settings import Limits
 from .generation import Generation
 

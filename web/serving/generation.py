@@ -13,7 +13,7 @@ from model import GenerationRequest, Step
 from model.serving.engine import Busy, Closed, Engine
 from model.serving.sequence import Cut, Event, Failure, Listener, TextSequence, is_last
 
-from ..metrics import Metrics
+from ..prometheus import Metrics
 
 
 class Generation:
@@ -43,11 +43,12 @@ class Generation:
             for i, request in enumerate(requests)
         ]
         self.outcome = "cancelled"  # until another is known
-        self.n_open = len(requests)  # texts whose last event has not come
-        self.n_followed = len(requests)  # texts whose last event was not handed out
+        self.n_running = len(requests)  # texts whose last event has not come
+        self.n_undelivered = len(requests)  # texts whose last event was not handed out
         self.events: deque[tuple[int, Event]] = deque()
-        self.told = False
-        self.begun = False
+        self.newest_at = 0.0  # when the newest token was written, in seconds since the epoch
+        self.wakeup_pending = False
+        self.has_delivered = False
         self.stopped, self.ended = threading.Event(), threading.Event()
 
     async def __aenter__(self) -> Self:
@@ -78,41 +79,41 @@ class Generation:
         if isinstance(event, Step):
             now, first = time.perf_counter(), len(self.sequences[index].written) == 1
             self.metrics.token(self.engine.loaded.name, now - self.times[index], first=first)
-            self.times[index] = now
+            self.times[index], self.newest_at = now, time.time()
         if is_last(event):
-            self.n_open -= 1
-            if not self.n_open:
+            self.n_running -= 1
+            if not self.n_running:
                 self.ended.set()
                 self.loop.call_soon_threadsafe(self.finished.set)
-        if not self.told:
-            self.told = True
+        if not self.wakeup_pending:
+            self.wakeup_pending = True
             self.loop.call_soon_threadsafe(self.news.set)
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> list[tuple[int, Event]]:
-        if not self.n_followed:
+        if not self.n_undelivered:
             raise StopAsyncIteration
-        if self.pace and self.begun:
+        if self.pace and self.has_delivered:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self.finished.wait(), self.pace)
-        self.begun = True
+        self.has_delivered = True
         events: list[tuple[int, Event]] = []
         while not events:
             await self.news.wait()
             self.news.clear()
-            self.told = False  # before the events are taken, or one that comes in between would go unannounced
+            self.wakeup_pending = False  # before the events are taken, or one in between would go unannounced
             while self.events:
                 events.append(self.events.popleft())
         for _, event in events:
-            self.n_followed -= is_last(event)
+            self.n_undelivered -= is_last(event)
             if isinstance(event, Failure):
                 self.outcome = "busy" if isinstance(event.error, Busy) else "failed"
                 raise event.error
             if isinstance(event, Cut):
                 self.outcome = event.reason
-        if not self.n_followed and self.outcome == "cancelled" and not self.stopped.is_set():
+        if not self.n_undelivered and self.outcome == "cancelled" and not self.stopped.is_set():
             self.outcome = "ok"
         return events
 
@@ -120,7 +121,7 @@ class Generation:
         """End each text with its next token, once all before it were read."""
         self.stopped.set()
         for sequence in self.sequences:
-            sequence.finish()
+            sequence.stop_soon()
 
     def cancel(self) -> None:
         """End at once."""

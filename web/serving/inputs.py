@@ -52,7 +52,7 @@ def read_options(
 
 
 def settings_of(request: GenerationRequest, prompt: str) -> dict[str, object]:
-    """All that the same text can be written again from, as the page's controls have it."""
+    """The settings needed to reproduce this text, as the page's controls have it."""
     values = {name: getattr(request if name in REQUEST_OPTIONS else request.sampling, name) for name in SLIDERS}
     values["top_k"] = values["top_k"] or 0
     return {"prompt": prompt, "seed": request.seed} | values

@@ -241,7 +241,7 @@ def test_rung_9_a_head_of_the_model_and_the_way_to_it(page: Any, server: Server)
 def test_rung_9_follows_the_model_that_is_chosen(page: Any) -> None:
     open_rung(page, 9)
     expect(page.get_by_text("tiny: 3 layers × 4 heads of 8 numbers")).to_be_visible()
-    page.get_by_role("combobox", name="Model").click()
+    page.get_by_role("button", name="Model", exact=True).click()
     page.get_by_role("option", name="other").click()
     expect(page.get_by_text("other: 2 layers × 2 heads of 16 numbers")).to_be_visible()
     settle(page, 9)

@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 
 from helpers import published
 from helpers.learn_page import move, numbers, open_rung, say, settle, stamps, table
+from helpers.page import show_page
 from model import ladder
 from model.ladder.terms import seeded
 from model.ladder.text import split_words
@@ -168,6 +169,6 @@ def test_who_starts_over_finds_nothing_answered(page: Any) -> None:
     expect(page.get_by_label("Your sentence", exact=True)).to_have_value(" ".join(published.SENTENCE))
     expect(page.locator(".hl-seen")).to_have_count(1)
     page.reload()
-    page.get_by_role("tab", name="Learn").click()
+    show_page(page, "Learn")
     settle(page, 1)
     expect(page.get_by_role("button", name="The word list")).to_be_enabled()

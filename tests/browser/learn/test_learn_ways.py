@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from helpers.learn_page import move, numbers, open_rung, say, settle, stamps, table, unfolded
-from helpers.page import CONTRAST
+from helpers.page import CONTRAST, show_page
 from helpers.server import CONTEXT, Server
 from model.ladder import averages
 from model.ladder.bigram_training import BigramTraining
@@ -154,7 +154,7 @@ def test_the_browser_keeps_the_progress(page: Any) -> None:
     say(page, "What is in a name?")
     open_rung(page, 6)
     page.reload()
-    page.get_by_role("tab", name="Learn").click()
+    show_page(page, "Learn")
     settle(page, 6)
     expect(page.get_by_label("Your sentence", exact=True)).to_have_value("What is in a name?")
     expect(page.locator(".hl-seen")).to_have_count(3)

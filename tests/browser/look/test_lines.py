@@ -52,7 +52,7 @@ def drawn(page: Any) -> dict[tuple[int, int], float]:
 def test_lines_of_the_locked_tokens(lines: Any, server: Server) -> None:
     found = weights(lines, server)
     tokens = lines.locator(".hs-writing .hs-token")
-    tokens.nth(40).click()
+    tokens.nth(40).click(modifiers=["Shift"])
     tokens.nth(25).click(modifiers=["Shift"])
     lines.mouse.move(5, 5)
     shown = drawn(lines)
@@ -65,8 +65,7 @@ def test_lines_of_the_locked_tokens(lines: Any, server: Server) -> None:
                 assert shown[query, key] == pytest.approx(step / 255, abs=0.005)
     assert {query for query, _ in shown} == {25, 40}
     # Beside each key stands its weight for the token that was locked last.
-    words = [words.split("  ") for words, x, *_ in lines.evaluate("drawn.words") if "  " in words]
-    numbers = [float(second) for _, second in words if re.fullmatch(r"\d\.[\de-]+", second)]
+    numbers = [float(words) for words, *_ in lines.evaluate("drawn.words") if re.fullmatch(r"\d\.[\de-]+", words)]
     assert len(numbers) == 26
     assert all(is_shown_as(float(found[25, key]), number) for key, number in enumerate(numbers))
 
@@ -111,3 +110,13 @@ def test_lines_by_keys(page: Any, server: Server) -> None:
     said = page.locator("[aria-live]", has_text="looks at").text_content()
     found = re.search(rf"at position {at - 3} \(query\) looks at .+ at position (\d+) \(key\): (.+)$", said)
     assert found and is_shown_as(float(weights(page, server)[at - 3, int(found[1])]), float(found[2]))
+
+
+def test_lines_follow_a_token_that_is_far_from_view(page: Any) -> None:
+    page.get_by_role("button", name="Lines", exact=True).click()
+    lines = page.get_by_role("application", name=re.compile("^Lines of L"))
+    page.add_style_tag(content=".headscope .hs-lines { height: 255px; }")
+    for query in (2, 60):
+        page.locator(".hs-writing .hs-token").nth(query).hover()
+        first, last = lines.evaluate("(e, row) => [e.scrollTop / row, (e.scrollTop + e.clientHeight) / row]", ROW)
+        assert first <= query and query + 1 <= last

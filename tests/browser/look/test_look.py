@@ -12,7 +12,7 @@ import torch
 from playwright.sync_api import expect
 
 import model
-from helpers.page import check_number, is_shown_as, open_head, readout, text, write
+from helpers.page import change_settings, check_number, is_shown_as, open_head, readout, text, write
 from helpers.server import Server, save_tiny
 from model import LoadedModel
 from model.lens.metrics import METRICS
@@ -26,7 +26,7 @@ PROMPT = "What light through yonder window breaks?"
 @pytest.fixture
 def written(page: Any) -> Any:
     """The page with a text just written, all of it drawn."""
-    page.get_by_label("number input for length").fill("20")
+    change_settings(page, length=20)
     write(page, PROMPT)
     expect(page.get_by_text("20 tokens written")).to_be_visible()
     expect(text(page)).to_have_text(re.compile("^" + re.escape(PROMPT)))
@@ -87,6 +87,7 @@ def test_every_thumbnail_says_its_metric_and_can_be_sorted_by_it(written: Any, s
         order = [re.match(r"L\d+ H\d+", name)[0] for name in names(written)]
         values = [sign * expected[name] for name in order]
         assert len(order) == 12 and all(a >= b - 1e-4 for a, b in itertools.pairwise(values))
+    written.get_by_text("filter", exact=True).click()
     least = written.get_by_label("Least value of the metric")
     least.fill("0.9")
     assert len(names(written)) == sum(value >= 0.9 * max(values) for value in values) < 12
@@ -192,7 +193,7 @@ def test_a_scale_changes_colours_and_no_number(written: Any, server: Server, sca
 def test_a_locked_token_stays_locked_over_heads_and_views(written: Any, server: Server) -> None:
     loaded = server.services.served.models["tiny"]
     tokens = written.locator(".hs-writing .hs-token")
-    tokens.nth(33).click()
+    tokens.nth(33).click(modifiers=["Shift"])
     for name, view in (("L0 H2", "Text"), ("L2 H1", "Lines"), ("L1 H0", "Matrix")):
         written.get_by_role("button", name=f"{name}, entropy").click()
         written.get_by_role("button", name=view, exact=True).click()
@@ -207,7 +208,7 @@ def test_a_locked_token_stays_locked_over_heads_and_views(written: Any, server: 
     tokens.nth(20).click(modifiers=["Shift"])
     written.mouse.move(5, 5)
     expect(written.locator(".hs-writing .hs-query")).to_have_count(1)
-    tokens.nth(33).click()
+    tokens.nth(33).click(modifiers=["Shift"])
     written.mouse.move(5, 5)
     expect(tokens.nth(33)).not_to_have_class(re.compile("hs-query"))
 
@@ -218,7 +219,7 @@ def test_the_text_of_a_head_is_coloured_both_ways(written: Any, server: Server) 
     written.get_by_role("button", name="Text", exact=True).click()
     view = written.get_by_role("group", name="Text of the open head")
     spans = view.locator(".hs-token")
-    spans.nth(45).click()
+    spans.nth(45).click(modifiers=["Shift"])
     written.mouse.move(5, 5)
     weights = loaded.trace(text(written).text_content()).attention[0, 1]
     ramps = [ramp(written, "looks"), ramp(written, "seen")]
@@ -263,7 +264,7 @@ def test_attention_that_looks_untrained_is_called_so(
     server = launch(folder)
     page = browser.new_page()
     page.goto(server.url)
-    expect(page.get_by_text("This model looks untrained")).to_be_visible()
+    expect(page.get_by_text("this model is untrained")).to_be_visible()
     page.close()
 
 

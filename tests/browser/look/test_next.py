@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from helpers.page import choose_model, is_shown_as, stop, text, write
+from helpers.page import change_settings, choose_model, is_shown_as, number_field, opened_settings, stop, text, write
 from helpers.server import Server
 from model import LoadedModel
 from model.lens.residuals import Residuals
@@ -67,26 +67,19 @@ def test_sliders_move_the_bars_without_the_server(page: Any, server: Server) -> 
     check_bars(page, loaded, 12)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    page.get_by_role("button", name="more").click()
     settings: dict[str, Any] = {}
     values = {"temperature": 1.5, "top-k (0 = all)": 9, "top-p": 0.9, "min-p": 0.3}
     for label, value in values.items():
-        name = label.split(" ")[0].replace("-", "_")
-        box = page.get_by_label(f"number input for {label}")
-        box.fill(str(value))
-        box.press("Tab")
-        # Drawn in the same moment as the value is there.
-        page.wait_for_function("([name, value]) => headscopeSampling[name] === value", arg=[name, value])
-        settings[name] = value
+        with opened_settings(page) as panel:
+            number_field(panel, label).fill(str(value))
+        settings[label.split(" ")[0].replace("-", "_")] = value
         check_bars(page, loaded, 12, **settings)
     assert asked == []
 
 
 def test_temperature_0_leaves_one_token(page: Any, server: Server) -> None:
     bars(page)
-    box = page.get_by_label("number input for temperature")
-    box.fill("0")
-    box.press("Tab")
+    change_settings(page, temperature=0)
     expect(page.locator(".hs-bars tbody tr").first).to_contain_text("1.0000")
     assert [row[1] for row in bars(page)][1:] == [0] * (len(bars(page)) - 1)
 
@@ -109,10 +102,10 @@ def test_the_scrubber_moves_every_panel(page: Any, server: Server) -> None:
     said = page.locator(".hs-scrubber-status").text_content()
     assert f"token {step} " in said and f"{-logprob / 0.6931471805599453:.2f} bits" in said
     rows = "canvas => canvas.getContext('2d').getImageData(0, canvas.height - 1, 1, 1).data[3]"
-    assert page.get_by_role("button", name="L1 H2").locator("canvas").evaluate(rows) == 0
+    assert page.get_by_role("button", name="L1 H2,").locator("canvas").evaluate(rows) == 0
     page.keyboard.press("End")
     expect(page.locator(".hs-chosen")).to_have_count(0)
-    assert page.get_by_role("button", name="L1 H2").locator("canvas").evaluate(rows) == 255
+    assert page.get_by_role("button", name="L1 H2,").locator("canvas").evaluate(rows) == 255
 
 
 def test_the_scrubber_is_dragged(page: Any, server: Server) -> None:
@@ -131,15 +124,15 @@ def test_the_scrubber_is_dragged(page: Any, server: Server) -> None:
 def test_play_walks_to_the_end(page: Any) -> None:
     newest = newest_token(page)
     go_to(page, newest - 3)
-    page.get_by_role("button", name="Play the writing").click()
-    expect(page.get_by_role("button", name="Pause the writing")).to_be_visible()
+    page.get_by_role("button", name="Replay").click()
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
     expect(page.get_by_label("Step", exact=True)).to_have_value(str(newest))
-    expect(page.get_by_role("button", name="Play the writing")).to_be_visible()
+    expect(page.get_by_role("button", name="Replay")).to_be_visible()
     go_to(page, 10)
-    page.get_by_role("button", name="Play the writing").click()
+    page.get_by_role("button", name="Replay").click()
     expect(page.get_by_label("Step", exact=True)).not_to_have_value("10")
-    page.get_by_role("button", name="Pause the writing").click()
-    expect(page.get_by_role("button", name="Play the writing")).to_be_visible()
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_role("button", name="Replay")).to_be_visible()
 
 
 def test_the_scrubber_while_it_is_written(page: Any, server: Server, slow: Any) -> None:
@@ -194,3 +187,24 @@ def test_the_row_of_every_head_at_this_step(page: Any, server: Server) -> None:
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     expect(page.get_by_role("region", name="Attention weights, L1 H3")).to_be_visible()
+
+
+def test_a_click_on_a_token_goes_to_its_step(page: Any, server: Server) -> None:
+    loaded = server.services.served.models["tiny"]
+    newest, tokens = newest_token(page), page.locator(".hs-writing .hs-token")
+    for step in (20, 9):
+        tokens.nth(step).click()
+        expect(page.get_by_label("Step", exact=True)).to_have_value(str(step))
+        expect(page.locator(".hs-writing .hs-chosen")).to_have_attribute("data-i", str(step))
+        check_bars(page, loaded, step)
+        page.mouse.move(5, 5)
+        expect(page.locator(".hs-readout")).to_have_text(re.compile(rf" {step - 1}, query"))
+    for key, step in (("Home", N_PROMPT), ("ArrowRight", N_PROMPT + 1), ("End", newest), ("ArrowLeft", newest - 1)):
+        text(page).press(key)
+        expect(page.get_by_label("Step", exact=True)).to_have_value(str(step))
+        check_bars(page, loaded, step)
+    page.get_by_role("button", name="Pin", exact=True).click()
+    expect(page.get_by_role("button", name="Pin", exact=True)).to_have_attribute("aria-pressed", "true")
+    tokens.nth(30).hover()
+    page.mouse.move(5, 5)
+    expect(page.locator(".hs-readout")).to_have_text(re.compile(rf" {newest - 2}, query"))

@@ -1,7 +1,5 @@
 """What a visitor takes along: pictures with the model's own weights in them, and the weights themselves."""
 
-import base64
-import io
 import json
 import re
 from pathlib import Path
@@ -63,9 +61,23 @@ def check_cells(cells: Image.Image, weights: Tensor) -> None:
     assert cells.getpixel((n - 1, 0))[3] == 0
 
 
-def embedded(svg: ElementTree.Element) -> list[Image.Image]:
-    hrefs = [image.attrib["href"] for image in svg.iter(f"{SVG}image")]
-    return [Image.open(io.BytesIO(base64.b64decode(href.removeprefix("data:image/png;base64,")))) for href in hrefs]
+def pictures(svg: ElementTree.Element) -> list[ElementTree.Element]:
+    """The groups of cells, which are paths of unit squares."""
+    return [group for group in svg.iter(f"{SVG}g") if group.get("shape-rendering")]
+
+
+def drawn(svg: ElementTree.Element, picture: int = 0) -> Image.Image:
+    """The cells of a picture as an image."""
+    assert not list(svg.iter(f"{SVG}image"))
+    colours: dict[tuple[int, int], tuple[int, ...]] = {}
+    for path in pictures(svg)[picture]:
+        rgb = tuple(bytes.fromhex(path.attrib["fill"][1:]))
+        for x, y in re.findall(r"M(\d+) (\d+)h1v1h-1z", path.attrib["d"]):
+            colours[int(x), int(y)] = rgb
+    image = Image.new("RGBA", (1 + max(x for x, _ in colours), 1 + max(y for _, y in colours)))
+    for place, rgb in colours.items():
+        image.putpixel(place, (*rgb, 255))
+    return image
 
 
 def words(svg: ElementTree.Element) -> list[str]:
@@ -81,23 +93,24 @@ def test_a_head_as_svg_and_png(page: Any, server: Server, tmp_path: Path) -> Non
     svg = ElementTree.parse(path).getroot()
     trace = loaded.trace(shown_ids(page, loaded))
     weights = trace.attention[2, 1]
-    check_cells(embedded(svg)[0].convert("RGBA"), weights)
+    check_cells(drawn(svg), weights)
     said = words(svg)
     assert {"tiny · L2 H1", "looks at that token (key) →", "this token (query) →", "attention weight"} <= set(said)
     tokens = [token.text.replace(" ", "·").replace("\n", "↵") for token in trace.tokens]
     assert [word for word in said if len(word) == 1 and word not in "01"].count("R") >= 2 * tokens.count("R")
-    assert sum(1 for _ in svg.iter()) < 2 * len(tokens) + 60  # the cells are no elements
+    assert len(list(svg.iter(f"{SVG}path"))) <= 2 * 256  # one for each colour of the cells and of the legend
 
     path = save(page, "Save this picture", "PNG", tmp_path)
     assert path.name == "tiny_L2H1.png"
     png = Image.open(path).convert("RGB")
     assert min(png.size) >= 2400
-    image = next(svg.iter(f"{SVG}image"))
-    place = next(group for group in svg.iter(f"{SVG}g") if image in list(group)).attrib["transform"]
-    left, top = (float(number) for number in re.findall(r"[\d.]+", place))
-    x, y, side = left + float(image.attrib["x"]), top + float(image.attrib["y"]), float(image.attrib["width"])
-    cells = embedded(svg)[0].convert("RGBA")
+    inner = pictures(svg)[0]
+    outer = next(group for group in svg.iter(f"{SVG}g") if inner in list(group))
+    left, top = (float(number) for number in re.findall(r"[\d.]+", outer.attrib["transform"]))
+    x, y, scale, _ = (float(number) for number in re.findall(r"[\d.]+", inner.attrib["transform"]))
+    cells = drawn(svg)
     n = len(weights)
+    x, y, side = left + x, top + y, scale * n
     for query, key in ((0, 0), (3, 2), (n - 1, n - 2), (n - 1, 0)):
         middle = [round(2 * (corner + (i + 0.5) * side / n)) for corner, i in ((x, key), (y, query))]
         assert png.getpixel((middle[0], middle[1])) == cells.getpixel((key, query))[:3]
@@ -116,7 +129,7 @@ def test_pictures_are_light_and_follow_the_scale(browser: Any, server: Server, t
     svg = ElementTree.parse(path).getroot()
     loaded = server.services.served.models["tiny"]
     weights = loaded.trace(shown_ids(page, loaded)).attention[0].mean(0)
-    cells = embedded(svg)[0].convert("RGBA")
+    cells = drawn(svg)
     assert cells.getpixel((0, 5))[:3] == colour(0)
     near = [colour(round(255 * float(weights[1, 1])) + d) for d in (-1, 0, 1)]
     assert cells.getpixel((1, 1))[:3] in near
@@ -130,17 +143,14 @@ def test_the_grid_as_svg_and_png(page: Any, server: Server, tmp_path: Path) -> N
     assert path.name == "tiny_heads.svg"
     svg = ElementTree.parse(path).getroot()
     assert {"L0", "L2", "H0", "H3", "mean", "rollout", "mean of all heads"} <= set(words(svg))
-    cells = embedded(svg)[0].convert("RGBA")
     loaded = server.services.served.models["tiny"]
     weights = loaded.trace(shown_ids(page, loaded)).attention
     n = weights.shape[-1]
-    across = cells.width // 6  # 4 heads, mean, rollout
-    factor = (across - 12) // n
-    assert factor * n + 12 == across
     for layer, head in ((0, 0), (2, 3), (1, 2)):
-        corner = (head * across + factor // 2, layer * across + (n - 1) * factor + factor // 2)
+        cells = drawn(svg, layer * 6 + head)  # 4 heads, mean, rollout
+        assert cells.size == (n, n)
         byte = round(255 * float(weights[layer, head, n - 1, 0]) ** 0.5)
-        assert cells.getpixel(corner)[:3] in [colour(min(max(byte + d, 0), 255)) for d in (-1, 0, 1)]
+        assert cells.getpixel((0, n - 1))[:3] in [colour(min(max(byte + d, 0), 255)) for d in (-1, 0, 1)]
     page.get_by_label("Order of the heads").select_option(label="highest first")
     svg = ElementTree.parse(save(page, "Save all heads", "SVG", tmp_path)).getroot()
     order = [word for word in words(svg) if re.fullmatch(r"L\d H\d", word)]

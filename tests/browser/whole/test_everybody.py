@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from helpers.page import CONTRAST, readout, text, write, write_slowly
+from helpers.page import CONTRAST, change_settings, readout, text, write, write_slowly
 from helpers.server import Server
 
 WORDS = (
     ".hs-status, .hs-hint, .hs-label, .hs-axis-key, .hs-axis-query, .hs-controls label, .hs-scale > span, "
     ".hs-scrubber-status, .hs-bars caption, .hs-bars th, .hs-bars td, .hs-top button:enabled, .hs-pair small, "
-    ".hs-then, #hs-facts p, .hs-brand p, #hs-write, .hs-columns span"
+    ".hs-then, .hs-brand span, .hs-pages button, .hs-model-button span, #hs-prompt, "
+    ".hs-chips button, .hs-chips > span, #hs-write, .hs-columns span"
 )
 
 
@@ -59,7 +60,7 @@ def test_signs_are_seen_on_any_colour(page: Any) -> None:
     write(page, "\n" * 30)
     expect(page.get_by_text("tokens written")).to_be_visible()
     page.get_by_label("Colour scale").select_option(label="logarithmic")
-    page.locator(".hs-writing .hs-token").nth(29).click()
+    page.locator(".hs-writing .hs-token").nth(29).click(modifiers=["Shift"])
     signs = page.locator(".hs-writing .hs-line").evaluate_all(SIGNS)
     assert len(signs) > 10 and all(ink == sign and opacity >= 0.6 for ink, sign, opacity in signs)
 
@@ -91,7 +92,7 @@ def test_the_text_as_a_table(page: Any, server: Server) -> None:
         assert float(probability) == pytest.approx(math.exp(logprob), abs=6e-5)
         assert float(bits) == pytest.approx(-logprob / math.log(2), abs=0.006)
     page.get_by_label("Prompt").fill("Hm")
-    page.get_by_label("number input for length").fill("7")
+    change_settings(page, length=7)
     page.get_by_role("button", name="Write", exact=True).click()
     expect(rows).to_have_count(9)
     expect(rows.first.locator("td").first).to_have_text("“H”")
@@ -101,11 +102,11 @@ def test_several_tokens_are_locked_by_keys(page: Any) -> None:
     area = text(page)
     area.focus()
     last = area.locator(".hs-token").count() - 1
-    for key in ("ArrowLeft", "Enter", "ArrowLeft", "ArrowLeft", "Shift+Enter"):
+    for key in ("ArrowLeft", "Enter", "Shift+ArrowLeft", "Shift+ArrowLeft", "Shift+Enter"):
         page.keyboard.press(key)
     locked = area.locator(".hs-query")
-    assert [int(e.get_attribute("data-i")) for e in locked.all()] == [last - 3, last - 1]
-    page.keyboard.press("ArrowLeft")
+    assert [int(e.get_attribute("data-i")) for e in locked.all()] == [last - 4, last - 2]
+    page.keyboard.press("Shift+ArrowLeft")
     expect(locked).to_have_count(3)
     page.keyboard.press("Tab")  # away from the text only what is locked is outlined
     expect(locked).to_have_count(2)
@@ -117,7 +118,7 @@ def test_several_tokens_are_locked_by_keys(page: Any) -> None:
 def test_a_row_says_which_token_it_predicts(page: Any, server: Server) -> None:
     loaded = server.services.served.models["tiny"]
     content = text(page).text_content()
-    text(page).locator(".hs-token").nth(20).click()
+    text(page).locator(".hs-token").nth(20).click(modifiers=["Shift"])
     assert readout(page)[0] == 20
     probability = float(loaded.trace(content).logits[20].softmax(-1)[loaded.tokenizer.encode(content)[21]])
     said = page.locator(".hs-then").text_content()

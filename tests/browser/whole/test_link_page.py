@@ -11,7 +11,18 @@ from playwright.sync_api import expect
 
 from helpers.links import GOOD_QUERY, LINK_SETTINGS, encode_ids
 from helpers.models import tiny_model
-from helpers.page import check_number, readout, text, write
+from helpers.page import (
+    change_settings,
+    check_number,
+    choose_model,
+    expect_model,
+    number_field,
+    opened_settings,
+    readout,
+    text,
+    write,
+    write_button,
+)
 from helpers.server import CHARACTERS, Server, save_tiny
 from model.tokenizer import CharTokenizer
 
@@ -72,9 +83,7 @@ def close(page: Any) -> None:
 
 
 def test_a_link_leads_back(page: Any, browser: Any, launch: Callable[..., Server], checkpoints: Path) -> None:
-    page.get_by_label("number input for length").fill("30")
-    page.get_by_label("number input for temperature").fill("1.3")
-    page.get_by_label("number input for temperature").press("Tab")
+    change_settings(page, length=30, temperature=1.3)
     write(page, "What <b>light</b>")
     expect(page.get_by_text("tokens written")).to_be_visible()
     page.get_by_role("button", name=re.compile("^L1 mean,")).click()
@@ -83,7 +92,7 @@ def test_a_link_leads_back(page: Any, browser: Any, launch: Callable[..., Server
     page.get_by_label("Least weight drawn").fill("0.3")
     page.get_by_label("Order of the heads").select_option(label="lowest first")
     page.get_by_label("Metric of the heads").select_option("distance")
-    page.locator(".hs-writing .hs-token").nth(40).click()
+    page.locator(".hs-writing .hs-token").nth(40).click(modifiers=["Shift"])
     page.locator(".hs-writing .hs-token").nth(33).click(modifiers=["Shift"])
     page.mouse.move(5, 5)
     expect(page.locator(".hs-readout")).to_have_text(re.compile(" 33, query"))
@@ -95,7 +104,7 @@ def test_a_link_leads_back(page: Any, browser: Any, launch: Callable[..., Server
     expect(text(other)).to_have_text(written)
     expect(other.get_by_text(f"{len(written)} tokens, from a link")).to_be_visible()
     expect(other.get_by_label("Prompt")).to_have_value("What <b>light</b>")
-    expect(other.get_by_text("3 layers × 4 heads")).to_be_visible()
+    expect_model(other, "tiny", "3 layers × 4 heads")
     expect(other.get_by_role("region", name="Attention weights, L1 mean")).to_be_visible()
     expect(other.locator(".hs-readout")).to_have_text(re.compile(" 33, query"))
     assert readout(other) == number
@@ -119,10 +128,10 @@ def test_settings_in_a_link_fill_the_controls(browser: Any, server: Server) -> N
     opened = page.url
     expect(page.get_by_role("group", name="Text", exact=True)).to_have_text("to be or not")
     expect(page.get_by_label("Prompt")).to_have_value("to be")
-    expect(page.get_by_label("number input for length")).to_have_value("20")
-    expect(page.get_by_label("number input for temperature")).to_have_value("0.8")
-    page.get_by_role("button", name="more").click()
-    expect(page.get_by_label("seed")).to_have_value("-3")
+    with opened_settings(page) as panel:
+        expect(number_field(panel, "length")).to_have_value("20")
+        expect(number_field(panel, "temperature")).to_have_value("0.80")
+        expect(panel.get_by_label("seed", exact=True)).to_have_value("-3")
     expect(page.get_by_role("region", name="Attention weights, Mean of all heads")).to_be_visible()
     for pressed in ("Text", "This step"):
         expect(page.get_by_role("button", name=pressed, exact=True)).to_have_attribute("aria-pressed", "true")
@@ -194,7 +203,7 @@ def test_the_clipboard_where_it_is_allowed(browser: Any, server: Server) -> None
     page = open_new(browser, server.url)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=server.url)
     before = page.url
-    page.get_by_role("button", name="L0 H1").click()
+    page.get_by_role("button", name="L0 H1,").click()
     assert page.url == before  # the address changes for those only who copy it
     page.get_by_role("button", name="Copy link").click()
     expect(page.get_by_role("button", name="Link copied")).to_be_visible()
@@ -203,3 +212,41 @@ def test_the_clipboard_where_it_is_allowed(browser: Any, server: Server) -> None
     page.reload()
     expect(page.get_by_role("region", name="Attention weights, L0 H1")).to_be_visible()
     close(page)
+
+
+def test_reload_and_back_find_the_texts(page: Any) -> None:
+    opening = text(page).text_content()
+    texts = []
+    for prompt in ("first ", "second "):
+        before = page.url
+        write(page, prompt)
+        expect(text(page)).to_have_text(re.compile(f"^{prompt}."))
+        page.wait_for_url(lambda url, before=before: url != before)
+        texts.append(text(page).text_content())
+    page.reload()
+    expect(text(page)).to_have_text(texts[1])
+    expect(page.get_by_label("Prompt")).to_have_value("second ")
+    page.go_back()
+    expect(text(page)).to_have_text(texts[0])
+    page.go_back()
+    expect(text(page)).to_have_text(opening)
+    page.go_forward()
+    expect(text(page)).to_have_text(texts[0])
+
+
+def test_back_leaves_a_text_that_is_being_written(page: Any, server: Server, slow: Any) -> None:
+    choose_model(page, "slow")
+    change_settings(page, length=2)
+    write(page, "ab")
+    slow.gate.release(3)
+    page.wait_for_url("**ids=**")
+    first = text(page).text_content()
+    write(page, "cd")
+    slow.gate.release()
+    expect(text(page)).to_have_text(re.compile("^cd.$", re.DOTALL))
+    page.go_back()
+    expect(text(page)).to_have_text(re.compile("^ROMEO"))
+    expect(write_button(page)).to_be_visible()
+    server.wait_until_idle()
+    page.go_forward()
+    expect(text(page)).to_have_text(first)

@@ -5,7 +5,16 @@ from typing import Any
 
 from playwright.sync_api import expect
 
-from helpers.page import choose_model, is_shown_as, readout, write, write_slowly
+from helpers.page import (
+    change_settings,
+    choose_model,
+    is_shown_as,
+    readout,
+    stop_button,
+    write,
+    write_button,
+    write_slowly,
+)
 from helpers.server import CONTEXT, Server
 from model import LoadedModel
 from model.lens.residuals import Residuals
@@ -43,6 +52,7 @@ def expected_text(loaded: LoadedModel, prompt: str, length: int = 200) -> str:
 
 def test_both_texts_stay_side_by_side(page: Any, server: Server) -> None:
     loaded = server.services.served.models["tiny"]
+    change_settings(page, seed=1)
     first = opened_text(page)
     token = branch_at(page, page, 30)
     left, right = side(page, "First text"), side(page, f"Branch at token 30: “{token}” instead of “{first[30]}”")
@@ -51,7 +61,7 @@ def test_both_texts_stay_side_by_side(page: Any, server: Server) -> None:
     boxes = [part.bounding_box() for part in (left, right)]
     assert boxes[0]["y"] == boxes[1]["y"] and boxes[0]["x"] < boxes[1]["x"]
     # What is open is open on both sides, each with its own numbers.
-    left.get_by_role("button", name="L2 H1").click()
+    left.get_by_role("button", name="L2 H1,").click()
     for part in (left, right):
         panel = part.get_by_role("region", name="Attention weights, L2 H1")
         expect(panel.locator(".hs-number")).not_to_be_empty()
@@ -66,6 +76,7 @@ def test_both_texts_stay_side_by_side(page: Any, server: Server) -> None:
 
 def test_a_branch_of_a_branch_a_close_and_a_keep(page: Any, server: Server) -> None:
     loaded = server.services.served.models["tiny"]
+    change_settings(page, seed=1)
     first = opened_text(page)
     token = branch_at(page, page, 30)
     right = side(page, "Branch at token 30")
@@ -91,9 +102,10 @@ def test_a_branch_of_a_branch_a_close_and_a_keep(page: Any, server: Server) -> N
 
 
 def test_a_new_text_closes_the_branch(page: Any, server: Server) -> None:
+    change_settings(page, seed=1)
     branch_at(page, page, 30)
     expect(text(page)).to_have_count(2)
-    expect(page.get_by_role("button", name="Write", exact=True)).to_be_enabled()
+    expect(write_button(page)).to_be_visible()
     write(page, "now ")
     expect(text(page)).to_have_count(1)
     expect(text(page)).to_have_text(expected_text(server.services.served.models["tiny"], "now "))
@@ -105,11 +117,11 @@ def test_both_may_be_written_at_once_and_are_stopped_together(page: Any, server:
     expect(text(side(page, "Branch at token 4"))).to_have_text(re.compile("^ab.{3}$", re.DOTALL))
     generations = list(server.services.engines.running)
     assert len(generations) == 2
-    page.get_by_role("button", name="Stop").click()
+    stop_button(page).click()
     for generation in generations:
         assert generation.stopped.wait(timeout=10)
     slow.gate.release(4)
-    expect(page.get_by_role("button", name="Write", exact=True)).to_be_enabled()
+    expect(write_button(page)).to_be_visible()
     expect(side(page, "First text").get_by_text("stopped after")).to_be_visible()
     expect(side(page, "Branch at").get_by_text("stopped after")).to_be_visible()
 
@@ -124,7 +136,7 @@ def test_a_closed_branch_is_written_no_further(page: Any, server: Server, slow: 
     page.get_by_role("button", name="Close branch").click()
     assert generation.stopped.wait(timeout=10)
     slow.gate.release(2)
-    expect(page.get_by_role("button", name="Write", exact=True)).to_be_enabled()
+    expect(write_button(page)).to_be_visible()
     expect(text(page)).to_have_count(1)
     expect(text(page)).to_have_text(first)
 
@@ -146,3 +158,21 @@ def test_no_branch_beyond_the_context(page: Any, server: Server) -> None:
     expect(page.get_by_text("tokens is full")).to_be_visible()
     expect(page.locator(".hs-is-written")).to_have_count(1)
     expect(page.locator(".hs-alternative:enabled")).to_have_count(0)
+
+
+def test_another_text_beside_the_first(page: Any, server: Server) -> None:
+    loaded = server.services.served.models["tiny"]
+    change_settings(page, seed=1)
+    write(page, "now ")
+    first = expected_text(loaded, "now ")
+    expect(text(page)).to_have_text(first)
+    page.get_by_role("button", name="Write another").click()
+    right = page.get_by_role("region", name=re.compile(r"^Another text, seed \d+$"))
+    expect(right).to_be_visible()
+    seed = int(right.get_attribute("aria-label").split()[-1])
+    second = "now " + "".join(step.text for step in loaded.generate("now ", 200, temperature=0.8, seed=seed))
+    expect(text(right)).to_have_text(second)
+    assert seed != 1 and second != first
+    expect(text(side(page, "First text"))).to_have_text(first)
+    right.get_by_role("button", name="Keep only this").click()
+    expect(text(page)).to_have_text(second)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from helpers.page import choose_model, text
+from helpers.page import choose_model, expect_model, text
 from helpers.server import Server, save_tiny
 
 
@@ -30,9 +30,9 @@ def test_the_prompt_follows_the_opening_until_one_is_typed(
     expect(prompt).to_have_value("ROMEO:")
     prompt.fill("my own")
     choose_model(page, "other")
-    expect(page.get_by_text("2 layers × 2 heads")).to_be_visible()
+    expect_model(page, "other", "2 layers × 2 heads")
     choose_model(page, "tiny")
-    expect(page.get_by_text("3 layers × 4 heads")).to_be_visible()
+    expect_model(page, "tiny", "3 layers × 4 heads")
     expect(prompt).to_have_value("my own")
     page.close()
 
@@ -41,7 +41,7 @@ def test_what_was_typed_before_the_opening_came_stays(browser: Any, server: Serv
     page = browser.new_page()
     held: list[Any] = []
     typed: list[str] = []
-    page.route("**/gradio_api/queue/join*", lambda route: route.continue_() if typed else held.append(route))
+    page.route("**/look/landing*", lambda route: route.continue_() if typed else held.append(route))
     page.goto(server.url)
     page.wait_for_function("document.querySelector('.headscope')")
     page.get_by_label("Prompt").fill("Typed early")
@@ -49,7 +49,7 @@ def test_what_was_typed_before_the_opening_came_stays(browser: Any, server: Serv
     for route in held:
         route.continue_()
     expect(page.locator(".hs-number")).not_to_be_empty()
-    expect(page.get_by_text("3 layers × 4 heads")).to_be_visible()
+    expect_model(page, "tiny", "3 layers × 4 heads")
     expect(page.get_by_label("Prompt")).to_have_value("Typed early")
     page.reload()
     expect(page.get_by_label("Prompt")).to_have_value("ROMEO:")

@@ -8,7 +8,20 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from helpers.page import check_number, choose_model, is_shown_as, open_head, readout, stop, text, write
+from helpers.page import (
+    check_number,
+    choose_model,
+    expect_model,
+    is_shown_as,
+    open_head,
+    readout,
+    show_page,
+    stop,
+    stop_button,
+    text,
+    write,
+    write_button,
+)
 from helpers.server import CONTEXT, Server
 
 
@@ -16,8 +29,8 @@ def test_it_opens_with_something_to_see(page: Any, server: Server) -> None:
     expect(page).to_have_title("Headscope")
     expect(text(page)).to_have_text(re.compile(r"^ROMEO:.{20}", re.DOTALL))
     expect(page.get_by_label("Prompt")).to_have_value("ROMEO:")
-    expect(page.get_by_text("3 layers × 4 heads")).to_be_visible()
-    expect(page.get_by_role("button", name=re.compile(r"^L\d+ H\d+"))).to_have_count(12)
+    expect_model(page, "tiny", "3 layers × 4 heads")
+    expect(page.get_by_role("button", name=re.compile(r"^L\d+ H\d+,"))).to_have_count(12)
     labels = ["", "H0", "H1", "H2", "H3", "mean", "rollout", "L0", "L1", "L2", "mean of all heads"]
     assert page.locator(".hs-grid .hs-label").all_text_contents() == labels
     expect(page.locator(".hs-number")).not_to_be_empty()
@@ -27,22 +40,24 @@ def test_it_opens_with_something_to_see(page: Any, server: Server) -> None:
 def test_text_and_matrix_grow_while_it_is_written(page: Any, server: Server, slow: Any) -> None:
     choose_model(page, "slow")
     write(page, "But soft")
-    expect(page.get_by_role("button", name="Stop")).to_be_enabled()
-    expect(page.get_by_role("button", name="Write", exact=True)).to_be_disabled()
+    expect(stop_button(page)).to_be_visible()
+    expect(write_button(page)).to_be_hidden()
     for n_new in (1, 2, 5):
         for _ in range(n_new):
             slow.gate.release()
         expected = len(text(page).text_content()) + n_new if n_new > 1 else len("But soft") + 1
         expect(text(page)).to_have_text(re.compile(rf"^But soft.{{{expected - 8}}}$", re.DOTALL))
         # The newest token was not read yet: it has no row.
-        expect(page.get_by_role("button", name="L1 H2").locator("canvas")).to_have_attribute("width", str(expected - 1))
+        expect(page.get_by_role("button", name="L1 H2,").locator("canvas")).to_have_attribute(
+            "width", str(expected - 1)
+        )
         expect(page.locator(".hs-readout")).to_have_text(re.compile(rf" {expected - 2}, query"))
         check_number(page, slow)
     stop(page, server)
-    expect(page.get_by_role("button", name="Stop")).to_be_disabled()
+    expect(stop_button(page)).to_be_hidden()
     expect(page.get_by_text("stopped after 8 tokens")).to_be_visible()
     # The step that was under way has read the last token, so text and heads agree.
-    expect(page.get_by_role("button", name="L1 H2").locator("canvas")).to_have_attribute("width", "16")
+    expect(page.get_by_role("button", name="L1 H2,").locator("canvas")).to_have_attribute("width", "16")
     expect(text(page)).to_have_text(re.compile(r"^But soft.{8}$", re.DOTALL))
     expect(page.locator(".hs-readout")).to_have_text(re.compile(" 15, query"))
     check_number(page, slow)
@@ -51,7 +66,7 @@ def test_text_and_matrix_grow_while_it_is_written(page: Any, server: Server, slo
 def test_the_number_under_the_pointer(page: Any, server: Server) -> None:
     write(page, "What light through yonder window breaks?")
     expect(page.get_by_text("tokens written")).to_be_visible()
-    page.get_by_role("button", name="L2 H1").click()
+    page.get_by_role("button", name="L2 H1,").click()
     expect(page.get_by_role("region", name="Attention weights, L2 H1")).to_be_visible()
     for axis in ("this token (query)", "looks at that token (key)"):
         expect(page.locator(".hs-matrix").get_by_text(axis)).to_be_visible()
@@ -71,18 +86,21 @@ def test_the_number_under_the_pointer(page: Any, server: Server) -> None:
 
 
 def test_a_token_of_the_text_moves_the_matrix(page: Any, server: Server) -> None:
-    page.locator(".hs-token").nth(30).click()
-    page.mouse.move(5, 5)
-    query, key, _ = readout(page)
-    assert query == 30
-    expect(page.locator(".hs-query")).to_have_attribute("data-i", "30")
-    expect(page.locator(".hs-key")).to_have_attribute("data-i", str(key))
-    check_number(page, server.services.served.models["tiny"])
+    tokens = page.locator(".hs-writing .hs-token")
+    # One that was written: the step at which it was drawn. One that was given: its own row.
+    for clicked, row in ((30, 29), (3, 3)):
+        tokens.nth(clicked).click()
+        page.mouse.move(5, 5)
+        query, key, _ = readout(page)
+        assert query == row
+        expect(page.locator(".hs-query")).to_have_attribute("data-i", str(row))
+        expect(page.locator(".hs-key")).to_have_attribute("data-i", str(key))
+        check_number(page, server.services.served.models["tiny"])
 
 
 def test_by_keyboard(page: Any, server: Server) -> None:
     layer, head = open_head(page)
-    page.get_by_role("button", name=f"L{layer} H{head}").focus()
+    page.get_by_role("button", name=f"L{layer} H{head},").focus()
     page.keyboard.press("ArrowDown" if layer < 2 else "ArrowUp")
     page.keyboard.press("ArrowRight" if head < 3 else "ArrowLeft")
     opened = (layer + (1 if layer < 2 else -1), head + (1 if head < 3 else -1))
@@ -117,7 +135,7 @@ def test_the_table_says_the_same(page: Any, server: Server) -> None:
 def test_a_lost_run_is_looked_at_all_the_same(page: Any, server: Server) -> None:
     server.services.runs.runs.clear()
     for name in ("L0 H3", "L1 H0"):
-        page.get_by_role("button", name=name).click()
+        page.get_by_role("button", name=f"{name},").click()
         expect(page.get_by_role("region", name=f"Attention weights, {name}")).to_be_visible()
         expect(page.locator(".hs-number")).not_to_be_empty()
         check_number(page, server.services.served.models["tiny"])
@@ -126,8 +144,8 @@ def test_a_lost_run_is_looked_at_all_the_same(page: Any, server: Server) -> None
 
 def test_another_model(page: Any, server: Server) -> None:
     choose_model(page, "other")
-    expect(page.get_by_text("2 layers × 2 heads")).to_be_visible()
-    expect(page.get_by_role("button", name=re.compile(r"^L\d+ H\d+"))).to_have_count(4)
+    expect_model(page, "other", "2 layers × 2 heads")
+    expect(page.get_by_role("button", name=re.compile(r"^L\d+ H\d+,"))).to_have_count(4)
     expect(page.locator(".hs-number")).not_to_be_empty()
     check_number(page, server.services.served.models["other"])
 
@@ -138,7 +156,7 @@ def test_no_sideways_scrolling(browser: Any, server: Server, width: int) -> None
     page.goto(server.url)
     expect(page.locator(".hs-number")).not_to_be_empty()
     for tab in ("Use", "Write & Look"):
-        page.get_by_role("tab", name=tab).click()
+        show_page(page, tab)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
     columns = page.locator(".hs-panels").evaluate("e => getComputedStyle(e).gridTemplateColumns.split(' ').length")
     assert columns == {390: 1, 800: 2, 1440: 3}[width]

@@ -7,7 +7,7 @@ from typing import Any
 
 from playwright.sync_api import expect
 
-from helpers.page import check_number, choose_model, stop, text, write, write_slowly
+from helpers.page import check_number, choose_model, expect_model, stop, text, write, write_button, write_slowly
 from helpers.server import Server
 
 
@@ -39,14 +39,14 @@ def test_another_model_takes_the_place_of_a_text_being_written(page: Any, server
     choose_model(page, "other")
     assert generation.stopped.wait(timeout=10)
     slow.gate.release()
-    expect(page.get_by_role("button", name="Write", exact=True)).to_be_enabled()
-    expect(page.get_by_text("2 layers × 2 heads")).to_be_visible()
+    expect(write_button(page)).to_be_visible()
+    expect_model(page, "other", "2 layers × 2 heads")
     expect(text(page)).to_have_text(re.compile("^ROMEO"))
-    expect(page.get_by_role("button", name=re.compile(r"^L\d+ H\d+"))).to_have_count(4)
+    expect(page.get_by_role("button", name=re.compile(r"^L\d+ H\d+,"))).to_have_count(4)
     check_number(page, server.services.served.models["other"])
 
 
-def test_a_model_that_is_not_there_is_named_beside_the_prompt(
+def test_a_model_that_is_not_there_is_named_above_the_text(
     browser: Any, launch: Callable[..., Server], checkpoints: Path
 ) -> None:
     server = launch(checkpoints / "broken")
@@ -54,6 +54,8 @@ def test_a_model_that_is_not_there_is_named_beside_the_prompt(
     page.goto(server.url)
     expect(page.locator(".hs-notices")).to_have_text(re.compile("broken cannot be served"))
     write(page, "ab")
-    expect(page.locator("#hs-prompt").get_by_text(re.compile("broken cannot be served.*found no file"))).to_be_visible()
+    expect(page.locator(".hs-notices").get_by_text(re.compile("broken cannot be served.*found no file"))).to_have_count(
+        2
+    )
     assert str(checkpoints) not in page.content()
     page.close()

@@ -5,7 +5,7 @@ from typing import Any
 
 from playwright.sync_api import expect
 
-from helpers.page import is_shown_as, open_head, readout, text, write
+from helpers.page import change_settings, is_shown_as, open_head, opened_settings, readout, text, write
 from helpers.server import CONTEXT, Server
 from model.sampling import SamplingSettings
 from model.serving.engine import Engine
@@ -26,9 +26,9 @@ def shifted_text(server: Server, prompt: str, n: int) -> str:
 
 def test_the_text_goes_on_and_its_newer_half_is_looked_at(page: Any, server: Server) -> None:
     n = 3 * CONTEXT
-    page.get_by_role("button", name="more").click()
-    page.get_by_label("Keep writing past the context window").check()
-    page.get_by_label("number input for length").fill(str(n))
+    with opened_settings(page) as panel:
+        panel.get_by_label("Keep writing past the context window").check()
+    change_settings(page, length=n)
     write(page, "Well, ")
     expect(page.get_by_text(re.compile(f"^{n} tokens written"))).to_be_visible()
     expected = shifted_text(server, "Well, ", n)
@@ -47,7 +47,7 @@ def test_the_text_goes_on_and_its_newer_half_is_looked_at(page: Any, server: Ser
 
 
 def test_without_the_switch_it_ends_where_the_context_is_full(page: Any, server: Server) -> None:
-    page.get_by_label("number input for length").fill(str(3 * CONTEXT))
+    change_settings(page, length=3 * CONTEXT)
     write(page, "Well, ")
     expect(page.get_by_text("tokens is full")).to_be_visible()
     assert text(page).locator(".hs-earlier").text_content() == ""

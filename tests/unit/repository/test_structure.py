@@ -23,7 +23,7 @@ WEB_FLOORS = [
     {"web.gauges"},
     {"web.runs"},
     {"web.serving"},
-    {"web.metrics", "web.settings", "web.assets"},
+    {"web.prometheus", "web.settings", "web.assets"},
 ]
 MODEL_FLOORS = [
     {"model.train"},

@@ -40,7 +40,7 @@ def test_one_that_waits_can_be_cancelled(tiny: LoadedModel) -> None:
     first, waiting = Asked(tiny, "A", 5), Asked(tiny, "B", 5)
     engine.submit(first.sequence, waiting.sequence)
     engine.step()
-    waiting.sequence.finish()
+    waiting.sequence.stop_soon()
     engine.step()
     assert waiting.events and waiting.end == "cancelled" and not engine.queue
     finish(engine)
@@ -54,7 +54,7 @@ def test_finishing_early_takes_one_token_more(tiny: LoadedModel) -> None:
     engine.submit(asked.sequence)
     for _ in range(3):
         engine.step()
-    asked.sequence.finish()
+    asked.sequence.stop_soon()
     finish(engine)
     assert len(asked.steps) == 4 and asked.end == "length"
 

@@ -10,7 +10,7 @@ from helpers.server import run_async
 from model import GenerationRequest, LoadedModel, Step
 from model.serving import engine as engine_module
 from model.serving.engine import Busy, Closed
-from web.metrics import Metrics
+from web.prometheus import Metrics
 from web.serving.engines import Engines
 from web.serving.generation import Generation
 from web.settings import Limits

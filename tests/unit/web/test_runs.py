@@ -149,4 +149,4 @@ def test_the_newest_logits_of_a_text_being_written_are_those_it_was_drawn_from()
         assert runs.exact.logits(run, 1 + i) == step.logits.numpy().tobytes()
     run.end()
     np.testing.assert_allclose(np.frombuffer(runs.exact.logits(run, 2), np.float32), steps[1].logits, atol=1e-5)
-    assert not run.fresh
+    assert not run.recent_logits

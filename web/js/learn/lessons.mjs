@@ -1,7 +1,7 @@
 // Nine lessons, one at a time, on one sentence.
 
 import { make } from "../lib/dom.mjs";
-import { LatestRequest } from "../lib/latest.mjs";
+import { LatestRequest } from "../lib/server/latest.mjs";
 import { clamp } from "../lib/numbers.mjs";
 import { OpenLesson } from "./open_lesson.mjs";
 import { BOOK_SENTENCE, Progress } from "./progress.mjs";
@@ -32,7 +32,7 @@ const RUNGS = [
 
 /** The rung that the page's address names, null for none. */
 export function rungInHash() {
-  const found = /^#learn\/(\d)$/.exec(location.hash);
+  const found = /^#learn\/(\d+)$/.exec(location.hash);
   return found && RUNGS[Number(found[1]) - 1] ? Number(found[1]) : null;
 }
 

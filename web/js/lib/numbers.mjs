@@ -19,6 +19,15 @@ export function exact(weight) {
   return weight >= 0.001 || weight === 0 ? weight.toFixed(4) : weight.toExponential(2);
 }
 
+/** All that a float32 holds, in the fewest digits that read back as the same number. @param {number} weight */
+export function full(weight) {
+  for (let digits = 1; digits < 9; digits++) {
+    const value = Number(weight.toPrecision(digits));
+    if (Math.fround(value) === Math.fround(weight)) return String(value);
+  }
+  return String(Number(weight.toPrecision(9)));
+}
+
 /**
  * Four decimals, as in the published outputs; whole numbers and very small ones as they are.
  * @param {number} value

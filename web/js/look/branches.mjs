@@ -5,7 +5,8 @@ import { isBusy } from "../lib/states.mjs";
 import { visible } from "../lib/words.mjs";
 import { Workspace } from "./workspace.mjs";
 
-/** @import { BranchInfo, Control, SentPointer, ServerActions } from "../types.js" */
+/** @import { Control, Pointer, SentPointer, TextActions } from "../types.js" */
+/** @import { Settings } from "./bar/settings.mjs" */
 /** @import { View } from "./state/view.mjs" */
 
 export class Branches {
@@ -16,13 +17,15 @@ export class Branches {
 
   /**
    * @param {View} view
-   * @param {ServerActions} actions
+   * @param {TextActions} actions
    * @param {Control[]} controls
+   * @param {Settings} settings
    */
-  constructor(view, actions, controls) {
+  constructor(view, actions, controls, settings) {
     this.view = view;
     this.actions = actions;
     this.controls = controls;
+    this.settings = settings;
     this.sides = [this.#makeSide()];
     this.element = make("div", { class: "hs-sides" }, this.first.element);
   }
@@ -33,8 +36,9 @@ export class Branches {
 
   /** @returns {Workspace} */
   #makeSide() {
-    const workspace = new Workspace(this.view, this.controls, {
+    const workspace = new Workspace(this.view, this.controls, this.settings, {
       branch: (data) => this.actions.branch(data),
+      another: () => this.actions.another(workspace.store.pointer.run),
       close: () => this.#keep(this.first),
       keep: () => this.#keep(workspace),
     });
@@ -47,7 +51,8 @@ export class Branches {
     const { first } = this;
     const known = this.sides.find((side) => pointer.run && side.store.pointer.run === pointer.run);
     if (known) known.store.follow(pointer);
-    else if (pointer.branch && first.store.pointer.run) this.#split(pointer, pointer.branch);
+    else if (pointer.branch && first.store.pointer.run) this.#split(pointer, pointer.branch.of);
+    else if (pointer.beside && first.store.pointer.run) this.#split(pointer, pointer.beside);
     else {
       first.store.follow(pointer);
       // Another text was written or opened: the branch belonged to the one before.
@@ -58,10 +63,10 @@ export class Branches {
   /**
    * The text that was branched stays on the left or moves there, its branch comes to the right.
    * @param {SentPointer} pointer
-   * @param {BranchInfo} branch
+   * @param {string} of the run of that text
    */
-  #split(pointer, branch) {
-    const parent = this.sides.find((side) => side.store.pointer.run === branch.of) ?? this.first;
+  #split(pointer, of) {
+    const parent = this.sides.find((side) => side.store.pointer.run === of) ?? this.first;
     const other = this.sides.find((side) => side !== parent) ?? this.#spare ?? this.#makeSide();
     this.#close(other);
     this.#spare = null;
@@ -92,18 +97,19 @@ export class Branches {
     const { run, state } = side.store.pointer;
     if (!run) return;
     this.#closed.add(run);
-    if (isBusy(state)) this.actions.halt({ run });
+    if (isBusy(state)) this.actions.halt(run);
   }
 
   #nameSides() {
     const areTwo = this.sides.length > 1;
     this.element.classList.toggle("hs-two", areTwo);
-    this.sides.forEach((side, i) => side.name(areTwo ? title(side.store.pointer.branch) : "", i > 0));
+    this.sides.forEach((side, i) => side.name(areTwo ? title(side.store.pointer) : "", i > 0));
   }
 }
 
-/** @param {BranchInfo | null} branch */
-function title(branch) {
+/** @param {Readonly<Pointer>} pointer */
+function title({ branch, beside, settings }) {
+  if (beside) return `Another text, seed ${settings.seed}`;
   if (!branch) return "First text";
   const instead = branch.instead ? ` instead of “${visible(branch.instead)}”` : "";
   return `Branch at token ${branch.at}: “${visible(branch.token)}”${instead}`;

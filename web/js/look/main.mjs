@@ -1,33 +1,172 @@
-// Where Gradio starts the workspace: it follows the component's value.
+// Where the page starts: the bar, the workspace below it, and the streams of the texts that are written.
 
+import { make } from "../lib/dom.mjs";
+import { request } from "../lib/server/http.mjs";
+import { makeLink } from "../lib/link.mjs";
+import { isBusy } from "../lib/states.mjs";
+import { Bar } from "./bar/bar.mjs";
 import { Branches } from "./branches.mjs";
 import { restoreLinkedView } from "./state/linked_view.mjs";
+import { TextWriter } from "./state/text_writer.mjs";
 import { View } from "./state/view.mjs";
 
-/** @import { Control, SentPointer, ServerActions } from "../types.js" */
+/** @import { Control, ModelInfo, SentPointer } from "../types.js" */
+/** @import { PageName } from "./bar/bar.mjs" */
+/** @import { GradioTransport } from "./state/text_writer.mjs" */
+
+/** @typedef {{ models: ModelInfo[], pointer: SentPointer, settings: Record<string, unknown> }} Landing */
 
 /**
  * Gradio calls this once.
  * @param {HTMLElement} root the element to fill
- * @param {{ value: SentPointer | null }} props the component's properties
- * @param {(name: string, callback: () => void) => void} watch calls back when a property changes
- * @param {ServerActions} actions
- * @param {Control[]} controls the settings that a link holds
+ * @param {Control[]} controls the settings of a text
+ * @param {GradioTransport | false} gradio what writes where work must run inside Gradio's events
  */
-export function mount(root, props, watch, actions, controls) {
-  const branches = new Branches(new View(), actions, controls);
-  root.replaceChildren(branches.element);
-  let linked = ""; // the run that a link led to, once it is shown
-  const follow = () => {
-    branches.follow(props.value);
-    const { store } = branches.first;
-    const { state, run } = store.pointer;
-    if (state === "linked" && run !== linked) {
-      linked = run;
-      restoreLinkedView(store, location.search);
-    }
-    root.dataset.state = state;
-  };
-  watch("value", follow);
-  follow();
+export function mount(root, controls, gradio) {
+  const page = new Page(controls, gradio);
+  root.replaceChildren(page.element);
+  page.open();
 }
+
+class Page {
+  #address = ""; // of the text that is shown, as the page's address has it
+
+  /**
+   * @param {Control[]} controls
+   * @param {GradioTransport | false} gradio
+   */
+  constructor(controls, gradio) {
+    this.controls = controls;
+    this.bar = new Bar(controls, {
+      write: () => this.write(),
+      stop: () => this.stop(),
+      chooseModel: (name) => this.chooseModel(name),
+      showPage: (name) => this.showPage(name),
+    });
+    const { settings } = this.bar;
+    const actions = {
+      branch: (/** @type {object} */ data) => void this.send({ branch: data }),
+      halt: (/** @type {string} */ run) => void this.writer.stop(run),
+      another: (/** @type {string} */ run) => void this.send({ seed: null }, { beside: run }),
+    };
+    this.branches = new Branches(new View(), actions, controls, settings);
+    this.writer = new TextWriter((pointer) => this.follow(pointer), gradio);
+    this.element = make("div", { class: "hs-page" }, this.bar.element, this.branches.element);
+    window.addEventListener("popstate", () => location.search !== this.#address && this.open());
+    window.addEventListener("hashchange", () => this.showPage(pageOf(location.hash)));
+  }
+
+  get store() {
+    return this.branches.first.store;
+  }
+
+  /** Show what the page's address leads to. */
+  async open() {
+    this.showPage(pageOf(location.hash));
+    const { search } = location;
+    try {
+      const response = await request(`look/landing${search}`);
+      /** @type {Landing} */
+      const { models, pointer, settings } = await response.json();
+      this.writer.abandon();
+      this.bar.models.fill(models, pointer.model ?? "");
+      this.tellModel();
+      this.bar.suggest(String(settings.prompt ?? ""));
+      this.bar.settings.show(settings);
+      this.follow(pointer);
+      if (pointer.state === "linked") restoreLinkedView(this.store, search);
+      this.#address = search;
+    } catch (error) {
+      this.store.report(`The page could not be opened: ${/** @type {Error} */ (error).message}`);
+    }
+  }
+
+  /** @param {SentPointer} pointer */
+  follow(pointer) {
+    this.branches.follow(pointer);
+    const { state, context_length } = this.store.pointer;
+    this.bar.settings.fit(context_length);
+    this.bar.settings.showSeed(this.store.pointer.settings.seed);
+    const isWriting = this.branches.sides.some((side) => isBusy(side.store.pointer.state));
+    this.bar.showWriting(isWriting);
+    this.element.dataset.state = state;
+    if (!isWriting) this.keepAddress();
+  }
+
+  /** Let the page's address lead to the text that is shown, so that a reload and Back find it again. */
+  keepAddress() {
+    const { store } = this;
+    const { state, sha256 } = store.pointer;
+    if (!sha256 || !["done", "stopped"].includes(state)) return;
+    const link = new URL(makeLink(store.linkState, this.controls, location.href));
+    if (link.search === this.#address) return;
+    this.#address = link.search;
+    history.pushState(null, "", `${link.search}${location.hash}`);
+  }
+
+  write() {
+    this.writer.abandon(); // what a branch may still be writing
+    this.send({});
+  }
+
+  /**
+   * Ask for a text; a refusal is shown where the text would be.
+   * @param {object} changes of what the bar says
+   * @param {Partial<SentPointer>} [more] added to the text's pointers
+   */
+  async send(changes, more = {}) {
+    this.bar.showWriting(true);
+    try {
+      await this.writer.write({ ...this.bar.fields, ...changes }, more);
+      this.store.report("");
+    } catch (error) {
+      this.bar.showWriting(false);
+      this.store.report(/** @type {Error} */ (error).message);
+    }
+  }
+
+  stop() {
+    for (const { store } of this.branches.sides) {
+      if (isBusy(store.pointer.state)) this.writer.stop(store.pointer.run);
+      store.playback.skip();
+    }
+  }
+
+  /** @param {string} name */
+  async chooseModel(name) {
+    this.writer.abandon();
+    this.bar.showWriting(false);
+    this.tellModel();
+    try {
+      const response = await request(`look/opening/${encodeURIComponent(name)}`);
+      const pointer = await response.json();
+      if (this.bar.models.name !== name) return;
+      this.follow(pointer);
+      this.bar.suggest(String(pointer.settings?.prompt ?? ""));
+      this.#address = `?model=${encodeURIComponent(name)}`;
+      history.pushState(null, "", this.#address);
+    } catch (error) {
+      this.store.report(`Could not open ${name}: ${/** @type {Error} */ (error).message}`);
+    }
+  }
+
+  /** The lessons are about the model that is chosen here. */
+  tellModel() {
+    /** @type {any} */ (window).headscopeModel = this.bar.models.name || null;
+    window.dispatchEvent(new CustomEvent("headscope-model"));
+  }
+
+  /** @param {PageName} name */
+  showPage(name) {
+    const isOther = document.body.dataset.page !== name;
+    document.body.dataset.page = name;
+    this.bar.showPage(name);
+    if (isOther) window.dispatchEvent(new CustomEvent("headscope-page"));
+    if (pageOf(location.hash) !== name) {
+      history.replaceState(null, "", `${location.pathname}${location.search}${name === "look" ? "" : `#${name}`}`);
+    }
+  }
+}
+
+/** @param {string} hash @returns {PageName} */
+const pageOf = (hash) => (hash.startsWith("#learn") ? "learn" : hash.startsWith("#use") ? "use" : "look");

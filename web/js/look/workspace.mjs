@@ -7,10 +7,11 @@ import { saveGrid, saveHead } from "./export/save_menu.mjs";
 import { headPanel } from "./panels/head_panel.mjs";
 import { headsPanel } from "./panels/heads_panel.mjs";
 import { nextTokenPanel } from "./panels/next_token.mjs";
-import { textPanel } from "./panels/text_panel.mjs";
+import { textPanel } from "./panels/text/text_panel.mjs";
 import { Store } from "./state/store.mjs";
 
 /** @import { Control } from "../types.js" */
+/** @import { Settings } from "./bar/settings.mjs" */
 /** @import { View } from "./state/view.mjs" */
 
 export class Workspace {
@@ -19,16 +20,19 @@ export class Workspace {
   /**
    * @param {View} view
    * @param {Control[]} controls
+   * @param {Settings} settings
    * @param {object} actions
    * @param {(data: object) => void} actions.branch
+   * @param {() => void} actions.another write another text beside this one
    * @param {() => void} actions.close of the workspace on the right
    * @param {() => void} actions.keep close the other workspace
    */
-  constructor(view, controls, actions) {
+  constructor(view, controls, settings, actions) {
     const store = new Store(view);
     this.store = store;
     this.notices = make("div", { class: "hs-notices", role: "status" });
-    const writing = make("div", { class: "hs-writing" }, textPanel(store), nextTokenPanel(store, actions.branch));
+    const { element: nextPanel, next } = nextTokenPanel(store, settings, actions.branch);
+    const writing = make("div", { class: "hs-writing" }, textPanel(store, next, actions), nextPanel);
     this.panels = make("div", { class: "hs-panels" }, writing);
     this.panels.append(headsPanel(store, (grid) => [saveGrid(store, grid)]));
     this.panels.append(headPanel(store, [saveHead(store), copyLink(store, controls)]));
@@ -66,6 +70,9 @@ export class Workspace {
     const joined = messages.join("\n");
     if (joined !== this.#messages) this.notices.replaceChildren(...messages.map((message) => make("p", {}, message)));
     this.#messages = joined;
+    // Over the end of the text, where they move nothing; alone where there is no text.
+    const place = (store.pointer.run && this.panels.querySelector(".hs-text-box")) || this.element;
+    if (this.notices.parentElement !== place) place.append(this.notices);
     this.element.dataset.state = store.pointer.state;
     this.panels.hidden = !store.pointer.run; // there is nothing to see, only messages
   }
@@ -78,10 +85,7 @@ export class Workspace {
 function messagesOf({ pointer, problem, untrained }) {
   const loading = pointer.state === "loading" ? ["Loading the checkpoints ..."] : [];
   const flat = untrained
-    ? [
-        "Every head spreads its attention almost evenly. This model looks untrained, or its weights were not loaded ",
-        "properly.",
-      ]
+    ? ["Every head spreads its attention almost evenly. Either this model is untrained or its weights did not load."]
     : [];
   const messages = [...loading, ...pointer.notices, pointer.why ?? "", problem, ...flat];
   return messages.filter((message) => message !== "");

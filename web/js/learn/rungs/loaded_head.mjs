@@ -2,7 +2,7 @@
 
 import { make } from "../../lib/dom.mjs";
 import { Matrix } from "../../lib/drawing/matrix.mjs";
-import { LatestRequest } from "../../lib/latest.mjs";
+import { LatestRequest } from "../../lib/server/latest.mjs";
 import { makeLink } from "../../lib/link.mjs";
 import { exact, fixed, number } from "../../lib/numbers.mjs";
 import { visible } from "../../lib/words.mjs";

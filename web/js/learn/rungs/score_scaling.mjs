@@ -1,7 +1,7 @@
 // The second half of rung 6: random queries and keys, with the division by √head_dim and without.
 
 import { make } from "../../lib/dom.mjs";
-import { LatestRequest } from "../../lib/latest.mjs";
+import { LatestRequest } from "../../lib/server/latest.mjs";
 import { fixed, number } from "../../lib/numbers.mjs";
 import { ask } from "../server.mjs";
 import { bars, chart } from "../widgets/chart.mjs";

@@ -68,12 +68,13 @@ export function drawAxes(context, tokens, n, { margin, cell, texts, size = SIZE 
   context.fillStyle = colour;
   context.textBaseline = "middle";
   const step = texts ? 1 : (STEPS.find((candidate) => candidate * cell >= 2.4 * size) ?? n);
+  const upright = texts && tokens.slice(0, n).every((token) => isUpright(context, label(token.text), cell));
   for (let i = 0; i < n; i += step) {
     const text = texts ? label(tokens[i].text) : String(i);
     const middle = margin + (i + 0.5) * cell;
     context.textAlign = "right";
     context.fillText(text, margin - 5, middle);
-    if (texts) drawKey(context, text, middle, margin - 5, cell);
+    if (texts) drawKey(context, text, middle, margin - 5, upright);
     else drawNumber(context, text, middle, margin - 10, margin + n * cell);
   }
 }
@@ -91,16 +92,19 @@ function drawNumber(context, text, x, y, right) {
   context.fillText(text, Math.min(x, right - context.measureText(text).width / 2), y);
 }
 
+/** @param {Context} context @param {string} text @param {number} cell */
+const isUpright = (context, text, cell) => text.length === 1 || context.measureText(text).width < cell - 2;
+
 /**
- * A label above a column, upright where it is no wider than its cell.
+ * A label above a column; all are turned where one is too wide for its cell.
  * @param {Context} context
  * @param {string} text
  * @param {number} x
  * @param {number} bottom
- * @param {number} cell
+ * @param {boolean} upright
  */
-function drawKey(context, text, x, bottom, cell) {
-  if (text.length === 1 || context.measureText(text).width < cell - 2) {
+function drawKey(context, text, x, bottom, upright) {
+  if (upright) {
     context.textAlign = "center";
     context.fillText(text, x, bottom - 5);
     return;

@@ -2,7 +2,7 @@
 
 import { make } from "../dom.mjs";
 import { ARROWS } from "../keys.mjs";
-import { clamp, exact } from "../numbers.mjs";
+import { clamp, exact, full } from "../numbers.mjs";
 import { sentence, visible } from "../words.mjs";
 import { drawAxes, layout } from "./axes.mjs";
 import { sharpContext } from "./canvas.mjs";
@@ -100,7 +100,8 @@ export class Matrix {
     }
     const weight = store.weights.at(query, key);
     this.pair.replaceChildren(this.token(query, "query"), " looks at ", this.token(key, "key"));
-    this.number.textContent = exact(weight);
+    const isLocked = store.locked?.some((cell) => cell.query === query && cell.key === key);
+    this.number.textContent = isLocked ? full(weight) : exact(weight);
     this.number.dataset.weight = String(weight);
     this.prediction.replaceChildren(...this.predicted(query + 1));
     if (!this.#layout) return;

@@ -2,7 +2,7 @@
 
 import { offscreenContext } from "../../lib/drawing/canvas.mjs";
 import { PIXELS } from "./print_frame.mjs";
-import { SvgContext } from "./svg_context.mjs";
+import { MOST_CELLS, SvgContext } from "./svg_context.mjs";
 
 /** @import { Picture } from "./print_frame.mjs" */
 
@@ -17,7 +17,11 @@ export async function toPng({ width, height, draw }) {
 
 /** @param {Picture} picture */
 export function toSvg({ title, width, height, draw }) {
-  const context = new SvgContext(width, height);
+  let context = new SvgContext(width, height);
   draw(context);
+  if (context.cells > MOST_CELLS) {
+    context = new SvgContext(width, height, true);
+    draw(context);
+  }
   return new Blob([context.text(title)], { type: "image/svg+xml" });
 }

@@ -47,8 +47,7 @@ export function gridPicture(store, grid) {
     width: side + (columns * across) / PIXELS,
     height: top + (rows * down) / PIXELS,
     draw(context, left, up) {
-      const image = paintAll();
-      context.drawImage(image, left + side, up + top, image.width / PIXELS, image.height / PIXELS);
+      paintAll(context, left + side, up + top);
       context.textBaseline = "middle";
       if (sorted) writeCaptions(context, left, up);
       else writeNames(context, left, up);
@@ -64,17 +63,21 @@ export function gridPicture(store, grid) {
     return sorted ? [Math.floor(i / columns), i % columns] : card.place;
   }
 
-  function paintAll() {
-    const all = offscreenContext(columns * across, rows * down);
-    all.imageSmoothingEnabled = false;
+  /**
+   * @param {PrintContext} context
+   * @param {number} left
+   * @param {number} up
+   */
+  function paintAll(context, left, up) {
     const small = offscreenContext(painter.side, painter.side);
     for (const [i, card] of grid.shown.entries()) {
       const [row, column] = cellOf(card, i);
       small.putImageData(painter.paint(store.index(card.place)), 0, 0);
-      all.globalAlpha = card.filtered ? FAINT : 1;
-      all.drawImage(small.canvas, column * across, row * down, pixels, pixels);
+      context.globalAlpha = card.filtered ? FAINT : 1;
+      const [x, y, size] = [column * across, row * down, pixels].map((each) => each / PIXELS);
+      context.drawImage(small.canvas, left + x, up + y, size, size);
     }
-    return all.canvas;
+    context.globalAlpha = 1;
   }
 
   /**

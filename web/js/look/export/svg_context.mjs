@@ -1,23 +1,33 @@
 // A canvas context that writes SVG, so that the same code draws PNG and SVG, and labels stay real text.
 
-import { context2d, offscreenContext } from "../../lib/drawing/canvas.mjs";
+import { context2d, offscreenContext, packedPixels } from "../../lib/drawing/canvas.mjs";
 
 const SPACE = "http://www.w3.org/2000/svg";
 /** @type {Partial<Record<CanvasTextAlign, string>>} */
 const ANCHORS = { left: "start", center: "middle", right: "end" };
+export const MOST_CELLS = 60_000; // of a file that draws them as vectors
 const MIDDLE = 0.35; // of the font size: from a line's middle to its baseline
 
 /** XML cannot hold every character, but a model may write any. @param {string} text */
 const legible = (text) => text.toWellFormed().replace(ILLEGIBLE, "\u{fffd}");
 const ILLEGIBLE = /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu;
 
+/** @param {number} packed as in `packedPixels`, opaque */
+function cssColour(packed) {
+  const [red, green, blue] = new Uint8Array(Uint32Array.of(packed).buffer);
+  return `#${[red, green, blue].map((part) => part.toString(16).padStart(2, "0")).join("")}`;
+}
+
 /** Only the part of CanvasRenderingContext2D that our pictures use. */
 export class SvgContext {
   /**
    * @param {number} width
    * @param {number} height
+   * @param {boolean} [asBitmaps] whether images stay bitmaps, because they have too many cells
    */
-  constructor(width, height) {
+  constructor(width, height, asBitmaps = false) {
+    this.asBitmaps = asBitmaps;
+    this.globalAlpha = 1;
     this.root = this.place = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height });
     this.ruler = offscreenContext(1, 1);
     this.font = "12px sans-serif";
@@ -29,6 +39,7 @@ export class SvgContext {
     this.textBaseline = "alphabetic";
     /** @type {SVGElement[]} */
     this.places = [];
+    this.cells = 0; // drawn so far
   }
 
   /** @param {string} text */
@@ -97,7 +108,7 @@ export class SvgContext {
   }
 
   /**
-   * The whole image is one element, however many cells it has.
+   * Each pixel of the image as a rectangle, those of one colour in one path.
    * @param {OffscreenCanvas} image
    * @param {number} x
    * @param {number} y
@@ -105,17 +116,49 @@ export class SvgContext {
    * @param {number} height
    */
   drawImage(image, x, y, width, height) {
+    if (this.asBitmaps) {
+      this.drawBitmap(image, x, y, width, height);
+      return;
+    }
+    if (this.cells > MOST_CELLS) return; // it will be drawn anew
+    const drawn = /** @type {OffscreenCanvasRenderingContext2D} */ (image.getContext("2d"));
+    const pixels = packedPixels(drawn.getImageData(0, 0, image.width, image.height));
+    /** @type {Map<number, string>} */
+    const paths = new Map();
+    pixels.forEach((colour, i) => {
+      if (!(colour >>> 24)) return; // transparent
+      this.cells++;
+      const cell = `M${i % image.width} ${Math.floor(i / image.width)}h1v1h-1z`;
+      paths.set(colour, (paths.get(colour) ?? "") + cell);
+    });
+    this.save();
+    this.transform(`translate(${x} ${y}) scale(${width / image.width} ${height / image.height})`);
+    this.place.setAttribute("shape-rendering", "crispEdges");
+    if (this.globalAlpha < 1) this.place.setAttribute("opacity", String(this.globalAlpha));
+    for (const [colour, d] of paths) this.add("path", { d, fill: cssColour(colour) });
+    this.restore();
+  }
+
+  /**
+   * @param {OffscreenCanvas} image
+   * @param {number} x
+   * @param {number} y
+   * @param {number} width
+   * @param {number} height
+   */
+  drawBitmap(image, x, y, width, height) {
     const canvas = document.createElement("canvas");
     [canvas.width, canvas.height] = [image.width, image.height];
     context2d(canvas).drawImage(image, 0, 0);
     const href = canvas.toDataURL("image/png");
-    this.add("image", { x, y, width, height, href, preserveAspectRatio: "none", style: "image-rendering: pixelated" });
+    const style = "image-rendering: pixelated";
+    this.add("image", { x, y, width, height, href, preserveAspectRatio: "none", style, opacity: this.globalAlpha });
   }
 
   /** The content of the file, with a title for those who cannot see it. @param {string} title */
   text(title) {
     const name = svg("title", {});
-    name.textContent = legible(title);
+    name.textContent = legible(this.asBitmaps ? `${title} (with too many cells to be vectors: a bitmap)` : title);
     this.root.prepend(name);
     return new XMLSerializer().serializeToString(this.root);
   }

@@ -30,13 +30,20 @@ const NARROW = 46; // CSS pixels of a column in which "rollout" does not fit
  * @property {HTMLButtonElement} button
  * @property {HTMLCanvasElement} canvas
  * @property {HTMLElement} bar
+ * @property {HTMLElement} number the value, in the corner that the triangle leaves free
  */
+
+/** A value in as few characters as a tile has room for. @param {number} value */
+const short = (value) =>
+  value >= 10 ? value.toFixed(0) : value >= 1 ? value.toFixed(1) : value.toFixed(2).replace(/^0/, "");
 
 export class Grid {
   /** @type {Card[]} */
   #cards = [];
   #shape = "";
   #layout = "";
+  /** @type {(place: Place | null) => void} */
+  #hovered = () => {};
 
   /** @param {Store} store */
   constructor(store) {
@@ -49,10 +56,23 @@ export class Grid {
       this.openAt(/** @type {Element} */ (event.target).closest("button")),
     );
     this.element.addEventListener("keydown", (event) => this.move(event));
+    this.element.addEventListener("pointerover", (event) => this.hover(event.target));
+    this.element.addEventListener("pointerleave", () => this.hover(null));
     store.on("state", () => this.build());
     store.on("thumbnails view", () => this.draw());
     store.on("open", () => this.mark());
     new ResizeObserver(() => this.draw()).observe(this.element);
+  }
+
+  /** @param {(place: Place | null) => void} callback gets the picture under the pointer */
+  onHover(callback) {
+    this.#hovered = callback;
+  }
+
+  /** @param {EventTarget | null} target */
+  hover(target) {
+    const button = target instanceof Element ? target.closest("button") : null;
+    this.#hovered(this.shown.find((card) => card.button === button)?.place ?? null);
   }
 
   /** Make the cards, once for each shape of a model. */
@@ -83,10 +103,11 @@ export class Grid {
     const name = pictureName(place, pointer);
     const canvas = make("canvas");
     const bar = make("span", { class: "hs-bar" });
+    const number = make("span", { class: "hs-value", "aria-hidden": "true" });
     const caption = make("span", { class: "hs-caption" }, name);
-    const button = make("button", { type: "button" }, canvas, bar, caption);
+    const button = make("button", { type: "button" }, canvas, number, bar, caption);
     const isHead = place[0] < pointer.n_layer && place[1] < pointer.n_head;
-    return { place, name, isHead, value: 0, filtered: false, button, canvas, bar };
+    return { place, name, isHead, value: 0, filtered: false, button, canvas, bar, number };
   }
 
   /** Give each card its value of the chosen metric. */
@@ -96,11 +117,15 @@ export class Grid {
     const { name, place, unit } = METRICS[metric];
     for (const card of this.#cards) card.value = store.metric(card.place, place);
     this.most = Math.max(...this.#cards.filter((card) => card.isHead).map((card) => card.value), 1e-9);
+    // Entropies are all large: their bars begin at the smallest of them, so that differences show.
+    const from = metric === "entropy" ? Math.min(...this.#cards.filter((c) => c.isHead).map((c) => c.value)) : 0;
     for (const card of this.#cards) {
       const value = measured(card.value, { unit });
+      card.number.textContent = short(card.value);
       card.button.setAttribute("aria-label", `${card.name}, ${name} ${value}`);
       card.button.title = `${card.name}\n${name}: ${value}`;
-      card.bar.style.setProperty("--part", String(Math.min(1, card.value / this.most)));
+      const part = (card.value - from) / Math.max(this.most - from, 1e-9);
+      card.bar.style.setProperty("--part", String(Math.min(1, Math.max(0.02, part))));
       card.filtered = card.isHead && (card.value < least * this.most || card.value > most * this.most);
       card.button.classList.toggle("hs-filtered", card.filtered);
     }
@@ -150,7 +175,7 @@ export class Grid {
     const width = (this.element.clientWidth - LAYER_NAMES) / (store.pointer.n_head + 2);
     this.element.classList.toggle("hs-narrow", width < NARROW);
     const room = (this.#cards[0].canvas.clientWidth || 48) * (window.devicePixelRatio || 1);
-    const rows = store.step === null ? Infinity : store.step;
+    const rows = store.step ?? store.tokens.length;
     const scale = new Scale(store.view.options);
     const painter = new ThumbnailPainter(store.thumbnails, scale, palette().looks.pixels, room, rows);
     const side = Math.max(painter.side, 1);

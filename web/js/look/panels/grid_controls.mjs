@@ -49,5 +49,7 @@ export function gridControls(store, grid) {
   store.on("view thumbnails", show);
   show();
   const labels = [make("label", {}, "bars ", metric), make("label", {}, "order ", order)];
-  return make("div", { class: "hs-controls" }, ...labels, ...ends.map(({ element }) => element));
+  const filter = make("details", { class: "hs-filter" }, make("summary", {}, "filter"));
+  filter.append(...ends.map(({ element }) => element));
+  return make("div", { class: "hs-controls" }, ...labels, filter);
 }

@@ -7,7 +7,8 @@ import { MODES } from "../../lib/options.mjs";
 import { attentionLegend, weightLegend } from "../widgets/legend.mjs";
 import { headTable } from "./head_table.mjs";
 import { Lines } from "./lines.mjs";
-import { TextView } from "./text_view.mjs";
+import { TextView } from "./text/text_view.mjs";
+import { describePicture } from "./top_heads.mjs";
 
 /** @import { ModeName } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
@@ -30,7 +31,9 @@ export function headPanel(store, actions) {
   };
   const modes = tabs("View", MODES, (mode) => view.set({ mode }));
   const top = make("div", { class: "hs-top" }, title, ...actions, table.toggle);
-  const region = make("section", { class: "hs-panel hs-open" }, top);
+  const role = make("p", { class: "hs-role" });
+  store.on("state open thumbnails", () => (role.textContent = describePicture(store, store.open)));
+  const region = make("section", { class: "hs-panel hs-open" }, top, role);
   region.append(make("div", { class: "hs-controls" }, modes.element, ...scaleControls(view)), ...Object.values(parts));
   region.append(weightLegend(view), table.element);
 

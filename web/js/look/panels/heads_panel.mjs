@@ -5,7 +5,10 @@ import { HEADS } from "../../lib/options.mjs";
 import { Grid } from "./grid.mjs";
 import { gridControls } from "./grid_controls.mjs";
 import { gridTable } from "./grid_table.mjs";
+import { headPreview } from "./head_preview.mjs";
 import { StepRows } from "./step_rows.mjs";
+import { topHeads } from "./top_heads.mjs";
+import { TrainingSteps } from "./training_steps.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 
@@ -19,8 +22,18 @@ export function headsPanel(store, gridActions) {
   const grid = new Grid(store);
   const rows = new StepRows(store);
   const table = gridTable(store, grid);
+  const training = new TrainingSteps(store);
   const scroll = make("div", { class: "hs-scroll" }, grid.element);
-  const whole = make("div", { class: "hs-whole" }, gridControls(store, grid), scroll, table.element);
+  const whole = make(
+    "div",
+    { class: "hs-whole" },
+    training.element,
+    gridControls(store, grid),
+    scroll,
+    topHeads(store),
+    headPreview(store, grid),
+    table.element,
+  );
   const actions = { whole: [...gridActions(grid), table.toggle], step: [rows.table.toggle] };
   const shown = { whole: [whole, ...actions.whole], step: [rows.element, ...actions.step] };
   const choice = tabs("Heads", HEADS, (heads) => view.set({ heads }));

@@ -16,6 +16,8 @@ import { moveByKey } from "../widgets/token_keys.mjs";
 const ROW = 17; // CSS pixels of a token
 const FAINT = 6; // steps below which no line is drawn
 const SIDE = 0.34; // of the width, for the tokens of either side
+const NUMBERS = 32; // CSS pixels from the left to the end of the positions
+const ROOM = 132; // CSS pixels that a token and its number need
 
 export class Lines {
   #floor = make("div", { class: "hs-floor" }); // as high as all tokens, so that there is something to scroll
@@ -37,7 +39,7 @@ export class Lines {
     this.board.addEventListener("keydown", (event) => this.move(event));
     this.board.addEventListener("blur", () => store.point(null));
     store.on("open weights tokens view focus", () => this.draw());
-    store.on("view step", () => this.showFocus()); // once they are visible, or another step is chosen
+    store.on("view step focus", () => this.showFocus()); // once they are visible, or another token is in focus
     new ResizeObserver(() => this.draw()).observe(this.board);
     this.board.addEventListener("scroll", () => this.draw());
   }
@@ -52,7 +54,8 @@ export class Lines {
     const context = sharpContext(this.canvas, width, height);
     this.canvas.style.top = `${board.scrollTop}px`;
     const isAtEnd = this.#floor.style.height !== "" && board.scrollTop + height >= this.#floor.offsetHeight - ROW;
-    this.#floor.style.height = `${store.count * ROW}px`;
+    // Scrolled to its end, it still starts with a whole row.
+    this.#floor.style.height = `${store.count * ROW + (height % ROW)}px`;
     if (isAtEnd && store.focus?.query === store.count - 1) board.scrollTop = store.count * ROW; // follows the writing
     this.drawLines(context, width, height);
     this.drawTokens(context, width, height);
@@ -70,6 +73,7 @@ export class Lines {
     const colours = getComputedStyle(board);
     context.font = monospace(12);
     context.textBaseline = "middle";
+    const hasRoom = SIDE * width > ROOM;
     const first = Math.max(0, Math.floor(board.scrollTop / ROW) - 1);
     const last = Math.min(store.count, first + Math.ceil(height / ROW) + 2);
     for (let i = first; i < last; i++) {
@@ -77,10 +81,13 @@ export class Lines {
       const text = label(store.tokens[i].text);
       context.textAlign = "right";
       context.fillStyle = queries.has(i) ? colours.getPropertyValue("--hs-mark") : colours.color;
-      context.fillText(`${i}  ${text}`, SIDE * width - 8, y);
+      context.fillText(text, SIDE * width - 8, y);
+      if (hasRoom) context.fillText(String(i), NUMBERS, y);
       context.textAlign = "left";
       context.fillStyle = focus?.key === i ? colours.getPropertyValue("--hs-mark") : colours.color;
-      context.fillText(`${text}  ${this.weightOf(i)}`, (1 - SIDE) * width + 8, y);
+      context.fillText(text, (1 - SIDE) * width + 8, y);
+      context.textAlign = "right";
+      if (hasRoom) context.fillText(this.weightOf(i), width - 8, y);
     }
   }
 
@@ -161,7 +168,8 @@ export class Lines {
   /** Scroll to the token in focus. */
   showFocus() {
     const { focus } = this.store;
-    if (focus && this.board.clientHeight) this.scrollTo(focus.query);
+    // What is under the pointer is in view, and must not move away from it.
+    if (focus && this.board.clientHeight && !this.board.matches(":hover")) this.scrollTo(focus.query);
   }
 
   /** @param {number} query */
@@ -169,6 +177,7 @@ export class Lines {
     const { board } = this;
     const y = query * ROW;
     if (y < board.scrollTop) board.scrollTop = y;
-    else if (y + ROW > board.scrollTop + board.clientHeight) board.scrollTop = y + ROW - board.clientHeight;
+    else if (y + ROW > board.scrollTop + board.clientHeight)
+      board.scrollTop = ROW * Math.ceil((y + ROW - board.clientHeight) / ROW);
   }
 }

@@ -1,13 +1,14 @@
 // What the next token is drawn from at the selected step. The bars follow the sliders without the server.
 
 import { make, setFlag } from "../../lib/dom.mjs";
-import { LatestLoader, pauseFor } from "../../lib/latest.mjs";
+import { LatestLoader, pauseFor } from "../../lib/server/latest.mjs";
 import { exact } from "../../lib/numbers.mjs";
 import { mostProbable, probabilities, softmax } from "../../lib/sampling.mjs";
 import { isBusy } from "../../lib/states.mjs";
 import { visible } from "../../lib/words.mjs";
 import { vocabulary } from "../state/vocabulary.mjs";
 
+/** @import { Settings } from "../bar/settings.mjs" */
 /** @import { RunFetcher } from "../state/run_fetcher.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 
@@ -24,17 +25,12 @@ import { vocabulary } from "../state/vocabulary.mjs";
 
 const SHOWN = 20; // tokens, and the one that was written
 
-/** The sliders' values, which Gradio keeps there; a field that is being typed into may have none for a moment. */
-function samplingSettings() {
-  const entries = Object.entries(/** @type {any} */ (window).headscopeSampling ?? {});
-  return Object.fromEntries(entries.filter(([, value]) => Number.isFinite(value)));
-}
-
 /**
  * @param {Store} store
+ * @param {Settings} settings whose sliders the bars follow
  * @param {(data: object) => void} branch
  */
-export function nextTokenPanel(store, branch) {
+export function nextTokenPanel(store, settings, branch) {
   /**
    * Write another text with this token at a position.
    * @param {number} token
@@ -47,13 +43,16 @@ export function nextTokenPanel(store, branch) {
   };
   const hint = make("p", { class: "hs-status" }, "click one to branch the text");
   const top = make("div", { class: "hs-top" }, make("h2", {}, "Next token"), hint);
-  const { element } = new NextToken(store, branchAt);
-  return make("section", { class: "hs-panel hs-next", "aria-label": "Next token" }, top, element);
+  const next = new NextToken(store, settings, branchAt);
+  const element = make("section", { class: "hs-panel hs-next", "aria-label": "Next token" }, top, next.element);
+  return { element, next };
 }
 
-class NextToken {
+export class NextToken {
   /** @type {Row[]} */
   #rows = [];
+  /** @type {(() => void)[]} */
+  #listeners = [];
   /** @type {NextLogits | null} */
   #found = null;
   #position = 0; // of the token before
@@ -64,10 +63,12 @@ class NextToken {
 
   /**
    * @param {Store} store
+   * @param {Settings} settings
    * @param {(token: number, at: number) => void} branch
    */
-  constructor(store, branch) {
+  constructor(store, settings, branch) {
     this.store = store;
+    this.settings = settings;
     this.branch = branch;
     this.caption = make("caption", {});
     this.body = make("tbody", {});
@@ -84,7 +85,7 @@ class NextToken {
       report: (error) => store.report(`Could not fetch the logits: ${error.message}`),
     });
     store.on("state tokens step", () => this.want());
-    window.addEventListener("headscope-sampling", () => this.draw());
+    settings.on(() => this.draw());
   }
 
   want() {
@@ -120,6 +121,25 @@ class NextToken {
     this.#source = this.store.fetcher;
     setFlag(this.table, "aria-busy", false);
     if (changed || this.#written !== this.writtenId) this.draw();
+    this.#listeners.forEach((listener) => listener());
+  }
+
+  /** @param {() => void} callback whenever other tokens are shown */
+  onShown(callback) {
+    this.#listeners.push(callback);
+  }
+
+  /**
+   * The most probable tokens that were not written at the position that is shown; null where they are not known.
+   * @param {number} count
+   */
+  alternatives(count) {
+    const found = this.#found;
+    if (!found || this.#source !== this.store.fetcher || this.#position + 2 > this.store.pointer.context_length)
+      return null;
+    const ids = found.most.filter((id) => id !== this.writtenId).slice(0, count);
+    const tokens = ids.map((id) => ({ id, text: visible(found.texts[id] ?? ""), probability: found.own[id] }));
+    return { at: this.#position + 1, tokens };
   }
 
   /** The id of the token that was written there; null before there is one. */
@@ -130,7 +150,7 @@ class NextToken {
   draw() {
     if (!this.#found) return;
     const { logits, own, most } = this.#found;
-    const drawn = probabilities(logits, samplingSettings());
+    const drawn = probabilities(logits, this.settings.values);
     const written = (this.#written = this.writtenId);
     const ids = written === null || most.includes(written) ? most : [...most, written];
     const before = visible(this.store.tokens[this.#position]?.text ?? "");

@@ -7,7 +7,7 @@ import { monospace } from "../../lib/drawing/fonts.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { Scale } from "../../lib/drawing/scale.mjs";
 import { ARROWS } from "../../lib/keys.mjs";
-import { LatestLoader, pauseFor } from "../../lib/latest.mjs";
+import { LatestLoader, pauseFor } from "../../lib/server/latest.mjs";
 import { clamp, exact } from "../../lib/numbers.mjs";
 import { pictureName, sentence, visible } from "../../lib/words.mjs";
 import { stepTable } from "./step_table.mjs";

@@ -21,6 +21,8 @@ const NOTHING = Object.freeze({
   head: null,
   branch: null,
   why: null,
+  suggested_heads: [],
+  beside: "",
 });
 
 /**

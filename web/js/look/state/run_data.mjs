@@ -6,7 +6,7 @@ import { HeadWeights } from "../../lib/triangle.mjs";
 
 /** @import { Frame, Place, Token } from "../../types.js" */
 
-const UNTRAINED = 0.1; // total variation distance from even weights, below which a head has learned nothing
+const UNTRAINED = 0.15; // total variation distance from even weights, below which a head has learned nothing
 const ENOUGH = 8; // rows from which a head can be judged
 
 export class RunData {
@@ -23,6 +23,15 @@ export class RunData {
     this.thumbnails = new Thumbnails(pictures);
     /** @type {Float32Array} */
     this.metrics = new Float32Array(pictures * N_METRICS);
+  }
+
+  /**
+   * Tokens that were just written, which a frame brings again with what is known of them by then.
+   * @param {number} start
+   * @param {Token[]} tokens
+   */
+  addTokens(start, tokens) {
+    tokens.forEach((token, i) => (this.tokens[start + i] ??= token));
   }
 
   /** @param {Frame} frame */

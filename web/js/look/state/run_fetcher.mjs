@@ -2,7 +2,7 @@
 // browser knows of it.
 
 import { decode } from "../../lib/frame.mjs";
-import { HttpError, request } from "../../lib/http.mjs";
+import { HttpError, request } from "../../lib/server/http.mjs";
 
 /** @import { KnownText } from "../../types.js" */
 

@@ -1,9 +1,9 @@
 // Keeps a store up to date while its text grows.
 
-import { Pace } from "./pace.mjs";
+import { DrawThrottle } from "./draw_throttle.mjs";
 
 export class Updater {
-  #pace = new Pace();
+  #throttle = new DrawThrottle();
   #stale = false;
   #running = false;
 
@@ -29,7 +29,7 @@ export class Updater {
       try {
         await this.fetchMissing();
         this.report("");
-        if (this.isWriting()) await this.#pace.rest();
+        if (this.isWriting()) await this.#throttle.rest();
       } catch (error) {
         this.report(`Could not fetch the attention weights: ${/** @type {Error} */ (error).message}`);
       }
@@ -39,12 +39,12 @@ export class Updater {
 
   /** Skip the rest before the next round, because a visitor is waiting. */
   hurry() {
-    this.#pace.hurry();
+    this.#throttle.hurry();
   }
 
   /** Draw; while the text is written, resolve only once that is on the screen. @param {() => void} draw */
   async draw(draw) {
-    if (this.isWriting()) await this.#pace.draw(draw);
+    if (this.isWriting()) await this.#throttle.draw(draw);
     else draw();
   }
 }

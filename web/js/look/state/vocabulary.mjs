@@ -1,6 +1,6 @@
 // The texts of a model's tokens, fetched once.
 
-import { request } from "../../lib/http.mjs";
+import { request } from "../../lib/server/http.mjs";
 
 /** @type {Map<string, Promise<string[]>>} */
 const requested = new Map();

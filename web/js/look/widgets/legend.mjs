@@ -35,7 +35,7 @@ function ruler(words, ramp, ticks) {
   return { element, title, draw };
 }
 
-/** The legend of the current colour scale. @param {View} view */
+/** The present scale of the weights. @param {View} view */
 export function weightLegend(view) {
   const { element, title, draw } = ruler("attention weight", "looks", () => {
     const { scale } = view.options;
@@ -63,6 +63,7 @@ export function attentionLegend() {
   };
   paint();
   onThemeChange(paint);
-  const how = "Hover a token to inspect it, click to lock it, shift-click for several; or use arrow keys and Enter.";
+  const how =
+    "Hover a token to inspect it, click it to go to its step, shift-click to pin it; or use the arrow keys and Enter.";
   return make("p", { class: "hs-hint" }, looks, "where the outlined token looks ", seen, `what looks at it. ${how}`);
 }

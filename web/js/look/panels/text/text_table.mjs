@@ -1,12 +1,12 @@
 // The text as a table: each token with its probability, which colours can only hint at.
 
-import { make } from "../../lib/dom.mjs";
-import { exact, surprise } from "../../lib/numbers.mjs";
-import { visible } from "../../lib/words.mjs";
-import { TableView, tableHead } from "../widgets/table_view.mjs";
+import { make } from "../../../lib/dom.mjs";
+import { exact, surprise } from "../../../lib/numbers.mjs";
+import { visible } from "../../../lib/words.mjs";
+import { TableView, tableHead } from "../../widgets/table_view.mjs";
 
-/** @import { Token } from "../../types.js" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { Token } from "../../../types.js" */
+/** @import { Store } from "../../state/store.mjs" */
 
 /** @param {Store} store */
 export function textTable(store) {

@@ -15,7 +15,7 @@ const painted = () =>
     });
   });
 
-export class Pace {
+export class DrawThrottle {
   #spent = 0; // milliseconds, since the last rest
   #endRest = () => {};
 

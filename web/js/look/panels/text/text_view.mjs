@@ -1,17 +1,17 @@
 // The text as flowing tokens, coloured by where the selected tokens look (before them) and by what looks at them
 // (after), or by how surprising each token was.
 
-import { make } from "../../lib/dom.mjs";
-import { palette } from "../../lib/drawing/palette.mjs";
-import { Scale } from "../../lib/drawing/scale.mjs";
-import { MAX_SURPRISE, surprise } from "../../lib/numbers.mjs";
-import { isBusy } from "../../lib/states.mjs";
-import { visible } from "../../lib/words.mjs";
-import { moveByKey } from "../widgets/token_keys.mjs";
+import { make } from "../../../lib/dom.mjs";
+import { palette } from "../../../lib/drawing/palette.mjs";
+import { Scale } from "../../../lib/drawing/scale.mjs";
+import { MAX_SURPRISE, surprise } from "../../../lib/numbers.mjs";
+import { isBusy } from "../../../lib/states.mjs";
+import { sentence, visible } from "../../../lib/words.mjs";
+import { moveByKey } from "../../widgets/token_keys.mjs";
 
-/** @import { Token } from "../../types.js" */
-/** @import { Ramp } from "../../lib/drawing/palette.mjs" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { Token } from "../../../types.js" */
+/** @import { Ramp } from "../../../lib/drawing/palette.mjs" */
+/** @import { Store } from "../../state/store.mjs" */
 
 /** @typedef {(i: number) => [ramp: Ramp, step: number]} Paint the colour of a token */
 
@@ -31,6 +31,7 @@ export class TextView {
   #spans = [];
   /** @type {string[]} of each span, so that only those that change are touched */
   #looks = [];
+  #chosen = () => {};
 
   /**
    * @param {Store} store
@@ -47,16 +48,14 @@ export class TextView {
     this.announcement = make("p", { class: "hs-hidden", "aria-live": "polite" });
     this.element.addEventListener("pointerover", (event) => this.point(event.target));
     this.element.addEventListener("pointerleave", () => store.point(null));
-    this.element.addEventListener("click", (event) => this.lock(event));
+    this.element.addEventListener("click", (event) => this.choose(event));
     // With shift a browser would select the text up to there.
     this.element.addEventListener("mousedown", (event) => {
       if (!event.shiftKey) return;
       event.preventDefault();
       this.element.focus({ preventScroll: true });
     });
-    this.element.addEventListener("keydown", (event) =>
-      moveByKey(store, event, { back: "ArrowLeft", forward: "ArrowRight" }, this.announcement),
-    );
+    this.element.addEventListener("keydown", (event) => this.move(event));
     this.element.addEventListener("blur", () => store.point(null));
     store.on("state", () => this.fit());
     store.on("tokens", () => this.fill());
@@ -166,6 +165,28 @@ export class TextView {
   }
 
   /**
+   * Arrow keys, Home and End step through the writing, with shift they only move over the tokens; Enter locks the token
+   * in focus, with shift beside those that are locked.
+   * @param {KeyboardEvent} event
+   */
+  move(event) {
+    const { store } = this;
+    /** @type {Record<string, number>} */
+    const steps = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
+    const by = event.shiftKey ? undefined : steps[event.key];
+    if (by === undefined) {
+      moveByKey(store, event, { back: "ArrowLeft", forward: "ArrowRight" }, this.announcement);
+      return;
+    }
+    event.preventDefault();
+    store.point(null);
+    store.stepBy(by);
+    const { focus, tokens, weights } = store;
+    if (!focus || focus.key === null) return;
+    this.announcement.textContent = sentence(tokens, focus.query, focus.key, weights.at(focus.query, focus.key));
+  }
+
+  /**
    * The position of the token at an element.
    * @param {EventTarget | null} target
    */
@@ -180,10 +201,25 @@ export class TextView {
     if (query !== null) this.store.point({ query });
   }
 
-  /** @param {MouseEvent} event */
-  lock(event) {
-    const query = this.position(event.target);
-    if (query !== null) this.store.lock({ query }, event.shiftKey);
+  /** @param {number} position @returns {HTMLElement | undefined} */
+  span(position) {
+    return this.#spans[position];
+  }
+
+  /** @param {() => void} callback when a token was clicked */
+  onChoose(callback) {
+    this.#chosen = callback;
+  }
+
+  /** A click selects the step at which a token was written; with shift it locks the token. @param {MouseEvent} event */
+  choose(event) {
+    const position = this.position(event.target);
+    if (position === null) return;
+    if (event.shiftKey) this.store.lock({ query: position }, true);
+    else {
+      this.store.select(position);
+      this.#chosen();
+    }
   }
 }
 

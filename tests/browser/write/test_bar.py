@@ -1,0 +1,219 @@
+"""The bar: keys in the prompt, the models' list, the settings, and the way between the pages."""
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from helpers.page import (
+    change_settings,
+    expect_model,
+    number_field,
+    opened_settings,
+    show_page,
+    stop_button,
+    text,
+    write,
+    write_button,
+)
+from helpers.server import Server
+
+
+def test_enter_writes_and_line_breaks_do_not(page: Any, server: Server) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/look/write") else None)
+    prompt = page.get_by_label("Prompt")
+    before = text(page).text_content()
+    prompt.fill("")
+    page.keyboard.insert_text("to be\nor not\n")  # as if pasted
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.type("that")
+    expect(prompt).to_have_value("to be\nor not\n\nthat")
+    assert asked == [] and text(page).text_content() == before
+    page.keyboard.press("Enter")
+    expect(text(page)).to_have_text(re.compile(r"^to be\nor not\n\nthat."))
+    assert len(asked) == 1
+    expect(prompt).to_have_value("to be\nor not\n\nthat")
+
+
+def test_enter_while_a_text_is_written_begins_no_other(page: Any, server: Server, slow: Any) -> None:
+    page.get_by_role("button", name="Model", exact=True).focus()
+    page.keyboard.press("ArrowDown")
+    page.get_by_role("option", name="slow").click()
+    write(page, "ab")
+    slow.gate.release()
+    expect(text(page)).to_have_text(re.compile("^ab.$", re.DOTALL))
+    page.get_by_label("Prompt").press("Enter")
+    slow.gate.release()
+    expect(text(page)).to_have_text(re.compile("^ab..$", re.DOTALL))
+    assert len(server.services.engines.running) == 1
+
+
+def test_one_of_write_and_stop_is_shown_and_keeps_the_focus(page: Any, server: Server, slow: Any) -> None:
+    page.get_by_role("button", name="Model", exact=True).click()
+    page.get_by_role("option", name="slow").click()
+    expect(stop_button(page)).to_be_hidden()
+    page.get_by_label("Prompt").fill("ab")
+    write_button(page).focus()
+    page.keyboard.press("Enter")
+    expect(stop_button(page)).to_be_focused()
+    expect(write_button(page)).to_be_hidden()
+    slow.gate.release()
+    expect(text(page)).to_have_text(re.compile("^ab.$", re.DOTALL))
+    (generation,) = server.services.engines.running
+    page.keyboard.press("Enter")
+    assert generation.stopped.wait(10)
+    slow.gate.release()
+    expect(write_button(page)).to_be_focused()
+
+
+def test_models_by_keyboard(page: Any) -> None:
+    button, models = page.get_by_role("button", name="Model", exact=True), page.get_by_role("listbox", name="Model")
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(button).to_have_attribute("aria-expanded", "true")
+    expect(models.get_by_role("option", name="tiny")).to_be_focused()
+    expect(models.get_by_role("option", name="tiny")).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Escape")
+    expect(models).to_be_hidden()
+    expect(button).to_be_focused()
+    expect_model(page, "tiny", "3 layers × 4 heads")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    expect(models.get_by_role("option", name="other")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(models).to_be_hidden()
+    expect(button).to_be_focused()
+    expect_model(page, "other", "2 layers × 2 heads")
+    expect(page.get_by_role("button", name=re.compile(r"^L\d+ H\d+,"))).to_have_count(4)
+
+
+def test_the_settings_close_and_return_the_focus(page: Any) -> None:
+    button, panel = page.get_by_role("button", name="Settings", exact=True), page.get_by_role("dialog", name="Settings")
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(panel).to_be_visible()
+    number_field(panel, "temperature").focus()
+    page.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+    expect(button).to_be_focused()
+    expect(button).to_have_attribute("aria-expanded", "false")
+    button.click()
+    page.mouse.click(700, 600)  # elsewhere
+    expect(panel).to_be_hidden()
+
+
+def test_a_slider_and_its_number_are_one(page: Any) -> None:
+    with opened_settings(page) as panel:
+        for label, typed, moved in (
+            ("temperature", "1.2", "0.4"),
+            ("top-k (0 = all)", "7", "9"),
+            ("top-p", "0.5", "1"),
+        ):
+            slider, field = panel.get_by_label(label, exact=True), number_field(panel, label)
+            field.fill(typed)
+            expect(slider).to_have_value(typed)
+            slider.fill(moved)
+            assert float(field.input_value()) == float(moved)
+
+
+def test_every_text_has_a_seed_of_its_own_until_it_is_pinned(page: Any, server: Server) -> None:
+    loaded = server.served.models["tiny"]
+    change_settings(page, length=10)
+    texts = []
+    for _ in range(2):
+        write(page, "But soft")
+        expect(page.locator(".hs-workspace[data-state=done]")).to_be_visible()
+        expect(text(page)).to_have_text(re.compile(r"^But soft.{10}$", re.DOTALL))
+        with opened_settings(page) as panel:
+            seed = int(panel.get_by_label("seed", exact=True).input_value())
+        texts.append(text(page).text_content())
+        expected = "".join(step.text for step in loaded.generate("But soft", 10, temperature=0.8, seed=seed))
+        assert texts[-1] == "But soft" + expected
+    assert texts[0] != texts[1]
+    with opened_settings(page) as panel:
+        panel.get_by_label("Write the same text every time").check()
+    with page.expect_response("**/look/write"):
+        write(page, "But soft")
+    expect(page.locator(".hs-workspace[data-state=done]")).to_be_visible()
+    expect(text(page)).to_have_text(texts[1])
+
+
+def test_the_pages_keep_what_they_show(page: Any) -> None:
+    page.get_by_label("Prompt").fill("my own")
+    page.locator(".hs-writing .hs-token").nth(15).click()
+    shown = text(page).text_content()
+    for title, name in (("Learn", "learn"), ("Use", "use")):
+        show_page(page, title)
+        expect(page.locator("body")).to_have_attribute("data-page", name)
+        assert page.evaluate("location.hash").startswith(f"#{name}")
+        expect(page.get_by_role("button", name=title)).to_have_attribute("aria-current", "page")
+        expect(text(page)).to_be_hidden()
+    page.reload()
+    expect(page.get_by_text("/health").first).to_be_visible()
+    expect(page.locator("body")).to_have_attribute("data-page", "use")
+    page.get_by_label("Prompt").fill("my own")
+    show_page(page, "Learn")
+    expect(page.locator(".hl-lesson")).to_be_visible()
+    show_page(page, "Write & Look")
+    expect(text(page)).to_have_text(shown)
+    page.locator(".hs-writing .hs-token").nth(15).click()
+    show_page(page, "Learn")
+    show_page(page, "Write & Look")
+    assert page.evaluate("location.hash") == ""
+    expect(page.get_by_label("Prompt")).to_have_value("my own")
+    expect(page.get_by_label("Step", exact=True)).to_have_value("15")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_focus_is_seen(browser: Any, server: Server, theme: str) -> None:
+    """Pixels around sliders, fields and boxes change when they get the focus by keyboard."""
+    page = browser.new_page(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
+    page.goto(f"{server.url}?__theme={theme}")
+    expect(page.locator(".hs-number")).not_to_be_empty()
+    with opened_settings(page) as panel:
+        controls = [
+            panel.get_by_label("temperature", exact=True),
+            number_field(panel, "temperature"),
+            panel.get_by_label("Write the same text every time"),
+            panel.get_by_label("Keep writing past the context window"),
+        ]
+        check_focus(page, controls)
+    page_controls = [
+        page.get_by_label("Step", exact=True),
+        page.get_by_label("colour by surprise"),
+        page.get_by_label("hide the first token"),
+        page.get_by_label("Least weight drawn"),
+        page.get_by_label("Speed"),
+        page.get_by_label("Prompt"),
+        write_button(page),
+    ]
+    check_focus(page, page_controls)
+    page.close()
+
+
+def check_focus(page: Any, controls: list[Any]) -> None:
+    page.keyboard.press("Tab")  # from now on focus is that of a keyboard
+    for control in controls:
+        control.scroll_into_view_if_needed()
+        control.evaluate("e => document.activeElement.blur()")
+        box = control.bounding_box()
+        margin = 5
+        x, y = max(box["x"] - margin, 0), max(box["y"] - margin, 0)
+        clip = {"x": x, "y": y, "width": box["width"] + 2 * margin, "height": box["height"] + 2 * margin}
+        before = page.screenshot(clip=clip, caret="hide")
+        control.focus()
+        after = page.screenshot(clip=clip, caret="hide")
+        assert n_different(before, after) >= 40, control
+
+
+def n_different(one: bytes, other: bytes) -> int:
+    """Pixels of two pictures that clearly differ."""
+    import io
+
+    from PIL import Image, ImageChops
+
+    images = [Image.open(io.BytesIO(data)).convert("L") for data in (one, other)]
+    return sum(ImageChops.difference(*images).histogram()[32:])

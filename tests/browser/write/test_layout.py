@@ -1,0 +1,122 @@
+"""Where everything is on screens of all sizes, and that nothing jumps."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from helpers.page import CONTRAST, choose_model, open_head, text, write
+from helpers.server import Server, save_tiny
+
+SHIFTS = """
+  window.shifts = [];
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) {
+      const moved = entry.sources.map(({ node }) => node?.parentElement?.closest(".headscope") && node.className);
+      // What Gradio shows before the page is there does not count.
+      if (!entry.hadRecentInput && moved.some((name) => name != null)) shifts.push([entry.value, moved]);
+    }
+  }).observe({ type: "layout-shift", buffered: true });
+"""
+
+
+def opened(browser: Any, address: str, width: int, height: int) -> Any:
+    page = browser.new_page(viewport={"width": width, "height": height})
+    page.goto(address)
+    expect(page.locator(".hs-number")).not_to_be_empty()
+    return page
+
+
+def test_the_bar_leaves_the_screen_to_the_panels(browser: Any, server: Server) -> None:
+    page = opened(browser, server.url, 1440, 900)
+    assert page.locator(".hs-topbar").bounding_box()["height"] <= 56
+    for panel in ("Text", "Heads"):
+        assert page.get_by_role("region", name=panel, exact=True).bounding_box()["y"] <= 110
+    page.close()
+
+
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1180, 820), (1024, 768)])
+def test_the_heads_are_on_the_first_screen(
+    browser: Any, launch: Callable[..., Server], tmp_path: Path, width: int, height: int
+) -> None:
+    server = launch(save_tiny(tmp_path / "six", n_layer=6, n_head=4))
+    page = opened(browser, server.url, width, height)
+    for name in ("L0 H0,", "L5 H3,"):
+        expect(page.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
+    page.close()
+
+
+def test_the_first_heads_are_on_a_phones_first_screen(browser: Any, server: Server) -> None:
+    page = opened(browser, server.url, 390, 844)
+    for name in ("L0 H0,", "L0 H3,"):
+        expect(page.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
+    page.close()
+
+
+@pytest.mark.parametrize("width", [360, 390, 768, 1024])
+def test_nothing_scrolls_sideways(browser: Any, server: Server, width: int) -> None:
+    page = opened(browser, server.url, width, 844)
+    page.get_by_role("button", name="Settings", exact=True).click()
+    check_width(page, width)
+    box = page.get_by_role("dialog", name="Settings").bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= width
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Model", exact=True).click()
+    box = page.get_by_role("listbox", name="Model").bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= width
+    page.keyboard.press("Escape")
+    page.get_by_label("Prompt").fill("a long prompt\n" * 9)
+    check_width(page, width)
+    page.close()
+
+
+def check_width(page: Any, width: int) -> None:
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_nothing_jumps_while_it_opens_and_writes(browser: Any, server: Server, slow: Any) -> None:
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.add_init_script(SHIFTS)
+    page.goto(server.url)
+    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect(page.locator(".hs-bars table[aria-busy=false]")).to_be_visible()
+    check_shifts(page, "opening")
+    choose_model(page, "slow")
+    write(page, "ab")
+    for n in range(1, 41):
+        slow.gate.release()
+        if n % 10 == 0:
+            expect(text(page)).to_have_text(re.compile(rf"^ab.{{{n}}}$", re.DOTALL))
+            page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    check_shifts(page, "writing")
+    page.close()
+
+
+def check_shifts(page: Any, when: str) -> None:
+    shifts = page.evaluate("shifts.splice(0)")
+    assert sum(value for value, _ in shifts) < 0.02, (when, shifts)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_words_of_the_bar_can_be_read(browser: Any, server: Server, theme: str) -> None:
+    page = opened(browser, f"{server.url}?__theme={theme}", 1440, 900)
+    found = page.evaluate(CONTRAST, ".hs-topbar button, .hs-brand span, .hs-chips *, .hs-notices p, .hs-value")
+    page.get_by_role("button", name="Settings", exact=True).click()
+    found += page.evaluate(CONTRAST, "#hs-settings :is(h2, span, small, label)")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Model", exact=True).click()
+    found += page.evaluate(CONTRAST, ".hs-models li *")
+    assert len(found) > 30 and min(found) >= 4.5
+    page.close()
+
+
+def test_a_chip_opens_its_head(page: Any) -> None:
+    story = page.get_by_role("group", name="Heads with a clear role in this text")
+    for chip in story.get_by_role("button").all():
+        chip.click()
+        layer, head = map(int, re.search(r"L(\d+) H(\d+)", chip.text_content()).groups())  # type: ignore[union-attr]
+        assert open_head(page) == (layer, head)
+        expect(page.get_by_role("region", name=f"Attention weights, L{layer} H{head}")).to_be_visible()

@@ -1,0 +1,153 @@
+"""What the page opens with, and the weights that training kept: the routes below /look beside the stream."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import numpy as np
+import pytest
+
+from helpers.links import LINK_SETTINGS, encode_ids
+from helpers.runs import frame, lower
+from helpers.server import Server, save_tiny
+from model import load
+from model.checkpoint.write import write_snapshot
+
+STEPS = (0, 10, 20, 40, 80, 160)
+
+
+def landing(server: Server, **query: Any) -> Any:
+    answer = httpx.get(f"{server.url}/look/landing", params=query)
+    assert answer.status_code == 200 and answer.headers["cache-control"] == "no-store"
+    return answer.json()
+
+
+def test_the_page_lands_on_the_first_models_opening(server: Server) -> None:
+    found = landing(server)
+    assert [model["name"] for model in found["models"]][:2] == ["tiny", "other"]
+    assert "3 layers × 4 heads" in found["models"][0]["facts"]
+    pointer = found["pointer"]
+    opening = server.services.openings.made["tiny"]
+    assert (pointer["state"], pointer["model"], pointer["tokens"]) == ("opening", "tiny", len(opening.ids))
+    assert "broken cannot be served" in pointer["notices"][0]
+    assert found["settings"]["prompt"] == "ROMEO:"
+    assert landing(server, model="other")["pointer"]["model"] == "other"
+    named = landing(server, model="nobody")
+    assert named["pointer"]["model"] == "tiny" and "'nobody'" in named["pointer"]["notices"][0]
+
+
+def test_a_link_lands_on_its_text(server: Server) -> None:
+    loaded = server.served.models["other"]
+    ids = loaded.read_prompt("to be or not")
+    query = {"model": "other", "sha256": loaded.sha256[:16], "ids": encode_ids(ids), "prompt": 5}
+    found = landing(server, **query | LINK_SETTINGS)
+    pointer = found["pointer"]
+    assert (pointer["state"], pointer["model"], pointer["tokens"], pointer["n_prompt"]) == ("linked", "other", 12, 5)
+    assert found["settings"]["prompt"] == "to be"
+    assert (found["settings"]["seed"], found["settings"]["max_new_tokens"]) == (-3, 20)
+    header, _ = frame(httpx.get(f"{server.url}/look/{pointer['run']}/rows").content)
+    assert header["ids"] == ids
+
+
+def test_an_opening_has_a_story_with_heads_of_the_model(server: Server) -> None:
+    for name in ("tiny", "other"):
+        pointer = httpx.get(f"{server.url}/look/opening/{name}").json()
+        assert (pointer["state"], pointer["model"]) == ("opening", name)
+        roles = {"previous_token", "induction", "first_token"}
+        assert pointer["suggested_heads"] and {each["role"] for each in pointer["suggested_heads"]} <= roles
+        for each in pointer["suggested_heads"]:
+            assert 0 <= each["head"][0] < pointer["n_layer"] and 0 <= each["head"][1] < pointer["n_head"]
+            assert 0 <= each["score"] <= 1
+    answer = httpx.get(f"{server.url}/look/opening/nobody")
+    assert answer.status_code == 404 and "'nobody'" in answer.json()["detail"]
+
+
+@pytest.fixture(scope="module")
+def trained(checkpoints: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server of "kept", with snapshots of other seeds and what training says of them, and of "tiny" without any."""
+    from helpers.server import start
+
+    folder = save_tiny(tmp_path_factory.mktemp("trained") / "kept")
+    for step in STEPS:
+        other = load(save_tiny(folder.parent / f"at-{step}", seed=step + 1))
+        write_snapshot(folder, step, other.config, other.gpt.state_dict())
+    report = {"history": [{"step": 0, "val_loss": 4.2}], "heads": [{"step": 0}], "settings": {"secret": 1}}
+    (folder / "training.json").write_text(json.dumps(report))
+    server = start(folder, checkpoints / "tiny")
+    yield server
+    server.close()
+
+
+def read_at(server: Server, step: Any, **changes: Any) -> httpx.Response:
+    ids = server.served.models["tiny"].read_prompt("But soft")
+    body = {"model": "kept", "step": step, "ids": ids, "n_prompt": 3} | changes
+    return httpx.post(f"{server.url}/look/snapshot", json=body, timeout=60)
+
+
+def test_the_steps_that_training_kept(trained: Server) -> None:
+    found = httpx.get(f"{trained.url}/look/steps/kept").json()
+    assert found["steps"] == list(STEPS) and found["history"] == [{"step": 0, "val_loss": 4.2}]
+    assert set(found) == {"steps", "history", "heads"}
+    for name in ("tiny", "nobody", quote("../kept", safe="")):
+        assert httpx.get(f"{trained.url}/look/steps/{name}").json() == {"steps": []}
+
+
+def test_a_text_is_read_with_the_weights_of_a_step(trained: Server) -> None:
+    pointer = read_at(trained, 20).json()
+    assert (pointer["state"], pointer["training_step"], pointer["model"]) == ("snapshot", 20, "kept@20")
+    found = httpx.get(f"{trained.url}/look/{pointer['run']}/heads/1/0?start=0").content
+    weights = np.frombuffer(found, np.float32)
+    kept = trained.services.snapshots.get("kept", 20)
+    before = load(Path(trained.served.sources["kept"]).parent / "at-20")  # not yet in half precision
+    for loaded, atol in ((kept, 1e-5), (before, 0.02)):
+        np.testing.assert_allclose(weights, lower(loaded.trace("But soft").attention[1, 0]), atol=atol)
+
+
+def test_few_snapshots_stay_in_memory_and_none_is_listed(trained: Server) -> None:
+    snapshots = trained.services.snapshots
+    for step in STEPS:
+        assert read_at(trained, step).status_code == 200
+    assert [step for _, step in snapshots.loaded] == list(STEPS[-4:])
+    first = snapshots.loaded["kept", STEPS[-4]]
+    read_at(trained, STEPS[-4])
+    read_at(trained, STEPS[0])
+    assert [step for _, step in snapshots.loaded] == [80, 160, 20, 0] and snapshots.loaded["kept", 20] is first
+    listed = httpx.get(f"{trained.url}/v1/models").json()["data"]
+    assert [model["id"] for model in listed] == ["kept", "tiny"]
+    assert [model["name"] for model in landing(trained)["models"]] == ["kept", "tiny"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "said"),
+    [
+        ({"step": 15}, "step", "There is no snapshot of step 15. There are: 0, 10, 20"),
+        ({"step": 161}, "step", "step must be an integer from 0 to 160"),
+        ({"step": -1}, "step", "step must be"),
+        ({"model": "tiny"}, "model", "tiny has no snapshots"),
+        ({"model": "../kept"}, "model", "has no snapshots"),
+        ({"ids": []}, "prompt", ""),
+        ({"ids": [10_000]}, "prompt", "10000"),
+    ],
+)
+def test_what_no_snapshot_can_read(trained: Server, changes: dict[str, Any], field: str, said: str) -> None:
+    answer = read_at(trained, **({"step": 20} | changes))
+    assert answer.status_code == 400
+    assert answer.json()["field"] == field and said in answer.json()["detail"]
+
+
+def test_a_broken_snapshot_is_refused(trained: Server, launch: Callable[..., Server], tmp_path: Path) -> None:
+    folder = save_tiny(tmp_path / "kept")
+    (folder / "steps").mkdir()
+    (folder / "steps" / "000005.safetensors").write_bytes(b"nothing")
+    server = launch(folder)
+    answer = read_at_of(server, folder.name)
+    assert answer.status_code == 400 and "step 5 cannot be loaded" in answer.json()["detail"]
+    assert str(tmp_path) not in answer.text
+
+
+def read_at_of(server: Server, name: str) -> httpx.Response:
+    body = {"model": name, "step": 5, "ids": [1, 2, 3], "n_prompt": 1}
+    return httpx.post(f"{server.url}/look/snapshot", json=body, timeout=60)

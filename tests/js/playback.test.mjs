@@ -1,0 +1,108 @@
+// How much of a text is shown in each frame.
+
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+import { Playback } from "../../web/js/look/state/playback.mjs";
+
+let now = 0;
+let frames = [];
+
+beforeEach(() => {
+  now = 1000;
+  frames = [];
+  globalThis.document = { hidden: false };
+  globalThis.performance = { now: () => now };
+  globalThis.requestAnimationFrame = (callback) => frames.push(callback);
+  globalThis.cancelAnimationFrame = (id) => (frames[id - 1] = undefined);
+});
+
+/** Let time pass and the waiting frame come. */
+function frame(milliseconds) {
+  now += milliseconds;
+  const [callback] = frames.filter(Boolean);
+  frames = [];
+  callback?.(now);
+}
+
+/** Of a text of which two tokens are shown, at 20 tokens a second. */
+function playback() {
+  const calls = [];
+  const made = new Playback(() => calls.push(made.shown));
+  made.reset(2);
+  made.setSpeed(20);
+  return { made, calls };
+}
+
+test("a token appears each period, however many are known", () => {
+  const { made } = playback();
+  made.extend(100, false);
+  const shown = [];
+  for (let i = 0; i < 100; i++) {
+    frame(10);
+    shown.push(made.shown);
+  }
+  assert.equal(shown[0], 3); // the first at once
+  for (let i = 1; i < shown.length; i++) assert.ok(shown[i] - shown[i - 1] <= 1);
+  assert.equal(shown.at(-1), 2 + 1 + 20);
+});
+
+test("it never shows what is not known, and ends with all of it", () => {
+  const { made } = playback();
+  made.extend(4, false);
+  frame(10_000);
+  assert.equal(made.shown, 4);
+  assert.equal(made.isBehind, false);
+  assert.equal(frames.length, 0);
+});
+
+test("after a pause the pace begins anew", () => {
+  const { made } = playback();
+  made.extend(3, false);
+  frame(16);
+  now += 60_000; // the model was slow
+  made.extend(50, false);
+  frame(16);
+  assert.equal(made.shown, 4);
+});
+
+test("a late frame catches up, and no more", () => {
+  const { made } = playback();
+  made.extend(100, false);
+  frame(0);
+  frame(500);
+  assert.equal(made.shown, 2 + 1 + 10);
+});
+
+test("skipping shows all, and all that is still to come", () => {
+  const { made, calls } = playback();
+  made.extend(50, false);
+  made.skip();
+  assert.equal(made.shown, 50);
+  made.extend(70, false);
+  assert.deepEqual([made.shown, calls.at(-1)], [70, 70]);
+  made.reset(0); // another text has its pace again
+  made.extend(10, false);
+  assert.equal(made.shown, 0);
+});
+
+test("without a pace, and in a hidden tab, everything is shown at once", () => {
+  const { made } = playback();
+  made.setSpeed(0);
+  made.extend(30, false);
+  assert.equal(made.shown, 30);
+  made.setSpeed(20);
+  globalThis.document.hidden = true;
+  made.extend(60, false);
+  assert.equal(made.shown, 60);
+});
+
+test("another speed goes on from where it is", () => {
+  const { made } = playback();
+  made.extend(200, false);
+  frame(0);
+  frame(1000);
+  const before = made.shown;
+  made.setSpeed(60);
+  frame(500);
+  assert.equal(made.shown - before, 31);
+});

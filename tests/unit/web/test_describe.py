@@ -1,0 +1,59 @@
+"""What the page says of a model before it is chosen."""
+
+from pathlib import Path
+
+import pytest
+
+from web.page.describe import MAX_ABOUT, MAX_CARD_BYTES, about, facts, model_list
+from web.services import Services
+
+CARD = """---
+license: mit
+---
+# A model
+
+![chart](chart.png)
+
+A small GPT that writes plays. It has two layers.
+
+## Data
+
+| text | size |
+|---|---|
+
+Trained on the plays
+of Shakespeare; 1 MB. Nothing else.
+"""
+
+
+def said(folder: Path, card: str) -> str:
+    (folder / "README.md").write_text(card, encoding="utf-8")
+    return about(folder)
+
+
+def test_the_first_sentence_about_the_data(tmp_path: Path) -> None:
+    assert said(tmp_path, CARD) == "Trained on the plays of Shakespeare;"
+    assert said(tmp_path, CARD.partition("## Data")[0]) == "A small GPT that writes plays."
+    assert said(tmp_path, "Only this") == "Only this"
+    assert said(tmp_path, "# Title\n\n- a list\n") == ""
+
+
+def test_a_long_sentence_is_cut(tmp_path: Path) -> None:
+    found = said(tmp_path, "word " * 100)
+    assert len(found) == MAX_ABOUT and found.endswith("…")
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe broken", b"x" * (MAX_CARD_BYTES + 1)])
+def test_a_card_that_cannot_be_used_says_nothing(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "README.md").write_bytes(content)
+    assert about(tmp_path) == ""
+    assert about(tmp_path / "nowhere") == ""
+
+
+def test_the_facts(services: Services) -> None:
+    assert facts(services.served.models["tiny"]).split(" · ")[1:] == [
+        "3 layers × 4 heads", "context 64", "float32 on CPU"
+    ]  # fmt: skip
+    listed = model_list(services)
+    assert [model["name"] for model in listed] == ["tiny", "other"]
+    assert all(set(model) == {"name", "facts", "about"} for model in listed)

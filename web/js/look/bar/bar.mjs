@@ -1,0 +1,106 @@
+// The bar at the top: which model, what to continue, write and stop, the settings, and the way to the other pages.
+
+import { make } from "../../lib/dom.mjs";
+import { logo } from "../../lib/icons.mjs";
+import { ModelPicker } from "./model_picker.mjs";
+import { Settings } from "./settings.mjs";
+
+/** @import { Control } from "../../types.js" */
+
+/** The pages by the name that the body's `data-page` has. */
+export const PAGES = { look: "Write & Look", learn: "Learn", use: "Use" };
+
+/** @typedef {keyof typeof PAGES} PageName */
+
+export class Bar {
+  #typed = false; // whether the prompt is the visitor's own
+
+  /**
+   * @param {Control[]} controls
+   * @param {object} actions
+   * @param {() => void} actions.write
+   * @param {() => void} actions.stop
+   * @param {(name: string) => void} actions.chooseModel
+   * @param {(name: PageName) => void} actions.showPage
+   */
+  constructor(controls, actions) {
+    this.settings = new Settings(controls);
+    this.models = new ModelPicker(actions.chooseModel);
+    this.prompt = make("textarea", {
+      rows: 1,
+      id: "hs-prompt",
+      "aria-label": "Prompt",
+      placeholder: "Some words for the model to continue",
+      title: "Enter writes, Shift+Enter breaks the line",
+      spellcheck: "false",
+      autocomplete: "off",
+    });
+    this.prompt.addEventListener("input", () => {
+      this.#typed = true;
+      this.#grow();
+    });
+    this.prompt.addEventListener("focus", () => this.#grow());
+    this.prompt.addEventListener("blur", () => this.#grow());
+    this.prompt.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      if (!this.write.hidden) actions.write();
+    });
+    this.write = make(
+      "button",
+      { type: "button", class: "hs-primary", id: "hs-write", onclick: actions.write },
+      "Write",
+    );
+    this.stop = make("button", { type: "button", id: "hs-stop", onclick: actions.stop, hidden: true }, "Stop");
+    const box = make("div", { class: "hs-prompt-box" }, this.prompt);
+    this.tabs = Object.entries(PAGES).map(([name, title]) =>
+      make(
+        "button",
+        { type: "button", "data-page": name, onclick: () => actions.showPage(/** @type {PageName} */ (name)) },
+        title,
+      ),
+    );
+    const pages = make("nav", { class: "hs-pages", "aria-label": "Pages" }, ...this.tabs);
+    const brand = make("h1", { class: "hs-brand" }, logo(), make("span", {}, "Headscope"));
+    this.element = make("header", { class: "hs-topbar" }, brand, this.models.element, box, this.write, this.stop);
+    this.element.append(this.settings.element, pages);
+  }
+
+  /** Everything that the server needs to write a text. */
+  get fields() {
+    return { prompt: this.prompt.value, model: this.models.name, ...this.settings.fields };
+  }
+
+  /** Show a prompt, unless the visitor has typed one. @param {string} prompt */
+  suggest(prompt) {
+    if (this.#typed && this.prompt.value) return;
+    this.#typed = false;
+    this.prompt.value = prompt;
+    this.#grow();
+  }
+
+  /** @param {boolean} isWriting */
+  showWriting(isWriting) {
+    const hadFocus = document.activeElement === this.write || document.activeElement === this.stop;
+    this.write.hidden = isWriting;
+    this.stop.hidden = !isWriting;
+    if (hadFocus) (isWriting ? this.stop : this.write).focus();
+  }
+
+  /** @param {PageName} name */
+  showPage(name) {
+    for (const tab of this.tabs) {
+      if (tab.dataset.page === name) tab.setAttribute("aria-current", "page");
+      else tab.removeAttribute("aria-current");
+    }
+  }
+
+  /** Several lines are shown over what is below the bar, and only while they are edited. */
+  #grow() {
+    const { prompt } = this;
+    prompt.style.height = "";
+    const isEdited = document.activeElement === prompt;
+    prompt.classList.toggle("hs-grown", isEdited && prompt.scrollHeight > prompt.clientHeight + 2);
+    if (isEdited) prompt.style.height = `${Math.min(prompt.scrollHeight + 2, 140)}px`;
+  }
+}

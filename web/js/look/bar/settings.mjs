@@ -1,0 +1,117 @@
+// How a text is written: the settings behind the bar's button, and the seed.
+
+import { make } from "../../lib/dom.mjs";
+import { icon } from "../../lib/icons.mjs";
+import { Slider } from "./slider.mjs";
+
+/** @import { Control } from "../../types.js" */
+
+const MOST_SEED = 2 ** 32 - 1;
+
+export class Settings {
+  /** @type {Map<string, Slider>} */
+  #sliders = new Map();
+  /** @type {(() => void)[]} */
+  #listeners = [];
+
+  /** @param {Control[]} controls */
+  constructor(controls) {
+    const changed = () => this.#listeners.forEach((listener) => listener());
+    const rows = [];
+    for (const control of controls) {
+      if (control.least == null) continue;
+      const slider = new Slider(/** @type {any} */ (control), changed);
+      this.#sliders.set(control.name, slider);
+      rows.push(slider.element);
+    }
+    this.seed = make("input", { type: "number", min: 0, max: MOST_SEED, step: 1, "aria-label": "seed" });
+    this.pinned = make("input", { type: "checkbox", "aria-label": "Write the same text every time" });
+    this.shift = make("input", { type: "checkbox" });
+    this.seed.addEventListener("input", () => (this.pinned.checked = this.seed.value !== ""));
+    const seedHelp = make("small", {}, "Pin it to write the same text again; otherwise each text gets a new one.");
+    const pin = make("label", { class: "hs-pin" }, this.pinned, " pin");
+    const seedRow = make(
+      "div",
+      { class: "hs-setting hs-seed" },
+      make("span", { class: "hs-setting-name" }, "seed"),
+      this.seed,
+      pin,
+      seedHelp,
+    );
+    const shiftHelp = make("small", {}, "When the context is full, the model re-reads its newer half and writes on.");
+    const shiftRow = make(
+      "label",
+      { class: "hs-setting hs-check" },
+      this.shift,
+      " Keep writing past the context window",
+      shiftHelp,
+    );
+    this.panel = make("div", {
+      class: "hs-popover",
+      role: "dialog",
+      "aria-label": "Settings",
+      hidden: true,
+      id: "hs-settings",
+    });
+    this.panel.append(make("h2", {}, "How the text is written"), ...rows, seedRow, shiftRow);
+    this.button = make("button", {
+      type: "button",
+      class: "hs-icon-button",
+      "aria-label": "Settings", // its word is hidden on narrow screens
+      "aria-expanded": "false",
+      "aria-controls": "hs-settings",
+    });
+    this.button.append(icon("sliders"), make("span", {}, "Settings"));
+    this.button.addEventListener("click", () => this.toggle());
+    this.element = make("div", { class: "hs-popover-anchor hs-settings-anchor" }, this.button, this.panel);
+    document.addEventListener("pointerdown", (event) => {
+      if (!this.element.contains(/** @type {Node} */ (event.target))) this.toggle(false);
+    });
+    this.element.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || this.panel.hidden) return;
+      this.toggle(false);
+      this.button.focus();
+    });
+  }
+
+  /** @param {boolean} [open] */
+  toggle(open = this.panel.hidden !== false) {
+    this.panel.hidden = !open;
+    this.button.setAttribute("aria-expanded", String(open));
+  }
+
+  /** @param {() => void} callback whenever a slider moves */
+  on(callback) {
+    this.#listeners.push(callback);
+  }
+
+  /** What the server is sent: all sliders, the seed where it is pinned, and whether the context may shift. */
+  get fields() {
+    const seed = this.pinned.checked && this.seed.value !== "" ? Number(this.seed.value) : null;
+    return { ...this.values, seed, context_shift: this.shift.checked };
+  }
+
+  /** The sliders alone, by name. */
+  get values() {
+    return Object.fromEntries([...this.#sliders].map(([name, slider]) => [name, slider.value]));
+  }
+
+  /** Show the settings that a text was written with. @param {Record<string, unknown>} settings */
+  show(settings) {
+    for (const [name, value] of Object.entries(settings)) {
+      const slider = this.#sliders.get(name);
+      if (slider && typeof value === "number") slider.show(value);
+    }
+    this.showSeed(settings.seed);
+  }
+
+  /** Show the seed of the newest text, without pinning it. @param {unknown} seed */
+  showSeed(seed) {
+    if (typeof seed === "number" && document.activeElement !== this.seed) this.seed.value = String(seed);
+  }
+
+  /** @param {number} contextLength */
+  fit(contextLength) {
+    this.#sliders.get("max_new_tokens")?.limit(Math.max(1, contextLength));
+  }
+}

@@ -1,0 +1,119 @@
+// Walking through the writing token by token, and the pace at which a text appears.
+
+import { dropdown, make } from "../../../lib/dom.mjs";
+import { icon } from "../../../lib/icons.mjs";
+import { exact, surprise } from "../../../lib/numbers.mjs";
+import { visible } from "../../../lib/words.mjs";
+
+/** @import { Store } from "../../state/store.mjs" */
+
+const SPEEDS = { 5: "5 tok/s", 20: "20 tok/s", 60: "60 tok/s", 0: "at once" }; // tokens per second
+const KEPT = "headscope-speed"; // where the browser keeps the choice
+
+export class Scrubber {
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  #timer;
+
+  /** @param {Store} store */
+  constructor(store) {
+    this.store = store;
+    this.range = make("input", { type: "range", step: 1, "aria-label": "Step" });
+    this.range.addEventListener("input", () => {
+      this.pause();
+      this.goto(Number(this.range.value));
+    });
+    this.button = make("button", { type: "button", class: "hs-small hs-play" });
+    this.button.addEventListener("click", () => (this.#timer ? this.pause() : this.play()));
+    const skip = () => store.playback.skip();
+    this.skip = make("button", { type: "button", class: "hs-small hs-play", onclick: skip, hidden: true });
+    this.skip.setAttribute("aria-label", "Skip to the end");
+    this.skip.title = "Skip to the end";
+    this.skip.append(icon("end"));
+    this.speed = dropdown("Speed", SPEEDS, (key) => this.setSpeed(key));
+    this.speed.title = "How fast a text appears and is replayed; the model writes as fast as it can";
+    this.status = make("output", { class: "hs-scrubber-status" });
+    this.element = make("div", { class: "hs-scrubber" }, this.button, this.range, this.skip, this.speed, this.status);
+    store.on("state tokens step", () => this.draw());
+    this.setSpeed(readSpeed());
+    this.pause();
+  }
+
+  /** @param {string} key of SPEEDS */
+  setSpeed(key) {
+    this.speed.value = key;
+    this.store.playback.setSpeed(Number(key));
+    try {
+      localStorage.setItem(KEPT, key);
+    } catch {
+      // A browser that keeps nothing starts with the same speed next time.
+    }
+    if (this.#timer) this.play();
+  }
+
+  /** @param {number} step */
+  goto(step) {
+    // At the end it follows the writing.
+    this.store.goto(step >= this.store.tokens.length - 1 ? null : step);
+  }
+
+  play() {
+    const { store } = this;
+    const { run } = store.pointer;
+    clearInterval(this.#timer);
+    if (store.step === null) this.goto(store.firstStep);
+    const period = 1000 / (Number(this.speed.value) || 60);
+    this.#timer = setInterval(() => {
+      if (store.pointer.run !== run || store.step === null) this.pause();
+      else this.goto(store.step + 1);
+    }, period);
+    this.#nameButton("Pause", "pause");
+  }
+
+  pause() {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#nameButton("Replay", "play");
+  }
+
+  /** @param {string} name @param {"play" | "pause"} sign */
+  #nameButton(name, sign) {
+    this.button.setAttribute("aria-label", name);
+    this.button.title = name;
+    this.button.replaceChildren(icon(sign));
+  }
+
+  draw() {
+    const { store, range } = this;
+    const { chosen, tokens } = store;
+    this.element.classList.toggle("hs-idle", chosen === null);
+    this.skip.hidden = !store.playback.isBehind;
+    range.disabled = this.button.disabled = chosen === null || tokens.length - 1 <= store.firstStep;
+    if (chosen === null) {
+      this.status.textContent = "";
+      return;
+    }
+    range.min = String(store.firstStep);
+    range.max = String(tokens.length - 1);
+    range.value = String(chosen);
+    range.style.setProperty(
+      "--part",
+      String((chosen - store.firstStep) / Math.max(tokens.length - 1 - store.firstStep, 1)),
+    );
+    const token = tokens[chosen];
+    const bits = surprise(token);
+    const text = `“${visible(token.text)}” token ${chosen}`;
+    const numbers = bits === null ? "" : `probability ${exact(2 ** -bits)}, ${bits.toFixed(2)} bits`;
+    this.status.replaceChildren(make("b", {}, text), numbers && ` ${numbers}`);
+    range.setAttribute("aria-valuetext", numbers ? `${text}, ${numbers}` : text);
+    if (store.step === null) this.pause();
+  }
+}
+
+function readSpeed() {
+  try {
+    const kept = localStorage.getItem(KEPT) ?? "";
+    return Object.hasOwn(SPEEDS, kept) ? kept : "20";
+  } catch {
+    return "20";
+  }
+}

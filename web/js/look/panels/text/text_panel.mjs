@@ -1,0 +1,75 @@
+// The text, its scrubber, and what colours its tokens.
+
+import { checkbox, make, setFlag } from "../../../lib/dom.mjs";
+import { icon } from "../../../lib/icons.mjs";
+import { counted } from "../../../lib/numbers.mjs";
+import { attentionLegend, surpriseLegend } from "../../widgets/legend.mjs";
+import { Alternatives } from "./alternatives.mjs";
+import { Scrubber } from "./scrubber.mjs";
+import { textTable } from "./text_table.mjs";
+import { TextView } from "./text_view.mjs";
+
+/** @import { Pointer } from "../../../types.js" */
+/** @import { Store } from "../../state/store.mjs" */
+/** @import { NextToken } from "../next_token.mjs" */
+
+/**
+ * @param {Store} store
+ * @param {NextToken} next
+ * @param {{ another: () => void }} actions
+ */
+export function textPanel(store, next, actions) {
+  const { view } = store;
+  const text = new TextView(store, { canSurprise: true });
+  const alternatives = new Alternatives(store, next, (position) => text.span(position));
+  text.onChoose(() => alternatives.open());
+  const status = make("p", { class: "hs-status", role: "status" });
+  store.on("state", () => (status.textContent = describe(store.pointer)));
+  const surprise = checkbox((checked) => view.set({ surprise: checked }));
+  const legends = { attention: attentionLegend(), surprise: surpriseLegend() };
+  const show = () => {
+    surprise.checked = view.options.surprise;
+    legends.attention.hidden = view.options.surprise;
+    legends.surprise.hidden = !view.options.surprise;
+  };
+  view.on(show);
+  show();
+  const another = make("button", { type: "button", class: "hs-small", onclick: actions.another }, "Write another");
+  another.title = "Write a second text from the same prompt, beside this one";
+  const pin = make("button", { type: "button", class: "hs-small" }, icon("pin"), make("span", {}, "Pin"));
+  pin.title = "Keep the selected token highlighted in every view (or shift-click a token)";
+  pin.addEventListener("click", () => store.pinSelected());
+  store.on("state focus step", () => {
+    another.disabled = !store.pointer.settings.prompt;
+    pin.disabled = !store.count;
+    setFlag(pin, "aria-pressed", store.locked.length > 0);
+  });
+  const bySurprise = make("label", {}, surprise, " colour by surprise");
+  const controls = make("div", { class: "hs-controls" }, bySurprise, pin, another);
+  const table = textTable(store);
+  const top = make("div", { class: "hs-top" }, make("h2", {}, "Text"), status, table.toggle);
+  const scrubber = new Scrubber(store).element;
+  const box = make("div", { class: "hs-text-box" }, text.element);
+  const parts = [top, box, alternatives.element, text.announcement, table.element, scrubber, controls];
+  parts.push(legends.attention, legends.surprise);
+  return make("section", { class: "hs-panel hs-written", "aria-label": "Text" }, ...parts);
+}
+
+/** @param {Readonly<Pointer>} pointer */
+function describe({ state, tokens, n_prompt, rate, written: n_written = tokens - n_prompt }) {
+  const written = counted(n_written, "token");
+  const speed = rate ? `, ${Math.round(rate)} tokens/s` : "";
+  const descriptions = {
+    none: "",
+    linked: `${counted(tokens, "token")}, from a link`,
+    snapshot: `${counted(tokens, "token")}, earlier weights`,
+    opening: `${written}, sample text`,
+    loading: "loading ...",
+    waiting: "waiting ...",
+    writing: `writing: ${written}${speed}`,
+    done: `${written} written${speed}`,
+    stopped: `stopped after ${written}${speed}`,
+    failed: "failed",
+  };
+  return descriptions[state];
+}

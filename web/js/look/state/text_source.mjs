@@ -1,0 +1,272 @@
+// What the browser knows of one text: what has arrived of it, and how much of that is shown.
+
+import { isBusy, isGiven } from "../../lib/states.mjs";
+import { Topics } from "../../lib/topics.mjs";
+import { pictureName } from "../../lib/words.mjs";
+import { Playback } from "./playback.mjs";
+import { completePointer } from "./pointer.mjs";
+import { RunData } from "./run_data.mjs";
+import { RunFetcher } from "./run_fetcher.mjs";
+import { Updater } from "./updater.mjs";
+
+/** @import { Place, Pointer, SentPointer, Token } from "../../types.js" */
+/** @import { View } from "./view.mjs" */
+
+const THUMBNAILS_EVERY = 100; // milliseconds, while a text appears
+const EVERYTHING = ["state", "tokens", "thumbnails", "open", "weights", "focus", "step"];
+
+/** Topics: those above (open: another picture; weights: those of the open picture), view and problem. */
+export class TextSource extends Topics {
+  /** @type {Pointer} */
+  #pointer = completePointer({ state: "loading" });
+  #data = new RunData(this.#pointer);
+  #playback = new Playback(() => this.#showMore());
+  /** @type {Token[]} */
+  #shownTokens = [];
+  #thumbnailsDrawn = 0;
+  #fetcher = new RunFetcher("", () => this.#knownText);
+  #problem = "";
+  /** @type {Set<string>} runs that were shown before */
+  #left = new Set();
+  #updater = new Updater({
+    fetchMissing: async () => {
+      await this.#fetchRows();
+      await this.#fetchWeights();
+    },
+    isWriting: () => this.#pointer.state === "writing",
+    report: (problem) => this.report(problem),
+  });
+
+  /** @param {View} view */
+  constructor(view) {
+    super();
+    this.view = view;
+    view.on((changed) => {
+      if (changed.includes("open")) {
+        this.#data.forgetWeights();
+        this.emit("open", "weights", "focus");
+        this.#updater.hurry();
+        this.#updater.update();
+      }
+      this.emit("view");
+    });
+  }
+
+  // What there is to see.
+
+  /** @returns {Readonly<Pointer>} */
+  get pointer() {
+    return this.#pointer;
+  }
+
+  /** The tokens that are shown: those that are known, or fewer while the text appears at its pace. */
+  get tokens() {
+    const { tokens } = this.#data;
+    const { shown } = this.#playback;
+    if (shown >= tokens.length) return tokens;
+    if (this.#shownTokens.length !== shown || this.#shownTokens[0] !== tokens[0]) {
+      this.#shownTokens = tokens.slice(0, shown);
+    }
+    return this.#shownTokens;
+  }
+
+  /** The ids of all tokens that are known, shown or not. */
+  get ids() {
+    return this.#data.tokens.map((token) => token.id);
+  }
+
+  /** How the text appears. */
+  get playback() {
+    return this.#playback;
+  }
+
+  get weights() {
+    return this.#data.weights;
+  }
+
+  get thumbnails() {
+    return this.#data.thumbnails;
+  }
+
+  get rows() {
+    return Math.min(this.#data.rows, this.tokens.length);
+  }
+
+  /** Another one means another run. */
+  get fetcher() {
+    return this.#fetcher;
+  }
+
+  /** What went wrong last, in words; "" for nothing. */
+  get problem() {
+    return this.#problem;
+  }
+
+  get open() {
+    return this.view.open;
+  }
+
+  get openName() {
+    return pictureName(this.open, this.#pointer);
+  }
+
+  get untrained() {
+    return this.#data.untrained;
+  }
+
+  /** The places of all heads. @returns {Place[]} */
+  get heads() {
+    const { n_layer, n_head } = this.#pointer;
+    return Array.from({ length: n_layer * n_head }, (_, i) => [Math.floor(i / n_head), i % n_head]);
+  }
+
+  /** @param {Place} place */
+  index(place) {
+    return this.#data.index(place);
+  }
+
+  /** @param {Place} picture @param {number} place of the metric in a frame */
+  metric(picture, place) {
+    return this.#data.metric(picture, place);
+  }
+
+  /** How many tokens can be drawn: a cell needs its row and its tokens, and either may come last. */
+  get count() {
+    return Math.min(this.weights.rows, this.tokens.length);
+  }
+
+  /** A row of the open picture. @param {number} query */
+  row(query) {
+    return this.weights.row(query);
+  }
+
+  // What changes by itself.
+
+  /**
+   * Show nothing, of a model with the shape of `like`, until the server points to a run.
+   * @param {Partial<Pick<Pointer, "n_layer" | "n_head" | "sha256">>} [like]
+   */
+  begin({ n_layer = 0, n_head = 0, sha256 = "" } = {}) {
+    this.#leave();
+    this.#pointer = completePointer({ n_layer, n_head, sha256 });
+    this.#reset();
+    this.emit(...EVERYTHING);
+  }
+
+  /** Go where the server points: to a new run, or further in this one. @param {SentPointer | null} pointer */
+  follow(pointer) {
+    if (!pointer) return;
+    const before = this.#pointer;
+    // An opening may come late, when its model already writes; a text that was left may still report its end.
+    const isLate = isGiven(pointer.state)
+      ? isBusy(before.state) && pointer.model === before.model
+      : this.#left.has(pointer.run ?? "");
+    if (isLate) return;
+    if (!pointer.run) {
+      this.#pointer = before.run
+        ? completePointer(before, { notices: pointer.notices ?? [] })
+        : completePointer(pointer);
+      this.emit("state");
+      return;
+    }
+    if (pointer.run !== before.run) this.#leave();
+    this.#pointer = completePointer({ notices: before.notices }, pointer);
+    const isNew = pointer.run !== before.run;
+    if (isNew) {
+      this.#reset();
+      this.#openAgain(before);
+    }
+    this.#takeTokens(pointer.new ?? [], isNew);
+    if (isNew) this.emit(...EVERYTHING);
+    else this.emit("state");
+    this.#updater.update();
+  }
+
+  /**
+   * Take in tokens that were just written. What a text begins with is shown at once, the rest at its pace.
+   * @param {Token[]} tokens
+   * @param {boolean} isBeginning
+   */
+  #takeTokens(tokens, isBeginning) {
+    const { state, tokens: count } = this.#pointer;
+    this.#data.addTokens(count - tokens.length, tokens);
+    this.#playback.extend(this.#data.tokens.length, isBeginning || isGiven(state));
+  }
+
+  /** More of the text is shown than before. */
+  #showMore() {
+    const now = performance.now();
+    const withThumbnails = now - this.#thumbnailsDrawn >= THUMBNAILS_EVERY || !this.#playback.isBehind;
+    if (withThumbnails) this.#thumbnailsDrawn = now;
+    this.emit("tokens", "focus", "step", ...(withThumbnails ? ["thumbnails"] : []));
+  }
+
+  /** Tell the visitor something beside what the server says. @param {string} notice */
+  notify(notice) {
+    this.#pointer = { ...this.#pointer, notices: [...this.#pointer.notices, notice] };
+    this.emit("state");
+  }
+
+  /** @param {string} problem what went wrong, "" for nothing */
+  report(problem) {
+    if (this.#problem === problem) return;
+    this.#problem = problem;
+    this.emit("problem");
+  }
+
+  /** Everything has to be drawn again, because the page's colours changed. */
+  redraw() {
+    this.emit("thumbnails", "weights", "focus", "view");
+  }
+
+  get #knownText() {
+    const { sha256, n_prompt } = this.#pointer;
+    return { sha256, ids: this.ids, n_prompt };
+  }
+
+  /** Another text begins: nothing of it is selected yet. */
+  clearSelection() {}
+
+  #leave() {
+    if (this.#pointer.run) this.#left.add(this.#pointer.run);
+  }
+
+  #reset() {
+    this.#data = new RunData(this.#pointer);
+    this.#playback.reset(0);
+    this.clearSelection();
+    this.#fetcher = new RunFetcher(this.#pointer.run, () => this.#knownText);
+  }
+
+  /** For another model: the picture that its opening names, or the one nearest to the one open before.
+   * @param {Pointer} before
+   */
+  #openAgain(before) {
+    const { n_layer, n_head, head, sha256 } = this.#pointer;
+    const [layer, column] = this.open;
+    const sameShape = n_layer === before.n_layer && n_head === before.n_head;
+    if (head && !(sameShape && before.sha256 === sha256)) this.view.openQuietly(head);
+    else if (!sameShape) this.view.openQuietly([Math.min(layer, n_layer - 1), Math.min(column, n_head - 1)]);
+  }
+
+  async #fetchRows() {
+    const fetcher = this.#fetcher;
+    const { run, rows, tokens } = this.#pointer;
+    if (!run || (this.#data.rows >= rows && this.#data.tokens.length >= tokens)) return;
+    const frame = await fetcher.rows(this.#data.rows);
+    if (fetcher !== this.#fetcher) return; // another run came meanwhile
+    this.#data.merge(frame);
+    this.#playback.extend(this.#data.tokens.length, isGiven(this.#pointer.state));
+    await this.#updater.draw(() => this.emit("tokens", "thumbnails", "focus", "step"));
+  }
+
+  async #fetchWeights() {
+    const fetcher = this.#fetcher;
+    const { weights } = this;
+    if (weights.rows >= this.#data.rows) return;
+    const floats = await fetcher.head(...this.open, weights.rows);
+    if (fetcher !== this.#fetcher || weights !== this.weights) return;
+    weights.append(floats);
+    await this.#updater.draw(() => this.emit("weights", "focus"));
+  }
+}

@@ -1,0 +1,49 @@
+// Lines over the steps of a training run, small enough to stand above a slider.
+
+/**
+ * @typedef {object} Line
+ * @property {string} name
+ * @property {[step: number, value: number][]} points
+ * @property {boolean} isLoss on a scale of its own, from its smallest to its largest value; else from 0 to 1
+ */
+
+const [WIDTH, HEIGHT, EDGE] = [320, 72, 6];
+const STYLES = ["hs-line-loss", "hs-line-one", "hs-line-two"];
+
+/** @param {string} name @param {Record<string, string | number>} attributes */
+function shape(name, attributes) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
+  return element;
+}
+
+/**
+ * @param {number} at the step that is marked
+ * @param {Line[]} lines
+ */
+export function trainingChart(at, lines) {
+  const last = Math.max(1, ...lines.flatMap(({ points }) => points.map(([step]) => step)));
+  const from = Math.max(1, last / 100); // evenly spaced up to about here, logarithmic beyond
+  /** @param {number} step */
+  const x = (step) => EDGE + (WIDTH - 2 * EDGE) * (Math.log1p(step / from) / Math.log1p(last / from));
+  const svg = shape("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", preserveAspectRatio: "none" });
+  svg.setAttribute("aria-label", `${lines.map(({ name }) => name).join(", ")} over the steps of training`);
+  svg.append(shape("path", { d: `M${x(at)} 0V${HEIGHT}`, class: "hs-line-at" }));
+  const legend = document.createElement("p");
+  legend.className = "hs-hint hs-training-legend";
+  lines.forEach(({ name, points, isLoss }, i) => {
+    if (!points.length) return;
+    const values = points.map(([, value]) => value);
+    const [low, high] = isLoss ? [Math.min(...values), Math.max(...values)] : [0, 1];
+    /** @param {number} value */
+    const y = (value) => HEIGHT - EDGE - ((HEIGHT - 2 * EDGE) * (value - low)) / (high - low || 1);
+    const path = points.map(([step, value]) => `${x(step).toFixed(1)},${y(value).toFixed(1)}`).join(" ");
+    svg.append(shape("polyline", { points: path, class: STYLES[i] }));
+    const mark = document.createElement("span");
+    mark.className = `hs-swatch ${STYLES[i]}`;
+    legend.append(mark, isLoss ? `${name} (${high.toFixed(2)} to ${low.toFixed(2)} nats) ` : `${name} `);
+  });
+  const figure = document.createElement("div");
+  figure.append(svg, legend);
+  return figure;
+}

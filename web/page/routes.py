@@ -1,0 +1,102 @@
+"""The page's own routes: what it opens with, and the stream of a text that is being written."""
+
+import asyncio
+from collections.abc import AsyncIterator, Hashable
+from contextlib import aclosing
+
+import orjson
+from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi.responses import JSONResponse, StreamingResponse
+from pydantic import BaseModel, Field
+
+from model import InputError
+
+from ..services import Services
+from ..serving.engines import client_of
+from .describe import model_list
+from .link import land
+from .pointer import opening_pointer, pointer
+from .writer import PageText, PageWriter, read_page_text
+
+STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # a proxy must not hold the stream back
+
+
+class SnapshotText(BaseModel):
+    """A text to be read again with the weights of another training step."""
+
+    model: str
+    step: int
+    ids: list[int]
+    n_prompt: int = Field(ge=0)
+
+
+def page_routes(services: Services, writer: PageWriter) -> APIRouter:
+    """What the page asks for beside the rows of its texts, all below ``look``."""
+    router = APIRouter(prefix="/look", include_in_schema=False)
+
+    @router.get("/landing")
+    async def get_landing(request: Request) -> JSONResponse:
+        """Where the page's address leads, once the checkpoints are loaded: models, settings and a pointer to a run."""
+        await services.served.wait()
+        landing = await land(services, request.query_params)
+        content = {"models": model_list(services), "pointer": landing.pointer, "settings": landing.settings}
+        return JSONResponse(content, headers={"Cache-Control": "no-store"})
+
+    @router.get("/opening/{model:path}")
+    async def get_opening(model: str) -> JSONResponse:
+        """What the page shows of a model before anything is written with it."""
+        if model not in services.served.models:
+            raise HTTPException(404, f"There is no model {model[:60]!r}.")
+        return JSONResponse(await opening_pointer(services, model), headers={"Cache-Control": "no-store"})
+
+    @router.get("/steps/{model:path}")
+    def get_steps(model: str) -> JSONResponse:
+        """The snapshots that training kept of a model, with its losses and the scores of its heads along the way."""
+        content = {"steps": services.snapshots.steps(model)} | services.snapshots.training(model)
+        return JSONResponse(content, headers={"Cache-Control": "no-store"})
+
+    @router.post("/snapshot")
+    def read_snapshot(text: SnapshotText) -> JSONResponse:
+        """A pointer to the same text, read with the weights that the model had after a training step."""
+        try:
+            loaded = services.snapshots.get(text.model, text.step)
+            ids = text.ids[: loaded.config.context_length + 1]
+            loaded.read_prompt(ids[: loaded.config.context_length])
+            run = services.runs.recompute(loaded, ids, text.n_prompt)
+        except InputError as error:
+            return refuse(error.field, str(error))
+        return JSONResponse(pointer(run, "snapshot", {}) | {"training_step": text.step})
+
+    @router.post("/write")
+    async def write(request: Request) -> Response:
+        """Server-sent events: a pointer whenever the text has grown. Whoever closes the stream ends the text."""
+        try:
+            fields = orjson.loads(await request.body())
+            if not isinstance(fields, dict):
+                raise InputError("body", "The body must be a JSON object.")
+            text = await asyncio.to_thread(read_page_text, services, fields)
+        except orjson.JSONDecodeError as error:
+            return refuse("body", f"The body is not valid JSON: {error}.")
+        except InputError as error:
+            return refuse(error.field, str(error))
+        return StreamingResponse(
+            events(writer, text, client_of(request)), media_type="text/event-stream", headers=STREAM_HEADERS
+        )
+
+    @router.post("/{run_id}/stop")
+    async def stop(run_id: str) -> Response:
+        """End a text with its next token."""
+        writer.stop(run_id)
+        return Response(status_code=204)
+
+    return router
+
+
+async def events(writer: PageWriter, text: PageText, client: Hashable) -> AsyncIterator[bytes]:
+    async with aclosing(writer.write(text, client)) as pointers:
+        async for told in pointers:
+            yield b"data: " + orjson.dumps(told) + b"\n\n"
+
+
+def refuse(field: str, message: str) -> JSONResponse:
+    return JSONResponse({"detail": message, "field": field}, 400)

@@ -1,0 +1,37 @@
+"""The page in the browser: one ``gr.HTML`` whose ES modules draw the bar and the workspace.
+
+The template is constant, because Gradio runs what stands in a template as code: text from visitors and models reaches
+the page through ``textContent`` and ``fillText`` only. The modules fetch everything from the routes in ``routes.py``
+and ``web/runs/routes.py``; Gradio's own events carry a text only where work must run inside them (``GRADIO_WRITES``).
+"""
+
+import json
+import os
+
+import gradio as gr
+
+from ..assets import FILES, FOLDER, URL
+from .controls import CONTROLS
+
+# On ZeroGPU a GPU exists only inside a Gradio event.
+GRADIO_WRITES = bool(os.environ.get("SPACES_ZERO_GPU"))
+
+TEMPLATE = '<div class="headscope"><p class="hs-quiet">Loading the page ...</p></div>'
+START = f"""
+import(new URL({URL!r} + "/look/main.mjs", document.baseURI))
+  .then((main) => main.mount(element.querySelector(".headscope"), {json.dumps(CONTROLS)}, {json.dumps(GRADIO_WRITES)}
+    && {{
+    write: (fields) => trigger("write", fields),
+    watch: (callback) => watch("value", () => callback(props.value)),
+  }}))
+  .catch((error) => {{ element.querySelector(".hs-quiet").textContent = "The page could not start: " + error; }});
+"""
+REL = {".css": "stylesheet", ".mjs": "modulepreload"}
+PRELOADED = [path for path in FILES if path.relative_to(FOLDER).parts[0] != "learn"]  # Learn loads when it is opened
+HEAD = "".join(
+    f'<link rel="{REL[path.suffix]}" href="{URL}/{path.relative_to(FOLDER).as_posix()}">' for path in PRELOADED
+)
+
+
+def shell() -> gr.HTML:
+    return gr.HTML(html_template=TEMPLATE, js_on_load=START, apply_default_css=False, padding=False, elem_id="hs-view")

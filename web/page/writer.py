@@ -1,0 +1,132 @@
+"""Writing a text for the page: one generator of pointers, which its own stream and Gradio's event both send."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Hashable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from model import GenerationRequest, LoadedModel
+from model.serving.engine import Busy, Closed
+
+from ..runs.run import Run
+from ..runs.run_writer import RunWriter
+from ..services import Services
+from ..serving.generation import Generation
+from ..serving.inputs import read_request, settings_of
+from ..settings import TEXT_SECONDS
+from .branch import read_branch
+from .pointer import pointer
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class PageText:
+    """A text that the page asks for: a new one, or another continuation of one that is shown."""
+
+    loaded: LoadedModel
+    request: GenerationRequest
+    prompt: str
+    n_prompt: int
+    branch: dict[str, Any] | None = None  # what the page says about where it left another text
+
+
+def read_page_text(services: Services, fields: Mapping[str, Any]) -> PageText:
+    """The text that ``fields`` ask for; ``fields["branch"]`` is as ``read_branch`` takes it. Raises ``InputError``."""
+    sent = fields.get("branch")
+    if sent is None:
+        loaded, request = read_request(services.served, fields)
+        return PageText(loaded, request, fields["prompt"], len(request.prompt))
+    branch = read_branch(services.served, sent, fields)
+    return PageText(branch.loaded, branch.request, branch.prompt, branch.n_prompt, branch.pointer)
+
+
+class PageWriter:
+    """Writes texts for the page, and knows which run each generation is writing."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+        self.generations: dict[str, Generation] = {}  # by run
+
+    def stop(self, run_id: str) -> None:
+        """End a text with its next token, if it is still being written."""
+        if generation := self.generations.get(run_id):
+            generation.stop()
+
+    async def write(self, text: PageText, client: Hashable) -> AsyncGenerator[dict[str, Any]]:
+        """Write a text and yield a pointer whenever it has grown, the last one with the reason why it ended.
+
+        ``new`` in a pointer holds the tokens that the one before did not have, of the run it points to; ``at`` is when
+        the newest of them was written, in seconds since the epoch.
+        """
+        asked, settings = text.request, settings_of(text.request, text.prompt)
+        run = self.services.runs.new(text.loaded, asked.prompt, asked.max_new_tokens, text.n_prompt)
+        writer, sent = RunWriter(self.services.runs, run), SentTokens()
+        # One token more than asked for: to write it, the last one of the text must be read, and so gets its row.
+        recorded = replace(asked, max_new_tokens=asked.max_new_tokens + 1, record=True, prompt_logprobs=True)
+        generation = self.services.engines.generate(
+            text.loaded, recorded, client=client, route="page", pace=TEXT_SECONDS
+        )
+
+        def point(state: str) -> dict[str, Any]:
+            n_written = writer.run.n_earlier + len(writer.run.ids) - len(asked.prompt)
+            more = {"branch": text.branch} if text.branch else {}
+            new = {"new": sent.new(writer.run), "at": generation.newest_at}
+            return pointer(writer.run, state, settings) | {"written": n_written} | new | more
+
+        state, why = "done", ""
+        self.generations[run.id] = generation
+        try:
+            async with generation:
+                yield point("waiting")
+                async for events in generation:
+                    await asyncio.to_thread(writer.take, events, generation.stopped.is_set())
+                    self.generations[writer.run.id] = generation
+                    yield point("writing")
+                state = "stopped" if generation.stopped.is_set() else "done"
+                if generation.outcome == "deadline":
+                    why = "The time limit of this server was reached."
+        except Busy:
+            state, why = "failed", "Too many texts are being written at the moment. Try again soon."
+        except Closed:
+            state, why = "failed", "The server is shutting down."
+        except Exception as error:  # whatever the model raised, the page goes on
+            log.exception("writing failed")
+            state, why = "failed", f"Writing failed: {error}"
+        finally:
+            # It computes, and this may be the event loop.
+            ending = asyncio.get_running_loop().run_in_executor(None, writer.end)
+            for run_id in [run_id for run_id, other in self.generations.items() if other is generation]:
+                del self.generations[run_id]
+        await ending
+        yield point(state) | {"why": why or (why_ended(asked, writer.run) if state == "done" else "")}
+
+
+class SentTokens:
+    """Which tokens of a text the page has been sent."""
+
+    def __init__(self) -> None:
+        self.run_id, self.count = "", 0
+
+    def new(self, run: Run) -> list[dict[str, Any]]:
+        """The tokens of ``run`` since the last call; all of them where it is another run."""
+        start = self.count if run.id == self.run_id else 0
+        stop = len(run.ids)  # the writer may go on meanwhile
+        self.run_id, self.count = run.id, stop
+        tokens = run.loaded.tokens(run.ids[start:stop])
+        logprobs = run.logprobs[start:stop]
+        return [
+            {"id": token.id, "text": token.text, "logprob": logprob}
+            for token, logprob in zip(tokens, logprobs, strict=True)
+        ]
+
+
+def why_ended(asked: GenerationRequest, run: Run) -> str:
+    """What a visitor should know about the end of a text; nothing where it is as long as asked for."""
+    if run.n_earlier + len(run.ids) >= len(asked.prompt) + asked.max_new_tokens:
+        return ""
+    most = run.loaded.config.context_length
+    if len(run.ids) > most:
+        return f"The context of {most} tokens is full; so its last token has no attention row."
+    return "The model ended its text here."

@@ -1,0 +1,86 @@
+"""Weights that training kept along the way: which there are, what training says of them, and loading them on demand."""
+
+import json
+import re
+import threading
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+import model
+from model import InputError, LoadedModel
+from model.checkpoint.gpt2_format import SNAPSHOTS
+
+from .inputs import read_index
+from .served_models import ServedModels, for_visitors
+
+MAX_LOADED = 4  # snapshots in memory, of all models together
+MAX_REPORT_BYTES = 4_000_000
+FORMED = 0.3  # score from which an induction head has formed
+STEP_FILE = re.compile(r"(\d{6,})\.safetensors", re.ASCII)
+
+
+class Snapshots:
+    """The snapshots of the models that are served; the least recently used ones are dropped."""
+
+    def __init__(self, served: ServedModels) -> None:
+        self.served = served
+        self.loaded: OrderedDict[tuple[str, int], LoadedModel] = OrderedDict()
+        self.lock = threading.Lock()
+
+    def steps(self, name: str) -> list[int]:
+        """The training steps after which weights of a model were kept, in order."""
+        folder = Path(self.served.sources.get(name, "")) / SNAPSHOTS
+        if not folder.is_dir():
+            return []
+        found = (STEP_FILE.fullmatch(path.name) for path in folder.iterdir())
+        return sorted(int(match[1]) for match in found if match)
+
+    def training(self, name: str) -> dict[str, Any]:
+        """What training.json says of the way: losses, and the score of every head at each step. Empty without one."""
+        path = Path(self.served.sources.get(name, "")) / "training.json"
+        try:
+            if path.stat().st_size > MAX_REPORT_BYTES:
+                return {}
+            report = json.loads(path.read_bytes())
+            return {"history": report["history"], "heads": report["heads"]}
+        except (OSError, ValueError, KeyError, TypeError):
+            return {}
+
+    def formed_head(self, name: str) -> tuple[int, int] | None:
+        """The induction head that formed while a model with snapshots was trained, None where none did."""
+        heads = self.training(name).get("heads") if self.steps(name) else None
+        try:
+            scores = heads[-1]["induction"] if heads else []
+            places = [(score, (layer, head)) for layer, row in enumerate(scores) for head, score in enumerate(row)]
+            score, place = max(places, default=(0.0, (0, 0)))
+            return place if score >= FORMED else None
+        except (KeyError, TypeError, IndexError):
+            return None  # a report of another shape
+
+    def get(self, name: str, step: Any) -> LoadedModel:
+        """The model of that name with the weights it had after ``step``. Raises ``InputError``."""
+        steps = self.steps(name)
+        if not steps:
+            raise InputError("model", f"{name} has no snapshots.")
+        step = read_index("step", step, steps[0], steps[-1])
+        if step not in steps:
+            raise InputError("step", f"There is no snapshot of step {step}. There are: {', '.join(map(str, steps))}")
+        with self.lock:  # whoever asks for the same one waits for it
+            if (name, step) not in self.loaded:
+                settings, source = self.served.settings, f"{self.served.sources[name]}@{step:06d}"
+                try:
+                    loaded = model.load(source, device=settings.device, dtype=settings.dtype)
+                except (model.CheckpointError, ValueError, RuntimeError, OSError, MemoryError) as error:
+                    message = f"The snapshot of step {step} cannot be loaded: {for_visitors(error)}"
+                    raise InputError("step", message) from None
+                loaded.name = f"{name}@{step}"
+                self.loaded[name, step] = loaded
+            self.loaded.move_to_end((name, step))
+            while len(self.loaded) > MAX_LOADED:
+                self.loaded.popitem(last=False)
+            return self.loaded[name, step]
+
+    def with_hash(self, sha256: str) -> LoadedModel | None:
+        """A snapshot in memory whose weights have this hash."""
+        return next((loaded for loaded in list(self.loaded.values()) if loaded.sha256 == sha256), None)
