@@ -8,7 +8,7 @@ import { Settings } from "./settings.mjs";
 /** @import { Control } from "../../types.js" */
 
 /** The pages by the name that the body's `data-page` has. */
-export const PAGES = { look: "Write & Look", learn: "Learn", use: "Use" };
+const PAGES = { look: "Write & Look", learn: "Learn", use: "Use" };
 
 /** @typedef {keyof typeof PAGES} PageName */
 
@@ -48,7 +48,7 @@ export class Bar {
     });
     this.write = make(
       "button",
-      { type: "button", class: "hs-primary", id: "hs-write", onclick: actions.write },
+      { type: "button", id: "hs-write", onclick: actions.write },
       "Write",
     );
     this.stop = make("button", { type: "button", id: "hs-stop", onclick: actions.stop, hidden: true }, "Stop");

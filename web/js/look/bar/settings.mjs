@@ -29,7 +29,7 @@ export class Settings {
     this.shift = make("input", { type: "checkbox" });
     this.seed.addEventListener("input", () => (this.pinned.checked = this.seed.value !== ""));
     const seedHelp = make("small", {}, "Pin it to write the same text again; otherwise each text gets a new one.");
-    const pin = make("label", { class: "hs-pin" }, this.pinned, " pin");
+    const pin = make("label", {}, this.pinned, " pin");
     const seedRow = make(
       "div",
       { class: "hs-setting hs-seed" },
