@@ -46,11 +46,7 @@ export class Bar {
       event.preventDefault();
       if (!this.write.hidden) actions.write();
     });
-    this.write = make(
-      "button",
-      { type: "button", id: "hs-write", onclick: actions.write },
-      "Write",
-    );
+    this.write = make("button", { type: "button", id: "hs-write", onclick: actions.write }, "Write");
     this.stop = make("button", { type: "button", id: "hs-stop", onclick: actions.stop, hidden: true }, "Stop");
     const box = make("div", { class: "hs-prompt-box" }, this.prompt);
     this.tabs = Object.entries(PAGES).map(([name, title]) =>
