@@ -82,8 +82,8 @@ def test_a_stopped_text_is_shown_whole(paced: Any, server: Server, slow: Any) ->
     choose_model(paced, "slow")
     write(paced, "ab")
     slow.gate.release(30)
-    (generation,) = server.services.engines.running
     expect(text(paced)).to_have_text(re.compile("^ab.", re.DOTALL))
+    (generation,) = server.services.engines.running
     stop_button(paced).click()
     assert generation.stopped.wait(10)
     slow.gate.release()
