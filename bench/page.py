@@ -148,7 +148,9 @@ def measure_writing(
     page.goto(url)
     ids = opening(loaded, n).ids
     page.get_by_label("Prompt").fill(loaded.tokenizer.decode(ids))
-    page.get_by_label("number input for length").fill(str(n))
+    page.get_by_role("button", name="Settings").click()
+    page.get_by_label("length, as a number").fill(str(n))
+    page.keyboard.press("Escape")
     watched, unwatched = [], []
     for _ in range(rounds + 1):
         unwatched.append(alone(loaded, ids, n))

@@ -2,7 +2,7 @@
 
 from bench.page import opening
 from helpers.server import Server, run_async
-from web.page.link import land
+from web.page.link import resolve_address
 
 
 def test_the_benchmark_of_the_page_opens_it(server: Server) -> None:
@@ -10,7 +10,7 @@ def test_the_benchmark_of_the_page_opens_it(server: Server) -> None:
     made = server.services.openings.made
     before, made["tiny"] = made["tiny"], opening(server.services.served.models["tiny"], 50)
     try:
-        landing = run_async(land(server.services, {"model": "tiny"}))
+        start = run_async(resolve_address(server.services, {"model": "tiny"}))
     finally:
         made["tiny"] = before
-    assert landing.pointer["tokens"] == 50 and landing.settings["prompt"]
+    assert start.pointer["tokens"] == 50 and start.settings["prompt"]

@@ -40,40 +40,39 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Landing:
-    """What the page opens with: a model, the view's value, and settings for the controls, as far as they are known."""
+class PageStart:
+    """What the page opens with: a pointer, and settings for the controls, as far as they are known."""
 
-    loaded: LoadedModel | None
     pointer: dict[str, object]
     settings: dict[str, object]
 
 
-async def land(services: Services, query: Mapping[str, str]) -> Landing:
-    """Go where the page's address leads."""
+async def resolve_address(services: Services, query: Mapping[str, str]) -> PageStart:
+    """Where the query of the page's address leads: to a text, or to a model's opening with a notice saying why."""
     served = services.served
     named = query.get("model")
     try:
         link = read_link(served, query)
     except BadLink as error:
-        return await land_on_opening(services, named, [str(error)])
+        return await start_with_opening(services, named, [str(error)])
     if link is None:
         unknown = [unknown_model(served, named)] if named and served.models and named not in served.models else []
-        return await land_on_opening(services, named, unknown)
+        return await start_with_opening(services, named, unknown)
     run = await asyncio.to_thread(services.runs.recompute, link.loaded, link.ids, link.n_prompt)
     prompt = link.loaded.tokenizer.decode(link.ids[: link.n_prompt])
     settings, notices = read_settings(served, link.loaded, prompt, query)
     settings = {"prompt": prompt} | settings
     value = pointer(run, "linked", settings) | {"notices": notices + served.problems()}
-    return Landing(link.loaded, value, settings)
+    return PageStart(value, settings)
 
 
-async def land_on_opening(services: Services, named: str | None, notices: list[str]) -> Landing:
+async def start_with_opening(services: Services, named: str | None, notices: list[str]) -> PageStart:
     served = services.served
     name = named if named in served.models else next(iter(served.models), None)
     value = await opening_pointer(services, name)
     opening = services.openings.made.get(name or "")
     settings = {"prompt": opening.settings["prompt"]} if opening else {}
-    return Landing(served.models.get(name or ""), value | {"notices": notices + served.problems()}, settings)
+    return PageStart(value | {"notices": notices + served.problems()}, settings)
 
 
 def read_link(served: ServedModels, query: Mapping[str, str]) -> Link | None:

@@ -14,7 +14,7 @@ from model import InputError
 from ..services import Services
 from ..serving.engines import client_of
 from .describe import model_list
-from .link import land
+from .link import resolve_address
 from .pointer import opening_pointer, pointer
 from .writer import PageText, PageWriter, read_page_text
 
@@ -38,8 +38,8 @@ def page_routes(services: Services, writer: PageWriter) -> APIRouter:
     async def get_landing(request: Request) -> JSONResponse:
         """Where the page's address leads, once the checkpoints are loaded: models, settings and a pointer to a run."""
         await services.served.wait()
-        landing = await land(services, request.query_params)
-        content = {"models": model_list(services), "pointer": landing.pointer, "settings": landing.settings}
+        start = await resolve_address(services, request.query_params)
+        content = {"models": model_list(services), "pointer": start.pointer, "settings": start.settings}
         return JSONResponse(content, headers={"Cache-Control": "no-store"})
 
     @router.get("/opening/{model:path}")

@@ -62,14 +62,7 @@ def test_scrubber_and_legend_stay_in_view(page: Any) -> None:
     parts.append(page.locator(".hs-written .hs-hint"))
     for part in parts:
         expect(part).to_be_in_viewport(ratio=1)
-    page.get_by_role("button", name="L1 H2,").click()
-    page.mouse.wheel(0, 400)
-    page.wait_for_function("scrollY > 100")
-    for part in [*parts, text(page)]:
-        expect(part).to_be_in_viewport(ratio=0.9)
-    # With its table the panel is longer than the screen, and scrolls with the page.
-    page.get_by_role("button", name="Show text as table").click()
-    assert page.locator(".hs-written").evaluate("e => getComputedStyle(e).position") == "static"
+    expect(text(page)).to_be_in_viewport(ratio=1)
 
 
 @pytest.mark.parametrize("width", [390, 1024, 1440])

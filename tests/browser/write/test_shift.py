@@ -28,7 +28,7 @@ def test_the_text_goes_on_and_its_newer_half_is_looked_at(page: Any, server: Ser
     n = 3 * CONTEXT
     with opened_settings(page) as panel:
         panel.get_by_label("Keep writing past the context window").check()
-    change_settings(page, length=n)
+    change_settings(page, length=n, seed=1)
     write(page, "Well, ")
     expect(page.get_by_text(re.compile(f"^{n} tokens written"))).to_be_visible()
     expected = shifted_text(server, "Well, ", n)

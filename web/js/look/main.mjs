@@ -52,12 +52,18 @@ class Page {
     this.branches = new Branches(new View(), actions, controls, settings);
     this.writer = new TextWriter((pointer) => this.follow(pointer), gradio);
     this.element = make("div", { class: "hs-page" }, this.bar.element, this.branches.element);
-    window.addEventListener("popstate", () => location.search !== this.#address && this.open());
+    window.addEventListener("popstate", () => location.search !== this.#address && this.reopen());
     window.addEventListener("hashchange", () => this.showPage(pageOf(location.hash)));
   }
 
   get store() {
     return this.branches.first.store;
+  }
+
+  /** Another address: what is being written belongs to the one before. */
+  reopen() {
+    this.abandon();
+    void this.open();
   }
 
   /** Show what the page's address leads to. */
@@ -68,7 +74,6 @@ class Page {
       const response = await request(`look/landing${search}`);
       /** @type {Landing} */
       const { models, pointer, settings } = await response.json();
-      this.writer.abandon();
       this.bar.models.fill(models, pointer.model ?? "");
       this.tellModel();
       this.bar.suggest(String(settings.prompt ?? ""));
@@ -104,8 +109,15 @@ class Page {
     history.pushState(null, "", `${link.search}${location.hash}`);
   }
 
+  /** Let go of the texts that are being written. */
+  abandon() {
+    this.writer.abandon();
+    for (const { store } of this.branches.sides) store.abandon();
+    this.bar.showWriting(false);
+  }
+
   write() {
-    this.writer.abandon(); // what a branch may still be writing
+    this.abandon(); // what a branch may still be writing
     this.send({});
   }
 
@@ -134,8 +146,7 @@ class Page {
 
   /** @param {string} name */
   async chooseModel(name) {
-    this.writer.abandon();
-    this.bar.showWriting(false);
+    this.abandon();
     this.tellModel();
     try {
       const response = await request(`look/opening/${encodeURIComponent(name)}`);

@@ -73,9 +73,22 @@ export class Workspace {
     // Over the end of the text, where they move nothing; alone where there is no text.
     const place = (store.pointer.run && this.panels.querySelector(".hs-text-box")) || this.element;
     if (this.notices.parentElement !== place) place.append(this.notices);
+    if (place !== this.element) uncover(/** @type {HTMLElement} */ (place), this.notices.offsetHeight);
     this.element.dataset.state = store.pointer.state;
     this.panels.hidden = !store.pointer.run; // there is nothing to see, only messages
   }
+}
+
+/**
+ * Let all of a text be scrolled above what covers its end, which stays in view where it is.
+ * @param {HTMLElement} box
+ * @param {number} height in CSS pixels
+ */
+function uncover(box, height) {
+  const text = /** @type {HTMLElement} */ (box.querySelector(".hs-text"));
+  const isAtEnd = text.scrollTop + text.clientHeight >= text.scrollHeight - 4;
+  box.style.setProperty("--hs-covered", `${height}px`);
+  if (isAtEnd) text.scrollTop = text.scrollHeight;
 }
 
 /**

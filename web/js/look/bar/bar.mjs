@@ -8,7 +8,7 @@ import { Settings } from "./settings.mjs";
 /** @import { Control } from "../../types.js" */
 
 /** The pages by the name that the body's `data-page` has. */
-export const PAGES = { look: "Write & Look", learn: "Learn", use: "Use" };
+const PAGES = { look: "Write & Look", learn: "Learn", use: "Use" };
 
 /** @typedef {keyof typeof PAGES} PageName */
 
@@ -46,11 +46,7 @@ export class Bar {
       event.preventDefault();
       if (!this.write.hidden) actions.write();
     });
-    this.write = make(
-      "button",
-      { type: "button", class: "hs-primary", id: "hs-write", onclick: actions.write },
-      "Write",
-    );
+    this.write = make("button", { type: "button", id: "hs-write", onclick: actions.write }, "Write");
     this.stop = make("button", { type: "button", id: "hs-stop", onclick: actions.stop, hidden: true }, "Stop");
     const box = make("div", { class: "hs-prompt-box" }, this.prompt);
     this.tabs = Object.entries(PAGES).map(([name, title]) =>

@@ -13,6 +13,7 @@ export class Settings {
   #sliders = new Map();
   /** @type {(() => void)[]} */
   #listeners = [];
+  #contextLength = Infinity; // of the model
 
   /** @param {Control[]} controls */
   constructor(controls) {
@@ -27,9 +28,10 @@ export class Settings {
     this.seed = make("input", { type: "number", min: 0, max: MOST_SEED, step: 1, "aria-label": "seed" });
     this.pinned = make("input", { type: "checkbox", "aria-label": "Write the same text every time" });
     this.shift = make("input", { type: "checkbox" });
+    this.shift.addEventListener("change", () => this.fit());
     this.seed.addEventListener("input", () => (this.pinned.checked = this.seed.value !== ""));
     const seedHelp = make("small", {}, "Pin it to write the same text again; otherwise each text gets a new one.");
-    const pin = make("label", { class: "hs-pin" }, this.pinned, " pin");
+    const pin = make("label", {}, this.pinned, " pin");
     const seedRow = make(
       "div",
       { class: "hs-setting hs-seed" },
@@ -110,8 +112,9 @@ export class Settings {
     if (typeof seed === "number" && document.activeElement !== this.seed) this.seed.value = String(seed);
   }
 
-  /** @param {number} contextLength */
-  fit(contextLength) {
-    this.#sliders.get("max_new_tokens")?.limit(Math.max(1, contextLength));
+  /** A text ends where the context does, unless it may shift. @param {number} [contextLength] */
+  fit(contextLength = this.#contextLength) {
+    this.#contextLength = contextLength;
+    this.#sliders.get("max_new_tokens")?.limit(this.shift.checked ? Infinity : Math.max(1, contextLength));
   }
 }

@@ -8,12 +8,15 @@ import { make } from "../../lib/dom.mjs";
 const digits = (control) => (String(control.step).split(".")[1] ?? "").length;
 
 export class Slider {
+  #most; // whatever the model
+
   /**
    * @param {Control & { least: number, most: number, step: number, start: number }} control
    * @param {() => void} onChange
    */
   constructor(control, onChange) {
     this.control = control;
+    this.#most = control.most;
     const { label, least, most, step } = control;
     const limits = { min: least, max: most, step };
     this.range = make("input", { type: "range", ...limits, "aria-label": label });
@@ -38,8 +41,9 @@ export class Slider {
     this.#fill();
   }
 
-  /** @param {number} most the length of a text ends where the model's context does */
-  limit(most) {
+  /** Allow nothing above `limit` for now. @param {number} limit */
+  limit(limit) {
+    const most = Math.min(limit, this.#most);
     this.control = { ...this.control, most };
     this.range.max = this.field.max = String(most);
     this.show(Math.min(this.value, most));

@@ -41,7 +41,7 @@ export function nextTokenPanel(store, settings, branch) {
     const ids = [...store.tokens.slice(0, at).map(({ id }) => id), token];
     branch({ of: run, model, sha256, n_prompt, ids, instead: store.tokens[at]?.id ?? null });
   };
-  const hint = make("p", { class: "hs-status" }, "click one to branch the text");
+  const hint = make("p", { class: "hs-status" }, "click one to branch");
   const top = make("div", { class: "hs-top" }, make("h2", {}, "Next token"), hint);
   const next = new NextToken(store, settings, branchAt);
   const element = make("section", { class: "hs-panel hs-next", "aria-label": "Next token" }, top, next.element);

@@ -27,7 +27,7 @@ export class TextSource extends Topics {
   #fetcher = new RunFetcher("", () => this.#knownText);
   #problem = "";
   /** @type {Set<string>} runs that were shown before */
-  #left = new Set();
+  #abandonedRuns = new Set();
   #updater = new Updater({
     fetchMissing: async () => {
       await this.#fetchRows();
@@ -140,7 +140,7 @@ export class TextSource extends Topics {
     return this.weights.row(query);
   }
 
-  // What changes by itself.
+  // Updates from the server.
 
   /**
    * Show nothing, of a model with the shape of `like`, until the server points to a run.
@@ -153,14 +153,14 @@ export class TextSource extends Topics {
     this.emit(...EVERYTHING);
   }
 
-  /** Go where the server points: to a new run, or further in this one. @param {SentPointer | null} pointer */
+  /** Apply a pointer: to a new run, or further in this one. @param {SentPointer | null} pointer */
   follow(pointer) {
     if (!pointer) return;
     const before = this.#pointer;
     // An opening may come late, when its model already writes; a text that was left may still report its end.
     const isLate = isGiven(pointer.state)
       ? isBusy(before.state) && pointer.model === before.model
-      : this.#left.has(pointer.run ?? "");
+      : this.#abandonedRuns.has(pointer.run ?? "");
     if (isLate) return;
     if (!pointer.run) {
       this.#pointer = before.run
@@ -201,6 +201,14 @@ export class TextSource extends Topics {
     this.emit("tokens", "focus", "step", ...(withThumbnails ? ["thumbnails"] : []));
   }
 
+  /** The text that is being written is no longer followed. */
+  abandon() {
+    if (!isBusy(this.#pointer.state)) return;
+    this.#leave();
+    this.#pointer = completePointer(this.#pointer, { state: "stopped" });
+    this.emit("state");
+  }
+
   /** Tell the visitor something beside what the server says. @param {string} notice */
   notify(notice) {
     this.#pointer = { ...this.#pointer, notices: [...this.#pointer.notices, notice] };
@@ -224,11 +232,11 @@ export class TextSource extends Topics {
     return { sha256, ids: this.ids, n_prompt };
   }
 
-  /** Another text begins: nothing of it is selected yet. */
+  /** Another text begins, and nothing of it is selected yet: for those who can select. */
   clearSelection() {}
 
   #leave() {
-    if (this.#pointer.run) this.#left.add(this.#pointer.run);
+    if (this.#pointer.run) this.#abandonedRuns.add(this.#pointer.run);
   }
 
   #reset() {

@@ -28,9 +28,9 @@ export function trainingChart(at, lines) {
   const x = (step) => EDGE + (WIDTH - 2 * EDGE) * (Math.log1p(step / from) / Math.log1p(last / from));
   const svg = shape("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", preserveAspectRatio: "none" });
   svg.setAttribute("aria-label", `${lines.map(({ name }) => name).join(", ")} over the steps of training`);
-  svg.append(shape("path", { d: `M${x(at)} 0V${HEIGHT}`, class: "hs-line-at" }));
+  svg.append(shape("path", { d: `M${x(at)} 0V${HEIGHT}` }));
   const legend = document.createElement("p");
-  legend.className = "hs-hint hs-training-legend";
+  legend.className = "hs-hint";
   lines.forEach(({ name, points, isLoss }, i) => {
     if (!points.length) return;
     const values = points.map(([, value]) => value);
