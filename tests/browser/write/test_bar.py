@@ -125,8 +125,9 @@ def test_every_text_has_a_seed_of_its_own_until_it_is_pinned(page: Any, server: 
     texts = []
     for _ in range(2):
         write(page, "But soft")
-        expect(page.locator(".hs-workspace[data-state=done]")).to_be_visible()
+        expect(text(page)).not_to_have_text(texts[-1] if texts else "")
         expect(text(page)).to_have_text(re.compile(r"^But soft.{10}$", re.DOTALL))
+        expect(page.locator(".hs-workspace[data-state=done]")).to_be_visible()
         with opened_settings(page) as panel:
             seed = int(panel.get_by_label("seed", exact=True).input_value())
         texts.append(text(page).text_content())
