@@ -142,3 +142,18 @@ def test_nothing_moves_where_that_is_not_wanted(browser: Any, server: Server, sl
     write_slowly(page, slow, 3)  # the bars change all the time now: they do not glide
     assert set(page.evaluate(MOVING)) == (set() if motion == "reduce" else {"hs-text hs-growing"})
     page.close()
+
+
+def test_the_next_tokens_are_one_tab_stop(page: Any) -> None:
+    bars = page.get_by_role("button", name=re.compile("^Branch here with"))
+    bars.nth(2).focus()
+    chosen = bars.nth(2).get_attribute("aria-label")
+    page.keyboard.press("ArrowDown")
+    expect(bars.nth(3)).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Whole", exact=True)).to_be_focused()
+    page.keyboard.press("Shift+Tab")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == chosen
+    page.keyboard.press("End")
+    expect(bars.last).to_be_focused()

@@ -29,8 +29,10 @@ def text(part: Any) -> Any:
 
 
 def opened_text(page: Any) -> str:
-    expect(text(page)).to_have_text(re.compile("^ROMEO:.{20}", re.DOTALL))
-    found: str = text(page).text_content()
+    # Looked for and taken at once: where a model was just chosen, its text takes the place of another.
+    is_opening = "() => [...document.querySelectorAll('.hs-text')].map((e) => e.textContent).find((t) => t.length > 25)"
+    found: str = page.wait_for_function(is_opening).json_value()
+    assert found.startswith("ROMEO:")
     return found
 
 

@@ -96,8 +96,9 @@ function uncover(box, height) {
  * @param {Store} store
  */
 function messagesOf({ pointer, problem, untrained }) {
+  const isFlat = untrained && pointer.state !== "snapshot"; // early weights are expected to be
   const loading = pointer.state === "loading" ? ["Loading the checkpoints ..."] : [];
-  const flat = untrained
+  const flat = isFlat
     ? ["Every head spreads its attention almost evenly. Either this model is untrained or its weights did not load."]
     : [];
   const messages = [...loading, ...pointer.notices, pointer.why ?? "", problem, ...flat];

@@ -100,8 +100,9 @@ export class Matrix {
     }
     const weight = store.weights.at(query, key);
     this.pair.replaceChildren(this.token(query, "query"), " looks at ", this.token(key, "key"));
-    const isLocked = store.locked?.some((cell) => cell.query === query && cell.key === key);
+    const isLocked = (store.locked ?? []).some((cell) => cell.query === query && cell.key === key);
     this.number.textContent = isLocked ? full(weight) : exact(weight);
+    this.number.classList.toggle("hs-full", isLocked);
     this.number.dataset.weight = String(weight);
     this.prediction.replaceChildren(...this.predicted(query + 1));
     if (!this.#layout) return;

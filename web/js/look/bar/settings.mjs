@@ -55,7 +55,12 @@ export class Settings {
       hidden: true,
       id: "hs-settings",
     });
-    this.panel.append(make("h2", {}, "How the text is written"), ...rows, seedRow, shiftRow);
+    const close = () => {
+      this.toggle(false);
+      this.button.focus();
+    };
+    const done = make("button", { type: "button", class: "hs-small", onclick: close }, "Done");
+    this.panel.append(make("h2", {}, "How the text is written"), ...rows, seedRow, shiftRow, done);
     this.button = make("button", {
       type: "button",
       class: "hs-icon-button",
@@ -71,8 +76,7 @@ export class Settings {
     });
     this.element.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || this.panel.hidden) return;
-      this.toggle(false);
-      this.button.focus();
+      close();
     });
   }
 

@@ -24,7 +24,9 @@ export function headPreview(store, grid) {
   let hovered = null;
 
   const draw = () => {
-    const place = hovered ?? store.open;
+    const place = hovered; // the open one is beside it, larger
+    element.hidden = !place || place.join() === store.open.join();
+    if (!place || element.hidden) return;
     const painter = new ThumbnailPainter(
       store.thumbnails,
       new Scale(store.view.options),
@@ -32,7 +34,6 @@ export function headPreview(store, grid) {
       Infinity,
       store.step ?? store.tokens.length,
     );
-    element.classList.toggle("hs-empty", !painter.side);
     if (!painter.side) return;
     canvas.width = canvas.height = painter.side;
     context2d(canvas).putImageData(painter.paint(store.index(place)), 0, 0);
@@ -45,5 +46,6 @@ export function headPreview(store, grid) {
     draw();
   });
   store.on("thumbnails view open", draw);
+  draw();
   return element;
 }

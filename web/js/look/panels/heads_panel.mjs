@@ -23,11 +23,17 @@ export function headsPanel(store, gridActions) {
   const rows = new StepRows(store);
   const table = gridTable(store, grid);
   const training = new TrainingSteps(store);
+  const meaning = make(
+    "p",
+    { class: "hs-hint" },
+    "One tile per head: row by row, how much each token looks back. Darker is more.",
+  );
   const scroll = make("div", { class: "hs-scroll" }, grid.element);
   const whole = make(
     "div",
     { class: "hs-whole" },
     training.element,
+    meaning,
     gridControls(store, grid),
     scroll,
     topHeads(store),

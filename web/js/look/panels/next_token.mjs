@@ -7,6 +7,7 @@ import { mostProbable, probabilities, softmax } from "../../lib/sampling.mjs";
 import { isBusy } from "../../lib/states.mjs";
 import { visible } from "../../lib/words.mjs";
 import { vocabulary } from "../state/vocabulary.mjs";
+import { OneStop } from "../widgets/one_stop.mjs";
 
 /** @import { Settings } from "../bar/settings.mjs" */
 /** @import { RunFetcher } from "../state/run_fetcher.mjs" */
@@ -72,6 +73,7 @@ export class NextToken {
     this.branch = branch;
     this.caption = make("caption", {});
     this.body = make("tbody", {});
+    this.stop = new OneStop(this.body);
     const titles = ["token", "drawn with", "model’s"].map((title) => make("th", { scope: "col" }, title));
     titles[1].title = "The probability after temperature, top-k, top-p and min-p";
     titles[2].title = "The model’s own probability, before sampling settings";
@@ -168,6 +170,7 @@ export class NextToken {
     const shown = [...rows.map((row) => row.element), ...(others ? [this.rest] : [])];
     // Only when there are more or fewer, so that a button keeps the focus.
     if (this.body.children.length !== shown.length) this.body.replaceChildren(...shown);
+    this.stop.update();
   }
 
   /** A row that is reused for other tokens. @returns {Row} */

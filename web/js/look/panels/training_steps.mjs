@@ -30,6 +30,8 @@ export class TrainingSteps {
   #report = { steps: [] };
   /** @type {SentPointer | null} to the text as the model itself read it */
   #own = null;
+  /** @type {number[]} the text that is read with each of the weights */
+  #ids = [];
   #request = new LatestRequest();
 
   /** @param {Store} store */
@@ -80,16 +82,15 @@ export class TrainingSteps {
     const step = steps[Number(this.range.value)];
     this.title.textContent = `Training step ${step.toLocaleString("en")}`;
     const { locked, step: selected } = store;
-    const body = { model: this.#base, step, ids: store.ids, n_prompt: store.pointer.n_prompt };
+    // A snapshot has the same text, which may not have come again yet while the slider is dragged on.
+    if (store.pointer.state !== "snapshot") this.#ids = store.ids;
+    if (!this.#ids.length) return;
+    const body = { model: this.#base, step, ids: this.#ids, n_prompt: store.pointer.n_prompt };
     try {
       const response = await this.#request.send((signal) => request("look/snapshot", { body, signal }), PAUSE);
       if (!response) return;
       const pointer = await response.json();
-      store.follow({
-        ...pointer,
-        settings: this.#own?.settings ?? {},
-        suggested_heads: this.#own?.suggested_heads ?? [],
-      });
+      store.follow({ ...pointer, settings: this.#own?.settings ?? {} });
       store.restore(locked, selected);
     } catch (error) {
       store.report(`Could not read the text with step ${step}: ${/** @type {Error} */ (error).message}`);

@@ -1,6 +1,7 @@
 // One text on the screen and what is selected of it. Panels listen to it, and a choice in one of them moves all.
 
 import { clamp } from "../../lib/numbers.mjs";
+import { isBusy } from "../../lib/states.mjs";
 import { Selection } from "./selection.mjs";
 import { TextSource } from "./text_source.mjs";
 
@@ -79,7 +80,9 @@ export class Store extends TextSource {
     if (position < this.firstStep) this.lock({ query: position });
     else {
       this.#selection.locked = [];
-      this.goto(position === newest ? null : position);
+      // While more is to come, the newest token is held; later it is where the text ends.
+      const isGrowing = this.playback.isBehind || isBusy(this.pointer.state);
+      this.goto(position === newest && !isGrowing ? null : position);
     }
   }
 

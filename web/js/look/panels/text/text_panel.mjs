@@ -63,7 +63,7 @@ function describe({ state, tokens, n_prompt, rate, written: n_written = tokens -
     none: "",
     linked: `${counted(tokens, "token")}, from a link`,
     snapshot: `${counted(tokens, "token")}, earlier weights`,
-    opening: `${written}, sample text`,
+    opening: `${counted(tokens, "token")}, sample text`,
     loading: "loading ...",
     waiting: "waiting ...",
     writing: `writing: ${written}${speed}`,
