@@ -117,7 +117,7 @@ export class Grid {
     const { name, place, unit } = METRICS[metric];
     for (const card of this.#cards) card.value = store.metric(card.place, place);
     this.most = Math.max(...this.#cards.filter((card) => card.isHead).map((card) => card.value), 1e-9);
-    // Entropies are all large: their bars begin at the smallest, so that differences show, or one bit below the largest.
+    // Entropies are all large: bars begin at the smallest, so that differences show, or one bit below the largest.
     const smallest = Math.min(...this.#cards.filter((card) => card.isHead).map((card) => card.value));
     const from = metric === "entropy" ? Math.max(0, Math.min(smallest, this.most - 1)) : 0;
     for (const card of this.#cards) {
