@@ -1,5 +1,6 @@
 """Writing on when the context is full: the text goes on, and what is looked at is what the model sees."""
 
+import json
 import re
 from typing import Any
 
@@ -44,6 +45,26 @@ def test_the_text_goes_on_and_its_newer_half_is_looked_at(page: Any, server: Ser
     layer, head = open_head(page)
     query, key, shown = readout(page)
     assert is_shown_as(float(loaded.trace(window[:CONTEXT]).attention[layer, head, query, key]), shown)
+
+
+def test_no_token_of_an_earlier_part_is_left(page: Any) -> None:
+    """Where the page hears of a new part with more tokens than it shows of the one before."""
+
+    def skip(route: Any) -> None:
+        response = route.fetch()
+        events = [event for event in response.text().split("\n\n") if event.startswith("data: ")]
+        runs = [json.loads(event.removeprefix("data: "))["run"] for event in events]
+        later = next(i for i, run in enumerate(runs) if run != runs[0])
+        route.fulfill(response=response, body="\n\n".join([events[0], *events[later:], ""]))
+
+    page.route("**/look/write", skip)
+    with opened_settings(page) as panel:
+        panel.get_by_label("Keep writing past the context window").check()
+    change_settings(page, length=2 * CONTEXT, seed=1)
+    write(page, "Well, ")
+    expect(page.get_by_text(re.compile(f"^{2 * CONTEXT} tokens written"))).to_be_visible()
+    texts = text(page).locator(".hs-token").all_text_contents()
+    assert len(texts) > 6 and "".join(texts[:6]) != "Well, "
 
 
 def test_without_the_switch_it_ends_where_the_context_is_full(page: Any, server: Server) -> None:

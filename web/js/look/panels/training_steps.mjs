@@ -42,8 +42,14 @@ export class TrainingSteps {
     this.title = make("b", {});
     this.sentence = make("p", { class: "hs-hint", role: "status" });
     this.chart = make("div", { class: "hs-training-chart" });
-    const top = make("p", { class: "hs-training-top" }, this.title, this.range);
-    this.element = make("div", { class: "hs-training", hidden: true }, top, this.chart, this.sentence);
+    this.element = make(
+      "div",
+      { class: "hs-training", hidden: true },
+      this.title,
+      this.range,
+      this.chart,
+      this.sentence,
+    );
     store.on("state", () => this.follow());
   }
 
@@ -113,7 +119,7 @@ export class TrainingSteps {
       previous: strongest(previous_token),
     }));
     this.chart.replaceChildren(
-      trainingChart(at, [
+      trainingChart(at, steps, [
         { name: "held-out loss", points: history.map((row) => [row.step, row.validation_loss]), isLoss: true },
         { name: "induction", points: best.map((row) => [row.step, row.induction[1]]), isLoss: false },
         { name: "previous token", points: best.map((row) => [row.step, row.previous[1]]), isLoss: false },

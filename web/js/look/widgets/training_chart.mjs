@@ -1,4 +1,4 @@
-// Lines over the steps of a training run, small enough to stand above a slider.
+// Lines over the steps of a training run, below the slider over its snapshots and with the same axis.
 
 /**
  * @typedef {object} Line
@@ -19,13 +19,12 @@ function shape(name, attributes) {
 
 /**
  * @param {number} at the step that is marked
+ * @param {number[]} kept the steps of the snapshots, in order, which stand at equal distances
  * @param {Line[]} lines
  */
-export function trainingChart(at, lines) {
-  const last = Math.max(1, ...lines.flatMap(({ points }) => points.map(([step]) => step)));
-  const from = Math.max(1, last / 100); // evenly spaced up to about here, logarithmic beyond
+export function trainingChart(at, kept, lines) {
   /** @param {number} step */
-  const x = (step) => EDGE + (WIDTH - 2 * EDGE) * (Math.log1p(step / from) / Math.log1p(last / from));
+  const x = (step) => EDGE + ((WIDTH - 2 * EDGE) * placeAmong(kept, step)) / Math.max(kept.length - 1, 1);
   const svg = shape("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", preserveAspectRatio: "none" });
   svg.setAttribute("aria-label", `${lines.map(({ name }) => name).join(", ")} over the steps of training`);
   svg.append(shape("path", { d: `M${x(at)} 0V${HEIGHT}` }));
@@ -46,4 +45,15 @@ export function trainingChart(at, lines) {
   const figure = document.createElement("div");
   figure.append(svg, legend);
   return figure;
+}
+
+/**
+ * Where a step lies among those that were kept, in indices.
+ * @param {number[]} kept
+ * @param {number} step
+ */
+export function placeAmong(kept, step) {
+  const next = kept.findIndex((one) => one >= step);
+  if (next <= 0) return next < 0 ? kept.length - 1 : 0;
+  return next - (kept[next] - step) / (kept[next] - kept[next - 1]);
 }

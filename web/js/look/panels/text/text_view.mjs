@@ -31,6 +31,7 @@ export class TextView {
   #spans = [];
   /** @type {string[]} of each span, so that only those that change are touched */
   #looks = [];
+  #run = ""; // whose tokens the spans hold
   #chosen = () => {};
 
   /**
@@ -69,7 +70,9 @@ export class TextView {
     element.classList.toggle("hs-growing", isBusy(store.pointer.state));
     const earlier = this.canSurprise ? store.pointer.earlier : ""; // beside a head it has no colour
     if (this.earlier.textContent !== earlier) this.earlier.textContent = earlier;
-    if (store.tokens.length >= this.#spans.length) return;
+    const { run } = store.pointer;
+    if (run === this.#run && store.tokens.length >= this.#spans.length) return;
+    this.#run = run;
     element.replaceChildren(this.earlier);
     this.#spans = [];
     this.#looks = [];
