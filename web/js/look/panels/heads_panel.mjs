@@ -26,7 +26,7 @@ export function headsPanel(store, gridActions) {
   const meaning = make(
     "p",
     { class: "hs-hint" },
-    "One tile per head: row by row, how much each token looks back. Darker is more.",
+    "One tile per head: row by row, how much each token looks back. Stronger colour is more.",
   );
   const scroll = make("div", { class: "hs-scroll" }, grid.element);
   const whole = make(
