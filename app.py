@@ -76,7 +76,7 @@ def main() -> None:
     demo, services = start(chosen)
     threading.Thread(target=services.load, name="loader", daemon=True).start()
     asked_to_end.wait()
-    services.engines.close(chosen.limits.grace_seconds)
+    services.close(chosen.limits.grace_seconds)
     closer = threading.Thread(target=demo.close, kwargs={"verbose": False}, daemon=True)
     closer.start()
     closer.join(CLOSING_SECONDS)  # enough to send what is written; clients that do not read are not waited for

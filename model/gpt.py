@@ -124,9 +124,9 @@ class GPT(nn.Module):
         x = x[:, -1:] if last_only else x
         return Forward(self.lm_head(self.ln_f(x)), attention)
 
-    def run_blocks(self, x: Tensor, attend: Attend, stream: list[Tensor] | None = None) -> Tensor:
-        """From embeddings ``x`` ``(..., C)`` to the last layer's output; ``stream`` collects each layer's input."""
-        for block in self.h:
+    def run_blocks(self, x: Tensor, attend: Attend, stream: list[Tensor] | None = None, start: int = 0) -> Tensor:
+        """From layer ``start``'s input ``x`` ``(..., C)`` to the last layer's output; ``stream`` collects the inputs."""
+        for block in self.h[start:]:
             if stream is not None:
                 stream.append(x)
             x = block(x, attend)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from .questions.service import Questions
 from .runs.store import Runs
 from .serving.engines import Engines
 
@@ -11,8 +12,8 @@ from .serving.engines import Engines
 class Gauges:
     """A collector for Prometheus."""
 
-    def __init__(self, engines: Engines, runs: Runs) -> None:
-        self.engines, self.runs = engines, runs
+    def __init__(self, engines: Engines, runs: Runs, questions: Questions) -> None:
+        self.engines, self.runs, self.questions = engines, runs, questions
 
     def collect(self) -> Iterable[Metric]:
         batch = GaugeMetricFamily("headscope_batch_size", "Texts being written.", labels=["model"])
@@ -28,3 +29,9 @@ class Gauges:
             "headscope_traces_cached", "Texts whose attention weights are kept.", len(self.runs.runs)
         )
         yield GaugeMetricFamily("headscope_traces_cached_bytes", "Bytes they take.", self.runs.nbytes)
+        turns = self.questions.turns
+        asked = GaugeMetricFamily("headscope_questions", "Questions that wait for an answer.", labels=["state"])
+        asked.add_metric(["computing"], len(turns.working))
+        asked.add_metric(["paused"], len(turns.paused))
+        asked.add_metric(["waiting"], len(turns.queue))
+        yield asked

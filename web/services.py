@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from .gauges import Gauges
 from .prometheus import Metrics
+from .questions.service import Questions
 from .runs.openings import Openings
 from .runs.store import Runs
 from .serving.attention import AttentionWorkers
@@ -23,6 +24,7 @@ class Services:
     openings: Openings
     engines: Engines
     attention: AttentionWorkers
+    questions: Questions
     metrics: Metrics
 
     @property
@@ -34,12 +36,18 @@ class Services:
         self.served.load()
         self.openings.write_all()
 
+    def close(self, grace: float = 0.0) -> None:
+        """Accept nothing more, give texts that are being written ``grace`` seconds, and return when all have ended."""
+        self.questions.close()
+        self.engines.close(grace)
+
 
 def make_services(settings: Settings) -> Services:
     """Everything but the models, which ``Services.load`` loads."""
     served, runs, metrics = ServedModels(settings), Runs(), Metrics()
     engines = Engines(settings.limits, metrics)
-    metrics.registry.register(Gauges(engines, runs))
+    questions = Questions(settings.limits, metrics)
+    metrics.registry.register(Gauges(engines, runs, questions))
     return Services(
         served=served,
         snapshots=Snapshots(served),
@@ -47,5 +55,6 @@ def make_services(settings: Settings) -> Services:
         openings=Openings(served, runs),
         engines=engines,
         attention=AttentionWorkers(settings.limits),
+        questions=questions,
         metrics=metrics,
     )

@@ -25,6 +25,9 @@ MAX_RUN_BYTES = 9_000_000  # above, only thumbnails and a few heads of a run are
 MAX_FRESH_BYTES = 8_000_000  # newest logits of a text while it is written: more than half a second of GPT-2's
 MAX_RESIDUAL_BYTES = 4_000_000  # residual streams from which the rest of a run is recomputed, beside the newest
 MAX_CACHED_RUNS = 1_000
+MAX_ANSWER_BYTES = 16_000_000  # answers of Ask
+MAX_TEXT_PASS_BYTES = 16_000_000  # texts that Ask read in float32, beside the newest
+MAX_FLOAT32_BYTES = 1_000_000_000  # float32 copies of models served in another precision, beside the newest
 MAX_SESSIONS = 500  # browser tabs whose state Gradio keeps
 
 # The Learn tab: small limits, because it must not slow down those who write.
@@ -61,6 +64,7 @@ class Limits:
     max_prompt_characters: int = limit(20_000, "characters in a prompt")
     max_body_bytes: int = limit(262_144, "bytes in a request body")
     max_json_weights: int = limit(4_000_000, "attention weights in a JSON answer; safetensors has no limit")
+    max_questions: int = limit(2, "questions of Ask that are computed at the same time, for all models together")
     max_traces: int = limit(2, "attention requests that are computed at the same time, for all models together")
     grace_seconds: int = limit(10, "seconds that running requests get when the server is told to stop", least=0)
 

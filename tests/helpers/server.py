@@ -42,7 +42,7 @@ class Server:
         running.news.wait_until(lambda: not running)
 
     def close(self) -> None:
-        self.services.engines.close()
+        self.services.close()
         self.demo.close(verbose=False)
 
 

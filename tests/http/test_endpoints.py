@@ -125,6 +125,6 @@ def test_curl(server: Server) -> None:
 
 def test_only_these_are_public(client: Client) -> None:
     endpoints = client.view_api(return_format="dict")["named_endpoints"]
-    assert sorted(endpoints) == ["/attention", "/generate", "/models", "/tokenize"]
+    assert sorted(endpoints) == ["/attention", "/generate", "/knockout", "/models", "/tokenize"]
     generate = [parameter["parameter_name"] for parameter in endpoints["/generate"]["parameters"]]
     assert generate == ["prompt", "model", "max_new_tokens", "temperature", "top_k", "top_p", "min_p", "seed"]

@@ -44,6 +44,7 @@ def test_health_is_open(locked: Server) -> None:
         ("GET", "/v1/models"),
         ("POST", "/v1/completions"),
         ("POST", "/v1/attention"),
+        ("POST", "/v1/lens/knockout"),
         ("POST", "/gradio_api/mcp/"),
     ],
 )

@@ -9,6 +9,7 @@ import pytest
 from helpers.api import Document
 from helpers.fuzz import few, what_the_document_forbids_is_refused
 from helpers.server import Server
+from web.api.lens.questions import QUESTIONS
 from web.api.schema import AttentionRequest, CompletionRequest
 
 
@@ -18,7 +19,8 @@ def document(server: Server) -> Document:
 
 
 def test_every_route_and_every_reference(document: Document) -> None:
-    assert set(document.content["paths"]) == {"/models", "/models/{model}", "/completions", "/attention"}
+    asked = {question.path for question in QUESTIONS}
+    assert set(document.content["paths"]) == {"/models", "/models/{model}", "/completions", "/attention"} | asked
     schemas = document.content["components"]["schemas"]
     for schema in schemas.values():
         jsonschema.Draft202012Validator.check_schema(schema)

@@ -8,8 +8,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from model import InputError
+from model.lens.questions.progress import Cancelled
 from model.serving.engine import Busy, Closed
 
+from ..questions.turns import OutOfTime
 from .schema import first_problem
 
 RETRY_SECONDS = 2
@@ -58,7 +60,9 @@ def as_api_error(error: Exception) -> ApiError:
             return ApiError(CLIENT_LEFT, "The client left.")
         case Busy():
             return ApiError(429, "Too many requests are waiting. Try again in a moment.", code="queue_full")
-        case Closed():
+        case OutOfTime():
+            return ApiError(503, "This took longer than the server allows. Ask about a shorter text.", code="deadline")
+        case Closed() | Cancelled():  # a question is cancelled by a client who left, or by the server's end
             return ApiError(503, "The server is shutting down.", code="closing")
         case FloatingPointError():
             return ApiError(500, f"The model failed: {error}", code="model_failed")

@@ -1,13 +1,11 @@
-"""The endpoints that gradio_client, curl and MCP call: /generate, /attention, /tokenize and /models."""
+"""The endpoints that gradio_client, curl and MCP call: /generate, /attention, /tokenize, /models, and Ask's."""
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from typing import Any
 
 import gradio as gr
 
-from model import InputError, Step
-from model.serving.engine import Busy, Closed
+from model import Step
 
 from ..services import Services
 from ..serving.attention import head_weights
@@ -15,7 +13,8 @@ from ..serving.engines import client_of
 from ..serving.inputs import find_model, read_head, read_prompt, read_request, read_text
 from ..settings import UPDATE_SECONDS
 from .describe import describe
-from .errors import as_api_error
+from .guards import refusals
+from .lens.endpoints import lens_endpoints
 
 
 def add_endpoints(services: Services) -> None:
@@ -101,18 +100,5 @@ def add_endpoints(services: Services) -> None:
         await served.wait()
         return [describe(loaded) for loaded in served.models.values()]
 
-    for endpoint in (generate, attention, tokenize, models):
+    for endpoint in (generate, attention, tokenize, models, *lens_endpoints(services)):
         gr.api(endpoint, api_name=endpoint.__name__)  # type: ignore[attr-defined]
-
-
-@contextmanager
-def refusals(services: Services, route: str = "") -> Iterator[None]:
-    """What is refused, as the error that Gradio shows to the caller; counted for ``route``."""
-    try:
-        services.engines.check_open()
-        yield
-    except (InputError, Busy, Closed) as error:
-        told = as_api_error(error)
-        if route:
-            services.metrics.count(route, told.outcome)
-        raise gr.Error(told.message, print_exception=False) from None

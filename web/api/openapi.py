@@ -5,6 +5,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from .lens.questions import QUESTIONS, Question
 from .schema import AttentionRequest, CompletionRequest
 
 REF = "#/components/schemas/{model}"
@@ -84,7 +85,18 @@ COMPLETION: Responses = {200: {"model": CompletionAnswer, "content": TEXT}, **RE
 ATTENTION: Responses = {200: {"model": AttentionAnswer, "content": FILE}, **REFUSALS}
 
 # The routes read these bodies themselves, since a plain `curl -d` does not say that it sends JSON.
-BODIES: dict[str, type[BaseModel]] = {"/completions": CompletionRequest, "/attention": AttentionRequest}
+BODIES: dict[str, type[BaseModel]] = {
+    "/completions": CompletionRequest,
+    "/attention": AttentionRequest,
+    **{question.path: question.body for question in QUESTIONS if question.method == "POST"},
+}
+QUERIES: dict[str, type[BaseModel]] = {
+    question.path: question.body for question in QUESTIONS if question.method == "GET"
+}
+
+
+def question_responses(question: Question) -> Responses:
+    return {200: {"model": question.answer, "content": TEXT}, **REFUSALS}
 
 
 def document(app: FastAPI) -> dict[str, object]:
@@ -95,6 +107,11 @@ def document(app: FastAPI) -> dict[str, object]:
     for path, body in BODIES.items():
         content = {"application/json": {"schema": schemas[body, "validation"]}}
         found["paths"][path]["post"]["requestBody"] = {"required": True, "content": content}
+    for path, body in QUERIES.items():
+        properties = body.model_json_schema()["properties"]
+        found["paths"][path]["get"]["parameters"] = [
+            {"name": name, "in": "query", "required": False, "schema": schema} for name, schema in properties.items()
+        ]
     for operations in found["paths"].values():
         for operation in operations.values():
             operation["responses"].pop("422", None)  # bad input is 400 here

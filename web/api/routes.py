@@ -1,7 +1,7 @@
 """Routes for programs, /v1 as OpenAI has it, and for whoever operates the server."""
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import JSONResponse
@@ -17,11 +17,14 @@ from model.serving.engine import Busy, Closed
 from ..services import Services
 from ..serving.attention import AttentionAnswer
 from ..serving.engines import client_of
-from ..serving.inputs import UnknownModel, check_length, find_model
+from ..serving.generation import Generation
+from ..serving.inputs import UnknownModel, find_model
 from . import openapi
 from .completions import Completion
 from .describe import describe
 from .errors import ApiError, as_api_error
+from .guards import check_loaded, count_refusal, read_text
+from .lens.routes import add_lens_routes
 from .schema import AttentionRequest, Body, CompletionRequest
 from .streaming import Stream, unless_client_leaves
 
@@ -89,7 +92,7 @@ def v1(services: Services) -> FastAPI:
             if body.stream:  # the answer outlives this function, and so must the generation
                 on_end = stack.pop_all().aclose
                 return Stream(completion.stream(generation), on_end, services.limits, media_type=EVENTS)
-            return await unless_client_leaves(request, completion.whole(generation))
+            return await unless_client_leaves(request, whole(completion, generation))
 
     @app.post("/attention", responses=openapi.ATTENTION)
     async def read_attention(request: Request) -> Response:
@@ -117,7 +120,12 @@ def v1(services: Services) -> FastAPI:
 
         return Stream(send(), count, services.limits, media_type=JSON if as_json else BINARY)
 
+    add_lens_routes(app, services)
     return app
+
+
+async def whole(completion: Completion, generation: Generation) -> Response:
+    return JSONResponse(await completion.whole(generation))
 
 
 def model_for(services: Services, body: Body) -> LoadedModel:
@@ -126,19 +134,10 @@ def model_for(services: Services, body: Body) -> LoadedModel:
     return find_model(services.served, body.model)
 
 
-def check_loaded(services: Services) -> None:
-    if not services.served.ready.done():
-        raise ApiError(503, "The models are still loading. Try again in a moment.", code="loading")
-
-
 def attention_of(services: Services, loaded: LoadedModel, body: AttentionRequest) -> AttentionAnswer:
     """What the body asks for, checked."""
-    if (body.prompt is None) == (body.tokens is None):
-        raise InputError("prompt", "Either prompt or tokens is needed, and not both.")
     limits = services.limits
-    if body.prompt is not None:
-        check_length("prompt", "prompt", body.prompt, limits.max_prompt_characters)
-    ids = loaded.read_prompt(body.prompt if body.prompt is not None else body.tokens or [])
+    ids = read_text(limits, loaded, body.prompt, body.tokens)
     layers = list(loaded.read_choice("layers", body.layers, loaded.config.n_layer))
     heads = list(loaded.read_choice("heads", body.heads, loaded.config.n_head))
     answer = AttentionAnswer(loaded, ids, layers, heads, loaded.read_head_mask(body.head_mask))
@@ -154,16 +153,6 @@ def attention_of(services: Services, loaded: LoadedModel, body: AttentionRequest
 def listed(services: Services, loaded: LoadedModel) -> dict[str, object]:
     """A model as OpenAI lists it, with its sizes."""
     return {"object": "model", "created": services.served.started_at, "owned_by": "headscope"} | describe(loaded)
-
-
-@contextmanager
-def count_refusal(services: Services, route: str) -> Iterator[None]:
-    """Count a request that is refused here."""
-    try:
-        yield
-    except Exception as error:
-        services.metrics.count(route, as_api_error(error).outcome)
-        raise
 
 
 async def answer_error(_request: Request, error: Exception) -> Response:

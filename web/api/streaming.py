@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import orjson
 from fastapi import Request, Response
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from ..settings import Limits
@@ -40,7 +40,7 @@ def server_sent_event(content: dict[str, object]) -> bytes:
     return b"data: " + orjson.dumps(content) + b"\n\n"
 
 
-async def unless_client_leaves(request: Request, answer: Coroutine[object, object, dict[str, object]]) -> Response:
+async def unless_client_leaves(request: Request, answer: Coroutine[object, object, Response]) -> Response:
     """The whole answer, given up if the client leaves before it is there."""
 
     async def left() -> None:
@@ -50,7 +50,7 @@ async def unless_client_leaves(request: Request, answer: Coroutine[object, objec
     work, leaving = asyncio.ensure_future(answer), asyncio.ensure_future(left())
     try:
         await asyncio.wait({work, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        return JSONResponse(work.result()) if work.done() else Response(status_code=CLIENT_LEFT)
+        return work.result() if work.done() else Response(status_code=CLIENT_LEFT)
     finally:
         work.cancel()
         leaving.cancel()

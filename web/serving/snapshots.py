@@ -11,11 +11,12 @@ import model
 from model import InputError, LoadedModel
 from model.checkpoint.gpt2_format import SNAPSHOTS
 
-from .inputs import read_index
+from .inputs import find_model, read_index
 from .served_models import ServedModels, for_visitors
 
 MAX_LOADED = 4  # snapshots in memory, of all models together
 MAX_REPORT_BYTES = 4_000_000
+MAX_STEP_DIGITS = 18
 FORMED = 0.3  # score from which an induction head has formed
 STEP_FILE = re.compile(r"(\d{6,})\.safetensors", re.ASCII)
 
@@ -80,6 +81,17 @@ class Snapshots:
             while len(self.loaded) > MAX_LOADED:
                 self.loaded.popitem(last=False)
             return self.loaded[name, step]
+
+    def find_model(self, name: object) -> LoadedModel:
+        """The model of that name, or the snapshot that ``MODEL@STEP`` names. It may have to be loaded first.
+
+        The first model where no name is given. Raises ``InputError``.
+        """
+        model_name, at, step = name.rpartition("@") if isinstance(name, str) else ("", "", "")
+        is_snapshot = at and name not in self.served.models and model_name in self.served.models
+        if is_snapshot and step.isascii() and step.isdigit() and len(step) <= MAX_STEP_DIGITS:
+            return self.get(model_name, int(step))
+        return find_model(self.served, name)
 
     def with_hash(self, sha256: str) -> LoadedModel | None:
         """A snapshot in memory whose weights have this hash."""

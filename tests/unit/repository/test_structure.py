@@ -21,7 +21,7 @@ WEB_FLOORS = [
     {"web.learn", "web.api"},
     {"web.services"},
     {"web.gauges"},
-    {"web.runs"},
+    {"web.runs", "web.questions"},
     {"web.serving"},
     {"web.prometheus", "web.settings", "web.assets"},
 ]
@@ -44,6 +44,7 @@ FORBIDDEN = {
     "web.learn": {"web.page", "web.api"},
     "web.serving": {"gradio"},
     "web.runs": {"gradio"},
+    "web.questions": {"gradio"},
 }
 
 

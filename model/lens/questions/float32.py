@@ -1,0 +1,60 @@
+"""A model's weights as they are served, computed with in float32."""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from ...gpt import GPT
+from ...kernels.int8 import Int8Linear
+from ..residuals import Residuals
+from .text_pass import TextPass
+
+
+def in_float32(gpt: GPT) -> GPT:
+    """A float32 GPT with the weights of ``gpt``: the same object if that is in float32 already.
+
+    Rounded weights stay rounded: bfloat16 is only widened, and an int8 weight becomes its integer times its scale. What
+    differs from ``gpt`` is the arithmetic, so the questions explain the weights that are served. The copy shares every
+    tensor that is float32 already. An int8 output head is no longer tied to the embeddings, which were not rounded.
+    """
+    weights = float32_weights(gpt)
+    own = {name: tensor for name, tensor in gpt.state_dict(keep_vars=True).items() if name in weights}
+    if len(own) == len(weights) and all(tensor is own[name] for name, tensor in weights.items()):
+        return gpt
+    tied = gpt.config.tie_word_embeddings and not isinstance(gpt.lm_head, Int8Linear)
+    with torch.device("meta"):
+        copy = GPT(replace(gpt.config, tie_word_embeddings=tied))
+    copy.load_state_dict(weights, assign=True)
+    copy.tie_weights()  # assigning split the shared parameter in two
+    return copy.eval().requires_grad_(False)
+
+
+def float32_weights(gpt: GPT) -> dict[str, Tensor]:
+    """The weights of ``gpt`` under the names of a GPT without int8 layers."""
+    weights: dict[str, Tensor] = {}
+    rounded = {name: module for name, module in gpt.named_modules() if isinstance(module, Int8Linear)}
+    for name, tensor in gpt.state_dict(keep_vars=True).items():
+        layer = rounded.get(name.rpartition(".")[0])
+        if layer is None or name.endswith(".bias"):
+            weights[name] = tensor.float()  # itself if it is float32
+        elif name.endswith(".weight"):
+            weights[name] = tensor.float() * layer.scale[:, None]
+    return weights
+
+
+def copied_bytes(gpt: GPT, copy: GPT) -> int:
+    """How many bytes ``copy = in_float32(gpt)`` takes beside ``gpt``."""
+    own = {tensor.data_ptr() for tensor in gpt.state_dict().values()}
+    found = {tensor.data_ptr(): tensor.nbytes for tensor in copy.state_dict().values()}
+    return sum(nbytes for address, nbytes in found.items() if address not in own)
+
+
+def served_difference(gpt: GPT, text: TextPass) -> float:
+    """How far the precision of ``gpt`` moves this text: the largest difference of any token's log-probability, in nats.
+
+    ``text`` is the pass in float32; 0 for a text of one token.
+    """
+    served = Residuals(gpt, text.ids, text.head_mask).logprobs()
+    exact = (-text.losses(text.stream[-1])[0]).tolist()
+    return max((abs(one - other) for one, other in zip(served, exact, strict=True)), default=0.0)

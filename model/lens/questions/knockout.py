@@ -1,0 +1,62 @@
+"""Which heads a text needs: the loss with each head removed, one at a time."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+
+from ...errors import InvalidValue
+from .progress import Progress, ignore
+from .text_pass import TextPass
+
+Method = Literal["zero", "mean"]
+METHODS: tuple[Method, ...] = get_args(Method)
+
+
+@dataclass(frozen=True)
+class Knockout:
+    """Losses in nats. Column ``t`` of those by token is about token ``t + 1``, given the tokens before it.
+
+    - ``loss``: the mean loss of the text as it is; ``token_loss`` ``(T - 1,)`` is that of each token.
+    - ``delta`` ``(n_layer, n_head)``: the mean loss with that head removed, minus ``loss``. Positive: the text is
+      predicted worse without the head. ``token_delta`` ``(n_layer, n_head, T - 1)`` is the same for each token.
+    """
+
+    loss: float
+    token_loss: Tensor
+    delta: Tensor
+    token_delta: Tensor
+
+
+@torch.inference_mode()
+def knockout(text: TextPass, *, method: Method = "zero", progress: Progress = ignore) -> Knockout:
+    """Remove every head in turn and measure how much worse the text is predicted (Michel et al. 2019).
+
+    "zero" replaces a head's context vectors by zeros, as ``head_mask`` does; this also takes away any constant part
+    that later layers rely on. "mean" replaces them by their mean over the positions of this text (Wang et al. 2023), so
+    that only what varies from token to token is removed. Each pass starts at the head's own layer, from the residual
+    stream of the plain pass. Raises ``InputError`` for another method, and for a text in which no token is predicted.
+    """
+    if method not in METHODS:
+        raise InvalidValue("method", method, "'zero' or 'mean'")
+    n_layer, n_head, T = text.config.n_layer, text.config.n_head, len(text.ids)
+    if T < 2:
+        raise InvalidValue("prompt", f"{T} token", "at least two tokens, so that one is predicted from another")
+    plain = text.losses(text.stream[-1])[0]
+    token_delta = torch.empty(n_layer, n_head, T - 1)
+    cost = [n_layer - layer - 1 / 3 for layer in range(n_layer)]  # layers that run again; a third of one is attention
+    done = 0.0
+    for layer in range(n_layer):
+        context = text.contexts[layer]  # (1, T, n_head, head_dim)
+        replacement = (
+            torch.zeros_like(context) if method == "zero" else context.mean(1, keepdim=True).expand_as(context)
+        )
+        for heads in torch.arange(n_head).split(text.batch_size):
+            changed = context.repeat(len(heads), 1, 1, 1)  # (B, T, n_head, head_dim)
+            changed[torch.arange(len(heads)), :, heads] = replacement[0].transpose(0, 1)[heads]
+            losses = text.losses(text.run_with_context(layer, changed))
+            token_delta[layer, heads] = (losses - plain).cpu()
+            done += cost[layer] * len(heads) / n_head
+            progress(done / sum(cost))
+    return Knockout(float(plain.mean()), plain.cpu(), token_delta.mean(-1), token_delta)

@@ -1,0 +1,131 @@
+"""One text read once in float32, and variants of that pass that start at any layer."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, cast
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ...gpt import GPT, Block
+
+LOGITS_AT_ONCE = 4_000_000  # numbers: with a large vocabulary the logits of a batch would take gigabytes
+TOKENS_AT_ONCE = 4_096  # positions in one batch of variants
+
+# What an intervention makes of a layer's context vectors: (layer, (B, T, n_head, head_dim)) -> the same shape.
+Edit = Callable[[int, Tensor], Tensor]
+
+
+class QueriesKeysValues(NamedTuple):
+    """Those of one layer, each ``(n_head, T, head_dim)``."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+
+
+class TextPass:
+    """A pass over ``ids`` with a float32 ``gpt`` (see ``in_float32``), and what every question starts from.
+
+    - ``stream[layer]`` ``(1, T, C)`` is the residual stream before that layer; the last entry is the one after all.
+    - ``contexts[layer]`` ``(1, T, n_head, head_dim)`` are the context vectors before the output projection, scaled by
+      ``head_mask``.
+
+    ``head_mask`` ``(n_layer, n_head)`` scales each head's context vectors here and in every variant. Variants are run
+    in batches, ``(B, T, ...)``, where ``B`` is the number of interventions tried at once, at most ``batch_size``.
+    Nothing here changes after it was made, so several threads may use it.
+    """
+
+    @torch.inference_mode()
+    def __init__(self, gpt: GPT, ids: Sequence[int], head_mask: Tensor | None = None) -> None:
+        self.gpt, self.config, self.ids, self.head_mask = gpt, gpt.config, list(ids), head_mask
+        self.contexts: list[Tensor] = []
+        self.stream: list[Tensor] = []
+
+        def keep(_layer: int, context: Tensor) -> Tensor:
+            self.contexts.append(context)
+            return context
+
+        embedded = gpt.embed(torch.tensor([self.ids], device=self.device))
+        self.stream.append(gpt.run_blocks(embedded, self.attend(keep), self.stream))
+
+    @property
+    def device(self) -> torch.device:
+        return self.gpt.wte.weight.device
+
+    @property
+    def nbytes(self) -> int:
+        return sum(x.nbytes for x in (*self.stream, *self.contexts))
+
+    @property
+    def batch_size(self) -> int:
+        """How many variants of this text to run at once."""
+        return max(1, TOKENS_AT_ONCE // len(self.ids))
+
+    def block(self, layer: int) -> Block:
+        return cast(Block, self.gpt.h[layer])
+
+    def attend(self, edit: Edit | None = None) -> Callable[[Block, Tensor], Tensor]:
+        """Attention as ``GPT.run_blocks`` takes it, with ``edit`` applied to the context vectors of every layer."""
+
+        def run(block: Block, x: Tensor) -> Tensor:
+            mask = None if self.head_mask is None else self.head_mask[block.layer]
+            context, _ = block.attn.attend(block.attn.c_attn(x), head_mask=mask)
+            if edit is not None:
+                split = context.view(*x.shape[:2], self.config.n_head, self.config.head_dim)
+                context = edit(block.layer, split).reshape(context.shape)
+            return block.attn.c_proj(context)
+
+        return run
+
+    @torch.inference_mode()
+    def run_from(self, layer: int, x: Tensor, edit: Edit | None = None) -> Tensor:
+        """The final residual stream ``(B, T, C)`` if ``x`` ``(B, T, C)`` were the one before ``layer``."""
+        return self.gpt.run_blocks(x, self.attend(edit), start=layer)
+
+    @torch.inference_mode()
+    def run_with_context(self, layer: int, context: Tensor, edit: Edit | None = None) -> Tensor:
+        """The final residual stream ``(B, T, C)`` if ``layer`` had the context vectors ``(B, T, n_head, head_dim)``.
+
+        Its attention is not computed again; ``edit`` applies to the layers after it.
+        """
+        output = self.block(layer).attn.c_proj(context.flatten(2))
+        after = self.attend(edit)
+
+        def attend(block: Block, x: Tensor) -> Tensor:
+            return output if block.layer == layer else after(block, x)
+
+        return self.gpt.run_blocks(self.stream[layer].expand(len(context), -1, -1), attend, start=layer)
+
+    @torch.inference_mode()
+    def queries_keys_values(self, layer: int) -> QueriesKeysValues:
+        """What a layer's heads make of the residual stream before it."""
+        block, T = self.block(layer), len(self.ids)
+        qkv = block.attn.c_attn(block.ln_1(self.stream[layer]))[0]
+        return QueriesKeysValues(*qkv.view(T, 3, self.config.n_head, self.config.head_dim).permute(1, 2, 0, 3))
+
+    @torch.inference_mode()
+    def attention(self, layer: int) -> Tensor:
+        """The attention weights of a layer, ``(n_head, T, T)``."""
+        query, key, _ = self.queries_keys_values(layer)
+        return self.block(layer).attn.attention_weights(query[None], key[None])[0]
+
+    @torch.inference_mode()
+    def logits(self, final: Tensor) -> Tensor:
+        """``(..., C) -> (..., vocab_size)``: those of a final residual stream. For whole texts see ``losses``."""
+        return self.gpt.lm_head(self.gpt.ln_f(final))
+
+    @torch.inference_mode()
+    def losses(self, final: Tensor) -> Tensor:
+        """The loss of every token but the first, from the final residual stream ``(B, T, C)``: ``(B, T - 1)`` nats.
+
+        Column ``t`` is the loss of token ``t + 1``, given those before it. The logits are made in pieces, which bounds
+        the memory.
+        """
+        B, T, C = final.shape
+        rows = final[:, :-1].reshape(-1, C)
+        targets = torch.tensor(self.ids[1:], dtype=torch.long, device=final.device).repeat(B)
+        at_once = max(1, LOGITS_AT_ONCE // self.config.vocab_size)
+        pieces = zip(rows.split(at_once), targets.split(at_once), strict=True)
+        found = [F.cross_entropy(self.logits(piece), ids, reduction="none") for piece, ids in pieces]
+        return torch.cat(found).view(B, T - 1)

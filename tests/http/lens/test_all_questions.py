@@ -1,0 +1,228 @@
+"""What holds for every question of Ask, whatever it computes."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import torch
+
+from helpers.api import Document, open_post
+from helpers.fuzz import few, what_the_document_forbids_is_refused
+from helpers.gate import Gate, News
+from helpers.server import CONTEXT, Server, save_tiny
+from web.api.lens.questions import QUESTIONS, Question
+from web.settings import Limits
+
+TEXTS = [question for question in QUESTIONS if question.is_about_text]
+MODELS = [question for question in QUESTIONS if not question.is_about_text]
+# What a question cannot do without, beside a text.
+NEEDED: dict[str, dict[str, Any]] = {}
+every_question = pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
+every_text_question = pytest.mark.parametrize("question", TEXTS, ids=lambda question: question.name)
+
+
+def ask(server: Server, question: Question, **body: Any) -> httpx.Response:
+    url = f"{server.url}/v1{question.path}"
+    body = {"model": "tiny"} | body
+    if question.method == "GET":
+        return httpx.get(url, params={name: str(value).lower() for name, value in body.items()}, timeout=60)
+    text = {} if {"prompt", "tokens"} & body.keys() else {"prompt": "so it is"}
+    return httpx.post(url, json=NEEDED.get(question.name, {}) | text | body, timeout=60)
+
+
+def events_of(answer: httpx.Response) -> list[Any]:
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    *events, done, rest = answer.text.split("\n\n")
+    assert done == "data: [DONE]" and not rest
+    return [json.loads(event.removeprefix("data: ")) for event in events]
+
+
+@pytest.fixture(scope="module")
+def document(server: Server) -> Document:
+    return Document(httpx.get(f"{server.url}/v1/openapi.json").json())
+
+
+@every_question
+def test_a_stream_ends_with_the_same_answer(server: Server, document: Document, question: Question) -> None:
+    server.services.questions.answers.kept.clear()
+    *progress, streamed = events_of(ask(server, question, stream=True))
+    whole = ask(server, question)
+    assert whole.status_code == 200 and whole.json() == streamed
+    document.check_answer(question.path, question.method.lower(), whole)
+    fractions = [event["progress"] for event in progress]
+    assert fractions == sorted(fractions) and all(0 <= fraction <= 1 for fraction in fractions)
+    assert streamed["model"] == "tiny" and streamed["precision"]["computed"] == "float32"
+
+
+@every_question
+def test_the_first_model_is_the_default(server: Server, question: Question) -> None:
+    assert ask(server, question, model="").json()["model"] == "tiny"
+
+
+@every_question
+@pytest.mark.parametrize(
+    ("body", "status", "param", "code"),
+    [
+        ({"model": "nobody"}, 404, "model", "model_not_found"),
+        ({"model": "broken"}, 404, "model", "model_not_found"),
+        ({"colour": "red"}, 400, "colour", "unsupported_option"),
+        ({"stream": "maybe"}, 400, "stream", "invalid_value"),
+    ],
+)
+def test_bad_input_is_named(
+    server: Server, question: Question, body: dict[str, Any], status: int, param: str, code: str
+) -> None:
+    answer = ask(server, question, **body)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["param"], error["code"]) == (status, param, code)
+
+
+@every_text_question
+@pytest.mark.parametrize(
+    ("body", "param", "code"),
+    [
+        ({"prompt": "a", "tokens": [1, 2]}, "prompt", "invalid_value"),
+        ({"prompt": None}, "prompt", "invalid_value"),
+        ({"prompt": ""}, "prompt", "empty_prompt"),
+        ({"prompt": "a" * (CONTEXT + 1)}, "prompt", "context_length_exceeded"),
+        ({"prompt": "a" * (Limits.max_prompt_characters + 1)}, "prompt", "invalid_value"),
+        ({"prompt": "é"}, "prompt", "unknown_characters"),
+        ({"tokens": [96]}, "prompt", "unknown_token"),
+        ({"head_mask": [[1.0]]}, "head_mask", "invalid_value"),
+    ],
+)
+def test_a_text_that_cannot_be_read(
+    server: Server, question: Question, body: dict[str, Any], param: str, code: str
+) -> None:
+    answer = ask(server, question, **body)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["param"], error["code"]) == (400, param, code)
+
+
+@every_text_question
+def test_tokens_in_the_place_of_a_prompt(server: Server, question: Question) -> None:
+    ids = server.served.models["tiny"].tokenizer.encode("so it is")
+    assert ask(server, question, tokens=ids).json() == ask(server, question).json()
+
+
+@every_text_question
+def test_what_the_document_forbids_is_refused(server: Server, document: Document, question: Question) -> None:
+    with httpx.Client(base_url=server.url, timeout=60) as client:
+        few(what_the_document_forbids_is_refused(client, document, question.path[1:], question.body))
+
+
+@every_question
+def test_a_snapshot_of_training(launch: Any, tmp_path: Path, question: Question) -> None:
+    folder = save_tiny(tmp_path / "trained", n_layer=3, n_head=4)
+    other = save_tiny(tmp_path / "early", seed=5, n_layer=3, n_head=4)
+    (folder / "steps").mkdir()
+    (other / "model.safetensors").rename(folder / "steps" / "000012.safetensors")
+    server = launch(folder)
+    early = ask(server, question, model="trained@000012")
+    assert early.status_code == 200 and early.json()["model"] == "trained@12"
+    assert ask(server, question, model="trained@12").json() == early.json()
+    assert ask(server, question, model="trained").json() != early.json() | {"model": "trained"}
+    assert ask(server, question, model="trained@13").json()["error"]["param"] == "step"
+    assert ask(server, question, model="trained@x").json()["error"]["code"] == "model_not_found"
+
+
+@every_question
+def test_a_model_served_in_another_precision(launch: Any, checkpoints: Path, question: Question) -> None:
+    server = launch(checkpoints / "tiny", dtype="bfloat16")
+    precision = ask(server, question).json()["precision"]
+    assert (precision["computed"], precision["served"]) == ("float32", "bfloat16")
+    if question.is_about_text:
+        assert 0 < precision["largest_difference"] < 1
+    assert server.served.models["tiny"].dtype == torch.bfloat16
+    assert server.services.questions.gpts.nbytes > 0
+
+
+# ---- A question that a test can hold up ------------------------------------------------------------------------------
+
+
+class HeldUp:
+    """Stands for the computation of ``knockout``: does a step each time the test opens its gate."""
+
+    def __init__(self) -> None:
+        self.news = News()
+        self.gate = Gate(self.news)
+        self.began = self.ended = 0
+
+    def compute(self, asked: Any, progress: Any) -> Any:
+        self.began += 1
+        self.news.tell()
+        try:
+            for step in range(4):
+                while not self.gate.pass_through(lambda: True):
+                    progress(step / 4)  # where a cancelled one ends
+            return {"method": "zero", "loss": 0.0, "delta": []}
+        finally:
+            self.ended += 1
+            self.news.tell()
+
+
+@pytest.fixture
+def held_up(monkeypatch: pytest.MonkeyPatch) -> HeldUp:
+    held_up = HeldUp()
+    monkeypatch.setitem(vars(TEXTS[0]), "compute", held_up.compute)  # the row is frozen
+    return held_up
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_client_that_leaves_stops_the_computation(
+    launch: Any, checkpoints: Path, held_up: HeldUp, stream: bool
+) -> None:
+    server = launch(checkpoints / "tiny")
+    connection = open_post(server, "lens/knockout", prompt="so it is", stream=stream)
+    held_up.news.wait_until(lambda: held_up.began)
+    connection.close()
+    held_up.news.wait_until(lambda: held_up.ended)
+    assert not server.services.questions.answers.kept
+
+
+def test_a_full_line_says_when_to_come_again(launch: Any, checkpoints: Path, held_up: HeldUp) -> None:
+    server = launch(checkpoints / "tiny", limits=Limits(max_questions=1, max_waiting=0))
+    connection = open_post(server, "lens/knockout", prompt="so it is")
+    held_up.news.wait_until(lambda: held_up.began)
+    answer = ask(server, TEXTS[0])
+    assert answer.status_code == 429 and int(answer.headers["retry-after"]) >= 1
+    assert answer.json()["error"]["code"] == "queue_full"
+    connection.close()
+    held_up.news.wait_until(lambda: held_up.ended)
+
+
+def test_what_fails_is_a_500_and_the_next_is_answered(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> Any:
+        raise MemoryError("no more memory")
+
+    body = {"prompt": "not asked before"}
+    with monkeypatch.context() as broken:
+        broken.setitem(vars(TEXTS[0]), "compute", fail)
+        answer = ask(server, TEXTS[0], **body)
+        assert answer.status_code == 500 and answer.json()["error"]["type"] == "server_error"
+        (event,) = [event for event in events_of(ask(server, TEXTS[0], stream=True, **body)) if "error" in event]
+        assert event["error"]["type"] == "server_error" and "no more memory" not in answer.text
+    assert ask(server, TEXTS[0], **body).status_code == 200
+
+
+def test_closing_ends_what_is_computed(launch: Any, checkpoints: Path, held_up: HeldUp) -> None:
+    server = launch(checkpoints / "tiny")
+    connection = open_post(server, "lens/knockout", prompt="so it is")
+    held_up.news.wait_until(lambda: held_up.began)
+    server.services.close()
+    held_up.news.wait_until(lambda: held_up.ended)
+    assert b" 503 " in connection.recv(100)
+    connection.close()
+    assert ask(server, TEXTS[0]).status_code == 503
+
+
+def test_it_is_counted(launch: Any, checkpoints: Path) -> None:
+    server = launch(checkpoints / "tiny")
+    for body in ({}, {}, {"prompt": ""}):
+        ask(server, TEXTS[0], **body)
+    text = httpx.get(f"{server.url}/metrics").text
+    assert 'headscope_requests_total{outcome="ok",route="/v1/lens/knockout"} 2.0' in text
+    assert 'headscope_requests_total{outcome="refused",route="/v1/lens/knockout"} 1.0' in text
+    assert 'headscope_questions{state="waiting"} 0.0' in text

@@ -1,0 +1,81 @@
+"""/v1/lens/knockout: the knock-out map as JSON, as a stream, and as an endpoint."""
+
+from typing import Any
+
+import httpx
+import pytest
+import torch
+from gradio_client import Client
+from gradio_client.exceptions import AppError
+
+from helpers.models import max_difference
+from helpers.server import Server
+from model.lens.questions.knockout import knockout
+from model.lens.questions.text_pass import TextPass
+from web.settings import Limits
+
+PROMPT = "so it is"
+
+
+def post(server: Server, **body: Any) -> httpx.Response:
+    return httpx.post(f"{server.url}/v1/lens/knockout", json={"model": "tiny", "prompt": PROMPT} | body, timeout=60)
+
+
+@pytest.mark.parametrize("method", ["zero", "mean"])
+def test_it_is_the_map(server: Server, method: Any) -> None:
+    loaded = server.served.models["tiny"]
+    expected = knockout(TextPass(loaded.gpt, loaded.tokenizer.encode(PROMPT)), method=method)
+    found = post(server, method=method, per_token=True).json()
+    assert found["loss"] == pytest.approx(expected.loss, abs=1e-6)
+    assert max_difference(torch.tensor(found["delta"]), expected.delta) < 1e-6
+    assert max_difference(torch.tensor(found["token_loss"]), expected.token_loss) < 1e-6
+    assert max_difference(torch.tensor(found["token_delta"]), expected.token_delta) < 1e-6
+    assert found["model"] == "tiny" and found["method"] == method
+    assert [token["text"] for token in found["tokens"]] == list(PROMPT)
+    assert found["precision"] == {"computed": "float32", "served": "float32"}
+    short = post(server, method=method).json()
+    assert short == {name: value for name, value in found.items() if not name.startswith("token_")}
+
+
+def test_a_head_mask(server: Server) -> None:
+    mask = [[1.0] * 4, [1.0, 0.0, 1.0, 1.0], [1.0] * 4]
+    found = post(server, head_mask=mask).json()
+    assert abs(found["delta"][1][1]) < 1e-6
+    assert found["loss"] != post(server).json()["loss"]
+
+
+def test_an_endpoint(server: Server) -> None:
+    client = Client(server.url, verbose=False)
+    expected = post(server, method="mean").json()
+    assert client.predict(PROMPT, "tiny", "mean", api_name="/knockout") == expected
+    assert client.predict(PROMPT, api_name="/knockout")["method"] == "zero"
+    for wrong, message in (
+        ({"method": "half"}, "method"),
+        ({"prompt": "é"}, "never seen"),
+        ({"model": "x"}, "no model"),
+    ):
+        with pytest.raises(AppError, match=message):
+            client.predict(**{"prompt": PROMPT} | wrong, api_name="/knockout")
+    client.close()
+
+
+@pytest.mark.parametrize(
+    ("body", "param", "code"),
+    [
+        ({"prompt": "a"}, "prompt", "invalid_value"),
+        ({"method": "half"}, "method", "invalid_value"),
+        ({"per_token": 1}, "per_token", "invalid_value"),
+    ],
+)
+def test_bad_input_is_named(server: Server, body: dict[str, Any], param: str, code: str) -> None:
+    answer = post(server, **body)
+    error = answer.json()["error"]
+    assert answer.status_code == 400 and (error["param"], error["code"]) == (param, code)
+
+
+def test_too_many_numbers(launch: Any, checkpoints: Any) -> None:
+    n = 3 * 4 * (len(PROMPT) - 1)
+    for most, status in ((n, 200), (n - 1, 400)):
+        server = launch(checkpoints / "tiny", limits=Limits(max_json_weights=most))
+        assert post(server, per_token=True).status_code == status
+        assert post(server).status_code == 200

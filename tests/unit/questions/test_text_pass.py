@@ -1,0 +1,95 @@
+"""The pass that all questions share, and the float32 model it is made with."""
+
+import copy
+
+import pytest
+import torch
+
+from helpers.models import max_difference, prompt_ids, tiny_gpt
+from model.gpt import GPT
+from model.kernels.int8 import is_exact, quantize
+from model.lens.questions.float32 import copied_bytes, in_float32, served_difference
+from model.lens.questions.text_pass import TextPass
+from model.lens.residuals import Residuals
+
+IDS = prompt_ids(14)
+SHAPE = {"n_layer": 3, "n_embd": 24, "n_head": 4}
+
+
+def in_precision(gpt: GPT, dtype: torch.dtype) -> GPT:
+    served = copy.deepcopy(gpt)
+    if dtype == torch.int8:
+        quantize(served)
+        return served
+    return served.to(dtype)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_it_is_one_plain_pass(masked: bool) -> None:
+    gpt = tiny_gpt(**SHAPE)
+    mask = torch.tensor([[1, 0.5, 1, 0], [2, 1, 1, 1], [1, 1, 0, 1]]) if masked else None
+    text, expected = TextPass(gpt, IDS, mask), Residuals(gpt, IDS, mask)
+    for found, stream in zip(text.stream, expected.stream, strict=True):
+        assert max_difference(found, stream) < 1e-6
+    for layer in range(3):
+        assert max_difference(text.attention(layer), expected.attention(layer)) < 1e-6
+        weighted = text.attention(layer) @ text.queries_keys_values(layer).value  # (n_head, T, head_dim)
+        scale = torch.ones(4) if mask is None else mask[layer]
+        assert max_difference(text.contexts[layer][0].transpose(0, 1), weighted * scale[:, None, None]) < 1e-5
+    assert max_difference(-text.losses(text.stream[-1])[0], torch.tensor(expected.logprobs())) < 1e-5
+    assert max_difference(text.logits(text.stream[-1])[0], expected.logits(0, 14)) < 1e-5
+    assert text.nbytes == (4 * 14 * 24 + 3 * 14 * 24) * 4
+
+
+def test_variants_start_at_any_layer() -> None:
+    gpt = tiny_gpt(**SHAPE)
+    text = TextPass(gpt, IDS)
+    for layer in range(3):
+        assert max_difference(text.run_from(layer, text.stream[layer]), text.stream[-1]) < 1e-6
+        both = text.run_with_context(layer, text.contexts[layer].repeat(2, 1, 1, 1))
+        assert max_difference(both, text.stream[-1].expand(2, -1, -1)) < 1e-6
+
+    def mute(layer: int, context: torch.Tensor) -> torch.Tensor:
+        return context * (layer != 2)
+
+    mask = torch.ones(3, 4)
+    mask[2] = 0
+    expected = TextPass(gpt, IDS, mask).stream[-1]
+    assert max_difference(text.run_from(1, text.stream[1], mute), expected) < 1e-6
+    assert max_difference(text.run_with_context(0, text.contexts[0], mute), expected) < 1e-6
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int8])
+@pytest.mark.parametrize("tied", [True, False])
+def test_float32_with_the_weights_as_served(dtype: torch.dtype, tied: bool) -> None:
+    if dtype == torch.int8 and not is_exact():
+        pytest.skip("int8 products are not exact on this processor")
+    gpt = tiny_gpt(**SHAPE, tie_word_embeddings=tied)
+    served = in_precision(gpt, dtype)
+    exact = in_float32(served)
+    assert {tensor.dtype for tensor in exact.state_dict().values()} == {torch.float32}
+    assert (exact is served) == (dtype == torch.float32)
+    assert (copied_bytes(served, exact) == 0) == (dtype == torch.float32)
+    text = TextPass(exact, IDS)
+    assert max_difference(text.logits(text.stream[-1])[0], Residuals(served, IDS).logits(0, 14)) < 0.6
+    difference = served_difference(served, text)
+    if dtype == torch.float32:
+        assert difference < 1e-5
+        return
+    assert 1e-5 < difference < 0.6
+    assert in_float32(exact) is exact
+    if dtype == torch.bfloat16:
+        expected = copy.deepcopy(served).float()
+        assert (exact.lm_head.weight is exact.wte.weight) == tied
+        assert max_difference(text.stream[-1], TextPass(expected, IDS).stream[-1]) == 0
+    else:
+        layer = served.h[1].mlp.c_fc  # type: ignore[union-attr,index]
+        rounded = layer.weight.float() * layer.scale[:, None]  # type: ignore[union-attr,operator,index]
+        assert torch.equal(exact.h[1].mlp.c_fc.weight, rounded)  # type: ignore[union-attr,index]
+        assert exact.wte.weight.data_ptr() == served.wte.weight.data_ptr()
+
+
+def test_a_text_of_one_token() -> None:
+    gpt = tiny_gpt(**SHAPE)
+    text = TextPass(gpt, IDS[:1])
+    assert text.losses(text.stream[-1]).shape == (1, 0) and served_difference(gpt, text) == 0

@@ -1,0 +1,168 @@
+"""Turns: who computes when, without a clock: a test lets each job take its steps."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from helpers.gate import Gate, News
+from model.lens.questions.progress import Cancelled
+from model.serving.engine import Busy, Closed
+from web.questions import turns as turns_module
+from web.questions.turns import MAX_BEGUN, Job, OutOfTime, Turns
+
+
+class Stepper:
+    """Jobs that say when they begin, and take a step whenever the test lets them."""
+
+    def __init__(self, places: int = 1, max_waiting: int = 9, max_seconds: float = 60.0) -> None:
+        self.turns = Turns(places, max_waiting, max_seconds)
+        self.news = News()
+        self.begun: list[str] = []
+        self.gates: dict[str, Gate] = {}
+        self.steps: list[str] = []
+
+    def submit(self, name: str, client: str = "me", n_steps: int = 1) -> Job:
+        gate = self.gates[name] = Gate(self.news)
+
+        def compute(progress: Callable[[float], None]) -> bytes:
+            self.begun.append(name)
+            self.news.tell()
+            for step in range(n_steps):
+                while not gate.pass_through(lambda: job.cancelled):
+                    progress(0.0)
+                self.steps.append(name)
+                self.news.tell()
+                progress((step + 1) / n_steps)
+            return name.encode()
+
+        job = Job(client, compute)
+        self.turns.submit(job)
+        return job
+
+    def has_begun(self, *names: str) -> None:
+        self.news.wait_until(lambda: self.begun == list(names))
+
+    def step(self, name: str) -> None:
+        self.gates[name].release()
+
+
+@pytest.fixture
+def stepper() -> Iterator[Stepper]:
+    stepper = Stepper()
+    yield stepper
+    end(stepper)
+
+
+def end(stepper: Stepper) -> None:
+    stepper.turns.close()
+    stepper.news.tell()
+
+
+def test_one_after_the_other_fairly_by_client(stepper: Stepper) -> None:
+    first = stepper.submit("first")
+    jobs = [stepper.submit("second"), stepper.submit("third"), stepper.submit("other", client="you")]
+    stepper.has_begun("first")
+    for name in ("first", "second", "third", "other"):
+        stepper.step(name)
+    assert first.done.result(20) == b"first"
+    assert {job.done.result(20) for job in jobs} == {b"second", b"third", b"other"}
+    assert stepper.begun.index("other") < stepper.begun.index("third")
+
+
+def test_as_many_at_once_as_there_are_places() -> None:
+    stepper = Stepper(places=2)
+    jobs = [stepper.submit(name) for name in "abc"]
+    stepper.news.wait_until(lambda: len(stepper.begun) == 2)
+    assert len(stepper.turns.working) == 2 and len(stepper.turns.queue) == 1
+    for name in "abc":
+        stepper.step(name)
+    assert [job.done.result(20) for job in jobs] == [b"a", b"b", b"c"]
+    end(stepper)
+
+
+def test_a_long_one_makes_way_and_goes_on(stepper: Stepper, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns_module, "TURN_SECONDS", -1.0)  # every turn is over at the next step
+    long = stepper.submit("long", n_steps=2)
+    stepper.has_begun("long")
+    short = stepper.submit("short")
+    stepper.step("long")
+    stepper.has_begun("long", "short")
+    assert not long.done.done() and long.fraction == 0.5
+    stepper.step("short")
+    stepper.step("long")
+    assert (short.done.result(20), long.done.result(20)) == (b"short", b"long")
+    assert stepper.steps == ["long", "short", "long"]
+
+
+def test_no_more_are_begun_than_memory_allows(stepper: Stepper, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns_module, "TURN_SECONDS", -1.0)
+    names = [str(i) for i in range(MAX_BEGUN + 2)]
+    jobs = [stepper.submit(name, client=name, n_steps=2) for name in names]
+    for _ in range(2):
+        for name in names:
+            stepper.step(name)
+            assert len(stepper.turns.working) + len(stepper.turns.paused) <= MAX_BEGUN
+    assert sorted(job.done.result(20).decode() for job in jobs) == names
+
+
+def test_cancelled_while_waiting_paused_and_at_work(stepper: Stepper, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns_module, "TURN_SECONDS", -1.0)
+    paused = stepper.submit("paused", n_steps=2)
+    stepper.has_begun("paused")
+    working = stepper.submit("working")
+    stepper.step("paused")
+    stepper.has_begun("paused", "working")
+    stepper.turns.changed.acquire()
+    waiting = stepper.submit("waiting")
+    stepper.turns.changed.release()
+    for job in (waiting, paused, working):
+        stepper.turns.cancel(job)
+        stepper.news.tell()
+        with pytest.raises(Cancelled):
+            job.done.result(20)
+    assert not stepper.turns.working and not stepper.turns.paused and not len(stepper.turns.queue)
+
+
+def test_a_full_queue_refuses_the_one_who_asks_for_most() -> None:
+    stepper = Stepper(max_waiting=2)
+    stepper.submit("working")
+    stepper.has_begun("working")
+    waiting = [stepper.submit(name) for name in ("one", "two")]
+    with pytest.raises(Busy):
+        stepper.submit("three")
+    stepper.submit("other", client="you")  # the newest of those who have more makes room
+    assert isinstance(waiting[1].done.exception(20), Busy) and not waiting[0].done.done()
+    end(stepper)
+
+
+def test_without_a_queue_there_are_still_places() -> None:
+    stepper = Stepper(max_waiting=0)
+    job = stepper.submit("one")
+    stepper.has_begun("one")
+    with pytest.raises(Busy):
+        stepper.submit("two", client="you")
+    stepper.step("one")
+    assert job.done.result(20) == b"one"
+    end(stepper)
+
+
+def test_out_of_time_and_closed() -> None:
+    stepper = Stepper(max_seconds=0.0)
+    job = stepper.submit("one")
+    stepper.step("one")
+    with pytest.raises(OutOfTime):
+        job.done.result(20)
+    stepper.turns.close()
+    with pytest.raises(Closed):
+        stepper.submit("two")
+
+
+def test_what_a_computation_raises_is_its_result(stepper: Stepper) -> None:
+    def fail(_progress: Any) -> bytes:
+        raise FloatingPointError("not a number")
+
+    job = Job("me", fail)
+    stepper.turns.submit(job)
+    with pytest.raises(FloatingPointError):
+        job.done.result(20)

@@ -1,0 +1,53 @@
+"""What routes and endpoints check before anything is computed, and the count of what they refuse."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import gradio as gr
+from pydantic import ValidationError
+
+from model import InputError, LoadedModel
+from model.serving.engine import Busy, Closed
+
+from ..questions.turns import OutOfTime
+from ..services import Services
+from ..serving.inputs import check_length
+from ..settings import Limits
+from .errors import ApiError, as_api_error
+
+
+def check_loaded(services: Services) -> None:
+    if not services.served.ready.done():
+        raise ApiError(503, "The models are still loading. Try again in a moment.", code="loading")
+
+
+def read_text(limits: Limits, loaded: LoadedModel, prompt: str | None, tokens: Sequence[int] | None) -> list[int]:
+    """The token ids of ``prompt`` or ``tokens``, one of which is needed. Raises ``InputError``."""
+    if (prompt is None) == (tokens is None):
+        raise InputError("prompt", "Either prompt or tokens is needed, and not both.")
+    if prompt is not None:
+        check_length("prompt", "prompt", prompt, limits.max_prompt_characters)
+    return loaded.read_prompt(prompt if prompt is not None else tokens or [])
+
+
+@contextmanager
+def count_refusal(services: Services, route: str) -> Iterator[None]:
+    """Count a request that is refused here."""
+    try:
+        yield
+    except Exception as error:
+        services.metrics.count(route, as_api_error(error).outcome)
+        raise
+
+
+@contextmanager
+def refusals(services: Services, route: str = "") -> Iterator[None]:
+    """What is refused, as the error that Gradio shows to the caller; counted for ``route``."""
+    try:
+        services.engines.check_open()
+        yield
+    except (InputError, ValidationError, Busy, Closed, OutOfTime) as error:
+        told = as_api_error(error)
+        if route:
+            services.metrics.count(route, told.outcome)
+        raise gr.Error(told.message, print_exception=False) from None

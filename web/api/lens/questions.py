@@ -1,0 +1,102 @@
+"""The questions of Ask, a row each: the route, what may be asked, and what computes the answer.
+
+How to add one, once its function is in ``model/lens/questions/``:
+
+1. ``schema.py``: the body, a subclass of ``TextBody`` (about a text: ``POST``) or of ``ModelBody`` (about the model
+   alone: ``GET``, its fields are the query), and the answer, a subclass of ``TextAnswer`` or ``ModelAnswer``.
+2. Here: a function from ``(asked, progress)`` to the answer, as a dict with NumPy arrays for lists of numbers, and a
+   row in ``QUESTIONS``. The fields of the body that are its own arrive as ``asked.parameters``. Give the row a ``read``
+   to check or convert them before the question joins the queue; it raises ``InputError`` and returns JSON, which is
+   also the key under which the answer is kept.
+3. ``endpoints.py``: the endpoint for gradio_client and MCP.
+
+``asked.text`` is the pass over the text in float32 and ``asked.gpt`` the float32 model; both are made when first used
+and shared with other questions. The model's name, the tokens and the precision are added to every answer. Errors,
+limits, cancelling, ``"stream": true`` and the metrics come with the row; ``tests/http/lens`` runs its checks over all
+rows.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from model import LoadedModel
+from model.errors import InvalidValue
+from model.lens.questions.knockout import knockout
+from model.lens.questions.progress import Progress
+
+from ...questions.service import Answer, Asked
+from ...settings import Limits
+from .schema import KnockoutAnswer, KnockoutBody, ModelBody, TextBody
+
+Parameters = dict[str, Any]  # JSON
+
+
+def own_fields(_limits: Limits, _loaded: LoadedModel, _ids: list[int], body: ModelBody) -> Parameters:
+    """The fields of a body that other questions do not have; null stands for the default."""
+    fields = type(body).model_fields
+    names = fields.keys() - TextBody.model_fields.keys()
+    values = {name: getattr(body, name) for name in sorted(names)}
+    return {name: fields[name].default if value is None else value for name, value in values.items()}
+
+
+@dataclass(frozen=True)
+class Question:
+    """A row. ``read`` is called with the limits, the model, the token ids (none for a ``ModelBody``) and the body."""
+
+    name: str  # its route is /v1/lens/NAME
+    summary: str
+    body: type[ModelBody]
+    answer: type[BaseModel]
+    compute: Callable[[Asked, Progress], Answer]
+    read: Callable[[Limits, LoadedModel, list[int], Any], Parameters] = own_fields
+
+    @property
+    def is_about_text(self) -> bool:
+        return issubclass(self.body, TextBody)
+
+    @property
+    def path(self) -> str:
+        return f"/lens/{self.name}"
+
+    @property
+    def method(self) -> str:
+        return "POST" if self.is_about_text else "GET"
+
+
+def read_knockout(limits: Limits, loaded: LoadedModel, ids: list[int], body: KnockoutBody) -> Parameters:
+    parameters = own_fields(limits, loaded, ids, body)
+    n_numbers = loaded.config.n_layer * loaded.config.n_head * (len(ids) - 1)
+    if len(ids) < 2:
+        raise InvalidValue(
+            "prompt", f"{len(ids)} token", "at least two tokens: the loss is that of the second and later"
+        )
+    if body.per_token and n_numbers > limits.max_json_weights:
+        allowed = (
+            f"false for this text: these are {n_numbers:,} numbers, and at most {limits.max_json_weights:,} are sent"
+        )
+        raise InvalidValue("per_token", True, allowed)
+    return parameters
+
+
+def answer_knockout(asked: Asked, progress: Progress) -> Answer:
+    method, per_token = asked.parameters["method"], asked.parameters["per_token"]
+    found = knockout(asked.text, method=method, progress=progress)
+    answer: Answer = {"method": method, "loss": found.loss, "delta": found.delta.numpy()}
+    if per_token:
+        answer |= {"token_loss": found.token_loss.numpy(), "token_delta": found.token_delta.numpy()}
+    return answer
+
+
+QUESTIONS = [
+    Question(
+        "knockout",
+        "How much worse the text is predicted without each head.",
+        KnockoutBody,
+        KnockoutAnswer,
+        answer_knockout,
+        read_knockout,
+    ),
+]

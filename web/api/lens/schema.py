@@ -1,0 +1,62 @@
+"""The bodies that the routes under ``/v1/lens/`` accept, and their answers as the OpenAPI document has them."""
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from ..schema import Body, HeadMask, TokenIds
+
+
+class ModelBody(Body):
+    """A question about a model; sent as the query of a GET request."""
+
+    stream: bool | None = Field(False, description="Send the progress, then the answer, as server-sent events.")
+
+
+class TextBody(ModelBody):
+    """A question about the text ``prompt``, or about ``tokens``."""
+
+    prompt: str | None = None
+    tokens: TokenIds | None = Field(None, description="Token ids, instead of a prompt.")
+    head_mask: HeadMask | None = Field(None, description="`[layer][head]`: 1 keeps a head, 0 removes it.")
+
+
+class KnockoutBody(TextBody):
+    method: Literal["zero", "mean"] | None = Field(
+        "zero", description="What replaces a head's context vectors: zeros, or their mean over this text."
+    )
+    per_token: bool | None = Field(False, description="Also send the change for every token.")
+
+
+class AnswerToken(BaseModel):
+    id: int
+    text: str
+
+
+class Precision(BaseModel):
+    computed: str
+    served: str
+    largest_difference: float | None = Field(
+        None,
+        description="Where the model is served in another precision: the largest difference that this makes to the "
+        "log-probability of any token of the text, in nats.",
+    )
+
+
+class ModelAnswer(BaseModel):
+    model: str
+    precision: Precision
+
+
+class TextAnswer(ModelAnswer):
+    tokens: list[AnswerToken]
+
+
+class KnockoutAnswer(TextAnswer):
+    method: str
+    loss: float = Field(description="Nats per predicted token.")
+    delta: list[list[float]] = Field(description="`[layer][head]`: the loss without the head, minus `loss`.")
+    token_loss: list[float] | None = Field(None, description="Of the second token to the last, in nats.")
+    token_delta: list[list[list[float]]] | None = Field(
+        None, description="`[layer][head][token]`, from the second token to the last."
+    )
