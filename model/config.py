@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from .errors import InvalidValue, Mismatch
 
@@ -12,6 +13,8 @@ MAX_N_EMBD = 65_536
 MAX_VOCAB_SIZE = 4_000_000
 MAX_CONTEXT_LENGTH = 1_048_576
 MAX_PARAMETERS = 20_000_000_000
+
+Activation = Literal["gelu_new", "gelu"]  # the tanh form of GELU, as in GPT-2, or the exact one, as in nanoGPT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +31,7 @@ class GPTConfig:
     vocab_size: int
     context_length: int
     n_inner: int | None = None  # width of the MLP; None means 4 * n_embd
+    activation_function: Activation = "gelu_new"
     layer_norm_epsilon: float = 1e-5
     qkv_bias: bool = True
     tie_word_embeddings: bool = True  # the output head is the token embedding
@@ -47,6 +51,8 @@ class GPTConfig:
             check_int("n_inner", self.n_inner, 16 * MAX_N_EMBD)
         if self.n_embd % self.n_head:
             raise Mismatch(f"n_embd {self.n_embd} with n_head {self.n_head}", "an n_embd divisible by n_head")
+        if self.activation_function not in get_args(Activation):
+            raise InvalidValue("activation_function", self.activation_function, "'gelu_new' or 'gelu'")
         for name in ("qkv_bias", "tie_word_embeddings", "scale_attn_weights", "scale_attn_by_inverse_layer_idx"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidValue(name, getattr(self, name), "true or false")

@@ -12,8 +12,25 @@ class CheckpointError(Exception):
 
     def __init__(self, file: str | Path, found: str, expected: str) -> None:
         found = found if len(found) <= MAX_FOUND else f"{found[:MAX_FOUND]} ... ({len(found):,} characters)"
-        super().__init__(f"{file}: found {found}, expected {expected}")
         self.file, self.found, self.expected = str(file), found, expected
+        super().__init__(f"{file}: {self.reason}")
+
+    @property
+    def reason(self) -> str:
+        """What is wrong, without the file."""
+        return f"found {self.found}, expected {self.expected}"
+
+
+class HubError(CheckpointError):
+    """A repository of the Hugging Face Hub that cannot be downloaded: names the repository, and says why."""
+
+    def __init__(self, repository: str, reason: str) -> None:
+        self.why = reason
+        super().__init__(repository, reason, "a checkpoint")
+
+    @property
+    def reason(self) -> str:
+        return self.why
 
 
 class Mismatch(ValueError):

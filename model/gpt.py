@@ -19,15 +19,16 @@ class Forward(NamedTuple):
 
 
 class MLP(nn.Module):
-    """Two linear layers around GELU (tanh form, Hendrycks & Gimpel 2016): ``(B, T, C) -> (B, T, C)``."""
+    """Two linear layers around GELU (Hendrycks & Gimpel 2016), exact or its tanh form: ``(B, T, C) -> (B, T, C)``."""
 
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
         self.c_fc = nn.Linear(config.n_embd, config.inner_dim)
         self.c_proj = nn.Linear(config.inner_dim, config.n_embd)
+        self.approximate = "tanh" if config.activation_function == "gelu_new" else "none"
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.c_proj(F.gelu(self.c_fc(x), approximate="tanh"))
+        return self.c_proj(F.gelu(self.c_fc(x), approximate=self.approximate))
 
 
 class Block(nn.Module):

@@ -24,13 +24,15 @@ HeadMask = Tensor | Sequence[Sequence[float]]
 
 
 def load(source: str | Path, device: str = "auto", dtype: str = "auto") -> "LoadedModel":
-    """Load the checkpoint in the folder ``source`` or, if there is no such folder, in the Hub repository of that name.
+    """Load the checkpoint in the folder ``source`` or, if there is none, in a Hub repository, ``USER/NAME[@REVISION]``.
 
-    ``FOLDER@NNNNNN`` loads the weights that training kept after step NNNNNN, ``FOLDER/steps/NNNNNN.safetensors``.
+    ``FOLDER@NNNNNN`` loads the weights that training kept after step NNNNNN, ``FOLDER/steps/NNNNNN.safetensors``. A
+    file of nanoGPT's weights is opened too if its vocabulary is beside it. Rows that only pad the vocabulary are left
+    out, so that no id without a token can be drawn.
     ``device`` is "auto" (cuda if available, else the CPU) or a torch device. ``dtype`` is "auto" (float32 up to 50 M
     weights; above that, bfloat16 if the processor supports it), "float32", "bfloat16" or, on a CPU, "int8", which
-    quantizes the weights of the linear layers. Nothing is unpickled. Raises ``CheckpointError`` if anything is wrong
-    with the checkpoint, and ``ValueError`` for an unknown device or dtype.
+    quantizes the weights of the linear layers. No code in a file is executed. Raises ``CheckpointError`` if anything
+    is wrong with the checkpoint, and ``ValueError`` for an unknown device or dtype.
     """
     return LoadedModel(*load_checkpoint(source, device, dtype))
 

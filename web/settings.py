@@ -71,7 +71,7 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What the operator chose. ``checkpoints`` are names under ``checkpoints/``, folders or Hub ids."""
+    """What the operator chose. ``checkpoints`` are names under ``checkpoints/``, paths or Hub ids."""
 
     checkpoints: tuple[str, ...]
     device: str = "auto"
@@ -118,7 +118,7 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
         nargs="+",
         action="extend",
         metavar="NAME_OR_FOLDER_OR_HUB_ID",
-        help="names under checkpoints/, folders or Hub ids; everything in checkpoints/ by default "
+        help="names under checkpoints/, folders, files of weights, or Hub ids; everything in checkpoints/ by default "
         f"[{PREFIX}CHECKPOINT, separated by commas]",
     )
     found = parser.parse_args(arguments)

@@ -11,17 +11,18 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from ..config import GPTConfig
+from ..config import Activation, GPTConfig
 from ..errors import InvalidValue, Mismatch
 from ..tokenizer import END_OF_TEXT, Tokenizer
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
+OLDER_WEIGHTS = "pytorch_model.bin"  # what transformers wrote before it used safetensors
 SHARD_INDEX, TOKENIZER_CONFIG = "model.safetensors.index.json", "tokenizer_config.json"
 SNAPSHOTS = "steps"  # the folder of weights kept during training
 TRANSPOSED = re.compile(r"h\.\d+\.(attn\.c_attn|attn\.c_proj|mlp\.c_fc|mlp\.c_proj)\.weight")
 MASK_BUFFER = re.compile(r"h\.\d+\.attn\.(masked_)?bias")  # the causal mask, stored by the oldest files; ignored
-# Two names for the same function.
-ACTIVATIONS = ("gelu_new", "gelu_pytorch_tanh")
+# The names of activation functions in a ``config.json``; two of them name the same function.
+ACTIVATIONS: dict[object, Activation] = {"gelu_new": "gelu_new", "gelu_pytorch_tanh": "gelu_new", "gelu": "gelu"}
 SIZES = {
     "n_layer": "n_layer",
     "n_head": "n_head",
@@ -55,8 +56,9 @@ def config_from_json(content: object) -> tuple[GPTConfig, int | None, int | None
         raise Mismatch("no JSON object", "the config of a GPT-2 model")
     if content.get("model_type") != "gpt2":
         raise InvalidValue("model_type", content.get("model_type"), "'gpt2'")
-    if content.get("activation_function", "gelu_new") not in ACTIVATIONS:
-        raise InvalidValue("activation_function", content["activation_function"], "'gelu_new'")
+    activation = content.get("activation_function", "gelu_new")
+    if not isinstance(activation, str) or activation not in ACTIVATIONS:
+        raise InvalidValue("activation_function", activation, "'gelu_new' or 'gelu'")
     for name, neutral in NEUTRAL.items():
         if content.get(name, neutral) not in (neutral, None):
             raise InvalidValue(name, content[name], json.dumps(neutral))
@@ -64,7 +66,8 @@ def config_from_json(content: object) -> tuple[GPTConfig, int | None, int | None
     if missing:
         raise Mismatch(f"no {' and no '.join(missing)}", f"each of {', '.join(SIZES)}")
     sizes = {field: content[name] for name, field in SIZES.items()}
-    config = GPTConfig(**sizes, **{name: content[name] for name in SWITCHES if name in content})
+    switches = {name: content[name] for name in SWITCHES if name in content}
+    config = GPTConfig(**sizes, **switches, activation_function=ACTIVATIONS[activation])
     return config, special_token(content, "bos_token_id", config), special_token(content, "eos_token_id", config)
 
 
@@ -88,7 +91,7 @@ def config_to_json(config: GPTConfig, bos_token_id: int | None, eos_token_id: in
     return {
         "model_type": "gpt2",
         "architectures": ["GPT2LMHeadModel"],
-        "activation_function": "gelu_new",
+        "activation_function": config.activation_function,
         "dtype": "float32",
         "bos_token_id": bos_token_id,
         "eos_token_id": eos_token_id,

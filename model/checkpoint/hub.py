@@ -3,22 +3,74 @@
 import re
 from pathlib import Path
 
-from ..errors import CheckpointError
-from .gpt2_format import CONFIG, SHARD_INDEX, TOKENIZER
+from ..errors import CheckpointError, HubError
+from .gpt2_format import CONFIG, OLDER_WEIGHTS, SHARD_INDEX, TOKENIZER, WEIGHTS
+from .read import read_config, weight_files
+from .vocabulary import FILE_PAIRS, has_tokenizer, read_tokenizer
 
-HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[\w.-]{1,96}", re.ASCII)
+HUB_ID = re.compile(r"([A-Za-z0-9][\w.-]{0,95}/[\w.-]{1,96})(?:@([\w./-]{1,200}))?", re.ASCII)  # USER/NAME@REVISION
+SMALL_FILES = [CONFIG, TOKENIZER, SHARD_INDEX, *FILE_PAIRS[0]]
 
 
-def download(repo_id: str) -> Path:
-    """The local folder of a Hub repository, from the cache if there is no network.
+def download(source: str) -> Path:
+    """The local folder of a Hub repository, ``USER/NAME`` or ``USER/NAME@REVISION``.
 
-    Raises ``CheckpointError`` if the repository cannot be downloaded.
+    Config and vocabulary are downloaded and checked before the weights, and nothing else is. What the cache holds is
+    not downloaded again, and serves without a network. Raises ``CheckpointError``.
     """
+    matched = HUB_ID.fullmatch(source)
+    assert matched is not None
+    repo_id, revision = matched[1], matched[2]
+    try:
+        folder = fetch(repo_id, revision, SMALL_FILES)
+        read_config(folder)
+        if not has_tokenizer(folder):
+            raise HubError(source, f"it has neither {TOKENIZER} nor {' and '.join(FILE_PAIRS[0])}")
+        read_tokenizer(folder)
+        wanted = [path.name for path in weight_files(folder)] if (folder / SHARD_INDEX).is_file() else [WEIGHTS]
+        fetch(repo_id, revision, wanted)
+        if wanted == [WEIGHTS] and not (folder / WEIGHTS).is_file():
+            fetch(repo_id, revision, [OLDER_WEIGHTS])
+        if not weight_files(folder)[0].is_file():
+            raise HubError(source, f"it has neither {WEIGHTS} nor {OLDER_WEIGHTS}, or the cache lacks them")
+    except CheckpointError:
+        raise
+    except Exception as error:  # the Hub's client raises unrelated types
+        raise HubError(source, reason_of(error, revision)) from error
+    return folder
+
+
+def fetch(repo_id: str, revision: str | None, names: list[str]) -> Path:
+    """Download the files of these names, as far as the repository has them, and return its local folder."""
     from huggingface_hub import snapshot_download
 
-    patterns = [CONFIG, TOKENIZER, SHARD_INDEX, "*.safetensors"]
-    try:
-        return Path(snapshot_download(repo_id, allow_patterns=patterns, ignore_patterns=["*/*"]))
-    except Exception as error:  # the Hub's client raises unrelated types: offline, missing, gated, private
-        reason = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
-        raise CheckpointError(repo_id, f"no such folder (on the Hub: {reason})", "a checkpoint folder") from error
+    return Path(snapshot_download(repo_id, revision=revision, allow_patterns=names))
+
+
+def reason_of(error: Exception, revision: str | None) -> str:
+    """Why a repository cannot be downloaded, in one sentence."""
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        LocalEntryNotFoundError,
+        OfflineModeIsEnabled,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
+
+    if isinstance(error, GatedRepoError):
+        return "its owner has to grant access first: ask on its page, then set HF_TOKEN"
+    if isinstance(error, RepositoryNotFoundError):
+        return "the Hub has no such repository, or it is private: set HF_TOKEN to read it"
+    if isinstance(error, RevisionNotFoundError):
+        return f"the repository has no revision {revision!r}"
+    unreachable = (LocalEntryNotFoundError, OfflineModeIsEnabled, ConnectionError, TimeoutError)
+    if isinstance(error, unreachable) or is_network_error(error):
+        return "the Hub cannot be reached, and it is not in the cache"
+    first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return f"it cannot be downloaded ({first_line.rstrip('.')})"
+
+
+def is_network_error(error: Exception) -> bool:
+    import httpx
+
+    return isinstance(error, httpx.TransportError)

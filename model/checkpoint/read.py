@@ -1,10 +1,8 @@
 """Reading the files of a checkpoint folder: everything is checked before it is used, and nothing is unpickled."""
 
 import hashlib
-import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -12,14 +10,15 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from ..config import GPTConfig
-from ..errors import CheckpointError, InvalidValue, Mismatch
-from ..tokenizer import BPETokenizer, CharTokenizer, from_spec
-from .gpt2_format import CONFIG, MASK_BUFFER, SHARD_INDEX, TOKENIZER, TRANSPOSED, WEIGHTS, config_from_json
+from ..errors import CheckpointError
+from .files import checkpoint_errors, read_json
+from .gpt2_format import CONFIG, MASK_BUFFER, OLDER_WEIGHTS, SHARD_INDEX, TRANSPOSED, WEIGHTS, config_from_json
+from .pickled import read_pickled
 
 MAX_CONFIG_BYTES = 1_000_000
-MAX_TOKENIZER_BYTES = 64_000_000
 MAX_INDEX_BYTES = 16_000_000
-STORED_DTYPES = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
+STORED_DTYPES = ("F32", "F16", "BF16")
+TORCH_DTYPES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
 
 
 def read_config(folder: Path) -> tuple[GPTConfig, int | None, int | None]:
@@ -30,47 +29,11 @@ def read_config(folder: Path) -> tuple[GPTConfig, int | None, int | None]:
         return config_from_json(content)
 
 
-def read_tokenizer(folder: Path, config: GPTConfig) -> CharTokenizer | BPETokenizer:
-    """The tokenizer of the checkpoint in ``folder``. Raises ``CheckpointError``, also for ids beyond vocab_size."""
-    path = folder / TOKENIZER
-    content = read_json(path, MAX_TOKENIZER_BYTES)
-    with checkpoint_errors(path, "a character or byte-level BPE vocabulary"):
-        tokenizer = from_spec(content)
-    if tokenizer.vocab_size > config.vocab_size:
-        raise CheckpointError(path, f"token id {tokenizer.vocab_size - 1}", f"ids below vocab_size {config.vocab_size}")
-    return tokenizer
-
-
-@contextmanager
-def checkpoint_errors(path: Path, expected: str) -> Iterator[None]:
-    """Turn any error in the content of ``path`` into a ``CheckpointError``."""
-    try:
-        yield
-    except (Mismatch, InvalidValue) as error:
-        raise CheckpointError(path, error.found, error.expected) from None
-    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
-        raise CheckpointError(path, f"malformed content ({error})", expected) from None
-
-
-def read_json(path: Path, max_bytes: int) -> object:
-    """The content of a JSON file of at most ``max_bytes``. Raises ``CheckpointError``."""
-    try:
-        if not path.is_file():
-            raise CheckpointError(path, "no file", "one of the three files of a checkpoint")
-        if path.stat().st_size > max_bytes:
-            raise CheckpointError(path, f"{path.stat().st_size:,} bytes", f"at most {max_bytes:,}")
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise CheckpointError(path, f"invalid JSON ({error})", "a JSON object") from None
-    except OSError as error:
-        raise CheckpointError(path, f"an unreadable file ({error.strerror})", "a JSON object") from None
-
-
 def weight_files(folder: Path) -> list[Path]:
-    """The safetensors files of a folder: a single one, or the shards listed in its index."""
-    single, index = folder / WEIGHTS, folder / SHARD_INDEX
+    """The weights of a folder: one safetensors file, the shards listed in an index, or transformers' older file."""
+    single, index, older = folder / WEIGHTS, folder / SHARD_INDEX, folder / OLDER_WEIGHTS
     if single.is_file() or not index.is_file():
-        return [single]
+        return [older if older.is_file() and not single.is_file() else single]
     content = read_json(index, MAX_INDEX_BYTES)
     weight_map = content.get("weight_map") if isinstance(content, dict) else None
     if not isinstance(weight_map, dict) or not weight_map:
@@ -116,29 +79,23 @@ def read_weights(paths: list[Path], config: GPTConfig, shapes: dict[str, torch.S
 
 
 def checked_tensors(path: Path, shapes: dict[str, torch.Size]) -> Iterator[tuple[str, Tensor]]:
-    """Yield the tensors of a safetensors file, checked before reading (name, dtype, shape) and after (values)."""
+    """Yield the tensors of a file of weights, checked before reading (name, dtype, shape) and after (values)."""
+    if path.suffix != ".safetensors":
+        for stored, tensor in read_pickled(path).items():
+            if not isinstance(tensor, Tensor):
+                raise CheckpointError(path, f"{stored}, which is not a tensor", "only tensors")
+            if is_expected(path, stored, TORCH_DTYPES.get(tensor.dtype, str(tensor.dtype)), list(tensor.shape), shapes):
+                yield stored, with_finite_values(path, stored, tensor)
+        return
     if not os.path.isfile(path):  # unlike Path.is_file, never raises
         raise CheckpointError(path, "no file", "the weights as safetensors")
     try:
         with path.open("rb") as raw, safe_open(path, framework="pt") as file:
             del raw  # opened only so that an unreadable file raises OSError
             for stored in file.keys():  # noqa: SIM118 - not a dict: it cannot be iterated
-                name = stored.removeprefix("transformer.")
-                if MASK_BUFFER.fullmatch(name) and name not in shapes:
-                    continue
-                if name not in shapes:
-                    raise CheckpointError(path, f"the tensor {stored}", "only the tensors that config.json implies")
                 header = file.get_slice(stored)
-                dtype, shape = header.get_dtype(), list(header.get_shape())
-                expected = list(shapes[name])[:: -1 if TRANSPOSED.fullmatch(name) else 1]
-                if dtype not in STORED_DTYPES:
-                    raise CheckpointError(path, f"{stored} of dtype {dtype}", f"one of {', '.join(STORED_DTYPES)}")
-                if shape != expected:
-                    raise CheckpointError(path, f"{stored} of shape {shape}", f"{expected}, as config.json implies")
-                tensor = file.get_tensor(stored)
-                if not tensor.isfinite().all():
-                    raise CheckpointError(path, f"NaN or infinity in {stored}", "finite numbers")
-                yield stored, tensor
+                if is_expected(path, stored, header.get_dtype(), list(header.get_shape()), shapes):
+                    yield stored, with_finite_values(path, stored, file.get_tensor(stored))
     except SafetensorError as error:
         with path.open("rb") as raw:
             start = raw.read(4)
@@ -147,6 +104,27 @@ def checked_tensors(path: Path, shapes: dict[str, torch.Size]) -> Iterator[tuple
         raise CheckpointError(path, found, "the weights as safetensors") from None
     except OSError as error:
         raise CheckpointError(path, f"an unreadable file ({error})", "the weights as safetensors") from None
+
+
+def is_expected(path: Path, stored: str, dtype: str, shape: list[int], shapes: dict[str, torch.Size]) -> bool:
+    """Whether to read a tensor, or False for a mask buffer. Raises ``CheckpointError`` for one that does not fit."""
+    name = stored.removeprefix("transformer.")
+    if name not in shapes:
+        if MASK_BUFFER.fullmatch(name):
+            return False
+        raise CheckpointError(path, f"the tensor {stored}", "only the tensors that config.json implies")
+    if dtype not in STORED_DTYPES:
+        raise CheckpointError(path, f"{stored} of dtype {dtype}", f"one of {', '.join(STORED_DTYPES)}")
+    expected = list(shapes[name])[:: -1 if TRANSPOSED.fullmatch(name) else 1]
+    if shape != expected:
+        raise CheckpointError(path, f"{stored} of shape {shape}", f"{expected}, as config.json implies")
+    return True
+
+
+def with_finite_values(path: Path, stored: str, tensor: Tensor) -> Tensor:
+    if not tensor.isfinite().all():
+        raise CheckpointError(path, f"NaN or infinity in {stored}", "finite numbers")
+    return tensor
 
 
 def file_hash(paths: list[Path]) -> str:

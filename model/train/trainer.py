@@ -20,7 +20,8 @@ from tqdm import tqdm
 
 from ..checkpoint.gpt2_format import WEIGHTS
 from ..checkpoint.precision import choose_device, has_bfloat16
-from ..checkpoint.read import read_config, read_tokenizer, read_weights, weight_files
+from ..checkpoint.read import read_weights, weight_files
+from ..checkpoint.vocabulary import read_tokenizer
 from ..checkpoint.write import write_snapshot
 from ..errors import counted
 from ..gpt import GPT
@@ -72,7 +73,7 @@ class Trainer:
             raise ValueError(f"{settings.data}: not the data that the stopped run was trained on (its SHA-256 differs)")
         torch.manual_seed(settings.seed)
         if resume:
-            self.tokenizer = read_tokenizer(folder, read_config(folder)[0])
+            self.tokenizer = read_tokenizer(folder)
         else:
             self.tokenizer = train_tokenizer(settings.tokenizer, text, held_out, settings.vocab_size)
         self.config = settings.config(self.tokenizer.vocab_size)

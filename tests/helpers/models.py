@@ -54,6 +54,11 @@ def tiny_bpe(vocab_size: int = 400) -> BPETokenizer:
     return BPETokenizer.train([PROSE * 3, ALPHABET], vocab_size)
 
 
+def wide_alphabet(n_characters: int) -> str:
+    """As many different characters, ``ALPHABET`` first."""
+    return ALPHABET + "".join(chr(0x4E00 + i) for i in range(n_characters - len(ALPHABET)))
+
+
 def char_spec(alphabet: str = ALPHABET) -> dict[str, Any]:
     """The content of a ``tokenizer.json`` for a character vocabulary, free to be changed."""
     return copy.deepcopy(CharTokenizer.train(alphabet).spec)

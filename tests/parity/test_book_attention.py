@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from helpers import published
+from helpers.oracles import published
 from model import ladder
 
 

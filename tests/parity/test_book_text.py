@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from helpers import published
+from helpers.oracles import published
 from model import ladder
 
 

@@ -3,15 +3,17 @@
 import json
 import warnings
 from pathlib import Path
+from typing import cast
 
 import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2LMHeadModel, PreTrainedTokenizerBase
 
-from helpers.gpt2_shapes import SHAPES, our_keys
-from helpers.models import ALPHABET, PROSE, max_difference, prompt_ids, tiny_bpe, tiny_model
+from helpers.models import ALPHABET, PROSE, max_difference, prompt_ids, tiny_bpe, tiny_model, wide_alphabet
+from helpers.oracles.gpt2_shapes import SHAPES, our_keys
 from helpers.serve_once import ROOT
 from model import LoadedModel, load
+from model.tokenizer import CharTokenizer
 
 TOLERANCE = 1e-4
 CHECKPOINTS = ROOT / "checkpoints"
@@ -41,7 +43,8 @@ def assert_same(gpt: GPT2LMHeadModel, loaded: LoadedModel) -> None:
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_every_shape(name: str, tmp_path: Path) -> None:
-    loaded = tiny_model(**our_keys(name))
+    keys = our_keys(name)
+    loaded = tiny_model(tokenizer=CharTokenizer.train(wide_alphabet(cast(int, keys["vocab_size"]))), **keys)
     loaded.save(tmp_path / "saved")
     gpt, tokenizer = open_with_transformers(tmp_path / "saved")
     assert isinstance(gpt, GPT2LMHeadModel)

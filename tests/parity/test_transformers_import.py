@@ -11,8 +11,8 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 import model
 from helpers.files import edit_json, write_json
-from helpers.gpt2_shapes import SHAPES, transformers_keys
-from helpers.models import batch, char_spec, max_difference, prompt_ids, randomise
+from helpers.models import batch, char_spec, max_difference, prompt_ids, randomise, wide_alphabet
+from helpers.oracles.gpt2_shapes import SHAPES, transformers_keys
 
 TOLERANCE = 1e-4
 
@@ -28,7 +28,7 @@ def reference(seed: int = 0, **keys: Any) -> GPT2LMHeadModel:
 
 def write(gpt: GPT2LMHeadModel, folder: Path, **options: Any) -> Path:
     gpt.save_pretrained(folder, **options)
-    write_json(folder / "tokenizer.json", char_spec())
+    write_json(folder / "tokenizer.json", char_spec(wide_alphabet(gpt.config.vocab_size)))
     return folder
 
 

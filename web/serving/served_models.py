@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from pathlib import Path
 
 import model
+from model.checkpoint.hub import HUB_ID
 
 from ..settings import CHECKPOINTS, Settings
 
@@ -64,18 +65,18 @@ class ServedModels:
 def for_visitors(error: Exception) -> str:
     """What is wrong with a checkpoint, without where it lies on this machine."""
     if isinstance(error, model.CheckpointError):
-        return f"{Path(error.file).name}: found {error.found}, expected {error.expected}"
+        return f"{Path(error.file).name}: {error.reason}"
     return str(error) or type(error).__name__
 
 
 def name_sources(checkpoints: Sequence[str]) -> dict[str, Path | str]:
-    """A short name for each checkpoint, its whole path where two would share one."""
+    """A short name for each checkpoint, its whole path where two would share one. A file is named after its folder."""
     sources: dict[str, Path | str] = {}
     for given in checkpoints:
-        folder = CHECKPOINTS / given  # a whole path stays what it is
-        if not folder.is_dir() and Path(given).is_dir():
-            folder = Path(given).resolve()
-        is_hub_id = not folder.is_dir() and given.count("/") == 1 and not given.startswith((".", "/", "~"))
-        name = given if is_hub_id else folder.name
-        sources[str(folder) if name in sources else name] = given if is_hub_id else folder
+        path = CHECKPOINTS / given  # a whole path stays what it is
+        if not path.exists() and Path(given).exists():
+            path = Path(given).resolve()
+        is_hub_id = not path.exists() and HUB_ID.fullmatch(given) is not None
+        name = given if is_hub_id else path.parent.name if path.is_file() else path.name
+        sources[str(path) if name in sources else name] = given if is_hub_id else path
     return sources

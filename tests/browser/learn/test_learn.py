@@ -8,8 +8,8 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from helpers import published
 from helpers.learn_page import move, numbers, open_rung, say, settle, stamps, table, unfolded
+from helpers.oracles import published
 from helpers.page import is_shown_as
 from helpers.server import Server
 from model import ladder

@@ -10,7 +10,7 @@ import pytest
 import model
 from helpers.models import ALPHABET, same_model, tiny_model
 from model import LoadedModel
-from model.checkpoint import load as checkpoint
+from model.checkpoint import source as checkpoint
 from model.checkpoint import write
 from model.tokenizer import CharTokenizer
 

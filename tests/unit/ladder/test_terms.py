@@ -5,8 +5,8 @@ import threading
 import pytest
 import torch
 
-from helpers import published
 from helpers.models import tiny_model
+from helpers.oracles import published
 from model import ladder
 from model.ladder.bigram_training import BigramTraining
 from model.ladder.terms import (

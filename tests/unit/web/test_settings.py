@@ -84,9 +84,15 @@ def test_names_folders_and_hub_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(served_models, "CHECKPOINTS", tmp_path / "checkpoints")
     assert read([], {}).checkpoints == ("a", "b")
     elsewhere = str(tmp_path / "elsewhere/a")
-    assert served_models.name_sources(["a", elsewhere, "owner/model", "missing"]) == {
+    (tmp_path / "elsewhere/run").mkdir()
+    file = tmp_path / "elsewhere/run/ckpt.pt"
+    file.touch()
+    given = ["a", elsewhere, "owner/model", "owner/model@v1.0", str(file), "missing"]
+    assert served_models.name_sources(given) == {
         "a": tmp_path / "checkpoints/a",
         elsewhere: tmp_path / "elsewhere/a",
         "owner/model": "owner/model",
+        "owner/model@v1.0": "owner/model@v1.0",
+        "run": file,
         "missing": tmp_path / "checkpoints/missing",
     }

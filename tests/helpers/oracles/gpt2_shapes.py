@@ -11,6 +11,7 @@ SHAPES: dict[str, dict[str, object]] = {
     "untied head": {"tie_word_embeddings": False},
     "wide vocabulary, long context": {"vocab_size": 5003, "n_positions": 200, "n_head": 6, "n_embd": 24},
     "one weight each": {"n_layer": 1, "n_head": 1, "n_embd": 1, "n_inner": 1},
+    "exact GELU": {"activation_function": "gelu"},
     "dropout": {"attn_pdrop": 0.3, "resid_pdrop": 0.2, "embd_pdrop": 0.1},
 }
 DEFAULTS = {"n_layer": 2, "n_head": 2, "n_embd": 16, "vocab_size": 65, "n_positions": 32}

@@ -1,0 +1,161 @@
+"""Whatever a model can be loaded from: a checkpoint folder, one file of another implementation, a Hub repository."""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+
+from ..config import Activation, GPTConfig
+from ..errors import CheckpointError
+from ..gpt import GPT
+from ..tokenizer import END_OF_TEXT, CharTokenizer, Tokenizer
+from .files import checkpoint_errors
+from .gpt2_format import CONFIG, SNAPSHOTS, TOKENIZER
+from .hub import HUB_ID, download
+from .layouts import State, complete, config_of, from_book, from_nanogpt, is_book
+from .pickled import SUFFIXES, read_pickled
+from .read import file_hash, read_config, read_weights, weight_files
+from .vocabulary import has_tokenizer, read_tokenizer
+
+SNAPSHOT = re.compile(r"(.+)@(\d{6,})", re.ASCII)  # FOLDER@NNNNNN
+PADDED_TO = 64  # vocabularies are often padded to a multiple of this, which makes matrix products faster
+
+
+class Source(NamedTuple):
+    """A checkpoint as it was read. ``state`` is on the CPU, by the names of ``GPT``, in the dtypes of the file."""
+
+    name: str
+    config: GPTConfig
+    tokenizer: Tokenizer
+    bos_token_id: int | None
+    eos_token_id: int | None
+    state: State
+    sha256: str  # of the weight files
+
+
+def read_source(
+    source: str | Path,
+    *,
+    n_head: int | None = None,
+    activation: Activation | None = None,
+    tokenizer: Tokenizer | None = None,
+) -> Source:
+    """Read a folder, ``FOLDER@NNNNNN``, a file of weights, or a Hub repository, ``USER/NAME[@REVISION]``.
+
+    The other arguments are for files that lack these facts. Rows of the vocabulary after the last token are left out:
+    they pad it, and no token belongs to them. Raises ``CheckpointError``.
+    """
+    path, name, step = Path(source), Path(os.path.abspath(source)).name, None
+    if os.path.isfile(path):
+        return without_padding(read_file(path, n_head, activation, tokenizer))
+    if not os.path.isdir(path):
+        if snapshot := SNAPSHOT.fullmatch(str(source)):
+            path, step = Path(snapshot[1]), snapshot[2]
+        elif HUB_ID.fullmatch(str(source)):
+            path, name = download(str(source)), str(source)
+    return without_padding(read_folder(path, name, step, tokenizer))
+
+
+def read_folder(folder: Path, name: str, step: str | None, tokenizer: Tokenizer | None) -> Source:
+    """A checkpoint folder, or the snapshot of its training after ``step``."""
+    before = file_versions(folder)
+    config, bos, eos = read_config(folder)
+    tokenizer = tokenizer or read_tokenizer(folder)
+    check_tokenizer(folder / TOKENIZER, tokenizer, config)
+    paths = weight_files(folder) if step is None else [folder / SNAPSHOTS / f"{step}.safetensors"]
+    state = read_weights(paths, config, parameter_shapes(config))
+    sha256 = file_hash(paths)
+    if file_versions(folder) != before:  # the weights may belong to another config or vocabulary
+        raise CheckpointError(
+            folder, "files replaced while they were read", "a checkpoint that is not being written: load it again"
+        )
+    return Source(name, config, tokenizer, bos, eos, state, sha256)
+
+
+def read_file(path: Path, n_head: int | None, activation: Activation | None, tokenizer: Tokenizer | None) -> Source:
+    """A checkpoint of nanoGPT, or weights of the book's model. What they do not hold must be given."""
+    content = read_pickled(path) if path.suffix in SUFFIXES else read_safetensors(path)
+    arguments = content.get("model_args") if isinstance(content.get("model"), dict) else None
+    stored = content.get("model") if arguments is not None else content.get("model_state_dict", content)
+    if not isinstance(stored, dict) or not all(isinstance(tensor, Tensor) for tensor in stored.values()):
+        raise CheckpointError(path, "values that are not tensors", "the weights of a GPT-2-shaped model")
+    book = is_book(stored)
+    with checkpoint_errors(path, "the weights of a GPT-2-shaped model"):
+        state = from_book(stored) if book else from_nanogpt(stored)
+        heads = number_of_heads(path, arguments, n_head)
+        config = config_of(state, heads, activation or ("gelu_new" if book else "gelu"))
+        state = complete(state, config, parameter_shapes(config))
+    if tokenizer is None:
+        if not has_tokenizer(path.parent):
+            raise CheckpointError(path, "no vocabulary in it or beside it", convert_with("--alphabet or --tokenizer"))
+        tokenizer = read_tokenizer(path.parent)
+    check_tokenizer(path, tokenizer, config)
+    end = tokenizer.special_tokens.get(END_OF_TEXT)
+    return Source(path.parent.name or path.stem, config, tokenizer, end, end, state, file_hash([path]))
+
+
+def number_of_heads(path: Path, arguments: object, given: int | None) -> int:
+    """The number of heads: that of nanoGPT's ``model_args``, or the one ``given``. Raises ``CheckpointError``."""
+    stored = arguments.get("n_head") if isinstance(arguments, Mapping) else None
+    if stored is None and given is None:
+        raise CheckpointError(path, "no number of heads, which the weights do not show", convert_with("--n-head"))
+    if stored is not None and given not in (None, stored):
+        raise CheckpointError(path, f"n_head {stored}", f"the {given} of --n-head, or none given")
+    return cast(int, given if stored is None else stored)  # the config checks that it is an integer
+
+
+def convert_with(flags: str) -> str:
+    return f"{flags}: `python -m model.checkpoint convert SOURCE FOLDER {flags.split()[0]} ...`"
+
+
+def read_safetensors(path: Path) -> dict[str, object]:
+    try:
+        return dict(load_file(path))
+    except (SafetensorError, OSError, ValueError) as error:
+        expected = f"a safetensors file, or one of torch ({', '.join(SUFFIXES)})"
+        raise CheckpointError(path, f"invalid safetensors ({error})", expected) from None
+
+
+def check_tokenizer(path: Path, tokenizer: Tokenizer, config: GPTConfig) -> None:
+    """Raise ``CheckpointError`` unless the model has a row for every token, and an alphabet fills the vocabulary."""
+    rows, tokens = config.vocab_size, tokenizer.vocab_size
+    if tokens > rows:
+        raise CheckpointError(path, f"token id {tokens - 1}", f"ids below vocab_size {rows}")
+    padded = -(-tokens // PADDED_TO) * PADDED_TO
+    if isinstance(tokenizer, CharTokenizer) and path.name != TOKENIZER and rows not in (tokens, padded):
+        raise CheckpointError(path, f"{rows} tokens in the model", f"{tokens}, the size of the alphabet given")
+
+
+def without_padding(source: Source) -> Source:
+    """``source`` with as many rows as its tokenizer has ids, so that no id without a token can be drawn."""
+    size = source.tokenizer.vocab_size
+    if size >= source.config.vocab_size:
+        return source
+    rows = ("wte.weight", "lm_head.weight")
+    state = {name: tensor[:size].clone() if name in rows else tensor for name, tensor in source.state.items()}
+    bos, eos = (
+        token_id if token_id is not None and token_id < size else None
+        for token_id in (source.bos_token_id, source.eos_token_id)
+    )
+    config = replace(source.config, vocab_size=size)
+    return source._replace(config=config, state=state, bos_token_id=bos, eos_token_id=eos)
+
+
+def parameter_shapes(config: GPTConfig) -> dict[str, torch.Size]:
+    """The shape of every weight of a GPT, without allocating one."""
+    with torch.device("meta"):
+        return {name: tensor.shape for name, tensor in GPT(config).state_dict().items()}
+
+
+def file_versions(folder: Path) -> list[tuple[int, int]]:
+    """Inode and modification time of the config and the vocabulary, which change if either is replaced."""
+    paths = (folder / name for name in (CONFIG, TOKENIZER))
+    stats = (os.stat(path) for path in paths if os.path.isfile(path))
+    return [(stat.st_ino, stat.st_mtime_ns) for stat in stats]

@@ -1,0 +1,86 @@
+"""The files a vocabulary is read from: ``tokenizer.json``, GPT-2's pair of files, or an alphabet."""
+
+from pathlib import Path
+
+from ..errors import CheckpointError
+from ..tokenizer import BPETokenizer, CharTokenizer, from_spec
+from ..tokenizer.byte_pair import byte_to_character
+from ..tokenizer.spec import Spec
+from .files import checkpoint_errors, read_json, read_text
+from .gpt2_format import TOKENIZER
+
+MAX_TOKENIZER_BYTES = 64_000_000
+# The names under which GPT-2's vocabulary and its merges are published: on the Hub, and by OpenAI.
+FILE_PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
+VOCABULARY = "a character or byte-level BPE vocabulary"
+
+
+def has_tokenizer(folder: Path) -> bool:
+    """Whether ``read_tokenizer`` finds a vocabulary in ``folder``."""
+    return (folder / TOKENIZER).is_file() or file_pair(folder) is not None
+
+
+def read_tokenizer(path: Path) -> CharTokenizer | BPETokenizer:
+    """The vocabulary in a ``tokenizer.json``, or in a folder with one or else with GPT-2's pair of files.
+
+    Raises ``CheckpointError``.
+    """
+    if path.is_dir():
+        pair = file_pair(path)
+        path = path / TOKENIZER
+        if pair and not path.is_file():
+            path, content = pair[0], spec_of_pair(*pair)
+            with checkpoint_errors(path, VOCABULARY):
+                return from_spec(content)
+    with checkpoint_errors(path, VOCABULARY):
+        return from_spec(read_json(path, MAX_TOKENIZER_BYTES))
+
+
+def file_pair(folder: Path) -> tuple[Path, Path] | None:
+    """GPT-2's vocabulary and its merges in ``folder``, if both are there."""
+    pairs = ((folder / vocabulary, folder / merges) for vocabulary, merges in FILE_PAIRS)
+    return next((pair for pair in pairs if pair[0].is_file() and pair[1].is_file()), None)
+
+
+def spec_of_pair(vocabulary_file: Path, merges_file: Path) -> Spec:
+    """The content of a ``tokenizer.json`` that equals GPT-2's two files. Raises ``CheckpointError``."""
+    vocabulary = read_json(vocabulary_file, MAX_TOKENIZER_BYTES)
+    if not isinstance(vocabulary, dict):
+        raise CheckpointError(vocabulary_file, "no map", "tokens and their ids")
+    lines = read_text(merges_file, "one merge per line", MAX_TOKENIZER_BYTES).splitlines()
+    merges = [line.split(" ") for line in lines if line and not line.startswith("#version")]
+    made = {"".join(merge) for merge in merges} | set(byte_to_character().values())
+    special = [(token, token_id) for token, token_id in vocabulary.items() if token not in made]
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    return {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [{"id": i, "content": token, **flags, "special": True} for token, i in special],
+        "normalizer": None,
+        "pre_tokenizer": byte_level,
+        "post_processor": None,
+        "decoder": byte_level,
+        "model": {"type": "BPE", "vocab": vocabulary, "merges": merges},
+    }
+
+
+def read_alphabet(path: Path) -> CharTokenizer:
+    """One token per character: those of a JSON list, in its order, or the distinct ones of a text, sorted.
+
+    Raises ``CheckpointError``. A pickle such as nanoGPT's ``meta.pkl`` is refused: opening one can run code.
+    """
+    expected = "a JSON list of characters, or the text that the model was trained on"
+    if path.suffix in (".pkl", ".pickle"):
+        raise CheckpointError(path, "a pickle, which is never opened", expected)
+    if path.suffix != ".json":
+        text = read_text(path, expected)
+        if not text:
+            raise CheckpointError(path, "an empty file", expected)
+        return CharTokenizer.train(text)
+    characters = read_json(path, MAX_TOKENIZER_BYTES)
+    if not isinstance(characters, list) or not characters or len(set(map(str, characters))) != len(characters):
+        raise CheckpointError(path, "no list of distinct characters", expected)
+    with checkpoint_errors(path, expected):
+        return CharTokenizer({character: i for i, character in enumerate(characters)})

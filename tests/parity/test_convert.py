@@ -1,0 +1,176 @@
+"""Other implementations' weights, converted: the logits of the source, and a folder that transformers opens."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPT2LMHeadModel
+
+import model
+from helpers.models import ALPHABET, char_spec, max_difference, prompt_ids, randomise, tiny_bpe, tiny_model
+from helpers.oracles.other_gpts import book_logits, book_weights, nanogpt_logits, nanogpt_weights
+from model.checkpoint.__main__ import main
+
+TOLERANCE = 1e-4
+SIZES = {"n_layer": 2, "n_embd": 24, "vocab_size": 65, "context_length": 32}
+N_HEAD = 3
+
+
+@pytest.fixture
+def alphabet(tmp_path: Path) -> Path:
+    path = tmp_path / "alphabet.json"
+    path.write_text(json.dumps(list(ALPHABET)), encoding="utf-8")
+    return path
+
+
+def nanogpt_file(path: Path, *, prefix: str = "", **sizes: Any) -> dict[str, Tensor]:
+    """A ``ckpt.pt`` as nanoGPT's train.py writes it; returns its weights."""
+    sizes = SIZES | sizes
+    gpt = nanogpt_weights(**sizes)
+    randomise(gpt, seed=3, std=0.2)
+    weights = gpt.state_dict()
+    arguments = {
+        "n_layer": sizes["n_layer"],
+        "n_head": N_HEAD,
+        "n_embd": sizes["n_embd"],
+        "block_size": sizes["context_length"],
+        "bias": sizes.get("bias", True),
+        "vocab_size": sizes["vocab_size"],
+        "dropout": 0.2,
+    }
+    stored = {prefix + name: tensor for name, tensor in weights.items()}
+    optimizer = torch.optim.AdamW(gpt.parameters()).state_dict()
+    checkpoint = {"model": stored, "optimizer": optimizer, "model_args": arguments, "iter_num": 5, "config": {"a": "b"}}
+    torch.save(checkpoint | {"best_val_loss": torch.tensor(1.5)}, path)
+    return weights
+
+
+def convert(*arguments: object) -> None:
+    assert main(["convert", *map(str, arguments)]) == 0
+
+
+@torch.inference_mode()
+def assert_same(folder: Path, theirs: Tensor, ids: list[int]) -> model.LoadedModel:
+    """Our logits, and those of transformers for the same folder, are the source's."""
+    loaded = model.load(folder, device="cpu", dtype="float32")
+    assert max_difference(loaded.trace(ids).logits, theirs) <= TOLERANCE
+    again = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    assert max_difference(again(torch.tensor([ids])).logits[0], theirs) <= TOLERANCE
+    return loaded
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("prefix", ["", "_orig_mod."])
+def test_nanogpt(bias: bool, prefix: str, tmp_path: Path, alphabet: Path) -> None:
+    weights = nanogpt_file(tmp_path / "ckpt.pt", prefix=prefix, bias=bias)
+    convert(tmp_path / "ckpt.pt", tmp_path / "folder", "--alphabet", alphabet)
+    ids = prompt_ids(32)
+    loaded = assert_same(tmp_path / "folder", nanogpt_logits(weights, torch.tensor(ids), N_HEAD), ids)
+    assert loaded.config.activation_function == "gelu"
+    assert loaded.config.n_head == N_HEAD
+    assert loaded.config.tie_word_embeddings
+    assert loaded.tokenizer.encode("\n z") == [0, 1, 64]
+    assert AutoTokenizer.from_pretrained(tmp_path / "folder").encode("\n z") == [0, 1, 64]
+
+
+@pytest.mark.parametrize("suffix", [".pth", ".safetensors"])
+@pytest.mark.parametrize("qkv_bias", [True, False])
+def test_the_book(suffix: str, qkv_bias: bool, tmp_path: Path, alphabet: Path) -> None:
+    path, weights = tmp_path / f"model{suffix}", book_weights(qkv_bias=qkv_bias, **SIZES)
+    if suffix == ".pth":
+        torch.save({"model_state_dict": weights, "optimizer_state_dict": {}} if qkv_bias else weights, path)
+    else:
+        save_file(weights, path)
+    convert(path, tmp_path / "folder", "--alphabet", alphabet, "--n-head", N_HEAD)
+    ids = prompt_ids(32)
+    loaded = assert_same(tmp_path / "folder", book_logits(weights, torch.tensor(ids), N_HEAD), ids)
+    assert loaded.config.activation_function == "gelu_new"
+    assert not loaded.config.tie_word_embeddings
+
+
+def test_a_padded_vocabulary_loses_its_padding(tmp_path: Path, alphabet: Path) -> None:
+    weights = nanogpt_file(tmp_path / "ckpt.pt", vocab_size=128)
+    convert(tmp_path / "ckpt.pt", tmp_path / "folder", "--alphabet", alphabet)
+    ids = prompt_ids(32)
+    logits = nanogpt_logits(weights, torch.tensor(ids), N_HEAD)
+    loaded = assert_same(tmp_path / "folder", logits[:, :65], ids)
+    assert loaded.config.vocab_size == 65
+
+
+@torch.inference_mode()
+def test_an_id_without_a_token_is_never_drawn(tmp_path: Path) -> None:
+    """A folder of transformers whose model has more rows than the vocabulary has tokens."""
+    config = GPT2Config(n_layer=1, n_head=2, n_embd=16, n_positions=32, vocab_size=128, bos_token_id=100)
+    gpt = GPT2LMHeadModel(config)
+    randomise(gpt, std=0.25)
+    with torch.no_grad():
+        gpt.transformer.wte.weight[65:] *= 5  # padding that would win often
+    gpt.save_pretrained(tmp_path)
+    (tmp_path / "tokenizer.json").write_text(json.dumps(char_spec()), encoding="utf-8")
+    loaded = model.load(tmp_path, device="cpu")
+    assert loaded.config.vocab_size == 65
+    assert loaded.bos_token_id is None
+    ids = prompt_ids(8)
+    theirs = gpt.eval()(torch.tensor([ids])).logits[0, :, :65]
+    assert max_difference(loaded.trace(ids).logits, theirs) <= TOLERANCE
+    steps = list(loaded.generate(ids, 20, temperature=2.0, seed=1))
+    assert all(step.token_id < 65 and len(step.text) == 1 for step in steps)
+
+
+def test_gpt2s_pair_of_vocabulary_files(tmp_path: Path) -> None:
+    bpe = tiny_bpe()
+    spec = bpe.spec["model"]
+    for vocabulary, merges in (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe")):
+        folder = tmp_path / vocabulary
+        folder.mkdir()
+        (folder / vocabulary).write_text(json.dumps(spec["vocab"]), encoding="utf-8")
+        lines = "\n".join(" ".join(merge) for merge in spec["merges"])
+        (folder / merges).write_text(f"#version: 0.2\n{lines}\n", encoding="utf-8")
+        weights = book_weights(**SIZES | {"vocab_size": bpe.vocab_size})
+        torch.save(weights, tmp_path / "model.pth")
+        converted = tmp_path / f"converted {vocabulary}"
+        convert(tmp_path / "model.pth", converted, "--tokenizer", folder, "--n-head", N_HEAD)
+        loaded = model.load(converted)
+        text = "It's a fine day, isn't it? 日本語 <|endoftext|>"
+        assert loaded.tokenizer.encode(text) == bpe.encode(text)
+        assert loaded.eos_token_id == bpe.special_tokens["<|endoftext|>"]
+        theirs = AutoTokenizer.from_pretrained(converted)
+        assert theirs.encode(text) == bpe.encode(text)
+
+
+@torch.inference_mode()
+def test_the_older_file_of_transformers(tmp_path: Path) -> None:
+    gpt = GPT2LMHeadModel(GPT2Config(n_layer=1, n_head=2, n_embd=16, n_positions=32, vocab_size=65))
+    randomise(gpt, std=0.25)
+    gpt.save_pretrained(tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    (tmp_path / "tokenizer.json").write_text(json.dumps(char_spec()), encoding="utf-8")
+    ids = prompt_ids(8)
+    for zipped in (True, False):  # the format of torch before 1.6 too
+        torch.save(gpt.state_dict(), tmp_path / "pytorch_model.bin", _use_new_zipfile_serialization=zipped)
+        loaded = model.load(tmp_path, device="cpu")
+        assert max_difference(loaded.trace(ids).logits, gpt.eval()(torch.tensor([ids])).logits[0]) <= TOLERANCE
+
+
+def test_a_file_beside_its_vocabulary_needs_no_conversion(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    weights = nanogpt_file(folder / "ckpt.pt")
+    (folder / "tokenizer.json").write_text(json.dumps(char_spec()), encoding="utf-8")
+    loaded = model.load(folder / "ckpt.pt", device="cpu")
+    assert loaded.name == "run"
+    assert len(loaded.sha256) == 64
+    ids = prompt_ids(20)
+    assert max_difference(loaded.trace(ids).logits, nanogpt_logits(weights, torch.tensor(ids), N_HEAD)) <= TOLERANCE
+
+
+def test_our_own_folder_comes_back_the_same(tmp_path: Path) -> None:
+    ours = tiny_model(activation_function="gelu", n_layer=3)
+    ours.save(tmp_path / "one")
+    convert(tmp_path / "one", tmp_path / "two")
+    for name in ("config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()

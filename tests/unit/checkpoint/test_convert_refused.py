@@ -1,0 +1,157 @@
+"""Sources that cannot be converted: the error names what is missing or wrong, and the flag that helps."""
+
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import model
+from helpers.models import ALPHABET, tiny_model
+from helpers.oracles.other_gpts import book_weights
+from model.checkpoint.__main__ import main
+
+SIZES = {"n_layer": 1, "n_embd": 16, "vocab_size": 65, "context_length": 8}
+
+
+class Trap:
+    """Its pickle creates a file when opened."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[str, str]]:
+        return open, (str(self.path), "w")
+
+
+@pytest.fixture
+def convert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Run the command on a file with ``content``; it must fail, write nothing, and say why in one line."""
+    (tmp_path / "alphabet.json").write_text(json.dumps(list(ALPHABET)), encoding="utf-8")
+
+    def run(content: object, *flags: object, alphabet: bool = True) -> str:
+        source = tmp_path / "model.pth"
+        torch.save(content, source)
+        given = ["--alphabet", str(tmp_path / "alphabet.json")] if alphabet else []
+        with pytest.raises(SystemExit) as stopped:
+            main(["convert", str(source), str(tmp_path / "folder"), *given, *map(str, flags)])
+        assert stopped.value.code == 2
+        assert not (tmp_path / "folder").exists()
+        message = capsys.readouterr().err
+        assert message.startswith("python -m model.checkpoint: ")
+        assert message.count("\n") == 1
+        return message
+
+    return run
+
+
+def test_no_number_of_heads(convert: Callable[..., str]) -> None:
+    message = convert(book_weights(**SIZES))
+    assert "found no number of heads, which the weights do not show, expected --n-head" in message
+
+
+def test_a_number_of_heads_that_cannot_be(convert: Callable[..., str]) -> None:
+    message = convert(book_weights(**SIZES), "--n-head", 3)
+    assert "found n_embd 16 with n_head 3, expected an n_embd divisible by n_head" in message
+
+
+def test_no_vocabulary(convert: Callable[..., str]) -> None:
+    message = convert(book_weights(**SIZES), "--n-head", 2, alphabet=False)
+    assert "found no vocabulary in it or beside it, expected --alphabet or --tokenizer" in message
+
+
+def test_an_alphabet_of_another_size(convert: Callable[..., str]) -> None:
+    message = convert(book_weights(**SIZES | {"vocab_size": 70}), "--n-head", 2)
+    assert "found 70 tokens in the model, expected 65, the size of the alphabet given" in message
+    message = convert(book_weights(**SIZES | {"vocab_size": 60}), "--n-head", 2)
+    assert "found token id 64, expected ids below vocab_size 60" in message
+
+
+def without(name: str) -> dict[str, Any]:
+    weights: dict[str, Any] = book_weights(**SIZES)
+    del weights[name]
+    return weights
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    (without("pos_emb.weight"), "found no matrix wpe.weight"),
+    (without("trf_blocks.0.att.W_key.weight"), "found only W_query and W_value for h.0.attn.c_attn.weight"),
+    (without("trf_blocks.0.norm1.scale"), "found no tensor h.0.ln_1.weight"),
+    (book_weights(**SIZES) | {"lora_A": torch.zeros(1)}, "found the tensor lora_A"),
+    (book_weights(**SIZES) | {"pos_emb.weight": torch.zeros(8, 15)}, "found wpe.weight of shape [8, 15]"),
+    (book_weights(**SIZES) | {"final_norm.shift": torch.full((16,), torch.nan)}, "found NaN or infinity in ln_f.bias"),
+    (book_weights(**SIZES) | {"final_norm.shift": torch.ones(16).long()}, "found ln_f.bias of dtype torch.int64"),
+    (book_weights(**SIZES) | {"final_norm.shift": 5}, "found values that are not tensors"),
+    ({"model": {}, "model_args": {"n_head": 2}}, "found no matrix wte.weight"),
+    ({"rope.inv_freq": torch.zeros(4)}, "found no matrix wte.weight"),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), BAD)
+def test_other_weights(content: dict[str, Any], message: str, convert: Callable[..., str]) -> None:
+    heads = [] if "model_args" in content else ["--n-head", 2]
+    assert message in convert(content, *heads)
+
+
+def test_contradicting_heads(convert: Callable[..., str]) -> None:
+    content = {"model": {"transformer.wte.weight": torch.zeros(65, 16)}, "model_args": {"n_head": 4}}
+    assert "found n_head 4, expected the 2 of --n-head, or none given" in convert(content, "--n-head", 2)
+
+
+def test_code_in_a_pickle_is_not_executed(convert: Callable[..., str], tmp_path: Path) -> None:
+    sprung = tmp_path / "sprung"
+    message = convert({"tok_emb.weight": Trap(sprung)}, "--n-head", 2)
+    assert "which is never executed" in message
+    assert not sprung.exists()
+    with pytest.raises(model.CheckpointError, match="which is never executed"):
+        model.load(tmp_path / "model.pth")
+    assert not sprung.exists()
+
+
+@pytest.mark.filterwarnings("ignore:Detected pickle protocol")
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 not a zip", b"\x80\x02}", pickle.dumps([1])])
+def test_files_that_are_something_else(content: bytes, tmp_path: Path) -> None:
+    for name in ("model.pth", "model.safetensors", "pytorch_model.bin"):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(model.CheckpointError, match=name):
+            model.load(tmp_path / name)
+
+
+def test_meta_pkl_is_refused_with_a_word_on_the_alphabet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    torch.save(book_weights(**SIZES), tmp_path / "model.pth")
+    (tmp_path / "meta.pkl").write_bytes(pickle.dumps({"stoi": {}}))
+    arguments = ["convert", tmp_path / "model.pth", tmp_path / "folder", "--n-head", 2, "--alphabet"]
+    for name, message in {
+        "meta.pkl": "found a pickle, which is never opened, expected a JSON list of characters, or the text",
+        "none.txt": "found no file, expected a JSON list of characters, or the text",
+    }.items():
+        with pytest.raises(SystemExit):
+            main([*map(str, arguments), str(tmp_path / name)])
+        assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("alphabet", ['{"a": 1}', "[]", '["a", "a"]', '["ab"]', "[1, 2]", "["])
+def test_alphabets_that_are_none(alphabet: str, convert: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "alphabet.json").write_text(alphabet, encoding="utf-8")
+    assert "alphabet.json: found" in convert(book_weights(**SIZES), "--n-head", 2)
+
+
+def test_the_text_a_model_was_trained_on_gives_its_alphabet(tmp_path: Path) -> None:
+    torch.save(book_weights(**SIZES), tmp_path / "model.pth")
+    (tmp_path / "input.txt").write_text(ALPHABET[::-1] * 2, encoding="utf-8")
+    arguments = [tmp_path / "model.pth", tmp_path / "folder", "--n-head", 2, "--alphabet", tmp_path / "input.txt"]
+    assert main(["convert", *map(str, arguments)]) == 0
+    assert model.load(tmp_path / "folder").tokenizer.decode(range(65)) == ALPHABET
+
+
+def test_an_existing_folder_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tiny_model().save(tmp_path / "one")
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two" / "notes.txt").write_text("mine")
+    with pytest.raises(SystemExit):
+        main(["convert", str(tmp_path / "one"), str(tmp_path / "two")])
+    assert "two is not empty: choose another folder" in capsys.readouterr().err
+    assert [path.name for path in (tmp_path / "two").iterdir()] == ["notes.txt"]

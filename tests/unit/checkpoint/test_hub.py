@@ -1,0 +1,120 @@
+"""Hub repositories: what is asked for, in which order, and what is said when it cannot be had."""
+
+import fnmatch
+import shutil
+from pathlib import Path
+from typing import Any
+
+import httpx
+import huggingface_hub
+import pytest
+import torch
+from huggingface_hub import errors
+
+import model
+from helpers.files import edit_json
+from helpers.models import tiny_model
+
+
+class Hub:
+    """Stands in for ``huggingface_hub.snapshot_download``: copies what is asked for from ``remote`` to ``cache``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.remote, self.cache = folder / "remote", folder / "cache"
+        self.fetched: list[str] = []
+        self.revisions: list[str | None] = []
+        self.error: Exception | None = None
+        tiny_model().save(self.remote)
+        (self.remote / "README.md").write_text("card")
+        (self.remote / "training_args.bin").write_bytes(b"never fetched")
+
+    def snapshot_download(self, repo_id: str, *, revision: str | None, allow_patterns: list[str]) -> str:
+        assert repo_id == "someone/gpt"
+        if self.error:
+            raise self.error
+        self.revisions.append(revision)
+        self.cache.mkdir(exist_ok=True)
+        for path in sorted(self.remote.iterdir()):
+            if any(fnmatch.fnmatch(path.name, pattern) for pattern in allow_patterns):
+                shutil.copy(path, self.cache)
+                self.fetched.append(path.name)
+        return str(self.cache)
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hub:
+    hub = Hub(tmp_path)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", hub.snapshot_download)
+    return hub
+
+
+def test_only_the_files_needed(hub: Hub) -> None:
+    loaded = model.load("someone/gpt", device="cpu")
+    assert hub.fetched == ["config.json", "tokenizer.json", "model.safetensors"]
+    assert loaded.name == "someone/gpt"
+    assert torch.equal(loaded.trace("To be").logits, tiny_model().trace("To be").logits)
+
+
+def test_a_revision(hub: Hub) -> None:
+    assert model.load("someone/gpt@v1.0/final", device="cpu").name == "someone/gpt@v1.0/final"
+    assert set(hub.revisions) == {"v1.0/final"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [({"model_type": "llama"}, "model_type 'llama', expected 'gpt2'"), ({"n_layer": 600}, "n_layer 600")],
+)
+def test_no_weights_are_fetched_for_another_kind_of_model(hub: Hub, changes: dict[str, Any], message: str) -> None:
+    edit_json(hub.remote / "config.json", **changes)
+    with pytest.raises(model.CheckpointError, match=message):
+        model.load("someone/gpt")
+    assert "model.safetensors" not in hub.fetched
+
+
+def test_the_older_file_only_where_there_is_no_other(hub: Hub) -> None:
+    weights = {"transformer." + name: tensor for name, tensor in tiny_model().gpt.state_dict().items()}
+    for name in [name for name in weights if name.endswith(("c_attn.weight", "c_proj.weight", "c_fc.weight"))]:
+        weights[name] = weights[name].t().contiguous()
+    torch.save(weights, hub.remote / "pytorch_model.bin")
+    model.load("someone/gpt")
+    assert "pytorch_model.bin" not in hub.fetched
+    (hub.remote / "model.safetensors").unlink()
+    (hub.cache / "model.safetensors").unlink()
+    loaded = model.load("someone/gpt", device="cpu")
+    assert torch.equal(loaded.trace("To be").logits, tiny_model().trace("To be").logits)
+
+
+def test_a_repository_without_its_parts(hub: Hub) -> None:
+    (hub.remote / "model.safetensors").unlink()
+    with pytest.raises(model.CheckpointError, match="^someone/gpt: it has neither model.safetensors nor pytorch"):
+        model.load("someone/gpt")
+    (hub.remote / "tokenizer.json").unlink()
+    (hub.cache / "tokenizer.json").unlink()
+    with pytest.raises(model.CheckpointError, match=r"^someone/gpt: it has neither tokenizer.json nor vocab.json and"):
+        model.load("someone/gpt")
+
+
+RESPONSE = httpx.Response(404, request=httpx.Request("GET", "https://hub.test"))
+OFFLINE = "the Hub cannot be reached, and it is not in the cache"
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (errors.LocalEntryNotFoundError("..."), OFFLINE),
+        (errors.OfflineModeIsEnabled("..."), OFFLINE),
+        (httpx.ConnectTimeout("timed out"), OFFLINE),
+        (TimeoutError(), OFFLINE),
+        (errors.GatedRepoError("...", response=RESPONSE), "its owner has to grant access first"),
+        (
+            errors.RepositoryNotFoundError("...", response=RESPONSE),
+            "no such repository, or it is private",
+        ),
+        (errors.RevisionNotFoundError("...", response=RESPONSE), "the repository has no revision 'v9'"),
+        (RuntimeError("disk quota.\nmore"), r"it cannot be downloaded \(disk quota\)"),
+    ],
+)
+def test_why_there_is_nothing(hub: Hub, error: Exception, reason: str) -> None:
+    hub.error = error
+    with pytest.raises(model.CheckpointError, match=f"^someone/gpt@v9: .*{reason}"):
+        model.load("someone/gpt@v9")
