@@ -126,7 +126,7 @@ class GPT(nn.Module):
         return Forward(self.lm_head(self.ln_f(x)), attention)
 
     def run_blocks(self, x: Tensor, attend: Attend, stream: list[Tensor] | None = None, start: int = 0) -> Tensor:
-        """From layer ``start``'s input ``x`` ``(..., C)`` to the last layer's output; ``stream`` collects the inputs."""
+        """From layer ``start``'s input ``x`` ``(..., C)`` to the last layer's output; ``stream`` gets the inputs."""
         for block in self.h[start:]:
             if stream is not None:
                 stream.append(x)
