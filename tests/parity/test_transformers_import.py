@@ -2,34 +2,18 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import GPT2Config, GPT2LMHeadModel
+from transformers import GPT2LMHeadModel
 
 import model
 from helpers.files import edit_json, write_json
-from helpers.models import batch, char_spec, max_difference, prompt_ids, randomise, wide_alphabet
-from helpers.oracles.gpt2_shapes import SHAPES, transformers_keys
+from helpers.models import batch, char_spec, max_difference, prompt_ids
+from helpers.oracles.gpt2_shapes import SHAPES, reference, transformers_keys, write
 
 TOLERANCE = 1e-4
-
-
-def reference(seed: int = 0, **keys: Any) -> GPT2LMHeadModel:
-    """A random GPT-2 of transformers, with explicit attention."""
-    config = GPT2Config(bos_token_id=None, eos_token_id=None, **keys)
-    config._attn_implementation = "eager"
-    gpt = GPT2LMHeadModel(config)
-    randomise(gpt, seed, std=0.25)
-    return gpt.eval()
-
-
-def write(gpt: GPT2LMHeadModel, folder: Path, **options: Any) -> Path:
-    gpt.save_pretrained(folder, **options)
-    write_json(folder / "tokenizer.json", char_spec(wide_alphabet(gpt.config.vocab_size)))
-    return folder
 
 
 @torch.inference_mode()

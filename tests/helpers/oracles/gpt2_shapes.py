@@ -1,5 +1,14 @@
 """The GPT-2 shapes on which both implementations are compared: config keys of transformers' ``GPT2Config``."""
 
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from helpers.files import write_json
+from helpers.models import char_spec, randomise, wide_alphabet
+
+if TYPE_CHECKING:
+    from transformers import GPT2LMHeadModel
+
 SHAPES: dict[str, dict[str, object]] = {
     "plain": {},
     "head_dim 1": {"n_layer": 1, "n_head": 4, "n_embd": 4},
@@ -26,3 +35,21 @@ def transformers_keys(name: str) -> dict[str, object]:
 def our_keys(name: str) -> dict[str, object]:
     """The arguments of a ``GPTConfig`` for the same shape."""
     return {FIELDS.get(key, key): value for key, value in (DEFAULTS | SHAPES[name]).items()}
+
+
+def reference(seed: int = 0, **keys: Any) -> "GPT2LMHeadModel":
+    """A random GPT-2 of transformers, with explicit attention."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    config = GPT2Config(bos_token_id=None, eos_token_id=None, **keys)
+    config._attn_implementation = "eager"
+    gpt = GPT2LMHeadModel(config)
+    randomise(gpt, seed, std=0.25)
+    return gpt.eval()
+
+
+def write(gpt: "GPT2LMHeadModel", folder: Path, **options: Any) -> Path:
+    """Save it with transformers' own function, with a character vocabulary."""
+    gpt.save_pretrained(folder, **options)
+    write_json(folder / "tokenizer.json", char_spec(wide_alphabet(gpt.config.vocab_size)))
+    return folder

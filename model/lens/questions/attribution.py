@@ -1,0 +1,64 @@
+"""Direct logit attribution: how much every head, MLP, the embedding and the biases add to the logit of a next token."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from .query import attention_at, logits_at, read_logit
+from .text_pass import TextPass
+
+
+class Attribution(NamedTuple):
+    """The parts of one logit, float32 on the CPU; they add up to it but for rounding (see ``error``)."""
+
+    position: int
+    token: int
+    logit: float  # the model's own
+    probability: float  # the model's own
+    heads: Tensor  # (n_layer, n_head)
+    mlps: Tensor  # (n_layer,)
+    embedding: float  # of the token and its position
+    biases: float  # of attention's output projections and of the final layer norm
+
+    @property
+    def total(self) -> float:
+        return float(self.heads.double().sum() + self.mlps.double().sum()) + self.embedding + self.biases
+
+    @property
+    def error(self) -> float:
+        """How far the sum of the parts is from the model's own logit."""
+        return abs(self.total - self.logit)
+
+
+@torch.inference_mode()
+def attribution(text: TextPass, *, position: int, token: int) -> Attribution:
+    """What adds to the logit of ``token`` as the one that follows ``position``, directly.
+
+    Every vector that is added to the residual stream at ``position`` is multiplied by the token's row of the output
+    head, after the final layer norm with its scale at that position (Elhage et al. 2021). The value bias of a head
+    belongs to the head and the output bias of an MLP to the MLP; the biases of attention's output projections and the
+    bias of the final layer norm are ``biases``. What a part does through later layers is not counted.
+    """
+    stream = [x[0, position] for x in text.stream]
+    direction, constant = read_logit(text, position, token)
+    heads, mlps, biases = [], [], constant
+    for layer in range(text.config.n_layer):
+        block = text.block(layer)
+        outputs = attention_at(text, layer, position).outputs
+        bias = block.attn.c_proj.bias
+        after_attention = stream[layer] + outputs.sum(0) + bias
+        heads.append(outputs @ direction)
+        biases += float(bias @ direction)
+        mlps.append(block.mlp(block.ln_2(after_attention)) @ direction)
+    logits = logits_at(text, position)
+    return Attribution(
+        position,
+        token,
+        logit=float(logits[token]),
+        probability=float(logits.softmax(-1)[token]),
+        heads=torch.stack(heads).cpu(),
+        mlps=torch.stack(mlps).cpu(),
+        embedding=float(stream[0] @ direction),
+        biases=biases,
+    )

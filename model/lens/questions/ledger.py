@@ -1,0 +1,96 @@
+"""The arithmetic ledger: one cell of one head, from the query and key vectors to the logit of the next token."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ...errors import InvalidValue
+from .query import attention_at, logits_at, read_logit
+from .text_pass import TextPass
+
+
+class Ledger(NamedTuple):
+    """Every number between one query, one key and one logit, float32 on the CPU.
+
+    The vectors are ``(head_dim,)`` and the rows ``(S,)``, one number for each key that the query sees. Inputs are the
+    model's own; everything that follows from them is computed here, one operation at a time.
+    """
+
+    query: Tensor
+    key: Tensor
+    products: Tensor  # query * key
+    score: float  # their sum
+    scale: float
+    n_masked: int  # later tokens, whose scores are minus infinity
+    scaled: Tensor  # the row of scores times the scale
+    largest: float  # of that row, subtracted from each
+    exponentials: Tensor
+    denominator: float  # their sum
+    weights: Tensor  # exponentials / denominator
+    value: Tensor
+    weighted: Tensor  # the cell's weight * value
+    context: Tensor  # the sum of weight * value over all keys
+    reading: Tensor  # what 1 in each place of the context vector adds to the logit: W_O @ direction
+    terms: Tensor  # weighted * reading
+    part: float  # their sum: what this key adds to the logit through this head
+    parts: Tensor  # the same for every key
+    head_part: float  # their sum: what the head adds
+    logit: float  # the model's own
+    probability: float  # the model's own
+    errors: dict[str, float]  # the largest differences from what the model computes by itself
+
+
+@torch.inference_mode()
+def ledger(text: TextPass, *, layer: int, head: int, query: int, key: int, token: int) -> Ledger:
+    """Unfold the cell ``(query, key)`` of a head into the logit of ``token`` as the one that follows the query.
+
+    The model's own numbers that it is compared with are those of its forward pass: the attention weights of the whole
+    text at once, and the context vectors of the fused attention. Raises ``ValueError`` for a key after the query.
+    """
+    if not 0 <= key <= query:
+        raise InvalidValue("key", key, f"an integer from 0 to {query}, the position of the query")
+    here = attention_at(text, layer, query)
+    q, keys, values = here.query[head], here.keys[head], here.values[head]
+    attn = text.block(layer).attn
+
+    products = q * keys  # (S, head_dim)
+    scaled = products.sum(-1) * attn.scale
+    exponentials = (scaled - scaled.max()).exp()
+    attn_weights = exponentials / exponentials.sum()
+    weighted = (attn_weights * here.mask[head])[:, None] * values  # (S, head_dim)
+    context = weighted.sum(0)
+
+    direction, _ = read_logit(text, query, token)
+    reading = here.projection[head] @ direction  # (head_dim,)
+    parts = (weighted * reading).sum(-1)
+    logits = logits_at(text, query)
+    own_weights = text.attention(layer)[head, query, : query + 1]
+    own_context = text.contexts[layer][0, query, head]
+    return Ledger(
+        query=q.cpu(),
+        key=keys[key].cpu(),
+        products=products[key].cpu(),
+        score=float(products[key].sum()),
+        scale=attn.scale,
+        n_masked=len(text.ids) - query - 1,
+        scaled=scaled.cpu(),
+        largest=float(scaled.max()),
+        exponentials=exponentials.cpu(),
+        denominator=float(exponentials.sum()),
+        weights=attn_weights.cpu(),
+        value=values[key].cpu(),
+        weighted=weighted[key].cpu(),
+        context=context.cpu(),
+        reading=reading.cpu(),
+        terms=(weighted[key] * reading).cpu(),
+        part=float(parts[key]),
+        parts=parts.cpu(),
+        head_part=float(parts.sum()),
+        logit=float(logits[token]),
+        probability=float(logits.softmax(-1)[token]),
+        errors={
+            "weights": float((attn_weights - own_weights).abs().max()),
+            "context": float((context - own_context).abs().max()),
+        },
+    )

@@ -1,0 +1,65 @@
+"""The logit lens: what every layer would have predicted, had it been the last."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from .progress import Progress, ignore
+from .text_pass import LOGITS_AT_ONCE, TextPass
+
+
+class LogitLens(NamedTuple):
+    """What each of ``n_layer + 1`` readings says at each of ``T`` positions, on the CPU.
+
+    Reading 0 is of the embeddings, reading ``i`` of the residual stream after layer ``i - 1``; the last one is the
+    model's own answer.
+    """
+
+    ids: Tensor  # (n_layer + 1, T, k), the most probable next tokens, most probable first
+    probabilities: Tensor  # (n_layer + 1, T, k)
+    kl: Tensor  # (n_layer + 1, T), the divergence of the model's answer from the reading, in nats
+    answer: Tensor  # (n_layer + 1, T), the probability of the model's most probable token
+    decided: Tensor  # (T,), the first reading from which on the most probable token is the model's
+
+
+@torch.inference_mode()
+def logit_lens(text: TextPass, *, k: int = 5, progress: Progress = ignore) -> LogitLens:
+    """Read a distribution over the next token from the residual stream before and after every layer.
+
+    The stream goes through the final layer norm and the output head, which were trained for the last layer alone
+    (nostalgebraist 2020, "interpreting GPT: the logit lens"). ``kl`` is KL(answer || reading), the nats that the
+    reading loses on tokens drawn from the model's own answer; the last is 0.
+    """
+    T = len(text.ids)
+    n_readings = len(text.stream)
+    k = min(k, text.config.vocab_size)
+    ids = torch.empty(n_readings, T, k, dtype=torch.long)
+    probabilities, kl, answer = torch.empty(n_readings, T, k), torch.empty(n_readings, T), torch.empty(n_readings, T)
+    rows = max(1, LOGITS_AT_ONCE // text.config.vocab_size)
+    for start in range(0, T, rows):
+        span = slice(start, min(start + rows, T))
+        final = read(text, n_readings - 1, span)
+        final_probabilities, best = final.exp(), final.topk(1).indices
+        for i in range(n_readings):
+            logprobs = final if i == n_readings - 1 else read(text, i, span)
+            top = logprobs.topk(k)
+            ids[i, span], probabilities[i, span] = top.indices.cpu(), top.values.exp().cpu()
+            # A token that the answer gives no probability at all adds nothing, whatever the reading says.
+            lost = (final - logprobs).where(final_probabilities > 0, 0) * final_probabilities
+            kl[i, span] = lost.sum(-1).clamp(min=0).cpu()
+            answer[i, span] = logprobs.gather(-1, best)[:, 0].exp().cpu()
+            progress((start + (span.stop - start) * (i + 1) / n_readings) / T)
+    return LogitLens(ids, probabilities, kl, answer, decided_at(ids[..., 0]))
+
+
+def read(text: TextPass, reading: int, span: slice) -> Tensor:
+    """The log-probabilities ``(n, vocab_size)`` that a reading gives at the positions of ``span``."""
+    return text.logits(text.stream[reading][0, span]).log_softmax(-1)
+
+
+def decided_at(most_probable: Tensor) -> Tensor:
+    """The first of the readings ``(n, T)`` from which on all have the token of the last, ``(T,)``."""
+    differs = most_probable != most_probable[-1]
+    places = torch.arange(1, len(most_probable) + 1)[:, None]
+    return (differs * places).amax(0)
