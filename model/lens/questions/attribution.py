@@ -14,6 +14,7 @@ class Attribution(NamedTuple):
 
     position: int
     token: int
+    against: int | None  # where set, all numbers but the probability are about the difference of the two logits
     logit: float  # the model's own
     probability: float  # the model's own
     heads: Tensor  # (n_layer, n_head)
@@ -32,16 +33,19 @@ class Attribution(NamedTuple):
 
 
 @torch.inference_mode()
-def attribution(text: TextPass, *, position: int, token: int) -> Attribution:
+def attribution(text: TextPass, *, position: int, token: int, against: int | None = None) -> Attribution:
     """What adds to the logit of ``token`` as the one that follows ``position``, directly.
 
     Every vector that is added to the residual stream at ``position`` is multiplied by the token's row of the output
     head, after the final layer norm with its scale at that position (Elhage et al. 2021). The value bias of a head
     belongs to the head and the output bias of an MLP to the MLP; the biases of attention's output projections and the
     bias of the final layer norm are ``biases``. What a part does through later layers is not counted.
+
+    Only differences of logits matter to the probabilities. With another token ``against``, the parts are those of the
+    difference of the two logits (Wang et al. 2023), and what pushes both alike drops out.
     """
     stream = [x[0, position] for x in text.stream]
-    direction, constant = read_logit(text, position, token)
+    direction, constant = read_logit(text, position, token, against)
     heads, mlps, biases = [], [], constant
     for layer in range(text.config.n_layer):
         block = text.block(layer)
@@ -55,7 +59,8 @@ def attribution(text: TextPass, *, position: int, token: int) -> Attribution:
     return Attribution(
         position,
         token,
-        logit=float(logits[token]),
+        against,
+        logit=float(logits[token] if against is None else logits[token] - logits[against]),
         probability=float(logits.softmax(-1)[token]),
         heads=torch.stack(heads).cpu(),
         mlps=torch.stack(mlps).cpu(),

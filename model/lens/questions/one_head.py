@@ -22,9 +22,10 @@ class HeadMeasures(NamedTuple):
     norm: Tensor  # ||weight * value @ W_O||
     attribution: Tensor  # the part of that vector in the logit of the next token
     loss_change: Tensor  # of that token in nats, when the edge is cut
-    logit: float  # of that token
+    logit: float  # of that token, the model's own
     probability: float
     output_norm: float  # of what the head adds in all: vectors may cancel, so at most the sum of ``norm``
+    removed: "HeadRemoved"
 
     def correlations(self) -> dict[tuple[str, str], float | None]:
         """Spearman's correlation over the keys for each pair of measures, None where it is not defined.
@@ -37,6 +38,13 @@ class HeadMeasures(NamedTuple):
             pair = [measures[name] if {one, other} == set(SIGNED) else measures[name].abs() for name in (one, other)]
             found[one, other] = spearman(*pair)
         return found
+
+
+class HeadRemoved(NamedTuple):
+    """What happens without a head, at every position of the text: changes of losses in nats."""
+
+    token: float  # the loss of the next token that was asked about
+    text: float | None  # the mean loss of the text; None where it has one token
 
 
 @torch.inference_mode()
@@ -68,7 +76,19 @@ def head_measures(
         logit=float(logits[token]),
         probability=float(logits.softmax(-1)[token]),
         output_norm=float(terms.sum(0).norm()),
+        removed=without_head(text, layer, head, position, token),
     )
+
+
+@torch.inference_mode()
+def without_head(text: TextPass, layer: int, head: int, position: int, token: int) -> HeadRemoved:
+    """The changes of the loss when the head's context vectors are zero at all positions (``knockout.knockout``)."""
+    contexts = text.contexts[layer].clone()  # (1, T, n_head, head_dim)
+    contexts[:, :, head] = 0
+    final, plain = text.run_with_context(layer, contexts), text.stream[-1]
+    losses = [-float(text.logits(x[0, position]).log_softmax(-1)[token]) for x in (final, plain)]
+    change = float((text.losses(final) - text.losses(plain)).mean()) if len(text.ids) > 1 else None
+    return HeadRemoved(losses[0] - losses[1], change)
 
 
 def spearman(one: Tensor, other: Tensor) -> float | None:

@@ -58,9 +58,13 @@ class LogitReading(NamedTuple):
     constant: float  # what the bias of the final layer norm adds
 
 
-def read_logit(text: TextPass, position: int, token: int) -> LogitReading:
-    """How the logit of ``token``, as the one after ``position``, is read from the residual stream after all layers."""
-    row, norm = text.gpt.lm_head.weight[token], text.gpt.ln_f
+def read_logit(text: TextPass, position: int, token: int, against: int | None = None) -> LogitReading:
+    """How the logit of ``token``, as the one after ``position``, is read from the residual stream after all layers.
+
+    With another token ``against`` it is the difference of the two logits.
+    """
+    head, norm = text.gpt.lm_head.weight, text.gpt.ln_f
+    row = head[token] if against is None else head[token] - head[against]
     gained = norm.weight * row
     scale = (text.stream[-1][0, position].var(correction=0) + norm.eps).rsqrt()
     # Centring the direction instead of every vector gives the same products.

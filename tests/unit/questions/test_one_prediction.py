@@ -61,7 +61,28 @@ def test_all_edges_of_one_key() -> None:
     mask[1, 1] = 0
     losses = [-gpt(torch.tensor([IDS[:1]]), head_mask=m).logits[0, 0].log_softmax(-1)[3] for m in (None, mask)]
     assert float(found.loss_change[0]) == pytest.approx(float(losses[1] - losses[0]), abs=1e-5)
+    assert found.removed == (pytest.approx(float(losses[1] - losses[0]), abs=1e-5), None)
     assert set(found.correlations().values()) == {None}
+
+
+def test_the_whole_head_removed_is_a_pass_with_that_head_masked() -> None:
+    gpt, ids = tiny_gpt(n_layer=3), torch.tensor([IDS])
+    found = head_measures(TextPass(gpt, IDS), layer=0, head=1, position=6, token=3).removed
+    mask = torch.ones(3, 2)
+    mask[0, 1] = 0
+    plain, masked = (gpt(ids, head_mask=m).logits[0].log_softmax(-1) for m in (None, mask))
+    assert found.token == pytest.approx(float(plain[6, 3] - masked[6, 3]), abs=1e-5)
+    changes = (plain - masked)[:-1].gather(1, ids[0, 1:, None])
+    assert found.text == pytest.approx(float(changes.mean()), abs=1e-5)
+
+
+def test_the_difference_of_two_logits() -> None:
+    text = TextPass(tiny_gpt(n_layer=3), IDS)
+    one, other = (attribution(text, position=9, token=token) for token in (3, 8))
+    found = attribution(text, position=9, token=3, against=8)
+    assert max_difference(found.heads, one.heads - other.heads) < 1e-5
+    assert found.logit == pytest.approx(one.logit - other.logit, abs=1e-5) and found.error < 1e-5
+    assert found.biases == pytest.approx(one.biases - other.biases, abs=1e-5)
 
 
 def test_spearman_with_ties_against_a_loop() -> None:
