@@ -125,6 +125,7 @@ def test_curl(server: Server) -> None:
 
 def test_only_these_are_public(client: Client) -> None:
     endpoints = client.view_api(return_format="dict")["named_endpoints"]
-    assert sorted(endpoints) == ["/attention", "/generate", "/knockout", "/models", "/tokenize"]
+    lenses = {"/knockout", "/attribution", "/head_lenses", "/logit_lens", "/ledger"}
+    assert set(endpoints) == {"/attention", "/generate", "/models", "/tokenize"} | lenses
     generate = [parameter["parameter_name"] for parameter in endpoints["/generate"]["parameters"]]
     assert generate == ["prompt", "model", "max_new_tokens", "temperature", "top_k", "top_p", "min_p", "seed"]

@@ -39,7 +39,8 @@ def test_the_tools(server: Server, launch: Any, checkpoints: Any, key: str | Non
     server = launch(checkpoints / "tiny", api_key=key) if key else server
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     tools, results = run_async(with_tools(server.url, headers, CALLS))
-    assert set(tools) == {"generate", "attention", "tokenize", "models", "knockout"}
+    lenses = {"knockout", "attribution", "head_lenses", "logit_lens", "ledger"}
+    assert set(tools) == {"generate", "attention", "tokenize", "models"} | lenses
     arguments = tools["generate"].inputSchema["properties"]
     assert arguments["max_new_tokens"]["type"] == "integer" and "seed" in arguments["seed"]["description"]
     texts = [result.content[0].text for result in results]

@@ -200,6 +200,7 @@ def test_ledger(both: Both) -> None:
         float(attribution(text, position=query, token=TOKEN).heads[layer, head]), abs=1e-4
     )
     assert ours.logit == pytest.approx(float(answer.logits[0, query, TOKEN]), abs=TOLERANCE)
+    assert ours.head_part + ours.rest == pytest.approx(ours.logit, abs=TOLERANCE)
     for wrong in (7, -1):
         with pytest.raises(model.InputError, match="key must be an integer from 0 to 6, the position of the query"):
             ledger(text, layer=layer, head=head, query=query, key=wrong, token=TOKEN)

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from ...errors import InvalidValue
-from .query import attention_at, logits_at, read_logit
+from .attribution import attribution
+from .query import attention_at, read_logit
 from .text_pass import TextPass
 
 
@@ -28,14 +29,16 @@ class Ledger(NamedTuple):
     exponentials: Tensor
     denominator: float  # their sum
     weights: Tensor  # exponentials / denominator
+    mask: float  # the factor of the head's context vectors: 1 unless the text was read with a head mask
     value: Tensor
-    weighted: Tensor  # the cell's weight * value
-    context: Tensor  # the sum of weight * value over all keys
+    weighted: Tensor  # the cell's weight * mask * value
+    context: Tensor  # the sum of weight * mask * value over all keys
     reading: Tensor  # what 1 in each place of the context vector adds to the logit: W_O @ direction
     terms: Tensor  # weighted * reading
     part: float  # their sum: what this key adds to the logit through this head
     parts: Tensor  # the same for every key
     head_part: float  # their sum: what the head adds
+    rest: float  # what all other heads, the MLPs, the embedding and the biases add
     logit: float  # the model's own
     probability: float  # the model's own
     errors: dict[str, float]  # the largest differences from what the model computes by itself
@@ -64,7 +67,7 @@ def ledger(text: TextPass, *, layer: int, head: int, query: int, key: int, token
     direction, _ = read_logit(text, query, token)
     reading = here.projection[head] @ direction  # (head_dim,)
     parts = (weighted * reading).sum(-1)
-    logits = logits_at(text, query)
+    whole = attribution(text, position=query, token=token)
     own_weights = text.attention(layer)[head, query, : query + 1]
     own_context = text.contexts[layer][0, query, head]
     return Ledger(
@@ -79,6 +82,7 @@ def ledger(text: TextPass, *, layer: int, head: int, query: int, key: int, token
         exponentials=exponentials.cpu(),
         denominator=float(exponentials.sum()),
         weights=attn_weights.cpu(),
+        mask=float(here.mask[head]),
         value=values[key].cpu(),
         weighted=weighted[key].cpu(),
         context=context.cpu(),
@@ -87,10 +91,12 @@ def ledger(text: TextPass, *, layer: int, head: int, query: int, key: int, token
         part=float(parts[key]),
         parts=parts.cpu(),
         head_part=float(parts.sum()),
-        logit=float(logits[token]),
-        probability=float(logits.softmax(-1)[token]),
+        rest=whole.total - float(whole.heads[layer, head]),
+        logit=whole.logit,
+        probability=whole.probability,
         errors={
             "weights": float((attn_weights - own_weights).abs().max()),
             "context": float((context - own_context).abs().max()),
+            "logit": abs(float(parts.sum()) + whole.total - float(whole.heads[layer, head]) - whole.logit),
         },
     )

@@ -18,7 +18,10 @@ from web.settings import Limits
 TEXTS = [question for question in QUESTIONS if question.is_about_text]
 MODELS = [question for question in QUESTIONS if not question.is_about_text]
 # What a question cannot do without, beside a text.
-NEEDED: dict[str, dict[str, Any]] = {}
+NEEDED: dict[str, dict[str, Any]] = {
+    "head": {"layer": 2, "head": 1},
+    "ledger": {"layer": 2, "head": 1},
+}
 every_question = pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
 every_text_question = pytest.mark.parametrize("question", TEXTS, ids=lambda question: question.name)
 

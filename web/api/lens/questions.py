@@ -29,6 +29,26 @@ from model.lens.questions.progress import Progress
 
 from ...questions.service import Answer, Asked
 from ...settings import Limits
+from .prediction import (
+    answer_attribution,
+    answer_head,
+    answer_ledger,
+    answer_logit_lens,
+    read_attribution,
+    read_head,
+    read_ledger,
+    read_logit_lens,
+)
+from .prediction_schema import (
+    AttributionAnswer,
+    AttributionBody,
+    HeadAnswer,
+    HeadBody,
+    LedgerAnswer,
+    LedgerBody,
+    LogitLensAnswer,
+    LogitLensBody,
+)
 from .schema import KnockoutAnswer, KnockoutBody, ModelBody, TextBody
 
 Parameters = dict[str, Any]  # JSON
@@ -98,5 +118,37 @@ QUESTIONS = [
         KnockoutAnswer,
         answer_knockout,
         read_knockout,
+    ),
+    Question(
+        "attribution",
+        "What every head, MLP, the embedding and the biases add to the logit of a next token.",
+        AttributionBody,
+        AttributionAnswer,
+        answer_attribution,
+        read_attribution,
+    ),
+    Question(
+        "head",
+        "What one head takes from each token for one prediction, in four measures.",
+        HeadBody,
+        HeadAnswer,
+        answer_head,
+        read_head,
+    ),
+    Question(
+        "logit-lens",
+        "What each layer would have predicted, had it been the last.",
+        LogitLensBody,
+        LogitLensAnswer,
+        answer_logit_lens,
+        read_logit_lens,
+    ),
+    Question(
+        "ledger",
+        "Every number between one query, one key of a head and the logit of the next token.",
+        LedgerBody,
+        LedgerAnswer,
+        answer_ledger,
+        read_ledger,
     ),
 ]
