@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from helpers.training import TRAINING_TEXT
+from model import ladder
 
 if TYPE_CHECKING:
     from helpers.server import Server
@@ -137,3 +138,16 @@ def launch() -> Iterator[Callable[..., "Server"]]:
     yield start_one
     for server in servers:
         server.close()
+
+
+@pytest.fixture
+def journey() -> torch.Tensor:
+    """The six-word sentence, ``(6, 3)``."""
+    return torch.tensor(list(ladder.JOURNEY.values()))
+
+
+@pytest.fixture
+def linear() -> ladder.SelfAttentionV2:
+    """The linear layers of the published recipe: three to two numbers, seed 789."""
+    torch.manual_seed(789)
+    return ladder.SelfAttentionV2(3, 2)

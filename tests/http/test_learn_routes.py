@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -130,3 +131,20 @@ def test_a_key_guards_the_lessons(launch: Callable[..., Server], checkpoints: Pa
     headers = {"Authorization": "Bearer open-sesame"}
     answer = httpx.post(f"{server.url}/learn/5", json={"sentence": "a b"}, headers=headers)
     assert answer.status_code == 200
+
+
+def test_a_training_too_many_says_when_to_come_back(server: Server) -> None:
+    with ExitStack() as trainings:
+        lines: list[Iterator[str]] = []  # one that is forgotten would be closed
+        body = {"lesson": "to be or not to be " * 100, "sentence": "a", "steps": settings.MAX_BIGRAM_STEPS}
+        for _ in range(settings.MAX_BIGRAMS):
+            stream = httpx.stream("POST", f"{server.url}/learn/bigram", json=body, timeout=60)
+            lines.append(trainings.enter_context(stream).iter_lines())
+            next(lines[-1])
+        refused = post(server, "bigram", **body)
+    assert refused.status_code == 429 and int(refused.headers["retry-after"]) > 0
+
+
+def test_words_and_punctuation_marks_are_counted_apart(server: Server) -> None:
+    note = post(server, "5", sentence="one two, " * 8).json()["note"]
+    assert note.startswith("Your sentence has 24 tokens: 16 words and 8 punctuation marks; the pictures show the first")

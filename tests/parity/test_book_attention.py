@@ -1,28 +1,11 @@
 """Rungs 4 to 9 of the ladder, averages to the GPT's attention, against the published numbers."""
 
-import pytest
 import torch
 from torch import Tensor, nn
 
 from helpers.oracles import published
+from helpers.oracles.published import assert_close
 from model import ladder
-
-
-def assert_close(found: Tensor, expected: object, atol: float = 1.01e-4) -> None:
-    torch.testing.assert_close(found, torch.as_tensor(expected), atol=atol, rtol=0)
-
-
-@pytest.fixture
-def journey() -> Tensor:
-    """The six-word sentence, ``(6, 3)``."""
-    return torch.tensor(list(ladder.JOURNEY.values()))
-
-
-@pytest.fixture
-def linear() -> ladder.SelfAttentionV2:
-    torch.manual_seed(789)
-    return ladder.SelfAttentionV2(3, 2)
-
 
 # ---- Rung 4 ----------------------------------------------------------------------------------------------------------
 

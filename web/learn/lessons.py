@@ -30,6 +30,7 @@ LESSONS: dict[str, Callable[[Ask], dict[str, object]]] = {
     "8": self_attention.multi_head,
     "times": self_attention.running_times,
 }
+# Those that have to wait until the models are loaded.
 LESSONS_WITH_MODEL: dict[str, Callable[[ServedModels, Ask], dict[str, object]]] = {
     "3": bigram,
     "9": trained_head.whole_head,

@@ -23,7 +23,7 @@ from .ask import Ask, BigramAsk
 
 log = logging.getLogger(__name__)
 
-NEEDS_MODELS = ("9", "cell")
+BUSY = {"Retry-After": "5"}  # seconds, about what the training of a bigram model takes
 
 
 def learn_routes(services: Services) -> APIRouter:
@@ -31,6 +31,11 @@ def learn_routes(services: Services) -> APIRouter:
     router = APIRouter(prefix="/learn", include_in_schema=False)
     served = services.served
     lessons, bigrams = asyncio.Semaphore(MAX_LESSONS), asyncio.Semaphore(MAX_BIGRAMS)
+
+    def needs_models(lesson: str) -> bool:
+        from .lessons import LESSONS_WITH_MODEL
+
+        return lesson in LESSONS_WITH_MODEL
 
     def compute(lesson: str, ask: Ask) -> dict[str, object] | None:
         from .lessons import answer
@@ -59,7 +64,8 @@ def learn_routes(services: Services) -> APIRouter:
         except InputError as error:
             raise HTTPException(400, str(error)) from None
         if bigrams.locked():
-            raise HTTPException(429, "The server is already training as many bigram models as it can. Try again soon.")
+            why = "The server is already training as many bigram models as it can. Try again soon."
+            raise HTTPException(429, why, headers=BUSY)
 
         async def lines() -> AsyncGenerator[bytes]:
             async with bigrams, aclosing(learn_bigram(served, services.engines, ask, client_of(request))) as reports:
@@ -79,7 +85,7 @@ def learn_routes(services: Services) -> APIRouter:
     @router.post("/{lesson}")
     async def post_lesson(lesson: str, ask: Ask) -> Response:
         """The numbers of a lesson for the visitor's sentence and settings."""
-        if lesson in NEEDS_MODELS:
+        if await asyncio.to_thread(needs_models, lesson):
             await served.wait()
         async with lessons:
             try:

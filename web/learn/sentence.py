@@ -27,15 +27,20 @@ class Sentence:
         return len(self.all_words) > len(self.words)
 
     @property
+    def counted(self) -> str:
+        """How many words there are, and how many of them are punctuation marks."""
+        marks = sum(not any(character.isalnum() for character in word) for word in self.all_words)
+        if not marks:
+            return f"{len(self.all_words)} words"
+        return f"{len(self.all_words)} tokens: {len(self.all_words) - marks} words and {marks} punctuation marks"
+
+    @property
     def note(self) -> str:
         """What to tell the visitor if not all words are shown; otherwise empty."""
         if not self.is_cut:
             return ""
         last = self.words[-1]
-        return (
-            f"Your sentence has {len(self.all_words)} words; the pictures show the first {len(self.words)}, "
-            f"up to “{last}”."
-        )
+        return f"Your sentence has {self.counted}; the pictures show the first {len(self.words)}, up to “{last}”."
 
 
 def read_sentence(text: str) -> Sentence:

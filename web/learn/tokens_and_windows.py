@@ -126,7 +126,7 @@ def windows(ask: Ask) -> dict[str, object]:
     note = ""
     if sentence.is_cut:
         note = (
-            f"Your sentence has {len(all_words)} words. The windows cover all of them; "
+            f"Your sentence has {sentence.counted}. The windows cover all of them; "
             f"the tables show the first {len(words)}."
         )
     data: dict[str, object] = {

@@ -11,12 +11,9 @@ from playwright.sync_api import expect
 from helpers.learn_page import move, numbers, open_rung, say, settle, stamps, table, unfolded
 from helpers.oracles import published
 from helpers.page import is_shown_as
+from helpers.oracles.published import assert_close
 from helpers.server import Server
 from model import ladder
-
-
-def assert_close(found: Any, expected: Any, atol: float = 1.01e-4) -> None:
-    torch.testing.assert_close(torch.as_tensor(found), torch.as_tensor(expected), atol=atol, rtol=0)
 
 
 def ids(page: Any, place: int) -> list[str]:

@@ -3,6 +3,16 @@
 Printed to 4 decimals, so they are compared with atol=1e-4.
 """
 
+from typing import Any
+
+import torch
+
+
+def assert_close(found: Any, expected: Any, atol: float = 1.01e-4) -> None:
+    """Numbers that are printed to four decimals."""
+    torch.testing.assert_close(torch.as_tensor(found), torch.as_tensor(expected), atol=atol, rtol=0)
+
+
 # Self-attention without weights. Query "journey" (row 1); a name that ends in _1 belongs to it.
 SENTENCE = ["Your", "journey", "starts", "with", "one", "step"]
 INPUTS = [

@@ -3,7 +3,8 @@
 import { make } from "../lib/dom.mjs";
 import { Lessons, rungInHash } from "./lessons.mjs";
 
-const STYLES = ["page", "lesson", "tables", "tokens", "charts", "end"]; // in this order
+// In this order.
+const STYLES = ["page", "lesson", "formula", "tables", "arithmetic", "tokens", "charts", "exercises", "end"];
 
 /**
  * Gradio calls this when the tab is first opened.

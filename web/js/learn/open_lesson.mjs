@@ -33,8 +33,13 @@ export class OpenLesson {
   #makeElements() {
     const { rung, content, built, lessons } = this;
     const { progress } = lessons;
-    /** @param {number} chosen */
-    const answer = (chosen) => progress.set({ answers: { ...progress.answers, [rung]: chosen } });
+    /** @param {number | undefined} chosen */
+    const answer = (chosen) => {
+      const answers = { ...progress.answers };
+      if (chosen === undefined) delete answers[rung];
+      else answers[rung] = chosen;
+      progress.set({ answers });
+    };
     const isLast = rung === lessons.count;
     const before = rung > 1 ? lessons.linkTo(rung - 1, (title) => `← ${title}`) : make("span");
     const after = isLast ? lessons.startOver() : lessons.linkTo(rung + 1, (title) => `${title} →`);

@@ -78,7 +78,7 @@ export class StillStore extends Topics {
     this.weights = new HeadWeights();
     this.weights.append(Float32Array.from(data.weights));
     this.open = [data.layer, data.head];
-    this.#hover = null;
+    this.#hover = this.#locked = null; // the tokens they pointed at are gone
     this.emit("tokens", "weights", "open", "focus");
     const query = this.count - 1;
     this.lock({ query, key: this.weights.strongest(query, Math.min(1, query)) });

@@ -38,6 +38,7 @@ export const loadedHead = {
     const explanation = make("div", { class: "hl-unfold", "aria-live": "polite" });
     const stamp = new Stamp(
       "the ladder's causal_by_minus_infinity on the model's queries and keys, against the weights the model used",
+      true,
     );
     const packed = new Stamp("rung 8's weight splits, and the same weights packed into MultiHeadAttention");
     const published = new HeatTable({

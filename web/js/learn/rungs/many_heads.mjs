@@ -1,7 +1,7 @@
 // Rung 8: several heads, one after the other and all at once.
 
 import { make } from "../../lib/dom.mjs";
-import { fixed, number } from "../../lib/numbers.mjs";
+import { fixed } from "../../lib/numbers.mjs";
 import { Arithmetic, AXES, dotCell, dotProduct, named } from "../widgets/arithmetic.mjs";
 import { code, heading, paragraph, rowOf, term } from "../widgets/elements.mjs";
 import { formula, row, sub } from "../widgets/formula.mjs";
@@ -68,9 +68,9 @@ export const manyHeads = {
       name: "After the output projection",
       axes: "the book's own weight splits",
       explain: (r, c) => {
-        const words = `: the context of both heads × row ${c} of the projection, + bias ${number(data.bias[c])}`;
+        const words = `: what both heads say × row ${c} of the projection, and its bias`;
         const title = [`Output ${c} of `, named(data.words[r]), words];
-        return dotCell({ terms: data.projected_terms, r, c, total: data.projected[r][c], title });
+        return dotCell({ terms: data.projected_terms, r, c, total: data.projected[r][c], title, bias: data.bias[c] });
       },
     });
     const batched = new Stamp("a product of all heads at once, and head by head");
@@ -117,6 +117,11 @@ export const manyHeads = {
         rowOf(...weights.map((table) => table.element)),
         rowOf(merged.stacked.element, merged.merged.element),
         stamp.element,
+        heading("The output projection"),
+        paragraph(
+          "The book's own weight splits have d_out = 2 for both heads together, so each of the two heads has 1 number ",
+          "here, not 2. The output projection is a matrix of 2 × 2 and a bias, which mixes the two heads.",
+        ),
         rowOf(context.element, projected.element),
         heading("All heads in one product"),
         paragraph(

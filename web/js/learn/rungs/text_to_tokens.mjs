@@ -68,7 +68,10 @@ export const textToTokens = {
         words.element,
         decoded,
         heading("Characters"),
-        paragraph("The 65 characters of tiny Shakespeare, sorted: nothing is lost, but the sequence is long."),
+        paragraph(
+          "The 65 characters of tiny Shakespeare, sorted. Whatever is spelled with them can be read back exactly, but ",
+          "the sequence is long, and a character outside the alphabet has no id at all.",
+        ),
         characters.element,
         heading("Byte pairs"),
         paragraph(

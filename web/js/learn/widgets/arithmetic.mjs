@@ -2,6 +2,7 @@
 
 import { make } from "../../lib/dom.mjs";
 import { fixed, number } from "../../lib/numbers.mjs";
+import { CellEditor } from "./cell_editor.mjs";
 import { HeatTable } from "./heat_table.mjs";
 
 /** @import { Part } from "./elements.mjs" */
@@ -19,32 +20,59 @@ import { HeatTable } from "./heat_table.mjs";
 
 export const AXES = "this token (query) ↓ looks at that token (key) →"; // of a table of scores or weights
 
-/** Several tables, of which one cell at a time is explained below them. */
+/** @typedef {[table: HeatTable, row: number, column: number]} Operand a cell that a number is made of */
+/** @typedef {(row: number, column: number) => Operand[][]} Operands each factor of a sum, term after term */
+/** @import { Edit } from "./cell_editor.mjs" */
+
+const LIT = ["hl-left", "hl-right"]; // the first factors of a sum, and the second ones
+const NOW = "hl-now";
+
+/** Several tables, of which one cell at a time is explained below them, while what it is made of lights up. */
 export class Arithmetic {
-  /** @type {Map<HeatTable, Explain>} */
+  /** @type {Map<HeatTable, { explain: Explain, operands: Operands | null }>} */
   #tables = new Map();
-  /** @type {HeatTable | null} */
+  /** @type {HeatTable | null} the table of the cell that was chosen */
   #chosen = null;
+  /** @type {Operand[][]} */
+  #lit = [];
 
   constructor() {
-    const hint = "Click any cell, or move with the arrow keys, to see the arithmetic behind it.";
+    const hint = "Point at any number, click it or move with the arrow keys, to see what it is made of.";
     this.hint = make("p", { class: "hl-hint" }, hint);
-    this.element = make("div", { class: "hl-unfold", "aria-live": "polite" });
+    this.editor = new CellEditor();
+    this.body = make("div", { "aria-live": "polite" });
+    const unpin = () => this.element.classList.remove("hl-pinned");
+    const close = make(
+      "button",
+      { type: "button", class: "hl-close", onclick: unpin, "aria-label": "Put it away" },
+      "×",
+    );
+    this.element = make("div", { class: "hl-unfold" }, close, this.body);
+    this.body.addEventListener("pointerover", (event) => this.#pointAtTerm(event.target));
+    this.body.addEventListener("pointerleave", () => this.#pointAtTerm(null));
   }
 
   /**
    * A table whose cells can be explained.
-   * @param {{ name: string, axes?: string, hole?: string, digits?: number, explain: Explain }} options
+   * @param {{ name: string, axes?: string, hole?: string, digits?: number, sums?: boolean, explain: Explain,
+   *   operands?: Operands, edit?: Edit | null }} options
    */
-  table({ explain, ...options }) {
+  table({ explain, operands, edit, ...options }) {
     const table = new HeatTable({
       ...options,
       choose: () => {
         this.hint.hidden = true;
+        this.element.classList.add("hl-pinned");
         this.#take(table);
       },
     });
-    this.#tables.set(table, explain);
+    table.edit = edit ?? null;
+    table.table.addEventListener("pointerover", (event) => {
+      const place = event.pointerType === "mouse" ? table.cellOf(event.target) : null;
+      if (place) this.#show(table, place);
+    });
+    table.table.addEventListener("pointerleave", () => this.#chosen && this.#show(this.#chosen, this.#chosen.place));
+    this.#tables.set(table, { explain, operands: operands ?? null });
     return table;
   }
 
@@ -52,8 +80,42 @@ export class Arithmetic {
   #take(table) {
     this.#chosen = table;
     for (const other of this.#tables.keys()) other.outline(other === table);
-    const explain = this.#tables.get(table);
-    this.element.replaceChildren(...(explain?.(...table.place) ?? []), this.hint);
+    this.#show(table, table.place);
+  }
+
+  /** @param {HeatTable} table @param {[row: number, column: number]} place */
+  #show(table, [r, c]) {
+    const { explain, operands } = this.#tables.get(table) ?? {};
+    const value = table.valueAt(r, c);
+    const isChosen = table === this.#chosen && String(table.place) === String([r, c]);
+    const parts = [...(explain?.(r, c) ?? []), this.hint];
+    const isEdited = isChosen && table.edit !== null && value !== null;
+    if (isEdited) this.editor.show(value, (next) => table.edit?.(r, c, next));
+    if (isEdited && this.editor.element.parentElement === this.body) {
+      // The field that is being typed in stays where it is.
+      for (const child of [...this.body.children]) if (child !== this.editor.element) child.remove();
+      this.editor.element.before(...parts);
+    } else this.body.replaceChildren(...parts, ...(isEdited ? [this.editor.element] : []));
+    this.#light(operands?.(r, c) ?? []);
+  }
+
+  /** @param {Operand[][]} factors */
+  #light(factors) {
+    for (const table of this.#tables.keys()) table.unlight(...LIT, NOW);
+    this.#lit = factors;
+    factors.forEach((cells, side) => cells.forEach(([table, r, c], i) => table.light([r, c], LIT[side], i)));
+  }
+
+  /** Point out the numbers of one term. @param {EventTarget | null} target */
+  #pointAtTerm(target) {
+    const term = target instanceof Element ? target.closest(".hl-added") : null;
+    for (const table of this.#tables.keys()) table.unlight(NOW);
+    if (!term?.parentElement) return;
+    const i = [...term.parentElement.children].indexOf(term);
+    for (const cells of this.#lit) {
+      const [table, r, c] = cells[i] ?? [];
+      if (table && r !== undefined && c !== undefined) table.light([r, c], NOW, i);
+    }
   }
 
   /**
@@ -67,6 +129,12 @@ export class Arithmetic {
   }
 }
 
+/** The cells of a row, as the factors of a sum. @param {HeatTable} table @param {number} r @returns {Operand[]} */
+export const rowOf = (table, r) => Array.from({ length: table.size[1] }, (_, i) => [table, r, i]);
+
+/** @param {HeatTable} table @param {number} c @returns {Operand[]} */
+export const columnOf = (table, c) => Array.from({ length: table.size[0] }, (_, i) => [table, i, c]);
+
 /** A word of a pair of query and key. @param {string} name */
 export const named = (name) => make("b", { class: "hl-side" }, name);
 
@@ -75,6 +143,19 @@ export const looks = (query, key) => [named(query), " (query) looks at ", named(
 
 /** A number in a box, with what it is above it. @param {string} words @param {string} value */
 const termBox = (words, value) => make("span", { class: "hl-term" }, make("small", {}, words), make("span", {}, value));
+
+/**
+ * Two factors, each in the colour in which its cell lights up.
+ * @param {number} left
+ * @param {number} right
+ * @param {number} product
+ */
+function productBox(left, right, product) {
+  /** @param {string} css @param {number} value */
+  const factor = (css, value) => make("u", { class: css }, number(value));
+  const small = make("small", {}, factor("hl-of-left", left), " × ", factor("hl-of-right", right));
+  return make("span", { class: "hl-term" }, small, make("span", {}, fixed(product)));
+}
 
 /** @param {string} value */
 export const result = (value) => make("span", { class: "hl-total" }, "= ", make("output", {}, value));
@@ -90,16 +171,27 @@ export const result = (value) => make("span", { class: "hl-total" }, "= ", make(
  * @param {number} sum.total
  */
 export function dotProduct({ title, left = [], right = [], names = [], products, total }) {
+  let soFar = 0;
   const terms = products.map((product, i) => {
-    const words = names[i] ?? `${number(left[i])} × ${number(right[i])}`;
-    return make("span", { class: "hl-added" }, termBox(words, fixed(product)));
+    soFar += product;
+    const box = names[i] ? termBox(names[i], fixed(product)) : productBox(left[i], right[i], product);
+    if (i) box.append(make("i", { title: "the sum so far" }, `→ ${fixed(soFar)}`));
+    const term = make("span", { class: "hl-added" }, box);
+    term.style.setProperty("--i", String(i));
+    return term;
   });
   return [make("p", {}, ...title), make("div", { class: "hl-terms" }, ...terms, result(fixed(total)))];
 }
 
-/** A cell of a matrix product. @param {Explained & { terms: DotTerms }} cell */
-export function dotCell({ terms, r, c, total, title }) {
-  return dotProduct({ title, left: terms.left[r], right: terms.right[c], products: terms.products[r][c], total });
+/**
+ * A cell of a matrix product, to which a bias may be added.
+ * @param {Explained & { terms: DotTerms, bias?: number }} cell
+ */
+export function dotCell({ terms, r, c, total, title, bias }) {
+  const [left, right, products] = [terms.left[r], terms.right[c], terms.products[r][c]];
+  if (bias === undefined) return dotProduct({ title, left, right, products, total });
+  const names = [...left.map((value, i) => `${number(value)} × ${number(right[i])}`), "bias"];
+  return dotProduct({ title, names, products: [...products, bias], total });
 }
 
 /**

@@ -7,7 +7,25 @@ const SPACE = "http://www.w3.org/2000/svg";
 const [WIDTH, HEIGHT] = [640, 240];
 const FRAME = { left: 52, right: 26, top: 14, bottom: 44 };
 const [RIGHT, BOTTOM] = [WIDTH - FRAME.right, HEIGHT - FRAME.bottom];
-const TICKS = 4;
+const TICKS = 5; // at most about as many
+
+/** Round numbers between two ends. @param {number} low @param {number} high */
+export function roundTicks(low, high) {
+  const rough = (high - low || 1) / TICKS;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * ([1, 2, 2.5, 5, 10].find((factor) => factor * power >= rough) ?? 10);
+  const first = Math.ceil(low / step - 1e-9);
+  const count = Math.floor(high / step + 1e-9) - first + 1;
+  const digits = Math.max(
+    0,
+    -Math.floor(Math.log10(step) + 1e-9),
+    Number.isInteger(step / power) ? 0 : 1 - Math.log10(power),
+  );
+  return Array.from({ length: count }, (_, i) => {
+    const value = (first + i) * step;
+    return { value, text: value.toFixed(Math.round(digits)).replace("-", "−") };
+  });
+}
 
 /**
  * @param {string} tag
@@ -53,10 +71,9 @@ export function chart({ label, x, lines, levels = {}, mark = -1, below = null, x
   const drawLevel = (value, css) =>
     parts.push(svg("line", { x1: FRAME.left, x2: RIGHT, y1: atY(value), y2: atY(value), class: css }));
 
-  for (let i = 0; i <= TICKS; i++) {
-    const value = bottom + ((top - bottom) * i) / TICKS;
+  for (const { value, text } of roundTicks(bottom, top)) {
     drawLevel(value, "hl-grid");
-    write(value.toFixed(2), { x: FRAME.left - 6, y: atY(value) + 4 }, "end");
+    write(text, { x: FRAME.left - 6, y: atY(value) + 4 }, "end");
   }
   const labelY = BOTTOM + 16;
   if (Array.isArray(x)) x.forEach((name, i) => write(name, { x: atX(i), y: labelY }, "middle"));

@@ -5,9 +5,11 @@ import { onThemeChange, palette } from "../../lib/drawing/palette.mjs";
 import { ARROWS } from "../../lib/keys.mjs";
 import { clamp, fixed } from "../../lib/numbers.mjs";
 import { shorten } from "../../lib/words.mjs";
+import { dragToChange } from "./cell_editor.mjs";
 
 /** @typedef {(number | null)[][]} Values by row and column; null for NaN or minus infinity */
 /** @typedef {(row: number, column: number) => void} Choose */
+/** @import { Edit } from "./cell_editor.mjs" */
 
 const STRONGEST = 225; // of the 256 steps of a ramp: the darkest would hide the mark of the chosen cell
 const LONGEST = 12; // characters of a title
@@ -22,6 +24,8 @@ export class HeatTable {
   #values = [];
   /** @type {[row: number, column: number]} the chosen cell, or the one that Tab reaches */
   #place = [0, 0];
+  /** @type {Edit | null} what changes a number, if the visitor may */
+  edit = null;
 
   /**
    * @param {object} options
@@ -30,13 +34,16 @@ export class HeatTable {
    * @param {string} [options.hole] what is written for null
    * @param {number} [options.digits]
    * @param {Choose | null} [options.choose] called when a cell is clicked
+   * @param {boolean} [options.sums] whether what each row adds up to is shown at its end
    */
-  constructor({ name, axes = "", hole = "NaN", digits = 4, choose = null }) {
+  constructor({ name, axes = "", hole = "NaN", digits = 4, choose = null, sums = false }) {
+    this.sums = sums;
     this.hole = hole;
     this.digits = digits;
     this.choose = choose;
     this.table = make("table", { class: "hl-heat", "aria-label": name });
-    const caption = make("figcaption", {}, make("b", {}, name), " ", make("span", { class: "hl-axes" }, axes));
+    this.axes = make("span", { class: "hl-axes" }, axes);
+    const caption = make("figcaption", {}, make("b", {}, name), " ", this.axes);
     this.element = make("figure", { class: "hl-figure" }, caption, make("div", { class: "hl-scroll" }, this.table));
     if (choose) this.table.addEventListener("keydown", (event) => this.move(event));
     onThemeChange(() => this.paint());
@@ -62,13 +69,72 @@ export class HeatTable {
    * @param {Values} table.values
    */
   show({ rows, columns = null, values }) {
+    const isKept = this.edit && values.length === this.#cells.length && values[0].length === this.#cells[0]?.length;
     this.#values = values;
-    const head = columns ? [make("thead", {}, make("tr", {}, make("td"), ...columns.map(columnTitle)))] : [];
-    this.#cells = values.map((line, r) => line.map((value, c) => this.makeCell(value, r, c)));
-    const lines = this.#cells.map((line, r) => make("tr", {}, rowTitle(rows[r]), ...line));
-    this.table.replaceChildren(...head, make("tbody", {}, ...lines));
+    if (isKept) this.#renew(rows);
+    else this.#build(rows, columns);
     this.startAt(this.#place);
     this.paint();
+  }
+
+  /** @param {string[]} rows @param {string[] | null} columns */
+  #build(rows, columns) {
+    this.#cells = this.#values.map((line, r) => line.map((value, c) => this.makeCell(value, r, c)));
+    const titles = [...(columns ?? []), ...(this.sums ? ["Σ row"] : [])];
+    const head = columns ? [make("thead", {}, make("tr", {}, make("td"), ...titles.map(columnTitle)))] : [];
+    const lines = this.#cells.map((line, r) =>
+      make("tr", {}, rowTitle(rows[r]), ...line, ...this.#sumOf(this.#values[r])),
+    );
+    this.table.replaceChildren(...head, make("tbody", {}, ...lines));
+  }
+
+  /** Put new numbers into the cells that are there, one of which may be dragged. @param {string[]} rows */
+  #renew(rows) {
+    this.#cells.forEach((line, r) => {
+      line[0].parentElement?.firstElementChild?.replaceWith(rowTitle(rows[r]));
+      line.forEach((cell, c) => ((cell.firstElementChild ?? cell).textContent = this.#written(this.#values[r][c])));
+    });
+  }
+
+  /** @param {number | null} value */
+  #written(value) {
+    return value === null ? this.hole : fixed(value, this.digits);
+  }
+
+  /** @param {(number | null)[]} line */
+  #sumOf(line) {
+    if (!this.sums) return [];
+    const total = line.reduce((/** @type {number} */ sum, value) => sum + (value ?? NaN), 0);
+    return [make("th", { class: "hl-sum-of-row" }, Number.isNaN(total) ? this.hole : fixed(total))];
+  }
+
+  /** @param {number} row @param {number} column */
+  valueAt(row, column) {
+    return this.#values[row]?.[column] ?? null;
+  }
+
+  /** The size of the table: rows and columns. */
+  get size() {
+    return [this.#values.length, this.#values[0]?.length ?? 0];
+  }
+
+  /** The cell that an element is in. @param {EventTarget | null} target @returns {[number, number] | null} */
+  cellOf(target) {
+    const cell = target instanceof Element ? target.closest("td") : null;
+    const row = this.#cells.findIndex((line) => cell && line.includes(cell));
+    return cell && row >= 0 ? [row, this.#cells[row].indexOf(cell)] : null;
+  }
+
+  /** Mark a cell as one that a sum is made of. @param {[number, number]} place @param {string} css @param {number} i */
+  light([row, column], css, i) {
+    const cell = this.#cells[row]?.[column];
+    cell?.classList.add(css);
+    cell?.style.setProperty("--i", String(i));
+  }
+
+  /** @param {...string} css */
+  unlight(...css) {
+    for (const name of css) for (const cell of this.table.querySelectorAll(`.${name}`)) cell.classList.remove(name);
   }
 
   /**
@@ -77,10 +143,16 @@ export class HeatTable {
    * @param {number} column
    */
   makeCell(value, row, column) {
-    const text = value === null ? this.hole : fixed(value, this.digits);
+    const text = this.#written(value);
     if (!this.choose) return make("td", {}, text);
     const onclick = () => this.take(row, column);
-    return make("td", {}, make("button", { type: "button", tabindex: -1, onclick }, text));
+    const button = make("button", { type: "button", tabindex: -1, onclick }, text);
+    if (this.edit) {
+      button.classList.add("hl-editable");
+      const change = (/** @type {number} */ next) => this.edit?.(row, column, next);
+      dragToChange(button, () => this.valueAt(row, column) ?? 0, change);
+    }
+    return make("td", {}, button);
   }
 
   paint() {
@@ -92,7 +164,10 @@ export class HeatTable {
         const cell = this.#cells[r][c];
         cell.classList.toggle("hl-hole", value === null);
         cell.classList.toggle("hl-zero", value === 0);
-        if (!value) return;
+        if (!value) {
+          cell.style.backgroundColor = cell.style.color = "";
+          return;
+        }
         const ramp = value < 0 ? ramps.seen : ramps.looks;
         const step = Math.round((STRONGEST * Math.abs(value)) / most);
         cell.style.backgroundColor = ramp.css[step];

@@ -1,37 +1,42 @@
-// A prediction to make before the answer is shown.
+// A prediction to make before the picture answers it.
 
 import { make } from "../../lib/dom.mjs";
 
 /** @import { Question } from "../rung.js" */
 
+const PHONE = 640; // pixels, below which the question is folded so that the picture comes sooner
+
 /**
  * @param {Question} question
  * @param {number | undefined} chosen the option that was chosen in an earlier visit
- * @param {(chosen: number) => void} answer is called once
+ * @param {(chosen: number | undefined) => void} answer is called with each answer, and with none to try again
  */
 export function question({ ask, options, right, why }, chosen, answer) {
   const verdict = make("p", { class: "hl-why", role: "status" });
   const buttons = options.map((text, i) =>
     make("button", { type: "button", class: "hs-small", onclick: () => choose(i) }, text),
   );
-  /** @param {number} answered */
+  const again = make("button", { type: "button", class: "hs-small", onclick: () => choose(undefined) }, "Try again");
+  /** @param {number | undefined} answered */
   const show = (answered) => {
+    const isAnswered = answered !== undefined;
     buttons.forEach((button, i) => {
-      button.disabled = true;
-      if (i === right) button.classList.add("hl-right");
-      else if (i === answered) button.classList.add("hl-wrong");
+      button.disabled = isAnswered;
+      button.classList.toggle("hl-right", isAnswered && i === right);
+      button.classList.toggle("hl-wrong", i === answered && i !== right);
       button.setAttribute("aria-pressed", String(i === answered));
     });
-    verdict.replaceChildren(make("b", {}, answered === right ? "Yes. " : `No: ${options[right]}. `), why);
+    const judged = answered === right ? "Yes. " : `No: ${options[right]}. `;
+    verdict.replaceChildren(...(isAnswered ? [make("b", {}, judged), why, " ", again] : []));
   };
-  /** @param {number} i */
+  /** @param {number | undefined} i */
   const choose = (i) => {
     show(i);
     answer(i);
   };
-  if (chosen !== undefined && Number.isInteger(chosen) && chosen in options) show(chosen);
-  const title = make("h3", {}, "Before you go on: predict");
+  show(chosen !== undefined && Number.isInteger(chosen) && chosen in options ? chosen : undefined);
+  const title = make("summary", {}, "Before you go on: predict");
   const list = make("div", { class: "hl-options" }, ...buttons);
-  const attributes = { class: "hl-question", "aria-label": "Question" };
-  return make("section", attributes, title, make("p", {}, ask), list, verdict);
+  const attributes = { class: "hl-question", "aria-label": "Question", open: innerWidth > PHONE };
+  return make("details", attributes, title, make("p", {}, ask), list, verdict);
 }

@@ -3,9 +3,13 @@
 import { make } from "../../lib/dom.mjs";
 
 export class Stamp {
-  /** @param {string} what is compared */
-  constructor(what) {
+  /**
+   * @param {string} what is compared
+   * @param {boolean} [isModel] whether one of the two is what the loaded model computed
+   */
+  constructor(what, isModel = false) {
     this.what = what;
+    this.isModel = isModel;
     this.element = make("p", { class: "hl-stamp", role: "status" });
   }
 
@@ -17,7 +21,12 @@ export class Stamp {
     const isEqual = error !== null && error <= most;
     this.element.classList.toggle("hl-differs", !isEqual);
     const shown = error === 0 ? "0" : error === null ? "not a number" : error.toExponential(2).replace("-", "−");
-    const verdict = make("b", {}, `recomputed ${isEqual ? "=" : "≠"} model`);
-    this.element.replaceChildren(verdict, `, max error ${shown}`, make("small", {}, ` · ${this.what}`));
+    const verdict = this.isModel
+      ? `recomputed ${isEqual ? "=" : "≠"} model`
+      : isEqual
+        ? "both ways agree"
+        : "the two ways differ";
+    const size = make("small", {}, ` · ${this.what}`);
+    this.element.replaceChildren(make("b", {}, verdict), `, max difference ${shown}`, size);
   }
 }

@@ -1,0 +1,60 @@
+"""The arithmetic of the Learn tab in Chromium: true sums, what lights up, and another model on every rung."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from helpers.learn_page import number, open_rung, settle, table, unfolded
+from helpers.oracles.published import WEIGHT_SPLITS, assert_close
+from helpers.server import Server
+
+
+def click(page: Any, name: str, row: int, column: int) -> None:
+    table(page, name).locator("tbody tr").nth(row).locator("td button").nth(column).click()
+
+
+def choose_model(page: Any, name: str) -> None:
+    page.get_by_role("button", name="Model", exact=True).click()
+    page.get_by_role("option", name=name).click()
+
+
+@pytest.mark.parametrize("rung", range(1, 10))
+def test_another_model_can_be_chosen_on_every_rung(page: Any, rung: int) -> None:
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    open_rung(page, rung)
+    for name in ("other", "tiny"):
+        choose_model(page, name)
+        settle(page, rung)
+        expect(page.locator(".hl-picture")).to_be_visible()
+        expect(page.locator(".hl-problem").first).to_be_empty()
+    if rung == 9:
+        expect(page.get_by_text("tiny: 3 layers × 4 heads of 8 numbers")).to_be_visible()
+    assert errors == []
+
+
+def test_the_bias_of_the_output_projection_is_one_of_the_terms(page: Any) -> None:
+    open_rung(page, 8)
+    click(page, "After the output projection", 1, 0)
+    terms = [number(text) for text in page.locator(".hl-unfold .hl-term span").all_text_contents()]
+    total = number(page.locator(".hl-unfold output").text_content())
+    assert len(terms) == 3 and sum(terms) == pytest.approx(total, abs=2e-4)
+    assert_close(total, WEIGHT_SPLITS[1][0])
+    expect(page.locator(".hl-unfold .hl-term small").last).to_have_text("bias")
+
+
+def test_on_a_phone_the_arithmetic_covers_nothing_before_a_click(browser: Any, server: Server) -> None:
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto(f"{server.url}/#learn/5")
+    settle(page, 5)
+    panel = page.locator(".hl-unfold")
+    position = "e => getComputedStyle(e).position"
+    assert panel.evaluate(position) == "static"
+    click(page, "Attention scores", 1, 2)
+    assert panel.evaluate(position) == "sticky"
+    expect(panel).to_be_in_viewport()
+    assert len(unfolded(page)[0]) == 3
+    page.get_by_role("button", name="Put it away").click()
+    assert panel.evaluate(position) == "static"
+    page.close()
