@@ -41,13 +41,9 @@ export class Arithmetic {
     this.hint = make("p", { class: "hl-hint" }, hint);
     this.editor = new CellEditor();
     this.body = make("div", { "aria-live": "polite" });
-    const unpin = () => this.element.classList.remove("hl-pinned");
-    const close = make(
-      "button",
-      { type: "button", class: "hl-close", onclick: unpin, "aria-label": "Put it away" },
-      "×",
-    );
+    const close = make("button", { type: "button", class: "hl-close", "aria-label": "Put it away" }, "×");
     this.element = make("div", { class: "hl-unfold" }, close, this.body);
+    close.addEventListener("click", () => this.element.classList.remove("hl-pinned"));
     this.body.addEventListener("pointerover", (event) => this.#pointAtTerm(event.target));
     this.body.addEventListener("pointerleave", () => this.#pointAtTerm(null));
   }
