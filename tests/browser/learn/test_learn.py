@@ -10,8 +10,8 @@ from playwright.sync_api import expect
 
 from helpers.learn_page import move, numbers, open_rung, say, settle, stamps, table, unfolded
 from helpers.oracles import published
-from helpers.page import is_shown_as
 from helpers.oracles.published import assert_close
+from helpers.page import is_shown_as
 from helpers.server import Server
 from model import ladder
 

@@ -113,7 +113,10 @@ def test_who_would_write_the_text_is_named(page: Any) -> None:
 
 def test_both_softmaxes_unfold(page: Any) -> None:
     open_rung(page, 5)
-    unfold, hint = page.locator(".hl-unfold"), page.get_by_text("Point at any number, click it or move with the arrow keys")
+    unfold, hint = (
+        page.locator(".hl-unfold"),
+        page.get_by_text("Point at any number, click it"),
+    )
     expect(hint).to_be_visible()
     table(page, "The words x").locator("button").nth(0).click()
     expect(unfold).to_contain_text("one that the book chose")
