@@ -1,0 +1,110 @@
+"""Composition: how strongly a head reads what an earlier head writes, judged by their weights alone."""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, cast
+
+import torch
+from torch import Tensor
+
+from ...gpt import GPT, Block
+
+Way = Literal["q", "k", "v"]
+WAYS: tuple[Way, ...] = ("q", "k", "v")
+DRAWS = 16  # random heads behind the baseline, each paired with as many others
+SEED = 0
+
+
+class Baseline(NamedTuple):
+    """The scores of random heads of the same shape: their mean and standard deviation."""
+
+    mean: float
+    spread: float
+
+
+@dataclass(frozen=True)
+class Composition:
+    """How strongly each head reads each earlier one, in its queries, keys and values.
+
+    ``scores[way][later]`` is ``(n_head, later, n_head)``: of each head in the layer ``later``, for each earlier layer
+    and head. ``baseline[way]`` is what random heads of this shape score.
+    """
+
+    scores: dict[Way, list[Tensor]]
+    baseline: dict[Way, Baseline]
+
+
+class _Head(NamedTuple):
+    """The factors of all heads of a layer, each ``(n_head, C, head_dim)``, in float64.
+
+    In the notation where a token's vector is a row: the queries, keys and values of ``x`` are ``x @ query`` and so on,
+    and the head adds ``(x @ value) @ output.T`` to the residual stream.
+    """
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    output: Tensor
+
+
+@torch.inference_mode()
+def composition(gpt: GPT, centred: bool = False) -> Composition:
+    """Q-, K- and V-composition of every pair of heads in different layers (Elhage et al. 2021).
+
+    The score is ``||W_OV M||_F / (||W_OV||_F ||M||_F)`` with ``W_OV`` of the earlier head and ``M`` what the later head
+    applies to it: ``W_QK`` from the side of its queries, the same from the side of its keys, or its own ``W_OV``. It
+    is 0 where the later head reads nothing that the earlier one writes. The gain of the layer norm before each head is
+    folded into its matrices; with ``centred`` so is the subtraction of the mean, otherwise it is left out. Biases, the
+    norm's division and everything in between, MLPs included, are not part of the score.
+    """
+    layers = [_factors(cast(Block, block), centred) for block in gpt.h]
+    scores: dict[Way, list[Tensor]] = {way: [] for way in WAYS}
+    for later, head in enumerate(layers):
+        for way in WAYS:
+            rows = [_scores(earlier, head, way) for earlier in layers[:later]]
+            n_head = len(head.query)
+            scores[way].append(torch.stack(rows, 1).float() if rows else torch.zeros(n_head, 0, n_head))
+    return Composition(scores, baseline(gpt.config.n_embd, gpt.config.head_dim))
+
+
+def baseline(n_embd: int, head_dim: int, seed: int = SEED) -> dict[Way, Baseline]:
+    """The scores of heads whose weights are drawn independently from one normal distribution.
+
+    About ``1 / sqrt(n_embd)`` in each way; the spread is what single pairs of heads scatter by.
+    """
+    generator = torch.Generator().manual_seed(seed)
+
+    def draw() -> _Head:
+        parts = torch.randn(4, DRAWS, n_embd, head_dim, generator=generator, dtype=torch.float64)
+        return _Head(*parts)
+
+    earlier, later = draw(), draw()
+    found = {way: _scores(earlier, later, way) for way in WAYS}
+    return {way: Baseline(float(scores.mean()), float(scores.std())) for way, scores in found.items()}
+
+
+def _factors(block: Block, centred: bool) -> _Head:
+    C, n_head = block.attn.c_proj.out_features, block.attn.n_head
+    weight = block.attn.c_attn.weight.detach().cpu().double() * block.ln_1.weight.detach().cpu().double()
+    if centred:
+        weight = weight - weight.mean(1, keepdim=True)  # x - mean(x), as a matrix, is symmetric
+    query, key, value = weight.view(3, n_head, -1, C).transpose(2, 3)
+    output = block.attn.c_proj.weight.detach().cpu().double().unflatten(1, (n_head, -1)).transpose(0, 1)
+    return _Head(query, key, value, output)
+
+
+def _scores(earlier: _Head, later: _Head, way: Way) -> Tensor:
+    """``(later heads, earlier heads)``: from triangular factors, as the matrices have a rank of only ``head_dim``."""
+    read, rest = {"q": (later.query, later.key), "k": (later.key, later.query), "v": (later.value, later.output)}[way]
+    rest, value = _triangle(rest), _triangle(earlier.value)
+    # ||V O^T R S^T|| = ||tri(V) (O^T R) tri(S)^T||, for every pair of heads; the norms of the two factors likewise.
+    between = torch.einsum("ecd,lcf->ledf", earlier.output, read)
+    both = torch.linalg.matrix_norm(value @ between @ rest.mT[:, None])
+    written = torch.linalg.matrix_norm(value @ _triangle(earlier.output).mT)
+    reading = torch.linalg.matrix_norm(_triangle(read) @ rest.mT)
+    scale = reading[:, None] * written
+    return torch.where(scale > 0, both / scale, 0.0)
+
+
+def _triangle(matrices: Tensor) -> Tensor:
+    """R of the QR decomposition, ``(..., head_dim, head_dim)``: as long as the matrix in every direction it reads."""
+    return torch.linalg.qr(matrices, mode="r")[1]

@@ -1,0 +1,168 @@
+"""Which heads feed this one: what changes in a head if it does not see what one earlier head wrote."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+
+from ...errors import InvalidValue
+from ...gpt import Block
+from ..head_roles import ROLES, Role
+from .composition import WAYS, Way
+from .progress import Progress, ignore, part
+from .text_pass import TextPass
+
+# From an earlier head to a later one: straight through the residual stream, or also by way of the layers between.
+Route = Literal["direct", "every"]
+ROUTES: tuple[Route, ...] = get_args(Route)
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """The effect of cutting one path at a time into a head of layer ``L``: ``(L, n_head)`` over the earlier heads.
+
+    ``moved[route][way]`` is between 0 and 1 for the ways "q" and "k": the attention weight that moves from some keys to
+    others, averaged over the queries after the first, which has one key only. For "v" it is the length of the change
+    in the head's output over the length of that output, averaged over all positions.
+    """
+
+    moved: dict[Route, dict[Way, Tensor]]
+
+
+@dataclass(frozen=True)
+class RoleCuts:
+    """How well a head of layer ``L`` fits each role, as it is and with one path at a time cut.
+
+    ``plain[role]`` is its score; ``cut[route][role]`` ``(L, n_head)`` are the scores without each earlier head.
+    ``uniform`` is the score of a head that attends to all tokens equally.
+    """
+
+    plain: dict[Role, float]
+    cut: dict[Route, dict[Role, Tensor]]
+    uniform: float
+
+
+@torch.inference_mode()
+def cut_paths(text: TextPass, *, layer: int, head: int, progress: Progress = ignore) -> Cuts:
+    """Cut the path from every earlier head into the queries, keys or values of one head, and see what changes there.
+
+    This is path patching (Wang et al. 2023, Goldowsky-Dill et al. 2023) with the earlier head's mean over this text's
+    positions in place of its output in another text: only what varies from token to token is cut. The rest of the
+    head, such as its queries where its keys are cut, stays as it is. On the "direct" route the head reads the residual
+    stream as it is but for what the earlier head itself added; on "every" route the layers between are computed again
+    too, so that what an MLP made of the earlier head's output is gone as well. Raises ``InputError`` if there is no
+    such head.
+    """
+    check_head(text, layer, head)
+    plain = _parts(text, layer, head, text.stream[layer])
+    weights = _attention(text, layer, plain["q"], plain["k"])
+    project = _output_weight(text.block(layer), text.config.n_head)[:, head]  # (C, head_dim)
+    output = weights @ plain["v"] @ project.T
+    n_queries = max(len(text.ids) - 1, 1)
+    moved: dict[Route, dict[Way, Tensor]] = {}
+    for index, route in enumerate(ROUTES):
+        moved[route] = {way: torch.zeros(layer, text.config.n_head) for way in WAYS}
+        for earlier, heads, x in _without_each(text, layer, route):
+            cut = _parts(text, layer, head, x)
+            pairs: dict[Way, tuple[Tensor, Tensor]] = {"q": (cut["q"], plain["k"]), "k": (plain["q"], cut["k"])}
+            for way, (query, key) in pairs.items():
+                change = (_attention(text, layer, query, key) - weights).abs().sum((-1, -2))
+                moved[route][way][earlier, heads] = (change / (2 * n_queries)).cpu()
+            change = (weights @ cut["v"] @ project.T - output).norm(dim=-1) / output.norm(dim=-1).clamp_min(1e-12)
+            moved[route]["v"][earlier, heads] = change.mean(-1).cpu()
+            progress((index + (earlier + 1) / layer) / len(ROUTES))
+    return Cuts(moved)
+
+
+@torch.inference_mode()
+def role_cuts(texts: list[TextPass], *, layer: int, head: int, way: Way = "k", progress: Progress = ignore) -> RoleCuts:
+    """Score a head's roles with the path from each earlier head into its ``way``, "q" or "k", cut.
+
+    ``texts`` are of one length: random tokens that are then repeated, as ``head_roles.repeated_tokens`` draws them.
+    This proves a composition: an induction head finds the token after an earlier occurrence of its own because a
+    previous-token head has written there which token came before (Elhage et al. 2021, Olsson et al. 2022). Without
+    what that head wrote, its score falls. The paths are cut as in ``cut_paths``. Raises ``InputError``.
+    """
+    if way not in ("q", "k"):
+        raise InvalidValue("way", way, "'q' or 'k'")
+    length, shape = len(texts[0].ids) // 2, (layer, texts[0].config.n_head)
+    queries = torch.arange(length, 2 * length)
+
+    def scores(text: TextPass, query: Tensor, key: Tensor) -> dict[Role, Tensor]:
+        attention = _attention(text, layer, query, key).cpu()
+        return {role: attention[:, queries, queries - back(length)].mean(-1) for role, back in ROLES.items()}
+
+    plain: dict[Role, float] = dict.fromkeys(ROLES, 0.0)
+    cut: dict[Route, dict[Role, Tensor]] = {route: {role: torch.zeros(shape) for role in ROLES} for route in ROUTES}
+    for n, text in enumerate(texts):
+        check_head(text, layer, head)
+        own = _parts(text, layer, head, text.stream[layer])
+        for role, score in scores(text, own["q"], own["k"]).items():
+            plain[role] += float(score) / len(texts)
+        for route in ROUTES:
+            for earlier, heads, x in _without_each(text, layer, route):
+                parts = own | {way: _parts(text, layer, head, x)[way]}
+                for role, score in scores(text, parts["q"], parts["k"]).items():
+                    cut[route][role][earlier, heads] += score / len(texts)
+        part(progress, n / len(texts), (n + 1) / len(texts))(1.0)
+    return RoleCuts(plain, cut, uniform=float((1 / (queries + 1)).mean()))
+
+
+def check_head(text: TextPass, layer: int, head: int) -> None:
+    """Raise ``InputError`` unless the model has this head."""
+    for name, value, count in (("layer", layer, text.config.n_layer), ("head", head, text.config.n_head)):
+        if type(value) is not int or not 0 <= value < count:
+            raise InvalidValue(name, value, f"an integer from 0 to {count - 1}")
+
+
+def _without_each(text: TextPass, layer: int, route: Route) -> Iterator[tuple[int, Tensor, Tensor]]:
+    """The residual stream before ``layer`` with each earlier head's output replaced by its mean over the positions.
+
+    Yields the earlier layer, some of its heads ``(B,)``, and the streams ``(B, T, C)``.
+    """
+    n_head = text.config.n_head
+    for earlier in range(layer):
+        block, context = text.block(earlier), text.contexts[earlier]  # (1, T, n_head, head_dim)
+        varying = context[0] - context[0].mean(0)
+        removed = torch.einsum("thd,chd->htc", varying, _output_weight(block, n_head))
+        for heads in torch.arange(n_head).split(text.batch_size):
+            x = text.stream[layer] - removed[heads]
+            if route == "every":
+                x = _rerun(text, earlier, layer, removed[heads])
+            yield earlier, heads, x
+
+
+def _rerun(text: TextPass, earlier: int, layer: int, removed: Tensor) -> Tensor:
+    """The stream before ``layer`` if the attention of ``earlier`` had written ``removed`` ``(B, T, C)`` less."""
+    output = text.block(earlier).attn.c_proj(text.contexts[earlier].flatten(2)) - removed
+    after = text.attend()
+
+    def attend(block: Block, x: Tensor) -> Tensor:
+        return output if block.layer == earlier else after(block, x)
+
+    x = text.stream[earlier].expand(len(removed), -1, -1)
+    for between in range(earlier, layer):
+        x = text.block(between)(x, attend)
+    return x
+
+
+def _output_weight(block: Block, n_head: int) -> Tensor:
+    """The output projection by head, ``(C, n_head, head_dim)``."""
+    return block.attn.c_proj.weight.unflatten(1, (n_head, -1))
+
+
+def _parts(text: TextPass, layer: int, head: int, x: Tensor) -> dict[Way, Tensor]:
+    """One head's queries, keys and values from the stream before its layer: ``(B, T, C) -> (B, T, head_dim)``."""
+    block, (n_head, head_dim) = text.block(layer), (text.config.n_head, text.config.head_dim)
+    weight = block.attn.c_attn.weight.view(3, n_head, head_dim, -1)[:, head]
+    found = torch.einsum("btc,wdc->wbtd", block.ln_1(x), weight)
+    if block.attn.c_attn.bias is not None:
+        found = found + block.attn.c_attn.bias.view(3, n_head, 1, 1, head_dim)[:, head]
+    return dict(zip(WAYS, found, strict=True))
+
+
+def _attention(text: TextPass, layer: int, query: Tensor, key: Tensor) -> Tensor:
+    """One head's attention weights ``(B, T, T)`` from its queries and keys, each ``(B or 1, T, head_dim)``."""
+    return text.block(layer).attn.attention_weights(query[:, None], key[:, None])[:, 0]

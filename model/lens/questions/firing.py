@@ -1,0 +1,175 @@
+"""Where does each head fire: the passages of a long text on which every head acts most strongly."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, cast, get_args
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ...gpt import GPT, Block
+from ..metrics import METRICS, metric_sums
+from .progress import Progress, ignore
+from .token_marks import PATTERNS, TokenMarks, patterns
+
+WINDOW = 256  # most tokens read at once, which bounds the memory whatever the context and the text
+OVERLAP = 4  # a quarter of each window repeats the one before, so that every query has tokens to look at
+APART = 32  # of so many consecutive queries, only the strongest becomes a passage
+N_PASSAGES = 12  # kept for each head
+N_BINS = 24
+LEAST_NORM, BINS_PER_DOUBLING = 2.0**-8, 2  # the norms' histogram runs from 2**-8 to 2**4 in half doublings
+
+# How strongly a head fires at a query: its largest weight off the first token, or the norm of its output.
+Measure = Literal["weight", "norm"]
+MEASURES: tuple[Measure, ...] = get_args(Measure)
+
+
+@dataclass(frozen=True)
+class Strongest:
+    """For each head its strongest queries, ``(n_layer, n_head, N_PASSAGES)``, the strongest first.
+
+    ``value`` is how strongly it fires there, 0 where the text is too short for another passage. ``query``, ``key`` (the
+    token with the largest weight off the first) and ``window`` (where the window that was read begins) are positions
+    in the text. ``histogram`` ``(n_layer, n_head, N_BINS)`` counts all queries by value.
+    """
+
+    value: Tensor
+    query: Tensor
+    key: Tensor
+    window: Tensor
+    histogram: Tensor
+
+
+@dataclass(frozen=True)
+class Firing:
+    """What ``firing`` found in a text.
+
+    ``strongest[measure]`` has the passages. ``everywhere`` ``(n_layer, n_head, len(PATTERNS))`` is the share of all
+    queries that have each pattern in common with the key they look at most, the first token apart. ``metrics``
+    ``(n_layer, n_head, len(METRICS))`` are the means of the metrics of ``model.lens.metrics``.
+    """
+
+    n_queries: int
+    strongest: dict[Measure, Strongest]
+    everywhere: Tensor
+    metrics: Tensor
+
+
+class Window(NamedTuple):
+    """Tokens ``start`` to ``stop - 1`` are read together; the queries from ``first`` on are new."""
+
+    start: int
+    first: int
+    stop: int
+
+
+def windows(n_tokens: int, context_length: int) -> Iterator[Window]:
+    """Windows of at most ``WINDOW`` tokens in which every token of a text is a new query exactly once."""
+    size = min(WINDOW, context_length)
+    first = 0
+    while first < n_tokens:
+        start = max(0, first - size // OVERLAP)
+        stop = min(start + size, n_tokens)
+        yield Window(start, first, stop)
+        first = stop
+
+
+@torch.inference_mode()
+def firing(gpt: GPT, marks: TokenMarks, *, progress: Progress = ignore) -> Firing:
+    """Read a text of any length in windows, and keep for each head the queries at which it fires most strongly.
+
+    Two measures: the largest attention weight off the window's first token (on which many heads rest), and the norm of
+    what the head adds to the residual stream, ``||context W_O||``. As a window begins in the middle of the text, the
+    numbers are those of the window read on its own. What is kept does not grow with the text.
+    """
+    config = gpt.config
+    n_layer, n_head, n_tokens = config.n_layer, config.n_head, len(marks.ids)
+    kept = {measure: _nothing(n_layer, n_head) for measure in MEASURES}
+    everywhere = torch.zeros(n_layer, n_head, len(PATTERNS), dtype=torch.float64)
+    metrics = torch.zeros(n_layer, n_head, len(METRICS), dtype=torch.float64)
+    squares = [_squares(cast(Block, block)) for block in gpt.h]
+    n_measured = 0
+    for window in windows(n_tokens, config.context_length):
+        new = slice(window.first - window.start, None)
+        weight, key, norm = [], [], []
+        for layer, (attention, context) in enumerate(_read(gpt, marks.ids[window.start : window.stop])):
+            rows, vectors = attention[:, new].cpu(), context[:, new]
+            metrics[layer] += metric_sums(rows, window.first - window.start)
+            largest, place = F.pad(rows[..., 1:], (0, 1)).max(-1)  # padded: a text may be one token long
+            weight.append(largest)
+            key.append(place + 1 + window.start)
+            norm.append(((vectors @ squares[layer]) * vectors).sum(-1).clamp_min(0).sqrt().cpu())
+        query = torch.arange(window.first, window.stop)
+        found = torch.stack(key).minimum(query)  # of a query that sees the first token alone, itself
+        everywhere += patterns(marks, query.expand_as(found), found).sum(-2)
+        for measure, value in zip(MEASURES, (torch.stack(weight), torch.stack(norm)), strict=True):
+            kept[measure] = _merge(kept[measure], value, found, window, bins(measure, value))
+        n_measured += len(query) - (window.first == window.start)
+        progress(window.stop / n_tokens)
+    return Firing(n_tokens, kept, (everywhere / n_tokens).float(), (metrics / max(n_measured, 1)).float())
+
+
+def _squares(block: Block) -> Tensor:
+    """``W_O^T W_O`` of each head, ``(n_head, head_dim, head_dim)``: ``||W_O c||^2 = c^T (W_O^T W_O) c``."""
+    project = block.attn.c_proj.weight.unflatten(1, (block.attn.n_head, -1)).transpose(0, 1)  # (n_head, C, head_dim)
+    return project.mT @ project
+
+
+def _read(gpt: GPT, ids: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """Each layer's attention weights ``(n_head, T, T)`` and context vectors ``(n_head, T, head_dim)``."""
+    found: list[tuple[Tensor, Tensor]] = []
+
+    def attend(block: Block, x: Tensor) -> Tensor:
+        context, weights = block.attn.attend(block.attn.c_attn(x), need_weights=True)
+        assert weights is not None
+        found.append((weights[0], context[0].unflatten(-1, (block.attn.n_head, -1)).transpose(0, 1)))
+        return block.attn.c_proj(context)
+
+    x = gpt.embed(ids[None].to(gpt.wte.weight.device))
+    for block in gpt.h:
+        x = block(x, attend)
+        yield found.pop()
+
+
+def bins(measure: Measure, value: Tensor) -> Tensor:
+    """The bin of each value: equal steps from 0 to 1 for weights, half doublings for norms, ends included."""
+    if measure == "weight":
+        place = value * N_BINS
+    else:
+        place = (value.clamp_min(1e-12).log2() - math.log2(LEAST_NORM)) * BINS_PER_DOUBLING
+    return place.floor().long().clamp(0, N_BINS - 1)
+
+
+def edges(measure: Measure) -> list[float]:
+    """Where the bins begin and end, ``N_BINS + 1`` numbers; the first and the last bin of norms have no outer end."""
+    if measure == "weight":
+        return [place / N_BINS for place in range(N_BINS + 1)]
+    return [LEAST_NORM * 2 ** (place / BINS_PER_DOUBLING) for place in range(N_BINS + 1)]
+
+
+def _nothing(n_layer: int, n_head: int) -> Strongest:
+    query, key, window = torch.zeros(3, n_layer, n_head, N_PASSAGES, dtype=torch.long)
+    counts = torch.zeros(n_layer, n_head, N_BINS, dtype=torch.long)
+    return Strongest(torch.zeros(n_layer, n_head, N_PASSAGES), query, key, window, counts)
+
+
+def _merge(kept: Strongest, value: Tensor, key: Tensor, window: Window, bin_of: Tensor) -> Strongest:
+    """``kept`` with the new queries of a window, whose values and keys are ``(n_layer, n_head, queries)``."""
+    n = value.shape[-1]
+    padded = F.pad(value, (0, -n % APART), value=-1.0).unflatten(-1, (-1, APART))
+    best, place = padded.max(-1)  # (n_layer, n_head, blocks)
+    place = place + torch.arange(0, n, APART)
+    found = (best, place + window.first, key.gather(-1, place), torch.full_like(place, window.start))
+    old = (kept.value, kept.query, kept.key, kept.window)
+    joined = [torch.cat(pair, -1) for pair in zip(old, found, strict=True)]
+    order = joined[0].argsort(dim=-1, descending=True, stable=True)[..., :N_PASSAGES]
+    value, query, key, start = (each.gather(-1, order) for each in joined)
+    return Strongest(value, query, key, start, kept.histogram + F.one_hot(bin_of, N_BINS).sum(-2))
+
+
+def shared(strongest: Strongest, marks: TokenMarks) -> Tensor:
+    """How many of each head's passages have each pattern, ``(n_layer, n_head, len(PATTERNS))``."""
+    found = patterns(marks, strongest.query, strongest.key)
+    return (found & (strongest.value > 0)[..., None]).sum(-2)

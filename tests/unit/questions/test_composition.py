@@ -1,0 +1,73 @@
+"""Composition scores against whole matrices, and what they are for heads made to read, or to ignore, each other."""
+
+import pytest
+import torch
+from torch import Tensor
+
+import model
+from helpers.files import ROOT
+from helpers.models import max_difference, tiny_gpt
+from model.gpt import GPT
+from model.lens.questions.composition import WAYS, Way, baseline, composition
+
+
+def whole_matrices(gpt: GPT, layer: int, head: int, centred: bool) -> dict[str, Tensor]:
+    """W_OV and W_QK of a head as ``(C, C)`` in float64; row vectors are multiplied from the left."""
+    block, C = gpt.h[layer], gpt.config.n_embd
+    d = gpt.config.head_dim
+    norm = torch.diag(block.ln_1.weight.double())
+    if centred:
+        norm = (torch.eye(C) - 1 / C).double() @ norm
+    query, key, value = (norm @ w[d * head : d * head + d].T for w in block.attn.c_attn.weight.double().split(C))
+    output = block.attn.c_proj.weight.double()[:, d * head : d * head + d]
+    return {"ov": value @ output.T, "qk": query @ key.T}
+
+
+@pytest.mark.parametrize("centred", [False, True])
+def test_whole_matrices(centred: bool) -> None:
+    gpt = tiny_gpt(2, n_layer=3, n_embd=24, n_head=4)
+    found = composition(gpt, centred)
+    for later in range(3):
+        assert all(found.scores[way][later].shape == (4, later, 4) for way in WAYS)
+        for head in range(4):
+            own = whole_matrices(gpt, later, head, centred)
+            for earlier in range(later):
+                for other in range(4):
+                    ov = whole_matrices(gpt, earlier, other, centred)["ov"]
+                    ways: dict[Way, Tensor] = {"q": own["qk"], "k": own["qk"].T, "v": own["ov"]}
+                    for way, matrix in ways.items():
+                        expected = (ov @ matrix).norm() / (ov.norm() * matrix.norm())
+                        assert float(found.scores[way][later][head, earlier, other]) == pytest.approx(float(expected))
+
+
+def test_a_head_that_reads_exactly_what_another_writes() -> None:
+    """Layer 0 writes its four directions per head; layer 1's head 0 has keys from those of head 1 alone."""
+    gpt = tiny_gpt(0, n_embd=16, n_head=4)
+    first, second = gpt.h[0].attn, gpt.h[1].attn
+    gpt.h[1].ln_1.weight[:] = 1
+    first.c_proj.weight[:] = torch.eye(16)  # head h writes into the dimensions 4h to 4h + 3
+    second.c_attn.weight[16:20] = 0
+    second.c_attn.weight[16:20, 4:8] = torch.eye(4)
+    scores = composition(gpt).scores["k"][1][0, 0]
+    assert scores[1] > 0.3 and scores[[0, 2, 3]].abs().max() < 1e-7
+    second.c_attn.weight[16:20] = 0
+    assert composition(gpt).scores["k"][1][0].abs().max() == 0  # rather than 0 / 0
+
+
+def test_the_baseline_of_random_heads() -> None:
+    found = baseline(160, 40)
+    for way in WAYS:
+        assert found[way].mean == pytest.approx(160**-0.5, rel=0.01)
+        assert 0.0005 < found[way].spread < 0.004
+    assert found == baseline(160, 40) != baseline(160, 40, seed=1)
+
+
+def test_the_shipped_model_with_an_induction_head() -> None:
+    """The previous-token head L0 H2 comes first among those that feed the induction head L1 H2, by 2 % only."""
+    loaded = model.load(ROOT / "checkpoints" / "two-layer-steps", device="cpu", dtype="float32")
+    found = composition(loaded.gpt)
+    expected = torch.tensor([0.083, 0.103, 0.105, 0.084])
+    assert max_difference(found.scores["k"][1][2, 0], expected) < 0.0005
+    assert max_difference(composition(loaded.gpt, centred=True).scores["k"][1][2, 0], expected) < 0.001
+    above = (found.scores["k"][1][2, 0] - found.baseline["k"].mean) / found.baseline["k"].spread
+    assert above[1] > 10 and above[2] > 10 and above[[0, 3]].max() < 4

@@ -1,0 +1,124 @@
+"""Cut paths against whole passes with hooks, and the proof that a head feeds an induction head."""
+
+import pytest
+import torch
+from torch import Tensor
+
+import model
+from helpers.files import ROOT
+from helpers.models import max_difference, prompt_ids, tiny_model
+from model import InputError, LoadedModel
+from model.lens.head_roles import repeated_tokens
+from model.lens.questions import text_pass
+from model.lens.questions.feeding import cut_paths, role_cuts
+from model.lens.questions.text_pass import TextPass
+
+IDS = prompt_ids(9)
+LAYER, HEAD = 2, 1
+
+
+@pytest.fixture(scope="module")
+def tiny() -> LoadedModel:
+    return tiny_model(n_layer=3, n_embd=24, n_head=4)
+
+
+def projections(loaded: LoadedModel, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, keys and values ``(T, 6)`` of the head, from the stream ``(T, C)`` before its layer."""
+    block = loaded.gpt.h[LAYER]
+    query, key, value = block.attn.c_attn(block.ln_1(x)).split(24, -1)
+    part = slice(6 * HEAD, 6 * HEAD + 6)
+    return query[:, part], key[:, part], value[:, part]
+
+
+def softmax_rows(query: Tensor, key: Tensor) -> Tensor:
+    scores = query @ key.T / 6**0.5
+    return scores.masked_fill(torch.ones(len(query), len(key)).triu(1).bool(), -torch.inf).softmax(-1)
+
+
+@torch.inference_mode()
+def stream_without(loaded: LoadedModel, earlier: int, head: int, route: str) -> Tensor:
+    """The stream before the layer: by a forward hook that replaces a head by its mean, or by subtraction."""
+    kept: list[Tensor] = []
+    gpt, part = loaded.gpt, slice(6 * head, 6 * head + 6)
+    contexts: list[Tensor] = []
+
+    def replace(_module: object, inputs: tuple[Tensor]) -> tuple[Tensor]:
+        context = inputs[0].clone()
+        contexts.append(context[0, :, part] - context[0, :, part].mean(0))
+        context[..., part] = context[..., part].mean(1, keepdim=True)
+        return (context,) if route == "every" else inputs
+
+    hooks = [
+        gpt.h[earlier].attn.c_proj.register_forward_pre_hook(replace),
+        gpt.h[LAYER].register_forward_pre_hook(lambda _module, inputs: kept.append(inputs[0][0])),
+    ]
+    gpt(torch.tensor([IDS]))
+    for hook in hooks:
+        hook.remove()
+    if route == "every":
+        return kept[0]
+    return kept[0] - contexts[0] @ gpt.h[earlier].attn.c_proj.weight[:, part].T
+
+
+@pytest.mark.parametrize("at_once", [4096, 3 * len(IDS)])
+def test_whole_passes_with_hooks(tiny: LoadedModel, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_pass, "TOKENS_AT_ONCE", at_once)
+    text, fractions = TextPass(tiny.gpt, IDS), list[float]()
+    found = cut_paths(text, layer=LAYER, head=HEAD, progress=fractions.append).moved
+    query, key, value = projections(tiny, text.stream[LAYER][0])
+    plain = softmax_rows(query, key)
+    output = tiny.gpt.h[LAYER].attn.c_proj.weight[:, 6 * HEAD : 6 * HEAD + 6]
+    for route, ways in found.items():
+        expected = {way: torch.zeros(LAYER, 4) for way in ways}
+        for earlier in range(LAYER):
+            for head in range(4):
+                cut = projections(tiny, stream_without(tiny, earlier, head, route))
+                for way, rows in (("q", softmax_rows(cut[0], key)), ("k", softmax_rows(query, cut[1]))):
+                    expected[way][earlier, head] = (rows - plain)[1:].abs().sum(-1).mean() / 2  # type: ignore[index]
+                before, after = (plain @ values @ output.T for values in (value, cut[2]))
+                expected["v"][earlier, head] = ((after - before).norm(dim=-1) / before.norm(dim=-1)).mean()
+        for way in ways:
+            assert max_difference(ways[way], expected[way]) < 1e-5
+    assert fractions == sorted(fractions) and fractions[-1] == 1
+    assert found["direct"]["k"].max() > 0.01
+    last = {route: {way: of[way][LAYER - 1] for way in of} for route, of in found.items()}
+    assert max_difference(last["direct"]["k"], last["every"]["k"]) > 1e-4  # an MLP stands between, even there
+
+
+def test_the_first_layer_is_fed_by_no_head(tiny: LoadedModel) -> None:
+    found = cut_paths(TextPass(tiny.gpt, IDS), layer=0, head=0).moved
+    assert all(effect.shape == (0, 4) for ways in found.values() for effect in ways.values())
+
+
+def test_what_cannot_be_asked(tiny: LoadedModel) -> None:
+    text = TextPass(tiny.gpt, IDS)
+    for place, field in (({"layer": 3, "head": 0}, "layer"), ({"layer": 1, "head": -1}, "head")):
+        with pytest.raises(InputError, match=f"{field} must be an integer from 0 to"):
+            cut_paths(text, **place)
+        with pytest.raises(InputError, match=f"{field} must be an integer from 0 to"):
+            role_cuts([text], **place)
+    with pytest.raises(InputError, match="way must be 'q' or 'k'"):
+        role_cuts([text], layer=1, head=0, way="v")
+
+
+def test_roles_are_those_of_the_attention_weights(tiny: LoadedModel) -> None:
+    ids = prompt_ids(6) * 2
+    found = role_cuts([TextPass(tiny.gpt, ids)], layer=LAYER, head=HEAD)
+    attention = tiny.trace(ids).attention[LAYER, HEAD]
+    for role, back in (("previous_token", 1), ("duplicate_token", 6), ("induction", 5)):
+        expected = sum(float(attention[q, q - back]) for q in range(6, 12)) / 6
+        assert found.plain[role] == pytest.approx(expected, abs=1e-6)  # type: ignore[index]
+    assert found.uniform == pytest.approx(sum(1 / (q + 1) for q in range(6, 12)) / 6)
+
+
+def test_the_previous_token_head_feeds_the_induction_head_of_the_shipped_model() -> None:
+    """Cut L0 H2 out of the keys of L1 H2 and its induction score falls, at every step since it formed."""
+    for step, fallen_to in (("000831", 0.10), ("003000", 0.20)):
+        loaded = model.load(ROOT / "checkpoints" / f"two-layer-steps@{step}", device="cpu", dtype="float32")
+        texts = [TextPass(loaded.gpt, ids) for ids in repeated_tokens(loaded, 4, 64, seed=0).tolist()]
+        found = role_cuts(texts, layer=1, head=2)
+        cut = found.cut["every"]["induction"][0]
+        assert found.plain["induction"] > 0.7 and float(cut[2]) < fallen_to
+        assert float(cut[[0, 3]].min()) > 0.9 * found.plain["induction"]  # these two do not matter
+        assert int(found.cut["direct"]["induction"][0].argmin()) == 2
+        assert float(found.cut["direct"]["induction"][0, 2]) > 0.5  # most of it goes through the MLP of layer 0

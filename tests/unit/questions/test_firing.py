@@ -1,0 +1,188 @@
+"""Where heads fire: strongest queries, histograms and what they share, against whole traces looked through by hand."""
+
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from helpers.models import max_difference, prompt_ids, tiny_bpe, tiny_model
+from model import LoadedModel
+from model.lens.metrics import METRICS, metric_sums
+from model.lens.questions import firing as module
+from model.lens.questions.firing import APART, MEASURES, N_BINS, N_PASSAGES, bins, edges, firing, shared, windows
+from model.lens.questions.token_marks import PATTERNS, mark_tokens, patterns
+from model.tokenizer import CharTokenizer
+
+
+@pytest.fixture(scope="module")
+def tiny() -> LoadedModel:
+    return tiny_model(n_layer=3, n_embd=24, n_head=4, context_length=48)
+
+
+def test_every_token_is_a_new_query_once() -> None:
+    for n_tokens, context in ((1, 48), (48, 48), (49, 48), (1000, 48), (1000, 256), (700, 1024), (5, 1), (9, 2)):
+        found = list(windows(n_tokens, context))
+        assert [q for w in found for q in range(w.first, w.stop)] == list(range(n_tokens))
+        size = min(context, 256)
+        assert all(w.stop - w.start <= size and 0 <= w.start <= w.first for w in found)
+        assert all(w.first - w.start >= min(size // 4, w.first) for w in found)
+
+
+def keep(contexts: list[Tensor], _module: object, inputs: tuple[Tensor]) -> None:
+    contexts.append(inputs[0][0])
+
+
+def by_hand(loaded: LoadedModel, ids: list[int]) -> dict[str, Any]:
+    """For each measure the value of every query, and for each query the key it looks at most off the first token."""
+    n = len(ids)
+    values = {measure: torch.zeros(3, 4, n) for measure in MEASURES}
+    keys = torch.zeros(3, 4, n, dtype=torch.long)
+    for window in windows(n, loaded.config.context_length):
+        part = ids[window.start : window.stop]
+        contexts: list[Tensor] = []
+        hooks = [block.attn.c_proj.register_forward_pre_hook(partial(keep, contexts)) for block in loaded.gpt.h]
+        attention = loaded.trace(part).attention
+        for hook in hooks:
+            hook.remove()
+        for query in range(window.first, window.stop):
+            row = attention[..., query - window.start, :]
+            for layer in range(3):
+                for head in range(4):
+                    d = slice(6 * head, 6 * head + 6)
+                    output = loaded.gpt.h[layer].attn.c_proj.weight[:, d] @ contexts[layer][query - window.start, d]
+                    values["norm"][layer, head, query] = output.norm()
+                    if query > window.start:
+                        best = int(row[layer, head, 1:].argmax()) + 1
+                        values["weight"][layer, head, query] = row[layer, head, best]
+                        keys[layer, head, query] = window.start + best
+    return {"values": values, "keys": keys}
+
+
+@pytest.mark.parametrize("n", [1, 2, 40, 200])
+def test_by_hand(tiny: LoadedModel, n: int) -> None:
+    ids, fractions = prompt_ids(n), list[float]()
+    marks = mark_tokens(tiny.tokenizer, ids)
+    found = firing(tiny.gpt, marks, progress=fractions.append)
+    expected = by_hand(tiny, ids)
+    for measure in MEASURES:
+        strongest, values = found.strongest[measure], expected["values"][measure]
+        counts = torch.nn.functional.one_hot(bins(measure, values), N_BINS).sum(2)
+        # A value on the edge of a bin may fall to either side.
+        assert (strongest.histogram - counts).abs().sum() <= 4 and strongest.histogram.sum() == 12 * n
+        assert (strongest.value.diff(dim=-1) <= 0).all()
+        for layer in range(3):
+            for head in range(4):
+                blocks = [
+                    (float(values[layer, head, start : start + APART].clone()[: window.stop - start].max()))
+                    for window in windows(n, 48)
+                    for start in range(window.first, window.stop, APART)
+                ]
+                best = sorted(blocks, reverse=True)[:N_PASSAGES]
+                shown = strongest.value[layer, head].tolist()
+                assert shown[: len(best)] == pytest.approx(best, abs=1e-5) and not any(shown[len(best) :])
+                for i in range(len(best)):
+                    query, key = int(strongest.query[layer, head, i]), int(strongest.key[layer, head, i])
+                    assert float(values[layer, head, query]) == pytest.approx(shown[i], abs=1e-5)
+                    if expected["values"]["weight"][layer, head, query]:
+                        assert key == int(expected["keys"][layer, head, query])
+    assert fractions == sorted(fractions) and fractions[-1] == 1
+
+
+def test_what_passages_share_and_what_all_queries_do(tiny: LoadedModel) -> None:
+    ids = prompt_ids(100)
+    marks = mark_tokens(tiny.tokenizer, ids)
+    found = firing(tiny.gpt, marks)
+    keys = by_hand(tiny, ids)["keys"]
+    shares = torch.zeros(3, 4, len(PATTERNS))
+    for query in range(100):
+        shares += patterns(marks, torch.full((3, 4), query), keys[..., query]) / 100
+    assert max_difference(found.everywhere, shares) < 1e-5
+    counts = shared(found.strongest["weight"], marks)
+    strongest = found.strongest["weight"]
+    places = zip(strongest.value[1, 2], strongest.query[1, 2], strongest.key[1, 2], strict=True)
+    has = [patterns(marks, query, key).long() for value, query, key in places if value > 0]
+    assert 0 < len(has) <= N_PASSAGES and torch.equal(counts[1, 2], torch.stack(has).sum(0))
+
+
+def test_metrics_are_those_of_a_recording(tiny: LoadedModel) -> None:
+    ids = prompt_ids(30)
+    found = firing(tiny.gpt, mark_tokens(tiny.tokenizer, ids))
+    attention = tiny.trace(ids).attention
+    expected = torch.stack([metric_sums(layer, 0) for layer in attention]) / 29
+    assert found.metrics.shape == (3, 4, len(METRICS)) and max_difference(found.metrics, expected) < 1e-5
+
+
+def test_memory_does_not_grow_with_the_text(tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths: list[int] = []
+    read = module._read
+    monkeypatch.setattr(module, "_read", lambda gpt, ids: lengths.append(len(ids)) or read(gpt, ids))
+    found = firing(tiny.gpt, mark_tokens(tiny.tokenizer, prompt_ids(500)))
+    assert max(lengths) == 48
+    assert found.strongest["norm"].value.shape == (3, 4, N_PASSAGES)
+
+
+def test_bins() -> None:
+    for measure in MEASURES:
+        bounds = edges(measure)
+        assert len(bounds) == N_BINS + 1 and bounds == sorted(bounds)
+        middles = torch.tensor([(low * high) ** 0.5 or high / 2 for low, high in pairwise(bounds)])
+        assert bins(measure, middles).tolist() == list(range(N_BINS))
+    assert bins("norm", torch.tensor([0.0, 1e9])).tolist() == [0, N_BINS - 1]
+    assert bins("weight", torch.tensor([0.0, 1.0])).tolist() == [0, N_BINS - 1]
+
+
+# ---- What there is to say about a query and its key ------------------------------------------------------------------
+
+TEXT = 'Tom ran.\n"Hi, Tom!" said a big dog.'
+
+
+def pattern(name: str, tokenizer: Any, query: int, key: int) -> bool:
+    marks = mark_tokens(tokenizer, tokenizer.encode(TEXT))
+    return bool(patterns(marks, torch.tensor(query), torch.tensor(key))[PATTERNS.index(name)])
+
+
+@pytest.mark.parametrize(
+    ("name", "query", "key", "expected"),
+    [
+        ("itself", 3, 3, True),
+        ("previous_token", 4, 3, True),
+        ("previous_token", 4, 2, False),
+        ("same_token", TEXT.index("o", 5), 1, True),  # the o of the second "Tom"
+        ("same_token", 1, 1, False),
+        ("after_same_token", TEXT.rindex("T"), 1, True),  # after the first T comes "o"
+        ("after_same_token", TEXT.rindex("T"), 2, False),
+        ("same_word", 2, 0, True),
+        ("same_word", 4, 0, False),
+        ("previous_word", 5, 0, True),
+        ("previous_word", 9, 5, True),  # across the line break
+        ("previous_word", TEXT.index("said"), TEXT.index("Hi"), False),  # two words back
+        ("previous_word", 3, 0, False),  # white space is in no word
+        ("line_start", 12, 9, True),
+        ("line_start", 12, 0, True),
+        ("line_start", 12, 1, False),
+        ("line_break", 12, 8, True),
+        ("quote", 12, 9, True),
+        ("capital", 12, 10, True),
+        ("capital", 12, 11, False),
+        ("punctuation", 12, 7, True),
+        ("punctuation", 12, 9, True),
+        ("punctuation", 12, 8, False),
+        ("from_line_start", 9, 0, True),
+        ("from_line_start", 10, 0, False),
+    ],
+)
+def test_patterns_of_characters(name: str, query: int, key: int, expected: bool) -> None:
+    assert pattern(name, CharTokenizer.train(TEXT), query, key) is expected
+
+
+def test_words_of_a_byte_level_vocabulary() -> None:
+    tokenizer = tiny_bpe()
+    ids = tokenizer.encode(TEXT)
+    marks = mark_tokens(tokenizer, ids)
+    words: dict[int, str] = {}
+    for token_id, word in zip(ids, marks.word.tolist(), strict=True):
+        words[word] = words.get(word, "") + tokenizer.decode([token_id])
+    assert [word.strip() for word in words.values()] == TEXT.split()

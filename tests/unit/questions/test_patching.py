@@ -1,0 +1,143 @@
+"""Activation patching against hooks in transformers, and the examples that the page ships with."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from transformers import GPT2LMHeadModel
+
+import model
+from helpers.files import ROOT
+from helpers.models import max_difference, prompt_ids, tiny_model
+from model import InputError, LoadedModel
+from model.lens.questions import text_pass
+from model.lens.questions.patching import Patching, patching
+from model.lens.questions.text_pass import TextPass
+
+CLEAN = prompt_ids(10)
+CORRUPTED = [*CLEAN[:3], *prompt_ids(4, seed=1), *CLEAN[7:]]
+ANSWER, WRONG = 5, 9
+
+
+@pytest.fixture(scope="module")
+def tiny() -> LoadedModel:
+    return tiny_model(n_layer=3, n_embd=24, n_head=4)
+
+
+def patched(
+    loaded: LoadedModel, clean: list[int] = CLEAN, corrupted: list[int] = CORRUPTED, **options: Any
+) -> Patching:
+    given = {"answer": ANSWER, "wrong": WRONG} | options
+    return patching(TextPass(loaded.gpt, clean), TextPass(loaded.gpt, corrupted), **given)
+
+
+@torch.inference_mode()
+def test_transformers_with_hooks(tiny: LoadedModel, tmp_path: Path) -> None:
+    tiny.save(tmp_path)
+    theirs = GPT2LMHeadModel.from_pretrained(tmp_path, dtype=torch.float32).eval()
+    blocks = theirs.transformer.h
+    found = patched(tiny)
+
+    def difference(ids: list[int]) -> float:
+        logits = theirs(torch.tensor([ids])).logits[0, -1]
+        return float(logits[ANSWER] - logits[WRONG])
+
+    kept: dict[Any, Tensor] = {}
+
+    def keep(name: Any) -> Any:
+        return lambda _module, inputs: kept.update({name: inputs[0].clone()})
+
+    places = [*blocks, theirs.transformer.ln_f]  # before each layer, and after the last
+    hooks = [place.register_forward_pre_hook(keep(("stream", i))) for i, place in enumerate(places)]
+    hooks += [block.attn.c_proj.register_forward_pre_hook(keep(("context", i))) for i, block in enumerate(blocks)]
+    assert found.clean == pytest.approx(difference(CLEAN), abs=1e-4)
+    for hook in hooks:
+        hook.remove()
+    assert found.corrupted == pytest.approx(difference(CORRUPTED), abs=1e-4)
+
+    def with_patch(module: Any, name: Any, part: Any) -> float:
+        def patch(_module: object, inputs: tuple[Tensor]) -> tuple[Tensor]:
+            x = inputs[0].clone()
+            x[part] = kept[name][part]
+            return (x,)
+
+        hook = module.register_forward_pre_hook(patch)
+        try:
+            return difference(CORRUPTED)
+        finally:
+            hook.remove()
+
+    heads = [
+        [with_patch(block.attn.c_proj, ("context", i), (..., slice(6 * h, 6 * h + 6))) for h in range(4)]
+        for i, block in enumerate(blocks)
+    ]
+    residual = [[with_patch(place, ("stream", i), (0, p)) for p in range(10)] for i, place in enumerate(places)]
+    assert max_difference(found.heads, torch.tensor(heads)) < 1e-4
+    assert max_difference(found.residual, torch.tensor(residual)) < 1e-4
+
+
+def test_what_follows_from_the_definition(tiny: LoadedModel) -> None:
+    found = patched(tiny)
+    restored = found.restored(found.residual)
+    assert restored[:, :3].abs().max() == 0  # nothing differs before position 3
+    assert restored[-1, -1] == pytest.approx(1, abs=1e-5)  # all that the logits are made from
+    assert restored[-1, :-1].abs().max() < 1e-5
+    same = patched(tiny, CLEAN, [*CLEAN[:-1], 3])  # prompts that differ in the last token only
+    assert same.restored(same.residual)[:, -1] == pytest.approx(torch.ones(4), abs=1e-5)
+    back = patched(tiny, CORRUPTED, CLEAN)
+    assert (back.clean, back.corrupted) == pytest.approx((found.corrupted, found.clean), abs=1e-5)
+
+
+def test_the_size_of_a_batch_changes_nothing(tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    together, fractions = patched(tiny), list[float]()
+    monkeypatch.setattr(text_pass, "TOKENS_AT_ONCE", 3 * len(CLEAN))
+    apart = patched(tiny, progress=fractions.append)
+    assert max_difference(apart.heads, together.heads) < 1e-5
+    assert max_difference(apart.residual, together.residual) < 1e-5
+    assert fractions == sorted(fractions) and fractions[-1] == pytest.approx(1) and len(fractions) > 10
+
+
+def test_what_cannot_be_asked(tiny: LoadedModel) -> None:
+    with pytest.raises(InputError, match="same number of tokens.*prompt has 10, corrupted has 9"):
+        patched(tiny, corrupted=CORRUPTED[1:])
+    with pytest.raises(InputError, match="Both prompts are the same"):
+        patched(tiny, corrupted=CLEAN)
+    with pytest.raises(InputError, match="two different tokens"):
+        patched(tiny, wrong=ANSWER)
+    # Where every token has the same embeddings, no prompt favours anything over what another one does.
+    other = tiny_model(n_layer=3, n_embd=24, n_head=4, tie_word_embeddings=False)
+    other.gpt.wte.weight[:] = other.gpt.wte.weight[0]
+    with pytest.raises(InputError, match="Both prompts give a logit difference of .* nothing to restore"):
+        patched(other)
+
+
+# ---- The examples on the page ----------------------------------------------------------------------------------------
+
+EXAMPLES: list[dict[str, Any]] = json.loads(
+    (ROOT / "web" / "js" / "look" / "ask" / "patching" / "examples.json").read_text(encoding="utf-8")
+)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example["model"])
+def test_an_example_shows_what_it_says(example: dict[str, Any]) -> None:
+    loaded = model.load(ROOT / "checkpoints" / example["model"], device="cpu", dtype="float32")
+    texts = [TextPass(loaded.gpt, loaded.tokenizer.encode(example[name])) for name in ("prompt", "corrupted")]
+    tokens = [loaded.tokenizer.encode(example[name]) for name in ("answer", "wrong")]
+    (answer,), (wrong,) = tokens
+    found = patching(*texts, answer=answer, wrong=wrong)
+    assert found.clean > 2 and found.corrupted < -2
+    restored = found.restored(found.heads)
+    carriers = sum(float(restored[layer, head]) for layer, head in example["carriers"])
+    assert carriers > 0.8
+    strongest = restored.flatten().argsort(descending=True)[: len(example["carriers"])]
+    n_head = loaded.config.n_head
+    assert sorted(divmod(int(i), n_head) for i in strongest) == sorted(map(tuple, example["carriers"]))
+    mask = torch.ones(loaded.config.n_layer, n_head)
+    for layer, head in example["carriers"]:
+        mask[layer, head] = 0
+    # Muting the carriers takes the answer away.
+    logits = [loaded.trace(example["prompt"], head_mask=m).logits[-1].softmax(-1) for m in (None, mask)]
+    assert float(logits[1][answer]) < float(logits[0][answer]) / 3
