@@ -62,9 +62,7 @@ def patching(clean: TextPass, corrupted: TextPass, *, answer: int, wrong: int, p
     pairs = zip(clean.ids, corrupted.ids, strict=True)
     first = next(position for position, (one, other) in enumerate(pairs) if one != other)
     heads = torch.empty(n_layer, n_head)
-    residual = torch.full(
-        (n_layer + 1, T), at_corrupted
-    )  # a patch before the first difference changes nothing
+    residual = torch.full((n_layer + 1, T), at_corrupted)  # a patch before the first difference changes nothing
     n_variants = n_head + T - first  # in each layer
     total, done = sum(n_variants * (n_layer - layer) for layer in range(n_layer)), 0
     for layer in range(n_layer + 1):

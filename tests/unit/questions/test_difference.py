@@ -7,7 +7,7 @@ import torch
 from helpers.models import max_difference, prompt_ids, tiny_model
 from model import InputError
 from model.lens.questions.difference import align, attention_difference
-from model.lens.questions.head_map import head_map
+from model.lens.questions.passages.head_map import head_map
 from model.lens.questions.text_pass import TextPass
 
 IDS = prompt_ids(12)

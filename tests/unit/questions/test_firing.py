@@ -11,9 +11,19 @@ from torch import Tensor
 from helpers.models import max_difference, prompt_ids, tiny_bpe, tiny_model
 from model import LoadedModel
 from model.lens.metrics import METRICS, metric_sums
-from model.lens.questions import firing as module
-from model.lens.questions.firing import APART, MEASURES, N_BINS, N_PASSAGES, bins, edges, firing, shared, windows
-from model.lens.questions.token_marks import PATTERNS, mark_tokens, patterns
+from model.lens.questions.passages import firing as module
+from model.lens.questions.passages.firing import (
+    APART,
+    MEASURES,
+    N_BINS,
+    N_PASSAGES,
+    bins,
+    edges,
+    firing,
+    shared,
+    windows,
+)
+from model.lens.questions.passages.token_marks import PATTERNS, mark_tokens, patterns
 from model.tokenizer import CharTokenizer
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ...tokenizer import Tokenizer, token_text
+from ....tokenizer import Tokenizer, token_text
 
 QUOTES = frozenset("\"'\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb")  # straight, curly, low, angular
 

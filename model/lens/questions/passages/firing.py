@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ...gpt import GPT, Block
-from ..metrics import METRICS, metric_sums
-from .progress import Progress, ignore
+from ....gpt import GPT, Block
+from ...metrics import METRICS, metric_sums
+from ..progress import Progress, ignore
 from .token_marks import PATTERNS, TokenMarks, patterns
 
 WINDOW = 256  # most tokens read at once, which bounds the memory whatever the context and the text

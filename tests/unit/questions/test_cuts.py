@@ -10,7 +10,7 @@ from helpers.models import max_difference, prompt_ids, tiny_model
 from model import InputError, LoadedModel
 from model.lens.head_roles import repeated_tokens
 from model.lens.questions import text_pass
-from model.lens.questions.feeding import cut_paths, role_cuts
+from model.lens.questions.paths.cuts import cut_paths, role_cuts
 from model.lens.questions.text_pass import TextPass
 
 IDS = prompt_ids(9)
