@@ -1,13 +1,13 @@
 // Rung 4: the average of the past, three ways.
 
-import { Arithmetic, dotCell, named } from "../widgets/arithmetic.mjs";
+import { Arithmetic, dotCell, named } from "../../widgets/arithmetic.mjs";
 import { choice } from "../widgets/controls.mjs";
 import { controls, heading, paragraph, rowOf } from "../widgets/elements.mjs";
-import { formula, fraction, row, sub, sum } from "../widgets/formula.mjs";
-import { Stamp } from "../widgets/stamp.mjs";
+import { formula, fraction, row, sub, sum } from "../../widgets/formula.mjs";
+import { Stamp } from "../../widgets/stamp.mjs";
 
 /** @import { Rung } from "../rung.js" */
-/** @import { Explain } from "../widgets/arithmetic.mjs" */
+/** @import { Explain } from "../../widgets/arithmetic.mjs" */
 
 /** @type {Rung} */
 export const averageOfThePast = {

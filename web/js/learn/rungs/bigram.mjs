@@ -8,8 +8,8 @@ import { chart } from "../widgets/chart.mjs";
 import { Chips } from "../widgets/chips.mjs";
 import { choice, slider } from "../widgets/controls.mjs";
 import { code, controls, paragraph, rowOf, term } from "../widgets/elements.mjs";
-import { formula, row, sub } from "../widgets/formula.mjs";
-import { HeatTable } from "../widgets/heat_table.mjs";
+import { formula, row, sub } from "../../widgets/formula.mjs";
+import { HeatTable } from "../../widgets/heat_table.mjs";
 
 /** @import { Lesson, Rung } from "../rung.js" */
 

@@ -2,11 +2,11 @@
 
 import { make } from "../../lib/dom.mjs";
 import { fixed, number } from "../../lib/numbers.mjs";
-import { Arithmetic, AXES, division, dotCell, looks, named, softmaxCell } from "../widgets/arithmetic.mjs";
+import { Arithmetic, AXES, division, dotCell, looks, named, softmaxCell } from "../../widgets/arithmetic.mjs";
 import { slider } from "../widgets/controls.mjs";
 import { controls, heading, paragraph, rowOf, term } from "../widgets/elements.mjs";
-import { formula, fraction, root, row, sub } from "../widgets/formula.mjs";
-import { Stamp } from "../widgets/stamp.mjs";
+import { formula, fraction, root, row, sub } from "../../widgets/formula.mjs";
+import { Stamp } from "../../widgets/stamp.mjs";
 
 /** @import { Rung } from "../rung.js" */
 

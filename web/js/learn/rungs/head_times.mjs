@@ -6,7 +6,7 @@ import { ask } from "../server.mjs";
 import { bars } from "../widgets/chart.mjs";
 import { slider } from "../widgets/controls.mjs";
 import { code, controls, paragraph } from "../widgets/elements.mjs";
-import { Stamp } from "../widgets/stamp.mjs";
+import { Stamp } from "../../widgets/stamp.mjs";
 
 const HEADS = [1, 2, 4, 8, 16, 32];
 const TOKENS = [16, 64, 128, 256, 512];

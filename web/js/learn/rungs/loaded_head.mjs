@@ -8,12 +8,12 @@ import { exact, fixed, number } from "../../lib/numbers.mjs";
 import { visible } from "../../lib/words.mjs";
 import { ask } from "../server.mjs";
 import { StillStore } from "../still_store.mjs";
-import { dotProduct, looks } from "../widgets/arithmetic.mjs";
+import { dotProduct, looks } from "../../widgets/arithmetic.mjs";
 import { slider } from "../widgets/controls.mjs";
 import { code, controls, heading, paragraph, rowOf } from "../widgets/elements.mjs";
-import { formula, fraction, root, row, sub, sup } from "../widgets/formula.mjs";
-import { HeatTable } from "../widgets/heat_table.mjs";
-import { Stamp } from "../widgets/stamp.mjs";
+import { formula, fraction, root, row, sub, sup } from "../../widgets/formula.mjs";
+import { HeatTable } from "../../widgets/heat_table.mjs";
+import { Stamp } from "../../widgets/stamp.mjs";
 
 /** @import { Rung } from "../rung.js" */
 

@@ -2,10 +2,10 @@
 
 import { make } from "../../lib/dom.mjs";
 import { fixed } from "../../lib/numbers.mjs";
-import { Arithmetic, AXES, dotCell, dotProduct, named } from "../widgets/arithmetic.mjs";
+import { Arithmetic, AXES, dotCell, dotProduct, named } from "../../widgets/arithmetic.mjs";
 import { code, heading, paragraph, rowOf, term } from "../widgets/elements.mjs";
-import { formula, row, sub } from "../widgets/formula.mjs";
-import { Stamp } from "../widgets/stamp.mjs";
+import { formula, row, sub } from "../../widgets/formula.mjs";
+import { Stamp } from "../../widgets/stamp.mjs";
 import { headTimes } from "./head_times.mjs";
 
 /** @import { Rung } from "../rung.js" */

@@ -11,11 +11,11 @@ import {
   looks,
   named,
   softmaxCell,
-} from "../widgets/arithmetic.mjs";
+} from "../../widgets/arithmetic.mjs";
 import { slider } from "../widgets/controls.mjs";
 import { controls, heading, paragraph, rowOf, term } from "../widgets/elements.mjs";
-import { formula, fraction, row, sub, sum } from "../widgets/formula.mjs";
-import { Stamp } from "../widgets/stamp.mjs";
+import { formula, fraction, row, sub, sum } from "../../widgets/formula.mjs";
+import { Stamp } from "../../widgets/stamp.mjs";
 
 /** @import { Rung } from "../rung.js" */
 

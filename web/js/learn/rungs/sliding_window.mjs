@@ -2,11 +2,11 @@
 
 import { make } from "../../lib/dom.mjs";
 import { counted } from "../../lib/numbers.mjs";
-import { Arithmetic, dotProduct, named } from "../widgets/arithmetic.mjs";
+import { Arithmetic, dotProduct, named } from "../../widgets/arithmetic.mjs";
 import { slider } from "../widgets/controls.mjs";
 import { code, controls, heading, paragraph, rowOf, term } from "../widgets/elements.mjs";
-import { formula, row, sub } from "../widgets/formula.mjs";
-import { shortWord } from "../widgets/heat_table.mjs";
+import { formula, row, sub } from "../../widgets/formula.mjs";
+import { shortWord } from "../../widgets/heat_table.mjs";
 
 /** @import { Rung } from "../rung.js" */
 

@@ -5,7 +5,7 @@ import { clamp, counted, number } from "../../lib/numbers.mjs";
 import { Chips } from "../widgets/chips.mjs";
 import { slider } from "../widgets/controls.mjs";
 import { code, controls, heading, paragraph, rowOf, term } from "../widgets/elements.mjs";
-import { formula, row, sub } from "../widgets/formula.mjs";
+import { formula, row, sub } from "../../widgets/formula.mjs";
 
 /** @import { Rung } from "../rung.js" */
 

@@ -1,12 +1,12 @@
 // Rung 6: queries, keys and values of their own, and why the scores are divided.
 
 import { number } from "../../lib/numbers.mjs";
-import { Arithmetic, AXES, dotCell, looks, named, softmaxCell } from "../widgets/arithmetic.mjs";
+import { Arithmetic, AXES, dotCell, looks, named, softmaxCell } from "../../widgets/arithmetic.mjs";
 import { choice } from "../widgets/controls.mjs";
 import { code, controls, heading, paragraph, rowOf } from "../widgets/elements.mjs";
-import { formula, fraction, root, row, sub, sup } from "../widgets/formula.mjs";
-import { HeatTable } from "../widgets/heat_table.mjs";
-import { Stamp } from "../widgets/stamp.mjs";
+import { formula, fraction, root, row, sub, sup } from "../../widgets/formula.mjs";
+import { HeatTable } from "../../widgets/heat_table.mjs";
+import { Stamp } from "../../widgets/stamp.mjs";
 import { scoreScaling } from "./score_scaling.mjs";
 
 /** @import { Rung } from "../rung.js" */

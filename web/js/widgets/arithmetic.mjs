@@ -1,11 +1,11 @@
 // The arithmetic behind a cell: the products of a dot product with their sum, or an exponential's share of its row.
 
-import { make } from "../../lib/dom.mjs";
-import { fixed, number } from "../../lib/numbers.mjs";
+import { make } from "../lib/dom.mjs";
+import { fixed, number } from "../lib/numbers.mjs";
 import { CellEditor } from "./cell_editor.mjs";
 import { HeatTable } from "./heat_table.mjs";
 
-/** @import { Part } from "./elements.mjs" */
+/** @typedef {Node | string} Part */
 
 /** @typedef {(row: number, column: number) => Node[]} Explain the elements that explain a cell */
 /** @typedef {{ left: number[][], right: number[][], products: number[][][] }} DotTerms of a matrix product a b^T */

@@ -1,7 +1,7 @@
 // Changing a number of a table: typed or moved in the arithmetic, or dragged in the table itself.
 
-import { make } from "../../lib/dom.mjs";
-import { clamp } from "../../lib/numbers.mjs";
+import { make } from "../lib/dom.mjs";
+import { clamp } from "../lib/numbers.mjs";
 
 const MOST = 10; // either way; the server takes no larger numbers
 const REACH = 2; // of the slider, either way

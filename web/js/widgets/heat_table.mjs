@@ -1,10 +1,10 @@
 // A table of numbers whose cells are coloured and, where they can be explained, clicked.
 
-import { make } from "../../lib/dom.mjs";
-import { onThemeChange, palette } from "../../lib/drawing/palette.mjs";
-import { ARROWS } from "../../lib/keys.mjs";
-import { clamp, fixed } from "../../lib/numbers.mjs";
-import { shorten } from "../../lib/words.mjs";
+import { make } from "../lib/dom.mjs";
+import { onThemeChange, palette } from "../lib/drawing/palette.mjs";
+import { ARROWS } from "../lib/keys.mjs";
+import { clamp, fixed } from "../lib/numbers.mjs";
+import { shorten } from "../lib/words.mjs";
 import { dragToChange } from "./cell_editor.mjs";
 
 /** @typedef {(number | null)[][]} Values by row and column; null for NaN or minus infinity */

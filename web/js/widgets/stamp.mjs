@@ -1,6 +1,6 @@
 // Whether two ways lead to the same numbers, and how far apart these are.
 
-import { make } from "../../lib/dom.mjs";
+import { make } from "../lib/dom.mjs";
 
 export class Stamp {
   /**
