@@ -16,7 +16,7 @@ from .generate import Continuation, GenerationRequest, Step, generate
 from .gpt import GPT
 from .sampling import SamplingSettings
 from .tokenizer import Tokenizer, token_text
-from .trace import Token, Trace, read
+from .trace import Token, Trace, mean_hidden_state, read
 
 MAX_HEAD_SCALE = 100
 Prompt = str | Sequence[int]
@@ -39,7 +39,11 @@ def load(source: str | Path, device: str = "auto", dtype: str = "auto") -> "Load
 
 @dataclass(eq=False)
 class LoadedModel:
-    """What ``model.load`` returns. ``sha256`` is that of the weights as stored; "" for a model never saved."""
+    """What ``model.load`` returns.
+
+    ``sha256`` is that of the weights as stored; "" for a model never saved. ``chat_template`` is the checkpoint's own,
+    in Jinja; "" where it has none.
+    """
 
     name: str
     gpt: GPT
@@ -47,6 +51,7 @@ class LoadedModel:
     bos_token_id: int | None = None
     eos_token_id: int | None = None
     sha256: str = ""
+    chat_template: str = ""
 
     @property
     def config(self) -> GPTConfig:
@@ -161,6 +166,10 @@ class LoadedModel:
         attention, logits = read(self.gpt, ids, head_mask=self.read_head_mask(head_mask), layers=layers, heads=chosen)
         return Trace(self.tokens(ids), attention, logits, tuple(layers), tuple(heads))
 
+    def embed(self, prompt: Prompt) -> Tensor:
+        """The mean over all positions of the last hidden states, after the final layer norm: ``(n_embd,)`` float32."""
+        return mean_hidden_state(self.gpt, self.read_prompt(prompt))
+
     def tokens(self, ids: Sequence[int]) -> list[Token]:
         """``ids`` with their texts."""
         return [Token(token_id, token_text(self.tokenizer, token_id)) for token_id in ids]
@@ -180,6 +189,7 @@ class LoadedModel:
             bos_token_id=self.bos_token_id,
             eos_token_id=self.eos_token_id,
             dtype=dtype,
+            chat_template=self.chat_template,
         )
 
     def read_prompt(self, prompt: Prompt) -> list[int]:

@@ -52,6 +52,14 @@ def read(
     return take_weights(result.attention, layers, heads).cpu(), result.logits[0].float().cpu()
 
 
+@torch.inference_mode()
+def mean_hidden_state(gpt: GPT, ids: Sequence[int]) -> Tensor:
+    """The mean over ``ids`` of what the output head reads, the hidden states after ``ln_f``: ``(n_embd,)`` float32."""
+    x = gpt.embed(torch.tensor([ids], device=gpt.wte.weight.device))
+    x = gpt.run_blocks(x, lambda block, x: block.attn(x)[0])
+    return gpt.ln_f(x)[0].float().mean(dim=0).cpu()
+
+
 def take_weights(attention: dict[int, Tensor], layers: Sequence[int], heads: Sequence[int] | None = None) -> Tensor:
     """The attention weights of the first text of a batch, ``(len(layers), n_head or len(heads), T, S)`` float32.
 

@@ -44,6 +44,7 @@ def convert(
         found.tokenizer,
         bos_token_id=found.bos_token_id,
         eos_token_id=found.eos_token_id,
+        chat_template=found.chat_template,
     )
     config = found.config
     return (

@@ -18,6 +18,7 @@ from ..tokenizer import END_OF_TEXT, Tokenizer
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 OLDER_WEIGHTS = "pytorch_model.bin"  # what transformers wrote before it used safetensors
 SHARD_INDEX, TOKENIZER_CONFIG = "model.safetensors.index.json", "tokenizer_config.json"
+CHAT_TEMPLATE = "chat_template.jinja"
 SNAPSHOTS = "steps"  # the folder of weights kept during training
 TRANSPOSED = re.compile(r"h\.\d+\.(attn\.c_attn|attn\.c_proj|mlp\.c_fc|mlp\.c_proj)\.weight")
 MASK_BUFFER = re.compile(r"h\.\d+\.attn\.(masked_)?bias")  # the causal mask, stored by the oldest files; ignored
@@ -100,7 +101,7 @@ def config_to_json(config: GPTConfig, bos_token_id: int | None, eos_token_id: in
     }
 
 
-def tokenizer_config(tokenizer: Tokenizer, context_length: int) -> dict[str, object]:
+def tokenizer_config(tokenizer: Tokenizer, context_length: int, chat_template: str = "") -> dict[str, object]:
     """The content of ``tokenizer_config.json``.
 
     It has to name the class, or transformers would use GPT-2's own tokenizer for any GPT-2 folder.
@@ -112,6 +113,8 @@ def tokenizer_config(tokenizer: Tokenizer, context_length: int) -> dict[str, obj
     }
     if END_OF_TEXT in tokenizer.special_tokens:
         content |= dict.fromkeys(("bos_token", "eos_token", "unk_token"), END_OF_TEXT)
+    if chat_template:
+        content["chat_template"] = chat_template
     return content
 
 

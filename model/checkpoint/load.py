@@ -23,6 +23,7 @@ class Checkpoint(NamedTuple):
     bos_token_id: int | None
     eos_token_id: int | None
     sha256: str
+    chat_template: str
 
 
 def load_checkpoint(source: str | Path, device: str = "auto", dtype: str = "auto") -> Checkpoint:
@@ -42,7 +43,15 @@ def load_checkpoint(source: str | Path, device: str = "auto", dtype: str = "auto
     gpt.eval().requires_grad_(False)
     if precision == torch.int8:
         quantize(gpt)
-    return Checkpoint(found.name, gpt, found.tokenizer, found.bos_token_id, found.eos_token_id, found.sha256)
+    return Checkpoint(
+        found.name,
+        gpt,
+        found.tokenizer,
+        found.bos_token_id,
+        found.eos_token_id,
+        found.sha256,
+        found.chat_template,
+    )
 
 
 def in_fastest_layout(name: str, tensor: Tensor) -> Tensor:

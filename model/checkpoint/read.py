@@ -11,12 +11,23 @@ from torch import Tensor
 
 from ..config import GPTConfig
 from ..errors import CheckpointError
-from .files import checkpoint_errors, read_json
-from .gpt2_format import CONFIG, MASK_BUFFER, OLDER_WEIGHTS, SHARD_INDEX, TRANSPOSED, WEIGHTS, config_from_json
+from .files import checkpoint_errors, read_json, read_text
+from .gpt2_format import (
+    CHAT_TEMPLATE,
+    CONFIG,
+    MASK_BUFFER,
+    OLDER_WEIGHTS,
+    SHARD_INDEX,
+    TOKENIZER_CONFIG,
+    TRANSPOSED,
+    WEIGHTS,
+    config_from_json,
+)
 from .pickled import read_pickled
 
 MAX_CONFIG_BYTES = 1_000_000
 MAX_INDEX_BYTES = 16_000_000
+MAX_TEMPLATE_BYTES = 64_000
 STORED_DTYPES = ("F32", "F16", "BF16")
 TORCH_DTYPES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
 
@@ -27,6 +38,28 @@ def read_config(folder: Path) -> tuple[GPTConfig, int | None, int | None]:
     content = read_json(path, MAX_CONFIG_BYTES)
     with checkpoint_errors(path, "the config of a GPT-2 model"):
         return config_from_json(content)
+
+
+def read_chat_template(folder: Path) -> str:
+    """The template, in Jinja, that turns a conversation into a prompt; "" where the folder has none.
+
+    It is a file of its own, or part of ``tokenizer_config.json``, where several may have names. Raises
+    ``CheckpointError``.
+    """
+    path = folder / CHAT_TEMPLATE
+    if path.is_file():
+        return read_text(path, "a chat template", MAX_TEMPLATE_BYTES)
+    path = folder / TOKENIZER_CONFIG
+    if not path.is_file():
+        return ""
+    content = read_json(path, MAX_CONFIG_BYTES)
+    template = content.get("chat_template") if isinstance(content, dict) else None
+    if isinstance(template, list):
+        named = (each for each in template if isinstance(each, dict) and each.get("name") == "default")
+        template = next(named, {}).get("template")
+    if template is not None and (not isinstance(template, str) or len(template.encode()) > MAX_TEMPLATE_BYTES):
+        raise CheckpointError(path, "a chat_template of another kind", f"text of at most {MAX_TEMPLATE_BYTES:,} bytes")
+    return template or ""
 
 
 def weight_files(folder: Path) -> list[Path]:

@@ -21,7 +21,7 @@ from .gpt2_format import CONFIG, SNAPSHOTS, TOKENIZER
 from .hub import HUB_ID, download
 from .layouts import State, complete, config_of, from_book, from_nanogpt, is_book
 from .pickled import SUFFIXES, read_pickled
-from .read import file_hash, read_config, read_weights, weight_files
+from .read import file_hash, read_chat_template, read_config, read_weights, weight_files
 from .vocabulary import has_tokenizer, read_tokenizer
 
 SNAPSHOT = re.compile(r"(.+)@(\d{6,})", re.ASCII)  # FOLDER@NNNNNN
@@ -38,6 +38,7 @@ class Source(NamedTuple):
     eos_token_id: int | None
     state: State
     sha256: str  # of the weight files
+    chat_template: str = ""  # in Jinja; "" where there is none
 
 
 def read_source(
@@ -76,7 +77,7 @@ def read_folder(folder: Path, name: str, step: str | None, tokenizer: Tokenizer 
         raise CheckpointError(
             folder, "files replaced while they were read", "a checkpoint that is not being written: load it again"
         )
-    return Source(name, config, tokenizer, bos, eos, state, sha256)
+    return Source(name, config, tokenizer, bos, eos, state, sha256, read_chat_template(folder))
 
 
 def read_file(path: Path, n_head: int | None, activation: Activation | None, tokenizer: Tokenizer | None) -> Source:

@@ -35,6 +35,7 @@ def write_checkpoint(
     bos_token_id: int | None = None,
     eos_token_id: int | None = None,
     dtype: torch.dtype | None = None,
+    chat_template: str = "",
 ) -> None:
     """Write a checkpoint folder so that a reader never sees it half written.
 
@@ -47,7 +48,7 @@ def write_checkpoint(
     texts = {
         CONFIG: to_json(config_to_json(config, bos_token_id, eos_token_id)),
         TOKENIZER: to_json(tokenizer.spec),
-        TOKENIZER_CONFIG: to_json(tokenizer_config(tokenizer, config.context_length)),
+        TOKENIZER_CONFIG: to_json(tokenizer_config(tokenizer, config.context_length, chat_template)),
     }
     beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:

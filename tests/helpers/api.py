@@ -38,6 +38,29 @@ PLAUSIBLE: dict[str, Any] = {
     | st.lists(st.text("ab", max_size=3), max_size=4)
     | st.lists(st.lists(st.integers(0, 95), max_size=3), max_size=3)
     | st.text(max_size=5),
+    "messages": st.lists(
+        st.fixed_dictionaries(
+            {
+                "role": st.sampled_from(["system", "developer", "user", "assistant", "tool"]),
+                "content": st.text("ab \n", max_size=10)
+                | st.lists(st.fixed_dictionaries({"type": st.just("text"), "text": st.text("ab")}), max_size=2)
+                | ANYTHING,
+            },
+            optional={"name": st.text("ab", max_size=2), "refusal": st.none(), "tool_calls": st.just([])},
+        ),
+        max_size=3,
+    ),
+    "input": st.text("ab \n", max_size=70)
+    | st.lists(st.integers(-1, 97), max_size=66)
+    | st.lists(st.text("ab", max_size=3), max_size=4)
+    | st.lists(st.lists(st.integers(0, 95), max_size=3), max_size=3),
+    "encoding_format": st.sampled_from(["float", "base64", "hex", None]),
+    "max_completion_tokens": st.integers(-1, 8) | st.none(),
+    "top_logprobs": st.integers(-1, 6) | st.none(),
+    "tools": st.none() | st.just([]) | ANYTHING,
+    "tool_choice": st.sampled_from(["none", "auto", "required", None]),
+    "response_format": st.just({"type": "text"}) | st.just({"type": "json_object"}),
+    "metadata": st.dictionaries(st.text("ab", max_size=2), st.text("ab", max_size=2), max_size=2),
     "tokens": st.lists(st.integers(-1, 97), max_size=66) | st.none(),
     "max_tokens": st.integers(-1, 8) | st.none(),
     "temperature": st.floats(0, 101) | st.none(),
@@ -65,10 +88,16 @@ PLAUSIBLE: dict[str, Any] = {
 }
 
 
+# Where two schemas take different things under one name.
+PLAUSIBLE_HERE = {("ChatRequest", "logprobs"): st.booleans() | st.none()}
+
+
 def bodies(schema: Any) -> st.SearchStrategy[Any]:
-    fields = {name: PLAUSIBLE.get(name, ANYTHING) for name in schema.model_fields}
-    sensible = st.fixed_dictionaries({"prompt": fields.pop("prompt")}, optional=fields)
-    change = st.tuples(st.sampled_from([*fields, "prompt", "x"]), ANYTHING)
+    here = schema.__name__
+    fields = {name: PLAUSIBLE_HERE.get((here, name), PLAUSIBLE.get(name, ANYTHING)) for name in schema.model_fields}
+    needed = next(name for name in ("prompt", "messages", "input") if name in fields)
+    sensible = st.fixed_dictionaries({needed: fields.pop(needed)}, optional=fields)
+    change = st.tuples(st.sampled_from([*fields, needed, "x"]), ANYTHING)
     return sensible | st.builds(lambda body, pair: body | dict([pair]), sensible, change) | ANYTHING
 
 

@@ -87,7 +87,7 @@ class Choice:
         except UnicodeDecodeError:
             return "bytes:" + "".join(f"\\x{byte:02x}" for byte in raw)
 
-    def part(self) -> dict[str, object]:
+    def part(self) -> dict[str, Any]:
         """What was not sent yet, as a choice of the answer."""
         text, self.text = self.text, ""
         n = self.n_shown
@@ -116,9 +116,12 @@ def new_places() -> dict[str, list[Any]]:
 class Completion:
     """One call: its ``requests``, and the answer made from their events. Raises ``InputError`` for bad input."""
 
+    kinds = ("text_completion", "text_completion")  # what OpenAI calls a whole answer, and a chunk of one
+    id_prefix = "cmpl-"
+
     def __init__(self, loaded: LoadedModel, asked: CompletionRequest, limits: Limits) -> None:
         self.loaded, self.asked = loaded, asked
-        self.id, self.created = f"cmpl-{secrets.token_hex(12)}", int(time.time())
+        self.id, self.created = f"{self.id_prefix}{secrets.token_hex(12)}", int(time.time())
         self.prompts = read_prompts(limits, loaded, asked.prompt)
         self.check(limits)
         self.requests = self.make_requests()
@@ -167,28 +170,38 @@ class Completion:
     async def whole(self, generation: Generation) -> dict[str, object]:
         async for events in generation:
             self.take(events)
-        return self.envelope([choice.part() for choice in self.choices]) | {"usage": self.usage()}
+        parts = [self.as_answer(choice.part()) for choice in self.choices]
+        return self.envelope(self.kinds[0], parts) | {"usage": self.usage()}
 
     async def stream(self, generation: Generation) -> AsyncGenerator[bytes]:
         """Server-sent events: a chunk for each piece of text, and ``[DONE]`` at the end."""
         include_usage = self.asked.stream_options and self.asked.stream_options.include_usage
-        more = {"usage": None} if include_usage else {}
+        kind, more = self.kinds[1], {"usage": None} if include_usage else {}
         try:
             async for events in generation:
                 changed = [self.choices[i] for i in self.take(events)]
-                chunks = [self.envelope([choice.part()]) | more for choice in changed if choice.has_news]
+                parts = [self.as_chunk(choice.part()) for choice in changed if choice.has_news]
+                chunks = [self.envelope(kind, [part]) | more for part in parts]
                 if chunks:
                     yield b"".join(map(server_sent_event, chunks))
             if include_usage:
-                yield server_sent_event(self.envelope([]) | {"usage": self.usage()})
+                yield server_sent_event(self.envelope(kind, []) | {"usage": self.usage()})
         except Exception as error:  # the status line was sent long ago
             yield server_sent_event(as_api_error(error).body)
         yield b"data: [DONE]\n\n"
 
-    def envelope(self, choices: Sequence[dict[str, object]]) -> dict[str, object]:
+    def as_answer(self, part: dict[str, Any]) -> dict[str, object]:
+        """A choice of a whole answer."""
+        return part
+
+    def as_chunk(self, part: dict[str, Any]) -> dict[str, object]:
+        """A choice of a chunk of a stream."""
+        return part
+
+    def envelope(self, kind: str, choices: Sequence[dict[str, object]]) -> dict[str, object]:
         return {
             "id": self.id,
-            "object": "text_completion",
+            "object": kind,
             "created": self.created,
             "model": self.loaded.name,
             "system_fingerprint": self.loaded.sha256[:16] or None,

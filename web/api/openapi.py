@@ -6,7 +6,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from .lens.questions import QUESTIONS, Question
-from .schema import AttentionRequest, CompletionRequest
+from .schema import AttentionRequest, ChatRequest, CompletionRequest, EmbeddingsRequest
 
 REF = "#/components/schemas/{model}"
 
@@ -52,6 +52,61 @@ class CompletionAnswer(BaseModel):
     usage: Usage
 
 
+class ChatMessage(BaseModel):
+    role: str
+    content: str
+    refusal: str | None
+
+
+class ChatToken(BaseModel):
+    token: str
+    logprob: float
+    bytes: list[int]
+
+
+class ChatTokenWithTops(ChatToken):
+    top_logprobs: list[ChatToken]
+
+
+class ChatLogprobs(BaseModel):
+    content: list[ChatTokenWithTops]
+
+
+class ChatChoice(BaseModel):
+    index: int
+    message: ChatMessage
+    logprobs: ChatLogprobs | None
+    finish_reason: str | None
+
+
+class ChatAnswer(BaseModel):
+    id: str
+    object: str
+    created: int
+    model: str
+    system_fingerprint: str | None
+    choices: list[ChatChoice]
+    usage: Usage
+
+
+class Embedding(BaseModel):
+    object: str
+    index: int
+    embedding: list[float] | str
+
+
+class EmbeddingsUsage(BaseModel):
+    prompt_tokens: int
+    total_tokens: int
+
+
+class EmbeddingsAnswer(BaseModel):
+    object: str
+    data: list[Embedding]
+    model: str
+    usage: EmbeddingsUsage
+
+
 class AnswerToken(BaseModel):
     id: int
     text: str
@@ -82,11 +137,15 @@ REFUSALS: Responses = NOT_FOUND | {
 TEXT = {"text/event-stream": {"schema": {"type": "string"}}}
 FILE = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 COMPLETION: Responses = {200: {"model": CompletionAnswer, "content": TEXT}, **REFUSALS}
+CHAT: Responses = {200: {"model": ChatAnswer, "content": TEXT}, **REFUSALS}
+EMBEDDINGS: Responses = {200: {"model": EmbeddingsAnswer}, **REFUSALS}
 ATTENTION: Responses = {200: {"model": AttentionAnswer, "content": FILE}, **REFUSALS}
 
 # The routes read these bodies themselves, since a plain `curl -d` does not say that it sends JSON.
 BODIES: dict[str, type[BaseModel]] = {
     "/completions": CompletionRequest,
+    "/chat/completions": ChatRequest,
+    "/embeddings": EmbeddingsRequest,
     "/attention": AttentionRequest,
     **{question.path: question.body for question in QUESTIONS if question.method == "POST"},
 }

@@ -1,6 +1,7 @@
 """Routes for programs, /v1 as OpenAI has it, and for whoever operates the server."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -20,15 +21,23 @@ from ..serving.engines import client_of
 from ..serving.generation import Generation
 from ..serving.inputs import UnknownModel, find_model
 from . import openapi
+from .chat import ChatCompletion
 from .completions import Completion
 from .describe import describe
+from .embeddings import Embeddings
 from .errors import ApiError, as_api_error
 from .guards import check_loaded, count_refusal, read_text
 from .lens.routes import add_lens_routes
-from .schema import AttentionRequest, Body, CompletionRequest
+from .schema import AttentionRequest, Body, ChatRequest, CompletionRequest, EmbeddingsRequest
 from .streaming import Stream, unless_client_leaves
 
-COMPLETIONS, ATTENTION = "/v1/completions", "/v1/attention"  # names in the metrics
+# Names in the metrics.
+COMPLETIONS, CHAT, EMBEDDINGS, ATTENTION = (
+    "/v1/completions",
+    "/v1/chat/completions",
+    "/v1/embeddings",
+    "/v1/attention",
+)
 JSON, BINARY, EVENTS = "application/json", "application/octet-stream", "text/event-stream"
 ERRORS = (ApiError, InputError, ValidationError, Busy, Closed, HTTPException, ClientDisconnect, Exception)
 
@@ -80,19 +89,37 @@ def v1(services: Services) -> FastAPI:
     @app.post("/completions", responses=openapi.COMPLETION)
     async def create_completion(request: Request) -> Response:
         """Continue one or several texts. With `stream: true` the answer is server-sent events."""
-        with count_refusal(services, COMPLETIONS):
-            body = CompletionRequest.model_validate_json(await request.body())
-            loaded = model_for(services, body)
-            completion = Completion(loaded, body, services.limits)
-        generation = services.engines.generate(
-            loaded, *completion.requests, client=client_of(request), route=COMPLETIONS
-        )
-        async with AsyncExitStack() as stack:
-            await stack.enter_async_context(generation)
-            if body.stream:  # the answer outlives this function, and so must the generation
-                on_end = stack.pop_all().aclose
-                return Stream(completion.stream(generation), on_end, services.limits, media_type=EVENTS)
-            return await unless_client_leaves(request, whole(completion, generation))
+        return await complete(services, request, COMPLETIONS, CompletionRequest, Completion)
+
+    @app.post("/chat/completions", responses=openapi.CHAT)
+    async def create_chat_completion(request: Request) -> Response:
+        """Answer a conversation. The checkpoint's chat template makes the prompt; without one, a plain transcript."""
+        return await complete(services, request, CHAT, ChatRequest, ChatCompletion)
+
+    @app.post("/embeddings", responses=openapi.EMBEDDINGS)
+    async def create_embeddings(request: Request) -> Response:
+        """Texts as vectors: the mean of the model's last hidden states."""
+        with count_refusal(services, EMBEDDINGS):
+            body = EmbeddingsRequest.model_validate_json(await request.body())
+            embeddings = Embeddings(model_for(services, body), body, services.limits)
+            services.attention.check_room()
+
+        outcome = "cancelled"
+
+        async def answer() -> Response:
+            nonlocal outcome
+            outcome = "failed"
+            vectors = await services.attention.run(embeddings.compute)
+            outcome = "ok"
+            return JSONResponse(embeddings.answer(vectors))
+
+        try:
+            return await unless_client_leaves(request, answer())
+        except asyncio.CancelledError:
+            outcome = "cancelled"
+            raise
+        finally:
+            services.metrics.count(EMBEDDINGS, outcome)
 
     @app.post("/attention", responses=openapi.ATTENTION)
     async def read_attention(request: Request) -> Response:
@@ -122,6 +149,23 @@ def v1(services: Services) -> FastAPI:
 
     add_lens_routes(app, services)
     return app
+
+
+async def complete(
+    services: Services, request: Request, route: str, schema: type[Body], kind: Callable[..., Completion]
+) -> Response:
+    """Check a body, write what it asks for, and answer whole or in a stream."""
+    with count_refusal(services, route):
+        body = schema.model_validate_json(await request.body())
+        loaded = model_for(services, body)
+        completion = kind(loaded, body, services.limits)
+    generation = services.engines.generate(loaded, *completion.requests, client=client_of(request), route=route)
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(generation)
+        if completion.asked.stream:  # the answer outlives this function, and so must the generation
+            on_end = stack.pop_all().aclose
+            return Stream(completion.stream(generation), on_end, services.limits, media_type=EVENTS)
+        return await unless_client_leaves(request, whole(completion, generation))
 
 
 async def whole(completion: Completion, generation: Generation) -> Response:

@@ -20,10 +20,13 @@ Texts = TypeAliasType("Texts", Annotated[list[Text], FailFast()])
 TokenIds = TypeAliasType("TokenIds", Annotated[list[Annotated[int, Field(ge=0)]], FailFast()])
 TokenIdLists = TypeAliasType("TokenIdLists", Annotated[list[TokenIds], FailFast()])
 HeadMask = TypeAliasType("HeadMask", Annotated[list[Annotated[list[Scale], FailFast()]], FailFast()])
+LogitBias = dict[str, Annotated[float, Field(ge=-MAX_LOGIT_BIAS, le=MAX_LOGIT_BIAS)]]
+EmptyList = Annotated[list[Any], Field(max_length=0)] | None
 
 # For a field that may have several types, pydantic reports why it has none of them; this is shorter.
 UNIONS = {
     "prompt": "a string, a list of strings, a list of token ids, or a list of such lists",
+    "input": "a string, a list of strings, a list of token ids, or a list of such lists",
     "stop": "a string or a list of strings, none of them empty",
 }
 
@@ -64,9 +67,7 @@ class CompletionRequest(Sampling):  # type: ignore[misc]  # Sampling is made fro
     seed: int | None = Field(None, ge=-MAX_SEED, le=MAX_SEED)
     logprobs: int | None = Field(None, ge=0, le=MAX_TOP_LOGPROBS)
     echo: bool | None = False
-    logit_bias: dict[str, Annotated[float, Field(ge=-MAX_LOGIT_BIAS, le=MAX_LOGIT_BIAS)]] | None = Field(
-        None, description="By token id."
-    )
+    logit_bias: LogitBias | None = Field(None, description="By token id.")
     head_mask: HeadMask | None = Field(None, description="`[layer][head]`: 1 keeps a head, 0 removes it.")
     context_shift: bool | None = Field(
         False, description="When the context is full, re-read its newer half and write on."
@@ -74,6 +75,80 @@ class CompletionRequest(Sampling):  # type: ignore[misc]  # Sampling is made fro
     # Options that are not supported, with the one value that asks for nothing.
     best_of: Literal[1] | None = None
     suffix: None = None
+    user: str | None = None
+
+
+class TextPart(BaseModel):
+    """A part of a message; no other kind can be read."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    type: Literal["text"]
+    text: str
+
+
+TextParts = TypeAliasType("TextParts", Annotated[list[TextPart], FailFast()])
+
+
+class Message(BaseModel):
+    """A turn of a conversation. What is not text is refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    role: Literal["system", "developer", "user", "assistant"]
+    content: str | TextParts
+    name: str | None = None
+    refusal: None = None
+    tool_calls: EmptyList = None
+
+    @property
+    def text(self) -> str:
+        return self.content if isinstance(self.content, str) else "".join(part.text for part in self.content)
+
+
+class PlainText(BaseModel):
+    """The one format of an answer that is supported."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    type: Literal["text"]
+
+
+class ChatRequest(Sampling):  # type: ignore[misc]
+    """OpenAI's chat completion, without what is not supported, and with a few more options."""
+
+    messages: Annotated[list[Message], FailFast(), Field(min_length=1)]
+    max_tokens: int | None = Field(None, ge=1, description="As many as fit by default.")
+    max_completion_tokens: int | None = Field(None, ge=1, description="The newer name of `max_tokens`.")
+    n: int | None = Field(1, ge=1)
+    stream: bool | None = False
+    stream_options: StreamOptions | None = None
+    stop: Text | Texts | None = None
+    seed: int | None = Field(None, ge=-MAX_SEED, le=MAX_SEED)
+    logprobs: bool | None = False
+    top_logprobs: int | None = Field(None, ge=0, le=MAX_TOP_LOGPROBS)
+    logit_bias: LogitBias | None = Field(None, description="By token id.")
+    head_mask: HeadMask | None = Field(None, description="`[layer][head]`: 1 keeps a head, 0 removes it.")
+    context_shift: bool | None = Field(
+        False, description="When the context is full, re-read its newer half and write on."
+    )
+    # Options that are not supported, with the values that ask for nothing.
+    user: str | None = None
+    metadata: dict[str, str] | None = None
+    store: Literal[False] | None = None
+    tools: EmptyList = None
+    tool_choice: Literal["none", "auto"] | None = None
+    parallel_tool_calls: bool | None = None
+    response_format: PlainText | None = None
+
+
+class EmbeddingsRequest(Body):
+    """OpenAI's embeddings. A vector is the mean of the last hidden states, after the final layer norm."""
+
+    input: str | Strings | TokenIds | TokenIdLists = Field(description="Text or token ids, one or a list of them.")
+    encoding_format: Literal["float", "base64"] | None = "float"
+    # Options that are not supported, with the one value that asks for nothing.
+    dimensions: None = None
     user: str | None = None
 
 

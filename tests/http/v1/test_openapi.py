@@ -10,7 +10,7 @@ from helpers.api import Document
 from helpers.fuzz import few, what_the_document_forbids_is_refused
 from helpers.server import Server
 from web.api.lens.questions import QUESTIONS
-from web.api.schema import AttentionRequest, CompletionRequest
+from web.api.schema import AttentionRequest, ChatRequest, CompletionRequest, EmbeddingsRequest
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,8 @@ def document(server: Server) -> Document:
 
 def test_every_route_and_every_reference(document: Document) -> None:
     asked = {question.path for question in QUESTIONS}
-    assert set(document.content["paths"]) == {"/models", "/models/{model}", "/completions", "/attention"} | asked
+    known = {"/models", "/models/{model}", "/completions", "/chat/completions", "/embeddings", "/attention"}
+    assert set(document.content["paths"]) == known | asked
     schemas = document.content["components"]["schemas"]
     for schema in schemas.values():
         jsonschema.Draft202012Validator.check_schema(schema)
@@ -37,7 +38,15 @@ def test_models(server: Server, document: Document) -> None:
         document.check_answer("/models/{model}", "get", httpx.get(f"{server.url}/v1/models/{name}"))
 
 
-@pytest.mark.parametrize(("path", "schema"), [("completions", CompletionRequest), ("attention", AttentionRequest)])
+SCHEMAS = [
+    ("completions", CompletionRequest),
+    ("chat/completions", ChatRequest),
+    ("embeddings", EmbeddingsRequest),
+    ("attention", AttentionRequest),
+]
+
+
+@pytest.mark.parametrize(("path", "schema"), SCHEMAS)
 def test_what_the_document_forbids_is_refused(server: Server, document: Document, path: str, schema: Any) -> None:
     with httpx.Client(base_url=server.url, timeout=60) as client:
         few(what_the_document_forbids_is_refused(client, document, path, schema))

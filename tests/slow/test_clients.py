@@ -1,0 +1,51 @@
+"""LangChain, litellm and llm, installed beside the app, get answers from it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from helpers import third_party_clients
+from helpers.server import Server
+
+PACKAGES = ("langchain-openai", "litellm", "llm")
+TRANSCRIPT_STOPS = ["\nSystem:", "\nUser:", "\nAssistant:"]
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Python in an environment of its own: these packages want other versions than the tests do."""
+    folder = tmp_path_factory.mktemp("clients") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    installed = subprocess.run([folder / "bin" / "pip", "install", "-q", *PACKAGES], capture_output=True, text=True)
+    if installed.returncode:
+        pytest.skip(f"{', '.join(PACKAGES)} cannot be installed here: {installed.stderr.strip()[-200:]}")
+    return folder / "bin" / "python"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_clients_that_people_use(server: Server, python: Path, tmp_path: Path) -> None:
+    command = [python, third_party_clients.__file__, f"{server.url}/v1", "tiny", tmp_path]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    told = json.loads(ran.stdout.splitlines()[-1])
+    loaded = server.services.served.models["tiny"]
+    question = third_party_clients.QUESTION
+
+    def written(prompt: str, stop: list[str]) -> str:
+        return "".join(step.text for step in loaded.generate(prompt, 8, temperature=0, stop=stop))
+
+    answer = written(f"User: {question}\nAssistant:", TRANSCRIPT_STOPS)
+    conversation = f"System: Be.\nUser: a\nAssistant: b\nUser: {question}\nAssistant:"
+    langchain, litellm, llm = told["langchain"], told["litellm"], told["llm"]
+    assert langchain["whole"] == langchain["streamed"] == written(conversation, TRANSCRIPT_STOPS)
+    assert langchain["logprobs"] == 8
+    assert langchain["text"] == written(question, [])
+    assert litellm["whole"] == litellm["streamed"] == answer
+    assert llm["whole"].strip() == llm["streamed"].strip() == answer.strip()
+    embedding = loaded.embed(question).tolist()
+    assert langchain["embedding"] == pytest.approx(embedding, abs=1e-5)
+    assert litellm["embedding"] == pytest.approx(embedding, abs=1e-5)

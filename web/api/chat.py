@@ -1,0 +1,137 @@
+"""/v1/chat/completions: a conversation becomes a prompt, and the text that continues it an answer in OpenAI's shape."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from jinja2 import Template, TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from model import InputError, LoadedModel
+from model.tokenizer import token_text
+
+from ..settings import Limits
+from .completions import Completion
+from .schema import ChatRequest, CompletionRequest, Message
+
+SPEAKERS = {"system": "System", "developer": "System", "user": "User", "assistant": "Assistant"}
+# Where a model goes on writing the next turn of a transcript, its answer is over.
+ENDS_OF_TURN = tuple(f"\n{speaker}:" for speaker in dict.fromkeys(SPEAKERS.values()))
+OWN_OPTIONS = {"messages", "max_completion_tokens", "logprobs", "top_logprobs"}
+
+
+class ChatCompletion(Completion):
+    """One call, carried out as a completion of the conversation. Raises ``InputError`` for bad input."""
+
+    kinds = ("chat.completion", "chat.completion.chunk")
+    id_prefix = "chatcmpl-"
+
+    def __init__(self, loaded: LoadedModel, asked: ChatRequest, limits: Limits) -> None:
+        super().__init__(loaded, as_completion(loaded, asked, limits), limits)
+        self.with_logprobs = bool(asked.logprobs)
+        self.n_top = asked.top_logprobs or 0
+        self.begun: set[int] = set()
+
+    def as_answer(self, part: dict[str, Any]) -> dict[str, object]:
+        message = {"role": "assistant", "content": part["text"], "refusal": None}
+        return self.choice(part) | {"message": message}
+
+    def as_chunk(self, part: dict[str, Any]) -> dict[str, object]:
+        is_first = part["index"] not in self.begun
+        self.begun.add(part["index"])
+        speaker = {"role": "assistant"} if is_first else {}
+        return self.choice(part) | {"delta": speaker | {"content": part["text"]}}
+
+    def choice(self, part: dict[str, Any]) -> dict[str, object]:
+        """What a choice has beside its text."""
+        logprobs = {"content": self.token_logprobs(part["logprobs"])} if self.with_logprobs else None
+        return {"index": part["index"], "logprobs": logprobs, "finish_reason": part["finish_reason"]}
+
+    def token_logprobs(self, places: Mapping[str, Sequence[Any]]) -> list[dict[str, object]]:
+        """The tokens of an answer as chat has them, each with its bytes and its likeliest alternatives."""
+        told = zip(places["tokens"], places["token_logprobs"], places["top_logprobs"], strict=True)
+        answer = []
+        for token, logprob, tops in told:
+            likeliest = sorted(tops.items(), key=lambda each: -each[1])[: self.n_top]
+            answer.append(
+                token_entry(token, logprob) | {"top_logprobs": list(itertools.starmap(token_entry, likeliest))}
+            )
+        return answer
+
+
+def token_entry(token: str, logprob: float) -> dict[str, object]:
+    if token.startswith("bytes:\\x"):
+        raw = bytes.fromhex(token.removeprefix("bytes:").replace("\\x", ""))
+    else:
+        raw = token.encode()
+    return {"token": token, "logprob": logprob, "bytes": list(raw)}
+
+
+def as_completion(loaded: LoadedModel, asked: ChatRequest, limits: Limits) -> CompletionRequest:
+    """The completion that answers a conversation."""
+    if asked.max_tokens is not None and asked.max_completion_tokens not in (None, asked.max_tokens):
+        raise InputError("max_completion_tokens", "max_tokens and max_completion_tokens differ; one of them is enough.")
+    if asked.top_logprobs is not None and not asked.logprobs:
+        raise InputError("top_logprobs", "top_logprobs requires logprobs: true.")
+    stop = [asked.stop] if isinstance(asked.stop, str) else list(asked.stop or [])
+    if len(stop) > limits.max_stop:
+        raise InputError("stop", f"stop has {len(stop)} strings; at most {limits.max_stop} are accepted.")
+    max_tokens = asked.max_completion_tokens if asked.max_tokens is None else asked.max_tokens
+    n_characters = sum(len(message.text) for message in asked.messages)
+    if n_characters > limits.max_prompt_characters:
+        most = limits.max_prompt_characters
+        raise InputError("messages", f"The messages have {n_characters:,} characters; at most {most:,} are accepted.")
+    try:
+        ids = loaded.read_prompt(render(loaded, asked.messages))
+    except InputError as error:
+        raise renamed(error) from None
+    given = {name: getattr(asked, name) for name in CompletionRequest.model_fields.keys() & asked.model_fields_set}
+    own = {
+        "prompt": ids,
+        "max_tokens": limits.max_new_tokens if max_tokens is None else max_tokens,
+        "stop": stop if loaded.chat_template else [*stop, *ENDS_OF_TURN],
+        "logprobs": (asked.top_logprobs or 0) if asked.logprobs else None,
+    }
+    completion: CompletionRequest = CompletionRequest.model_construct(**given | own)
+    return completion
+
+
+def renamed(error: InputError) -> InputError:
+    """The error of a prompt, which here is made of the messages."""
+    return InputError("messages", str(error), error.code) if error.field == "prompt" else error
+
+
+def render(loaded: LoadedModel, messages: Sequence[Message]) -> str:
+    """The prompt for a conversation, ready for the assistant's turn.
+
+    The checkpoint's own template makes it, in Jinja as transformers has it. A checkpoint without one gets a
+    transcript: a line for each message, ``User: ...``, ``Assistant: ...`` or ``System: ...``, and ``Assistant:`` last.
+    """
+    if not loaded.chat_template:
+        lines = [f"{SPEAKERS[message.role]}: {message.text}" for message in messages]
+        return "\n".join([*lines, "Assistant:"])
+    special = {
+        name: "" if token_id is None else token_text(loaded.tokenizer, token_id)
+        for name, token_id in (("bos_token", loaded.bos_token_id), ("eos_token", loaded.eos_token_id))
+    }
+    conversation = [{"role": message.role, "content": message.text} for message in messages]
+    try:
+        template = compiled(loaded.chat_template)
+        return template.render(messages=conversation, add_generation_prompt=True, **special)
+    except Exception as error:  # a template is a program, and may raise anything
+        message = f"The chat template of {loaded.name} cannot be used for these messages: {error}"
+        raise InputError("messages", message, "chat_template") from None
+
+
+@lru_cache(maxsize=16)
+def compiled(source: str) -> Template:
+    """A template in a sandbox: it can neither change what it is given nor reach into Python."""
+    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+    environment.globals["raise_exception"] = refuse
+    return environment.from_string(source)
+
+
+def refuse(message: str) -> None:
+    """What templates call for a conversation they were not made for."""
+    raise TemplateError(message)

@@ -1,0 +1,41 @@
+"""/v1/embeddings: texts as vectors, the mean of the model's last hidden states."""
+
+import base64
+import struct
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from model import InputError, LoadedModel
+
+from ..settings import Limits
+from .completions import read_prompts
+from .schema import EmbeddingsRequest
+
+
+class Embeddings:
+    """One call: the checked inputs, and the answer made of their vectors. Raises ``InputError`` for bad input."""
+
+    def __init__(self, loaded: LoadedModel, asked: EmbeddingsRequest, limits: Limits) -> None:
+        self.loaded, self.asked = loaded, asked
+        try:
+            self.inputs = read_prompts(limits, loaded, asked.input)
+        except InputError as error:
+            field = "input" if error.field == "prompt" else error.field
+            raise InputError(field, str(error).replace("prompt", "input"), error.code) from None
+
+    def compute(self) -> list[Tensor]:
+        """A vector for each input, ``(n_embd,)`` float32."""
+        return [self.loaded.embed(ids) for ids in self.inputs]
+
+    def answer(self, vectors: Sequence[Tensor]) -> dict[str, object]:
+        n_tokens = sum(map(len, self.inputs))
+        encode = as_base64 if self.asked.encoding_format == "base64" else Tensor.tolist
+        data = [{"object": "embedding", "index": i, "embedding": encode(vector)} for i, vector in enumerate(vectors)]
+        usage = {"prompt_tokens": n_tokens, "total_tokens": n_tokens}
+        return {"object": "list", "data": data, "model": self.loaded.name, "usage": usage}
+
+
+def as_base64(vector: Tensor) -> str:
+    """float32, little-endian, as OpenAI's client asks for."""
+    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector.tolist())).decode()
