@@ -25,6 +25,7 @@ MAX_RUN_BYTES = 9_000_000  # above, only thumbnails and a few heads of a run are
 MAX_FRESH_BYTES = 8_000_000  # newest logits of a text while it is written: more than half a second of GPT-2's
 MAX_RESIDUAL_BYTES = 4_000_000  # residual streams from which the rest of a run is recomputed, beside the newest
 MAX_CACHED_RUNS = 1_000
+MAX_LONG_TEXT_BYTES = 1_000_000  # of a text in which Ask looks for the passages on which each head fires
 MAX_ANSWER_BYTES = 16_000_000  # answers of Ask
 MAX_TEXT_PASS_BYTES = 16_000_000  # texts that Ask read in float32, beside the newest
 MAX_FLOAT32_BYTES = 1_000_000_000  # float32 copies of models served in another precision, beside the newest

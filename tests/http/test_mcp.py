@@ -40,6 +40,7 @@ def test_the_tools(server: Server, launch: Any, checkpoints: Any, key: str | Non
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     tools, results = run_async(with_tools(server.url, headers, CALLS))
     lenses = {"knockout", "attribution", "head_lenses", "logit_lens", "ledger"}
+    lenses |= {"patch", "composition", "paths", "difference", "passages"}
     assert set(tools) == {"generate", "attention", "tokenize", "models"} | lenses
     arguments = tools["generate"].inputSchema["properties"]
     assert arguments["max_new_tokens"]["type"] == "integer" and "seed" in arguments["seed"]["description"]

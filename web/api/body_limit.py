@@ -4,8 +4,11 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..settings import Limits
+from ..settings import MAX_LONG_TEXT_BYTES, Limits
 from .errors import ApiError
+
+LONG_TEXTS = "/v1/lens/passages"  # the one route whose body is a whole file's text
+LONG_BODY_BYTES = 3 * MAX_LONG_TEXT_BYTES  # with line breaks, quotes and other letters escaped
 
 
 class LimitBody:
@@ -18,9 +21,12 @@ class LimitBody:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        error = ApiError(413, f"The body has more than {self.limits.max_body_bytes:,} bytes.", code="body_too_large")
+        most = self.limits.max_body_bytes
+        if scope["path"] == LONG_TEXTS:
+            most = max(most, LONG_BODY_BYTES)
+        error = ApiError(413, f"The body has more than {most:,} bytes.", code="body_too_large")
         said = Headers(scope=scope).get("content-length", "")
-        if said.isdigit() and int(said) > self.limits.max_body_bytes:
+        if said.isdigit() and int(said) > most:
             await error.response()(scope, receive, send)
             return
         n_bytes = 0
@@ -29,7 +35,7 @@ class LimitBody:
             nonlocal n_bytes
             message = await receive()
             n_bytes += len(message.get("body", b""))
-            if n_bytes > self.limits.max_body_bytes:
+            if n_bytes > most:
                 raise HTTPException(413, error.message)
             return message
 

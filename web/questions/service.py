@@ -1,6 +1,7 @@
 """Questions as the routes ask them: what they are about, the computations, and the answers that are kept."""
 
 import asyncio
+import hashlib
 from collections.abc import AsyncIterator, Callable, Hashable
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -36,6 +37,7 @@ class Asked:
     ids: tuple[int, ...] = ()
     head_mask: Tensor | None = None  # (n_layer, n_head)
     parameters: dict[str, Any] = field(default_factory=dict)  # JSON
+    other: LoadedModel | None = None  # a second model to compare with
 
     @property
     def gpt(self) -> GPT:
@@ -61,9 +63,9 @@ class Asked:
 
     def key(self, question: str) -> Hashable:
         """Questions with the same key have the same answer."""
-        parameters = orjson.dumps(self.parameters, option=orjson.OPT_SORT_KEYS)
-        mask = mask_bytes(self.head_mask)
-        return question, identity(self.loaded), self.loaded.name, self.ids, mask, parameters
+        parameters = hashlib.sha256(orjson.dumps(self.parameters, option=orjson.OPT_SORT_KEYS)).digest()
+        models = [(identity(each), each.name) for each in (self.loaded, self.other) if each]
+        return question, *models, self.ids, mask_bytes(self.head_mask), parameters
 
 
 def identity(loaded: LoadedModel) -> Hashable:

@@ -9,6 +9,7 @@ import orjson
 from ...services import Services
 from ...serving.engines import client_of
 from ..guards import refusals
+from .circuit_endpoints import circuit_endpoints
 from .questions import QUESTIONS
 from .routes import ask, read_question
 
@@ -147,4 +148,4 @@ def lens_endpoints(services: Services) -> list[Callable[..., Awaitable[Any]]]:
                 answer: dict[str, Any] = orjson.loads(await asking.answer())
         return answer
 
-    return [knockout, attribution, head_lenses, logit_lens, ledger]
+    return [knockout, attribution, head_lenses, logit_lens, ledger, *circuit_endpoints(answer)]

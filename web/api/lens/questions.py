@@ -29,6 +29,32 @@ from model.lens.questions.progress import Progress
 
 from ...questions.service import Answer, Asked
 from ...settings import Limits
+from .circuits import (
+    answer_composition,
+    answer_difference,
+    answer_patch,
+    answer_paths,
+    answer_role_paths,
+    read_composition,
+    read_difference,
+    read_patch,
+    read_paths,
+    read_role_paths,
+)
+from .circuits_schema import (
+    CompositionAnswer,
+    CompositionBody,
+    DifferenceAnswer,
+    DifferenceBody,
+    PatchAnswer,
+    PatchBody,
+    PathsAnswer,
+    PathsBody,
+    RolePathsAnswer,
+    RolePathsBody,
+)
+from .passages import answer_passages, read_passages
+from .passages_schema import PassagesAnswer, PassagesBody
 from .prediction import (
     answer_attribution,
     answer_head,
@@ -83,7 +109,7 @@ class Question:
 
     @property
     def method(self) -> str:
-        return "POST" if self.is_about_text else "GET"
+        return "POST" if self.is_about_text or self.body is PassagesBody else "GET"
 
 
 def read_knockout(limits: Limits, loaded: LoadedModel, ids: list[int], body: KnockoutBody) -> Parameters:
@@ -150,5 +176,53 @@ QUESTIONS = [
         LedgerAnswer,
         answer_ledger,
         read_ledger,
+    ),
+    Question(
+        "patch",
+        "Which heads and positions carry what two prompts differ in: activations of one put into the other.",
+        PatchBody,
+        PatchAnswer,
+        answer_patch,
+        read_patch,
+    ),
+    Question(
+        "composition",
+        "How strongly the weights of each head read what each earlier head writes.",
+        CompositionBody,
+        CompositionAnswer,
+        answer_composition,
+        read_composition,
+    ),
+    Question(
+        "paths",
+        "What changes in a head if it does not see what one earlier head wrote.",
+        PathsBody,
+        PathsAnswer,
+        answer_paths,
+        read_paths,
+    ),
+    Question(
+        "role-paths",
+        "How well a head keeps its role if it does not see what one earlier head wrote.",
+        RolePathsBody,
+        RolePathsAnswer,
+        answer_role_paths,
+        read_role_paths,
+    ),
+    Question(
+        "difference",
+        "How differently each head attends in two texts, two models or two training steps.",
+        DifferenceBody,
+        DifferenceAnswer,
+        answer_difference,
+        read_difference,
+    ),
+    Question(
+        "passages",
+        "Where in a long text each head acts most strongly, and a map of heads that behave alike.",
+        PassagesBody,
+        PassagesAnswer,
+        answer_passages,
+        read_passages,
     ),
 ]

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 
 from fastapi import FastAPI, Request, Response
 
+from model import InputError, LoadedModel
 from model.lens.questions.progress import Progress
 
 from ...questions.service import Answer, Asked, Asking
@@ -15,6 +16,7 @@ from .. import openapi
 from ..errors import as_api_error
 from ..guards import check_loaded, count_refusal, read_text
 from ..streaming import Stream, server_sent_event, unless_client_leaves
+from .circuits_schema import DifferenceBody
 from .questions import QUESTIONS, Question
 from .schema import ModelBody, TextBody
 
@@ -69,7 +71,18 @@ async def read_question(services: Services, question: Question, body: ModelBody)
         ids = read_text(services.limits, loaded, body.prompt, body.tokens)
         head_mask = loaded.read_head_mask(body.head_mask)
     parameters = question.read(services.limits, loaded, ids, body)
-    return Asked(services.questions, loaded, tuple(ids), head_mask, parameters)
+    other = None
+    if isinstance(body, DifferenceBody) and body.other_model:
+        other = await asyncio.to_thread(find_other, services, body.other_model)
+    return Asked(services.questions, loaded, tuple(ids), head_mask, parameters, other)
+
+
+def find_other(services: Services, name: str) -> LoadedModel:
+    """The model to compare with; what is wrong with its name is wrong with ``other_model``."""
+    try:
+        return services.snapshots.find_model(name)
+    except InputError as error:
+        raise InputError("other_model", str(error), error.code) from None
 
 
 def ask(services: Services, question: Question, asked: Asked, client: object, route: str) -> Asking:

@@ -1,0 +1,185 @@
+"""/v1/lens/patch, composition, paths, role-paths, difference and passages: the functions' numbers, and bad input."""
+
+from typing import Any
+
+import httpx
+import pytest
+import torch
+from gradio_client import Client
+from gradio_client.exceptions import AppError
+
+from helpers.models import max_difference
+from helpers.server import Server
+from model import LoadedModel
+from model.lens.head_roles import repeated_tokens
+from model.lens.questions.difference import attention_difference
+from model.lens.questions.passages.firing import firing, shared
+from model.lens.questions.passages.token_marks import PATTERNS, mark_tokens
+from model.lens.questions.patching import patching
+from model.lens.questions.paths.composition import composition
+from model.lens.questions.paths.cuts import cut_paths, role_cuts
+from model.lens.questions.text_pass import TextPass
+from web.settings import MAX_LONG_TEXT_BYTES
+
+CLEAN, CORRUPTED = "so it is", "so he is"
+PATCH = {"corrupted": CORRUPTED, "answer": "a", "wrong": "b"}
+LONG = 'Tom ran. "Hi!" said a big dog.\n' * 9
+
+
+@pytest.fixture(scope="module")
+def tiny(server: Server) -> LoadedModel:
+    return server.served.models["tiny"]
+
+
+def post(server: Server, name: str, **body: Any) -> httpx.Response:
+    text = {} if {"text", "tokens"} & body.keys() else {"prompt": CLEAN}
+    return httpx.post(f"{server.url}/v1/lens/{name}", json={"model": "tiny"} | text | body, timeout=60)
+
+
+def get(server: Server, name: str, **query: Any) -> httpx.Response:
+    return httpx.get(f"{server.url}/v1/lens/{name}", params={"model": "tiny"} | query, timeout=60)
+
+
+def text_of(loaded: LoadedModel, text: str) -> TextPass:
+    return TextPass(loaded.gpt, loaded.tokenizer.encode(text))
+
+
+def same(found: Any, expected: torch.Tensor) -> bool:
+    return max_difference(torch.tensor(found), expected) < 1e-5
+
+
+def test_patch(server: Server, tiny: LoadedModel) -> None:
+    ids = {name: tiny.tokenizer.encode(name)[0] for name in "ab"}
+    expected = patching(text_of(tiny, CLEAN), text_of(tiny, CORRUPTED), answer=ids["a"], wrong=ids["b"])
+    found = post(server, "patch", **PATCH).json()
+    assert (found["clean"], found["corrupted"]) == pytest.approx((expected.clean, expected.corrupted), abs=1e-5)
+    assert same(found["raw"]["heads"], expected.heads) and same(found["raw"]["residual"], expected.residual)
+    assert max_difference(torch.tensor(found["heads"]), expected.restored(expected.heads)) < 1e-4
+    assert max_difference(torch.tensor(found["residual"]), expected.restored(expected.residual)) < 1e-4
+    assert found["answer"] == {"id": ids["a"], "text": "a"} and found["wrong"]["text"] == "b"
+    assert "".join(token["text"] for token in found["corrupted_tokens"]) == CORRUPTED
+    by_id = {"answer": ids["a"], "wrong": ids["b"], "corrupted_tokens": tiny.tokenizer.encode(CORRUPTED)}
+    assert post(server, "patch", **by_id).json() == found
+
+
+@pytest.mark.parametrize(
+    ("body", "param", "code", "message"),
+    [
+        ({"corrupted": "so he"}, "corrupted", "invalid_value", "prompt has 8, corrupted has 5"),
+        ({"corrupted": CLEAN}, "corrupted", "invalid_value", "Both prompts are the same"),
+        ({"corrupted": None}, "corrupted", "invalid_value", "needed"),
+        ({"corrupted": "so hé is"}, "corrupted", "unknown_characters", "é"),
+        ({"corrupted": ""}, "corrupted", "empty_prompt", ""),
+        ({"answer": "ab"}, "answer", "invalid_value", "a single token, found 2: 'a', 'b'"),
+        ({"wrong": ""}, "wrong", "empty_prompt", ""),
+        ({"wrong": 96}, "wrong", "invalid_value", "from 0 to 95"),
+        ({"wrong": "a"}, "wrong", "invalid_value", "two different tokens"),
+    ],
+)
+def test_what_cannot_be_patched(server: Server, body: dict[str, Any], param: str, code: str, message: str) -> None:
+    answer = post(server, "patch", **PATCH | body)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["param"], error["code"]) == (400, param, code) and message in error["message"]
+
+
+@pytest.mark.parametrize("centred", [False, True])
+def test_composition(server: Server, tiny: LoadedModel, centred: bool) -> None:
+    found = get(server, "composition", centred=centred).json()
+    expected = composition(tiny.gpt, centred)
+    for way, layers in expected.scores.items():
+        assert [len(layer[0]) for layer in found[way]] == [0, 1, 2]
+        assert all(same(one, other) for one, other in zip(found[way][1:], layers[1:], strict=True))
+        assert found["baseline"][way]["mean"] == pytest.approx(expected.baseline[way].mean)
+    assert found["baseline"]["seed"] == 0 and found["centred"] is centred
+
+
+def test_paths(server: Server, tiny: LoadedModel) -> None:
+    found = post(server, "paths", layer=2, head=1).json()
+    expected = cut_paths(text_of(tiny, CLEAN), layer=2, head=1).moved
+    assert all(same(found[route][way], effect) for route, ways in expected.items() for way, effect in ways.items())
+    assert post(server, "paths", layer=0, head=1).json()["direct"]["k"] == []
+    for wrong, field in (({"layer": 3, "head": 0}, "layer"), ({"layer": 0, "head": 4}, "head")):
+        assert post(server, "paths", **wrong).json()["error"]["param"] == field
+
+
+def test_role_paths(server: Server, tiny: LoadedModel) -> None:
+    found = get(server, "role-paths", layer=2, head=1, way="q").json()
+    texts = [TextPass(tiny.gpt, ids) for ids in repeated_tokens(tiny, 8, 32, 0).tolist()]
+    expected = role_cuts(texts, layer=2, head=1, way="q")
+    assert found["plain"] == pytest.approx(expected.plain, abs=1e-6)
+    assert all(same(found[route][role], s) for route, roles in expected.cut.items() for role, s in roles.items())
+    assert get(server, "role-paths", layer=2, head=9).json()["error"]["param"] == "head"
+
+
+def test_difference(server: Server, tiny: LoadedModel) -> None:
+    found = post(server, "difference", other="so that is").json()
+    expected = attention_difference(text_of(tiny, CLEAN), text_of(tiny, "so that is"))
+    assert same(found["heads"], expected.heads) and found["most"] == expected.most.tolist()
+    assert [tuple(pair) for pair in found["pairs"]] == expected.pairs
+    assert [tuple(place) for place in found["largest"]] == expected.largest()
+    assert post(server, "difference").json()["heads"] == [[0.0] * 4] * 3
+    assert post(server, "difference", other_model="slow").json()["other_model"] == "slow"
+    for body, param in (
+        ({"other_model": "other"}, "other"),  # of another shape
+        ({"other_model": "nobody"}, "other_model"),
+        ({"other": "é"}, "other"),
+        ({"other": "xyz"}, "other"),
+    ):
+        assert post(server, "difference", **body).json()["error"]["param"] == param
+
+
+def test_passages(server: Server, tiny: LoadedModel) -> None:
+    found = post(server, "passages", text=LONG).json()
+    ids = tiny.tokenizer.encode(LONG)
+    marks = mark_tokens(tiny.tokenizer, ids)
+    expected = firing(tiny.gpt, marks)
+    assert found["n_tokens"] == len(ids) and found["patterns"] == list(PATTERNS)
+    for measure, strongest in expected.strongest.items():
+        shares = shared(strongest, marks)
+        for layer in range(3):
+            for head in range(4):
+                told = found["heads"][layer][head][measure]
+                assert told["histogram"] == strongest.histogram[layer, head].tolist()
+                assert told["share"] == shares[layer, head].tolist()
+                for i, passage in enumerate(told["passages"]):
+                    assert passage["value"] == pytest.approx(float(strongest.value[layer, head, i]), abs=1e-6)
+                    assert passage["query"] == strongest.query[layer, head, i]
+                    window = found["windows"][passage["window"]]
+                    assert window["start"] == strongest.window[layer, head, i]
+                    inside = slice(window["start"], window["start"] + len(window["tokens"]))
+                    assert window["tokens"] == ids[inside] and passage["query"] in range(*inside.indices(len(ids)))
+    assert {int(token): text for token, text in found["texts"].items()} == {i: LONG[ids.index(i)] for i in set(ids)}
+    assert len(found["map"]["points"]) == 3 and len(found["map"]["features"]) == len(found["map"]["axes"][0])
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ("", "invalid_value", "at least two tokens"),
+        ("é" * 9, "unknown_characters", "é"),
+        ("a" * (MAX_LONG_TEXT_BYTES + 1), "invalid_value", "1,000,001 bytes"),
+    ],
+)
+def test_texts_without_passages(server: Server, text: str, code: str, message: str) -> None:
+    answer = post(server, "passages", text=text)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["param"], error["code"]) == (400, "text", code) and message in error["message"]
+
+
+def test_a_body_may_be_longer_for_passages_only(server: Server) -> None:
+    """Above what other bodies may have, yet refused for what it says."""
+    for name, status in (("passages", 400), ("patch", 413)):
+        assert post(server, name, text="é" * 200_000).status_code == status
+    assert post(server, "passages", text="a" * (3 * MAX_LONG_TEXT_BYTES)).status_code == 413
+
+
+def test_endpoints(server: Server) -> None:
+    client = Client(server.url, verbose=False)
+    assert client.predict(CLEAN, **PATCH, api_name="/patch") == post(server, "patch", **PATCH).json()
+    assert client.predict("tiny", api_name="/composition") == get(server, "composition").json()
+    assert client.predict(CLEAN, layer=2, head=1, api_name="/paths") == post(server, "paths", layer=2, head=1).json()
+    assert client.predict(CLEAN, "so he is", api_name="/difference")["heads"][0][0] >= 0
+    assert client.predict(LONG, api_name="/passages")["n_tokens"] == len(LONG)
+    with pytest.raises(AppError, match="single token"):
+        client.predict(CLEAN, **PATCH | {"answer": "ab"}, api_name="/patch")
+    client.close()
