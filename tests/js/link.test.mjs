@@ -76,6 +76,8 @@ test("what a link says of the view is read back", () => {
     sorted: "low",
     least: 0.25,
     most: 0.75,
+    ask: "knockout",
+    askWith: "method.mean~about.token",
     surprise: true,
   };
   const locked = [{ query: 9 }, { query: 5, key: 2 }];
@@ -105,6 +107,7 @@ test("what cannot be read is named and left out", () => {
     step: ["", "2", "10", "1.5", "1e1"],
     scale: ["", "toString", "SQRT"],
     hide_first: ["0", "true", ""],
+    ask: ["", "a b", "<b>", "é"],
     threshold: ["2", "-0.1", "1e9", "0x1", "", " "],
   };
   for (const [word, values] of Object.entries(bad)) {

@@ -119,6 +119,8 @@ export interface Options {
   sorted: "" | "high" | "low";
   least: number;
   most: number;
+  ask: string;
+  askWith: string;
   surprise: boolean;
 }
 

@@ -21,6 +21,9 @@ const flag = { write: () => "1", read: (text) => (text === "1" ? true : undefine
 /** @param {object} names @returns {Codec} */
 const oneOf = (names) => ({ write: String, read: (text) => (Object.hasOwn(names, text) ? text : undefined) });
 
+/** Of letters, digits and . ~ - only: what it means is for others to check. @type {Codec} */
+const plain = { write: String, read: (text) => (/^[\w.~-]{1,4000}$/.test(text) ? text : undefined) };
+
 /** A number from 0 to 1. @type {Codec} */
 const fraction = {
   write: String,
@@ -38,6 +41,8 @@ const OPTIONS = {
   sorted: ["sorted", oneOf(ORDERS)],
   least: ["least", fraction],
   most: ["most", fraction],
+  ask: ["ask", plain],
+  askWith: ["ask_with", plain],
   surprise: ["surprise", flag],
 };
 const OPTION_ENTRIES = /** @type {[keyof Options, [string, Codec]][]} */ (Object.entries(OPTIONS));

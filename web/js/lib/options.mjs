@@ -17,5 +17,7 @@ export const DEFAULTS = Object.freeze({
   sorted: "", // or a key of ORDERS; "" is by layer
   least: 0, // a head is shown if its metric is at least this fraction of the largest ...
   most: 1, // ... and at most this one
+  ask: "", // the open question of Ask (look/ask/questions.mjs); "list" shows them all, "" none
+  askWith: "", // what was chosen for it (look/ask/choices.mjs)
   surprise: false, // what colours the text: attention, or how surprising each token was
 });

@@ -2,6 +2,7 @@
 
 import { make } from "../lib/dom.mjs";
 import { onThemeChange } from "../lib/drawing/palette.mjs";
+import { AskPanel, askButton, askKey } from "./ask/ask_panel.mjs";
 import { copyLink } from "./export/copy_link.mjs";
 import { saveGrid, saveHead } from "./export/save_menu.mjs";
 import { headPanel } from "./panels/head_panel.mjs";
@@ -34,8 +35,10 @@ export class Workspace {
     const { element: nextPanel, next } = nextTokenPanel(store, settings, actions.branch);
     const writing = make("div", { class: "hs-writing" }, textPanel(store, next, actions), nextPanel);
     this.panels = make("div", { class: "hs-panels" }, writing);
-    this.panels.append(headsPanel(store, (grid) => [saveGrid(store, grid)]));
-    this.panels.append(headPanel(store, [saveHead(store), copyLink(store, controls)]));
+    const ask = new AskPanel(store);
+    const heads = headsPanel(store, (grid) => [saveGrid(store, grid)]);
+    this.panels.append(make("div", { class: "hs-middle" }, heads, ask.element));
+    this.panels.append(headPanel(store, [askButton(store), saveHead(store), copyLink(store, controls)]));
     this.title = make("h2", {});
     this.choices = make(
       "span",
@@ -45,6 +48,7 @@ export class Workspace {
     );
     this.side = make("div", { class: "hs-side", hidden: true }, this.title, this.choices);
     this.element = make("div", { class: "hs-workspace" }, this.side, this.notices, this.panels);
+    askKey(store, this.element, ask.element);
     store.on("state problem thumbnails", () => this.showMessages());
     onThemeChange(() => store.redraw());
     this.showMessages();

@@ -1,16 +1,19 @@
 // Colour ramps: one hue for "looks at", one for "is looked at by", one for surprise. Lightness alone gives the order,
-// so they can be read without seeing colours; the weakest steps fade into the page, light or dark.
+// so they can be read without seeing colours; the weakest steps fade into the page, light or dark. The ramp for changes
+// has two hues, of which both ends are strong and the middle fades.
 
 const RAMPS = {
   light: {
     looks: ["#f1f4f9", "#cfddf1", "#9fbfe6", "#629ad6", "#2f70bb", "#144c8f", "#06275a"],
     seen: ["#f8f4ee", "#f5deba", "#eebd7d", "#dd9443", "#b96a1d", "#8a4709", "#552703"],
     surprise: ["#f8f3f6", "#f0d6e4", "#e3aecb", "#d080ab", "#b35088", "#872d62", "#541539"],
+    change: ["#0b5363", "#3f93a3", "#b3d7db", "#f6f6f4", "#f7d2ae", "#d9802f", "#84390a"],
   },
   dark: {
     looks: ["#1a202c", "#1b3558", "#1b5288", "#2273b5", "#3f9ad8", "#7cc6f2", "#cdeeff"],
     seen: ["#1f1c1a", "#4a2f18", "#7a4a1a", "#ae6c22", "#dc9640", "#f9b45a", "#ffcf87"],
     surprise: ["#1f1a1e", "#452a3b", "#70385a", "#a04b80", "#cd6ba7", "#ec9ccb", "#ffd5ec"],
+    change: ["#9fe8f5", "#3c9db2", "#1b4854", "#1b222c", "#5b3a1b", "#c67f35", "#ffcd96"],
   },
 };
 
@@ -50,11 +53,14 @@ export class Ramp {
   }
 }
 
-/** @param {Record<"looks" | "seen" | "surprise", string[]>} anchors */
-const makeRamps = ({ looks, seen, surprise }) => ({
+/** @typedef {"looks" | "seen" | "surprise" | "change"} RampName */
+
+/** @param {Record<RampName, string[]>} anchors */
+const makeRamps = ({ looks, seen, surprise, change }) => ({
   looks: new Ramp(looks),
   seen: new Ramp(seen),
   surprise: new Ramp(surprise),
+  change: new Ramp(change),
 });
 
 const ramps = { light: makeRamps(RAMPS.light), dark: makeRamps(RAMPS.dark) };

@@ -11,6 +11,7 @@ import { METRICS } from "../../lib/metrics.mjs";
 import { measured } from "../../lib/numbers.mjs";
 import { ORDERS } from "../../lib/options.mjs";
 import { pictureName } from "../../lib/words.mjs";
+import { paintOverlay } from "../ask/overlay.mjs";
 import { sortCards } from "./sort_cards.mjs";
 
 /** @import { Place } from "../../types.js" */
@@ -59,7 +60,7 @@ export class Grid {
     this.element.addEventListener("pointerover", (event) => this.hover(event.target));
     this.element.addEventListener("pointerleave", () => this.hover(null));
     store.on("state", () => this.build());
-    store.on("thumbnails view", () => this.draw());
+    store.on("thumbnails view overlay", () => this.draw());
     store.on("open", () => this.mark());
     new ResizeObserver(() => this.draw()).observe(this.element);
   }
@@ -172,6 +173,7 @@ export class Grid {
     const { store } = this;
     if (!this.#cards.length) return;
     this.measure();
+    paintOverlay(this.element, this.#cards, store.shownOverlay);
     this.arrange();
     const width = (this.element.clientWidth - LAYER_NAMES) / (store.pointer.n_head + 2);
     this.element.classList.toggle("hs-narrow", width < NARROW);

@@ -6,9 +6,37 @@ import { Selection } from "./selection.mjs";
 import { TextSource } from "./text_source.mjs";
 
 /** @import { Cell, LinkState } from "../../types.js" */
+/** @import { Overlay } from "../ask/question.js" */
 
 export class Store extends TextSource {
   #selection = new Selection();
+  /** @type {Overlay | null} */
+  #overlay = null;
+  #hidesOverlay = false;
+
+  /** What an answer says of every head; null for nothing. Topic: overlay. */
+  get overlay() {
+    return this.#overlay;
+  }
+
+  /** What colours the grid; null for the attention. */
+  get shownOverlay() {
+    return this.#hidesOverlay ? null : this.#overlay;
+  }
+
+  /** @param {Overlay | null} overlay */
+  setOverlay(overlay) {
+    if (overlay === this.#overlay) return;
+    this.#overlay = overlay;
+    if (!overlay) this.#hidesOverlay = false;
+    this.emit("overlay");
+  }
+
+  /** Between the answer and the attention. */
+  toggleOverlay() {
+    this.#hidesOverlay = !this.#hidesOverlay;
+    this.emit("overlay");
+  }
 
   get hover() {
     return this.#selection.hover;

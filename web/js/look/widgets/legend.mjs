@@ -6,15 +6,16 @@ import { onThemeChange, palette } from "../../lib/drawing/palette.mjs";
 import { position, SCALES } from "../../lib/drawing/scale.mjs";
 import { MAX_SURPRISE } from "../../lib/numbers.mjs";
 
+/** @import { RampName } from "../../lib/drawing/palette.mjs" */
 /** @import { View } from "../state/view.mjs" */
 
 /**
  * A colour ramp with ticks and a title.
  * @param {string} words
- * @param {"looks" | "surprise"} ramp
+ * @param {RampName} ramp
  * @param {() => [place: number, text: string][]} ticks
  */
-function ruler(words, ramp, ticks) {
+export function ruler(words, ramp, ticks) {
   const canvas = make("canvas", { width: 256, height: 1, "aria-hidden": true });
   const line = make("div", { class: "hs-ruler" }, canvas);
   const title = make("span", {}, words);

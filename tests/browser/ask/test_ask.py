@@ -1,0 +1,165 @@
+"""Ask: the panel beside the open head, with the knock-out map as its first question."""
+
+import re
+from typing import Any
+
+import pytest
+import torch
+from playwright.sync_api import expect
+
+from helpers.page import change_settings, choose_model, open_head, text, write
+from helpers.server import Server
+from model.lens.questions.knockout import Knockout, Method, knockout
+from model.lens.questions.text_pass import TextPass
+
+PROMPT = "What light through yonder window breaks?"
+SIGNED = re.compile(r"([+−]?[\d.]+) → (−?[\d.]+)")
+
+
+@pytest.fixture
+def written(page: Any) -> Any:
+    change_settings(page, length=20)
+    write(page, PROMPT)
+    expect(page.get_by_text("20 tokens written")).to_be_visible()
+    return page
+
+
+def panel(page: Any) -> Any:
+    return page.get_by_role("region", name="Ask", exact=True)
+
+
+def ask_button(page: Any) -> Any:
+    return page.get_by_role("region", name=re.compile("^Attention weights")).get_by_role("button", name="Ask")
+
+
+def ask_knockout(page: Any) -> Any:
+    ask_button(page).click()
+    panel(page).get_by_role("button", name=re.compile("Which heads does this text need?")).click()
+    expect(panel(page).locator("tr[data-place]")).to_have_count(8)
+    return panel(page)
+
+
+def expected(page: Any, server: Server, method: Method = "zero") -> Knockout:
+    loaded = server.served.models["tiny"]
+    return knockout(TextPass(loaded.gpt, loaded.tokenizer.encode(text(page).text_content())), method=method)
+
+
+def listed(page: Any) -> dict[tuple[int, int], tuple[float, float]]:
+    """What the list says of every head: the change, and the loss without it."""
+    found = {}
+    for row in panel(page).locator("tr[data-place]").all():
+        layer, head = map(int, row.get_attribute("data-place").split(","))
+        match = SIGNED.search(row.text_content())
+        assert match
+        change, loss = (float(number.replace("−", "-")) for number in match.groups())
+        found[layer, head] = change, loss
+    return found
+
+
+def in_grid(page: Any) -> dict[tuple[int, int], float]:
+    """What the tiles say, by their accessible names."""
+    found = {}
+    for button in page.locator(".hs-grid button.hs-has-value").all():
+        match = re.fullmatch(r"L(\d+) H(\d+), .*: ([+−]?[\d.]+) nats", button.get_attribute("aria-label"))
+        assert match
+        found[int(match[1]), int(match[2])] = float(match[3].replace("−", "-"))
+    return found
+
+
+def close_to(found: dict[tuple[int, int], float], deltas: torch.Tensor) -> bool:
+    return all(abs(value - float(deltas[place])) < 0.0006 for place, value in found.items())
+
+
+def test_the_list_and_the_grid_say_what_the_model_loses(written: Any, server: Server) -> None:
+    ask = ask_knockout(written)
+    ask.get_by_role("button", name="Show all 12 heads").click()
+    for method in ("zero", "mean"):
+        if method == "mean":
+            ask.get_by_role("button", name="mean", exact=True).click()
+            expect(ask.get_by_text("replaced by their mean")).to_be_visible()
+            expect(ask).to_have_attribute("aria-busy", "false")
+        answer = expected(written, server, method)
+        rows = listed(written)
+        changes = {place: change for place, (change, _) in rows.items()}
+        assert len(rows) == 12 and close_to(changes, answer.delta)
+        assert list(changes.values()) == sorted(changes.values(), reverse=True)
+        assert all(abs(loss - answer.loss - change) < 0.0011 for change, loss in rows.values())
+        assert close_to(in_grid(written), answer.delta) and len(in_grid(written)) == 12
+    expect(ask.get_by_text("Computed in float32, as the model is served.")).to_be_visible()
+    expect(ask.get_by_text("What it does not say")).to_be_visible()
+
+
+def test_the_selected_token_and_the_way_to_a_head(written: Any, server: Server) -> None:
+    ask = ask_knockout(written)
+    ask.get_by_role("button", name="selected token").click()
+    answer = expected(written, server)
+    n = answer.token_delta.shape[-1]
+    assert close_to(in_grid(written), answer.token_delta[..., n - 1])
+    text(written).locator("[data-i='45']").click()
+    expect(ask.get_by_text("(token 45)", exact=False).first).to_be_visible()
+    assert close_to(in_grid(written), answer.token_delta[..., 44])
+    row = ask.locator("tr[data-place]").nth(3)
+    layer, head = map(int, row.get_attribute("data-place").split(","))
+    row.get_by_role("button").click()
+    assert open_head(written) == (layer, head)
+    expect(row).to_have_attribute("aria-current", "true")
+    chip = ask.locator(".hs-chip").first
+    most = int(answer.token_delta[layer, head].argmax())
+    assert f"Token {most + 1}," in chip.get_attribute("title")
+    ask.get_by_role("button", name="Back to attention").click()
+    assert not in_grid(written)
+    ask.get_by_role("button", name="Colour the heads").click()
+    assert len(in_grid(written)) == 12
+    ask.get_by_role("button", name="Close Ask").click()
+    expect(ask).to_be_hidden()
+    assert not in_grid(written)
+
+
+def test_a_link_and_the_keyboard(written: Any, server: Server) -> None:
+    written.locator(".hs-grid button[tabindex='0']").focus()
+    written.keyboard.press("a")
+    expect(panel(written)).to_be_focused()
+    written.keyboard.press("a")
+    expect(panel(written)).to_be_hidden()
+    ask = ask_knockout(written)
+    ask.get_by_role("button", name="mean", exact=True).click()
+    expect(ask.get_by_text("replaced by their mean")).to_be_visible()
+    shown = in_grid(written)
+    copied = written.evaluate("""() => new Promise((resolve) => {
+        navigator.clipboard.writeText = (text) => (resolve(text), Promise.resolve());
+        [...document.querySelectorAll('button')].find((button) => button.textContent === 'Copy link').click();
+    })""")
+    assert "ask=knockout" in copied and "ask_with=method.mean" in copied
+    written.goto(copied)
+    expect(panel(written).locator("tr[data-place]")).to_have_count(8)
+    assert in_grid(written) == shown
+
+
+def test_another_text_is_asked_about_again(written: Any, server: Server) -> None:
+    ask_knockout(written)
+    before = in_grid(written)
+    write(written, "So it is")
+    expect(written.get_by_text("20 tokens written")).to_be_visible()
+    expect(text(written)).to_have_text(re.compile("^So it is.{20}$", re.DOTALL))
+    expect(panel(written)).to_have_attribute("aria-busy", "false")
+    expect(panel(written).locator("tr[data-place]")).to_have_count(8)
+    assert in_grid(written) != before and close_to(in_grid(written), expected(written, server).delta)
+    choose_model(written, "other")
+    expect(panel(written).locator("tr[data-place]")).to_have_count(4)  # 2 layers with 2 heads
+
+
+def test_progress_stop_and_what_goes_wrong(written: Any) -> None:
+    written.route("**/v1/lens/knockout", lambda _route: None)  # never answered
+    ask_button(written).click()
+    panel(written).get_by_role("button", name=re.compile("Which heads")).click()
+    expect(panel(written).get_by_role("progressbar")).to_be_visible()
+    panel(written).get_by_role("button", name="Stop").click()
+    expect(panel(written).get_by_text("Stopped before the answer was there.")).to_be_visible()
+    error = {"error": {"message": "Too many requests are waiting.", "type": "", "param": None, "code": None}}
+    written.unroute("**/v1/lens/knockout")
+    written.route("**/v1/lens/knockout", lambda route: route.fulfill(status=429, json=error))
+    panel(written).get_by_role("button", name="Try again").click()
+    expect(panel(written).get_by_text("Too many requests are waiting.")).to_be_visible()
+    written.unroute("**/v1/lens/knockout")
+    panel(written).get_by_role("button", name="Try again").click()
+    expect(panel(written).locator("tr[data-place]")).to_have_count(8)

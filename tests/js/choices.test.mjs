@@ -1,0 +1,23 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readChoices, writeChoices } from "../../web/js/look/ask/choices.mjs";
+
+const DEFAULTS = { method: "zero", about: "text", ids: "" };
+
+test("what was chosen comes back, and defaults take no room", () => {
+  for (const [changes, text] of [
+    [{}, ""],
+    [{ about: "token" }, "about.token"],
+    [{ method: "mean", ids: "A-_9" }, "method.mean~ids.A-_9"],
+  ]) {
+    const choices = { ...DEFAULTS, ...changes };
+    assert.equal(writeChoices(choices, DEFAULTS), text);
+    assert.deepEqual(readChoices(text, DEFAULTS), choices);
+  }
+});
+
+test("what a question does not know is left out", () => {
+  for (const text of ["x", "x.y", "toString.y", "method.", "method.a.b", "method.a b", "~~", ".mean"]) {
+    assert.deepEqual(readChoices(text, DEFAULTS), DEFAULTS, text);
+  }
+});

@@ -1,0 +1,251 @@
+// Ask: a list of questions, and the one that is open with its answer.
+
+import { make, setFlag } from "../../lib/dom.mjs";
+import { icon } from "../../lib/icons.mjs";
+import { Asker } from "./asker.mjs";
+import { readChoices, writeChoices } from "./choices.mjs";
+import { overlayLegend } from "./overlay.mjs";
+import { QUESTIONS } from "./questions.mjs";
+
+/** @import { Store } from "../state/store.mjs" */
+/** @import { AskRequest, BuiltQuestion, Question } from "./question.js" */
+
+const QUICK = 4; // seconds; what takes longer is not asked again by itself when the text changes
+
+export class AskPanel {
+  /** @type {Question | null} */
+  #question = null;
+  /** @type {BuiltQuestion | null} */
+  #built = null;
+  #key = ""; // of what is to be answered
+  #shown = ""; // key of the answer that is shown
+  #slow = false; // whether the last answer took long
+  #isPending = false;
+  /** @type {Record<string, string>} */
+  #choices = {};
+
+  /** @param {Store} store */
+  constructor(store) {
+    this.store = store;
+    const { view } = store;
+    this.asker = new Asker({
+      progress: (fraction) => this.showProgress(fraction),
+      answered: (key) => key === this.#key && this.refresh(),
+      failed: (error) => this.say(error.message, "again"),
+    });
+    this.list = make("ul", { class: "hs-questions" }, ...QUESTIONS.map((question) => this.makeEntry(question)));
+    this.all = make("button", { type: "button", class: "hs-small", onclick: () => view.set({ ask: "list" }) });
+    this.all.append("All questions");
+    const close = make("button", { type: "button", class: "hs-small", "aria-label": "Close Ask" }, icon("close"));
+    close.addEventListener("click", () => this.close());
+    this.title = make("h2", {}, "Ask");
+    this.explanation = make("p", { class: "hs-hint" });
+    this.controls = make("div", { class: "hs-controls" });
+    this.bar = make("progress", { max: 1, "aria-label": "Progress of the answer" });
+    const stop = make("button", { type: "button", class: "hs-small", onclick: () => this.stop() }, "Stop");
+    this.progress = make("div", { class: "hs-ask-progress" }, this.bar, stop);
+    this.message = make("span", {});
+    this.again = make("button", { type: "button", class: "hs-small", onclick: () => this.ask() }, "Ask");
+    this.notice = make("p", { class: "hs-ask-notice", role: "status" }, this.message, " ", this.again);
+    this.answer = make("div", { class: "hs-ask-answer" });
+    this.precision = make("p", { class: "hs-hint" });
+    this.caution = make("p", { class: "hs-hint hs-caution" });
+    const top = make("div", { class: "hs-top" }, this.title, this.all, close);
+    this.element = make("section", { class: "hs-panel hs-ask", "aria-label": "Ask", tabindex: -1 }, top, this.list);
+    this.element.append(this.explanation, this.controls, this.progress, this.notice);
+    this.element.append(overlayLegend(store), this.answer, this.caution, this.precision);
+    // At most once a frame: a selection changes several things at once.
+    store.on("state tokens open step focus view", () => this.soon());
+    this.refresh();
+  }
+
+  /** @param {Question} question */
+  makeEntry({ key, title, explanation }) {
+    const button = make("button", { type: "button" }, make("b", {}, title), make("span", {}, explanation));
+    button.addEventListener("click", () => this.store.view.set({ ask: key, askWith: "" }));
+    return make("li", {}, button);
+  }
+
+  close() {
+    this.store.view.set({ ask: "", askWith: "" });
+  }
+
+  soon() {
+    if (this.#isPending || (!this.store.view.options.ask && !this.#question && this.element.hidden)) return;
+    this.#isPending = true;
+    requestAnimationFrame(() => {
+      this.#isPending = false;
+      this.refresh();
+    });
+  }
+
+  /** Show what the view says: nothing, the list, or a question. */
+  refresh() {
+    const { ask, askWith } = this.store.view.options;
+    const question = QUESTIONS.find(({ key }) => key === ask) ?? null;
+    const wasHidden = this.element.hidden;
+    this.element.hidden = ask === "";
+    this.element.parentElement?.classList.toggle("hs-asking", ask !== "");
+    if (question !== this.#question) this.open(question);
+    this.list.hidden = question !== null;
+    for (const part of [this.all, this.explanation, this.caution]) part.hidden = question === null;
+    if (question && this.#built) {
+      Object.assign(this.#choices, question.defaults, readChoices(askWith, question.defaults));
+      this.follow(this.#built);
+    } else this.hideAnswer();
+    if (wasHidden && !this.element.hidden && isBelowTheFold(this.element)) {
+      this.element.scrollIntoView({ block: "start" });
+    }
+  }
+
+  /** @param {Question | null} question */
+  open(question) {
+    this.asker.stop();
+    this.store.setOverlay(null);
+    this.#question = question;
+    this.#built = null;
+    this.#shown = this.#key = "";
+    this.#slow = false;
+    this.#choices = {};
+    this.title.textContent = question?.title ?? "Ask about this text and its heads";
+    this.explanation.textContent = question?.explanation ?? "";
+    this.caution.textContent = question ? `What it does not say: ${question.caution}` : "";
+    if (!question) return;
+    const { store } = this;
+    this.#built = question.build({
+      store,
+      choices: this.#choices,
+      choose: (changes) =>
+        store.view.set({ askWith: writeChoices({ ...this.#choices, ...changes }, question.defaults) }),
+      overlay: (overlay) => store.setOverlay(overlay),
+    });
+    this.controls.replaceChildren(...this.#built.controls);
+    this.answer.replaceChildren(this.#built.element);
+  }
+
+  /** Ask what is to be asked now, or draw its answer. @param {BuiltQuestion} built */
+  follow(built) {
+    this.controls.hidden = !built.controls.length;
+    const asked = built.request();
+    if (typeof asked === "string") {
+      this.asker.stop();
+      this.#key = "";
+      this.say(asked);
+      return;
+    }
+    const key = JSON.stringify([this.#question?.key, this.store.pointer.sha256, asked]);
+    const isNew = key !== this.#key;
+    this.#key = key;
+    const kept = this.asker.kept(key);
+    if (kept) {
+      if (this.asker.asking) this.asker.stop();
+      if (this.#shown !== key) this.#slow = kept.seconds > QUICK;
+      this.#shown = key;
+      this.show(built, kept.answer);
+    } else if (isNew && this.#slow) {
+      this.asker.stop();
+      this.say("The text has changed since this was asked.", "ask");
+    } else if (isNew) this.send(key, asked);
+  }
+
+  /** @param {string} key @param {AskRequest} asked */
+  send(key, asked) {
+    this.showProgress(0);
+    void this.asker.ask(key, asked);
+  }
+
+  /** Ask although the last answer took long, or after an error. */
+  ask() {
+    const asked = this.#built?.request();
+    if (asked && typeof asked !== "string") this.send(this.#key, asked);
+  }
+
+  stop() {
+    this.asker.stop();
+    this.say("Stopped before the answer was there.", "again");
+  }
+
+  /** @param {BuiltQuestion} built @param {any} answer */
+  show(built, answer) {
+    this.hideAnswer(true);
+    built.draw(answer);
+    this.precision.textContent = precisionOf(answer.precision);
+    this.answer.hidden = this.precision.hidden = false;
+    setFlag(this.element, "aria-busy", false);
+  }
+
+  /** @param {number} fraction */
+  showProgress(fraction) {
+    this.hideAnswer();
+    this.progress.hidden = false;
+    this.bar.value = fraction;
+    setFlag(this.element, "aria-busy", true);
+  }
+
+  /**
+   * A sentence in the place of an answer.
+   * @param {string} message
+   * @param {"" | "ask" | "again"} [offer] a button that asks
+   */
+  say(message, offer = "") {
+    this.hideAnswer();
+    this.notice.hidden = false;
+    this.message.textContent = message;
+    this.again.hidden = !offer;
+    this.again.textContent = offer === "again" ? "Try again" : "Ask about this text";
+  }
+
+  /** @param {boolean} [keepOverlay] */
+  hideAnswer(keepOverlay = false) {
+    if (!keepOverlay) this.store.setOverlay(null);
+    for (const part of [this.answer, this.precision, this.progress, this.notice]) part.hidden = true;
+    this.controls.hidden = !this.#built?.controls.length;
+    setFlag(this.element, "aria-busy", false);
+  }
+}
+
+/** @param {{ computed: string, served: string, largest_difference?: number } | undefined} precision */
+function precisionOf(precision) {
+  if (!precision) return "";
+  const { computed, served, largest_difference: difference } = precision;
+  if (computed === served) return `Computed in ${computed}, as the model is served.`;
+  const by =
+    difference === undefined
+      ? ""
+      : `, which moves no token’s log-probability by more than ${difference.toFixed(3)} nats`;
+  return `Computed in ${computed} with the weights as served; the model writes in ${served}${by}.`;
+}
+
+/** @param {HTMLElement} element */
+function isBelowTheFold(element) {
+  const { top } = element.getBoundingClientRect();
+  return top > window.innerHeight - 120;
+}
+
+/** Opens and closes Ask; in the header of the open head. @param {Store} store */
+export function askButton(store) {
+  const { view } = store;
+  const button = make("button", { type: "button", class: "hs-small hs-ask-button", "aria-expanded": "false" }, "Ask");
+  button.title = "Questions about this head and this text (key: A)";
+  button.addEventListener("click", () => view.set(view.options.ask ? { ask: "", askWith: "" } : { ask: "list" }));
+  view.on(() => setFlag(button, "aria-expanded", view.options.ask !== ""));
+  return button;
+}
+
+/**
+ * "A" opens and closes Ask while the focus is in the workspace and not in a field.
+ * @param {Store} store
+ * @param {HTMLElement} workspace
+ * @param {HTMLElement} panel
+ */
+export function askKey(store, workspace, panel) {
+  workspace.addEventListener("keydown", (event) => {
+    const isTyping = event.target instanceof Element && event.target.closest("input, textarea, select");
+    if (event.key.toLowerCase() !== "a" || event.ctrlKey || event.metaKey || event.altKey || isTyping) return;
+    event.preventDefault();
+    const { view } = store;
+    view.set(view.options.ask ? { ask: "", askWith: "" } : { ask: "list" });
+    // A frame later the panel is there.
+    if (view.options.ask) requestAnimationFrame(() => panel.focus({ preventScroll: true }));
+  });
+}

@@ -1,0 +1,84 @@
+// Heads in the order of a number, as a table with bars; a click opens the head.
+
+import { make } from "../../lib/dom.mjs";
+import { pictureName } from "../../lib/words.mjs";
+
+/** @import { Place } from "../../types.js" */
+/** @import { Store } from "../state/store.mjs" */
+
+const SHOWN = 8; // until all are asked for
+
+/**
+ * A row of the list: its number decides the bar, `text` says it.
+ * @typedef {object} HeadRow
+ * @property {Place} place
+ * @property {number} value
+ * @property {string} text
+ */
+
+export class HeadList {
+  /** @type {HeadRow[]} */
+  #rows = [];
+  #all = false;
+
+  /**
+   * @param {Store} store
+   * @param {string} caption
+   */
+  constructor(store, caption) {
+    this.store = store;
+    this.body = make("tbody", {});
+    this.column = make("th", { scope: "col", colspan: 2 });
+    const head = make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "head"), this.column));
+    this.table = make("table", {}, make("caption", { class: "hs-hidden" }, caption), head, this.body);
+    this.more = make("button", { type: "button", class: "hs-small", onclick: () => this.toggle() });
+    this.element = make("div", { class: "hs-head-list" }, this.table, this.more);
+    store.on("open", () => this.mark());
+  }
+
+  toggle() {
+    this.#all = !this.#all;
+    this.draw();
+  }
+
+  /**
+   * @param {string} column what the number is
+   * @param {HeadRow[]} rows in their order
+   */
+  show(column, rows) {
+    this.column.textContent = column;
+    this.#rows = rows;
+    this.draw();
+  }
+
+  draw() {
+    const most = Math.max(...this.#rows.map(({ value }) => Math.abs(value)), 1e-12);
+    const shown = this.#all ? this.#rows : this.#rows.slice(0, SHOWN);
+    this.body.replaceChildren(...shown.map((row) => this.makeRow(row, most)));
+    this.more.hidden = this.#rows.length <= SHOWN;
+    this.more.textContent = this.#all ? "Show fewer" : `Show all ${this.#rows.length} heads`;
+    this.mark();
+  }
+
+  /** @param {HeadRow} row @param {number} most */
+  makeRow({ place, value, text }, most) {
+    const { store } = this;
+    const open = make("button", { type: "button", class: "hs-small" }, pictureName(place, store.pointer));
+    open.addEventListener("click", () => store.view.choose(place));
+    const bar = make("span", { class: value < 0 ? "hs-amount hs-less" : "hs-amount", "aria-hidden": "true" });
+    bar.style.setProperty("--part", String(Math.abs(value) / most));
+    const cells = [make("td", { class: "hs-number-cell" }, text), make("td", { class: "hs-bar-cell" }, bar)];
+    return make("tr", { "data-place": place.join() }, make("th", { scope: "row" }, open), ...cells);
+  }
+
+  /** Mark the open head. */
+  mark() {
+    const open = this.store.open.join();
+    for (const row of this.body.children) {
+      const isOpen = /** @type {HTMLElement} */ (row).dataset.place === open;
+      row.classList.toggle("hs-is-open", isOpen);
+      if (isOpen) row.setAttribute("aria-current", "true");
+      else row.removeAttribute("aria-current");
+    }
+  }
+}

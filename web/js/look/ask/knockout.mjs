@@ -1,0 +1,126 @@
+// Which heads does this text need? The loss with each head removed.
+
+import { make, tabs } from "../../lib/dom.mjs";
+import { fixed } from "../../lib/numbers.mjs";
+import { pictureName, visible } from "../../lib/words.mjs";
+import { selectedToken, textBody, textProblem, tokenName } from "./about_text.mjs";
+import { HeadList } from "./head_list.mjs";
+
+/** @import { AskContext, BuiltQuestion, Question } from "./question.js" */
+
+const METHODS = { zero: "zeros", mean: "mean" };
+const METHOD_HELP = {
+  zero: "A removed head adds nothing: its context vectors are replaced by zeros.",
+  mean: "A removed head adds what it adds on average: its context vectors are replaced by their mean over this text.",
+};
+const ABOUT = { text: "whole text", token: "selected token" };
+const TOKENS = 5; // that the open head matters most for
+
+/** With a sign and three decimals. @param {number} value */
+const signed = (value) => (fixed(value, 3).startsWith("−") ? fixed(value, 3) : `+${fixed(value, 3)}`);
+
+/** Without the leading zero: a tile has little room. @param {number} value */
+const short = (value) => fixed(value, Math.abs(value) < 10 ? 2 : 0).replace("0.", ".");
+
+/** @type {Question} */
+export const knockout = {
+  key: "knockout",
+  title: "Which heads does this text need?",
+  explanation:
+    "Each head is removed once, and the change of the loss is measured: above 0, the text got harder to predict.",
+  caution:
+    "A small change does not mean that a head does nothing: others may do the same, and stand in for it. " +
+    "The numbers are about this text, not about the model.",
+  defaults: { method: "zero", about: "text" },
+  build,
+};
+
+/** @param {AskContext} context @returns {BuiltQuestion} */
+function build({ store, choices, choose, overlay }) {
+  const methods = tabs("What replaces a removed head", METHODS, (method) => choose({ method }));
+  const abouts = tabs("Loss of", ABOUT, (about) => choose({ about }));
+  const help = make("p", { class: "hs-hint" });
+  const sentence = make("p", { class: "hs-answer" });
+  const list = new HeadList(store, "Change of the loss without each head");
+  const tokens = make("p", { class: "hs-chips" });
+
+  return {
+    controls: [make("span", {}, "replace by"), methods.element, make("span", {}, "loss of"), abouts.element],
+    element: make("div", { class: "hs-knockout" }, sentence, list.element, tokens, help),
+    request() {
+      methods.show(choices.method);
+      abouts.show(choices.about);
+      help.textContent = METHOD_HELP[/** @type {keyof typeof METHODS} */ (choices.method)] ?? METHOD_HELP.zero;
+      const problem = textProblem(store, 2);
+      const method = choices.method in METHODS ? choices.method : "zero";
+      return problem || { route: "knockout", body: { ...textBody(store), method, per_token: true } };
+    },
+    draw(answer) {
+      const position = Math.min(selectedToken(store), answer.token_loss.length);
+      const isAboutToken = choices.about === "token";
+      if (isAboutToken && position < 1) {
+        sentence.textContent = "The first token is not predicted, so it has no loss. Select a later one.";
+        list.element.hidden = tokens.hidden = true;
+        overlay(null);
+        return;
+      }
+      list.element.hidden = false;
+      /** @type {number[][]} */
+      const values = isAboutToken
+        ? answer.token_delta.map((/** @type {number[][]} */ row) => row.map((head) => head[position - 1]))
+        : answer.delta;
+      const plain = isAboutToken ? answer.token_loss[position - 1] : answer.loss;
+      const of = isAboutToken ? `loss of ${tokenName(store, position)}` : "loss per token";
+      const rows = values.flatMap((row, layer) =>
+        row.map((value, head) => ({
+          place: /** @type {[number, number]} */ ([layer, head]),
+          value,
+          text: `${signed(value)} → ${fixed(plain + value, 3)}`,
+        })),
+      );
+      rows.sort((a, b) => b.value - a.value);
+      const [first] = rows;
+      const without =
+        first.value > 0
+          ? `Without ${pictureName(first.place, store.pointer)} it is ${fixed(plain + first.value, 3)}.`
+          : "Without any single head it is not larger.";
+      sentence.textContent = `The ${of} is ${fixed(plain, 3)} nats. ${without}`;
+      list.show("change of the loss, and the loss without it (nats)", rows);
+      showTokens(answer);
+      overlay({
+        title: `Change of the ${of} without each head, in nats`,
+        values,
+        most: Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-6),
+        ramp: "change",
+        short,
+        long: (value) => `${signed(value)} nats`,
+        ends: ["better without it", "worse without it"],
+      });
+    },
+  };
+
+  /** The tokens that the open head matters most for. @param {any} answer */
+  function showTokens(answer) {
+    const [layer, head] = store.open;
+    /** @type {number[] | undefined} */
+    const changes = answer.token_delta[layer]?.[head];
+    tokens.hidden = !changes;
+    if (!changes) return;
+    const most = changes.map((change, i) => ({ change, position: i + 1 }));
+    most.sort((a, b) => b.change - a.change);
+    const chips = most.slice(0, TOKENS).map(({ change, position }) => {
+      const text = visible(store.tokens[position]?.text ?? "");
+      const before = visible(
+        store.tokens
+          .slice(Math.max(0, position - 6), position)
+          .map((token) => token.text)
+          .join(""),
+      );
+      const chip = make("button", { type: "button", class: "hs-chip" }, `${text} ${signed(change)}`);
+      chip.title = `Token ${position}, after “${before}”: ${signed(change)} nats without this head`;
+      chip.addEventListener("click", () => store.select(position));
+      return chip;
+    });
+    tokens.replaceChildren(make("span", {}, `${pictureName(store.open, store.pointer)} helps most with`), ...chips);
+  }
+}

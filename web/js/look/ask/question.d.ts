@@ -1,0 +1,63 @@
+/** What a question of Ask is made of. Types only: browsers never load this file. */
+
+import type { Store } from "../state/store.mjs";
+
+/** A number for every head, shown in the grid instead of the attention. */
+export interface Overlay {
+  /** What the numbers are, with their unit. */
+  title: string;
+  /** `[layer][head]`; null for a head that has none. */
+  values: (number | null)[][];
+  /** The value with the strongest colour. */
+  most: number;
+  /** `change`: from -most to most, with the middle at 0. Any other ramp: from 0 to most. */
+  ramp: "change" | "looks";
+  /** A value in the few characters that a tile has room for. */
+  short(value: number): string;
+  /** The same in full, with its unit. */
+  long(value: number): string;
+  /** What the ends of the ramp mean, in a few words: left and right. */
+  ends: [string, string];
+}
+
+/** What a question is told about, and what it may do. */
+export interface AskContext {
+  readonly store: Store;
+  /** What was chosen for it, `defaults` where nothing was. Letters, digits, - and _ only, since links hold it. */
+  readonly choices: Record<string, string>;
+  choose(changes: Record<string, string>): void;
+  /** Colour the grid; null leaves it to the attention. */
+  overlay(overlay: Overlay | null): void;
+}
+
+export interface AskRequest {
+  /** Below `v1/lens/`. */
+  route: string;
+  /** For a POST; the text of most questions is `textBody(store)`. */
+  body?: object;
+  /** For a GET. */
+  query?: Record<string, string>;
+}
+
+export interface BuiltQuestion {
+  /** What a visitor can choose, above the answer. */
+  controls: Node[];
+  /** The answer. */
+  element: HTMLElement;
+  /** What to ask the server now, or a sentence saying why there is nothing to ask. Another request is asked anew. */
+  request(): AskRequest | string;
+  /** Draw the answer, for the text, head, step and choices of now; called again whenever one of them changes. */
+  draw(answer: any): void;
+}
+
+export interface Question {
+  /** Its name in links. */
+  key: string;
+  title: string;
+  /** What is computed, in one line. */
+  explanation: string;
+  /** What the number does not mean, in one line. */
+  caution: string;
+  defaults: Record<string, string>;
+  build(context: AskContext): BuiltQuestion;
+}

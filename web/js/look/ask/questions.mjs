@@ -1,0 +1,14 @@
+// The questions of Ask, in the order in which they are listed.
+//
+// A question is a module beside this one that exports a `Question` (question.d.ts), and a row here. The panel
+// (ask_panel.mjs) does the rest: it asks the server when the text or the request changes, shows the progress, stops,
+// keeps answers, and says what went wrong, in which precision was computed and what the number does not mean. Links
+// restore the question with its choices. knockout.mjs is an example with an overlay of the grid (overlay.mjs) and a
+// sorted list of heads (head_list.mjs).
+
+import { knockout } from "./knockout.mjs";
+
+/** @import { Question } from "./question.js" */
+
+/** @type {Question[]} */
+export const QUESTIONS = [knockout];
