@@ -12,11 +12,16 @@ MAX_CARD_BYTES = 200_000
 MAX_ABOUT = 160  # characters
 
 
-def model_list(services: Services) -> list[dict[str, str]]:
-    """Name, facts, and one line from the card of every model that is served."""
+def model_list(services: Services) -> list[dict[str, object]]:
+    """Name, facts, one line from the card, and the training steps kept of every model that is served."""
     served = services.served
     return [
-        {"name": name, "facts": facts(loaded), "about": about(served.sources.get(name, ""))}
+        {
+            "name": name,
+            "facts": facts(loaded),
+            "about": about(served.sources.get(name, "")),
+            "steps": services.snapshots.steps(name),
+        }
         for name, loaded in served.models.items()
     ]
 

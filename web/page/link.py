@@ -11,19 +11,25 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from torch import Tensor
+
 from model import InputError, LoadedModel, PromptError
 from model.errors import InvalidValue, shorten
 
+from ..runs.run import Run
 from ..services import Services
 from ..serving.inputs import SLIDERS, read_request
 from ..serving.served_models import ServedModels
+from ..serving.snapshots import Snapshots
 from .controls import WORDS
 from .pointer import opening_pointer, pointer
 
 TEXT = ("sha256", "ids", "prompt")  # without any of them an address leads to no text
 NUMBER = re.compile(r"-?\d{1,20}(\.\d{1,20})?(e-\d{1,2})?")
 HASH = re.compile(r"[0-9a-f]{16}")
+MASK = re.compile(r"\d{1,3}\.\d{1,3}(x\d(\.\d{1,2})?)?(_|$)", re.ASCII)  # layer, head, and its scale unless it is 0
 MAX_ID_BITS = 35
+SECOND = ("model", "sha256", "ids", "prompt", "mask")  # words that a second text beside the first has with "b_"
 
 
 class BadLink(ValueError):
@@ -37,14 +43,17 @@ class Link:
     loaded: LoadedModel
     ids: list[int]
     n_prompt: int
+    head_mask: Tensor | None = None
 
 
 @dataclass(frozen=True)
 class PageStart:
-    """What the page opens with: a pointer, and settings for the controls, as far as they are known."""
+    """What the page opens with: a pointer, settings for the controls as far as they are known, and perhaps a pointer to
+    a second text that the first is compared with."""
 
     pointer: dict[str, object]
     settings: dict[str, object]
+    second: dict[str, object] | None = None
 
 
 async def resolve_address(services: Services, query: Mapping[str, str]) -> PageStart:
@@ -52,18 +61,41 @@ async def resolve_address(services: Services, query: Mapping[str, str]) -> PageS
     served = services.served
     named = query.get("model")
     try:
-        link = read_link(served, query)
+        link = await asyncio.to_thread(read_link, served, query, services.snapshots)
     except BadLink as error:
         return await start_with_opening(services, named, [str(error)])
     if link is None:
         unknown = [unknown_model(served, named)] if named and served.models and named not in served.models else []
         return await start_with_opening(services, named, unknown)
-    run = await asyncio.to_thread(services.runs.recompute, link.loaded, link.ids, link.n_prompt)
+    run = await asyncio.to_thread(recompute, services, link)
     prompt = link.loaded.tokenizer.decode(link.ids[: link.n_prompt])
     settings, notices = read_settings(served, link.loaded, prompt, query)
     settings = {"prompt": prompt} | settings
-    value = pointer(run, "linked", settings) | {"notices": notices + served.problems()}
-    return PageStart(value, settings)
+    second, more = await asyncio.to_thread(find_second, services, query)
+    value = pointer(run, "linked", settings) | {"notices": notices + more + served.problems()}
+    return PageStart(value, settings, second)
+
+
+def recompute(services: Services, link: Link) -> Run:
+    return services.runs.recompute(link.loaded, link.ids, link.n_prompt, link.head_mask)
+
+
+def find_second(services: Services, query: Mapping[str, str]) -> tuple[dict[str, object] | None, list[str]]:
+    """A pointer to the text that a link compares its text with, or a notice where that cannot be followed."""
+    words = {word: query[f"b_{word}"] for word in SECOND if f"b_{word}" in query}
+    if not words:
+        return None, []
+    first = {word: query[word] for word in SECOND if word in query and word != "mask"}
+    try:
+        link = read_link(services.served, first | words, services.snapshots)
+    except BadLink as error:
+        return None, [f"The second text of this link is left out. {error}"]
+    if link is None:
+        return None, []
+    settings: dict[str, object] = {}
+    if re.fullmatch(r"\d{1,10}", query.get("b_seed", ""), re.ASCII):
+        settings["seed"] = int(query["b_seed"])
+    return pointer(recompute(services, link), "linked", settings), []
 
 
 async def start_with_opening(services: Services, named: str | None, notices: list[str]) -> PageStart:
@@ -75,11 +107,11 @@ async def start_with_opening(services: Services, named: str | None, notices: lis
     return PageStart(value | {"notices": notices + served.problems()}, settings)
 
 
-def read_link(served: ServedModels, query: Mapping[str, str]) -> Link | None:
+def read_link(served: ServedModels, query: Mapping[str, str], snapshots: Snapshots | None = None) -> Link | None:
     """The text that a page's query leads to, None where it leads to none. Raises ``BadLink``."""
     if not served.models or not any(word in query for word in TEXT):
         return None
-    loaded = find_model(served, query.get("model", ""), query.get("sha256", ""))
+    loaded = find_model(served, query.get("model", ""), query.get("sha256", ""), snapshots or Snapshots(served))
     context_length = loaded.config.context_length
     # A text may have one token more than the context: the last one written, which was not read any more.
     ids = decode_ids(query.get("ids", ""), context_length + 1)
@@ -91,15 +123,39 @@ def read_link(served: ServedModels, query: Mapping[str, str]) -> Link | None:
     digits = query.get("prompt", "")
     if not re.fullmatch("[0-9]{1,9}", digits) or not 1 <= int(digits) <= len(ids):
         raise BadLink("This link is broken: it does not say which part of its text is the prompt.")
-    return Link(loaded, ids, int(digits))
+    return Link(loaded, ids, int(digits), read_mask(loaded, query.get("mask", "")))
 
 
-def find_model(served: ServedModels, name: str, sha256: str) -> LoadedModel:
-    """The model with these weights: the one of that name, or one that has another name here."""
+def read_mask(loaded: LoadedModel, text: str) -> Tensor | None:
+    """The head mask of a link: LAYER.HEAD for each head that is removed, LAYER.HEADxSCALE for one that is scaled."""
+    if not text:
+        return None
+    config = loaded.config
+    mask = [[1.0] * config.n_head for _ in range(config.n_layer)]
+    try:
+        if "".join(match[0] for match in MASK.finditer(text)) != text:
+            raise ValueError
+        for entry in text.split("_"):
+            place, _, scale = entry.partition("x")
+            layer, head = map(int, place.split("."))
+            mask[layer][head] = float(scale or 0)
+        return loaded.read_head_mask(mask)
+    except (ValueError, IndexError):
+        raise BadLink("This link is broken: the heads that it mutes cannot be read.") from None
+
+
+def find_model(served: ServedModels, name: str, sha256: str, snapshots: Snapshots) -> LoadedModel:
+    """The model with these weights: the one of that name, one that has another name here, or a snapshot."""
     if not HASH.fullmatch(sha256):
         raise BadLink("This link is broken: it does not say which weights wrote its text.")
     if loaded := served.with_hash(sha256, name):
         return loaded
+    try:
+        snapshot = snapshots.named(name)
+    except InputError as error:
+        raise BadLink(str(error)) from None
+    if snapshot and snapshot.sha256.startswith(sha256):
+        return snapshot
     if name in served.models:
         raise BadLink(f"{name} has other weights here than those this link was made with, so its text is not shown.")
     raise BadLink(unknown_model(served, name))

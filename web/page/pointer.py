@@ -23,6 +23,7 @@ def pointer(run: Run, state: str, settings: dict[str, object]) -> dict[str, obje
         "n_head": config.n_head,
         "context_length": config.context_length,
         "settings": settings,
+        "head_mask": None if run.head_mask is None else run.head_mask.tolist(),
     }
 
 

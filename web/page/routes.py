@@ -16,6 +16,7 @@ from ..serving.engines import client_of
 from .describe import model_list
 from .link import resolve_address
 from .pointer import opening_pointer, pointer
+from .reading import Reading, read_again
 from .writer import PageText, PageWriter, read_page_text
 
 STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # a proxy must not hold the stream back
@@ -39,8 +40,7 @@ def page_routes(services: Services, writer: PageWriter) -> APIRouter:
         """Where the page's address leads, once the checkpoints are loaded: models, settings and a pointer to a run."""
         await services.served.wait()
         start = await resolve_address(services, request.query_params)
-        content = {"models": model_list(services), "pointer": start.pointer, "settings": start.settings}
-        return JSONResponse(content, headers={"Cache-Control": "no-store"})
+        return JSONResponse({"models": model_list(services), **vars(start)}, headers={"Cache-Control": "no-store"})
 
     @router.get("/opening/{model:path}")
     async def get_opening(model: str) -> JSONResponse:
@@ -66,6 +66,15 @@ def page_routes(services: Services, writer: PageWriter) -> APIRouter:
         except InputError as error:
             return refuse(error.field, str(error))
         return JSONResponse(pointer(run, "snapshot", {}) | {"training_step": text.step})
+
+    @router.post("/read")
+    def read_text(reading: Reading) -> JSONResponse:
+        """A pointer to the same text, read by another model, with earlier weights, or with heads scaled."""
+        try:
+            run = read_again(services, reading)
+        except InputError as error:
+            return refuse(error.field, str(error))
+        return JSONResponse(pointer(run, "read", {}))
 
     @router.post("/write")
     async def write(request: Request) -> Response:

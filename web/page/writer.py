@@ -61,7 +61,7 @@ class PageWriter:
         the newest of them was written, in seconds since the epoch.
         """
         asked, settings = text.request, settings_of(text.request, text.prompt)
-        run = self.services.runs.new(text.loaded, asked.prompt, asked.max_new_tokens, text.n_prompt)
+        run = self.services.runs.new(text.loaded, asked.prompt, asked.max_new_tokens, text.n_prompt, asked.head_mask)
         writer, sent = RunWriter(self.services.runs, run), SentTokens()
         # One token more than asked for: to write it, the last one of the text must be read, and so gets its row.
         recorded = replace(asked, max_new_tokens=asked.max_new_tokens + 1, record=True, prompt_logprobs=True)

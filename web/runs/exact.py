@@ -17,7 +17,7 @@ class ExactNumbers:
 
     def read(self, run: Run, least: int) -> Residuals:
         """One pass over at least the ``least`` first tokens of a run."""
-        return self.residuals.get(run.id, run.loaded, run.readable_ids, least)
+        return self.residuals.get(run.id, run.loaded, run.readable_ids, least, run.head_mask)
 
     def picture(self, run: Run, layer: int, column: int, start: int) -> bytes:
         """One picture (``model.lens.pictures``), rows ``start`` to the newest. Raises ``ValueError`` for no picture."""

@@ -4,18 +4,22 @@ import json
 from collections.abc import Callable
 
 from fastapi import APIRouter, HTTPException, Response
+from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
-from model import LoadedModel, PromptError
+from model import InputError, LoadedModel
+from model.lens.difference import Piece, check_pieces, head_differences
 
 from ..serving.served_models import ServedModels
 from ..serving.snapshots import Snapshots
+from ..settings import MAX_RUN_ID
 from .frame import encode_frame
 from .run import Run
 from .store import Runs
 
 FOREVER = "private, max-age=31536000, immutable"  # private, as a key may be asked for
 AGAIN = "again"  # in the place of a run id: compute it again from what the body says
+HeadMask = list[list[float]]
 
 
 class Text(BaseModel):
@@ -24,6 +28,22 @@ class Text(BaseModel):
     sha256: str = Field(max_length=64)
     ids: list[int]
     n_prompt: int = Field(ge=0)
+    head_mask: HeadMask | None = None
+
+
+class Side(Text):
+    """One text of two, with the id of its run, which may still be kept."""
+
+    run: str = Field("", max_length=MAX_RUN_ID)
+
+
+class Pair(BaseModel):
+    """Two texts, and which of their tokens belong together (``model.lens.difference.Piece``)."""
+
+    a: Side
+    b: Side
+    pieces: list[tuple[int, int, int, int, bool]]
+    first: int = Field(0, ge=0)
 
 
 def run_routes(served: ServedModels, snapshots: Snapshots, runs: Runs) -> APIRouter:
@@ -46,8 +66,9 @@ def run_routes(served: ServedModels, snapshots: Snapshots, runs: Runs) -> APIRou
     def recompute(text: Text) -> Run:
         loaded = find_model(text.sha256)
         try:
-            return runs.recompute(loaded, loaded.read_prompt(text.ids[: loaded.config.context_length]), text.n_prompt)
-        except PromptError as error:
+            ids = loaded.read_prompt(text.ids[: loaded.config.context_length])
+            return runs.recompute(loaded, ids, text.n_prompt, loaded.read_head_mask(text.head_mask))
+        except InputError as error:
             raise HTTPException(400, str(error)) from None
 
     # Plain functions: they wait for a lock and compute, so they run in threads, not on the event loop.
@@ -60,6 +81,19 @@ def run_routes(served: ServedModels, snapshots: Snapshots, runs: Runs) -> APIRou
             texts = [token.text for token in loaded.tokens(range(loaded.config.vocab_size))]
             vocabularies[sha256] = json.dumps(texts, ensure_ascii=False).encode()
         return Response(vocabularies[sha256], media_type="application/json", headers={"Cache-Control": FOREVER})
+
+    @router.post("/differences")
+    def post_differences(pair: Pair) -> JSONResponse:
+        """How differently each head attends in two texts: ``[layer][head]``, see ``head_differences``."""
+        a, b = (runs.get(side.run) or recompute(side) for side in (pair.a, pair.b))
+        pieces = [Piece(*piece) for piece in pair.pieces]
+        try:
+            check_pieces(pieces, len(a.readable_ids), len(b.readable_ids))
+            read_a, read_b = runs.exact.read(a, pieces[-1].a_stop), runs.exact.read(b, pieces[-1].b_stop)
+            heads = head_differences(read_a, read_b, pieces, pair.first)
+        except ValueError as error:
+            raise HTTPException(400, str(error)) from None
+        return JSONResponse({"heads": heads.tolist()}, headers={"Cache-Control": "no-store"})
 
     @router.get("/{run_id}/rows")
     def get_rows(run_id: str, start: int = 0) -> Response:

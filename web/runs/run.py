@@ -24,13 +24,21 @@ class Run:
 
     ``ids`` grows while the text is written. ``recording`` has a row for each token that was read: all of them in the
     end, except a last one for which the context has no room. ``n_prompt`` of the tokens were typed; in a branch, or a
-    run that is recomputed, more than those are ``given``.
+    run that is recomputed, more than those are ``given``. ``head_mask`` ``(n_layer, n_head)``, if any, scaled each
+    head's context vectors while it was read.
     """
 
     def __init__(
-        self, run_id: str, loaded: LoadedModel, given: Sequence[int], capacity: int, n_prompt: int | None = None
+        self,
+        run_id: str,
+        loaded: LoadedModel,
+        given: Sequence[int],
+        capacity: int,
+        n_prompt: int | None = None,
+        head_mask: Tensor | None = None,
     ) -> None:
         config = loaded.config
+        self.head_mask = head_mask
         self.id, self.loaded, self.n_given = run_id, loaded, len(given)
         self.n_prompt = self.n_given if n_prompt is None else n_prompt
         self.ids = list(given)

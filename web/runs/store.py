@@ -6,6 +6,8 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 
+from torch import Tensor
+
 from model import LoadedModel
 
 from ..settings import MAX_CACHED_BYTES, MAX_CACHED_RUNS
@@ -30,9 +32,16 @@ class Runs:
     def nbytes(self) -> int:
         return sum(run.nbytes for run in list(self.runs.values()))  # while others come and go
 
-    def new(self, loaded: LoadedModel, given: Sequence[int], max_new_tokens: int, n_prompt: int | None = None) -> Run:
+    def new(
+        self,
+        loaded: LoadedModel,
+        given: Sequence[int],
+        max_new_tokens: int,
+        n_prompt: int | None = None,
+        head_mask: Tensor | None = None,
+    ) -> Run:
         """A run that is about to be written; its id cannot be guessed."""
-        run = Run(secrets.token_urlsafe(16), loaded, given, len(given) + max_new_tokens, n_prompt)
+        run = Run(secrets.token_urlsafe(16), loaded, given, len(given) + max_new_tokens, n_prompt, head_mask)
         run.writing = True
         self.add(run)
         return run
@@ -41,7 +50,7 @@ class Runs:
         """The run that goes on with ``ids``, the last ones of a run whose context was full."""
         n_dropped = len(before.ids) - len(ids)
         n_left = before.target_length - len(before.ids)
-        run = self.new(before.loaded, ids, n_left, max(0, before.n_prompt - n_dropped))
+        run = self.new(before.loaded, ids, n_left, max(0, before.n_prompt - n_dropped), before.head_mask)
         run.earlier = before.earlier + before.loaded.tokenizer.decode(before.ids[:n_dropped])
         run.n_earlier = before.n_earlier + n_dropped
         return run
@@ -64,13 +73,14 @@ class Runs:
                 self.runs.move_to_end(run_id)
             return self.runs.get(run_id)
 
-    def recompute(self, loaded: LoadedModel, ids: Sequence[int], n_prompt: int) -> Run:
-        """The run of these token ids, computed again unless it is still here."""
-        run_id = hashlib.sha256(f"{loaded.name}:{loaded.sha256}:{n_prompt}:{list(ids)}".encode()).hexdigest()
+    def recompute(self, loaded: LoadedModel, ids: Sequence[int], n_prompt: int, head_mask: Tensor | None = None) -> Run:
+        """The run of these token ids, read with ``head_mask``, computed again unless it is still here."""
+        mask = "" if head_mask is None else head_mask.tolist()
+        run_id = hashlib.sha256(f"{loaded.name}:{loaded.sha256}:{n_prompt}:{list(ids)}:{mask}".encode()).hexdigest()
         with self.recomputing:  # several requests for one lost run arrive together: compute it once
             if run := self.get(run_id):
                 return run
-            run = Run(run_id, loaded, ids, len(ids), min(n_prompt, len(ids)))
+            run = Run(run_id, loaded, ids, len(ids), min(n_prompt, len(ids)), head_mask)
             run.fill(self.exact.read(run, len(run.readable_ids)))
             run.end()
             self.add(run)

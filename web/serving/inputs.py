@@ -37,7 +37,7 @@ def read_request(served: ServedModels, fields: Mapping[str, object]) -> tuple[Lo
 def read_options(
     limits: Limits, loaded: LoadedModel, ids: list[int], fields: Mapping[str, object]
 ) -> GenerationRequest:
-    """A request to write on from ``ids`` with the options of ``OPTIONS`` and ``context_shift``, by name."""
+    """A request to write on from ``ids`` with the options of ``OPTIONS``, a head mask and ``context_shift``."""
     # JSON and sliders may give 3.0 for 3.
     given: dict[str, Any] = {name: whole(fields[name]) if row.kind is int else fields[name]
              for name, row in OPTIONS.items() if name in fields}  # fmt: skip
@@ -48,7 +48,10 @@ def read_options(
     if type(max_new_tokens) is not int or not 1 <= max_new_tokens <= limits.max_new_tokens:
         raise InvalidValue("max_new_tokens", max_new_tokens, f"an integer from 1 to {limits.max_new_tokens:,}")
     sampling = SamplingSettings(**given)
-    return loaded.request(ids, max_new_tokens, sampling=sampling, seed=seed, context_shift=context_shift)
+    head_mask: Any = fields.get("head_mask")
+    return loaded.request(
+        ids, max_new_tokens, sampling=sampling, seed=seed, head_mask=head_mask, context_shift=context_shift
+    )
 
 
 def settings_of(request: GenerationRequest, prompt: str) -> dict[str, object]:

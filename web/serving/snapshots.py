@@ -18,6 +18,7 @@ MAX_LOADED = 4  # snapshots in memory, of all models together
 MAX_REPORT_BYTES = 4_000_000
 MAX_STEP_DIGITS = 18
 FORMED = 0.3  # score from which an induction head has formed
+STEP = re.compile(r"\d{1,9}", re.ASCII)
 STEP_FILE = re.compile(r"(\d{6,})\.safetensors", re.ASCII)
 
 
@@ -27,6 +28,7 @@ class Snapshots:
     def __init__(self, served: ServedModels) -> None:
         self.served = served
         self.loaded: OrderedDict[tuple[str, int], LoadedModel] = OrderedDict()
+        self.places: dict[str, tuple[str, int]] = {}  # of the weights that were ever loaded, by their hash
         self.lock = threading.Lock()
 
     def steps(self, name: str) -> list[int]:
@@ -77,6 +79,7 @@ class Snapshots:
                     raise InputError("step", message) from None
                 loaded.name = f"{name}@{step}"
                 self.loaded[name, step] = loaded
+                self.places[loaded.sha256] = name, step
             self.loaded.move_to_end((name, step))
             while len(self.loaded) > MAX_LOADED:
                 self.loaded.popitem(last=False)
@@ -94,5 +97,13 @@ class Snapshots:
         return find_model(self.served, name)
 
     def with_hash(self, sha256: str) -> LoadedModel | None:
-        """A snapshot in memory whose weights have this hash."""
-        return next((loaded for loaded in list(self.loaded.values()) if loaded.sha256 == sha256), None)
+        """The snapshot whose weights have this hash, if it was ever loaded here."""
+        place = self.places.get(sha256)
+        return self.get(*place) if place else None
+
+    def named(self, name: str) -> LoadedModel | None:
+        """The snapshot called NAME@STEP, None where there is no such one."""
+        base, _, step = name.rpartition("@")
+        if base not in self.served.sources or not STEP.fullmatch(step) or int(step) not in self.steps(base):
+            return None
+        return self.get(base, int(step))

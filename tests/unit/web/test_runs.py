@@ -98,7 +98,7 @@ def test_looking_at_a_long_text_being_written_costs_one_reading(monkeypatch: pyt
     runs = Runs()
     run = runs.new(loaded, loaded.read_prompt("ab"), 60)
     read: list[int] = []
-    monkeypatch.setattr(residual_cache, "Residuals", lambda gpt, ids: read.append(len(ids)) or Residuals(gpt, ids))
+    monkeypatch.setattr(residual_cache, "Residuals", lambda gpt, ids, _: read.append(len(ids)) or Residuals(gpt, ids))
     for event in recorded_events(loaded, "ab", 61):
         run.take(event)
         n = run.recording.n_rows

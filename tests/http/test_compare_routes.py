@@ -1,0 +1,132 @@
+"""What a comparison asks of the server: a text read once more, and which heads attend differently."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+import torch
+
+from helpers.links import encode_ids
+from helpers.models import tiny_model
+from helpers.runs import PROMPT, frame, lower, write_text
+from helpers.server import Server, save_tiny
+from model import load
+from model.checkpoint.write import write_snapshot
+from model.tokenizer import BPETokenizer
+
+MASK = [[1.0, 0.0, 1.0, 1.0], [1.0, 1.0, 0.5, 1.0], [1.0, 1.0, 1.0, 1.0]]
+
+
+def read(server: Server, **changes: Any) -> httpx.Response:
+    loaded = server.served.models["tiny"]
+    body = {"sha256": loaded.sha256, "ids": loaded.read_prompt(PROMPT), "n_prompt": 5, "model": "tiny"}
+    return httpx.post(f"{server.url}/look/read", json=body | changes)
+
+
+def weights(server: Server, pointer: dict[str, Any], layer: int, head: int) -> torch.Tensor:
+    content = httpx.get(f"{server.url}/look/{pointer['run']}/heads/{layer}/{head}").content
+    return torch.from_numpy(np.frombuffer(content, np.float32).copy())
+
+
+def test_a_text_with_heads_scaled(server: Server) -> None:
+    loaded = server.served.models["tiny"]
+    pointer = read(server, head_mask=MASK).json()
+    assert (pointer["state"], pointer["n_prompt"], pointer["head_mask"]) == ("read", 5, MASK)
+    trace = loaded.trace(PROMPT, head_mask=MASK)
+    body = {"sha256": loaded.sha256, "ids": loaded.read_prompt(PROMPT), "n_prompt": 5, "head_mask": MASK}
+    for layer, head in ((0, 1), (1, 0), (2, 3)):
+        expected = lower(trace.attention[layer, head])
+        torch.testing.assert_close(weights(server, pointer, layer, head), expected, atol=1e-6, rtol=0)
+        again = httpx.post(f"{server.url}/look/again/heads/{layer}/{head}", json=body).content
+        np.testing.assert_allclose(np.frombuffer(again, np.float32), expected, atol=1e-6)
+    logits = httpx.get(f"{server.url}/look/{pointer['run']}/logits/7").content
+    np.testing.assert_allclose(np.frombuffer(logits, np.float32), trace.logits[7], atol=1e-5)
+    assert read(server).json()["run"] != pointer["run"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"sha256": "0" * 64}, "no longer served"),
+        ({"model": "nobody"}, "There is no model 'nobody'"),
+        ({"model": "tiny@7"}, "There is no model 'tiny@7'"),
+        ({"ids": []}, "empty"),
+        ({"ids": [10_000]}, "10000"),
+        ({"head_mask": [[0.0]]}, "(n_layer, n_head) = (3, 4)"),
+    ],
+)
+def test_what_cannot_be_read(server: Server, changes: dict[str, Any], said: str) -> None:
+    answer = read(server, **changes)
+    assert answer.status_code == 400 and said in answer.json()["detail"]
+
+
+def test_another_tokenizer_and_other_weights(launch: Callable[..., Server], tmp_path: Path) -> None:
+    tokenizer = BPETokenizer.train([PROMPT, "afeard of nothing"] * 3, 270)
+    tiny_model(3, tokenizer, n_embd=32, context_length=8).save(tmp_path / "pieces")
+    save_tiny(tmp_path / "tiny", n_layer=3, n_head=4)
+    other = load(save_tiny(tmp_path / "other", seed=5, n_layer=3, n_head=4))
+    write_snapshot(tmp_path / "tiny", 16, other.config, other.gpt.state_dict())
+    early = load(tmp_path / "tiny@16")
+    server = launch(tmp_path / "tiny", tmp_path / "pieces")
+    header, _ = frame(httpx.get(f"{server.url}/look/{read(server, model='pieces').json()['run']}/rows").content)
+    assert PROMPT.startswith("".join(header["tokens"])) and len(header["tokens"]) == 8  # as many as there is room for
+    assert header["ids"] == tokenizer.encode(PROMPT)[:8]
+    n_prompt = read(server, model="pieces").json()["n_prompt"]
+    assert len(tokenizer.decode(header["ids"][:n_prompt])) >= 5 > len(tokenizer.decode(header["ids"][: n_prompt - 1]))
+    pointer = read(server, model="tiny@16").json()
+    assert pointer["model"] == "tiny@16"
+    expected = lower(early.trace(server.served.models["tiny"].read_prompt(PROMPT)).attention[1, 1])
+    torch.testing.assert_close(weights(server, pointer, 1, 1), expected, atol=1e-5, rtol=0)
+    # Its weights are found again by their hash and by their name, though nothing keeps them in memory.
+    server.services.snapshots.loaded.clear()
+    ids = server.served.models["tiny"].read_prompt(PROMPT)
+    query = {"model": "tiny@16", "sha256": pointer["sha256"][:16], "ids": encode_ids(ids), "prompt": 5}
+    found = httpx.get(f"{server.url}/look/landing", params=query).json()
+    assert (found["pointer"]["state"], found["pointer"]["model"]) == ("linked", "tiny@16")
+
+
+def test_which_heads_attend_differently(server: Server) -> None:
+    loaded = server.served.models["tiny"]
+    ids = loaded.read_prompt(PROMPT)
+    side = {"sha256": loaded.sha256, "ids": ids, "n_prompt": 5, "run": "gone"}
+    pieces = [[i, i + 1, i, i + 1, True] for i in range(len(ids))]
+    body = {"a": side, "b": side | {"head_mask": MASK}, "pieces": pieces, "first": 2}
+    heads = httpx.post(f"{server.url}/look/differences", json=body).json()["heads"]
+    difference = loaded.trace(PROMPT, head_mask=MASK).attention - loaded.trace(PROMPT).attention
+    expected = difference.abs().sum(-1)[..., 2:].mean(-1) / 2
+    torch.testing.assert_close(torch.tensor(heads), expected, atol=1e-6, rtol=0)
+    refused = httpx.post(f"{server.url}/look/differences", json=body | {"pieces": [[1, 2, 1, 2, True]]})
+    assert refused.status_code == 400 and "pieces must" in refused.json()["detail"]
+
+
+def test_a_link_to_two_texts(server: Server) -> None:
+    loaded, other = server.served.models["tiny"], server.served.models["other"]
+    ids = loaded.read_prompt("to be or not")
+    query = {"model": "tiny", "sha256": loaded.sha256[:16], "ids": encode_ids(ids), "prompt": 5}
+
+    def second(**words: str) -> Any:
+        return httpx.get(f"{server.url}/look/landing", params=query | words).json()
+
+    assert second()["second"] is None
+    muted = second(b_mask="0.1_1.2x0.5")
+    assert muted["pointer"]["head_mask"] is None and muted["second"]["head_mask"] == MASK
+    assert muted["second"]["tokens"] == len(ids) and muted["second"]["model"] == "tiny"
+    elsewhere = second(b_model="other", b_sha256=other.sha256[:16], b_ids=encode_ids(ids[:7]), b_seed="9")["second"]
+    assert (elsewhere["model"], elsewhere["tokens"], elsewhere["settings"]) == ("other", 7, {"seed": 9})
+    for broken in ({"b_mask": "9.0"}, {"b_mask": "0.1_"}, {"b_mask": "0.1x7e9"}, {"b_sha256": "0" * 16}, {"b_ids": ""}):
+        found = second(**broken)
+        assert found["second"] is None and "second text of this link" in found["pointer"]["notices"][0], broken
+        assert found["pointer"]["state"] == "linked"
+    assert second(mask="0.1_1.2x0.5")["pointer"]["head_mask"] == MASK
+
+
+def test_a_text_is_written_with_heads_scaled(server: Server) -> None:
+    loaded = server.served.models["tiny"]
+    pointers = write_text(server, head_mask=MASK)
+    assert pointers[-1]["head_mask"] == MASK
+    steps = loaded.generate("But soft", 12, temperature=0.8, seed=1, head_mask=MASK)
+    header, _ = frame(httpx.get(f"{server.url}/look/{pointers[-1]['run']}/rows").content)
+    assert "".join(header["tokens"]) == "But soft" + "".join(step.text for step in steps)
