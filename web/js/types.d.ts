@@ -23,7 +23,17 @@ export interface Focus {
 export type Place = [layer: number, column: number];
 
 export type PointerState =
-  "loading" | "none" | "opening" | "linked" | "snapshot" | "waiting" | "writing" | "done" | "stopped" | "failed";
+  | "loading"
+  | "none"
+  | "opening"
+  | "linked"
+  | "snapshot"
+  | "read"
+  | "waiting"
+  | "writing"
+  | "done"
+  | "stopped"
+  | "failed";
 
 export interface BranchInfo {
   of: string;
@@ -60,6 +70,8 @@ export interface Pointer {
   training_step?: number;
   /** The run that another text with the same prompt is shown beside. */
   beside: string;
+  /** What each head's context vectors were multiplied by, `[layer][head]`; null where nothing was changed. */
+  head_mask: number[][] | null;
 }
 
 /** The head of an opening that fits a role best, and its mean attention weight there. */
@@ -81,6 +93,8 @@ export interface ModelInfo {
   name: string;
   facts: string;
   about: string;
+  /** The training steps after which weights were kept. */
+  steps: number[];
 }
 
 /** A pointer as the server sends it, which leaves out what it has nothing to say about. */
@@ -139,23 +153,28 @@ export interface Control {
   start?: number;
 }
 
-/** What a link is made from. */
-export interface LinkState {
+/** A text as a link holds it. */
+export interface LinkedText extends KnownText {
   model: string;
-  sha256: string;
-  ids: number[];
-  n_prompt: number;
-  settings: Record<string, unknown>;
   open: Place;
+  settings: Record<string, unknown>;
+}
+
+/** What a link is made from. */
+export interface LinkState extends LinkedText {
   locked: Cell[];
   step: number | null;
   options: Options;
+  /** The text that it is compared with. */
+  second?: LinkedText | null;
 }
 
 /** The browser's part of a link, with the words that could not be read. */
 export interface LinkedView {
   options: Partial<Options>;
   open: Place | null;
+  /** The picture that is open of a second text. */
+  openSecond: Place | null;
   locked: Cell[];
   step: number | null;
   unreadable: string[];
@@ -166,6 +185,7 @@ export interface KnownText {
   sha256: string;
   ids: number[];
   n_prompt: number;
+  head_mask: number[][] | null;
 }
 
 /** What a workspace asks of the page. */
@@ -176,6 +196,32 @@ export interface TextActions {
   halt(run: string): void;
   /** Write another text from the same prompt, beside this one. */
   another(run: string): void;
+  /** Compare the text with itself, read by another model or snapshot, or with heads scaled. */
+  readAgain(reading: Reading): void;
+  /** Read the text on the right once more, with heads scaled. */
+  scaleHeads(mask: number[][] | null): void;
+  /** The models that are served. */
+  models(): ModelInfo[];
+  /** Choose the heads to mute with the grid. */
+  startMuting(): void;
+}
+
+/** Who reads a text once more: a model or NAME@STEP, and what scales its heads. */
+export interface Reading {
+  model: string;
+  head_mask: number[][] | null;
+}
+
+/** As much of a text as a scrubber needs, or of two texts with one clock. */
+export interface ScrubSource {
+  readonly pointer: { readonly run: string };
+  readonly playback: Pick<import("./look/state/playback.mjs").Playback, "skip" | "isBehind" | "setSpeed">;
+  readonly length: number;
+  readonly step: number | null;
+  readonly firstStep: number;
+  readonly chosen: number | null;
+  goto(step: number | null): void;
+  on(topics: string, callback: () => void): void;
 }
 
 /** As much of a store as a matrix needs. */

@@ -52,7 +52,8 @@ export class StillStore extends Topics {
     const ids = this.tokens.map((token) => token.id);
     const locked = this.#locked ? [this.#locked] : [];
     const { open, step } = this;
-    return { model, sha256, ids, n_prompt: ids.length, settings: {}, open, locked, step, options: DEFAULTS };
+    const text = { model, sha256, ids, n_prompt: ids.length, head_mask: null, settings: {} };
+    return { ...text, open, locked, step, options: DEFAULTS };
   }
 
   /** @param {Cell | null} cell */

@@ -5,7 +5,7 @@ import { SCALES } from "./drawing/scale.mjs";
 import { DEFAULTS, HEADS, MODES, ORDERS } from "./options.mjs";
 import { METRICS } from "./metrics.mjs";
 
-/** @import { Control, LinkedView, LinkState, Options, Pointer } from "../types.js" */
+/** @import { Control, LinkedText, LinkedView, LinkState, Options, Place, Pointer } from "../types.js" */
 
 const HASH_DIGITS = 16; // of the checkpoint's sha256
 const MAX_LOCKED = 32;
@@ -62,6 +62,35 @@ export function encodeIds(ids) {
 }
 
 /**
+ * A head mask: LAYER.HEAD for each head that is removed, LAYER.HEADxSCALE for one that is scaled.
+ * @param {number[][]} mask
+ */
+function encodeMask(mask) {
+  const changed = mask.flatMap((row, layer) => row.map((scale, head) => ({ layer, head, scale })));
+  return changed
+    .filter(({ scale }) => scale !== 1)
+    .map(({ layer, head, scale }) => `${layer}.${head}${scale ? `x${scale}` : ""}`)
+    .join("_");
+}
+
+/**
+ * What a second text has that differs from the first, with "b_" before each word.
+ * @param {LinkedText} first
+ * @param {LinkedText} second
+ */
+function secondWords(first, second) {
+  /** @type {Record<string, string>} */
+  const words = { b_sha256: second.sha256.slice(0, HASH_DIGITS) };
+  if (second.model !== first.model) words.b_model = second.model;
+  if (second.ids.join() !== first.ids.join()) words.b_ids = encodeIds(second.ids);
+  if (second.n_prompt !== first.n_prompt) words.b_prompt = String(second.n_prompt);
+  if (second.head_mask) words.b_mask = encodeMask(second.head_mask);
+  if (second.open.join() !== first.open.join()) words.b_open = second.open.join(".");
+  if (typeof second.settings.seed === "number") words.b_seed = String(second.settings.seed);
+  return words;
+}
+
+/**
  * The address of a view.
  * @param {LinkState} state
  * @param {Pick<Control, "name" | "word">[]} controls the settings that a link holds, with their names in it
@@ -78,6 +107,8 @@ export function makeLink(state, controls, page) {
     const value = state.settings[name];
     if (value !== undefined && value !== null) query.set(word, String(value));
   }
+  if (state.head_mask) query.set("mask", encodeMask(state.head_mask));
+  if (state.second) for (const [word, text] of Object.entries(secondWords(state, state.second))) query.set(word, text);
   query.set("open", state.open.join("."));
   if (state.locked.length) {
     const cells = state.locked.slice(-MAX_LOCKED);
@@ -98,12 +129,13 @@ export function makeLink(state, controls, page) {
  * The browser's part of a link.
  * @param {string} search the query of the page's address
  * @param {Pick<Pointer, "n_layer" | "n_head" | "n_prompt" | "tokens">} text that the link led to
+ * @param {Pick<Pointer, "n_layer" | "n_head"> | null} [second] the text that it is compared with
  * @returns {LinkedView}
  */
-export function readLink(search, { n_layer, n_head, n_prompt, tokens }) {
+export function readLink(search, { n_layer, n_head, n_prompt, tokens }, second = null) {
   const query = new URLSearchParams(search);
   /** @type {LinkedView} */
-  const view = { options: {}, open: null, locked: [], step: null, unreadable: [] };
+  const view = { options: {}, open: null, openSecond: null, locked: [], step: null, unreadable: [] };
 
   /**
    * @param {string} word
@@ -121,10 +153,14 @@ export function readLink(search, { n_layer, n_head, n_prompt, tokens }) {
     });
   }
   take("open", (text) => {
-    const [layer, column] = wholeNumbers(text, 2) ?? [];
-    const isMeanOfAll = layer === n_layer && column === n_head;
-    if (!isMeanOfAll && !(layer < n_layer && column < n_head + 2)) return undefined;
-    return (view.open = [layer, column]);
+    const place = readPlace(text, { n_layer, n_head });
+    if (place) view.open = place;
+    return place;
+  });
+  take("b_open", (text) => {
+    const place = second ? readPlace(text, second) : text;
+    if (second && place) view.openSecond = /** @type {Place} */ (place);
+    return place;
   });
   take("locked", (text) => {
     const cells = text.split("_", MAX_LOCKED + 1).map((cell) => wholeNumbers(cell, 1) ?? wholeNumbers(cell, 2));
@@ -138,6 +174,18 @@ export function readLink(search, { n_layer, n_head, n_prompt, tokens }) {
     return step >= Math.max(n_prompt, 1) && step < tokens ? (view.step = step) : undefined;
   });
   return view;
+}
+
+/**
+ * A picture of a model; undefined for a text that names none.
+ * @param {string} text
+ * @param {Pick<Pointer, "n_layer" | "n_head">} shape
+ * @returns {Place | undefined}
+ */
+function readPlace(text, { n_layer, n_head }) {
+  const [layer, column] = wholeNumbers(text, 2) ?? [];
+  const isMeanOfAll = layer === n_layer && column === n_head;
+  return isMeanOfAll || (layer < n_layer && column < n_head + 2) ? [layer, column] : undefined;
 }
 
 /**

@@ -44,6 +44,9 @@ export const fixed = (value, digits = 4) => {
   return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", MINUS);
 };
 
+/** A difference with its sign. @param {number} value @param {(size: number) => string} write a number without one */
+export const signed = (value, write) => `${value > 0 ? "+" : value < 0 ? MINUS : ""}${write(Math.abs(value))}`;
+
 /** @param {number} seconds */
 export const milliseconds = (seconds) => `${(1000 * seconds).toFixed(2)} ms`;
 

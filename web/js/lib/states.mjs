@@ -5,5 +5,7 @@
 /** While the server is about to write a text or writes it. @param {PointerState} state */
 export const isBusy = (state) => state === "waiting" || state === "writing";
 
-/** A text that was not written just now: an opening, from a link, or read by a snapshot. @param {PointerState} state */
-export const isGiven = (state) => state === "opening" || state === "linked" || state === "snapshot";
+const GIVEN = ["opening", "linked", "snapshot", "read"];
+
+/** A text that was not written just now: an opening, from a link, or read once more. @param {PointerState} state */
+export const isGiven = (state) => GIVEN.includes(state);

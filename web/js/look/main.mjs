@@ -3,18 +3,26 @@
 import { make } from "../lib/dom.mjs";
 import { request } from "../lib/server/http.mjs";
 import { makeLink } from "../lib/link.mjs";
+import { LatestRequest } from "../lib/server/latest.mjs";
 import { isBusy } from "../lib/states.mjs";
 import { Bar } from "./bar/bar.mjs";
-import { Branches } from "./branches.mjs";
+import { Texts } from "./compare/texts.mjs";
 import { restoreLinkedView } from "./state/linked_view.mjs";
 import { TextWriter } from "./state/text_writer.mjs";
 import { View } from "./state/view.mjs";
 
-/** @import { Control, ModelInfo, SentPointer } from "../types.js" */
+/** @import { Control, ModelInfo, Reading, SentPointer } from "../types.js" */
 /** @import { PageName } from "./bar/bar.mjs" */
 /** @import { GradioTransport } from "./state/text_writer.mjs" */
 
-/** @typedef {{ models: ModelInfo[], pointer: SentPointer, settings: Record<string, unknown> }} Landing */
+/**
+ * Where the page's address leads.
+ * @typedef {object} Landing
+ * @property {ModelInfo[]} models
+ * @property {SentPointer} pointer
+ * @property {Record<string, unknown>} settings
+ * @property {SentPointer | null} second a text that it is compared with
+ */
 
 /**
  * Gradio calls this once.
@@ -30,6 +38,9 @@ export function mount(root, controls, gradio) {
 
 class Page {
   #address = ""; // of the text that is shown, as the page's address has it
+  #request = new LatestRequest();
+  /** @type {ModelInfo[]} */
+  models = [];
 
   /**
    * @param {Control[]} controls
@@ -48,16 +59,21 @@ class Page {
       branch: (/** @type {object} */ data) => void this.send({ branch: data }),
       halt: (/** @type {string} */ run) => void this.writer.stop(run),
       another: (/** @type {string} */ run) => void this.send({ seed: null }, { beside: run }),
+      readAgain: (/** @type {Reading} */ reading) => void this.readAgain(reading),
+      scaleHeads: (/** @type {number[][] | null} */ mask) => void this.scaleHeads(mask),
+      startMuting: () => this.texts.compare.heads.startMuting(true),
+      models: () => this.models,
+      changed: () => this.keepAddress(),
     };
-    this.branches = new Branches(new View(), actions, controls, settings);
+    this.texts = new Texts(new View(), actions, controls, settings);
     this.writer = new TextWriter((pointer) => this.follow(pointer), gradio);
-    this.element = make("div", { class: "hs-page" }, this.bar.element, this.branches.element);
+    this.element = make("div", { class: "hs-page" }, this.bar.element, this.texts.element);
     window.addEventListener("popstate", () => location.search !== this.#address && this.reopen());
     window.addEventListener("hashchange", () => this.showPage(pageOf(location.hash)));
   }
 
   get store() {
-    return this.branches.first.store;
+    return this.texts.first;
   }
 
   /** Another address: what is being written belongs to the one before. */
@@ -73,14 +89,17 @@ class Page {
     try {
       const response = await request(`look/landing${search}`);
       /** @type {Landing} */
-      const { models, pointer, settings } = await response.json();
+      const { models, pointer, settings, second } = await response.json();
+      this.models = models;
+      this.texts.compare.reader.fill(models);
       this.bar.models.fill(models, pointer.model ?? "");
       this.tellModel();
       this.bar.suggest(String(settings.prompt ?? ""));
       this.bar.settings.show(settings);
-      this.follow(pointer);
-      if (pointer.state === "linked") restoreLinkedView(this.store, search);
       this.#address = search;
+      this.follow(pointer);
+      if (second) this.texts.compareWith(second);
+      if (pointer.state === "linked") restoreLinkedView(this.store, search, second ? this.texts.pair : null);
     } catch (error) {
       this.store.report(`The page could not be opened: ${/** @type {Error} */ (error).message}`);
     }
@@ -88,11 +107,11 @@ class Page {
 
   /** @param {SentPointer} pointer */
   follow(pointer) {
-    this.branches.follow(pointer);
+    this.texts.follow(pointer);
     const { state, context_length } = this.store.pointer;
     this.bar.settings.fit(context_length);
     this.bar.settings.showSeed(this.store.pointer.settings.seed);
-    const isWriting = this.branches.sides.some((side) => isBusy(side.store.pointer.state));
+    const isWriting = this.texts.stores.some((store) => isBusy(store.pointer.state));
     this.bar.showWriting(isWriting);
     this.element.dataset.state = state;
     if (!isWriting) this.keepAddress();
@@ -102,8 +121,11 @@ class Page {
   keepAddress() {
     const { store } = this;
     const { state, sha256 } = store.pointer;
-    if (!sha256 || !["done", "stopped"].includes(state)) return;
-    const link = new URL(makeLink(store.linkState, this.controls, location.href));
+    const wasComparing = new URLSearchParams(this.#address).has("b_sha256");
+    const isCompared = this.texts.isComparing || wasComparing;
+    if (!sha256 || !(isCompared || ["done", "stopped"].includes(state))) return;
+    if (this.texts.stores.some(({ pointer }) => isBusy(pointer.state) || !pointer.run)) return;
+    const link = new URL(makeLink(this.texts.linkState, this.controls, location.href));
     if (link.search === this.#address) return;
     this.#address = link.search;
     history.pushState(null, "", `${link.search}${location.hash}`);
@@ -112,7 +134,7 @@ class Page {
   /** Let go of the texts that are being written. */
   abandon() {
     this.writer.abandon();
-    for (const { store } of this.branches.sides) store.abandon();
+    for (const store of this.texts.stores) store.abandon();
     this.bar.showWriting(false);
   }
 
@@ -137,8 +159,40 @@ class Page {
     }
   }
 
+  /** Compare the text on the left with itself, read by another model or with heads scaled. @param {Reading} reading */
+  async readAgain(reading) {
+    const { sha256, n_prompt } = this.store.pointer;
+    const pointer = await this.read({ ...reading, sha256, n_prompt, ids: this.store.ids });
+    if (pointer) this.texts.compareWith(pointer);
+  }
+
+  /** Read the text on the right with heads scaled. @param {number[][] | null} head_mask */
+  async scaleHeads(head_mask) {
+    const { b } = this.texts.pair.stores;
+    const { sha256, n_prompt, model } = b.pointer;
+    const pointer = await this.read({ model, head_mask, sha256, n_prompt, ids: b.ids });
+    if (pointer && this.texts.isComparing) this.texts.replaceSecond(pointer);
+  }
+
+  /**
+   * A pointer to another reading of a text; null where it cannot be read, or is not wanted any more.
+   * @param {object} body
+   * @returns {Promise<SentPointer | null>}
+   */
+  async read(body) {
+    const { run } = this.store.pointer;
+    try {
+      const response = await this.#request.send((signal) => request("look/read", { body, signal }));
+      const pointer = response && (await response.json());
+      return run === this.store.pointer.run ? pointer : null;
+    } catch (error) {
+      this.store.report(`The text could not be read again: ${/** @type {Error} */ (error).message}`);
+      return null;
+    }
+  }
+
   stop() {
-    for (const { store } of this.branches.sides) {
+    for (const store of this.texts.stores) {
       if (isBusy(store.pointer.state)) this.writer.stop(store.pointer.run);
       store.playback.skip();
     }

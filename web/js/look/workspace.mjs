@@ -11,7 +11,7 @@ import { nextTokenPanel } from "./panels/next_token.mjs";
 import { textPanel } from "./panels/text/text_panel.mjs";
 import { Store } from "./state/store.mjs";
 
-/** @import { Control } from "../types.js" */
+/** @import { Control, TextActions } from "../types.js" */
 /** @import { Settings } from "./bar/settings.mjs" */
 /** @import { View } from "./state/view.mjs" */
 
@@ -22,11 +22,7 @@ export class Workspace {
    * @param {View} view
    * @param {Control[]} controls
    * @param {Settings} settings
-   * @param {object} actions
-   * @param {(data: object) => void} actions.branch
-   * @param {() => void} actions.another write another text beside this one
-   * @param {() => void} actions.close of the workspace on the right
-   * @param {() => void} actions.keep close the other workspace
+   * @param {Omit<TextActions, "another"> & { another: () => void }} actions
    */
   constructor(view, controls, settings, actions) {
     const store = new Store(view);
@@ -39,33 +35,11 @@ export class Workspace {
     const heads = headsPanel(store, (grid) => [saveGrid(store, grid)]);
     this.panels.append(make("div", { class: "hs-middle" }, heads, ask.element));
     this.panels.append(headPanel(store, [askButton(store), saveHead(store), copyLink(store, controls)]));
-    this.title = make("h2", {});
-    this.choices = make(
-      "span",
-      {},
-      make("button", { type: "button", class: "hs-small", onclick: actions.keep }, "Keep only this"),
-      make("button", { type: "button", class: "hs-small", onclick: actions.close }, "Close branch"),
-    );
-    this.side = make("div", { class: "hs-side", hidden: true }, this.title, this.choices);
-    this.element = make("div", { class: "hs-workspace" }, this.side, this.notices, this.panels);
+    this.element = make("div", { class: "hs-workspace" }, this.notices, this.panels);
     askKey(store, this.element, ask.element);
     store.on("state problem thumbnails", () => this.showMessages());
     onThemeChange(() => store.redraw());
     this.showMessages();
-  }
-
-  /**
-   * Say which of two texts this is; "" for the only one.
-   * @param {string} title
-   * @param {boolean} isRight the one on the right can be closed, or kept alone
-   */
-  name(title, isRight) {
-    this.title.textContent = title;
-    this.side.hidden = !title;
-    this.choices.hidden = !isRight;
-    if (title) this.element.setAttribute("role", "region");
-    else this.element.removeAttribute("role");
-    this.element.setAttribute("aria-label", title);
   }
 
   showMessages() {

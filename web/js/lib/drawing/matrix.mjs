@@ -59,7 +59,7 @@ export class Matrix {
     this.board.dataset.count = String(n);
     const context = sharpContext(this.picture, width, width);
     if (n) {
-      this.#layout = layout(context, this.store.tokens, n, width);
+      this.#layout = this.place(context, n, width);
       const { margin, cell } = this.#layout;
       this.board.dataset.margin = String(margin);
       this.readout.style.top = `${margin + 8}px`; // below the labels of the keys
@@ -68,6 +68,17 @@ export class Matrix {
       drawAxes(context, this.store.tokens, n, this.#layout, getComputedStyle(this.element).color);
     }
     this.mark();
+  }
+
+  /**
+   * Where n tokens lie in a square of `width` CSS pixels.
+   * @param {CanvasRenderingContext2D} context
+   * @param {number} n
+   * @param {number} width
+   * @returns {Layout}
+   */
+  place(context, n, width) {
+    return layout(context, this.store.tokens, n, width);
   }
 
   /**
@@ -98,13 +109,12 @@ export class Matrix {
       this.number.textContent = this.prediction.textContent = "";
       return;
     }
-    const weight = store.weights.at(query, key);
     this.pair.replaceChildren(this.token(query, "query"), " looks at ", this.token(key, "key"));
-    const isLocked = (store.locked ?? []).some((cell) => cell.query === query && cell.key === key);
-    this.number.textContent = isLocked ? full(weight) : exact(weight);
-    this.number.classList.toggle("hs-full", isLocked);
-    this.number.dataset.weight = String(weight);
-    this.prediction.replaceChildren(...this.predicted(query + 1));
+    this.write(
+      query,
+      key,
+      (store.locked ?? []).some((cell) => cell.query === query && cell.key === key),
+    );
     if (!this.#layout) return;
 
     const { margin, cell } = this.#layout;
@@ -119,6 +129,25 @@ export class Matrix {
     context.lineWidth = 2;
     context.strokeRect(x - 1, y - 1, cell + 2, cell + 2);
     context.fillRect(x, margin - 4, Math.max(cell, 2), 3);
+  }
+
+  /**
+   * Write the number of a cell, in full where it is locked.
+   * @param {number} query
+   * @param {number} key
+   * @param {boolean} isLocked
+   */
+  write(query, key, isLocked) {
+    const weight = this.store.weights.at(query, key);
+    this.number.textContent = isLocked ? full(weight) : exact(weight);
+    this.number.classList.toggle("hs-full", isLocked);
+    this.number.dataset.weight = String(weight);
+    this.prediction.replaceChildren(...this.predicted(query + 1));
+  }
+
+  /** A cell in one sentence. @param {number} query @param {number} key */
+  say(query, key) {
+    return sentence(this.store.tokens, query, key, this.store.weights.at(query, key));
   }
 
   /** Fade the rows that did not exist yet at the selected step. @param {CanvasRenderingContext2D} context */
@@ -182,7 +211,7 @@ export class Matrix {
       const query = clamp(focus.query + down, 0, store.count - 1);
       const key = clamp(focus.key + right, 0, query);
       store.point({ query, key });
-      this.announcement.textContent = sentence(store.tokens, query, key, store.weights.at(query, key));
+      this.announcement.textContent = this.say(query, key);
     }
     event.preventDefault();
   }

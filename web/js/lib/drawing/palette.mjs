@@ -8,12 +8,15 @@ const RAMPS = {
     seen: ["#f8f4ee", "#f5deba", "#eebd7d", "#dd9443", "#b96a1d", "#8a4709", "#552703"],
     surprise: ["#f8f3f6", "#f0d6e4", "#e3aecb", "#d080ab", "#b35088", "#872d62", "#541539"],
     change: ["#0b5363", "#3f93a3", "#b3d7db", "#f6f6f4", "#f7d2ae", "#d9802f", "#84390a"],
+    // Orange to purple (ColorBrewer's PuOr), which everybody can tell apart; nothing in the middle.
+    difference: ["#7f3b08", "#b35806", "#e08214", "#fdb863", "#f7f7f7", "#b2abd2", "#8073ac", "#542788", "#2d004b"],
   },
   dark: {
     looks: ["#1a202c", "#1b3558", "#1b5288", "#2273b5", "#3f9ad8", "#7cc6f2", "#cdeeff"],
     seen: ["#1f1c1a", "#4a2f18", "#7a4a1a", "#ae6c22", "#dc9640", "#f9b45a", "#ffcf87"],
     surprise: ["#1f1a1e", "#452a3b", "#70385a", "#a04b80", "#cd6ba7", "#ec9ccb", "#ffd5ec"],
     change: ["#9fe8f5", "#3c9db2", "#1b4854", "#1b222c", "#5b3a1b", "#c67f35", "#ffcd96"],
+    difference: ["#ffd9a3", "#fdb04e", "#d97a14", "#8a4d10", "#1b212a", "#4a4384", "#7f74d4", "#ada4f5", "#dcd7ff"],
   },
 };
 
@@ -53,14 +56,15 @@ export class Ramp {
   }
 }
 
-/** @typedef {"looks" | "seen" | "surprise" | "change"} RampName */
+/** @typedef {"looks" | "seen" | "surprise" | "change" | "difference"} RampName */
 
 /** @param {Record<RampName, string[]>} anchors */
-const makeRamps = ({ looks, seen, surprise, change }) => ({
+const makeRamps = ({ looks, seen, surprise, change, difference }) => ({
   looks: new Ramp(looks),
   seen: new Ramp(seen),
   surprise: new Ramp(surprise),
   change: new Ramp(change),
+  difference: new Ramp(difference),
 });
 
 const ramps = { light: makeRamps(RAMPS.light), dark: makeRamps(RAMPS.dark) };

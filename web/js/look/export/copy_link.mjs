@@ -3,7 +3,7 @@
 import { make } from "../../lib/dom.mjs";
 import { makeLink } from "../../lib/link.mjs";
 
-/** @import { Control } from "../../types.js" */
+/** @import { Control, LinkState } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
 const SHOWN = 2500; // milliseconds for which the button confirms that it worked
@@ -11,8 +11,9 @@ const SHOWN = 2500; // milliseconds for which the button confirms that it worked
 /**
  * @param {Store} store
  * @param {Control[]} controls
+ * @param {() => LinkState} [linkState] of the view that the link leads to
  */
-export function copyLink(store, controls) {
+export function copyLink(store, controls, linkState = () => store.linkState) {
   const button = make("button", { type: "button", class: "hs-small" }, "Copy link");
   const announcement = make("span", { class: "hs-hidden", role: "status" });
   const field = make("input", { type: "text", readonly: true, "aria-label": "Link to this view" });
@@ -41,7 +42,7 @@ export function copyLink(store, controls) {
     }, SHOWN);
   };
   button.addEventListener("click", async () => {
-    const link = makeLink(store.linkState, controls, location.href);
+    const link = makeLink(linkState(), controls, location.href);
     history.replaceState(history.state, "", link);
     try {
       await navigator.clipboard.writeText(link);

@@ -56,7 +56,7 @@ function textPart(store) {
 }
 
 /** Scale, threshold and the first token, on which many heads rest. @param {View} view */
-function scaleControls(view) {
+export function scaleControls(view) {
   const names = Object.fromEntries(Object.entries(SCALES).map(([key, { name }]) => [key, name]));
   const scale = dropdown("Colour scale", names, (key) => view.set({ scale: key }));
   const hide = checkbox((checked) => view.set({ hideFirst: checked }));

@@ -23,6 +23,7 @@ const NOTHING = Object.freeze({
   why: null,
   suggested_heads: [],
   beside: "",
+  head_mask: null,
 });
 
 /**

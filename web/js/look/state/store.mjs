@@ -50,6 +50,11 @@ export class Store extends TextSource {
     return this.#selection.step;
   }
 
+  /** How many tokens are shown. */
+  get length() {
+    return this.tokens.length;
+  }
+
   /** The first token that was written. */
   get firstStep() {
     return Math.max(this.pointer.n_prompt, 1);
@@ -76,9 +81,9 @@ export class Store extends TextSource {
 
   /** @returns {LinkState} */
   get linkState() {
-    const { model, sha256, n_prompt, settings } = this.pointer;
-    const { open, locked, step } = this;
-    return { model, sha256, ids: this.ids, n_prompt, settings, open, locked, step, options: this.view.options };
+    const { model, sha256, n_prompt, head_mask, settings } = this.pointer;
+    const { ids, open, locked, step } = this;
+    return { model, sha256, ids, n_prompt, head_mask, settings, open, locked, step, options: this.view.options };
   }
 
   /** @param {Cell | null} cell */
@@ -126,6 +131,17 @@ export class Store extends TextSource {
     const { focus } = this;
     if (this.locked.length || !focus) this.lock(null);
     else this.lock({ query: focus.query });
+  }
+
+  /**
+   * Select exactly this.
+   * @param {{ hover: Cell | null, locked: Cell[], step: number | null }} selection
+   */
+  inspect({ hover, locked, step }) {
+    const isOtherStep = step !== this.step;
+    this.#selection = new Selection(locked, step);
+    this.#selection.point(hover);
+    this.emit("focus", ...(isOtherStep ? ["step"] : []));
   }
 
   /** Select what a link says. @param {Cell[]} locked @param {number | null} step */

@@ -157,11 +157,7 @@ export class TextSource extends Topics {
   follow(pointer) {
     if (!pointer) return;
     const before = this.#pointer;
-    // An opening may come late, when its model already writes; a text that was left may still report its end.
-    const isLate = isGiven(pointer.state)
-      ? isBusy(before.state) && pointer.model === before.model
-      : this.#abandonedRuns.has(pointer.run ?? "");
-    if (isLate) return;
+    if (this.isLate(pointer)) return;
     if (!pointer.run) {
       this.#pointer = before.run
         ? completePointer(before, { notices: pointer.notices ?? [] })
@@ -179,6 +175,29 @@ export class TextSource extends Topics {
     this.#takeTokens(pointer.new ?? [], isNew);
     if (isNew) this.emit(...EVERYTHING);
     else this.emit("state");
+    this.#updater.update();
+  }
+
+  /**
+   * An opening may come late, when its model already writes; a text that was left may still report its end.
+   * @param {SentPointer} pointer
+   */
+  isLate(pointer) {
+    return isGiven(pointer.state)
+      ? isBusy(this.#pointer.state) && pointer.model === this.#pointer.model
+      : this.#abandonedRuns.has(pointer.run ?? "");
+  }
+
+  /** Show the text that another source shows, which is to show something else. @param {TextSource} other */
+  adopt(other) {
+    this.#leave();
+    this.#abandonedRuns.delete(other.pointer.run);
+    this.#pointer = other.#pointer;
+    this.#reset();
+    this.#data = other.#data;
+    if (this.open.join() !== other.open.join()) this.#data.forgetWeights();
+    this.#playback.reset(this.#data.tokens.length);
+    this.emit(...EVERYTHING);
     this.#updater.update();
   }
 
@@ -228,8 +247,8 @@ export class TextSource extends Topics {
   }
 
   get #knownText() {
-    const { sha256, n_prompt } = this.#pointer;
-    return { sha256, ids: this.ids, n_prompt };
+    const { sha256, n_prompt, head_mask } = this.#pointer;
+    return { sha256, ids: this.ids, n_prompt, head_mask };
   }
 
   /** Another text begins, and nothing of it is selected yet: for those who can select. */

@@ -5,7 +5,7 @@ import { icon } from "../../../lib/icons.mjs";
 import { exact, surprise } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
 
-/** @import { Store } from "../../state/store.mjs" */
+/** @import { ScrubSource, Token } from "../../../types.js" */
 
 const SPEEDS = { 5: "5 tok/s", 20: "20 tok/s", 60: "60 tok/s", 0: "at once" }; // tokens per second
 const KEPT = "headscope-speed"; // where the browser keeps the choice
@@ -14,9 +14,13 @@ export class Scrubber {
   /** @type {ReturnType<typeof setInterval> | undefined} */
   #timer;
 
-  /** @param {Store} store */
-  constructor(store) {
+  /**
+   * @param {ScrubSource} store
+   * @param {(step: number) => { text: string, numbers: string }} describe the token of a step
+   */
+  constructor(store, describe) {
     this.store = store;
+    this.describe = describe;
     this.range = make("input", { type: "range", step: 1, "aria-label": "Step" });
     this.range.addEventListener("input", () => {
       this.pause();
@@ -53,7 +57,7 @@ export class Scrubber {
   /** @param {number} step */
   goto(step) {
     // At the end it follows the writing.
-    this.store.goto(step >= this.store.tokens.length - 1 ? null : step);
+    this.store.goto(step >= this.store.length - 1 ? null : step);
   }
 
   play() {
@@ -84,29 +88,30 @@ export class Scrubber {
 
   draw() {
     const { store, range } = this;
-    const { chosen, tokens } = store;
+    const { chosen, length } = store;
     this.element.classList.toggle("hs-idle", chosen === null);
     this.skip.hidden = !store.playback.isBehind;
-    range.disabled = this.button.disabled = chosen === null || tokens.length - 1 <= store.firstStep;
+    range.disabled = this.button.disabled = chosen === null || length - 1 <= store.firstStep;
     if (chosen === null) {
       this.status.textContent = "";
       return;
     }
     range.min = String(store.firstStep);
-    range.max = String(tokens.length - 1);
+    range.max = String(length - 1);
     range.value = String(chosen);
-    range.style.setProperty(
-      "--part",
-      String((chosen - store.firstStep) / Math.max(tokens.length - 1 - store.firstStep, 1)),
-    );
-    const token = tokens[chosen];
-    const bits = surprise(token);
-    const text = `“${visible(token.text)}” token ${chosen}`;
-    const numbers = bits === null ? "" : `probability ${exact(2 ** -bits)}, ${bits.toFixed(2)} bits`;
+    range.style.setProperty("--part", String((chosen - store.firstStep) / Math.max(length - 1 - store.firstStep, 1)));
+    const { text, numbers } = this.describe(chosen);
     this.status.replaceChildren(make("b", {}, text), numbers && ` ${numbers}`);
     range.setAttribute("aria-valuetext", numbers ? `${text}, ${numbers}` : text);
     if (store.step === null) this.pause();
   }
+}
+
+/** A token with its probability. @param {Token} token @param {number} position */
+export function describeToken(token, position) {
+  const bits = surprise(token);
+  const numbers = bits === null ? "" : `probability ${exact(2 ** -bits)}, ${bits.toFixed(2)} bits`;
+  return { text: `“${visible(token.text)}” token ${position}`, numbers };
 }
 
 function readSpeed() {

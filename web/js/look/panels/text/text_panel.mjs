@@ -4,19 +4,21 @@ import { checkbox, make, setFlag } from "../../../lib/dom.mjs";
 import { icon } from "../../../lib/icons.mjs";
 import { counted } from "../../../lib/numbers.mjs";
 import { attentionLegend, surpriseLegend } from "../../widgets/legend.mjs";
+import { compareMenu } from "../../compare/compare_menu.mjs";
 import { Alternatives } from "./alternatives.mjs";
-import { Scrubber } from "./scrubber.mjs";
+import { describeToken, Scrubber } from "./scrubber.mjs";
 import { textTable } from "./text_table.mjs";
 import { TextView } from "./text_view.mjs";
 
 /** @import { Pointer } from "../../../types.js" */
 /** @import { Store } from "../../state/store.mjs" */
+/** @import { CompareActions } from "../../compare/compare_menu.mjs" */
 /** @import { NextToken } from "../next_token.mjs" */
 
 /**
  * @param {Store} store
  * @param {NextToken} next
- * @param {{ another: () => void }} actions
+ * @param {CompareActions} actions
  */
 export function textPanel(store, next, actions) {
   const { view } = store;
@@ -45,10 +47,10 @@ export function textPanel(store, next, actions) {
     setFlag(pin, "aria-pressed", store.locked.length > 0);
   });
   const bySurprise = make("label", {}, surprise, " colour by surprise");
-  const controls = make("div", { class: "hs-controls" }, bySurprise, pin, another);
+  const controls = make("div", { class: "hs-controls" }, bySurprise, pin, another, compareMenu(store, actions));
   const table = textTable(store);
   const top = make("div", { class: "hs-top" }, make("h2", {}, "Text"), status, table.toggle);
-  const scrubber = new Scrubber(store).element;
+  const scrubber = new Scrubber(store, (step) => describeToken(store.tokens[step], step)).element;
   const box = make("div", { class: "hs-text-box" }, text.element);
   const parts = [top, box, alternatives.element, text.announcement, table.element, scrubber, controls];
   parts.push(legends.attention, legends.surprise);
@@ -63,6 +65,7 @@ function describe({ state, tokens, n_prompt, rate, written: n_written = tokens -
     none: "",
     linked: `${counted(tokens, "token")}, from a link`,
     snapshot: `${counted(tokens, "token")}, earlier weights`,
+    read: `${counted(tokens, "token")}, read again`,
     opening: `${counted(tokens, "token")}, sample text`,
     loading: "loading ...",
     waiting: "waiting ...",

@@ -1,0 +1,70 @@
+// Which head is open on each side: the same one, unless another was chosen for B. B follows all other choices of A.
+
+import { Topics } from "../../lib/topics.mjs";
+import { View } from "../state/view.mjs";
+
+/** @import { Place } from "../../types.js" */
+/** @import { Store } from "../state/store.mjs" */
+/** @import { SideName } from "./alignment.mjs" */
+
+/** @typedef {{ n_layer: number, n_head: number }} Shape of a model */
+
+/** Topics: view. */
+export class LinkedHeads extends Topics {
+  /** Whether B has a head of its own. */
+  isUnlinked = false;
+
+  /**
+   * @param {View} view of A
+   * @param {() => Record<SideName, Store>} stores
+   */
+  constructor(view, stores) {
+    super();
+    this.view = view;
+    this.viewB = new View();
+    this.stores = stores;
+    view.on((changed) => {
+      this.viewB.set(view.options);
+      if (changed.includes("open") && !this.isUnlinked) this.link();
+      this.emit("view");
+    });
+    this.viewB.on((changed) => changed.includes("open") && this.emit("view"));
+  }
+
+  /** Open a head on both sides. @param {Place} place */
+  choose(place) {
+    this.isUnlinked = false;
+    this.view.choose(place);
+    this.link();
+  }
+
+  /** Open another head on B than on A; null for the same one. @param {Place | null} place */
+  chooseB(place) {
+    this.isUnlinked = place !== null;
+    if (place) this.viewB.choose(place);
+    else this.link();
+    this.emit("view");
+  }
+
+  /** Open the head on B that is in the place of that on A. */
+  link() {
+    const { a, b } = this.stores();
+    this.isUnlinked = false;
+    this.viewB.set(this.view.options);
+    if (a.pointer.run && b.pointer.run) this.viewB.choose(matchingPlace(this.view.open, a.pointer, b.pointer));
+  }
+}
+
+/**
+ * The same layer and head where there is one, else the nearest; a mean for a mean, a rollout for a rollout.
+ * @param {Place} place
+ * @param {Shape} from
+ * @param {Shape} to
+ * @returns {Place}
+ */
+export function matchingPlace([layer, column], from, to) {
+  if (layer >= from.n_layer) return [to.n_layer, to.n_head];
+  const near = Math.min(layer, to.n_layer - 1);
+  if (column >= from.n_head) return [near, to.n_head + column - from.n_head];
+  return [near, Math.min(column, to.n_head - 1)];
+}

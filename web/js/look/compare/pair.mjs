@@ -1,0 +1,281 @@
+// Two texts that are compared: one clock, one selection and one way to look for both.
+
+import { isBusy } from "../../lib/states.mjs";
+import { Topics } from "../../lib/topics.mjs";
+import { Store } from "../state/store.mjs";
+import { vocabulary } from "../state/vocabulary.mjs";
+import { align, Alignment } from "./alignment.mjs";
+import { Difference, firstDifferingRow } from "./difference.mjs";
+import { LinkedHeads } from "./linked_heads.mjs";
+
+/** @import { Cell } from "../../types.js" */
+/** @import { View } from "../state/view.mjs" */
+/** @import { SideName } from "./alignment.mjs" */
+
+/** @type {SideName[]} */
+export const SIDES = ["a", "b"];
+
+/** @param {SideName} side @returns {SideName} */
+export const otherSide = (side) => (side === "a" ? "b" : "a");
+
+/** @typedef {{ hover: Cell | null, locked: Cell[], step: number | null }} Selected */
+
+/** @type {Selected} */
+const NOTHING = { hover: null, locked: [], step: null };
+
+/** Topics: state, tokens (also where they align), step (the clock), focus, weights, open, view. */
+export class Pair extends Topics {
+  #alignment = new Alignment([], null);
+  #aligned = "";
+  #sameTokenizer = true;
+  #vocabularies = "";
+  /** @type {Difference | null} */
+  #difference = null;
+  /** @type {number | null} where the clock was set; null to follow the writing */
+  #clock = null;
+  /** @type {Record<SideName, Selected>} what was selected last on each side */
+  #selected = { a: NOTHING, b: NOTHING };
+  #runs = { a: "", b: "" };
+  /** @type {SideName} the side whose cell is described on both */
+  #pointed = "a";
+
+  /** @param {View} view of A, whose options B follows */
+  constructor(view) {
+    super();
+    this.view = view;
+    this.heads = new LinkedHeads(view, () => this.stores);
+    /** @type {Record<SideName, Store>} */
+    this.stores = { a: new Store(view), b: new Store(this.heads.viewB) };
+    this.heads.on("view", () => this.emit("view"));
+    for (const side of SIDES) {
+      const store = this.stores[side];
+      store.on("state tokens", () => this.#grow());
+      store.on("focus step", () => this.#follow(side));
+      store.on("weights open", () => {
+        this.#difference = null;
+        if (this.isComplete) this.#mirrorFrom(this.#pointed); // its strongest key may be another now
+        this.emit("weights", "focus");
+      });
+    }
+    /** For both at once. */
+    this.playback = {
+      skip: () => SIDES.forEach((side) => this.stores[side].playback.skip()),
+      setSpeed: (/** @type {number} */ speed) => SIDES.forEach((side) => this.stores[side].playback.setSpeed(speed)),
+      isBehind: false,
+    };
+  }
+
+  get alignment() {
+    return this.#alignment;
+  }
+
+  get isComplete() {
+    return SIDES.every((side) => this.stores[side].pointer.run);
+  }
+
+  /** Whether a text is still being written or shown. */
+  get isGrowing() {
+    return SIDES.some((side) => isBusy(this.stores[side].pointer.state) || this.stores[side].playback.isBehind);
+  }
+
+  /** Of the open heads. */
+  get difference() {
+    const { a, b } = this.stores;
+    this.#difference ??= new Difference(this.#alignment, { a: a.weights, b: b.weights });
+    return this.#difference;
+  }
+
+  /** The first piece from which the two can differ. */
+  get firstRow() {
+    return firstDifferingRow(this.#alignment, this.stores.a.pointer, this.stores.b.pointer);
+  }
+
+  // The clock: steps are counted in pieces, and beyond the end of the shorter text in tokens.
+
+  /** The step at which a side has a token. @param {SideName} side @param {number} at */
+  #tick(side, at) {
+    const { pieces } = this.#alignment;
+    return this.#alignment.pieceOf(side, at) ?? pieces.length + at - this.#end(side);
+  }
+
+  /** The token of a side at a step, which may be beyond its end. @param {SideName} side @param {number} tick */
+  tokenAt(side, tick) {
+    const { pieces } = this.#alignment;
+    return tick < pieces.length ? this.#alignment.first(side, tick) : this.#end(side) + tick - pieces.length;
+  }
+
+  /** Where the pieces of a side end. @param {SideName} side */
+  #end(side) {
+    const { pieces } = this.#alignment;
+    return pieces.length ? this.#alignment.last(side, pieces.length - 1) + 1 : 0;
+  }
+
+  /** How many steps there are. */
+  get length() {
+    return Math.max(...SIDES.map((side) => this.#tick(side, this.stores[side].length - 1) + 1), 0);
+  }
+
+  get firstStep() {
+    return Math.min(...SIDES.map((side) => this.#tick(side, this.stores[side].firstStep)));
+  }
+
+  /** The step that the clock was set to; null where it follows the writing. */
+  get step() {
+    return this.#clock;
+  }
+
+  /** The step that is looked at: where it follows the writing, the newest that both have. */
+  get chosen() {
+    if (!this.isComplete || this.length <= this.firstStep) return null;
+    const growing = SIDES.filter(
+      (side) => isBusy(this.stores[side].pointer.state) || this.stores[side].playback.isBehind,
+    );
+    const newest = growing.map((side) => this.#tick(side, this.stores[side].length - 1));
+    const live = newest.length ? Math.min(...newest) : this.length - 1;
+    return Math.max(this.firstStep, Math.min(this.#clock ?? live, this.length - 1));
+  }
+
+  get pointer() {
+    return this.stores.a.pointer;
+  }
+
+  /** @param {number | null} step */
+  goto(step) {
+    this.#clock = step;
+    this.#showStep();
+  }
+
+  /** Set both sides to the clock, and leave what else is selected. */
+  #showStep() {
+    const at = this.chosen;
+    if (at === null) return;
+    for (const side of SIDES) {
+      const { hover, locked, length } = this.stores[side];
+      this.#inspect(side, { hover, locked, step: Math.min(this.tokenAt(side, at), length - 1) });
+    }
+    this.#mirrorFrom(this.#pointed);
+    this.emit("step", "focus");
+  }
+
+  // The selection.
+
+  /** Select on one side, which is no visitor's choice. @param {SideName} side @param {Selected} selected */
+  #inspect(side, selected) {
+    this.#selected[side] = selected;
+    this.stores[side].inspect(selected);
+  }
+
+  /** What a visitor selects on one side is selected on the other. @param {SideName} from */
+  #follow(from) {
+    const { hover, locked, step, pointer } = this.stores[from];
+    if (pointer.run !== this.#runs[from]) {
+      this.#runs[from] = pointer.run; // whose selection is empty, which nobody has chosen
+      this.#selected[from] = { hover, locked, step };
+      this.#showStep();
+      return;
+    }
+    const before = this.#selected[from];
+    if (!this.isComplete || (hover === before.hover && locked === before.locked && step === before.step)) return;
+    this.#selected[from] = { hover, locked, step };
+    this.#pointed = hover || locked.length ? from : "a";
+    if (!hover && this.#pointed !== from) {
+      this.#inspect("a", { ...this.#selected.a, hover: null, locked: [] });
+    }
+    if (step !== before.step) {
+      this.#clock = step === null ? null : this.#tick(from, step);
+      this.#showStep();
+    } else {
+      this.#mirrorFrom(this.#pointed);
+      this.emit("focus");
+    }
+  }
+
+  /** Let the other side describe the same cell. @param {SideName} from */
+  #mirrorFrom(from) {
+    const [source, to] = [this.stores[from], otherSide(from)];
+    this.#inspect(to, {
+      hover: source.focus && this.#mapCell(from, source.focus),
+      locked: source.locked.flatMap((cell) => this.#mapCell(from, cell) ?? []),
+      step: this.stores[to].step,
+    });
+  }
+
+  /** The same cell on the other side; null where that has no such. @param {SideName} from @param {Cell} cell */
+  #mapCell(from, { query, key = null }) {
+    const { alignment } = this;
+    const to = otherSide(from);
+    const row = alignment.pieceOf(from, query);
+    if (row === null) return null;
+    if (key === null) return { query: alignment.last(to, row) };
+    const column = alignment.pieceOf(from, key);
+    return column === null ? null : { query: alignment.last(to, row), key: alignment.first(to, column) };
+  }
+
+  /** Point at a cell of the difference. @param {{ row: number, key: number | null } | null} cell */
+  point(cell) {
+    this.stores.a.point(cell && this.#cellOf("a", cell));
+  }
+
+  /** Lock a cell of the difference. @param {{ row: number, key: number | null } | null} cell @param {boolean} more */
+  lock(cell, more) {
+    this.stores.a.lock(cell && this.#cellOf("a", cell), more);
+  }
+
+  /** @param {SideName} side @param {{ row: number, key: number | null }} cell @returns {Cell} */
+  #cellOf(side, { row, key }) {
+    const query = this.#alignment.last(side, row);
+    return key === null ? { query } : { query, key: this.#alignment.first(side, key) };
+  }
+
+  // What has come of the texts.
+
+  #grow() {
+    this.#findVocabularies();
+    this.#align();
+    this.playback.isBehind = SIDES.some((side) => this.stores[side].playback.isBehind);
+    this.emit("state", "tokens");
+    this.#showStep();
+  }
+
+  #align() {
+    const { a, b } = this.stores;
+    const parts = [a, b].flatMap(({ pointer, length }) => [pointer.run, pointer.n_prompt, length]);
+    const aligned = [...parts, this.#sameTokenizer].join();
+    if (aligned === this.#aligned) return;
+    if (this.#aligned.split(",")[0] !== a.pointer.run) this.#clock = null;
+    this.#aligned = aligned;
+    this.#difference = null;
+    const texts = [a, b].map(({ tokens, pointer }) => ({ tokens, n_prompt: pointer.n_prompt }));
+    this.#alignment = align(texts[0], texts[1], this.#sameTokenizer);
+    this.emit("weights");
+  }
+
+  /** Whether both have the same tokens is known only from all of their texts, unless both are one model. */
+  async #findVocabularies() {
+    const { a, b } = this.stores;
+    const pair = [a.pointer.sha256, b.pointer.sha256];
+    if (!this.isComplete || this.#vocabularies === pair.join()) return;
+    this.#vocabularies = pair.join();
+    this.#sameTokenizer = pair[0] === pair[1] || baseName(a.pointer.model) === baseName(b.pointer.model);
+    if (this.#sameTokenizer) return;
+    try {
+      const [left, right] = await Promise.all(pair.map(vocabulary));
+      if (this.#vocabularies !== pair.join()) return;
+      this.#sameTokenizer = left.length === right.length && left.every((text, id) => text === right[id]);
+      this.#grow();
+    } catch {
+      return; // by their characters, then
+    }
+  }
+
+  /** Nothing is compared any more. */
+  clear() {
+    this.#clock = null;
+    this.heads.link();
+    this.#selected = { a: NOTHING, b: NOTHING };
+    for (const side of SIDES) this.stores[side].begin();
+  }
+}
+
+/** The name of a model without the training step of a snapshot. @param {string} model */
+export const baseName = (model) => model.replace(/@\d+$/, "");

@@ -1,0 +1,135 @@
+// The open head of both sides and the difference between them, with one choice of how all three are coloured.
+
+import { make } from "../../lib/dom.mjs";
+import { context2d, packedPixels } from "../../lib/drawing/canvas.mjs";
+import { onThemeChange, palette } from "../../lib/drawing/palette.mjs";
+import { position } from "../../lib/drawing/scale.mjs";
+import { exact } from "../../lib/numbers.mjs";
+import { pictureName } from "../../lib/words.mjs";
+import { weightLegend } from "../widgets/legend.mjs";
+import { DifferenceMatrix, SideMatrix } from "./pair_matrix.mjs";
+import { rowTable } from "./pair_table.mjs";
+import { badge, LETTERS } from "./pair_text.mjs";
+
+/** @import { Place, Pointer } from "../../types.js" */
+/** @import { SideName } from "./alignment.mjs" */
+/** @import { Pair } from "./pair.mjs" */
+
+/** @param {Pair} pair @param {SideName} side */
+export function sideHead(pair, side) {
+  const store = pair.stores[side];
+  const matrix = new SideMatrix(pair, side);
+  const { select, show } = headSelect(pair, side);
+  const label = make("span", { class: "hs-same" }, side === "b" ? "same head as A" : "");
+  const top = make("div", { class: "hs-top" }, badge(side), select, label);
+  const region = make("section", { class: `hs-panel hs-pair-head hs-side-${side}` }, top, matrix.element);
+  region.append(weightLegend(pair.view));
+  const name = () => {
+    show();
+    label.hidden = side === "a" || pair.heads.isUnlinked;
+    region.setAttribute("aria-label", `Attention weights ${LETTERS[side]}, ${store.openName}`);
+  };
+  store.on("state open", name);
+  pair.on("view state", name);
+  return region;
+}
+
+/**
+ * The list of heads of one side: A's is that of both, unless B has one of its own.
+ * @param {Pair} pair
+ * @param {SideName} side
+ */
+function headSelect(pair, side) {
+  const store = pair.stores[side];
+  const select = make("select", { "aria-label": side === "a" ? "Head of both sides" : "Head of side B" });
+  select.addEventListener("change", () => {
+    const place = /** @type {Place} */ (select.value.split(".").map(Number));
+    if (side === "a") pair.heads.choose(place);
+    else pair.heads.chooseB(select.value === "same" ? null : place);
+  });
+  let shape = "";
+  const show = () => {
+    const { pointer } = store;
+    const isNew = shape !== `${pointer.n_layer}x${pointer.n_head}`;
+    shape = `${pointer.n_layer}x${pointer.n_head}`;
+    if (isNew) {
+      const options = pictures(pointer).map((place) =>
+        make("option", { value: place.join(".") }, pictureName(place, pointer)),
+      );
+      if (side === "b") options.unshift(make("option", { value: "same" }, "same as A"));
+      select.replaceChildren(...options);
+    }
+    select.value = store.open.join(".");
+  };
+  return { select, show };
+}
+
+/** All pictures of a model, in the order of the grid. @param {Readonly<Pointer>} pointer @returns {Place[]} */
+function pictures({ n_layer, n_head }) {
+  if (!n_layer) return [];
+  const places = Array.from({ length: n_layer * (n_head + 2) }, (_, i) => [
+    Math.floor(i / (n_head + 2)),
+    i % (n_head + 2),
+  ]);
+  return /** @type {Place[]} */ ([...places, [n_layer, n_head]]);
+}
+
+/** @param {Pair} pair */
+export function differencePanel(pair) {
+  const matrix = new DifferenceMatrix(pair);
+  const table = rowTable(pair);
+  const title = make("h2", {}, "Difference B − A");
+  const largest = make("p", { class: "hs-status" });
+  const top = make("div", { class: "hs-top" }, title, largest, table.toggle);
+  const legend = differenceLegend(pair, matrix);
+  const region = make("section", { class: "hs-panel hs-pair-difference", "aria-label": "Difference, B less A" });
+  region.append(top, matrix.element, legend.element, table.element);
+  pair.on("weights view", () => {
+    const { difference } = pair;
+    const isNone = difference.rows > 0 && difference.largest === 0;
+    largest.textContent = !difference.rows ? "" : isNone ? "none" : `at most ${exact(difference.largest)}`;
+    legend.draw();
+  });
+  return region;
+}
+
+/**
+ * The colours of the difference, whose ends are the largest one of the open head.
+ * @param {Pair} pair
+ * @param {DifferenceMatrix} matrix
+ */
+function differenceLegend(pair, matrix) {
+  const canvas = make("canvas", { width: 256, height: 1, "aria-hidden": true });
+  const line = make("div", { class: "hs-ruler" }, canvas);
+  const words = make("p", { class: "hs-hint hs-legend-words" });
+  const unknown = make("span", { class: "hs-swatch hs-swatch-unknown" });
+  words.append(
+    badge("a"),
+    " A looks more",
+    make("span", {}, unknown, "no shared token"),
+    make("span", {}, "B looks more ", badge("b")),
+  );
+  const element = make("div", { class: "hs-difference-legend" }, line, words);
+  const draw = () => {
+    const image = new ImageData(256, 1);
+    packedPixels(image).set(palette().difference.pixels);
+    context2d(canvas).putImageData(image, 0, 0);
+    const { scale } = pair.view.options;
+    const marks = [-1, -0.25, 0, 0.25, 1].map((part) => {
+      const place = 0.5 + 0.5 * Math.sign(part) * position(scale, Math.abs(part));
+      const value = part * matrix.limit;
+      const text = part ? `${part < 0 ? "−" : "+"}${short(Math.abs(value))}` : "0";
+      const mark = make("span", {}, text);
+      mark.style.left = `${100 * place}%`;
+      return mark;
+    });
+    line.replaceChildren(canvas, ...marks);
+  };
+  onThemeChange(draw);
+  draw();
+  return { element, draw };
+}
+
+/** @param {number} value */
+const short = (value) =>
+  value >= 0.0995 ? value.toFixed(2) : value >= 0.00095 ? value.toFixed(4) : value.toExponential(1);

@@ -1,0 +1,227 @@
+// The heads of both sides by how differently they attend: the first of them in a row, all of them as small tiles, and
+// the choice of those that are muted on side B.
+
+import { dropdown, make, setFlag } from "../../lib/dom.mjs";
+import { palette } from "../../lib/drawing/palette.mjs";
+import { ARROWS } from "../../lib/keys.mjs";
+import { fixed } from "../../lib/numbers.mjs";
+import { pictureName } from "../../lib/words.mjs";
+import { TableView, tableHead } from "../widgets/table_view.mjs";
+import { maskWords } from "./titles.mjs";
+
+/** @import { Place } from "../../types.js" */
+/** @import { Pair } from "./pair.mjs" */
+/** @import { Ranking } from "./ranking.mjs" */
+
+const FIRST = 4; // heads in the row
+const NOTICEABLE = 0.00005; // difference that four decimals show
+const SCALES = { 0: "remove", 0.5: "halve", 2: "double" };
+
+export class PairHeads {
+  /** @type {HTMLButtonElement[]} by layer, then head */
+  #tiles = [];
+  #shape = "";
+  #isMuting = false;
+
+  /**
+   * @param {Pair} pair
+   * @param {Ranking} ranking
+   * @param {(mask: number[][] | null) => void} scaleHeads read B with these heads scaled
+   */
+  constructor(pair, ranking, scaleHeads) {
+    this.pair = pair;
+    this.ranking = ranking;
+    this.scaleHeads = scaleHeads;
+    this.chips = make("p", { class: "hs-chips", role: "group", "aria-label": "Largest difference first" });
+    this.tiles = make("div", { class: "hs-tiles", role: "group" });
+    this.tiles.addEventListener("click", (event) => this.click(event.target));
+    this.tiles.addEventListener("keydown", (event) => this.move(event));
+    this.mute = make("button", { type: "button", class: "hs-small" }, "Mute heads in B");
+    this.mute.title = "Click tiles to read text B without these heads";
+    this.mute.addEventListener("click", () => this.startMuting(!this.#isMuting));
+    this.scale = dropdown("What a click does to a head", SCALES, () => {});
+    this.restore = make("button", { type: "button", class: "hs-small" }, "Restore all");
+    this.restore.addEventListener("click", () => this.scaleHeads(null));
+    this.hint = make("p", { class: "hs-hint", role: "status" });
+    const table = make("table");
+    this.table = new TableView("Show differences as table", () => this.drawTable(table), make("div", {}, table));
+    const tools = make("div", { class: "hs-controls" }, this.mute, this.scale, this.restore);
+    const order = make("p", { class: "hs-status" }, "largest first");
+    const top = make("div", { class: "hs-top" }, make("h2", {}, "Heads by difference"), order, this.table.toggle);
+    this.element = make("section", { class: "hs-panel hs-pair-heads", "aria-label": "Heads by difference" });
+    this.element.append(top, this.chips, this.tiles, tools, this.hint, this.table.element);
+    ranking.on("ranking", () => this.draw());
+    pair.on("state view", () => this.draw());
+  }
+
+  /** @param {boolean} isMuting whether a click on a tile mutes its head in B, instead of opening it */
+  startMuting(isMuting) {
+    this.#isMuting = isMuting;
+    this.draw();
+  }
+
+  draw() {
+    const { pair, ranking } = this;
+    const { a, b } = pair.stores;
+    if (!pair.isComplete) return;
+    this.build();
+    const { sorted } = ranking;
+    const most = Math.max(sorted[0]?.difference ?? 0, NOTICEABLE);
+    const { surprise } = palette();
+    const mask = b.pointer.head_mask;
+    const isOpen = a.open.join();
+    const unknown = this.places.map((each) => ({ place: each, difference: 0 }));
+    for (const { place, difference } of sorted.length ? sorted : unknown) {
+      const tile = this.#tiles[this.indexOf(place)];
+      if (!tile) continue;
+      const name = pictureName(place, a.pointer);
+      const scale = mask?.[place[0]]?.[place[1]] ?? 1;
+      const state = scale === 1 ? "" : scale === 0 ? ", removed in B" : `, × ${scale} in B`;
+      const label = `${name}, difference ${fixed(difference)}${state}`;
+      tile.setAttribute("aria-label", this.#isMuting ? `${scale === 1 ? "Mute" : "Restore"} ${label}` : label);
+      tile.title = label;
+      const step = Math.round((255 * difference) / most);
+      tile.style.backgroundColor = surprise.css[step];
+      tile.style.color = surprise.ink[step];
+      tile.textContent = scale === 1 ? "" : scale === 0 ? "×" : String(scale);
+      setFlag(tile, "aria-pressed", this.#isMuting ? scale !== 1 : place.join() === isOpen);
+      tile.classList.toggle("hs-opened", place.join() === isOpen);
+    }
+    this.drawChips();
+    this.mute.disabled = pair.isGrowing;
+    setFlag(this.mute, "aria-pressed", this.#isMuting);
+    this.scale.hidden = !this.#isMuting;
+    this.restore.hidden = !mask;
+    this.hint.textContent = this.words();
+    this.table.refresh();
+    this.mark();
+    this.openMostDifferent();
+  }
+
+  /** A new comparison opens on a head that differs, where the open one does not. */
+  openMostDifferent() {
+    const { pair, ranking } = this;
+    const [layer, head] = pair.stores.a.open;
+    const [most] = ranking.sorted;
+    const open = ranking.heads?.[layer]?.[head];
+    if (!most || ranking.wasLooked) return;
+    ranking.wasLooked = true;
+    if (open !== undefined && open < NOTICEABLE && most.difference >= NOTICEABLE) pair.heads.choose(most.place);
+  }
+
+  words() {
+    const { pair, ranking } = this;
+    if (this.#isMuting) return "Click tiles: B is the same text, read with these heads scaled.";
+    if (pair.isGrowing) return "Ranked when both texts are written.";
+    if (!ranking.heads) return "";
+    const { a, b } = pair.stores;
+    if (a.pointer.n_layer !== b.pointer.n_layer || a.pointer.n_head !== b.pointer.n_head) {
+      return "Models of different shapes: heads of the same number need not do the same. Choose B’s own head below.";
+    }
+    const where = pair.firstRow ? "Mean over the tokens from where the texts part" : "Mean over all tokens";
+    return `${where} of how much weight lies elsewhere on shared tokens: 0 is none, 1 is all.`;
+  }
+
+  drawChips() {
+    const { pair, ranking } = this;
+    const { pointer, open } = pair.stores.a;
+    const first = ranking.sorted.slice(0, FIRST).filter(({ difference }) => difference >= NOTICEABLE);
+    const buttons = first.map(({ place, difference }) => {
+      const choose = () => pair.heads.choose(place);
+      const text = `${pictureName(place, pointer)} ${difference.toFixed(3)}`;
+      const chip = make("button", { type: "button", class: "hs-chip", onclick: choose }, text);
+      if (place.join() === open.join()) chip.setAttribute("aria-current", "true");
+      return chip;
+    });
+    const isAlike = ranking.heads && !first.length;
+    const said = isAlike ? "No head attends differently." : "";
+    const hadFocus = this.chips.contains(document.activeElement) ? document.activeElement?.textContent : null;
+    this.chips.replaceChildren(...(said ? [said] : buttons));
+    if (hadFocus) buttons.find((button) => button.textContent === hadFocus)?.focus();
+  }
+
+  /** The heads that both sides have. @returns {Place[]} */
+  get places() {
+    const [layers, heads] = this.shape;
+    return Array.from({ length: layers * heads }, (_, i) => [Math.floor(i / heads), i % heads]);
+  }
+
+  get shape() {
+    const { a, b } = this.pair.stores;
+    return [Math.min(a.pointer.n_layer, b.pointer.n_layer), Math.min(a.pointer.n_head, b.pointer.n_head)];
+  }
+
+  /** @param {Place} place */
+  indexOf([layer, head]) {
+    return layer * this.shape[1] + head;
+  }
+
+  build() {
+    const [layers, heads] = this.shape;
+    const shape = `${layers}x${heads}`;
+    if (shape === this.#shape) return;
+    this.#shape = shape;
+    this.#tiles = this.places.map(() => make("button", { type: "button", class: "hs-tile", tabindex: -1 }));
+    const titles = ["", ...Array.from({ length: heads }, (_, head) => `H${head}`)];
+    /** @type {HTMLElement[]} */
+    const parts = titles.map((text) => make("span", { class: "hs-label" }, text));
+    for (let layer = 0; layer < layers; layer++) {
+      parts.push(make("span", { class: "hs-label" }, `L${layer}`));
+      parts.push(...this.#tiles.slice(layer * heads, (layer + 1) * heads));
+    }
+    this.tiles.style.setProperty("--hs-columns", String(heads));
+    this.tiles.setAttribute("aria-label", "Difference of each head: rows are layers, columns heads");
+    this.tiles.replaceChildren(...parts);
+  }
+
+  /** One tile is a Tab stop: the one in focus, else the open head. */
+  mark() {
+    const inFocus = this.#tiles.find((tile) => tile === document.activeElement);
+    const stop = inFocus ?? this.#tiles[this.indexOf(this.pair.stores.a.open)] ?? this.#tiles[0];
+    for (const tile of this.#tiles) tile.tabIndex = tile === stop ? 0 : -1;
+  }
+
+  /** @param {EventTarget | null} target */
+  click(target) {
+    const at = this.#tiles.findIndex((tile) => tile === target);
+    if (at < 0) return;
+    const place = this.places[at];
+    if (this.#isMuting && !this.pair.isGrowing) this.toggle(place);
+    else if (!this.#isMuting) this.pair.heads.choose(place);
+  }
+
+  /** Scale a head of B, or leave it as it is again. @param {Place} place */
+  toggle([layer, head]) {
+    const { n_layer, n_head, head_mask } = this.pair.stores.b.pointer;
+    const mask = head_mask
+      ? head_mask.map((row) => [...row])
+      : Array.from({ length: n_layer }, () => Array.from({ length: n_head }, () => 1));
+    const scale = Number(this.scale.value);
+    mask[layer][head] = mask[layer][head] === 1 ? scale : 1;
+    this.scaleHeads(mask.every((row) => row.every((value) => value === 1)) ? null : mask);
+  }
+
+  /** @param {KeyboardEvent} event */
+  move(event) {
+    const move = ARROWS[event.key];
+    const at = this.#tiles.findIndex((tile) => tile === event.target);
+    if (!move || at < 0) return;
+    event.preventDefault();
+    const heads = this.shape[1];
+    const column = (at % heads) + move[1];
+    const to = this.#tiles[at + move[0] * heads + move[1]];
+    if (column < 0 || column >= heads || !to) return;
+    to.focus();
+    this.mark();
+  }
+
+  /** @param {HTMLTableElement} table */
+  drawTable(table) {
+    const { pointer } = this.pair.stores.a;
+    const rows = this.ranking.sorted.map(({ place, difference }) =>
+      make("tr", {}, make("th", { scope: "row" }, pictureName(place, pointer)), make("td", {}, fixed(difference, 6))),
+    );
+    const caption = `Differences of the heads${maskWords(this.pair.stores.b.pointer) ? ", B with heads scaled" : ""}`;
+    table.replaceChildren(make("caption", {}, caption), tableHead("head", "difference"), make("tbody", {}, ...rows));
+  }
+}

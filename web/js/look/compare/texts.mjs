@@ -1,0 +1,142 @@
+// One text with everything there is to see of it, or two that are compared. The server's pointers find theirs here.
+
+import { make } from "../../lib/dom.mjs";
+import { isBusy } from "../../lib/states.mjs";
+import { copyLink } from "../export/copy_link.mjs";
+import { Workspace } from "../workspace.mjs";
+import { CompareView } from "./compare_view.mjs";
+import { Pair, SIDES } from "./pair.mjs";
+
+/** @import { Control, LinkState, Place, SentPointer, TextActions } from "../../types.js" */
+/** @import { Settings } from "../bar/settings.mjs" */
+/** @import { Store } from "../state/store.mjs" */
+/** @import { View } from "../state/view.mjs" */
+/** @import { SideName } from "./alignment.mjs" */
+
+export class Texts {
+  /** @type {Set<string>} runs that were closed, and may still report their end */
+  #closed = new Set();
+  #isComparing = false;
+
+  /**
+   * @param {View} view
+   * @param {TextActions & { changed: () => void }} actions `changed` is called when a comparison begins or ends
+   * @param {Control[]} controls
+   * @param {Settings} settings
+   */
+  constructor(view, actions, controls, settings) {
+    this.actions = actions;
+    this.workspace = new Workspace(view, controls, settings, {
+      ...actions,
+      another: () => actions.another(this.workspace.store.pointer.run),
+    });
+    this.pair = new Pair(view);
+    this.compare = new CompareView(
+      this.pair,
+      {
+        keep: (side) => this.keep(side),
+        readAgain: (reading) => actions.readAgain(reading),
+        scaleHeads: (mask) => actions.scaleHeads(mask),
+      },
+      [copyLink(this.pair.stores.a, controls, () => this.linkState)],
+    );
+    this.element = make("div", { class: "hs-sides" }, this.workspace.element);
+  }
+
+  get isComparing() {
+    return this.#isComparing;
+  }
+
+  /** The text that is shown alone, or on the left. */
+  get first() {
+    return this.#isComparing ? this.pair.stores.a : this.workspace.store;
+  }
+
+  /** @returns {Store[]} */
+  get stores() {
+    return this.#isComparing ? SIDES.map((side) => this.pair.stores[side]) : [this.workspace.store];
+  }
+
+  /** @returns {LinkState} */
+  get linkState() {
+    const { linkState } = this.first;
+    return this.#isComparing ? { ...linkState, second: this.pair.stores.b.linkState } : linkState;
+  }
+
+  /** Pass the server's pointer to the text it concerns. @param {SentPointer | null} pointer */
+  follow(pointer) {
+    if (!pointer || (pointer.run && this.#closed.has(pointer.run))) return;
+    const known = this.stores.find((store) => pointer.run && store.pointer.run === pointer.run);
+    const of = pointer.branch?.of ?? pointer.beside;
+    if (known) known.follow(pointer);
+    else if (of && this.first.pointer.run) this.compareWith(pointer, of);
+    else {
+      // Another text was written or opened: what was compared belonged to the one before.
+      if (pointer.run && !this.first.isLate(pointer)) this.keep("a");
+      this.first.follow(pointer);
+    }
+  }
+
+  /**
+   * Compare a text that is shown with the one that a pointer leads to.
+   * @param {SentPointer} pointer
+   * @param {string} [of] the run of the text that it is compared with, else the one on the left
+   */
+  compareWith(pointer, of) {
+    const { a, b } = this.pair.stores;
+    if (!this.#isComparing) {
+      a.adopt(this.workspace.store);
+      this.workspace.store.begin();
+      this.#isComparing = true;
+      this.element.replaceChildren(this.compare.element);
+    } else if (of && b.pointer.run === of) {
+      this.#close(a);
+      a.adopt(b);
+    } else if (b.pointer.run !== pointer.run) this.#close(b);
+    this.pair.heads.viewB.openQuietly(this.pair.view.open);
+    b.begin(a.pointer);
+    b.follow(pointer);
+    this.pair.heads.link();
+    this.compare.ranking.wasLooked = false;
+    if (this.compare.element.getBoundingClientRect().top < 0) this.compare.element.scrollIntoView();
+    this.actions.changed();
+  }
+
+  /** Show another reading of the text on the right in its place. @param {SentPointer} pointer */
+  replaceSecond(pointer) {
+    const { b } = this.pair.stores;
+    const { branch, beside, settings } = b.pointer;
+    const open = this.pair.heads.isUnlinked ? b.open : null;
+    b.follow({ ...pointer, branch, beside, settings });
+    if (open) this.pair.heads.chooseB(open);
+    this.actions.changed();
+  }
+
+  /** Show one of two texts alone. @param {SideName} side */
+  keep(side) {
+    if (!this.#isComparing) return;
+    const { stores, view, heads } = this.pair;
+    const kept = stores[side];
+    this.#close(stores[side === "a" ? "b" : "a"]);
+    const { locked, step } = kept;
+    const open = /** @type {Place} */ ([...(side === "b" ? heads.viewB.open : view.open)]);
+    this.#isComparing = false;
+    if (open.join() !== view.open.join()) view.choose(open);
+    const { store } = this.workspace;
+    store.adopt(kept);
+    this.pair.clear();
+    this.element.replaceChildren(this.workspace.element);
+    store.restore(locked, step === null || step >= store.length - 1 ? null : step);
+    this.actions.changed();
+  }
+
+  /** @param {Store} store */
+  #close(store) {
+    const { run, state } = store.pointer;
+    if (!run || SIDES.every((side) => this.pair.stores[side].pointer.run === run)) return;
+    if (isBusy(state)) {
+      this.#closed.add(run);
+      this.actions.halt(run);
+    }
+  }
+}

@@ -1,0 +1,66 @@
+// What each side of a comparison is called, by what it differs in from the other.
+
+import { pictureName, visible } from "../../lib/words.mjs";
+
+/** @import { Pointer, Token } from "../../types.js" */
+/** @import { Alignment } from "./alignment.mjs" */
+
+/** @typedef {{ pointer: Readonly<Pointer>, tokens: Token[] }} Side */
+
+/**
+ * Heads that are removed or scaled, in words; "" for none.
+ * @param {Pick<Pointer, "head_mask" | "n_layer" | "n_head">} pointer
+ */
+export function maskWords({ head_mask, n_layer, n_head }) {
+  /** @type {string[]} */
+  const removed = [];
+  /** @type {string[]} */
+  const scaled = [];
+  (head_mask ?? []).forEach((row, layer) =>
+    row.forEach((scale, head) => {
+      const name = pictureName([layer, head], { n_layer, n_head });
+      if (scale === 0) removed.push(name);
+      else if (scale !== 1) scaled.push(`${name} × ${scale}`);
+    }),
+  );
+  const parts = [...(removed.length ? [`without ${list(removed)}`] : []), ...scaled];
+  return parts.join(", ");
+}
+
+/** @param {string[]} names */
+const list = (names) => (names.length > 4 ? `${names.length} heads` : names.join(", "));
+
+/** "tiny@16" is "tiny, training step 16". @param {string} model */
+export const modelWords = (model) => model.replace(/@(\d+)$/, (_, step) => `, training step ${Number(step)}`);
+
+/**
+ * @param {Side} a
+ * @param {Side} b
+ * @param {Alignment} alignment
+ * @returns {[a: string, b: string]}
+ */
+export function sideTitles(a, b, alignment) {
+  if (a.pointer.model !== b.pointer.model) return [modelWords(a.pointer.model), modelWords(b.pointer.model)];
+  const masks = [maskWords(a.pointer), maskWords(b.pointer)];
+  if (masks[0] !== masks[1]) return [masks[0] || "All heads", masks[1] ? capital(masks[1]) : "All heads"];
+  return ["First text", secondTitle(a, b, alignment)];
+}
+
+/** @param {Side} a @param {Side} b @param {Alignment} alignment */
+function secondTitle(a, b, alignment) {
+  const { branch, beside, settings } = b.pointer;
+  const seeds = [a.pointer.settings.seed, settings.seed];
+  if (branch) return branchTitle(branch.at, branch.token, branch.instead);
+  if (beside || (typeof seeds[1] === "number" && seeds[0] !== seeds[1])) return `Another text, seed ${seeds[1]}`;
+  const [at, instead] = [alignment.partsAt("b"), alignment.partsAt("a")];
+  if (at === null || instead === null) return "The same text";
+  return branchTitle(at, b.tokens[at]?.text ?? "", a.tokens[instead]?.text ?? "");
+}
+
+/** @param {number} at @param {string} token @param {string} instead */
+function branchTitle(at, token, instead) {
+  return `Branch at token ${at}: “${visible(token)}”${instead ? ` instead of “${visible(instead)}”` : ""}`;
+}
+
+/** @param {string} text */
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
