@@ -17,6 +17,7 @@ const STATE = {
   n_prompt: 3,
   settings: { max_new_tokens: 20, temperature: 0.8, seed: null, prompt: "not in a link" },
   open: [1, 3],
+  head_mask: null,
   locked: [],
   step: null,
   options: DEFAULTS,
@@ -82,11 +83,25 @@ test("what a link says of the view is read back", () => {
   };
   const locked = [{ query: 9 }, { query: 5, key: 2 }];
   const { search } = new URL(makeLink({ ...STATE, options, locked, step: 4 }, CONTROLS, PAGE));
-  assert.deepEqual(readLink(search, SHAPE), { options, open: [1, 3], locked, step: 4, unreadable: [] });
+  assert.deepEqual(readLink(search, SHAPE), {
+    options,
+    open: [1, 3],
+    openSecond: null,
+    locked,
+    step: 4,
+    unreadable: [],
+  });
 });
 
 test("a link without a view leaves everything as it is", () => {
-  assert.deepEqual(readLink("", SHAPE), { options: {}, open: null, locked: [], step: null, unreadable: [] });
+  assert.deepEqual(readLink("", SHAPE), {
+    options: {},
+    open: null,
+    openSecond: null,
+    locked: [],
+    step: null,
+    unreadable: [],
+  });
 });
 
 test("links that were shared keep their words", () => {
@@ -94,6 +109,7 @@ test("links that were shared keep their words", () => {
   assert.deepEqual(readLink(search, SHAPE), {
     options: { heads: "step", mode: "text", scale: "row", hideFirst: true, metric: "first", sorted: "high" },
     open: [2, 4],
+    openSecond: null,
     locked: [{ query: 4, key: 0 }, { query: 7 }],
     step: 5,
     unreadable: [],
@@ -115,7 +131,7 @@ test("what cannot be read is named and left out", () => {
       const view = readLink(`?${new URLSearchParams({ [word]: value })}`, SHAPE);
       assert.deepEqual(
         view,
-        { options: {}, open: null, locked: [], step: null, unreadable: [word] },
+        { options: {}, open: null, openSecond: null, locked: [], step: null, unreadable: [word] },
         `${word}=${value}`,
       );
     }
@@ -131,4 +147,32 @@ test("of many locked cells a link has the newest", () => {
       .map(({ query }) => query)
       .join("_"),
   );
+});
+
+test("a second text is named by what it differs in from the first", () => {
+  const second = { ...STATE, settings: {} };
+  const first = words(STATE);
+  const added = (changes) => {
+    const all = words({ ...STATE, second: { ...second, ...changes } });
+    return Object.fromEntries(Object.entries(all).filter(([word]) => !Object.hasOwn(first, word)));
+  };
+  assert.deepEqual(added({}), { b_sha256: "0123456789abcdef" });
+  assert.deepEqual(added({ ids: [1, 2], settings: { seed: 4 }, open: [0, 1] }), {
+    b_sha256: "0123456789abcdef",
+    b_ids: encodeIds([1, 2]),
+    b_open: "0.1",
+    b_seed: "4",
+  });
+  const masked = {
+    head_mask: [
+      [1, 0, 1, 1],
+      [1, 1, 0.5, 1],
+    ],
+  };
+  assert.equal(added(masked).b_mask, "0.1_1.2x0.5");
+  assert.equal(words({ ...STATE, ...masked }).mask, "0.1_1.2x0.5");
+  const shape = { n_layer: 1, n_head: 2 };
+  assert.deepEqual(readLink("?b_open=0.3", SHAPE, shape).openSecond, [0, 3]);
+  assert.deepEqual(readLink("?b_open=1.3", SHAPE, shape).unreadable, ["b_open"]);
+  assert.deepEqual(readLink("?b_open=1.3", SHAPE).unreadable, []); // there is no second text
 });

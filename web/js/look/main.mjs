@@ -124,7 +124,8 @@ class Page {
     const wasComparing = new URLSearchParams(this.#address).has("b_sha256");
     const isCompared = this.texts.isComparing || wasComparing;
     if (!sha256 || !(isCompared || ["done", "stopped"].includes(state))) return;
-    if (this.texts.stores.some(({ pointer }) => isBusy(pointer.state) || !pointer.run)) return;
+    if (this.texts.stores.some(({ pointer, ids: known }) => isBusy(pointer.state) || known.length < pointer.tokens))
+      return;
     const link = new URL(makeLink(this.texts.linkState, this.controls, location.href));
     if (link.search === this.#address) return;
     this.#address = link.search;

@@ -40,6 +40,7 @@ export class Texts {
       },
       [copyLink(this.pair.stores.a, controls, () => this.linkState)],
     );
+    this.pair.on("tokens", () => this.#isComparing && this.pair.isComplete && actions.changed());
     this.element = make("div", { class: "hs-sides" }, this.workspace.element);
   }
 

@@ -1,11 +1,11 @@
 // Who reads the text of side B, where it is the same text as A's: another model, or the weights of a training step.
 
-import { dropdown, make } from "../../lib/dom.mjs";
-import { isGiven } from "../../lib/states.mjs";
-import { baseName } from "./pair.mjs";
+import { dropdown, make } from "../../../lib/dom.mjs";
+import { isGiven } from "../../../lib/states.mjs";
+import { baseName } from "../pair.mjs";
 
-/** @import { ModelInfo, Reading } from "../../types.js" */
-/** @import { Pair } from "./pair.mjs" */
+/** @import { ModelInfo, Reading } from "../../../types.js" */
+/** @import { Pair } from "../pair.mjs" */
 
 /** The training step of a snapshot's name; null for a model itself. @param {string} model */
 const stepOf = (model) => (/@\d+$/.test(model) ? Number(model.split("@").at(-1)) : null);

@@ -1,5 +1,6 @@
 """Another continuation beside the first: on the page, and as an event that anybody can send."""
 
+import math
 import re
 from typing import Any
 
@@ -7,6 +8,7 @@ from playwright.sync_api import expect
 
 from helpers.page import (
     change_settings,
+    check_number,
     choose_model,
     is_shown_as,
     readout,
@@ -20,12 +22,13 @@ from model import LoadedModel
 from model.lens.residuals import Residuals
 
 
-def side(page: Any, name: str) -> Any:
+def side(page: Any, name: str | re.Pattern[str]) -> Any:
     return page.get_by_role("region", name=name)
 
 
-def text(part: Any) -> Any:
-    return part.get_by_role("group", name="Text", exact=True)
+def text(page: Any, letter: str = "") -> Any:
+    """The text that is shown alone, or that of side A or B."""
+    return page.get_by_role("group", name=f"Text {letter}".strip(), exact=True)
 
 
 def opened_text(page: Any) -> str:
@@ -57,48 +60,54 @@ def test_both_texts_stay_side_by_side(page: Any, server: Server) -> None:
     change_settings(page, seed=1)
     first = opened_text(page)
     token = branch_at(page, page, 30)
-    left, right = side(page, "First text"), side(page, f"Branch at token 30: “{token}” instead of “{first[30]}”")
-    expect(text(left)).to_have_text(first)
-    expect(text(right)).to_have_text(expected_text(loaded, first[:30] + token))
+    left, right = side(page, "First text"), side(page, f"Branch at token 30: “{shown(token)}” instead of")
+    second = expected_text(loaded, first[:30] + token)
+    expect(text(left, "A")).to_have_text(first)
+    expect(text(right, "B")).to_have_text(second)
     boxes = [part.bounding_box() for part in (left, right)]
     assert boxes[0]["y"] == boxes[1]["y"] and boxes[0]["x"] < boxes[1]["x"]
-    # What is open is open on both sides, each with its own numbers.
-    left.get_by_role("button", name="L2 H1,").click()
+    # What both begin with is grey, and where they part is marked.
     for part in (left, right):
-        panel = part.get_by_role("region", name="Attention weights, L2 H1")
+        expect(part.locator(".hs-shared")).to_have_count(30)
+        assert part.locator(".hs-parting").get_attribute("data-i") == "30"
+    # What is open is open on both sides, each with its own numbers.
+    page.get_by_label("Head of both sides").select_option(label="L2 H1")
+    for letter, ids in (("A", first), ("B", second)):
+        panel = side(page, f"Attention weights {letter}, L2 H1")
         expect(panel.locator(".hs-number")).not_to_be_empty()
-        query, key, shown = readout(panel)
-        attention = loaded.trace(text(part).text_content()[:CONTEXT]).attention
-        assert is_shown_as(float(attention[2, 1, query, key]), shown)
+        query, key, number = readout(panel)
+        attention = loaded.trace(ids[:CONTEXT]).attention
+        assert is_shown_as(float(attention[2, 1, query, key]), number)
     # The branch knows how probable the tokens were that both share.
     logprob = Residuals(loaded.gpt, loaded.read_prompt(first[:30])).logprobs()[19]
-    right.get_by_label("Step", exact=True).fill("20")
-    expect(right.locator(".hs-scrubber-status")).to_contain_text(f"{-logprob / 0.6931471805599453:.2f} bits")
+    page.get_by_label("Step", exact=True).fill("20")
+    probability = f"{math.exp(logprob):.4f}" if logprob > math.log(0.001) else f"{math.exp(logprob):.2e}"
+    expect(page.locator(".hs-pair-step")).to_have_text(re.compile(f"A.*probability {probability}.*B.*{probability}"))
 
 
-def test_a_branch_of_a_branch_a_close_and_a_keep(page: Any, server: Server) -> None:
+def shown(token: str) -> str:
+    return token.replace(" ", "·").replace("\n", "↵")
+
+
+def test_a_branch_of_what_was_kept(page: Any, server: Server) -> None:
     loaded = server.services.served.models["tiny"]
     change_settings(page, seed=1)
     first = opened_text(page)
     token = branch_at(page, page, 30)
-    right = side(page, "Branch at token 30")
     second = expected_text(loaded, first[:30] + token)
-    expect(text(right)).to_have_text(second)
-    other = branch_at(right, page, 40, row=1)
-    expect(text(side(page, "Branch at token 40"))).to_have_text(expected_text(loaded, second[:40] + other))
-    expect(text(side(page, "Branch at token 30"))).to_have_text(second)
-    expect(side(page, "First text")).to_have_count(0)
-    xs = [side(page, f"Branch at token {at}").bounding_box()["x"] for at in (30, 40)]
-    assert xs[0] < xs[1]
-    page.get_by_role("button", name="Close branch").click()
-    expect(text(page)).to_have_count(1)
+    expect(text(page, "B")).to_have_text(second)
+    expect(write_button(page)).to_be_visible()
+    page.get_by_role("button", name="Keep right").click()
     expect(text(page)).to_have_text(second)
-    token = branch_at(page, page, 35)
-    third = expected_text(loaded, second[:35] + token)
-    expect(text(side(page, "Branch at token 35"))).to_have_text(third)
-    page.get_by_role("button", name="Keep only this").click()
-    expect(text(page)).to_have_count(1)
-    expect(text(page)).to_have_text(third)
+    expect(page.locator(".hs-number")).not_to_be_empty()
+    other = branch_at(page, page, 40, row=1)
+    third = expected_text(loaded, second[:40] + other)
+    expect(text(page, "B")).to_have_text(third)
+    expect(text(page, "A")).to_have_text(second)
+    page.get_by_role("button", name="Close compare").click()
+    expect(text(page)).to_have_text(second)
+    expect(text(page, "B")).to_have_count(0)
+    check_number(page, loaded)
     write(page, "now ")
     expect(text(page)).to_have_text(expected_text(loaded, "now "))
 
@@ -106,17 +115,17 @@ def test_a_branch_of_a_branch_a_close_and_a_keep(page: Any, server: Server) -> N
 def test_a_new_text_closes_the_branch(page: Any, server: Server) -> None:
     change_settings(page, seed=1)
     branch_at(page, page, 30)
-    expect(text(page)).to_have_count(2)
+    expect(text(page, "B")).to_be_visible()
     expect(write_button(page)).to_be_visible()
     write(page, "now ")
-    expect(text(page)).to_have_count(1)
+    expect(text(page, "B")).to_have_count(0)
     expect(text(page)).to_have_text(expected_text(server.services.served.models["tiny"], "now "))
 
 
 def test_both_may_be_written_at_once_and_are_stopped_together(page: Any, server: Server, slow: Any) -> None:
     write_slowly(page, slow, 4)
     branch_at(page, page, 4)
-    expect(text(side(page, "Branch at token 4"))).to_have_text(re.compile("^ab.{3}$", re.DOTALL))
+    expect(text(page, "B")).to_have_text(re.compile("^ab.{3}$", re.DOTALL))
     generations = list(server.services.engines.running)
     assert len(generations) == 2
     stop_button(page).click()
@@ -124,8 +133,7 @@ def test_both_may_be_written_at_once_and_are_stopped_together(page: Any, server:
         assert generation.stopped.wait(timeout=10)
     slow.gate.release(4)
     expect(write_button(page)).to_be_visible()
-    expect(side(page, "First text").get_by_text("stopped after")).to_be_visible()
-    expect(side(page, "Branch at").get_by_text("stopped after")).to_be_visible()
+    expect(page.get_by_text("writing:")).to_have_count(0)
 
 
 def test_a_closed_branch_is_written_no_further(page: Any, server: Server, slow: Any) -> None:
@@ -133,13 +141,15 @@ def test_a_closed_branch_is_written_no_further(page: Any, server: Server, slow: 
     first = opened_text(page)
     branch_at(page, page, 10)
     slow.gate.release(2)
-    expect(text(side(page, "Branch at token 10"))).to_have_text(re.compile("^.{13}$", re.DOTALL))
+    expect(text(page, "B")).to_have_text(re.compile("^.{13}$", re.DOTALL))
+    # The clock follows the text that is written: the other is at the same step.
+    expect(page.locator(".hs-pair-step")).to_have_text(re.compile("A.*token 12.*B.*token 12"))
     (generation,) = server.services.engines.running
-    page.get_by_role("button", name="Close branch").click()
+    page.get_by_role("button", name="Close compare").click()
     assert generation.stopped.wait(timeout=10)
     slow.gate.release(2)
     expect(write_button(page)).to_be_visible()
-    expect(text(page)).to_have_count(1)
+    expect(text(page, "B")).to_have_count(0)
     expect(text(page)).to_have_text(first)
 
 
@@ -149,8 +159,9 @@ def test_stacked_on_a_phone(browser: Any, server: Server) -> None:
     expect(page.locator(".hs-number")).not_to_be_empty()
     branch_at(page, page, 20)
     left, right = side(page, "First text").bounding_box(), side(page, "Branch at token 20").bounding_box()
-    assert left["x"] == right["x"] and right["y"] > left["y"] + left["height"]
-    expect(side(page, "Branch at token 20").get_by_role("button", name="Close branch")).to_be_in_viewport()
+    assert left["x"] == right["x"] and right["y"] >= left["y"] + left["height"]
+    expect(page.get_by_role("button", name="Close compare")).to_be_in_viewport()
+    expect(side(page, "Next token of both")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.close()
 
@@ -169,12 +180,12 @@ def test_another_text_beside_the_first(page: Any, server: Server) -> None:
     first = expected_text(loaded, "now ")
     expect(text(page)).to_have_text(first)
     page.get_by_role("button", name="Write another").click()
-    right = page.get_by_role("region", name=re.compile(r"^Another text, seed \d+$"))
+    right = side(page, re.compile(r"^Another text, seed \d+$"))
     expect(right).to_be_visible()
     seed = int(right.get_attribute("aria-label").split()[-1])
     second = "now " + "".join(step.text for step in loaded.generate("now ", 200, temperature=0.8, seed=seed))
-    expect(text(right)).to_have_text(second)
+    expect(text(page, "B")).to_have_text(second)
     assert seed != 1 and second != first
-    expect(text(side(page, "First text"))).to_have_text(first)
-    right.get_by_role("button", name="Keep only this").click()
+    expect(text(page, "A")).to_have_text(first)
+    page.get_by_role("button", name="Keep right").click()
     expect(text(page)).to_have_text(second)

@@ -1,19 +1,19 @@
 // The open head of both sides and the difference between them, with one choice of how all three are coloured.
 
-import { make } from "../../lib/dom.mjs";
-import { context2d, packedPixels } from "../../lib/drawing/canvas.mjs";
-import { onThemeChange, palette } from "../../lib/drawing/palette.mjs";
-import { position } from "../../lib/drawing/scale.mjs";
-import { exact } from "../../lib/numbers.mjs";
-import { pictureName } from "../../lib/words.mjs";
-import { weightLegend } from "../widgets/legend.mjs";
+import { make } from "../../../lib/dom.mjs";
+import { context2d, packedPixels } from "../../../lib/drawing/canvas.mjs";
+import { onThemeChange, palette } from "../../../lib/drawing/palette.mjs";
+import { position } from "../../../lib/drawing/scale.mjs";
+import { exact } from "../../../lib/numbers.mjs";
+import { pictureName } from "../../../lib/words.mjs";
+import { weightLegend } from "../../widgets/legend.mjs";
 import { DifferenceMatrix, SideMatrix } from "./pair_matrix.mjs";
 import { rowTable } from "./pair_table.mjs";
 import { badge, LETTERS } from "./pair_text.mjs";
 
-/** @import { Place, Pointer } from "../../types.js" */
-/** @import { SideName } from "./alignment.mjs" */
-/** @import { Pair } from "./pair.mjs" */
+/** @import { Place, Pointer } from "../../../types.js" */
+/** @import { SideName } from "../alignment.mjs" */
+/** @import { Pair } from "../pair.mjs" */
 
 /** @param {Pair} pair @param {SideName} side */
 export function sideHead(pair, side) {

@@ -1,17 +1,17 @@
 // The heads of both sides by how differently they attend: the first of them in a row, all of them as small tiles, and
 // the choice of those that are muted on side B.
 
-import { dropdown, make, setFlag } from "../../lib/dom.mjs";
-import { palette } from "../../lib/drawing/palette.mjs";
-import { ARROWS } from "../../lib/keys.mjs";
-import { fixed } from "../../lib/numbers.mjs";
-import { pictureName } from "../../lib/words.mjs";
-import { TableView, tableHead } from "../widgets/table_view.mjs";
-import { maskWords } from "./titles.mjs";
+import { dropdown, make, setFlag } from "../../../lib/dom.mjs";
+import { palette } from "../../../lib/drawing/palette.mjs";
+import { ARROWS } from "../../../lib/keys.mjs";
+import { fixed } from "../../../lib/numbers.mjs";
+import { pictureName } from "../../../lib/words.mjs";
+import { TableView, tableHead } from "../../widgets/table_view.mjs";
+import { maskWords } from "../titles.mjs";
 
-/** @import { Place } from "../../types.js" */
-/** @import { Pair } from "./pair.mjs" */
-/** @import { Ranking } from "./ranking.mjs" */
+/** @import { Place } from "../../../types.js" */
+/** @import { Pair } from "../pair.mjs" */
+/** @import { Ranking } from "../ranking.mjs" */
 
 const FIRST = 4; // heads in the row
 const NOTICEABLE = 0.00005; // difference that four decimals show

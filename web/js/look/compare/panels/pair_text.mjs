@@ -1,14 +1,14 @@
 // One text of two: what it is, and its tokens with what both begin with in grey and a mark where they part.
 
-import { make } from "../../lib/dom.mjs";
-import { isBusy } from "../../lib/states.mjs";
-import { counted } from "../../lib/numbers.mjs";
-import { TextView } from "../panels/text/text_view.mjs";
-import { modelWords } from "./titles.mjs";
+import { make } from "../../../lib/dom.mjs";
+import { isBusy } from "../../../lib/states.mjs";
+import { counted } from "../../../lib/numbers.mjs";
+import { TextView } from "../../panels/text/text_view.mjs";
+import { modelWords } from "../titles.mjs";
 
-/** @import { Pointer } from "../../types.js" */
-/** @import { SideName } from "./alignment.mjs" */
-/** @import { Pair } from "./pair.mjs" */
+/** @import { Pointer } from "../../../types.js" */
+/** @import { SideName } from "../alignment.mjs" */
+/** @import { Pair } from "../pair.mjs" */
 
 /** @type {Record<SideName, string>} */
 export const LETTERS = { a: "A", b: "B" };

@@ -1,11 +1,11 @@
 // Both texts and one row of both heads as tables, for those who cannot use the pictures or want the numbers.
 
-import { make } from "../../lib/dom.mjs";
-import { exact, signed } from "../../lib/numbers.mjs";
-import { visible } from "../../lib/words.mjs";
-import { TableView, tableHead } from "../widgets/table_view.mjs";
+import { make } from "../../../lib/dom.mjs";
+import { exact, signed } from "../../../lib/numbers.mjs";
+import { visible } from "../../../lib/words.mjs";
+import { TableView, tableHead } from "../../widgets/table_view.mjs";
 
-/** @import { Pair } from "./pair.mjs" */
+/** @import { Pair } from "../pair.mjs" */
 
 /** The row of the selected token: what it gives to each token on both sides. @param {Pair} pair */
 export function rowTable(pair) {

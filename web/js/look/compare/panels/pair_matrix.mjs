@@ -1,18 +1,18 @@
 // The open head of each side, and their difference between them: of one size, with their cells in the same places.
 
-import { make } from "../../lib/dom.mjs";
-import { labelMargin, layout } from "../../lib/drawing/axes.mjs";
-import { paintDifference } from "../../lib/drawing/difference_image.mjs";
-import { Matrix } from "../../lib/drawing/matrix.mjs";
-import { palette } from "../../lib/drawing/palette.mjs";
-import { exact, full, signed } from "../../lib/numbers.mjs";
-import { visible } from "../../lib/words.mjs";
-import { otherSide } from "./pair.mjs";
+import { make } from "../../../lib/dom.mjs";
+import { labelMargin, layout } from "../../../lib/drawing/axes.mjs";
+import { paintDifference } from "../../../lib/drawing/difference_image.mjs";
+import { Matrix } from "../../../lib/drawing/matrix.mjs";
+import { palette } from "../../../lib/drawing/palette.mjs";
+import { exact, full, signed } from "../../../lib/numbers.mjs";
+import { visible } from "../../../lib/words.mjs";
+import { otherSide } from "../pair.mjs";
 
-/** @import { Layout } from "../../lib/drawing/axes.mjs" */
-/** @import { Cell, MatrixSource, Token } from "../../types.js" */
-/** @import { SideName } from "./alignment.mjs" */
-/** @import { Pair } from "./pair.mjs" */
+/** @import { Layout } from "../../../lib/drawing/axes.mjs" */
+/** @import { Cell, MatrixSource, Token } from "../../../types.js" */
+/** @import { SideName } from "../alignment.mjs" */
+/** @import { Pair } from "../pair.mjs" */
 
 export const LEAST_LIMIT = 0.001; // the smallest difference at the end of the colours: below, noise would be drawn
 

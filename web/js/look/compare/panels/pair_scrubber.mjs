@@ -1,14 +1,14 @@
 // One scrubber for both texts.
 
-import { make } from "../../lib/dom.mjs";
-import { exact } from "../../lib/numbers.mjs";
-import { visible } from "../../lib/words.mjs";
-import { Scrubber } from "../panels/text/scrubber.mjs";
-import { SIDES } from "./pair.mjs";
+import { make } from "../../../lib/dom.mjs";
+import { exact } from "../../../lib/numbers.mjs";
+import { visible } from "../../../lib/words.mjs";
+import { Scrubber } from "../../panels/text/scrubber.mjs";
+import { SIDES } from "../pair.mjs";
 import { badge, LETTERS } from "./pair_text.mjs";
 
-/** @import { SideName } from "./alignment.mjs" */
-/** @import { Pair } from "./pair.mjs" */
+/** @import { SideName } from "../alignment.mjs" */
+/** @import { Pair } from "../pair.mjs" */
 
 /** @param {Pair} pair */
 export function pairScrubber(pair) {

@@ -1,19 +1,19 @@
 // The next token of both sides at the step of the clock: bars to the left and to the right of each token.
 
-import { make } from "../../lib/dom.mjs";
-import { exact, fixed, signed } from "../../lib/numbers.mjs";
-import { mostProbable } from "../../lib/sampling.mjs";
-import { LatestLoader, pauseFor } from "../../lib/server/latest.mjs";
-import { visible } from "../../lib/words.mjs";
-import { vocabulary } from "../state/vocabulary.mjs";
-import { logSoftmax, nextRows } from "./next_tokens.mjs";
-import { SIDES } from "./pair.mjs";
+import { make } from "../../../lib/dom.mjs";
+import { exact, fixed, signed } from "../../../lib/numbers.mjs";
+import { mostProbable } from "../../../lib/sampling.mjs";
+import { LatestLoader, pauseFor } from "../../../lib/server/latest.mjs";
+import { visible } from "../../../lib/words.mjs";
+import { vocabulary } from "../../state/vocabulary.mjs";
+import { logSoftmax, nextRows } from "../next_tokens.mjs";
+import { SIDES } from "../pair.mjs";
 import { badge } from "./pair_text.mjs";
 
-/** @import { RunFetcher } from "../state/run_fetcher.mjs" */
-/** @import { SideName } from "./alignment.mjs" */
-/** @import { NextRow, Prediction } from "./next_tokens.mjs" */
-/** @import { Pair } from "./pair.mjs" */
+/** @import { RunFetcher } from "../../state/run_fetcher.mjs" */
+/** @import { SideName } from "../alignment.mjs" */
+/** @import { NextRow, Prediction } from "../next_tokens.mjs" */
+/** @import { Pair } from "../pair.mjs" */
 
 const SHOWN = 8;
 

@@ -1,0 +1,181 @@
+"""Two readings of one text beside each other: the numbers are the model's, and both sides move as one."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import expect
+
+from helpers.page import choose_model, is_shown_as, readout, write, write_button
+from helpers.server import Server, save_tiny
+from model import load
+from model.checkpoint.write import write_snapshot
+
+TEXT = "now is the winter"
+
+
+def compare(page: Any, entry: str) -> None:
+    page.get_by_role("button", name="Compare this text").click()
+    page.get_by_role("menuitem", name=entry).click()
+    expect(page.get_by_role("region", name="Compare", exact=True)).to_be_visible()
+
+
+def write_one(page: Any, prompt: str = TEXT) -> str:
+    """A text of the prompt and one token, so that all of it is known."""
+    page.evaluate("localStorage.clear()")
+    page.get_by_role("button", name="Settings", exact=True).click()
+    page.get_by_label("length, as a number", exact=True).fill("1")
+    page.keyboard.press("Escape")
+    write(page, prompt)
+    expect(page.get_by_text("1 token written")).to_be_visible()
+    written: str = page.get_by_role("group", name="Text", exact=True).text_content()
+    return written
+
+
+def head_panel(page: Any, letter: str) -> Any:
+    return page.get_by_role("region", name=re.compile(f"^Attention weights {letter}, "))
+
+
+def ranking(page: Any) -> dict[str, float]:
+    """What each chip says: the heads that differ most."""
+    chips = page.get_by_role("group", name="Largest difference first").get_by_role("button")
+    expect(chips.first).to_be_visible()
+    return {text.rpartition(" ")[0]: float(text.rpartition(" ")[2]) for text in chips.all_text_contents()}
+
+
+def point(panel: Any, query: int, key: int) -> None:
+    """Move the pointer to a cell."""
+    board = panel.locator(".hs-board")
+    box, n = board.bounding_box(), int(board.get_attribute("data-count"))
+    margin = float(board.get_attribute("data-margin"))
+    cell = (box["width"] - margin) / n
+    board.hover(position={"x": margin + (key + 0.5) * cell, "y": margin + (query + 0.5) * cell})
+
+
+def test_a_muted_head(page: Any, server: Server) -> None:
+    loaded = server.services.served.models["tiny"]
+    written = write_one(page)
+    page.get_by_role("button", name="L0 H2,").click()
+    compare(page, "with heads muted")
+    mask = [[1.0, 1.0, 0.0, 1.0], [1.0] * 4, [1.0] * 4]
+    expect(page.get_by_role("region", name="Without L0 H2")).to_be_visible()
+    plain, muted = loaded.trace(written).attention, loaded.trace(written, head_mask=mask).attention
+    difference = (muted - plain).abs().sum(-1).mean(-1) / 2
+    for name, shown in ranking(page).items():
+        layer, head = map(int, re.findall(r"\d+", name))
+        assert layer > 0 and abs(float(difference[layer, head]) - shown) <= 0.00051
+    assert max(ranking(page).values()) == pytest.approx(float(difference.max()), abs=0.00051)
+    # The open head is one that differs; the same cell is described on both sides, and between them.
+    layer, head = map(int, re.findall(r"\d+", head_panel(page, "B").get_attribute("aria-label")))
+    assert layer > 0
+    point(head_panel(page, "A"), 9, 4)
+    for letter, attention in (("A", plain), ("B", muted)):
+        query, key, number = readout(head_panel(page, letter))
+        assert (query, key) == (9, 4) and is_shown_as(float(attention[layer, head, 9, 4]), number)
+    shown = float(page.locator(".hs-pair-difference .hs-number").get_attribute("data-difference"))
+    assert shown == pytest.approx(float(muted[layer, head, 9, 4] - plain[layer, head, 9, 4]), abs=1e-6)
+    # Another head is muted by its tile, and given back by a second click.
+    tiles = page.get_by_role("group", name="Difference of each head")
+    tiles.get_by_role("button", name=re.compile("^Mute L1 H3,")).click()
+    expect(page.get_by_role("region", name="Without L0 H2, L1 H3")).to_be_visible()
+    tiles.get_by_role("button", name=re.compile("^Restore L0 H2,")).click()
+    expect(page.get_by_role("region", name="Without L1 H3", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Restore all").click()
+    expect(page.get_by_text("No head attends differently.")).to_be_visible()
+
+
+def test_both_sides_move_as_one(page: Any, server: Server) -> None:
+    write_one(page)
+    compare(page, "with heads muted")
+    boards = page.locator(".hs-compare .hs-board")
+    expect(boards).to_have_count(3)
+    boxes = [boards.nth(i).bounding_box() for i in range(3)]
+    assert len({(box["y"], int(box["width"]), box["height"]) for box in boxes}) == 1
+    sizes = page.locator(".hs-compare .hs-board canvas").evaluate_all(
+        "all => all.map((e) => [e.width, e.height].join())"
+    )
+    assert len(sizes) == 6 and len(set(sizes)) == 1
+    assert len({boards.nth(i).get_attribute("data-margin") for i in range(3)}) == 1
+    gaps = [boxes[i + 1]["x"] - boxes[i]["x"] for i in range(2)]
+    assert abs(gaps[0] - gaps[1]) < 1
+    # One set of controls, for both.
+    for label in ("Step", "Colour scale", "hide the first token", "Least weight drawn"):
+        expect(page.get_by_label(label, exact=True).locator("visible=true")).to_have_count(1)
+    page.get_by_role("group", name="Text B").locator(".hs-token").nth(len(TEXT)).click()
+    for letter in "AB":
+        chosen = page.get_by_role("group", name=f"Text {letter}").locator(".hs-chosen")
+        expect(chosen).to_have_attribute("data-i", str(len(TEXT)))
+    # The keyboard moves the same cell on both sides.
+    head_panel(page, "B").locator(".hs-board").focus()
+    point(head_panel(page, "B"), 8, 3)
+    page.keyboard.press("ArrowDown")
+    assert [readout(head_panel(page, letter))[:2] for letter in "AB"] == [(9, 3), (9, 3)]
+    page.keyboard.press("Enter")
+    page.mouse.move(5, 5)
+    assert [readout(head_panel(page, letter))[:2] for letter in "AB"] == [(9, 3), (9, 3)]
+    page.get_by_label("Colour scale").locator("visible=true").select_option("linear")
+    # The next token of both, with the difference of the log-probabilities.
+    cells = page.get_by_role("region", name="Next token of both").get_by_role("row").nth(1).locator("td")
+    expect(cells).to_have_count(3)
+
+
+def test_another_model_with_other_heads(page: Any, server: Server) -> None:
+    loaded, other = (server.services.served.models[name] for name in ("tiny", "other"))
+    written = write_one(page)
+    page.get_by_role("button", name="L2 H3,").click()
+    compare(page, "with other")
+    expect(page.get_by_role("region", name="other", exact=True)).to_be_visible()
+    expect(head_panel(page, "B")).to_have_attribute("aria-label", re.compile("L1 H1"))  # the nearest that it has
+    page.get_by_label("Head of side B").select_option(label="L0 H1")
+    point(head_panel(page, "B"), 7, 2)
+    for letter, model, place in (("A", loaded, (2, 3)), ("B", other, (0, 1))):
+        query, key, number = readout(head_panel(page, letter))
+        attention = model.trace(written).attention
+        assert (query, key) == (7, 2) and is_shown_as(float(attention[(*place, 7, 2)]), number)
+    address = page.url
+    assert parse_qs(urlsplit(address).query)["b_model"] == ["other"]
+    page.get_by_role("button", name="Keep right").click()
+    expect(page.get_by_role("region", name="Attention weights, L0 H1")).to_be_visible()
+    # The address leads back to both texts, and to the head that each has open.
+    page.goto(f"{server.url}/?{urlsplit(address).query}")
+    expect(page.get_by_role("region", name="other", exact=True)).to_be_visible()
+    expect(page.get_by_role("group", name="Text A")).to_have_text(written)
+
+
+def test_another_training_step(browser: Any, launch: Callable[..., Server], tmp_path: Path) -> None:
+    save_tiny(tmp_path / "tiny", n_layer=3, n_head=4)
+    for step in (10, 20, 40):
+        early = load(save_tiny(tmp_path / f"at-{step}", seed=step, n_layer=3, n_head=4))
+        write_snapshot(tmp_path / "tiny", step, early.config, early.gpt.state_dict())
+    server = launch(tmp_path / "tiny")
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.goto(server.url)
+    expect(page.locator(".hs-number")).not_to_be_empty()
+    written = page.get_by_role("group", name="Text", exact=True).text_content()
+    compare(page, "with another training step")
+    expect(page.get_by_role("region", name="tiny, training step 20")).to_be_visible()
+    page.get_by_label("Training step of B").fill("2")
+    expect(page.get_by_role("region", name="tiny, training step 40")).to_be_visible()
+    panel = head_panel(page, "B")
+    expect(panel.locator(".hs-number")).not_to_be_empty()
+    layer, head = map(int, re.findall(r"\d+", panel.get_attribute("aria-label")))
+    point(panel, 9, 4)
+    expected = load(tmp_path / "tiny@000040").trace(written).attention[layer, head, 9, 4]
+    assert is_shown_as(float(expected), readout(panel)[2])
+    page.reload()
+    expect(page.get_by_role("region", name="tiny, training step 40")).to_be_visible()
+    page.close()
+
+
+def test_a_text_that_the_other_model_cannot_read(page: Any, launch: Callable[..., Server]) -> None:
+    del launch
+    choose_model(page, "other")
+    expect(write_button(page)).to_be_visible()
+    page.route("**/look/read", lambda route: route.fulfill(status=400, json={"detail": "It has no é."}))
+    page.get_by_role("button", name="Compare this text").click()
+    page.get_by_role("menuitem", name="with tiny").click()
+    expect(page.get_by_text("The text could not be read again: It has no é.")).to_be_visible()
+    expect(page.get_by_role("region", name="Compare", exact=True)).to_have_count(0)
