@@ -71,6 +71,5 @@ def reason_of(error: Exception, revision: str | None) -> str:
 
 
 def is_network_error(error: Exception) -> bool:
-    import httpx
-
-    return isinstance(error, httpx.TransportError)
+    """Whether the connection failed; the Hub's client has changed its HTTP library before."""
+    return any(kind.__name__ == "TransportError" for kind in type(error).__mro__)

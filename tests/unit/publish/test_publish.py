@@ -1,0 +1,180 @@
+"""What would be uploaded to the Hub, and what its client is asked to do; nothing leaves this machine."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub
+import pytest
+from huggingface_hub import RepoCard
+from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError, OfflineModeIsEnabled
+
+import model
+from helpers.files import ROOT
+from helpers.models import tiny_model
+from model.checkpoint.write import write_snapshot
+from web.publish.__main__ import main
+from web.publish.space_repo import space_plan
+
+
+class Hub:
+    """Stands in for ``HfApi``: remembers the calls, and copies what is uploaded."""
+
+    calls: list[tuple[str, dict[str, Any]]]
+    uploaded: dict[str, bytes]
+    error: Exception | None = None
+
+    def __init__(self) -> None:
+        self.calls, self.uploaded = [], {}
+
+    def create_repo(self, repo_id: str, **options: Any) -> str:
+        if self.error:
+            raise self.error
+        self.calls.append(("create_repo", {"repo_id": repo_id} | options))
+        return f"https://hub.test/{repo_id}"
+
+    def upload_folder(self, *, folder_path: str, **options: Any) -> None:
+        self.calls.append(("upload_folder", options))
+        paths = [path for path in Path(folder_path).rglob("*") if path.is_file()]
+        self.uploaded = {path.relative_to(folder_path).as_posix(): path.read_bytes() for path in paths}
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Hub:
+    hub = Hub()
+    monkeypatch.setattr(huggingface_hub, "HfApi", lambda: hub)
+    return hub
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    loaded = tiny_model()
+    loaded.save(tmp_path / "tiny")
+    write_snapshot(tmp_path / "tiny", 7, loaded.config, loaded.gpt.state_dict())
+    for name in ("resume.safetensors", ".hidden", "notes.txt"):
+        (tmp_path / "tiny" / name).write_text("private")
+    (tmp_path / "tiny" / "training.json").write_text("{}")
+    return tmp_path / "tiny"
+
+
+def run(*arguments: object) -> None:
+    assert main(list(map(str, arguments))) == 0
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    with pytest.raises(SystemExit) as stopped:
+        main(list(map(str, arguments)))
+    assert stopped.value.code == 2
+    return capsys.readouterr().err
+
+
+def test_a_dry_run_shows_everything_and_uploads_nothing(
+    hub: Hub, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("model", folder, "--repo", "me/tiny", "--dry-run")
+    told = capsys.readouterr().out
+    assert not hub.calls
+    assert told.startswith("model me/tiny: 7 files, ")
+    for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "training.json"):
+        assert f"{(folder / name).stat().st_size:,}  {name}\n" in told
+    assert "  steps/000007.safetensors\n" in told and "private" not in told and "notes.txt" not in told
+    assert 'pipeline("text-generation", model="me/tiny")' in told and "library_name: transformers" in told
+    assert told.endswith("Nothing was uploaded.\n")
+
+
+def test_a_model_is_uploaded_and_opens_again(hub: Hub, folder: Path, tmp_path: Path) -> None:
+    (folder / "README.md").write_text("---\nlicense: mit\n---\nMy model.\n")
+    run("model", folder, "--repo", "me/tiny", "--private")
+    (_, created), (_, sent) = hub.calls
+    assert created["repo_id"] == "me/tiny" and created["private"] is True and created["exist_ok"] is True
+    assert sent == {"repo_id": "me/tiny", "repo_type": "model", "commit_message": "Upload from Headscope"}
+    assert hub.uploaded["README.md"] == b"---\nlicense: mit\n---\nMy model.\n"
+    for name, content in hub.uploaded.items():
+        (tmp_path / "again" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "again" / name).write_bytes(content)
+    assert model.load(tmp_path / "again").sha256 == model.load(folder).sha256
+    assert (folder / "model.safetensors").stat().st_nlink == 1  # the staged links are gone
+
+
+def test_a_space(hub: Hub, folder: Path) -> None:
+    run("space", "--repo", "me/demo", "--checkpoint", "two-layer-steps", folder, "me/gpt@v1", "--hardware", "t4-small")
+    (_, created), _ = hub.calls
+    assert created["repo_type"] == "space" and created["space_sdk"] == "gradio"
+    assert created["space_hardware"] == "t4-small"
+    assert created["space_variables"] == [{"key": "HEADSCOPE_CHECKPOINT", "value": "two-layer-steps,tiny,me/gpt@v1"}]
+    card = RepoCard(hub.uploaded["README.md"].decode())
+    assert card.data["suggested_hardware"] == "t4-small" and card.data["models"] == ["me/gpt"]
+    assert card.data["sdk"] == "gradio" and card.data["app_file"] == "app.py"
+    assert hub.uploaded["requirements.txt"] == (ROOT / "requirements.txt").read_bytes()
+    assert "checkpoints/tiny/steps/000007.safetensors" in hub.uploaded
+    assert "checkpoints/two-layer-steps/model.safetensors" in hub.uploaded
+    assert "checkpoints/stories-bpe/model.safetensors" not in hub.uploaded
+    assert not [name for name in hub.uploaded if name.startswith("tests/") or "__pycache__" in name or "/." in name]
+
+
+def test_a_space_holds_all_that_the_app_imports_and_serves() -> None:
+    files = set(space_plan("me/demo", ["two-layer-steps"], "cpu-basic").files)
+    needed = [
+        path for top in ("model", "web") for path in (ROOT / top).rglob("*") if path.suffix in (".py", ".mjs", ".css")
+    ]
+    assert {path.relative_to(ROOT).as_posix() for path in needed} <= files
+    pictures = RepoCard((ROOT / "README.md").read_text()).content.split("bench/readme/")[1:]
+    assert {"bench/readme/" + text.split('"')[0] for text in pictures} <= files
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["model", "no-such-folder", "--repo", "me/x"], "no-such-folder"),
+        (["space", "--repo", "me/x", "--checkpoint", "missing"], "There is no checkpoint missing"),
+        (["space", "--repo", "no-user"], "--repo must be USER/NAME, found 'no-user'"),
+        (["space", "--repo", "me/x", "--hardware", "abacus"], "invalid choice: 'abacus'"),
+        (["space", "--repo", "me/x", "--checkpoint", "two-layer-steps", "two-layer-steps"], "the same name"),
+    ],
+)
+def test_what_cannot_be_published(
+    arguments: list[str], message: str, hub: Hub, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert message in refused(capsys, *arguments)
+    assert not hub.calls
+
+
+def test_a_card_that_cannot_be_read(folder: Path, hub: Hub, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "README.md").write_text("---\nlicense: [\n---\n")
+    assert "the front matter of the card cannot be read" in refused(capsys, "model", folder, "--repo", "me/x")
+
+
+def http_error() -> HfHubHTTPError:
+    import httpx
+
+    return HfHubHTTPError(
+        "403 Forbidden\nmore", response=httpx.Response(403, request=httpx.Request("POST", "http://x"))
+    )
+
+
+class TransportError(Exception):
+    """Of the Hub's HTTP library."""
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (LocalTokenNotFoundError("..."), "No token for the Hub: run `hf auth login`, or set HF_TOKEN."),
+        (OfflineModeIsEnabled("..."), "HF_HUB_OFFLINE is set, so nothing can be uploaded."),
+        (http_error(), "The Hub refused: 403 Forbidden"),
+        (TransportError("no route"), "The Hub cannot be reached: no route"),
+        (ConnectionRefusedError(111, "refused"), "The Hub cannot be reached:"),
+    ],
+)
+def test_why_nothing_was_uploaded(
+    error: Exception, message: str, folder: Path, hub: Hub, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hub.error = error
+    assert message in refused(capsys, "model", folder, "--repo", "me/tiny")
+
+
+def test_what_is_uploaded_is_what_was_shown(folder: Path, hub: Hub, capsys: pytest.CaptureFixture[str]) -> None:
+    run("model", folder, "--repo", "me/tiny")
+    told = capsys.readouterr().out
+    assert all(f"{len(content):,}  {name}\n" in told for name, content in hub.uploaded.items())
+    assert json.loads(hub.uploaded["config.json"])["model_type"] == "gpt2"

@@ -1,0 +1,70 @@
+"""The app with its checkpoints as a Space."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from huggingface_hub import RepoCard, SpaceHardware
+
+import model
+from model.checkpoint.hub import HUB_ID
+
+from ..settings import CHECKPOINTS, all_checkpoints
+from .plan import CannotPublish, Plan
+
+ROOT = Path(__file__).resolve().parents[2]
+CODE = ("app.py", "requirements.txt", "LICENSE")
+CODE_FOLDERS = ("model", "web", "bench/readme")
+CODE_SUFFIXES = {".py", ".mjs", ".css", ".json", ".png", ".svg", ".webp"}
+UNSUPPORTED = {"zero-a10g"}
+HARDWARE = [each.value for each in SpaceHardware if each.value not in UNSUPPORTED]
+
+
+def space_plan(repo_id: str, checkpoints: Sequence[str], hardware: str) -> Plan:
+    """The app, and the ``checkpoints``: names or folders are uploaded with it, Hub ids are fetched by the Space.
+
+    Raises ``CannotPublish`` for a checkpoint that cannot be loaded.
+    """
+    names = list(checkpoints) or all_checkpoints()
+    files: dict[str, Path | str] = {name: ROOT / name for name in CODE}
+    for top in CODE_FOLDERS:
+        paths = (path for path in sorted((ROOT / top).rglob("*")) if path.suffix in CODE_SUFFIXES)
+        files |= {path.relative_to(ROOT).as_posix(): path for path in paths if path.is_file() and not is_hidden(path)}
+    served = []
+    for name in names:
+        folder = CHECKPOINTS / name if (CHECKPOINTS / name).is_dir() else Path(name)
+        if folder.is_dir():
+            served.append(folder.resolve().name)
+            files |= checkpoint_files(folder)
+        elif HUB_ID.fullmatch(name):
+            served.append(name)
+        else:
+            raise CannotPublish(f"There is no checkpoint {name}: it is neither a folder nor USER/NAME on the Hub.")
+    if len(set(served)) != len(served):
+        raise CannotPublish("Two checkpoints have the same name.")
+    files["README.md"] = space_card(hardware, [name for name in served if "/" in name])
+    variables = {"HEADSCOPE_CHECKPOINT": ",".join(served)}
+    return Plan(repo_id, "space", files, hardware, variables, shown=("README.md", "requirements.txt"))
+
+
+def checkpoint_files(folder: Path) -> dict[str, Path]:
+    """What the app needs of a checkpoint folder, by its path in the Space."""
+    try:
+        model.load(folder, device="cpu")
+    except model.CheckpointError as error:
+        raise CannotPublish(str(error)) from None
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and not is_hidden(path.relative_to(folder)))
+    kept = (path for path in paths if path.suffix in {".json", ".safetensors", ".md", ".svg", ".jinja"})
+    return {f"checkpoints/{folder.resolve().name}/{path.relative_to(folder).as_posix()}": path for path in kept}
+
+
+def space_card(hardware: str, hub_ids: Sequence[str]) -> str:
+    """README.md of this repository, with the Space's hardware and the models it fetches in the front matter."""
+    card = RepoCard((ROOT / "README.md").read_text(encoding="utf-8"))
+    card.data["suggested_hardware"] = hardware
+    if hub_ids:
+        card.data["models"] = [name.split("@")[0] for name in hub_ids]
+    return str(card)
+
+
+def is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") or part == "__pycache__" for part in path.parts)
