@@ -43,7 +43,10 @@ def test_attribution(server: Server, text: TextPass) -> None:
         parts = sum(map(sum, found["heads"])) + sum(found["mlps"]) + found["embedding"] + found["biases"]
         assert parts == pytest.approx(found["logit"], abs=1e-3) and found["error"] <= 1e-3
         assert found["sum"] == pytest.approx(parts, abs=1e-5)
+    probabilities = text.logits(text.stream[-1][0, LAST]).softmax(-1)
     found = post(server, "attribution", token=9, against=4).json()
+    assert [token["id"] for token in found["alternatives"]] == probabilities.topk(6).indices.tolist()
+    assert found["alternatives"][0]["probability"] == pytest.approx(float(probabilities.max()), abs=1e-6)
     assert found["against"]["id"] == 4
     expected = attribution(text, position=LAST, token=9, against=4)
     assert found["logit"] == pytest.approx(expected.logit, abs=1e-6)

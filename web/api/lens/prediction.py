@@ -18,6 +18,7 @@ from ...settings import Limits
 from .prediction_schema import AttributionBody, HeadBody, LedgerBody, LogitLensBody
 
 Parameters = dict[str, Any]
+ALTERNATIVES = 6  # tokens, to choose from what to ask about next
 MEASURES = ("weight", "norm", "attribution", "loss_change")
 
 
@@ -77,6 +78,12 @@ def named(asked: Asked, token: int) -> dict[str, Any]:
     return asked.loaded.tokens([token])[0]._asdict()
 
 
+def most_probable(asked: Asked, position: int) -> list[dict[str, Any]]:
+    top = logits_at(asked.text, position).softmax(-1).topk(min(ALTERNATIVES, asked.loaded.config.vocab_size))
+    tokens = asked.loaded.tokens(top.indices.tolist())
+    return [{**token._asdict(), "probability": p} for token, p in zip(tokens, top.values.tolist(), strict=True)]
+
+
 def answer_attribution(asked: Asked, _progress: Progress) -> Answer:
     position, against = asked.parameters["position"], asked.parameters["against"]
     found = attribution(asked.text, position=position, token=chosen_token(asked, position), against=against)
@@ -84,6 +91,7 @@ def answer_attribution(asked: Asked, _progress: Progress) -> Answer:
         "position": position,
         "token": named(asked, found.token),
         "against": None if against is None else named(asked, against),
+        "alternatives": most_probable(asked, position),
         "logit": found.logit,
         "probability": found.probability,
         "heads": found.heads.numpy(),

@@ -48,8 +48,13 @@ class PredictionAnswer(TextAnswer):
     probability: float = Field(description="The model's own.")
 
 
+class ProbableToken(AnswerToken):
+    probability: float
+
+
 class AttributionAnswer(PredictionAnswer):
     against: AnswerToken | None
+    alternatives: list[ProbableToken] = Field(description="The most probable next tokens there.")
     heads: list[list[float]] = Field(description="`[layer][head]`, with the value biases.")
     mlps: list[float] = Field(description="`[layer]`, with the output biases.")
     embedding: float = Field(description="Of the token and its position.")
@@ -92,10 +97,6 @@ class HeadAnswer(PredictionAnswer):
         description="Of all pairs of measures; beside a weight or a norm, a signed measure is taken by its size."
     )
     without_head: WithoutHead
-
-
-class ProbableToken(AnswerToken):
-    probability: float
 
 
 class Reading(ProbableToken):
