@@ -41,7 +41,7 @@ def test_attribution(server: Server, text: TextPass) -> None:
         assert max_difference(torch.tensor(found["heads"]), expected.heads) < 1e-6
         assert max_difference(torch.tensor(found["mlps"]), expected.mlps) < 1e-6
         parts = sum(map(sum, found["heads"])) + sum(found["mlps"]) + found["embedding"] + found["biases"]
-        assert parts == pytest.approx(found["logit"], abs=1e-3) and found["error"] <= 1e-3
+        assert parts == pytest.approx(found["logit"], abs=1e-3) and found["difference"] <= 1e-3
         assert found["sum"] == pytest.approx(parts, abs=1e-5)
     probabilities = text.logits(text.stream[-1][0, LAST]).softmax(-1)
     found = post(server, "attribution", token=9, against=4).json()

@@ -99,7 +99,7 @@ def answer_attribution(asked: Asked, _progress: Progress) -> Answer:
         "embedding": found.embedding,
         "biases": found.biases,
         "sum": found.total,
-        "error": found.error,
+        "difference": found.error,
     }
 
 

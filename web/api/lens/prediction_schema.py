@@ -60,7 +60,7 @@ class AttributionAnswer(PredictionAnswer):
     embedding: float = Field(description="Of the token and its position.")
     biases: float = Field(description="Of attention's output projections and the final layer norm.")
     sum: float = Field(description="Of all parts; `logit` but for rounding.")
-    error: float = Field(description="The difference between the two.")
+    difference: float = Field(description="How far the sum is from the logit.")
 
 
 class KeyMeasures(AnswerToken):

@@ -7,8 +7,12 @@
 // sorted list of heads (head_list.mjs).
 
 import { knockout } from "./knockout.mjs";
+import { arithmetic } from "./prediction/arithmetic.mjs";
+import { headLenses } from "./prediction/head_lenses.mjs";
+import { layers } from "./prediction/layers.mjs";
+import { whyToken } from "./prediction/why_token.mjs";
 
 /** @import { Question } from "./question.js" */
 
 /** @type {Question[]} */
-export const QUESTIONS = [knockout];
+export const QUESTIONS = [whyToken, knockout, headLenses, layers, arithmetic];

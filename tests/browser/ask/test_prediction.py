@@ -1,0 +1,146 @@
+"""The questions about one prediction: what is on the page is what the Python functions compute."""
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from helpers.page import change_settings, open_head, readout, text, write
+from helpers.server import Server
+from model.lens.questions.attribution import attribution
+from model.lens.questions.ledger import ledger
+from model.lens.questions.logit_lens import logit_lens
+from model.lens.questions.one_head import head_measures
+from model.lens.questions.text_pass import TextPass
+
+PROMPT = "What light through yonder window breaks?"
+
+
+@pytest.fixture
+def written(page: Any) -> Any:
+    change_settings(page, length=20)
+    write(page, PROMPT)
+    expect(page.get_by_text("20 tokens written")).to_be_visible()
+    return page
+
+
+@pytest.fixture
+def passed(written: Any, server: Server) -> TextPass:
+    loaded = server.served.models["tiny"]
+    return TextPass(loaded.gpt, loaded.tokenizer.encode(text(written).text_content()))
+
+
+def panel(page: Any) -> Any:
+    return page.get_by_role("region", name="Ask", exact=True)
+
+
+def ask(page: Any, title: str) -> Any:
+    if panel(page).is_hidden():
+        page.get_by_role("region", name=re.compile("^Attention weights")).get_by_role("button", name="Ask").click()
+    else:
+        panel(page).get_by_role("button", name="All questions").click()
+    panel(page).get_by_role("button", name=re.compile(re.escape(title))).click()
+    return panel(page)
+
+
+def table(page: Any, name: str) -> list[list[str]]:
+    """The cells of a table of the answer, row by row."""
+    rows = panel(page).locator(f"table[data-table='{name}'] tbody tr")
+    expect(rows.first).to_be_visible()
+    return rows.evaluate_all("(rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent))")
+
+
+def number(words: str) -> float:
+    return float(words.replace("−", "-"))
+
+
+def test_why_this_token(written: Any, passed: TextPass) -> None:
+    box = ask(written, "Why this token?")
+    position = len(passed.ids) - 2
+    expected = attribution(passed, position=position, token=passed.ids[-1])
+    rows = table(written, "parts")
+    assert [row[0] for row in rows[:3]] == ["embedding", "L0 heads", "L0 MLP"]
+    assert number(rows[1][1]) == pytest.approx(float(expected.heads[0].sum()), abs=0.006)
+    assert number(rows[2][1]) == pytest.approx(float(expected.mlps[0]), abs=0.006)
+    assert number(rows[-1][2]) == pytest.approx(expected.logit, abs=0.006)
+    expect(box.get_by_text("recomputed = model")).to_be_visible()
+    tiles = written.locator(".hs-grid button.hs-has-value")
+    names = [re.fullmatch(r"L(\d) H(\d), .*: (.*)", tile.get_attribute("aria-label")) for tile in tiles.all()]
+    assert len(names) == 12
+    for found in names:
+        assert found and number(found[3]) == pytest.approx(
+            float(expected.heads[int(found[1]), int(found[2])]), abs=1e-4
+        )
+    # The difference of two logits, for a token in the middle of what was written.
+    text(written).locator("[data-i='45']").click()
+    expect(box.get_by_text("at position 44")).to_be_visible()
+    other = box.get_by_label("Rather than another token").locator("option").nth(1).get_attribute("value")
+    box.get_by_label("Rather than another token").select_option(other)
+    expect(box.get_by_text("its logit minus that of")).to_be_visible()
+    difference = attribution(passed, position=44, token=passed.ids[45], against=int(other.split("-")[0]))
+    assert number(table(written, "parts")[-1][2]) == pytest.approx(difference.logit, abs=0.006)
+    box.locator("tr[data-place]").first.get_by_role("button").click()
+    largest = int(difference.heads.abs().argmax())
+    assert open_head(written) == divmod(largest, 4)
+
+
+def test_one_head_and_the_arithmetic_of_a_cell(written: Any, passed: TextPass) -> None:
+    text(written).locator("[data-i='50']").click()
+    box = ask(written, "Which tokens does this head use?")
+    layer, head = open_head(written)
+    token = passed.ids[50]
+    expected = head_measures(passed, layer=layer, head=head, position=49, token=token)
+    box.get_by_role("button", name="Show all 50 tokens").click()
+    box.get_by_role("button", name="if cut", exact=True).click()
+    keys = box.locator("tr[data-key]").evaluate_all("(rows) => rows.map((row) => Number(row.dataset.key))")
+    rows = table(written, "keys")
+    sizes = []
+    for key, row in zip(keys, rows[:-1], strict=True):
+        for cell, values in zip(row[1:], (expected.weight, expected.norm, expected.attribution), strict=False):
+            assert number(cell) == pytest.approx(float(values[key]), abs=6e-4)
+        assert number(row[4]) == pytest.approx(float(expected.loss_change[key]), abs=6e-4)
+        sizes.append(abs(float(expected.loss_change[key])))
+    assert sizes == sorted(sizes, reverse=True) and sorted(keys) == list(range(50))
+    assert number(rows[-1][3]) == pytest.approx(float(expected.attribution.sum()), abs=6e-4)
+    chosen = keys[3]
+    box.locator(f"tr[data-key='{chosen}']").get_by_role("button").click()
+    assert readout(written)[:2] == (49, chosen)
+    box.get_by_role("button", name="Show the arithmetic").click()
+    expect(box.get_by_text("recomputed = model")).to_be_visible()
+    unfolded = ledger(passed, layer=layer, head=head, query=49, key=chosen, token=token)
+    score, share, part, logit = (number(words) for words in box.locator(".hs-step > div output").all_text_contents())
+    assert score == pytest.approx(unfolded.score, abs=1e-4)
+    assert share == pytest.approx(float(unfolded.weights[chosen]), abs=1e-4)
+    assert part == pytest.approx(unfolded.part, abs=1e-4)
+    assert logit == pytest.approx(unfolded.logit, abs=1e-4)
+    box.get_by_text("All vectors, number by number").click()
+    for i, row in enumerate(table(written, "vectors")):
+        assert number(row[1]) == pytest.approx(float(unfolded.query[i]), abs=1e-4)
+        assert number(row[5]) == pytest.approx(float(unfolded.weighted[i]), abs=1e-4)
+
+
+def test_what_each_layer_thought(written: Any, passed: TextPass, server: Server) -> None:
+    box = ask(written, "What did each layer think?")
+    expected = logit_lens(passed, k=8)
+    tokenizer = server.served.models["tiny"].tokenizer
+    rows = box.locator("tr[data-position]")
+    expect(rows).to_have_count(len(passed.ids))
+    marked = box.locator("tr[data-here='true']")
+    expect(marked).to_have_attribute("data-position", str(len(passed.ids) - 2))
+    for position, row in enumerate(table(written, "readings")):
+        decided = int(expected.decided[position])
+        assert row[1] == (f"layer {decided - 1}" if decided else "embedding")
+        shown = [word.replace("·", " ").replace("↵", "\n") for word in row[2:]]
+        assert shown == [tokenizer.decode([token]) for token in expected.ids[:, position, 0].tolist()]
+    cell = box.locator("tr[data-position='44'] [data-reading='1'] button")
+    cell.click()
+    expect(marked).to_have_attribute("data-position", "44")
+    assert [number(row[1]) for row in table(written, "reading")] == pytest.approx(
+        expected.probabilities[1, 44].tolist(), abs=6e-5, rel=6e-3
+    )
+    expect(box.get_by_text(f"{float(expected.kl[1, 44]):.4f} nats from the model")).to_be_visible()
+    cell.press("ArrowDown")
+    expect(marked).to_have_attribute("data-position", "45")
+    expect(box.get_by_text("at position 45")).to_be_visible()
+    assert readout(written)[0] == 45

@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { agreement, correlation } from "../../../web/js/look/ask/prediction/agreement.mjs";
+import { axisOf, headsBySize, partsInOrder } from "../../../web/js/look/ask/prediction/contributions.mjs";
+import { decidedWords, windowStart } from "../../../web/js/look/ask/prediction/readings.mjs";
+import { signed } from "../../../web/js/look/ask/prediction/signed_bar.mjs";
+
+const heads = [
+  [0.5, -2],
+  [1, 0.25],
+];
+
+test("the parts of a logit in the order of the model, with their sum so far", () => {
+  const parts = partsInOrder({ embedding: 1, heads, mlps: [3, -1], biases: 0.5 });
+  assert.deepEqual(
+    parts.map(({ name, value, sum }) => [name, value, sum]),
+    [
+      ["embedding", 1, 1],
+      ["L0 heads", -1.5, -0.5],
+      ["L0 MLP", 3, 2.5],
+      ["L1 heads", 1.25, 3.75],
+      ["L1 MLP", -1, 2.75],
+      ["biases", 0.5, 3.25],
+    ],
+  );
+  const place = axisOf(parts);
+  assert.deepEqual([-0.5, 0, 1.625, 3.75].map(place), [0, 0.5 / 4.25, 0.5, 1]);
+});
+
+test("the heads with the largest parts, whatever their sign", () => {
+  assert.deepEqual(headsBySize(heads).slice(0, 2), [
+    { place: [0, 1], value: -2 },
+    { place: [1, 0], value: 1 },
+  ]);
+});
+
+/** @param {[weight: number, loss_change: number][]} values */
+const answer = (values, rho = 0.9) => ({
+  keys: values.map(([weight, loss_change], position) => ({
+    ...{ id: position, text: "abc"[position], position, weight, loss_change },
+    ...{ norm: 1, attribution: 0 },
+  })),
+  correlations: [{ measures: ["weight", "loss_change"], spearman: rho }],
+});
+
+test("whether the measures of a head agree, in a sentence", () => {
+  assert.match(agreement(answer([[1, 2]])), /only one token/);
+  assert.match(
+    agreement(
+      answer([
+        [0.9, 0.001],
+        [0.1, -0.002],
+      ]),
+    ),
+    /at most 0\.0020 nats: where this head looks hardly/,
+  );
+  const other = agreement(
+    answer([
+      [0.9, 0.02],
+      [0.1, -0.5],
+    ]),
+  );
+  assert.match(
+    other,
+    /^The measures disagree: it looks most at “a” \(position 0\), but “b” \(position 1\) matters most/,
+  );
+  assert.match(other, /by −0\.500 nats\.$/);
+  const same = answer([
+    [0.9, 0.5],
+    [0.1, 0.1],
+  ]);
+  assert.equal(
+    agreement(same),
+    "It looks most at “a” (position 0), which also matters most: cutting that edge changes the loss by +0.500 nats.",
+  );
+  assert.match(
+    agreement({
+      ...same,
+      ...answer(
+        [
+          [0.9, 0.5],
+          [0.1, 0.1],
+        ],
+        0.2,
+      ),
+    }),
+    /rank correlation .* is \+0\.20\.$/,
+  );
+  assert.equal(correlation(same, "loss_change", "weight"), 0.9);
+  assert.equal(correlation(same, "norm", "weight"), null);
+});
+
+test("numbers with their sign", () => {
+  assert.deepEqual(
+    [1, -1, 0.001, -0.001].map((value) => signed(value)),
+    ["+1.00", "−1.00", "0.00", "0.00"],
+  );
+});
+
+test("where a token is decided, in words", () => {
+  assert.deepEqual([0, 1, 6].map(decidedWords), ["embedding", "layer 0", "layer 5"]);
+});
+
+test("the rows of a long text that are shown", () => {
+  assert.deepEqual(
+    [0, 40, 100, 199].map((position) => windowStart(position, 200)),
+    [0, 8, 68, 136],
+  );
+  assert.equal(windowStart(5, 10), 0);
+});

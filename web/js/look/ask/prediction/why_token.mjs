@@ -1,0 +1,165 @@
+// "Why this token?": what every part of the model adds to the logit of the next token.
+
+import { make } from "../../../lib/dom.mjs";
+import { exact, fixed } from "../../../lib/numbers.mjs";
+import { visible } from "../../../lib/words.mjs";
+import { Stamp } from "../../../widgets/stamp.mjs";
+import { tableHead } from "../../widgets/table_view.mjs";
+import { textBody, textProblem } from "../about_text.mjs";
+import { HeadList } from "../head_list.mjs";
+import { askedPrediction, openHead, selectSomething } from "./asked.mjs";
+import { axisOf, headsBySize, largestOf, partsInOrder } from "./contributions.mjs";
+import { signed } from "./signed_bar.mjs";
+
+/** @import { Attribution } from "./answers.js" */
+/** @import { AskContext, BuiltQuestion, Overlay, Question } from "../question.js" */
+
+const TOLERANCE = 1e-3; // up to which the sum of the parts counts as the logit
+const DEFAULTS = { token: "written", against: "none" };
+
+/** @type {Question} */
+export const whyToken = {
+  key: "why",
+  title: "Why this token?",
+  explanation:
+    "The logit of the next token is a sum. Each part is what one head, one MLP, the embedding or the biases write " +
+    "into the residual stream, read out for this token.",
+  caution:
+    "A part is a direct effect only: what a head does by changing what later layers compute is not in it. And only " +
+    "differences of logits matter to the probabilities, so compare with another token before you conclude much.",
+  defaults: DEFAULTS,
+  build,
+};
+
+/** @param {AskContext} context @returns {BuiltQuestion} */
+function build({ store, choices, choose, overlay }) {
+  /** @type {Attribution | null} */
+  let shown = null;
+  const token = make("select", { "aria-label": "The next token" });
+  const against = make("select", { "aria-label": "Rather than another token" });
+  token.addEventListener("change", () => choose({ token: token.value, against: DEFAULTS.against }));
+  against.addEventListener("change", () => choose({ against: against.value }));
+  const sentence = make("p", { class: "hs-answer" });
+  const parts = make("div", { class: "hs-answer-scroll" });
+  const heads = new HeadList(store, "What each head adds");
+  const onclick = () => store.view.set({ ask: "head", askWith: "" });
+  const next = make("button", { type: "button", class: "hs-small", onclick });
+  const stamp = new Stamp("all parts added up, and the model’s logit", true);
+
+  /**
+   * The token of a choice, which holds for one position: "id-position".
+   * @param {string} choice
+   * @param {number} position
+   */
+  const tokenOf = (choice, position) => {
+    const [id, at] = choice.split("-").map(Number);
+    return at === position && Number.isInteger(id) ? id : null;
+  };
+
+  return {
+    controls: [make("label", {}, "why ", token), make("label", {}, "rather than ", against)],
+    element: make(
+      "div",
+      { class: "hs-answer-part" },
+      sentence,
+      make("div", { class: "hs-answer-columns" }, parts, heads.element),
+      make("div", {}, next),
+      stamp.element,
+    ),
+    request() {
+      const problem = textProblem(store);
+      if (problem) return problem;
+      selectSomething(store);
+      const { position, token: written } = askedPrediction(store);
+      const body = { token: tokenOf(choices.token, position) ?? written, against: tokenOf(choices.against, position) };
+      return { route: "attribution", body: { ...textBody(store), position, ...body } };
+    },
+    /** @param {Attribution} answer */
+    draw(answer) {
+      next.hidden = !openHead(store);
+      next.textContent = `What does ${store.openName} take from each token?`;
+      if (answer === shown) return overlay(overlayOf(answer));
+      shown = answer;
+      sentence.textContent = attributionSentence(answer);
+      fillChoices(answer);
+      parts.replaceChildren(partsTable(answer));
+      const rows = headsBySize(answer.heads).map((row) => ({ ...row, text: signed(row.value, 3) }));
+      heads.show(answer.against ? "adds to the difference" : "adds to the logit", rows);
+      stamp.show(answer.difference, TOLERANCE);
+      return overlay(overlayOf(answer));
+    },
+  };
+
+  /** @param {Attribution} answer */
+  function fillChoices({ position, token: asked, against: other, alternatives }) {
+    const written = askedPrediction(store).token;
+    const known = alternatives.some(({ id }) => id === asked.id) ? alternatives : [asked, ...alternatives];
+    /** @param {{ id: number, text: string, probability?: number }} one @param {boolean} selected */
+    const option = ({ id, text, probability }, selected) => {
+      const chance = probability === undefined ? "" : `  ${exact(probability)}`;
+      return make("option", { value: `${id}-${position}`, selected }, `${visible(text)}${chance}`);
+    };
+    token.replaceChildren(
+      ...known.map((one) => {
+        const element = option(one, one.id === asked.id);
+        if (one.id === written) element.append("  written");
+        return element;
+      }),
+    );
+    const others = alternatives.filter(({ id }) => id !== asked.id);
+    against.replaceChildren(
+      make("option", { value: DEFAULTS.against, selected: !other }, "nothing: the logit itself"),
+      ...others.map((one) => option(one, one.id === other?.id)),
+    );
+  }
+}
+
+/** In the few characters that a tile has room for; the colour has the sign too. @param {number} value */
+const short = (value) => fixed(value, Math.abs(value) < 1 ? 2 : 1).replace("0.", ".");
+
+/** @param {Attribution} answer @returns {Overlay} */
+const overlayOf = ({ token, against, heads }) => ({
+  title: against
+    ? `What each head adds to the logit of “${visible(token.text)}” minus that of “${visible(against.text)}”`
+    : `What each head adds to the logit of “${visible(token.text)}”`,
+  values: heads,
+  most: Math.max(largestOf(heads.flat()), 1e-6),
+  ramp: "change",
+  short,
+  long: (value) => signed(value, 4),
+  ends: ["against it", "for it"],
+});
+
+/** What the answer is about. @param {Attribution} answer */
+export function attributionSentence({ tokens, position, token, against, logit, probability }) {
+  const after = `After “${visible(tokens[position].text)}” at position ${position}, `;
+  const chance = `“${visible(token.text)}” has probability ${exact(probability)}`;
+  if (!against) return `${after}${chance}: a logit of ${fixed(logit)}.`;
+  return `${after}${chance}; its logit minus that of “${visible(against.text)}” is ${signed(logit, 4)}.`;
+}
+
+/**
+ * All parts in the order of the model, with their sum so far.
+ * @param {Attribution} answer
+ */
+function partsTable(answer) {
+  const parts = partsInOrder(answer);
+  const place = axisOf(parts);
+  const rows = parts.map(({ name, value, sum }) => {
+    const bar = make("span", { "aria-hidden": "true" });
+    bar.classList.toggle("hs-less", value < 0);
+    bar.style.setProperty("--from", String(place(Math.min(sum - value, sum))));
+    bar.style.setProperty("--to", String(place(Math.max(sum - value, sum))));
+    const numbers = [make("td", {}, signed(value)), make("td", {}, fixed(sum, 2))];
+    return make("tr", {}, make("th", { scope: "row" }, name), ...numbers, make("td", { class: "hs-waterfall" }, bar));
+  });
+  const name = answer.against ? "difference" : "logit";
+  const total = [make("td", {}), make("td", {}, fixed(answer.sum, 2)), make("td", {})];
+  const table = make("table", { class: "hs-answer-table", "data-table": "parts" });
+  table.append(
+    make("caption", { class: "hs-hidden" }, "All parts in the order of the model"),
+    tableHead("part", "adds", "so far", make("td", {})),
+    make("tbody", {}, ...rows, make("tr", { class: "hs-sum" }, make("th", { scope: "row" }, name), ...total)),
+  );
+  return table;
+}
