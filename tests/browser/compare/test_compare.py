@@ -170,8 +170,7 @@ def test_another_training_step(browser: Any, launch: Callable[..., Server], tmp_
     page.close()
 
 
-def test_a_text_that_the_other_model_cannot_read(page: Any, launch: Callable[..., Server]) -> None:
-    del launch
+def test_a_text_that_the_other_model_cannot_read(page: Any) -> None:
     choose_model(page, "other")
     expect(write_button(page)).to_be_visible()
     page.route("**/look/read", lambda route: route.fulfill(status=400, json={"detail": "It has no é."}))

@@ -104,10 +104,9 @@ function differenceLegend(pair, matrix) {
   const words = make("p", { class: "hs-hint hs-legend-words" });
   const unknown = make("span", { class: "hs-swatch hs-swatch-unknown" });
   words.append(
-    badge("a"),
-    " A looks more",
+    make("span", {}, badge("a"), " more"),
     make("span", {}, unknown, "no shared token"),
-    make("span", {}, "B looks more ", badge("b")),
+    make("span", {}, "more ", badge("b")),
   );
   const element = make("div", { class: "hs-difference-legend" }, line, words);
   const draw = () => {
