@@ -92,7 +92,9 @@ def test_both_sides_move_as_one(page: Any, server: Server) -> None:
     compare(page, "with heads muted")
     boards = page.locator(".hs-compare .hs-board")
     expect(boards).to_have_count(3)
-    boxes = [boards.nth(i).bounding_box() for i in range(3)]
+    ranking(page)
+    measure = "all => all.map((e) => e.getBoundingClientRect().toJSON())"
+    boxes = boards.evaluate_all(measure)  # at one moment
     assert len({(box["y"], int(box["width"]), box["height"]) for box in boxes}) == 1
     sizes = page.locator(".hs-compare .hs-board canvas").evaluate_all(
         "all => all.map((e) => [e.width, e.height].join())"
