@@ -148,7 +148,7 @@ def test_more_edges_than_are_cut_at_a_time(tmp_path: Path) -> None:
     gpt, text = opened("wide vocabulary, long context", EDGES_AT_A_TIME + 6, tmp_path)
     position, done = EDGES_AT_A_TIME + 5, []
     ours = head_measures(text, layer=0, head=2, position=position, token=TOKEN, progress=done.append)
-    assert done == [EDGES_AT_A_TIME / (position + 1), 1]
+    assert done == [EDGES_AT_A_TIME / (position + 1) / 2, 0.5, 1]
     plain = -float(run(gpt, text.ids)[0].logits[0, position].log_softmax(-1)[TOKEN])
     for key in (0, EDGES_AT_A_TIME - 1, EDGES_AT_A_TIME, position):
         without = loss_without_edge(gpt, text.ids, 0, 2, position, key)

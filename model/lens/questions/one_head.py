@@ -5,13 +5,15 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from .edges import edge_losses
-from .progress import Progress, ignore
+from .progress import Progress, ignore, part
 from .query import attention_at, logits_at, read_logit
-from .text_pass import TextPass
+from .text_pass import LOGITS_AT_ONCE, TextPass
 
 FEWEST_KEYS = 3  # of which a rank correlation says anything
+EDGES_PART = 0.5  # of the work, about
 SIGNED = ("attribution", "loss_change")
 
 
@@ -63,10 +65,10 @@ def head_measures(
     terms = here.terms(head)
     direction, _ = read_logit(text, position, token)
     changes, done = [], 0
-    for part in edge_losses(text, layer, head, position, token):
-        changes.append(part)
-        done += len(part)
-        progress(done / (position + 1))
+    for some in edge_losses(text, layer, head, position, token):
+        changes.append(some)
+        done += len(some)
+        progress(EDGES_PART * done / (position + 1))
     logits = logits_at(text, position)
     return HeadMeasures(
         weight=here.weights[head].cpu(),
@@ -76,19 +78,29 @@ def head_measures(
         logit=float(logits[token]),
         probability=float(logits.softmax(-1)[token]),
         output_norm=float(terms.sum(0).norm()),
-        removed=without_head(text, layer, head, position, token),
+        removed=without_head(text, layer, head, position, token, part(progress, EDGES_PART, 1)),
     )
 
 
 @torch.inference_mode()
-def without_head(text: TextPass, layer: int, head: int, position: int, token: int) -> HeadRemoved:
+def without_head(
+    text: TextPass, layer: int, head: int, position: int, token: int, progress: Progress = ignore
+) -> HeadRemoved:
     """The changes of the loss when the head's context vectors are zero at all positions (``knockout.knockout``)."""
     contexts = text.contexts[layer].clone()  # (1, T, n_head, head_dim)
     contexts[:, :, head] = 0
     final, plain = text.run_with_context(layer, contexts), text.stream[-1]
     losses = [-float(text.logits(x[0, position]).log_softmax(-1)[token]) for x in (final, plain)]
-    change = float((text.losses(final) - text.losses(plain)).mean()) if len(text.ids) > 1 else None
-    return HeadRemoved(losses[0] - losses[1], change)
+    n = len(text.ids) - 1  # tokens that are predicted
+    rows = max(1, LOGITS_AT_ONCE // text.config.vocab_size)
+    change = 0.0
+    for start in range(0, n, rows):
+        span = slice(start, min(start + rows, n))
+        targets = torch.tensor(text.ids[1:][span], device=text.device)
+        without, whole = (F.cross_entropy(text.logits(x[0, span]), targets, reduction="sum") for x in (final, plain))
+        change += float(without - whole)
+        progress(span.stop / n)
+    return HeadRemoved(losses[0] - losses[1], change / n if n else None)
 
 
 def spearman(one: Tensor, other: Tensor) -> float | None:
