@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +25,8 @@ from .gpt2_format import (
     file_tensors,
     tokenizer_config,
 )
+
+LEFTOVER = re.compile(r"\..+\.([1-9][0-9]{0,8})(\.[a-z0-9_]{8})?", re.ASCII)  # .NAME.PID or .NAME.PID.RANDOM
 
 
 def write_checkpoint(
@@ -50,7 +53,7 @@ def write_checkpoint(
         TOKENIZER: to_json(tokenizer.spec),
         TOKENIZER_CONFIG: to_json(tokenizer_config(tokenizer, config.context_length, chat_template)),
     }
-    beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.{os.getpid()}.", dir=folder.parent))
     try:
         for name, text in texts.items():
             (beside / name).write_text(text, encoding="utf-8")
@@ -125,6 +128,32 @@ def write_atomic(path: Path, write: Callable[[Path], object]) -> None:
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what processes that were killed while writing left half written in ``folder`` and beside it."""
+    folder = Path(os.path.realpath(folder))
+    beside = f".{folder.name}."
+    inside = [*folder.glob(".*"), *(folder / SNAPSHOTS).glob(".*")]
+    for path in [*inside, *(path for path in folder.parent.glob(".*") if path.name.startswith(beside))]:
+        written_by = LEFTOVER.fullmatch(path.name)
+        if written_by is None or is_running(int(written_by[1])):
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def is_running(pid: int) -> bool:
+    """Whether there is a process with this number."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # of another user
+    return True
 
 
 def sync(path: Path) -> None:

@@ -25,16 +25,17 @@ def read_settings(arguments: argparse.Namespace) -> TrainSettings:
     if not arguments.resume:
         if not given.get("data"):
             raise ValueError("--data FILE is required: the text to train on")
-        for name in (STATE_FILE, WEIGHTS):
-            if (arguments.out / name).exists():
-                raise ValueError(
-                    f"{arguments.out} already contains {name}: add --resume to continue, or choose another --out"
-                )
+        if (arguments.out / STATE_FILE).exists():
+            message = (
+                f"{arguments.out} already contains {STATE_FILE}: add --resume to continue, or choose another --out"
+            )
+            raise ValueError(message)
+        if (arguments.out / WEIGHTS).exists():
+            raise ValueError(f"{arguments.out} already contains {WEIGHTS}: choose another --out")
         return TrainSettings(**given)
-    if not (arguments.out / STATE_FILE).exists() and is_finished(arguments.out):
-        raise ValueError(
-            f"the run in {arguments.out} has finished, so there is nothing to resume: choose another --out"
-        )
+    if not (arguments.out / STATE_FILE).exists():
+        why = "has finished" if is_finished(arguments.out) else f"left no {STATE_FILE}"
+        raise ValueError(f"the run in {arguments.out} {why}, so there is nothing to resume: choose another --out")
     saved = asdict(TrainSettings()) | saved_progress(arguments.out)["settings"]
     for name, value in given.items():
         if name not in ("data", "validation", "device") and saved[name] != value:

@@ -65,7 +65,7 @@ def head_curve(report: Report) -> str:
         "Highest score of any head for each role over training",
         "mean attention weight of the strongest head",
         curves,
-        snapshots_log_from(report["settings"]["steps"]),
+        snapshots_log_from(heads[-1]["step"]),
     )
 
 

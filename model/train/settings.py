@@ -30,6 +30,7 @@ class TrainSettings:
     embd_dropout: float = setting(0.0, "dropout on the sum of token and position embeddings")
     attn_dropout: float = setting(0.0, "dropout on the attention weights (slower)")
     steps: int = setting(2400, "number of optimizer steps")
+    seconds: float = setting(0.0, "end after so many seconds, with a schedule bound to the clock; 0: no such limit")
     batch_size: int = setting(32, "windows per step")
     repeated: float = setting(0.0, "fraction of windows that hold random tokens, repeated: this teaches heads to copy")
     muon_lr: float = setting(0.015, "learning rate of Muon, for the matrices inside the blocks")
@@ -68,6 +69,8 @@ class TrainSettings:
         for name in ("muon_lr", "adamw_lr", "weight_decay", "embd_decay"):
             if not is_number(getattr(self, name)) or not 0 <= getattr(self, name) < 10:
                 raise ValueError(f"{name} must be at least 0 and below 10, found {getattr(self, name)!r}")
+        if not is_number(self.seconds) or not 0 <= self.seconds <= 10**9:
+            raise ValueError(f"seconds must be at least 0, found {self.seconds!r}")
         if not is_number(self.repeated) or not 0 <= self.repeated <= 1:
             raise ValueError(f"repeated must be from 0 to 1, found {self.repeated!r}")
         for name in ("average", "decay_from"):
@@ -91,15 +94,21 @@ class TrainSettings:
         """The steps whose weights are kept: from 0 to the last, evenly spaced in log(1 + step / log_from)."""
         if self.snapshots < 2:
             return {self.steps} if self.snapshots else set()
-        log_from = snapshots_log_from(self.steps)
-        fractions = (i / (self.snapshots - 1) for i in range(self.snapshots))
-        return {round(log_from * ((1 + self.steps / log_from) ** fraction - 1)) for fraction in fractions}
+        return {round(place) for place in log_spaced(self.snapshots, snapshots_log_from(self.steps), self.steps)}
 
-    def learning_rate(self, step: int) -> float:
-        """The factor on both learning rates at ``step``, counted from 0: warm-up, plateau, linear decay to 0."""
-        start = self.decay_from * self.steps
-        decay = min(1.0, (self.steps - step) / (self.steps - start))
-        return min(decay, (step + 1) / (self.warmup + 1))
+    def learning_rate(self, step: int, done: float) -> float:
+        """The factor on both learning rates at ``step``, counted from 0: warm-up, plateau, linear decay to 0.
+
+        ``done`` is the part of the run that is over, from 0 to 1.
+        """
+        decay = (1 - done) / (1 - self.decay_from)
+        return max(0.0, min(1.0, decay, (step + 1) / (self.warmup + 1)))
+
+
+def log_spaced(count: int, log_from: float, last: float) -> list[float]:
+    """``count`` numbers from 0 to ``last``, evenly spaced in log(1 + number / log_from)."""
+    fractions = (i / (count - 1) for i in range(count))
+    return [log_from * ((1 + last / log_from) ** fraction - 1) for fraction in fractions]
 
 
 def snapshots_log_from(steps: int) -> int:

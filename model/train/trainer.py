@@ -18,11 +18,11 @@ from torch.nn import functional as F
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 from tqdm import tqdm
 
-from ..checkpoint.gpt2_format import WEIGHTS
+from ..checkpoint.gpt2_format import TOKENIZER, WEIGHTS
 from ..checkpoint.precision import choose_device, has_bfloat16
 from ..checkpoint.read import read_weights, weight_files
 from ..checkpoint.vocabulary import read_tokenizer
-from ..checkpoint.write import write_snapshot
+from ..checkpoint.write import remove_leftovers, write_snapshot
 from ..errors import counted
 from ..gpt import GPT
 from ..lens.head_roles import MIN_CONTEXT_LENGTH, role_scores
@@ -31,7 +31,9 @@ from ..tokenizer import END_OF_TEXT
 from .card import write_report
 from .data import consecutive_batches, load_text, make_dataset, random_batch, train_tokenizer
 from .optimizers import make_optimizers
+from .precision import keep_attention_in_float32
 from .report import Losses, Progress, Report
+from .schedule import ByClock, ByStep, Schedule
 from .settings import TrainSettings
 from .state import STATE_FILE, TrainingState, saved_progress
 
@@ -62,6 +64,7 @@ class Trainer:
 
     def __init__(self, settings: TrainSettings, folder: Path, resume: bool = False) -> None:
         self.settings, self.folder = settings, folder
+        remove_leftovers(folder)
         self.device = choose_device(settings.device)
         self.use_bfloat16 = settings.autocast == "bfloat16" or (
             settings.autocast == "auto" and has_bfloat16(self.device)
@@ -72,15 +75,17 @@ class Trainer:
         if resume and saved_progress(folder)["data"] != sha256:
             raise ValueError(f"{settings.data}: not the data that the stopped run was trained on (its SHA-256 differs)")
         torch.manual_seed(settings.seed)
-        if resume:
+        if resume and (folder / TOKENIZER).exists():
             self.tokenizer = read_tokenizer(folder)
-        else:
+        else:  # also for a run that was ended before it had written any weights
             self.tokenizer = train_tokenizer(settings.tokenizer, text, held_out, settings.vocab_size)
         self.config = settings.config(self.tokenizer.vocab_size)
         self.data = make_dataset(self.tokenizer, text, held_out, sha256, settings.context_length)
         gpt = GPT(self.config)
         gpt.init_weights()
         self.gpt = gpt.to(self.device)
+        if self.use_bfloat16 and self.device.type == "cpu":
+            keep_attention_in_float32(self.gpt)
         # The weights to validate, sample from and keep: a moving average, or the trained weights themselves.
         self.averaged = copy.deepcopy(self.gpt) if settings.average else self.gpt
         self.loaded = LoadedModel(folder.name, self.averaged, self.tokenizer, self.end_token, self.end_token)
@@ -105,6 +110,8 @@ class Trainer:
         )
         if resume:
             self.state.restore(folder)
+        self.schedule: Schedule = ByClock(settings, self.done) if settings.seconds else ByStep(settings)
+        self.finished = False
         self.stop_signal = 0
 
     @property
@@ -115,32 +122,42 @@ class Trainer:
     def progress(self) -> Progress:
         return self.state.progress
 
+    @property
+    def done(self) -> float:
+        """The part of the run that is over: 1 after the last step, or once its time is up."""
+        by_step = self.progress["step"] / self.settings.steps
+        limit = self.settings.seconds
+        return min(1.0, max(by_step, self.progress["seconds"] / limit if limit else 0.0))
+
     def run(self) -> bool:
-        """Train until the last step or a signal. Returns whether the last step was reached."""
-        settings = self.settings
+        """Train until the end of the run or a signal. Returns whether the end was reached."""
+        settings, progress, schedule = self.settings, self.progress, self.schedule
         handlers = {s: signal.signal(s, self.on_signal) for s in (signal.SIGINT, signal.SIGTERM)}
-        bar = tqdm(
-            total=settings.steps, initial=self.progress["step"], unit="step", file=sys.stdout, dynamic_ncols=True
-        )
-        snapshots = settings.snapshot_steps()
+        bar = tqdm(total=settings.steps, initial=progress["step"], unit="step", file=sys.stdout, dynamic_ncols=True)
+        began = time.monotonic() - progress["seconds"]
+        last = False
         try:
-            if self.progress["step"] == 0 and 0 in snapshots:
+            if progress["step"] == 0:  # before any weights: a folder that holds a part of a run can always be resumed
+                self.folder.mkdir(parents=True, exist_ok=True)
+                self.state.save(self.folder)
+            if progress["step"] == 0 and schedule.snapshot_due(0, 0.0):
                 self.write_weights()  # from the start, the folder is a complete checkpoint
                 self.snapshot()
-            while self.progress["step"] < settings.steps:
-                started = time.monotonic()
+            while not last:
                 loss = self.step()
-                self.progress["step"] += 1
-                step, last = self.progress["step"], self.progress["step"] == settings.steps
+                progress["step"] += 1
+                progress["seconds"] = time.monotonic() - began
                 bar.update()
                 bar.set_postfix(loss=f"{loss:.4f}", refresh=False)
-                if step % settings.eval_every == 0 or last:
+                step, done = progress["step"], self.done
+                last = done >= 1
+                if schedule.evaluation_due(step, done):
                     self.evaluate(bar)
-                if step in snapshots:
+                if schedule.snapshot_due(step, done):
                     self.snapshot()
-                if settings.sample_every and (step % settings.sample_every == 0 or last):
+                if schedule.sample_due(step, done):
                     bar.write(f"---\n{settings.prompt}{self.sample()}\n---")
-                self.progress["seconds"] += time.monotonic() - started
+                progress["seconds"] = time.monotonic() - began
                 if not last and (step % settings.save_every == 0 or self.stop_signal):
                     self.save()
                 if self.stop_signal and not last:
@@ -158,7 +175,7 @@ class Trainer:
         self.gpt.train()
         for optimizer, rate in zip(self.state.optimizers, (settings.muon_lr, settings.adamw_lr), strict=True):
             for group in optimizer.param_groups:
-                group["lr"] = rate * settings.learning_rate(self.progress["step"])
+                group["lr"] = rate * settings.learning_rate(self.progress["step"], self.done)
         inputs, targets = random_batch(
             self.data.train, settings.batch_size, settings.context_length, self.state.batches, settings.repeated
         )
@@ -232,6 +249,7 @@ class Trainer:
         else:
             for name, parameter in self.averaged.named_parameters():
                 parameter.copy_(best[name])
+        self.finished = True
         self.write_report([self.sample(seed) for seed in SAMPLE_SEEDS])
         (self.folder / STATE_FILE).unlink(missing_ok=True)
 
@@ -256,7 +274,7 @@ class Trainer:
                 }
                 for seed, text in zip(SAMPLE_SEEDS, samples, strict=False)
             ],
-            "finished": self.progress["step"] == self.settings.steps,
+            "finished": self.finished,
             "best_validation_loss": self.progress["best"],
             "n_parameters": self.config.n_parameters,
             "data_sha256": self.data.sha256,

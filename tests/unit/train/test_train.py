@@ -12,8 +12,11 @@ import pytest
 import torch
 
 import model
+from helpers.models import tiny_config
 from helpers.training import TRAINING_TEXT, train_flags
+from model.gpt import GPT
 from model.train.__main__ import main, read_settings
+from model.train.optimizers import BlockMuon
 from model.train.settings import TrainSettings
 from model.train.state import STATE_FILE
 from model.train.trainer import Trainer
@@ -191,3 +194,31 @@ def test_nothing_is_written_over_and_resume_goes_on_with_the_same_run_only(
     with pytest.raises(SystemExit):
         main(["--out", str(out), "--resume"])
     assert "its SHA-256 differs" in capsys.readouterr().err
+
+
+def test_matrices_orthogonalised_together_take_the_step_that_torch_gives_each_of_them() -> None:
+    torch.manual_seed(0)
+    ours, theirs = GPT(tiny_config(n_layer=2, n_embd=32)), GPT(tiny_config(n_layer=2, n_embd=32))
+    theirs.load_state_dict(ours.state_dict())
+    matrices = {name for name, p in ours.h.named_parameters() if p.dim() == 2 and "c_attn" not in name}
+    reference = torch.optim.Muon([p for name, p in theirs.h.named_parameters() if name in matrices], lr=0.1)
+    optimizer = BlockMuon(ours, lr=0.1, weight_decay=0.1)
+    for _ in range(3):
+        for (_, one), (_, other) in zip(ours.named_parameters(), theirs.named_parameters(), strict=True):
+            one.grad = torch.randn_like(one)
+            other.grad = one.grad.clone()
+        optimizer.step()
+        reference.step()
+    for name in matrices:
+        one, other = ours.h.get_parameter(name), theirs.h.get_parameter(name)
+        assert torch.allclose(one, other, atol=0.01) and not torch.allclose(one, torch.zeros_like(one), atol=0.01)
+
+
+def test_attention_trains_in_float32_while_linear_layers_use_bfloat16(text: Path, tmp_path: Path) -> None:
+    shape = {"n_layer": 1, "n_head": 2, "n_embd": 16, "context_length": 16, "batch_size": 4, "dropout": 0.0}
+    trainer = Trainer(TrainSettings(data=str(text), autocast="bfloat16", device="cpu", **shape), tmp_path / "out")
+    plain = Trainer(TrainSettings(data=str(text), autocast="float32", device="cpu", **shape), tmp_path / "out")
+    seen: list[torch.dtype] = []
+    trainer.gpt.h[0].attn.c_proj.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].dtype))
+    assert trainer.step() == pytest.approx(plain.step(), abs=0.01)
+    assert seen == [torch.float32]
