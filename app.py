@@ -29,12 +29,13 @@ CLOSING_SECONDS = 3.0
 def start(chosen: Settings) -> tuple[gr.Blocks, Services]:
     """Open the port; everything but the models is there when this returns."""
     services = make_services(chosen)
-    writer = PageWriter(services)
-    demo = build(services, writer, with_key=chosen.api_key is not None)
+    writer, trainings = PageWriter(services), Trainings(services)
+    demo = build(services, writer, trainings, with_key=chosen.api_key is not None)
     routes = [*api_routes(services), *page_routes(services, writer).routes]
     routes += [
         *run_routes(services.served, services.snapshots, services.runs).routes,
         *learn_routes(services).routes,
+        *(train_routes(trainings).routes if chosen.train else ()),
         asset_route(),
     ]
     launched = threading.Event()
@@ -49,7 +50,11 @@ def start(chosen: Settings) -> tuple[gr.Blocks, Services]:
         mcp_server=mcp.is_installed(),
         app_kwargs={
             "routes": routes,
-            "middleware": [*([key_check] if chosen.api_key else []), Middleware(LimitBody, limits=chosen.limits)],
+            "middleware": [
+                *([key_check] if chosen.api_key else []),
+                Middleware(LimitBody, limits=chosen.limits, larger={UPLOAD: chosen.limits.max_training_bytes}),
+                Middleware(KnowVisitor),
+            ],
         },
         **LAUNCH,
     )

@@ -1,6 +1,7 @@
 """What engines and caches hold, read whenever the metrics are asked for."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
@@ -12,18 +13,29 @@ from .serving.engines import Engines
 class Gauges:
     """A collector for Prometheus."""
 
-    def __init__(self, engines: Engines, runs: Runs, questions: Questions) -> None:
-        self.engines, self.runs, self.questions = engines, runs, questions
+    def __init__(
+        self, engines: Engines, runs: Runs, questions: Questions, model_name: Callable[[str], str] = str
+    ) -> None:
+        """``model_name`` says what a model is called here; the numbers of those with one name are added up."""
+        self.engines, self.runs, self.questions, self.model_name = engines, runs, questions, model_name
 
     def collect(self) -> Iterable[Metric]:
         batch = GaugeMetricFamily("headscope_batch_size", "Texts being written.", labels=["model"])
         waiting = GaugeMetricFamily("headscope_waiting", "Texts waiting for a place in the batch.", labels=["model"])
         tokens = CounterMetricFamily("headscope_tokens", "Tokens read and written.", labels=["model", "kind"])
+        numbers: dict[str, Counter[str]] = {}
         for loaded, engine in list(self.engines.engines.items()):
-            batch.add_metric([loaded.name], len(engine.at_work))
-            waiting.add_metric([loaded.name], len(engine.queue))
-            tokens.add_metric([loaded.name, "read"], engine.tokens_read)
-            tokens.add_metric([loaded.name, "written"], engine.tokens_written)
+            numbers.setdefault(self.model_name(loaded.name), Counter()).update(
+                batch=len(engine.at_work),
+                waiting=len(engine.queue),
+                read=engine.tokens_read,
+                written=engine.tokens_written,
+            )
+        for name, found in numbers.items():
+            batch.add_metric([name], found["batch"])
+            waiting.add_metric([name], found["waiting"])
+            for kind in ("read", "written"):
+                tokens.add_metric([name, kind], found[kind])
         yield from (batch, waiting, tokens)
         yield GaugeMetricFamily(
             "headscope_traces_cached", "Texts whose attention weights are kept.", len(self.runs.runs)

@@ -1,5 +1,7 @@
 """Counters and histograms for whoever operates the server, in Prometheus' text format."""
 
+from collections.abc import Callable
+
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
 
 FIRST_TOKEN = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)  # seconds
@@ -11,7 +13,9 @@ class Metrics:
 
     content_type = CONTENT_TYPE_LATEST
 
-    def __init__(self) -> None:
+    def __init__(self, model_name: Callable[[str], str] = str) -> None:
+        """``model_name`` says what a model is called here."""
+        self.model_name = model_name
         self.registry = CollectorRegistry()
         self.requests = Counter(
             "headscope_requests",
@@ -43,4 +47,4 @@ class Metrics:
 
     def token(self, model: str, seconds: float, *, first: bool) -> None:
         """A token came ``seconds`` after the request, or after the token before it."""
-        (self.first_token if first else self.next_token).labels(model).observe(seconds)
+        (self.first_token if first else self.next_token).labels(self.model_name(model)).observe(seconds)

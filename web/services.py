@@ -31,6 +31,16 @@ class Services:
     def limits(self) -> Limits:
         return self.served.settings.limits
 
+    def forget(self, visitor: str) -> None:
+        """Let go of the model that a visitor trained, and of all that was made with it."""
+        loaded = self.served.private.remove(visitor)
+        if loaded is None:
+            return
+        self.engines.remove(loaded)
+        self.openings.made.pop(loaded.name, None)
+        self.snapshots.forget(loaded.name)
+        self.runs.forget(loaded.name)
+
     def load(self) -> None:
         """Load the checkpoints, then write what the page opens with."""
         self.served.load()
@@ -44,10 +54,11 @@ class Services:
 
 def make_services(settings: Settings) -> Services:
     """Everything but the models, which ``Services.load`` loads."""
-    served, runs, metrics = ServedModels(settings), Runs(), Metrics()
+    served = ServedModels(settings)
+    runs, metrics = Runs(may_see=served.private.may_see), Metrics(served.private.name_in_metrics)
     engines = Engines(settings.limits, metrics)
     questions = Questions(settings.limits, metrics)
-    metrics.registry.register(Gauges(engines, runs, questions))
+    metrics.registry.register(Gauges(engines, runs, questions, metrics.model_name))
     return Services(
         served=served,
         snapshots=Snapshots(served),

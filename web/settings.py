@@ -41,6 +41,16 @@ MAX_ALPHABET = 256  # different characters in its text: the table has their numb
 BIGRAM_TEXTS = 8  # written at once for it to learn from
 BIGRAM_CHARACTERS = 2_000  # of all of them together
 
+# Training a GPT on the page.
+MIN_TRAINING_CHARACTERS = 1_000  # of a text to learn from
+MAX_TRAINING_ALPHABET = 4_096  # different characters in it
+TRAINING_CHARACTERS = 200_000  # of a text that a model writes first
+MAX_UPLOADS = 4  # texts that are received at the same time
+UPLOAD_SECONDS = 60
+LEAVING_SECONDS = 15  # that a training goes on without anybody who follows it: a reload takes less
+KEPT_SECONDS = 600  # that a trained model is kept after its page was closed
+MAX_KEPT_TRAININGS = 32  # the one whose visitor has been away longest goes first
+
 # How the page behaves.
 UPDATE_SECONDS = 0.2  # between two updates of a text that is being written; each takes time away from the writing
 TEXT_SECONDS = 0.05  # between two pieces of a text that the page is sent; slower tokens are sent as they come
@@ -68,6 +78,13 @@ class Limits:
     max_questions: int = limit(2, "questions of Ask that are computed at the same time, for all models together")
     max_traces: int = limit(2, "attention requests that are computed at the same time, for all models together")
     grace_seconds: int = limit(10, "seconds that running requests get when the server is told to stop", least=0)
+    max_trainings: int = limit(1, "GPTs that visitors train at the same time")
+    max_waiting_trainings: int = limit(8, "further trainings that may wait for their turn", least=0)
+    max_training_seconds: int = limit(180, "seconds that a training may take; larger sizes are cut short")
+    max_training_weights: int = limit(3_000_000, "weights of a GPT that a visitor trains")
+    max_training_bytes: int = limit(5_000_000, "bytes of text that a visitor may train on")
+    max_training_megabytes: int = limit(2_000, "megabytes of memory that a training process may use")
+    max_trained_minutes: int = limit(60, "minutes that a trained GPT is kept for its visitor")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +98,7 @@ class Settings:
     port: int = 7860
     share: bool = False
     api_key: str | None = None
+    train: bool = True  # whether visitors may train GPTs of their own
     limits: Limits = Limits()
 
 
@@ -110,6 +128,7 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
     flag("port", read_port, port, "port to listen on", type=read_port)
     flag("share", read_bool, False, "also open a public gradio.live address", action="store_true")
     flag("api-key", read_key, None, "secret that everything except /health then requires", type=read_key)
+    flag("no-train", read_bool, is_zero_gpu(environ), "let no visitor train a GPT", action="store_true")
     group = parser.add_argument_group("limits")
     for each in fields(Limits):
         read_limit = partial(read_count, each.metadata["least"])
@@ -132,6 +151,7 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
         port=found.port,
         share=found.share,
         api_key=found.api_key,
+        train=not found.no_train,
         limits=Limits(**{each.name: getattr(found, each.name) for each in fields(Limits)}),
     )
 
@@ -145,6 +165,11 @@ def all_checkpoints() -> list[str]:
 def default_host(environ: Mapping[str, str]) -> str:
     """Gradio's variable, else every address on a Space, else this machine only."""
     return environ.get("GRADIO_SERVER_NAME") or ("0.0.0.0" if environ.get("SPACE_ID") else "127.0.0.1")
+
+
+def is_zero_gpu(environ: Mapping[str, str]) -> bool:
+    """Whether this is a Space whose hardware is shared: training there would be cut off and slow down others."""
+    return bool(environ.get("SPACE_ID") and environ.get("SPACES_ZERO_GPU"))
 
 
 def read_dtype(text: str) -> str:

@@ -6,7 +6,7 @@ from .settings import TrainSettings, log_spaced
 
 EVALUATIONS = 12  # in a run that the clock ends
 SAMPLES = 6
-SNAPSHOTS_LOG_FROM = 0.01  # part of the time from which the spacing of the snapshots turns logarithmic
+SNAPSHOTS_LOG_FROM = 0.05  # part of the time from which the spacing of the snapshots turns logarithmic
 
 
 class Schedule(Protocol):
@@ -61,6 +61,10 @@ class Marks:
 
     def __init__(self, places: list[float], done: float) -> None:
         self.places = [place for place in places if place > done or done == 0.0]
+
+    def skip(self, until: float) -> None:
+        """Leave out what lies before ``until``, but never the end."""
+        self.places = [place for place in self.places if place >= min(until, 1.0)]
 
     def passed(self, done: float) -> bool:
         n_passed = sum(place <= done for place in self.places)

@@ -32,6 +32,6 @@ def served_under(**models: str) -> ServedModels:
     """One small model, served under these names with these hashes."""
     loaded = tiny_model(tokenizer=CharTokenizer.train(CHARACTERS), context_length=CONTEXT)
     served = ServedModels(Settings(checkpoints=()))
-    served.models = {name: replace(loaded, name=name, sha256=sha256) for name, sha256 in models.items()}
+    served.shared = {name: replace(loaded, name=name, sha256=sha256) for name, sha256 in models.items()}
     served.ready.set_result(None)
     return served

@@ -36,3 +36,7 @@ class ResidualCache:
             while len(self.kept) > 1 and sum(other.nbytes for other in self.kept.values()) > self.max_bytes:
                 self.kept.popitem(last=False)
             return residuals
+
+    def forget(self, run_id: str) -> None:
+        with self.lock:
+            self.kept.pop(run_id, None)

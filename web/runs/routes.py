@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from weakref import WeakKeyDictionary
 
 from fastapi import APIRouter, HTTPException, Response
 from fastapi.responses import JSONResponse
@@ -49,7 +50,7 @@ class Pair(BaseModel):
 def run_routes(served: ServedModels, snapshots: Snapshots, runs: Runs) -> APIRouter:
     """``GET look/{run}/...`` for a run that is kept, ``POST look/again/...`` with a ``Text`` for one that is not."""
     router = APIRouter(prefix="/look", include_in_schema=False)
-    vocabularies: dict[str, bytes] = {}
+    vocabularies: WeakKeyDictionary[LoadedModel, bytes] = WeakKeyDictionary()
 
     def find(run_id: str) -> Run:
         run = runs.get(run_id)
@@ -76,11 +77,11 @@ def run_routes(served: ServedModels, snapshots: Snapshots, runs: Runs) -> APIRou
     @router.get("/vocabulary/{sha256}.json")
     def get_vocabulary(sha256: str) -> Response:
         """The texts of all tokens of a model, a JSON list in the order of their ids."""
-        if sha256 not in vocabularies:
-            loaded = find_model(sha256)
+        loaded = find_model(sha256)
+        if loaded not in vocabularies:
             texts = [token.text for token in loaded.tokens(range(loaded.config.vocab_size))]
-            vocabularies[sha256] = json.dumps(texts, ensure_ascii=False).encode()
-        return Response(vocabularies[sha256], media_type="application/json", headers={"Cache-Control": FOREVER})
+            vocabularies[loaded] = json.dumps(texts, ensure_ascii=False).encode()
+        return Response(vocabularies[loaded], media_type="application/json", headers={"Cache-Control": FOREVER})
 
     @router.post("/differences")
     def post_differences(pair: Pair) -> JSONResponse:

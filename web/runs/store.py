@@ -1,10 +1,11 @@
 """Texts and their attention weights while somebody may still look at them, bounded in bytes."""
 
 import hashlib
+import hmac
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from torch import Tensor
 
@@ -21,8 +22,9 @@ class Runs:
     A run that is being written stays; the engines bound how many there are.
     """
 
-    def __init__(self, max_bytes: int = MAX_CACHED_BYTES) -> None:
-        self.max_bytes = max_bytes
+    def __init__(self, max_bytes: int = MAX_CACHED_BYTES, may_see: Callable[[str], bool] = lambda _name: True) -> None:
+        self.max_bytes, self.may_see = max_bytes, may_see
+        self.secret = secrets.token_bytes(16)  # so that nobody else can work out the id of a run
         self.runs: OrderedDict[str, Run] = OrderedDict()
         self.exact = ExactNumbers()
         self.lock = threading.Lock()
@@ -69,14 +71,24 @@ class Runs:
 
     def get(self, run_id: str) -> Run | None:
         with self.lock:
-            if run_id in self.runs:
-                self.runs.move_to_end(run_id)
-            return self.runs.get(run_id)
+            run = self.runs.get(run_id)
+            if run is None or not self.may_see(run.loaded.name):
+                return None
+            self.runs.move_to_end(run_id)
+            return run
+
+    def forget(self, name: str) -> None:
+        """Drop the runs of a model that is no longer served, and of its snapshots."""
+        with self.lock:
+            for run_id in [run.id for run in self.runs.values() if run.loaded.name.partition("@")[0] == name]:
+                del self.runs[run_id]
+                self.exact.residuals.forget(run_id)
 
     def recompute(self, loaded: LoadedModel, ids: Sequence[int], n_prompt: int, head_mask: Tensor | None = None) -> Run:
         """The run of these token ids, read with ``head_mask``, computed again unless it is still here."""
         mask = "" if head_mask is None else head_mask.tolist()
-        run_id = hashlib.sha256(f"{loaded.name}:{loaded.sha256}:{n_prompt}:{list(ids)}:{mask}".encode()).hexdigest()
+        text = f"{loaded.name}:{loaded.sha256}:{n_prompt}:{list(ids)}:{mask}"
+        run_id = hmac.new(self.secret, text.encode(), hashlib.sha256).hexdigest()
         with self.recomputing:  # several requests for one lost run arrive together: compute it once
             if run := self.get(run_id):
                 return run

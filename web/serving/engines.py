@@ -60,6 +60,13 @@ class Engines:
         self.threads.append(thread)
         thread.start()
 
+    def remove(self, loaded: LoadedModel) -> None:
+        """End whatever a model is writing, and its engine: it is no longer served."""
+        with self.lock:
+            engine = self.engines.pop(loaded, None)
+        if engine:
+            engine.close()
+
     def check_open(self) -> None:
         """Raise ``Closed`` once no new requests are accepted."""
         if self.closed:

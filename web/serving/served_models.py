@@ -11,20 +11,36 @@ import model
 from model.checkpoint.hub import HUB_ID
 
 from ..settings import CHECKPOINTS, Settings
+from .private_models import PrivateModels
 
 LEAST_HASH = 16  # digits that tell one checkpoint from another
 
 
 class ServedModels:
-    """Models by name. ``models`` and ``failures`` are filled by ``load`` and complete once ``ready`` is done."""
+    """Models by name. ``models`` and ``failures`` are filled by ``load`` and complete once ``ready`` is done.
+
+    A visitor who has trained a model here sees it among the others, after them.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.sources = name_sources(settings.checkpoints)
-        self.models: dict[str, model.LoadedModel] = {}
+        self.private = PrivateModels()
+        self.shared_sources = name_sources(settings.checkpoints)
+        self.shared: dict[str, model.LoadedModel] = {}  # everybody's
         self.failures: dict[str, str] = {}
         self.ready: Future[None] = Future()
         self.started_at = int(time.time())
+
+    @property
+    def models(self) -> dict[str, model.LoadedModel]:
+        mine = self.private.mine
+        return self.shared | {mine.loaded.name: mine.loaded} if mine else self.shared
+
+    @property
+    def sources(self) -> dict[str, Path | str]:
+        """Where each model was loaded from, or could not be."""
+        mine = self.private.mine
+        return self.shared_sources | {mine.loaded.name: mine.folder} if mine else self.shared_sources
 
     def load(self) -> None:
         """Load every checkpoint; one that cannot be loaded is reported and the others go on."""
@@ -36,7 +52,7 @@ class ServedModels:
                 print(f"Cannot serve {name}: {error or type(error).__name__}", file=sys.stderr, flush=True)
             else:
                 loaded.name = name  # a whole path where two folders share a name
-                self.models[name] = loaded
+                self.shared[name] = loaded
         if self.models:  # the largest model has the most to gain
             model.choose_threads(max(self.models.values(), key=lambda loaded: loaded.config.n_parameters).gpt)
         if not self.sources:

@@ -97,9 +97,16 @@ class Snapshots:
         return find_model(self.served, name)
 
     def with_hash(self, sha256: str) -> LoadedModel | None:
-        """The snapshot whose weights have this hash, if it was ever loaded here."""
+        """The snapshot whose weights have this hash, if it was ever loaded here and the one who is asking may see it."""
         place = self.places.get(sha256)
-        return self.get(*place) if place else None
+        return self.get(*place) if place and self.served.private.may_see(place[0]) else None
+
+    def forget(self, name: str) -> None:
+        """Drop the snapshots of a model that is no longer served."""
+        with self.lock:
+            for key in [key for key in self.loaded if key[0] == name]:
+                del self.loaded[key]
+            self.places = {sha256: place for sha256, place in self.places.items() if place[0] != name}
 
     def named(self, name: str) -> LoadedModel | None:
         """The snapshot called NAME@STEP, None where there is no such one."""

@@ -1,0 +1,213 @@
+"""A training run that somebody watches: it reports what it has learned while it learns."""
+
+import base64
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import torch
+from torch import Tensor
+
+from ...lens.residuals import Residuals
+from ...lens.thumbnails import encode_weights
+from ..report import Losses
+from ..schedule import ByClock, Marks
+from ..settings import TrainSettings
+from ..trainer import Trainer, loss_of
+from .baselines import bigram_loss, uniform_loss
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+Report = Callable[[dict[str, Any]], None]
+
+MAX_SENTENCE = 48  # tokens of the text whose heads are shown
+SAMPLE_TOKENS = 240
+WINDOWS = 128  # of the held-out text, spread evenly, whose loss is measured along the way
+STEP_SECONDS = 0.25  # between two reports of how far it is
+LOSS_SECONDS, LOSS_PART = 0.7, 0.06  # between two losses, at least, and of the time that measuring them may take
+SAMPLE_SECONDS, SAMPLE_PART = 3.0, 0.05
+SNAPSHOT_PART = 0.1
+
+
+class LiveTrainer(Trainer):
+    """A run whose losses, samples and snapshots go to ``report`` as they come about.
+
+    The loss along the way is that of a part of the held-out text, the last one that of all of it. Measuring, sampling
+    and drawing take a small part of the time, however slow the machine is.
+    """
+
+    def __init__(self, settings: TrainSettings, folder: Path, report: Report) -> None:
+        self.report, self.stopping = report, False
+        super().__init__(settings, folder)
+        if isinstance(self.schedule, ByClock):
+            self.schedule.evaluations, self.schedule.samples = Marks([1.0], 0.0), Marks([], 0.0)
+        self.windows = spread_windows(self.data.validation, settings.context_length)
+        self.sentence = sentence_of(self.loaded.tokenizer.decode(self.data.validation[:1000].tolist()))
+        self.sentence_ids = self.loaded.tokenizer.encode(self.sentence)[: min(MAX_SENTENCE, settings.context_length)]
+        self.began = self.reported = time.monotonic()
+        self.losses, self.samples = Pace(LOSS_SECONDS, LOSS_PART), Pace(SAMPLE_SECONDS, SAMPLE_PART)
+
+    @property
+    def done(self) -> float:
+        return 1.0 if self.stopping else super().done
+
+    def stop(self) -> None:
+        """End after the step that is being made, and keep what was learned; from any thread."""
+        self.stopping = True
+
+    def run(self) -> bool:
+        vocab_size = self.config.vocab_size
+        self.report(
+            {
+                "kind": "start",
+                "n_parameters": self.config.n_parameters,
+                "n_layer": self.config.n_layer,
+                "n_head": self.config.n_head,
+                "vocab_size": vocab_size,
+                "seconds": self.settings.seconds,
+                "train_tokens": len(self.data.train),
+                "validation_tokens": len(self.data.validation),
+                "watched_tokens": self.windows[1].numel(),
+                "uniform": uniform_loss(vocab_size),
+                "bigram": bigram_loss(self.data.train, self.data.validation, vocab_size),
+                "tokens": [token.text for token in self.loaded.tokens(self.sentence_ids)],
+            }
+        )
+        self.report_loss(None)
+        self.began = time.monotonic()
+        return super().run()
+
+    def step(self) -> float:
+        loss = super().step()
+        now, step = time.monotonic(), self.progress["step"] + 1
+        if now - self.reported >= STEP_SECONDS:
+            self.reported = now
+            self.report({"kind": "step", "step": step, "seconds": now - self.began, "loss": loss})
+        if self.losses.is_due():
+            with self.losses:
+                self.report_loss(self.mean_loss())
+        if self.samples.is_due():
+            with self.samples:
+                self.report({"kind": "sample", "step": step, "text": self.short_sample()})
+        return loss
+
+    def mean_loss(self) -> float:
+        """The mean training loss since it was last asked for."""
+        loss = self.progress["recent_loss"] / self.progress["recent_steps"]
+        self.progress["recent_loss"], self.progress["recent_steps"] = 0.0, 0
+        return loss
+
+    @torch.no_grad()
+    def report_loss(self, train_loss: float | None) -> None:
+        """Measure the loss on the watched windows; only later does ``finish`` measure that on all held-out tokens."""
+        self.averaged.eval()
+        inputs, targets = self.windows
+        loss = loss_of(self.averaged, inputs.to(self.device), targets.to(self.device)).item()
+        if not math.isfinite(loss):
+            raise ValueError("the loss is no longer a number: this text cannot be learned with these settings")
+        step = self.progress["step"] + (train_loss is not None)
+        if train_loss is not None:
+            row: Losses = {"step": step, "train_loss": train_loss, "validation_loss": loss}
+            self.progress["history"].append(row)
+        seconds = self.progress["seconds"]
+        told = {"kind": "loss", "step": step, "seconds": seconds, "validation_loss": loss, "train_loss": train_loss}
+        self.report(told)
+
+    def evaluate(self, bar: "tqdm[NoReturn]") -> None:
+        if not self.progress["recent_steps"]:  # a loss was reported after this very step
+            self.progress["recent_loss"], self.progress["recent_steps"] = (
+                self.progress["history"].pop()["train_loss"],
+                1,
+            )
+        self.report({"kind": "finishing", "step": self.progress["step"]})
+        super().evaluate(bar)
+
+    def snapshot(self) -> None:
+        started = time.monotonic()
+        super().snapshot()
+        heads = self.progress["heads"][-1:]
+        attention = self.attention()
+        self.report(
+            {
+                "kind": "snapshot",
+                "step": self.progress["step"],
+                "seconds": self.progress["seconds"],
+                "heads": heads[0] if heads else None,
+                "cells": base64.b64encode(attention).decode(),
+            }
+        )
+        if self.progress["step"] == 0:
+            self.report({"kind": "sample", "step": 0, "text": self.short_sample()})
+        elif isinstance(self.schedule, ByClock):
+            pause = (time.monotonic() - started) / SNAPSHOT_PART
+            self.schedule.snapshots.skip(self.done + pause / self.settings.seconds)
+
+    def attention(self) -> bytes:
+        """What every head looks at in the sentence: a lower triangle each, row after row, as thumbnails are coded."""
+        self.averaged.eval()
+        residuals = Residuals(self.averaged, self.sentence_ids)
+        weights = torch.cat([residuals.attention(layer) for layer in range(self.config.n_layer)])
+        below = torch.ones(weights.shape[1:], dtype=torch.bool).tril()
+        return bytes(encode_weights(weights)[:, below].numpy().tobytes())
+
+    def short_sample(self) -> str:
+        """A text of the current weights: whenever the context is full, it goes on from its newer half."""
+        self.averaged.eval()
+        ids = list(self.prompt)
+        while (n_left := SAMPLE_TOKENS + len(self.prompt) - len(ids)) > 0:
+            newest = ids[-(self.config.context_length // 2) :]
+            steps = self.loaded.generate(newest, n_left, temperature=0.8, seed=len(ids))
+            ids += [step.token_id for step in steps]
+        return self.loaded.tokenizer.decode(ids[len(self.prompt) :])
+
+    def finish(self) -> None:
+        super().finish()
+        self.report(
+            {
+                "kind": "end",
+                "step": self.progress["step"],
+                "seconds": self.progress["seconds"],
+                "loss": self.progress["best"],
+                "stopped": self.stopping,
+                "text": self.short_sample(),
+            }
+        )
+
+
+class Pace:
+    """What is done again and again: every ``least`` seconds, or less often so as to take ``part`` of the time."""
+
+    def __init__(self, least: float, part: float) -> None:
+        self.least, self.part = least, part
+        self.next = time.monotonic() + least
+
+    def is_due(self) -> bool:
+        return time.monotonic() >= self.next
+
+    def __enter__(self) -> None:
+        self.started = time.monotonic()
+
+    def __exit__(self, *_: object) -> None:
+        now = time.monotonic()
+        self.next = now + max(self.least, (now - self.started) / self.part)
+
+
+def spread_windows(ids: Tensor, context_length: int) -> tuple[Tensor, Tensor]:
+    """Inputs and targets ``(n, T)`` of at most ``WINDOWS`` windows that lie evenly in ``ids``."""
+    length = min(context_length, len(ids) - 1)
+    count = min(WINDOWS, (len(ids) - 1) // length)
+    starts = torch.linspace(0, len(ids) - 1 - length, count).long()
+    windows = ids[starts[:, None] + torch.arange(length + 1)].long()
+    return windows[:, :-1], windows[:, 1:]
+
+
+def sentence_of(text: str) -> str:
+    """A piece of a text to show the heads on: whole words of its first line that has some, or its beginning."""
+    lines = [line.strip() for line in text.split("\n")[1:]]
+    line = next((line for line in lines if " " in line and len(line) > MAX_SENTENCE // 2), text[:MAX_SENTENCE])
+    if len(line) <= MAX_SENTENCE:
+        return line
+    return line[:MAX_SENTENCE].rsplit(" ", 1)[0] if " " in line[:MAX_SENTENCE] else line[:MAX_SENTENCE]

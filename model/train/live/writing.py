@@ -1,0 +1,58 @@
+"""A model writes a long text for another to learn from: many pieces at once, each as long as its context."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from ...cache import KVCache, attention_dtype
+from ...errors import PromptError
+from ...loaded import LoadedModel
+
+PIECES = 64  # written at the same time
+TEMPERATURE = 0.8
+
+
+def write_text(loaded: LoadedModel, n_characters: int, seed: int, report: Callable[[str], None]) -> str:
+    """A text of at least ``n_characters`` in pieces of one context each; ``report`` gets the newest pieces so far.
+
+    Pieces are joined by line breaks: each begins where a text of its model would.
+    """
+    generator = torch.Generator(device=loaded.device).manual_seed(seed)
+    pieces: list[str] = []
+    n_written = 0
+    while n_written < n_characters:
+        written = write_pieces(loaded, generator)
+        pieces += written
+        n_written += sum(map(len, written)) + len(written)
+        report("\n".join(pieces))
+    return "\n".join(pieces)
+
+
+@torch.inference_mode()
+def write_pieces(loaded: LoadedModel, generator: torch.Generator) -> list[str]:
+    """``PIECES`` texts that fill the context, without line breaks around them; what follows an end token is dropped."""
+    config, weight = loaded.config, loaded.gpt.wte.weight
+    first = first_token(loaded)
+    ids = torch.full((PIECES, 1), first, device=weight.device)
+    cache = KVCache(config, batch_size=PIECES, dtype=attention_dtype(weight), device=weight.device)
+    written: list[Tensor] = []
+    for _ in range(config.context_length):
+        logits = loaded.gpt(ids, cache=cache, last_only=True).logits[:, -1].float()
+        ids = torch.multinomial((logits / TEMPERATURE).softmax(-1), 1, generator=generator)
+        written.append(ids)
+    texts: list[str] = []
+    for row in torch.cat(written, 1).tolist():
+        end = row.index(loaded.eos_token_id) if loaded.eos_token_id in row else len(row)
+        texts.append(loaded.tokenizer.decode(row[:end]).strip("\n"))
+    return texts
+
+
+def first_token(loaded: LoadedModel) -> int:
+    """The token after which a text of the model begins: its end token, a line break, or its first one."""
+    if loaded.eos_token_id is not None:
+        return loaded.eos_token_id
+    try:
+        return loaded.read_prompt("\n")[0]
+    except PromptError:
+        return 0

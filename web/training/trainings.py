@@ -1,0 +1,210 @@
+"""The trainings of all visitors: a line, of which a few are at work, and what is kept of those that have ended."""
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import shutil
+import string
+import tempfile
+import threading
+import time
+from collections.abc import AsyncGenerator, Coroutine
+from contextlib import aclosing
+from pathlib import Path
+
+import model
+from model.serving.engine import Busy, Closed
+
+from ..services import Services
+from ..settings import KEPT_SECONDS, LEAVING_SECONDS, MAX_KEPT_TRAININGS
+from .ask import TrainingAsk
+from .process import TrainingProcess, command
+from .sizes import seconds_of
+from .training import Training
+
+log = logging.getLogger(__name__)
+
+TEND_SECONDS = 1.0
+GRACE_SECONDS = 120  # beyond its seconds, for starting, finishing and a busy machine
+WRITING_SECONDS = 300  # that a model may take to write the text first
+OUT_OF_TIME = "The time limit of this server was reached."
+
+
+class AlreadyTraining(Exception):
+    """The visitor's training has not ended yet."""
+
+
+class Trainings:
+    """At most one training of each visitor. Used from the server's event loop, but for ``close``."""
+
+    def __init__(self, services: Services) -> None:
+        self.services, self.limits = services, services.limits
+        self.by_visitor: dict[str, Training] = {}
+        self.line: list[Training] = []  # those that wait
+        self.at_work: set[Training] = set()
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.root: Path | None = None
+        self.closed = False
+        self.lock = threading.Lock()
+
+    def get(self, visitor: str) -> Training | None:
+        """The training of a visitor, going on or ended."""
+        return self.by_visitor.get(visitor)
+
+    def start(self, visitor: str, ask: TrainingAsk) -> Training:
+        """Put a training at the end of the line; it takes the place of one of this visitor that has ended.
+
+        Raises ``Closed``, ``AlreadyTraining``, or ``Busy`` if too many wait.
+        """
+        if self.closed:
+            raise Closed
+        before = self.by_visitor.get(visitor)
+        if before and not before.ended:
+            raise AlreadyTraining
+        if len(self.at_work) >= self.limits.max_trainings and len(self.line) >= self.limits.max_waiting_trainings:
+            raise Busy
+        self.forget(visitor)
+        name = self.new_name()
+        work = Path(tempfile.mkdtemp(dir=self.make_root()))
+        training = Training(visitor, name, ask, work)
+        if ask.text is not None:
+            training.text_file.write_text(ask.text, encoding="utf-8", newline="")
+        self.by_visitor[visitor] = training
+        self.line.append(training)
+        self.advance()
+        if not any(task.get_name() == "tend" for task in self.tasks):
+            self.run_task(self.tend(), "tend")
+        return training
+
+    def new_name(self) -> str:
+        """A name that no model here has."""
+        while True:
+            name = "your-gpt-" + "".join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(4))
+            if name not in self.services.served.shared and name not in self.services.served.private.names:
+                self.services.served.private.names.add(name)
+                return name
+
+    def make_root(self) -> Path:
+        with self.lock:
+            if self.root is None:
+                self.root = Path(tempfile.mkdtemp(prefix="headscope-training-"))
+            return self.root
+
+    def run_task(self, work: Coroutine[None, None, None], name: str) -> None:
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    def advance(self) -> None:
+        """Let those in front begin, and tell the others their place in line."""
+        while self.line and len(self.at_work) < self.limits.max_trainings:
+            training = self.line.pop(0)
+            self.at_work.add(training)
+            training.enter("starting")
+            self.run_task(self.carry_out(training), "training")
+        for place, training in enumerate(self.line, 1):
+            training.enter("waiting", place=place)
+
+    async def carry_out(self, training: Training) -> None:
+        """Train, and serve what comes of it to the one who trained it."""
+        try:
+            seconds = seconds_of(training.ask.size, self.limits) + GRACE_SECONDS
+            async with asyncio.timeout(seconds + (WRITING_SECONDS if training.ask.writer else 0)):
+                await self.run_process(training)
+            if not training.ended:
+                await self.serve(training)
+        except TimeoutError:
+            training.enter("failed", why=OUT_OF_TIME)
+        except Exception:
+            log.exception("training failed")
+            training.enter("failed", why="Training failed: see the server's log.")
+        finally:
+            self.at_work.discard(training)
+            self.advance()
+
+    async def run_process(self, training: Training) -> None:
+        """Pass on what the process reports. A process that ends otherwise than it should is a failed training."""
+        ask = training.ask
+        writer = self.services.served.shared_sources[ask.writer] if ask.writer else None
+        device = self.services.served.settings.device
+        words = command(ask, self.limits, device, training.text_file, training.folder, writer)
+        training.process = TrainingProcess(words, training.work / "errors.txt")
+        async with aclosing(training.process.reports()) as reports:
+            if training.stopping:  # before it began
+                training.process.stop()
+            async for event in reports:
+                if training.ended:
+                    return
+                match event["kind"]:
+                    case "writing" if training.state != "writing":
+                        training.enter("writing")
+                    case "start":
+                        training.enter("training")
+                    case "finishing":
+                        training.enter("finishing")
+                    case "error":
+                        training.enter("failed", why=event["message"])
+                        return
+                    case "end":
+                        training.tell(event)
+                        continue
+                training.tell(event)
+        if "end" not in training.newest and not training.ended:
+            log.error("a training process ended early: %s", training.process.errors)
+            training.enter("failed", why="The training process ended unexpectedly.")
+
+    async def serve(self, training: Training) -> None:
+        settings = self.services.served.settings
+        loaded = await asyncio.to_thread(model.load, training.folder, settings.device, settings.dtype)
+        if training.ended:  # its visitor left meanwhile
+            return
+        self.services.served.private.add(training.visitor, loaded, training.folder)
+        training.enter("done")
+
+    async def follow(self, training: Training) -> AsyncGenerator[dict[str, object] | None]:
+        """What happens, as ``Training.follow``; seen to its end or left, it counts as its visitor's presence."""
+        async with aclosing(training.follow()) as events:
+            async for event in events:
+                yield event
+
+    def forget(self, visitor: str) -> None:
+        """End a visitor's training and let go of all that came of it."""
+        training = self.by_visitor.pop(visitor, None)
+        if training is None:
+            return
+        with contextlib.suppress(ValueError):
+            self.line.remove(training)
+        self.services.forget(visitor)
+        training.discard()
+        self.advance()
+
+    async def tend(self) -> None:
+        """End the trainings whose visitors have left, and forget models after their time."""
+        while self.by_visitor and not self.closed:
+            await asyncio.sleep(TEND_SECONDS)
+            for visitor in self.to_forget(time.monotonic()):
+                self.forget(visitor)
+
+    def to_forget(self, now: float) -> list[str]:
+        """The visitors who have left, or whose time is up."""
+        gone = [visitor for visitor, training in self.by_visitor.items() if self.is_over(training, now)]
+        kept = [each for each in self.by_visitor.values() if each.ended and each.visitor not in gone]
+        kept.sort(key=lambda each: each.seen_at)
+        return gone + [each.visitor for each in kept[: max(0, len(kept) - MAX_KEPT_TRAININGS)]]
+
+    def is_over(self, training: Training, now: float) -> bool:
+        away = 0.0 if training.n_followers else now - training.seen_at
+        if not training.ended:
+            return away > LEAVING_SECONDS
+        return away > KEPT_SECONDS or now - training.ended_at > 60 * self.limits.max_trained_minutes
+
+    def close(self) -> None:
+        """End everything; from any thread."""
+        self.closed = True
+        for training in list(self.by_visitor.values()):
+            if training.process:
+                training.process.kill()
+        with self.lock:
+            if self.root:
+                shutil.rmtree(self.root, ignore_errors=True)

@@ -1,0 +1,52 @@
+"""Who is asking: a cookie, which is all that leads to what its owner trained here."""
+
+import os
+import re
+import secrets
+from http.cookies import CookieError, SimpleCookie
+from typing import Literal
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ..api.auth import path_of
+from ..serving.private_models import VISITOR
+
+COOKIE = "headscope_visitor"
+TOKEN = re.compile(r"[A-Za-z0-9_-]{32}", re.ASCII)
+PAGE = ("/look/", "/learn/", "/train/")  # routes that the page alone calls
+
+
+class KnowVisitor:
+    """ASGI middleware: while a route of the page answers, ``VISITOR`` holds the cookie of the one who is asking."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and path_of(scope).startswith(PAGE):
+            VISITOR.set(visitor_in(Headers(scope=scope).get("cookie", "")))
+        await self.app(scope, receive, send)
+
+
+def visitor_in(cookies: str) -> str:
+    """The visitor that a Cookie header names, "" for none."""
+    try:
+        cookie = SimpleCookie(cookies).get(COOKIE)
+    except CookieError:
+        return ""
+    return cookie.value if cookie and TOKEN.fullmatch(cookie.value) else ""
+
+
+def new_visitor() -> str:
+    return secrets.token_urlsafe(24)
+
+
+def give_cookie(response: Response, request: Request, visitor: str) -> None:
+    """Let the browser keep ``visitor`` until it is closed."""
+    secure = request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https"
+    # A Space is shown inside another site's frame, and browsers accept SameSite=None over https only.
+    same_site: Literal["lax", "none"] = "none" if os.environ.get("SPACE_ID") and secure else "lax"
+    response.set_cookie(COOKIE, visitor, httponly=True, secure=secure, samesite=same_site)
