@@ -22,6 +22,9 @@ from web.page.writer import PageWriter
 from web.runs.routes import run_routes
 from web.services import Services, make_services
 from web.settings import Settings
+from web.training.routes import UPLOAD, train_routes
+from web.training.trainings import Trainings
+from web.training.visitors import KnowVisitor
 
 CLOSING_SECONDS = 3.0
 
@@ -31,7 +34,7 @@ def start(chosen: Settings) -> tuple[gr.Blocks, Services]:
     services = make_services(chosen)
     writer, trainings = PageWriter(services), Trainings(services)
     demo = build(services, writer, trainings, with_key=chosen.api_key is not None)
-    routes = [*api_routes(services), *page_routes(services, writer).routes]
+    routes = [*api_routes(services), *page_routes(services, writer, trainings).routes]
     routes += [
         *run_routes(services.served, services.snapshots, services.runs).routes,
         *learn_routes(services).routes,

@@ -1,6 +1,7 @@
 """The services that the page, the API and the Learn tab share, each made once."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from .gauges import Gauges
 from .prometheus import Metrics
@@ -26,6 +27,7 @@ class Services:
     attention: AttentionWorkers
     questions: Questions
     metrics: Metrics
+    closers: list[Callable[[], None]] = field(default_factory=list)  # of what is made from these services
 
     @property
     def limits(self) -> Limits:
@@ -48,6 +50,8 @@ class Services:
 
     def close(self, grace: float = 0.0) -> None:
         """Accept nothing more, give texts that are being written ``grace`` seconds, and return when all have ended."""
+        for close in self.closers:
+            close()
         self.questions.close()
         self.engines.close(grace)
 

@@ -13,6 +13,9 @@ from ..learn.section import learn_section
 from ..services import Services
 from ..serving.engines import client_of
 from ..settings import MAX_QUEUED, MAX_SESSIONS
+from ..training.endpoint import add_train_endpoint
+from ..training.section import train_section
+from ..training.trainings import Trainings
 from .shell import GRADIO_WRITES, HEAD, shell
 from .use import use_section
 from .writer import PageWriter, read_page_text
@@ -43,17 +46,23 @@ LAUNCH: dict[str, Any] = {
 }
 
 
-def build(services: Services, writer: PageWriter, *, with_key: bool = False) -> gr.Blocks:
+def build(services: Services, writer: PageWriter, trainings: Trainings, *, with_key: bool = False) -> gr.Blocks:
     """The page, whether the models are there yet or not."""
+    with_training = services.served.settings.train
     with gr.Blocks(title="Headscope", analytics_enabled=False, fill_width=True) as demo:
-        view = shell()
+        view = shell(with_training=with_training)
         with gr.Column(elem_id="hs-learn"):
             learn_section()
+        if with_training:
+            with gr.Column(elem_id="hs-train"):
+                train_section()
         with gr.Column(elem_id="hs-use-page"):
             use_section(services, demo, with_key)
         if GRADIO_WRITES:
             write_by_event(services, writer, view)
         add_endpoints(services)
+        if with_training:
+            add_train_endpoint(trainings)
     # No limit here: the engines bound what runs at the same time, and one limit is enough.
     queued: gr.Blocks = demo.queue(default_concurrency_limit=None, max_size=MAX_QUEUED, api_open=False)
     return queued

@@ -13,6 +13,8 @@ from model import InputError
 
 from ..services import Services
 from ..serving.engines import client_of
+from ..serving.private_models import VISITOR
+from ..training.trainings import Trainings
 from .describe import model_list
 from .link import resolve_address
 from .pointer import opening_pointer, pointer
@@ -31,7 +33,7 @@ class SnapshotText(BaseModel):
     n_prompt: int = Field(ge=0)
 
 
-def page_routes(services: Services, writer: PageWriter) -> APIRouter:
+def page_routes(services: Services, writer: PageWriter, trainings: Trainings) -> APIRouter:
     """What the page asks for beside the rows of its texts, all below ``look``."""
     router = APIRouter(prefix="/look", include_in_schema=False)
 
@@ -40,7 +42,9 @@ def page_routes(services: Services, writer: PageWriter) -> APIRouter:
         """Where the page's address leads, once the checkpoints are loaded: models, settings and a pointer to a run."""
         await services.served.wait()
         start = await resolve_address(services, request.query_params)
-        return JSONResponse({"models": model_list(services), **vars(start)}, headers={"Cache-Control": "no-store"})
+        is_training = trainings.get(VISITOR.get()) is not None
+        content = {"models": model_list(services), "training": is_training, **vars(start)}
+        return JSONResponse(content, headers={"Cache-Control": "no-store"})
 
     @router.get("/opening/{model:path}")
     async def get_opening(model: str) -> JSONResponse:

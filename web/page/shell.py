@@ -23,15 +23,18 @@ import(new URL({URL!r} + "/look/main.mjs", document.baseURI))
     && {{
     write: (fields) => trigger("write", fields),
     watch: (callback) => watch("value", () => callback(props.value)),
-  }}))
+  }}, WITH_TRAINING))
   .catch((error) => {{ element.querySelector(".hs-quiet").textContent = "The page could not start: " + error; }});
 """
 REL = {".css": "stylesheet", ".mjs": "modulepreload"}
-PRELOADED = [path for path in FILES if path.relative_to(FOLDER).parts[0] != "learn"]  # Learn loads when it is opened
+LATER = ("learn", "train")  # loaded when they are opened
+PRELOADED = [path for path in FILES if path.relative_to(FOLDER).parts[0] not in LATER]
 HEAD = "".join(
     f'<link rel="{REL[path.suffix]}" href="{URL}/{path.relative_to(FOLDER).as_posix()}">' for path in PRELOADED
 )
 
 
-def shell() -> gr.HTML:
-    return gr.HTML(html_template=TEMPLATE, js_on_load=START, apply_default_css=False, padding=False, elem_id="hs-view")
+def shell(*, with_training: bool) -> gr.HTML:
+    """The page; ``with_training`` is whether visitors may train GPTs of their own."""
+    start = START.replace("WITH_TRAINING", json.dumps(with_training))
+    return gr.HTML(html_template=TEMPLATE, js_on_load=start, apply_default_css=False, padding=False, elem_id="hs-view")

@@ -109,9 +109,7 @@ def train_routes(trainings: Trainings) -> APIRouter:
     @router.get("/events")
     async def get_events() -> Response:
         """Server-sent events: all that has happened in this visitor's training, and what happens, to its end."""
-        return StreamingResponse(
-            events(trainings, mine()), media_type="text/event-stream", headers=STREAM_HEADERS
-        )
+        return StreamingResponse(events(trainings, mine()), media_type="text/event-stream", headers=STREAM_HEADERS)
 
     @router.post("/stop")
     async def stop() -> Response:

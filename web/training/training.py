@@ -19,7 +19,7 @@ KEEP_ALIVE_SECONDS = 5.0
 class Training:
     """Everything that is known of it, told to all who follow it, from the beginning.
 
-    ``events`` is what is told: what the process reports, and events of the kind "state". The loop of the server owns it.
+    ``events`` is what is told: what the process reports, and events of the kind "state". The server's loop owns it.
     """
 
     def __init__(self, visitor: str, name: str, ask: TrainingAsk, work: Path) -> None:

@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 import model
 from model.serving.engine import Busy, Closed
@@ -47,6 +48,7 @@ class Trainings:
         self.root: Path | None = None
         self.closed = False
         self.lock = threading.Lock()
+        services.closers.append(self.close)
 
     def get(self, visitor: str) -> Training | None:
         """The training of a visitor, going on or ended."""
@@ -162,7 +164,7 @@ class Trainings:
         self.services.served.private.add(training.visitor, loaded, training.folder)
         training.enter("done")
 
-    async def follow(self, training: Training) -> AsyncGenerator[dict[str, object] | None]:
+    async def follow(self, training: Training) -> AsyncGenerator[dict[str, Any] | None]:
         """What happens, as ``Training.follow``; seen to its end or left, it counts as its visitor's presence."""
         async with aclosing(training.follow()) as events:
             async for event in events:
