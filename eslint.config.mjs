@@ -7,6 +7,7 @@ const imports = (...patterns) => ({
 });
 const LOOK = ["/look/", "Only web/js/look imports from web/js/look."];
 const LEARN = ["/learn/", "Only web/js/learn imports from web/js/learn."];
+const TRAIN = ["/train/", "Only web/js/train imports from web/js/train."];
 
 export default [
   { ignores: ["node_modules/", "**/.venv/", "**/venv/"] },
@@ -33,9 +34,10 @@ export default [
     },
   },
   { files: ["web/js/**"], languageOptions: { globals: globals.browser } },
-  { files: ["web/js/lib/**"], rules: imports(LOOK, LEARN, ["/widgets/", "web/js/lib imports nothing above it."]) },
-  { files: ["web/js/widgets/**"], rules: imports(LOOK, LEARN) },
-  { files: ["web/js/look/**"], rules: imports(LEARN) },
-  { files: ["web/js/learn/**"], rules: imports(LOOK) },
+  { files: ["web/js/lib/**"], rules: imports(LOOK, LEARN, TRAIN, ["/widgets/", "web/js/lib imports nothing above it."]) },
+  { files: ["web/js/widgets/**"], rules: imports(LOOK, LEARN, TRAIN) },
+  { files: ["web/js/look/**"], rules: imports(LEARN, TRAIN) },
+  { files: ["web/js/learn/**"], rules: imports(LOOK, TRAIN) },
+  { files: ["web/js/train/**"], rules: imports(LOOK, LEARN) },
   { files: ["tests/js/**", "*.mjs"], languageOptions: { globals: globals.node } },
 ];

@@ -1,5 +1,6 @@
 """The services that the page, the API and the Learn tab share, each made once."""
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -27,6 +28,7 @@ class Services:
     attention: AttentionWorkers
     questions: Questions
     metrics: Metrics
+    training: threading.Event = field(default_factory=threading.Event)  # set while a visitor trains a GPT
     closers: list[Callable[[], None]] = field(default_factory=list)  # of what is made from these services
 
     @property

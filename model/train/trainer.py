@@ -62,6 +62,8 @@ def validation_loss(gpt: GPT, ids: Tensor, context_length: int) -> float:
 class Trainer:
     """A training run and the folder it writes to."""
 
+    clock = staticmethod(time.monotonic)  # in seconds; what a run bound to the clock is bound to
+
     def __init__(self, settings: TrainSettings, folder: Path, resume: bool = False) -> None:
         self.settings, self.folder = settings, folder
         remove_leftovers(folder)
@@ -134,7 +136,7 @@ class Trainer:
         settings, progress, schedule = self.settings, self.progress, self.schedule
         handlers = {s: signal.signal(s, self.on_signal) for s in (signal.SIGINT, signal.SIGTERM)}
         bar = tqdm(total=settings.steps, initial=progress["step"], unit="step", file=sys.stdout, dynamic_ncols=True)
-        began = time.monotonic() - progress["seconds"]
+        began = self.clock() - progress["seconds"]
         last = False
         try:
             if progress["step"] == 0:  # before any weights: a folder that holds a part of a run can always be resumed
@@ -146,7 +148,7 @@ class Trainer:
             while not last:
                 loss = self.step()
                 progress["step"] += 1
-                progress["seconds"] = time.monotonic() - began
+                progress["seconds"] = self.clock() - began
                 bar.update()
                 bar.set_postfix(loss=f"{loss:.4f}", refresh=False)
                 step, done = progress["step"], self.done
@@ -157,7 +159,7 @@ class Trainer:
                     self.snapshot()
                 if schedule.sample_due(step, done):
                     bar.write(f"---\n{settings.prompt}{self.sample()}\n---")
-                progress["seconds"] = time.monotonic() - began
+                progress["seconds"] = self.clock() - began
                 if not last and (step % settings.save_every == 0 or self.stop_signal):
                     self.save()
                 if self.stop_signal and not last:

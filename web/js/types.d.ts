@@ -68,6 +68,8 @@ export interface Pointer {
   at?: number;
   suggested_heads: FittingHead[];
   training_step?: number;
+  /** Whether the server trains a GPT for a visitor meanwhile, which slows it down. */
+  training?: boolean;
   /** The run that another text with the same prompt is shown beside. */
   beside: string;
   /** What each head's context vectors were multiplied by, `[layer][head]`; null where nothing was changed. */

@@ -73,6 +73,7 @@ class PageWriter:
             n_written = writer.run.n_earlier + len(writer.run.ids) - len(asked.prompt)
             more = {"branch": text.branch} if text.branch else {}
             new = {"new": sent.new(writer.run), "at": generation.newest_at}
+            new["training"] = self.services.training.is_set()
             return pointer(writer.run, state, settings) | {"written": n_written} | new | more
 
         state, why = "done", ""

@@ -18,13 +18,14 @@ class TrainingAsk:
     size: Size
     text: str | None = None
     writer: str | None = None
+    n_characters: int = 0  # of the text, or that the model is to write
 
     @property
     def about(self) -> str:
         """The data, for the model card."""
         if self.text is not None:
-            return f"A text of {counted(len(self.text), 'character')} that a visitor of Headscope chose."
-        return f"{TRAINING_CHARACTERS:,} characters that the model {self.writer} wrote."
+            return f"A text of {counted(self.n_characters, 'character')} that a visitor of Headscope chose."
+        return f"{self.n_characters:,} characters that the model {self.writer} wrote."
 
 
 def read_size(limits: Limits, name: object) -> Size:
@@ -62,7 +63,7 @@ def ask_with_text(limits: Limits, size: object, data: bytes) -> TrainingAsk:
             f"weights; at most {limits.max_training_weights:,} are trained here. Choose a smaller size."
         )
         raise InputError("size", message)
-    return TrainingAsk(chosen, text=text)
+    return TrainingAsk(chosen, text=text, n_characters=len(text))
 
 
 def ask_with_writer(served: ServedModels, size: object, writer: object) -> TrainingAsk:
@@ -70,4 +71,4 @@ def ask_with_writer(served: ServedModels, size: object, writer: object) -> Train
     chosen = read_size(served.settings.limits, size)
     if not isinstance(writer, str) or writer not in served.shared:
         raise UnknownModel(f"There is no model {shorten(writer)}. Available: {', '.join(served.shared)}")
-    return TrainingAsk(chosen, writer=writer)
+    return TrainingAsk(chosen, writer=writer, n_characters=TRAINING_CHARACTERS)

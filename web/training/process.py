@@ -8,6 +8,7 @@ import os
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncGenerator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +16,15 @@ import model
 
 from ..settings import Limits
 from .ask import TrainingAsk
-from .sizes import seconds_of
+from .sizes import Size, seconds_of
 
 log = logging.getLogger(__name__)
 
 ROOT = Path(model.__file__).resolve().parent.parent
 MAX_LINE = 4_000_000  # bytes of a report
-NICENESS = 19
+NICENESS = 10  # a busy server leaves it about a tenth of a core, and an idle one everything
 SECRETS = ("HEADSCOPE_", "HF_", "HUGGING_FACE_")  # beginnings of variables that it does not get
-RECIPE = {"dropout": 0, "warmup": 30, "snapshots": 12, "steps": 1_000_000, "save-every": 1_000_000}
+RECIPE = {"dropout": 0.0, "average": 0.98, "warmup": 30, "snapshots": 12, "steps": 1_000_000, "save_every": 1_000_000}
 FINISHING = 0.06  # of the time, for the loss on the whole held-out text and the card
 LIMITS = "Trained for a very short time on one text: it has learned how words are spelled and put together there."
 NOTE = (
@@ -36,24 +37,26 @@ def command(
     ask: TrainingAsk, limits: Limits, device: str, text: Path, out: Path, writer: Path | str | None
 ) -> list[str]:
     """The command line of the process that writes a checkpoint to ``out``."""
-    size = ask.size
     flags: dict[str, object] = {
         "out": out,
         "data": text,
         "megabytes": limits.max_training_megabytes,
-        "n-layer": size.n_layer,
-        "n-head": size.n_head,
-        "n-embd": size.n_embd,
-        "context-length": size.context_length,
-        "batch-size": size.batch_size,
-        "seconds": round(seconds_of(size, limits) * (1 - FINISHING), 2),
         "device": device,
-        "data-note": ask.about,
-        "recipe-note": NOTE,
+        "data_note": ask.about,
+        "recipe_note": NOTE,
         "limits": LIMITS,
     }
-    flags |= RECIPE | ({"writer": writer} if writer is not None else {})
-    return [sys.executable, "-m", "model.train.live", *(word for k, v in flags.items() for word in (f"--{k}", str(v)))]
+    if writer is not None:
+        flags |= {"writer": writer, "characters": ask.n_characters}
+    flags |= recipe(ask.size, seconds_of(ask.size, limits))
+    words = [word for name, value in flags.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    return [sys.executable, "-m", "model.train.live", *words]
+
+
+def recipe(size: Size, seconds: float) -> dict[str, Any]:
+    """The settings with which a model of this size is trained, within so many seconds in all."""
+    shape = {name: value for name, value in asdict(size).items() if name not in ("name", "seconds")}
+    return RECIPE | shape | {"seconds": round(seconds * (1 - FINISHING), 2)}
 
 
 class TrainingProcess:

@@ -105,6 +105,10 @@ class Trainings:
             self.at_work.add(training)
             training.enter("starting")
             self.run_task(self.carry_out(training), "training")
+        if self.at_work:
+            self.services.training.set()
+        else:
+            self.services.training.clear()
         for place, training in enumerate(self.line, 1):
             training.enter("waiting", place=place)
 

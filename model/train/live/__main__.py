@@ -88,7 +88,7 @@ def write_first(channel: Channel, writer: str, n_characters: int, path: Path) ->
 
     def report(text: str) -> None:
         shown = text[-SHOWN_CHARACTERS:]
-        channel.report({"kind": "writing", "written": len(text), "of": n_characters, "text": shown})
+        channel.report({"kind": "writing", "written": min(len(text), n_characters), "of": n_characters, "text": shown})
 
     loaded = load(writer, device="cpu")
     text = write_text(loaded, n_characters, seed=1, report=report)

@@ -2,7 +2,6 @@
 
 import base64
 import math
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -27,7 +26,7 @@ MAX_SENTENCE = 48  # tokens of the text whose heads are shown
 SAMPLE_TOKENS = 240
 WINDOWS = 128  # of the held-out text, spread evenly, whose loss is measured along the way
 STEP_SECONDS = 0.25  # between two reports of how far it is
-LOSS_SECONDS, LOSS_PART = 0.7, 0.06  # between two losses, at least, and of the time that measuring them may take
+LOSS_SECONDS, LOSS_PART = 0.7, 0.08  # between two losses, at least, and of the time that measuring them may take
 SAMPLE_SECONDS, SAMPLE_PART = 3.0, 0.05
 SNAPSHOT_PART = 0.1
 
@@ -47,8 +46,9 @@ class LiveTrainer(Trainer):
         self.windows = spread_windows(self.data.validation, settings.context_length)
         self.sentence = sentence_of(self.loaded.tokenizer.decode(self.data.validation[:1000].tolist()))
         self.sentence_ids = self.loaded.tokenizer.encode(self.sentence)[: min(MAX_SENTENCE, settings.context_length)]
-        self.began = self.reported = time.monotonic()
-        self.losses, self.samples = Pace(LOSS_SECONDS, LOSS_PART), Pace(SAMPLE_SECONDS, SAMPLE_PART)
+        self.began = self.reported = self.clock()
+        self.losses = Pace(self.clock, LOSS_SECONDS, LOSS_PART)
+        self.samples = Pace(self.clock, SAMPLE_SECONDS, SAMPLE_PART)
 
     @property
     def done(self) -> float:
@@ -77,12 +77,12 @@ class LiveTrainer(Trainer):
             }
         )
         self.report_loss(None)
-        self.began = time.monotonic()
+        self.began = self.clock()
         return super().run()
 
     def step(self) -> float:
         loss = super().step()
-        now, step = time.monotonic(), self.progress["step"] + 1
+        now, step = self.clock(), self.progress["step"] + 1
         if now - self.reported >= STEP_SECONDS:
             self.reported = now
             self.report({"kind": "step", "step": step, "seconds": now - self.began, "loss": loss})
@@ -126,7 +126,7 @@ class LiveTrainer(Trainer):
         super().evaluate(bar)
 
     def snapshot(self) -> None:
-        started = time.monotonic()
+        started = self.clock()
         super().snapshot()
         heads = self.progress["heads"][-1:]
         attention = self.attention()
@@ -142,7 +142,7 @@ class LiveTrainer(Trainer):
         if self.progress["step"] == 0:
             self.report({"kind": "sample", "step": 0, "text": self.short_sample()})
         elif isinstance(self.schedule, ByClock):
-            pause = (time.monotonic() - started) / SNAPSHOT_PART
+            pause = (self.clock() - started) / SNAPSHOT_PART
             self.schedule.snapshots.skip(self.done + pause / self.settings.seconds)
 
     def attention(self) -> bytes:
@@ -180,18 +180,18 @@ class LiveTrainer(Trainer):
 class Pace:
     """What is done again and again: every ``least`` seconds, or less often so as to take ``part`` of the time."""
 
-    def __init__(self, least: float, part: float) -> None:
-        self.least, self.part = least, part
-        self.next = time.monotonic() + least
+    def __init__(self, clock: Callable[[], float], least: float, part: float) -> None:
+        self.clock, self.least, self.part = clock, least, part
+        self.next = self.clock() + least
 
     def is_due(self) -> bool:
-        return time.monotonic() >= self.next
+        return self.clock() >= self.next
 
     def __enter__(self) -> None:
-        self.started = time.monotonic()
+        self.started = self.clock()
 
     def __exit__(self, *_: object) -> None:
-        now = time.monotonic()
+        now = self.clock()
         self.next = now + max(self.least, (now - self.started) / self.part)
 
 

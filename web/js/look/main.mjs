@@ -22,6 +22,7 @@ import { View } from "./state/view.mjs";
  * @property {SentPointer} pointer
  * @property {Record<string, unknown>} settings
  * @property {SentPointer | null} second a text that it is compared with
+ * @property {boolean} training whether this visitor trains a GPT here, or has trained one
  */
 
 /**
@@ -29,9 +30,10 @@ import { View } from "./state/view.mjs";
  * @param {HTMLElement} root the element to fill
  * @param {Control[]} controls the settings of a text
  * @param {GradioTransport | false} gradio what writes where work must run inside Gradio's events
+ * @param {boolean} withTraining whether visitors may train GPTs of their own
  */
-export function mount(root, controls, gradio) {
-  const page = new Page(controls, gradio);
+export function mount(root, controls, gradio, withTraining) {
+  const page = new Page(controls, gradio, withTraining);
   root.replaceChildren(page.element);
   page.open();
 }
@@ -45,15 +47,18 @@ class Page {
   /**
    * @param {Control[]} controls
    * @param {GradioTransport | false} gradio
+   * @param {boolean} withTraining
    */
-  constructor(controls, gradio) {
+  constructor(controls, gradio, withTraining) {
     this.controls = controls;
-    this.bar = new Bar(controls, {
+    this.withTraining = withTraining;
+    const barActions = {
       write: () => this.write(),
       stop: () => this.stop(),
-      chooseModel: (name) => this.chooseModel(name),
-      showPage: (name) => this.showPage(name),
-    });
+      chooseModel: (/** @type {string} */ name) => this.chooseModel(name),
+      showPage: (/** @type {PageName} */ name) => this.showPage(name),
+    };
+    this.bar = new Bar(controls, barActions, withTraining);
     const { settings } = this.bar;
     const actions = {
       branch: (/** @type {object} */ data) => void this.send({ branch: data }),
@@ -69,6 +74,7 @@ class Page {
     this.writer = new TextWriter((pointer) => this.follow(pointer), gradio);
     this.element = make("div", { class: "hs-page" }, this.bar.element, this.texts.element);
     window.addEventListener("popstate", () => location.search !== this.#address && this.reopen());
+    window.addEventListener("headscope-models", (event) => this.#takeModels(/** @type {CustomEvent} */ (event).detail));
     window.addEventListener("hashchange", () => this.showPage(pageOf(location.hash)));
   }
 
@@ -89,7 +95,7 @@ class Page {
     try {
       const response = await request(`look/landing${search}`);
       /** @type {Landing} */
-      const { models, pointer, settings, second } = await response.json();
+      const { models, pointer, settings, second, training } = await response.json();
       this.models = models;
       this.texts.compare.reader.fill(models);
       this.bar.models.fill(models, pointer.model ?? "");
@@ -100,6 +106,7 @@ class Page {
       this.follow(pointer);
       if (second) this.texts.compareWith(second);
       if (pointer.state === "linked") restoreLinkedView(this.store, search, second ? this.texts.pair : null);
+      if (training) comeBackToTraining();
     } catch (error) {
       this.store.report(`The page could not be opened: ${/** @type {Error} */ (error).message}`);
     }
@@ -216,6 +223,24 @@ class Page {
     }
   }
 
+  /** The models have changed: list them anew, and open one of them. @param {string} open its name; "" for none */
+  async #takeModels(open) {
+    try {
+      const response = await request(`look/landing${open ? `?model=${encodeURIComponent(open)}` : ""}`);
+      /** @type {Landing} */
+      const { models } = await response.json();
+      this.models = models;
+      this.texts.compare.reader.fill(models);
+      this.bar.models.fill(models, this.bar.models.name);
+    } catch (error) {
+      this.store.report(`The models could not be listed: ${/** @type {Error} */ (error).message}`);
+    }
+    if (!open) return;
+    this.showPage("look");
+    this.bar.models.show(open);
+    await this.chooseModel(open);
+  }
+
   /** The lessons are about the model that is chosen here. */
   tellModel() {
     /** @type {any} */ (window).headscopeModel = this.bar.models.name || null;
@@ -224,6 +249,10 @@ class Page {
 
   /** @param {PageName} name */
   showPage(name) {
+    if (name === "train" && !this.withTraining) {
+      this.showPage("look");
+      return;
+    }
     const isOther = document.body.dataset.page !== name;
     document.body.dataset.page = name;
     this.bar.showPage(name);
@@ -234,5 +263,12 @@ class Page {
   }
 }
 
+/** The Train tab starts, unseen, because what is trained is kept only for a page that is there. */
+function comeBackToTraining() {
+  document.body.dataset.training = "true";
+  window.dispatchEvent(new CustomEvent("headscope-training"));
+}
+
 /** @param {string} hash @returns {PageName} */
-const pageOf = (hash) => (hash.startsWith("#learn") ? "learn" : hash.startsWith("#use") ? "use" : "look");
+const pageOf = (hash) =>
+  /** @type {const} */ (["learn", "train", "use"]).find((name) => hash.startsWith(`#${name}`)) ?? "look";

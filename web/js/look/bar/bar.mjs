@@ -8,7 +8,7 @@ import { Settings } from "./settings.mjs";
 /** @import { Control } from "../../types.js" */
 
 /** The pages by the name that the body's `data-page` has. */
-const PAGES = { look: "Write & Look", learn: "Learn", use: "Use" };
+const PAGES = { look: "Write & Look", learn: "Learn", train: "Train", use: "Use" };
 
 /** @typedef {keyof typeof PAGES} PageName */
 
@@ -22,8 +22,9 @@ export class Bar {
    * @param {() => void} actions.stop
    * @param {(name: string) => void} actions.chooseModel
    * @param {(name: PageName) => void} actions.showPage
+   * @param {boolean} withTraining whether visitors may train GPTs of their own
    */
-  constructor(controls, actions) {
+  constructor(controls, actions, withTraining) {
     this.settings = new Settings(controls);
     this.models = new ModelPicker(actions.chooseModel);
     this.prompt = make("textarea", {
@@ -49,7 +50,8 @@ export class Bar {
     this.write = make("button", { type: "button", id: "hs-write", onclick: actions.write }, "Write");
     this.stop = make("button", { type: "button", id: "hs-stop", onclick: actions.stop, hidden: true }, "Stop");
     const box = make("div", { class: "hs-prompt-box" }, this.prompt);
-    this.tabs = Object.entries(PAGES).map(([name, title]) =>
+    const titles = Object.entries(PAGES).filter(([name]) => name !== "train" || withTraining);
+    this.tabs = titles.map(([name, title]) =>
       make(
         "button",
         { type: "button", "data-page": name, onclick: () => actions.showPage(/** @type {PageName} */ (name)) },

@@ -58,9 +58,10 @@ export function textPanel(store, next, actions) {
 }
 
 /** @param {Readonly<Pointer>} pointer */
-function describe({ state, tokens, n_prompt, rate, written: n_written = tokens - n_prompt }) {
+function describe({ state, tokens, n_prompt, rate, training, written: n_written = tokens - n_prompt }) {
   const written = counted(n_written, "token");
-  const speed = rate ? `, ${Math.round(rate)} tokens/s` : "";
+  const meanwhile = training ? " while a GPT trains" : "";
+  const speed = rate ? `, ${Math.round(rate)} tokens/s${meanwhile}` : "";
   const descriptions = {
     none: "",
     linked: `${counted(tokens, "token")}, from a link`,

@@ -1,0 +1,70 @@
+"""The Train tab: a GPT trained from a pasted text, watched, opened, stopped and let go of."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from helpers.page import expect_model, show_page, text
+from helpers.server import Server
+from helpers.trained import quick_server
+from helpers.training import TRAINING_TEXT
+
+
+@pytest.fixture(scope="module")
+def server(checkpoints: Path) -> Iterator[Server]:
+    yield from quick_server(checkpoints)
+
+
+def begin(page: Any, size: str) -> Any:
+    show_page(page, "Train")
+    page.get_by_label("The text to learn from").fill(TRAINING_TEXT)
+    page.get_by_role("radio", name=size).check()
+    page.get_by_role("button", name="Train", exact=True).last.click()
+    return page.get_by_role("region", name="Training", exact=True)
+
+
+def test_a_gpt_is_trained_watched_and_opened(page: Any) -> None:
+    show_page(page, "Train")
+    page.get_by_label("The text to learn from").fill("too short")
+    expect(page.get_by_text("At least 1,000 characters are needed")).to_be_visible()
+    expect(page.get_by_role("button", name="Train", exact=True).last).to_be_disabled()
+    training = begin(page, "Small")
+    heading = training.get_by_role("heading")
+    expect(heading).to_have_text(re.compile("^Trained: your-gpt-....$"), timeout=90_000)
+    name = heading.text_content().removeprefix("Trained: ")
+    expect(training).to_contain_text("nats per character on the whole held-out tenth")
+    expect(page.get_by_role("region", name="Loss")).to_contain_text("bigram")
+    expect(page.get_by_role("region", name="What it writes").locator(".ht-text")).not_to_be_empty()
+    heads = page.get_by_role("region", name="Heads").last
+    expect(heads.get_by_role("button")).to_have_count(4)
+    heads.get_by_role("slider", name="Snapshot").fill("0")
+    expect(heads).to_contain_text("before the first step")
+    # A reload finds it again.
+    page.reload()
+    expect(heading).to_have_text(f"Trained: {name}")
+    page.get_by_role("button", name="Open in Write & Look").click()
+    expect_model(page, name, "2 layers")
+    expect(page.get_by_role("slider", name="Training step")).to_be_visible()
+    expect(text(page)).not_to_be_empty()
+    with page.expect_download() as download:
+        show_page(page, "Train")
+        page.get_by_role("link", name="Download").click()
+    assert download.value.suggested_filename == f"{name}.zip"
+    page.get_by_role("button", name="Delete and train another").click()
+    expect(page.get_by_role("heading", name="Train your own GPT")).to_be_visible()
+
+
+def test_stop_keeps_what_was_learned_and_cancel_nothing(page: Any) -> None:
+    training = begin(page, "Large")
+    expect(training.get_by_role("status")).to_contain_text("steps a second", timeout=60_000)
+    page.get_by_role("button", name="Stop and keep it").click()
+    expect(training.get_by_role("heading")).to_have_text(re.compile("^Trained"), timeout=60_000)
+    expect(training).to_contain_text("stopped early")
+    page.get_by_role("button", name="Delete and train another").click()
+    begin(page, "Large")
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("heading", name="Train your own GPT")).to_be_visible()

@@ -1,0 +1,177 @@
+"""Who trains when: places in line, visitors who stop or leave, limits on both sides, and the end of the server."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from helpers.serve_once import ROOT, free_port, wait_until_healthy
+from helpers.server import Server
+from helpers.trained import UPLOAD, Visitor, children, quick_server
+from helpers.training import TRAINING_TEXT
+
+LONGEST = 4_000
+TEXT = TRAINING_TEXT[:2_000]
+
+
+@pytest.fixture(scope="module")
+def narrow(checkpoints: Path) -> Iterator[Server]:
+    """A server that trains one GPT at a time and lets one more wait, on short texts."""
+    from web.settings import Limits
+
+    limits = Limits(max_waiting_trainings=1, max_training_bytes=LONGEST, max_body_bytes=1_000)
+    yield from quick_server(checkpoints, limits=limits)
+
+
+@pytest.fixture
+def at_work(narrow: Server) -> Iterator[Visitor]:
+    """A visitor whose training is going on, and would for long."""
+    visitor = Visitor(narrow)
+    assert visitor.train(TEXT, size="large").status_code == 200
+    visitor.watch_until("state", state="training")
+    yield visitor
+    visitor.post("/train/forget")
+
+
+def test_those_who_come_later_have_a_place_in_line(narrow: Server, at_work: Visitor) -> None:
+    second, third = Visitor(narrow), Visitor(narrow)
+    assert second.train(TEXT).status_code == 200
+    assert second.watch_until("state")["place"] == 1
+    refused = third.train(TEXT)
+    assert refused.status_code == 429 and "Too many" in refused.json()["detail"]
+    state = third.get("/train/state").json()
+    assert (state["at_work"], state["waiting"], state["mine"]) == (1, 1, None)
+    assert at_work.train(TEXT).status_code == 409
+    assert at_work.post("/train/forget").status_code == 204
+    assert second.watch_until("state", state="done")
+    assert third.train(TEXT).status_code == 200
+    third.post("/train/forget")
+
+
+def test_what_was_learned_before_a_stop_is_kept(at_work: Visitor) -> None:
+    at_work.watch_until("step")
+    assert at_work.post("/train/stop").status_code == 204
+    *_, end, done = at_work.events()
+    assert end["kind"] == "end" and end["stopped"] and done["state"] == "done"
+    assert at_work.get("/look/landing", params={"model": done["name"]}).json()["pointer"]["model"] == done["name"]
+
+
+def test_the_process_has_a_low_priority_and_no_secrets(checkpoints: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADSCOPE_API_KEY", "secret")
+    for server in quick_server(checkpoints):
+        monkeypatch.setattr("web.training.process.NICENESS", 7)
+        visitor = Visitor(server)
+        visitor.train(TEXT, size="large")
+        visitor.watch_until("state", state="training")
+        (child,) = children()
+        assert child.nice == 7 and b"HEADSCOPE_API_KEY" not in child.environment()
+        assert server.services.training.is_set()
+        visitor.post("/train/forget")
+        assert child.has_ended()
+
+
+def test_a_training_ends_when_its_visitor_leaves(narrow: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    visitor = Visitor(narrow)
+    visitor.train(TEXT, size="large")
+    visitor.watch_until("state", state="training")  # and closes the stream
+    (child,) = children()
+    monkeypatch.setattr("web.training.trainings.LEAVING_SECONDS", 0.5)
+    assert child.has_ended()
+    assert visitor.get("/train/events").status_code == 404
+    assert visitor.get("/train/state").json()["mine"] is None
+
+
+def test_a_model_is_forgotten_after_its_time(narrow: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    visitor = Visitor(narrow)
+    name = visitor.train(TEXT).json()["name"]
+    visitor.watch_until("state", state="done")
+    assert visitor.post("/train/here").status_code == 204
+    gone = threading.Event()
+    forget = narrow.services.forget
+    monkeypatch.setattr(type(narrow.services), "forget", lambda _self, visitor: (forget(visitor), gone.set()))
+    monkeypatch.setattr("web.training.trainings.KEPT_SECONDS", 0.1)
+    assert gone.wait(30)
+    assert visitor.get(f"/look/opening/{name}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("text", "size", "status", "words"),
+    [
+        (b"a" * 999, "small", 400, "999 characters; to learn from it, at least 1,000"),
+        (b"ab" * (LONGEST // 2 + 1), "small", 413, "more than 4,000 bytes"),
+        (b"\xff" * 2_000, "small", 400, "not a text in UTF-8: byte 0"),
+        (b"ab" * 600, "huge", 400, "There is no size 'huge'. Available: small, large"),
+    ],
+)
+def test_what_cannot_be_trained_on_is_refused(narrow: Server, text: bytes, size: str, status: int, words: str) -> None:
+    visitor = Visitor(narrow)
+    answer = visitor.post(f"{UPLOAD}{size}", content=text)
+    assert answer.status_code == status
+    assert words in (answer.json().get("detail") or answer.json()["error"]["message"])
+    assert not visitor.cookies and visitor.get("/train/state").json()["mine"] is None
+
+
+def test_a_text_as_long_as_allowed_is_taken_and_other_bodies_keep_their_limit(narrow: Server) -> None:
+    visitor = Visitor(narrow)
+    assert visitor.train("ab" * (LONGEST // 2)).status_code == 200
+    visitor.post("/train/forget")
+    assert visitor.post("/look/write", content=b"x" * 1_001).status_code == 413
+    assert visitor.post("/train/written", content=b"x" * 1_001).status_code == 413
+
+
+def test_more_weights_than_allowed_are_refused_and_no_size_beyond_is_offered(checkpoints: Path) -> None:
+    from helpers.trained import QUICK
+    from web.settings import Limits
+
+    most = QUICK.n_parameters(65)
+    for server in quick_server(checkpoints, limits=Limits(max_training_weights=most)):
+        visitor = Visitor(server)
+        assert [size["name"] for size in visitor.get("/train/state").json()["sizes"]] == ["small", "large"]
+        characters = "".join(map(chr, range(0x4E00, 0x4E00 + 66)))
+        answer = visitor.train(characters * 20)
+        assert answer.status_code == 400 and f"at most {most:,} are trained here" in answer.json()["detail"]
+        assert visitor.train(characters[:65] * 20).status_code == 200
+        visitor.post("/train/forget")
+
+
+def test_without_training_there_are_no_routes(checkpoints: Path) -> None:
+    for server in quick_server(checkpoints, train=False):
+        visitor = Visitor(server)
+        assert visitor.get("/train/state").status_code == 404
+        assert visitor.train().status_code in (404, 405, 413)
+        assert "/train" not in visitor.get("/gradio_api/info").json()["named_endpoints"]
+
+
+def test_a_process_that_dies_is_a_failed_training_and_the_next_one_begins(narrow: Server, at_work: Visitor) -> None:
+    (child,) = children()
+    child.kill()
+    failed = at_work.watch_until("state", state="failed")
+    assert failed["why"] == "The training process ended unexpectedly."
+    assert at_work.train(TEXT).status_code == 200
+    assert at_work.watch_until("state", state="done")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_the_process_ends_with_the_server(checkpoints: Path, tmp_path: Path, number: signal.Signals) -> None:
+    port = free_port()
+    command = [sys.executable, "app.py", "--port", str(port), "--checkpoint", str(checkpoints / "tiny")]
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL) as process:
+        url = f"http://127.0.0.1:{port}"
+        wait_until_healthy(url, process)
+        with httpx.Client(base_url=url, timeout=120) as client:
+            assert client.post(f"{UPLOAD}large", content=TRAINING_TEXT.encode()).status_code == 200
+            with client.stream("GET", "/train/events") as stream:
+                next(line for line in stream.iter_lines() if '"training"' in line)
+                (child,) = children(process.pid)
+                process.send_signal(number)
+                assert child.has_ended()
+        process.wait(30)
+    if number == signal.SIGTERM:
+        assert not list(tmp_path.glob("headscope-training-*"))

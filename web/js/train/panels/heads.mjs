@@ -1,0 +1,167 @@
+// All heads of one fixed sentence, at each snapshot, and one of them large.
+
+import { make, setFlag } from "../../lib/dom.mjs";
+import { context2d } from "../../lib/drawing/canvas.mjs";
+import { onThemeChange, palette } from "../../lib/drawing/palette.mjs";
+import { Scale } from "../../lib/drawing/scale.mjs";
+import { ThumbnailPainter } from "../../lib/drawing/thumbnail_painter.mjs";
+import { Thumbnails } from "../../lib/thumbnails.mjs";
+import { visible } from "../../lib/words.mjs";
+import { thousands } from "../words.mjs";
+
+/** @import { SnapshotEvent, StartEvent, TrainEvent } from "../types.js" */
+
+const SCALE = new Scale({ scale: "sqrt", threshold: 0, hideFirst: false });
+const CELL = 12; // pixels of a cell of the large picture
+
+/** The byte of a weight, 255 times its square root, as the weight. @param {number} byte */
+const weightOf = (byte) => (byte / 255) ** 2;
+
+export class HeadsPanel {
+  /** @type {StartEvent | null} */
+  #start = null;
+  /** @type {{ event: SnapshotEvent, thumbnails: Thumbnails }[]} */
+  #snapshots = [];
+  /** @type {{ button: HTMLButtonElement, canvas: HTMLCanvasElement }[]} */
+  #tiles = [];
+  #at = -1; // the snapshot that is shown; -1 for the newest
+  #open = 0; // the head that is shown large
+
+  constructor() {
+    this.step = make("p", { class: "ht-now" });
+    this.sentence = make("p", { class: "ht-sentence" });
+    this.grid = make("div", { class: "ht-tiles", role: "group", "aria-label": "All heads: rows are layers" });
+    this.large = make("canvas", { class: "ht-large", role: "img" });
+    this.name = make("b", {});
+    this.readout = make("p", { class: "hs-hint ht-readout" });
+    this.large.addEventListener("pointermove", (event) => this.#point(event));
+    this.large.addEventListener("pointerleave", () => this.#point(null));
+    this.range = make("input", { type: "range", min: 0, max: 0, step: 1, "aria-label": "Snapshot", hidden: true });
+    this.range.addEventListener("input", () => {
+      const at = Number(this.range.value);
+      this.#at = at === this.#snapshots.length - 1 ? -1 : at;
+      this.#draw();
+    });
+    const top = make("div", { class: "hs-top" }, make("h2", {}, "Heads"), this.step);
+    const one = make("div", { class: "ht-one" }, this.name, this.large, this.readout);
+    const both = make("div", { class: "ht-both" }, this.grid, one);
+    const label = { class: "hs-panel ht-heads", "aria-label": "Heads" };
+    this.element = make("section", label, top, this.sentence, both, this.range);
+    onThemeChange(() => this.#draw());
+  }
+
+  reset() {
+    this.#start = null;
+    this.#snapshots = [];
+    this.#tiles = [];
+    this.#at = -1;
+    this.#open = 0;
+    this.grid.replaceChildren();
+    for (const element of [this.step, this.sentence, this.name, this.readout]) element.textContent = "";
+    this.range.hidden = true;
+  }
+
+  /** @param {TrainEvent} event */
+  take(event) {
+    if (event.kind === "start") this.#build(event);
+    else if (event.kind === "snapshot" && this.#start) {
+      const thumbnails = new Thumbnails(this.#tiles.length);
+      const cells = Uint8Array.from(atob(event.cells), (character) => character.charCodeAt(0));
+      thumbnails.merge({ rows: this.#start.tokens.length, factor: 1, first: 0 }, cells);
+      this.#snapshots.push({ event, thumbnails });
+      this.#draw();
+    }
+  }
+
+  /** @param {StartEvent} start */
+  #build(start) {
+    this.#start = start;
+    this.sentence.textContent = `“${start.tokens.map(visible).join("")}”, from the held-out text`;
+    this.grid.style.setProperty("--ht-columns", String(start.n_head));
+    this.#tiles = Array.from({ length: start.n_layer * start.n_head }, (_, i) => {
+      const canvas = make("canvas");
+      const name = `L${Math.floor(i / start.n_head)} H${i % start.n_head}`;
+      const button = make("button", { type: "button", title: name }, canvas, make("span", {}, name));
+      button.addEventListener("click", () => {
+        this.#open = i;
+        this.#draw();
+      });
+      return { button, canvas };
+    });
+    this.grid.replaceChildren(...this.#tiles.map(({ button }) => button));
+  }
+
+  /** The snapshot that is shown. */
+  get #shown() {
+    return this.#snapshots[this.#at < 0 ? this.#snapshots.length - 1 : this.#at];
+  }
+
+  #draw() {
+    if (!this.#start || !this.#shown) return;
+    const { event, thumbnails } = this.#shown;
+    const last = this.#snapshots.length - 1;
+    const at = this.#at < 0 ? last : this.#at;
+    this.range.max = String(last);
+    this.range.value = String(at);
+    this.range.style.setProperty("--part", String(at / Math.max(last, 1)));
+    this.range.hidden = last < 1;
+    this.step.textContent = event.step ? `after step ${thousands(event.step)}` : "before the first step";
+    this.range.setAttribute("aria-valuetext", this.step.textContent);
+    const painter = new ThumbnailPainter(thumbnails, SCALE, palette().looks.pixels, Infinity);
+    this.#tiles.forEach(({ button, canvas }, i) => {
+      canvas.width = canvas.height = painter.side;
+      context2d(canvas).putImageData(painter.paint(i), 0, 0);
+      setFlag(button, "aria-pressed", i === this.#open);
+    });
+    this.#drawLarge(painter);
+    this.#point(null);
+  }
+
+  /** @param {ThumbnailPainter} painter */
+  #drawLarge(painter) {
+    const { side } = painter;
+    this.large.width = this.large.height = side * CELL;
+    const context = context2d(this.large);
+    context.imageSmoothingEnabled = false;
+    const small = new OffscreenCanvas(side, side);
+    /** @type {OffscreenCanvasRenderingContext2D} */ (small.getContext("2d")).putImageData(
+      painter.paint(this.#open),
+      0,
+      0,
+    );
+    context.drawImage(small, 0, 0, side * CELL, side * CELL);
+    const name = this.#tiles[this.#open].button.title;
+    this.name.textContent = name + this.#role();
+    this.large.setAttribute("aria-label", `Attention weights of ${name}: rows are queries, columns keys`);
+  }
+
+  /** What the open head does most. */
+  #role() {
+    const heads = this.#shown?.event.heads;
+    if (!heads || !this.#start) return "";
+    const [layer, head] = [Math.floor(this.#open / this.#start.n_head), this.#open % this.#start.n_head];
+    const roles = /** @type {const} */ (["previous_token", "induction", "duplicate_token"]);
+    const best = roles.reduce((a, b) => (heads[b][layer][head] > heads[a][layer][head] ? b : a));
+    const score = heads[best][layer][head];
+    return score > 3 * heads.uniform ? `: ${best.replace("_", " ")} ${score.toFixed(2)}` : ": no clear role yet";
+  }
+
+  /** The strongest weight under the pointer, or what the picture shows. @param {PointerEvent | null} event */
+  #point(event) {
+    const tokens = this.#start?.tokens ?? [];
+    if (!event || !this.#shown) {
+      this.readout.textContent =
+        "Each row is a character (query), each column one that it looks at (key): point at a cell.";
+      return;
+    }
+    const { left, top, width } = this.large.getBoundingClientRect();
+    const key = Math.floor(((event.clientX - left) / width) * tokens.length);
+    const query = Math.floor(((event.clientY - top) / width) * tokens.length);
+    if (key > query || !(query in tokens) || !(key in tokens)) return;
+    const { thumbnails } = this.#shown;
+    const byte = thumbnails.pooled(this.#open, 1, thumbnails.side)[query * thumbnails.side + key];
+    this.readout.textContent =
+      `“${visible(tokens[query])}” at position ${query} (query) looks at “${visible(tokens[key])}” at ${key} (key): ` +
+      `about ${weightOf(byte).toFixed(2)}`;
+  }
+}

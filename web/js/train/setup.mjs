@@ -1,0 +1,208 @@
+// What to train: a text, and the size of the model.
+
+import { make, setFlag, tabs } from "../lib/dom.mjs";
+import { address, HttpError } from "../lib/server/http.mjs";
+import { cost, duration, megabytes, thousands, weights } from "./words.mjs";
+
+/** @import { Size, TrainState } from "./types.js" */
+
+const SOURCES = { paste: "Paste a text", file: "Pick a file", model: "Let a model write it" };
+/** @typedef {keyof typeof SOURCES} Source */
+
+const LEAST_CHARACTERS = 1_000; // the server's limit
+
+export class Setup {
+  /** @type {Source} */
+  #source = "paste";
+  /** @type {File | null} */
+  #file = null;
+  /** @type {TrainState | null} */
+  #state = null;
+  #size = "";
+
+  /** @param {(send: () => Promise<Response>) => Promise<void>} start */
+  constructor(start) {
+    this.chooser = tabs("Where the text comes from", SOURCES, (source) => this.choose(source));
+    this.text = make("textarea", {
+      id: "ht-text",
+      rows: 10,
+      spellcheck: "false",
+      "aria-label": "The text to learn from",
+      placeholder: "Paste a text here: a play, a book chapter, song lyrics, source code ...",
+    });
+    this.text.addEventListener("input", () => this.describe());
+    this.picked = make("input", {
+      type: "file",
+      id: "ht-file",
+      class: "hs-hidden",
+      accept: "text/*,.txt,.md,.csv,.py",
+    });
+    this.picked.addEventListener("change", () => this.take(this.picked.files?.[0] ?? null));
+    const drop = make("label", { for: "ht-file", class: "ht-drop" });
+    this.dropped = make("span", {});
+    drop.append(
+      make("b", {}, "Choose a text file"),
+      make("span", { class: "hs-hint" }, "or drop it here"),
+      this.dropped,
+    );
+    drop.addEventListener("dragover", (event) => event.preventDefault());
+    drop.addEventListener("drop", (event) => {
+      event.preventDefault();
+      this.take(event.dataTransfer?.files[0] ?? null);
+    });
+    this.writer = make("select", { id: "ht-writer", "aria-label": "Model" });
+    this.writing = make("p", { class: "hs-hint" });
+    this.fields = {
+      paste: make("div", {}, this.text),
+      file: make("div", {}, this.picked, drop),
+      model: make("div", { class: "ht-writer" }, make("label", { for: "ht-writer" }, "Written by "), this.writer),
+    };
+    this.fields.model.append(this.writing);
+    this.note = make("p", { class: "hs-hint ht-note", role: "status" });
+    this.sizes = make("div", { class: "ht-sizes", role: "radiogroup", "aria-label": "Size" });
+    this.button = make("button", { type: "button", class: "hs-small ht-primary" }, "Train");
+    this.button.addEventListener("click", async () => {
+      this.button.disabled = true;
+      await start(() => this.send());
+      this.describe();
+    });
+    this.line = make("p", { class: "hs-hint" });
+    this.promise = make("p", { class: "hs-hint" });
+    this.element = make("div", { class: "ht-setup", hidden: true }, ...this.#parts());
+    this.choose("paste");
+  }
+
+  #parts() {
+    const intro = make(
+      "section",
+      { class: "hs-panel ht-intro" },
+      make("h2", {}, "Train your own GPT"),
+      make(
+        "p",
+        {},
+        "It begins knowing nothing, reads your text character by character, and learns to say which character comes " +
+          "next. You watch it learn, then write with it and look into its heads as with any other model here.",
+      ),
+      make(
+        "ol",
+        { class: "ht-steps" },
+        make("li", {}, "The last tenth of the text is held out: the loss on it tells learning from memorising."),
+        make(
+          "li",
+          {},
+          "The loss falls from that of pure guessing, past that of a bigram model, as far as time allows.",
+        ),
+        make(
+          "li",
+          {},
+          "Every few seconds it writes a sample, and the heads are drawn again as they take on their roles.",
+        ),
+        make("li", {}, "Then it opens in Write & Look, with its earlier weights on the slider, and can be downloaded."),
+      ),
+      this.promise,
+    );
+    const source = make("section", { class: "hs-panel" }, make("h3", {}, "1. The text"), this.chooser.element);
+    source.append(...Object.values(this.fields), this.note);
+    const size = make("section", { class: "hs-panel" }, make("h3", {}, "2. The size"), this.sizes);
+    size.append(make("div", { class: "ht-go" }, this.button, this.line));
+    return [intro, source, size];
+  }
+
+  /** What the server offers. @param {TrainState} state */
+  show(state) {
+    this.#state = state;
+    const { sizes } = state;
+    this.#size = sizes.some(({ name }) => name === this.#size) ? this.#size : (sizes[1] ?? sizes[0])?.name;
+    this.sizes.replaceChildren(...sizes.map((size) => this.#card(size)));
+    this.writer.replaceChildren(...state.writers.map((name) => make("option", { value: name }, name)));
+    this.writing.textContent =
+      `It writes ${thousands(state.writes)} characters first, which takes half a minute or more. ` +
+      "Your GPT then learns from these alone: it can become no better than its teacher.";
+    this.promise.textContent =
+      "Only this browser can see your text and your model. Both are deleted when you leave the page, and " +
+      `${duration(60 * state.minutes)} after the training at the latest.`;
+    const ahead = state.at_work + state.waiting;
+    const who = ahead === 1 ? "Another visitor is" : `${ahead} other visitors are`;
+    this.line.textContent = ahead ? `${who} training or waiting: you will wait in line.` : "";
+    if (!state.writers.length && this.#source === "model") this.choose("paste");
+    this.describe();
+  }
+
+  /** @param {Size} size */
+  #card(size) {
+    const { name, n_layer, n_head, n_embd, context_length } = size;
+    const input = make("input", { type: "radio", name: "ht-size", value: name, checked: name === this.#size });
+    input.addEventListener("change", () => (this.#size = name));
+    const title = make("b", {}, name[0].toUpperCase() + name.slice(1));
+    const shape = `${n_layer} layers × ${n_head} heads, ${n_embd} wide, reads ${context_length} characters at once`;
+    const lines = [title, make("span", {}, cost(size)), make("small", {}, shape)];
+    input.setAttribute("aria-label", `${title.textContent}: ${weights(size.n_parameters)}`);
+    return make("label", { class: "ht-size" }, input, make("span", {}, ...lines));
+  }
+
+  /** @param {Source} source */
+  choose(source) {
+    this.#source = source;
+    this.chooser.show(source);
+    for (const [name, field] of Object.entries(this.fields)) field.hidden = name !== source;
+    this.describe();
+  }
+
+  /** @param {File | null} file */
+  take(file) {
+    this.#file = file;
+    this.dropped.textContent = file ? `${file.name}, ${megabytes(file.size)}` : "";
+    this.describe();
+  }
+
+  /** What was chosen, what is missing, and whether it can begin. */
+  describe() {
+    const problem = this.#problem();
+    const length = this.text.value.length;
+    this.note.textContent =
+      problem ||
+      (this.#source === "paste"
+        ? `${thousands(length)} characters, ${thousands(Math.floor(length / 10))} held out.`
+        : "");
+    this.button.disabled = problem !== "";
+    setFlag(this.text, "aria-invalid", this.#source === "paste" && problem !== "" && length > 0);
+  }
+
+  /** Why it cannot begin, "" if it can. */
+  #problem() {
+    if (!this.#state) return "Loading ...";
+    const most = this.#state.max_bytes;
+    if (this.#source === "paste") {
+      const { length } = this.text.value;
+      const least = thousands(LEAST_CHARACTERS);
+      if (length < LEAST_CHARACTERS)
+        return `At least ${least} characters are needed, and more is better: ${thousands(length)} so far.`;
+      const size = new Blob([this.text.value]).size;
+      return size > most ? `${megabytes(size)} of text; at most ${megabytes(most)} are accepted.` : "";
+    }
+    if (this.#source === "file") {
+      if (!this.#file) return `A text in UTF-8 of up to ${megabytes(most)}.`;
+      return this.#file.size > most
+        ? `The file has ${megabytes(this.#file.size)}; at most ${megabytes(most)} are accepted.`
+        : "";
+    }
+    return this.#state.writers.length ? "" : "No model is served here that could write.";
+  }
+
+  /** Send what was chosen; the answer comes when the training is in line. */
+  async send() {
+    const isModel = this.#source === "model";
+    const url = address(isModel ? "train/written" : `train/text?size=${encodeURIComponent(this.#size)}`);
+    const body = isModel
+      ? JSON.stringify({ size: this.#size, model: this.writer.value })
+      : this.#source === "file"
+        ? await /** @type {File} */ (this.#file).arrayBuffer()
+        : this.text.value;
+    const type = isModel ? "application/json" : "text/plain";
+    const response = await fetch(url, { method: "POST", body, headers: { "Content-Type": type } });
+    if (response.ok) return response;
+    const { detail, error } = await response.json().catch(() => ({}));
+    const reason = typeof detail === "string" ? detail : error?.message;
+    throw new HttpError(response.status, reason ?? `The server answered ${response.status}.`);
+  }
+}

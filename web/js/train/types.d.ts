@@ -1,0 +1,85 @@
+/** What the server says of trainings (web/training). Types only: browsers never load this file. */
+
+/** A size of model that can be trained here (web/training/sizes.py). */
+export interface Size {
+  name: string;
+  n_layer: number;
+  n_head: number;
+  n_embd: number;
+  context_length: number;
+  seconds: number;
+  n_parameters: number;
+}
+
+/** The answer of `train/state`. */
+export interface TrainState {
+  sizes: Size[];
+  writers: string[];
+  /** Characters that a model writes to be learned from. */
+  writes: number;
+  max_bytes: number;
+  minutes: number;
+  at_work: number;
+  waiting: number;
+  mine: { name: string; state: string; size: string } | null;
+}
+
+/** The scores of every head for a role, `[layer][head]`. */
+export interface HeadScores {
+  step: number;
+  previous_token: number[][];
+  duplicate_token: number[][];
+  induction: number[][];
+  uniform: number;
+}
+
+export interface StartEvent {
+  kind: "start";
+  n_parameters: number;
+  n_layer: number;
+  n_head: number;
+  vocab_size: number;
+  seconds: number;
+  train_tokens: number;
+  validation_tokens: number;
+  watched_tokens: number;
+  uniform: number;
+  bigram: number;
+  tokens: string[];
+}
+
+export interface LossEvent {
+  kind: "loss";
+  step: number;
+  seconds: number;
+  validation_loss: number;
+  train_loss: number | null;
+}
+
+export interface SnapshotEvent {
+  kind: "snapshot";
+  step: number;
+  seconds: number;
+  heads: HeadScores | null;
+  /** Base64 of the lower triangle of each head, one byte a weight. */
+  cells: string;
+}
+
+export interface StateEvent {
+  kind: "state";
+  state: "waiting" | "starting" | "writing" | "training" | "finishing" | "done" | "failed";
+  name: string;
+  place?: number;
+  why?: string;
+}
+
+export type TrainEvent =
+  | StateEvent
+  | StartEvent
+  | LossEvent
+  | SnapshotEvent
+  | { kind: "writing"; written: number; of: number; text: string }
+  | { kind: "step"; step: number; seconds: number; loss: number }
+  | { kind: "sample"; step: number; text: string }
+  | { kind: "finishing"; step: number }
+  | { kind: "end"; step: number; seconds: number; loss: number; stopped: boolean; text: string };

@@ -1,0 +1,150 @@
+// Watching a training: how far it is, its losses, what it writes, and its heads.
+
+import { make } from "../lib/dom.mjs";
+import { address } from "../lib/server/http.mjs";
+import { HeadsPanel } from "./panels/heads.mjs";
+import { LossPanel } from "./panels/loss.mjs";
+import { SamplePanel } from "./panels/sample.mjs";
+import { ScoresPanel } from "./panels/scores.mjs";
+import { clock, thousands, weights } from "./words.mjs";
+
+/** @import { StateEvent, TrainEvent } from "./types.js" */
+
+const TITLES = {
+  waiting: "Waiting in line",
+  starting: "Starting",
+  writing: "Writing the text",
+  training: "Learning",
+  finishing: "Measuring the loss on all of the held-out text",
+  done: "Trained",
+  failed: "The training has ended",
+};
+
+export class Watch {
+  /** @type {StateEvent} */
+  #state = { kind: "state", state: "starting", name: "" };
+  #seconds = 0; // of the whole training
+  #isStopping = false;
+
+  /**
+   * @param {object} actions
+   * @param {() => void} actions.stop
+   * @param {(name: string) => void} actions.open
+   * @param {() => void} actions.again
+   */
+  constructor(actions) {
+    this.title = make("h2", {});
+    this.detail = make("p", { class: "hs-status", role: "status" });
+    this.bar = make("progress", { max: 1, value: 0, "aria-label": "Part of the training that is over" });
+    this.says = make("p", { class: "ht-says" });
+    this.stop = make("button", { type: "button", class: "hs-small" }, "Stop and keep it");
+    this.stop.title = "End the training now; what it has learned so far is kept";
+    this.stop.addEventListener("click", () => {
+      this.#isStopping = true;
+      this.stop.disabled = true;
+      actions.stop();
+    });
+    this.look = make("button", { type: "button", class: "hs-small ht-primary" }, "Open in Write & Look");
+    this.look.addEventListener("click", () => actions.open(this.#state.name));
+    this.download = make("a", { class: "hs-small", href: address("train/model.zip").href, download: "" }, "Download");
+    this.download.title = "A zip archive with the checkpoint folder: Headscope, transformers and other engines open it";
+    this.again = make("button", { type: "button", class: "hs-small", onclick: actions.again }, "Train another");
+    const buttons = make("div", { class: "ht-buttons" }, this.look, this.download, this.stop, this.again);
+    const top = make("div", { class: "hs-top" }, this.title, this.detail);
+    this.head = make(
+      "section",
+      { class: "hs-panel ht-head", "aria-label": "Training" },
+      top,
+      this.bar,
+      this.says,
+      buttons,
+    );
+    this.loss = new LossPanel();
+    this.sample = new SamplePanel();
+    this.heads = new HeadsPanel();
+    this.scores = new ScoresPanel();
+    const left = make("div", {}, this.loss.element, this.sample.element);
+    const right = make("div", {}, this.heads.element, this.scores.element);
+    this.panels = make("div", { class: "ht-panels" }, left, right);
+    this.element = make("div", { class: "ht-watch", hidden: true }, this.head, this.panels);
+  }
+
+  get hasEnded() {
+    return this.#state.state === "done" || this.#state.state === "failed";
+  }
+
+  /** Another training, or the same one told from its beginning. */
+  reset() {
+    this.#state = { kind: "state", state: "starting", name: "" };
+    this.#seconds = 0;
+    this.#isStopping = false;
+    this.stop.disabled = false;
+    this.bar.value = 0;
+    this.says.textContent = "";
+    for (const panel of [this.loss, this.sample, this.heads, this.scores]) panel.reset();
+    this.#show();
+  }
+
+  /** @param {TrainEvent} event */
+  take(event) {
+    this.loss.take(event);
+    this.sample.take(event);
+    this.heads.take(event);
+    this.scores.take(event);
+    switch (event.kind) {
+      case "state":
+        this.#state = event;
+        this.#show();
+        break;
+      case "start":
+        this.#seconds = event.seconds;
+        this.says.textContent =
+          `${weights(event.n_parameters)}, random at first, learn from ${thousands(event.train_tokens)} characters ` +
+          `(${event.vocab_size} different ones). ${thousands(event.validation_tokens)} more are held out.`;
+        break;
+      case "writing":
+        this.bar.value = Math.min(1, event.written / event.of);
+        this.detail.textContent = `${thousands(event.written)} of ${thousands(event.of)} characters`;
+        break;
+      case "step":
+        this.bar.value = Math.min(1, event.seconds / this.#seconds);
+        this.detail.textContent =
+          `step ${thousands(event.step)} · ${clock(event.seconds)} of ${clock(this.#seconds)} · ` +
+          `${(event.step / event.seconds).toFixed(0)} steps a second`;
+        break;
+      case "end":
+        this.bar.value = 1;
+        this.detail.textContent = `${thousands(event.step)} steps in ${clock(event.seconds)}`;
+        this.says.textContent =
+          `${event.loss.toFixed(3)} nats per character on the whole held-out tenth` +
+          `${event.stopped ? ", stopped early" : ""}: on average it gives the right character a probability of ` +
+          `${(100 * Math.exp(-event.loss)).toFixed(0)} % (geometric mean).`;
+        break;
+    }
+  }
+
+  #show() {
+    const { state, name, place, why } = this.#state;
+    this.title.textContent = state === "done" ? `Trained: ${name}` : TITLES[state];
+    this.element.dataset.state = state;
+    if (state === "waiting") {
+      this.detail.textContent = `number ${place} in line`;
+      this.says.textContent = "Other visitors are training. Yours begins when it is its turn: keep this page open.";
+    }
+    if (state === "starting") this.detail.textContent = "a process of its own, behind everything else this server does";
+    if (state === "failed") {
+      this.detail.textContent = "";
+      this.says.textContent = why ?? "";
+    }
+    this.bar.hidden = state === "waiting" || state === "failed";
+    this.panels.hidden = ["waiting", "starting"].includes(state) || (state === "failed" && this.loss.isEmpty);
+    this.stop.hidden = this.hasEnded || state === "waiting" || state === "starting";
+    this.stop.disabled = this.#isStopping || state === "finishing" || state === "writing";
+    this.look.hidden = this.download.hidden = state !== "done";
+    this.again.hidden = false;
+    this.again.textContent = state === "done" ? "Delete and train another" : this.hasEnded ? "Train another" : "Cancel";
+    this.again.title = this.hasEnded
+      ? "Delete the text and what came of it, and choose again"
+      : "End the training and delete everything";
+  }
+}

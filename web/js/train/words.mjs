@@ -1,0 +1,26 @@
+// Numbers of a training in words.
+
+/** @import { Size } from "./types.js" */
+
+/** @param {number} n */
+export const thousands = (n) => n.toLocaleString("en");
+
+/** @param {number} bytes */
+export const megabytes = (bytes) => (bytes < 1e5 ? `${thousands(bytes)} bytes` : `${(bytes / 1e6).toFixed(1)} MB`);
+
+/** @param {number} n */
+export const weights = (n) => `${(n / 1e6).toFixed(2)} M weights`;
+
+/** A time in the words that people use for it. @param {number} seconds */
+export function duration(seconds) {
+  if (seconds < 55) return `${Math.max(1, Math.round(seconds))} seconds`;
+  const minutes = Math.round(seconds / 60);
+  if (minutes === 60) return "an hour";
+  return minutes === 1 ? "a minute" : `${minutes} minutes`;
+}
+
+/** What a size costs. @param {Pick<Size, "n_parameters" | "seconds">} size */
+export const cost = ({ n_parameters, seconds }) => `${weights(n_parameters)}, about ${duration(seconds)}`;
+
+/** Seconds as a clock shows them. @param {number} seconds */
+export const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
