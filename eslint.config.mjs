@@ -34,7 +34,10 @@ export default [
     },
   },
   { files: ["web/js/**"], languageOptions: { globals: globals.browser } },
-  { files: ["web/js/lib/**"], rules: imports(LOOK, LEARN, TRAIN, ["/widgets/", "web/js/lib imports nothing above it."]) },
+  {
+    files: ["web/js/lib/**"],
+    rules: imports(LOOK, LEARN, TRAIN, ["/widgets/", "web/js/lib imports nothing above it."]),
+  },
   { files: ["web/js/widgets/**"], rules: imports(LOOK, LEARN, TRAIN) },
   { files: ["web/js/look/**"], rules: imports(LEARN, TRAIN) },
   { files: ["web/js/learn/**"], rules: imports(LOOK, TRAIN) },

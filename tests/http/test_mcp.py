@@ -1,4 +1,4 @@
-"""The four tools through the official MCP client, with a key and without."""
+"""The tools through the official MCP client, with a key and without."""
 
 import json
 from typing import Any
@@ -41,7 +41,7 @@ def test_the_tools(server: Server, launch: Any, checkpoints: Any, key: str | Non
     tools, results = run_async(with_tools(server.url, headers, CALLS))
     lenses = {"knockout", "attribution", "head_lenses", "logit_lens", "ledger"}
     lenses |= {"patch", "composition", "paths", "difference", "passages"}
-    assert set(tools) == {"generate", "attention", "tokenize", "models"} | lenses
+    assert set(tools) == {"generate", "attention", "tokenize", "models", "train"} | lenses
     arguments = tools["generate"].inputSchema["properties"]
     assert arguments["max_new_tokens"]["type"] == "integer" and "seed" in arguments["seed"]["description"]
     texts = [result.content[0].text for result in results]

@@ -97,7 +97,7 @@ class Snapshots:
         return find_model(self.served, name)
 
     def with_hash(self, sha256: str) -> LoadedModel | None:
-        """The snapshot whose weights have this hash, if it was ever loaded here and the one who is asking may see it."""
+        """The snapshot whose weights have this hash, if it was ever loaded here, for those who may see it."""
         place = self.places.get(sha256)
         return self.get(*place) if place and self.served.private.may_see(place[0]) else None
 

@@ -5,6 +5,7 @@ import contextlib
 import json
 import logging
 import os
+import secrets
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncGenerator
@@ -39,6 +40,7 @@ def command(
     """The command line of the process that writes a checkpoint to ``out``."""
     flags: dict[str, object] = {
         "out": out,
+        "seed": secrets.randbits(31),  # so that no two models are alike, not even before their first step
         "data": text,
         "megabytes": limits.max_training_megabytes,
         "device": device,
