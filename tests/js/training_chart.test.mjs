@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { placeAmong } from "../../web/js/look/widgets/training_chart.mjs";
+import { roundTicks } from "../../web/js/train/panels/line_chart.mjs";
+import { strongest } from "../../web/js/train/panels/scores.mjs";
 
 test("a step lies between the kept ones as on the slider", () => {
   const kept = [0, 10, 100, 1000];
@@ -9,4 +11,19 @@ test("a step lies between the kept ones as on the slider", () => {
     [0, 0.5, 1, 1.5, 3, 3],
   );
   assert.equal(placeAmong([7], 3), 0);
+});
+
+test("ticks are round numbers within the range", () => {
+  assert.deepEqual(roundTicks(0, 60, 8), [0, 10, 20, 30, 40, 50, 60]);
+  assert.deepEqual(roundTicks(1.9, 4.3, 5), [2, 2.5, 3, 3.5, 4]);
+});
+
+test("the strongest head is found with its place", () => {
+  assert.deepEqual(
+    strongest([
+      [0.1, 0.2],
+      [0.7, 0.3],
+    ]),
+    { layer: 1, head: 0, score: 0.7 },
+  );
 });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { clamp, counted, exact, fixed, full, measured, number, surprise } from "../../web/js/lib/numbers.mjs";
 import { pictureName, sentence, shorten, visible } from "../../web/js/lib/words.mjs";
+import { clock, cost, duration, megabytes } from "../../web/js/train/words.mjs";
 
 test("spaces and line breaks of a token can be seen", () => {
   assert.equal(visible(" a b\n\t\r"), "·a·b↵⇥␍");
@@ -62,4 +63,17 @@ test("units, plurals and limits", () => {
 test("surprise is in bits, and unknown without a log-probability", () => {
   assert.equal(surprise({ logprob: Math.log(0.125) })?.toFixed(9), "3.000000000");
   assert.equal(surprise({ logprob: null }), null);
+});
+
+test("what a size costs is said in words", () => {
+  assert.equal(cost({ n_parameters: 348_096, seconds: 60 }), "0.35 M weights, about a minute");
+  assert.deepEqual([20, 54, 60, 180, 3600].map(duration), [
+    "20 seconds",
+    "54 seconds",
+    "a minute",
+    "3 minutes",
+    "an hour",
+  ]);
+  assert.deepEqual([0, 9.9, 61].map(clock), ["0:00", "0:09", "1:01"]);
+  assert.deepEqual([999, 5_000_000].map(megabytes), ["999 bytes", "5.0 MB"]);
 });

@@ -13,8 +13,8 @@ import pytest
 
 from helpers.serve_once import ROOT, free_port, wait_until_healthy
 from helpers.server import Server
-from helpers.trained import UPLOAD, Visitor, children, quick_server
 from helpers.training import TRAINING_TEXT
+from helpers.training.visitors import UPLOAD, Visitor, children, quick_server
 
 LONGEST = 4_000
 TEXT = TRAINING_TEXT[:2_000]
@@ -126,7 +126,7 @@ def test_a_text_as_long_as_allowed_is_taken_and_other_bodies_keep_their_limit(na
 
 
 def test_more_weights_than_allowed_are_refused_and_no_size_beyond_is_offered(checkpoints: Path) -> None:
-    from helpers.trained import QUICK
+    from helpers.training.visitors import QUICK
     from web.settings import Limits
 
     most = QUICK.n_parameters(65)

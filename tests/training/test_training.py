@@ -14,8 +14,8 @@ import torch
 import model
 from helpers.models import max_difference
 from helpers.server import Server
-from helpers.trained import QUICK, Visitor, quick_server
 from helpers.training import TRAINING_TEXT
+from helpers.training.visitors import QUICK, Visitor, quick_server
 
 
 @pytest.fixture(scope="module")

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 Report = Callable[[dict[str, Any]], None]
 
 MAX_SENTENCE = 48  # tokens of the text whose heads are shown
-SAMPLE_TOKENS = 240
-WINDOWS = 128  # of the held-out text, spread evenly, whose loss is measured along the way
+SAMPLE_TOKENS = 160
+WINDOWS = 64  # of the held-out text, spread evenly, whose loss is measured along the way
 STEP_SECONDS = 0.25  # between two reports of how far it is
-LOSS_SECONDS, LOSS_PART = 0.7, 0.08  # between two losses, at least, and of the time that measuring them may take
+LOSS_SECONDS, LOSS_PART = 0.7, 0.05  # between two losses, at least, and of the time that measuring them may take
 SAMPLE_SECONDS, SAMPLE_PART = 3.0, 0.05
-SNAPSHOT_PART = 0.1
+SNAPSHOT_PART = 0.08
 
 
 class LiveTrainer(Trainer):

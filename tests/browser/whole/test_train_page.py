@@ -10,8 +10,8 @@ from playwright.sync_api import expect
 
 from helpers.page import expect_model, show_page, text
 from helpers.server import Server
-from helpers.trained import quick_server
 from helpers.training import TRAINING_TEXT
+from helpers.training.visitors import quick_server
 
 
 @pytest.fixture(scope="module")
