@@ -1,4 +1,4 @@
-"""The browser's files: every ES module and style sheet under ``web/js``, at one address that changes with them."""
+"""The browser's files: every ES module, style sheet and table of data under ``web/js``, at one address that changes with them."""
 
 import hashlib
 from pathlib import Path
@@ -9,7 +9,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 FOLDER = Path(__file__).parent / "js"
-FILES = sorted(path for path in FOLDER.rglob("*") if path.suffix in (".mjs", ".css"))
+FILES = sorted(path for path in FOLDER.rglob("*") if path.suffix in (".mjs", ".css", ".json"))
 # In the path, not in a query: modules that import each other by relative names inherit it.
 VERSION = hashlib.sha256(b"".join(path.read_bytes() for path in FILES)).hexdigest()[:12]
 URL = f"js/{VERSION}"

@@ -27,8 +27,8 @@ import(new URL({URL!r} + "/look/main.mjs", document.baseURI))
   .catch((error) => {{ element.querySelector(".hs-quiet").textContent = "The page could not start: " + error; }});
 """
 REL = {".css": "stylesheet", ".mjs": "modulepreload"}
-LATER = ("learn", "train")  # loaded when they are opened
-PRELOADED = [path for path in FILES if path.relative_to(FOLDER).parts[0] not in LATER]
+LATER = ("learn", "train")  # loaded when they are opened; data is loaded when it is asked for
+PRELOADED = [path for path in FILES if path.suffix in REL and path.relative_to(FOLDER).parts[0] not in LATER]
 HEAD = "".join(
     f'<link rel="{REL[path.suffix]}" href="{URL}/{path.relative_to(FOLDER).as_posix()}">' for path in PRELOADED
 )

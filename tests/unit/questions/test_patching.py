@@ -127,6 +127,7 @@ def test_an_example_shows_what_it_says(example: dict[str, Any]) -> None:
     texts = [TextPass(loaded.gpt, loaded.tokenizer.encode(example[name])) for name in ("prompt", "corrupted")]
     tokens = [loaded.tokenizer.encode(example[name]) for name in ("answer", "wrong")]
     (answer,), (wrong,) = tokens
+    assert example["tokens"] == [*texts[0].ids, answer]  # the text that the page opens
     found = patching(*texts, answer=answer, wrong=wrong)
     assert found.clean > 2 and found.corrupted < -2
     restored = found.restored(found.heads)

@@ -27,8 +27,11 @@ def read_patch(limits: Limits, loaded: LoadedModel, ids: list[int], body: PatchB
     if corrupted is None:
         raise InputError("corrupted", "Either corrupted or corrupted_tokens is needed.")
     check_prompts(ids, corrupted)
-    answer, wrong = (read_token(loaded, name, getattr(body, name)) for name in ("answer", "wrong"))
-    return {"corrupted": corrupted, "answer": answer, "wrong": wrong}
+    tokens = {
+        name: None if value is None else read_token(loaded, name, value)
+        for name, value in (("answer", body.answer), ("wrong", body.wrong))
+    }
+    return {"corrupted": corrupted} | tokens
 
 
 def read_other_text(
@@ -64,6 +67,8 @@ def read_token(loaded: LoadedModel, name: str, value: str | int) -> int:
 def answer_patch(asked: Asked, progress: Progress) -> Answer:
     corrupted, answer, wrong = (asked.parameters[name] for name in ("corrupted", "answer", "wrong"))
     clean_text, corrupted_text = asked.text, asked.text_of(tuple(corrupted))
+    answer = most_probable(clean_text) if answer is None else answer
+    wrong = most_probable(corrupted_text, besides=answer) if wrong is None else wrong
     found = patching(clean_text, corrupted_text, answer=answer, wrong=wrong, progress=progress)
     named = asked.loaded.tokens([answer, wrong, *corrupted])
     return {
@@ -76,6 +81,12 @@ def answer_patch(asked: Asked, progress: Progress) -> Answer:
         "residual": found.restored(found.residual).numpy(),
         "raw": {"heads": found.heads.numpy(), "residual": found.residual.numpy()},
     }
+
+
+def most_probable(text: TextPass, besides: int | None = None) -> int:
+    """The most probable token after a text, another one than ``besides``."""
+    first, second = text.logits(text.stream[-1][0, -1]).topk(2).indices.tolist()
+    return int(second if first == besides else first)
 
 
 def read_composition(limits: Limits, loaded: LoadedModel, _ids: list[int], body: CompositionBody) -> Parameters:

@@ -16,8 +16,12 @@ class PatchBody(TextBody):
 
     corrupted: str | None = Field(None, description="A text of as many tokens that leads to another answer.")
     corrupted_tokens: TokenIds | None = Field(None, description="Token ids, instead of a corrupted text.")
-    answer: str | int = Field(description="The token that the clean prompt leads to, as text or as an id.")
-    wrong: str | int = Field(description="The token that the corrupted prompt leads to, as text or as an id.")
+    answer: str | int | None = Field(
+        None, description="The token that the clean prompt leads to, as text or as an id; by default the most probable."
+    )
+    wrong: str | int | None = Field(
+        None, description="The token that the corrupted prompt leads to; by default the most probable that is not `answer`."
+    )
 
 
 class CompositionBody(ModelBody):

@@ -1,6 +1,14 @@
 /** What a question of Ask is made of. Types only: browsers never load this file. */
 
+import type { Place } from "../../types.js";
 import type { Store } from "../state/store.mjs";
+
+/** A line on the grid from one head to another; `part` of the greatest width, from 0 to 1. */
+export interface Arc {
+  from: Place;
+  to: Place;
+  part: number;
+}
 
 /** A number for every head, shown in the grid instead of the attention. */
 export interface Overlay {
@@ -18,6 +26,8 @@ export interface Overlay {
   long(value: number): string;
   /** What the ends of the ramp mean, in a few words: left and right. */
   ends: [string, string];
+  /** Lines over the tiles. */
+  arcs?: Arc[];
 }
 
 /** What a question is told about, and what it may do. */

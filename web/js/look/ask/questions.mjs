@@ -6,7 +6,10 @@
 // restore the question with its choices. knockout.mjs is an example with an overlay of the grid (overlay.mjs) and a
 // sorted list of heads (head_list.mjs).
 
+import { feeding } from "./feeding/feeding.mjs";
 import { knockout } from "./knockout.mjs";
+import { passages } from "./passages/passages.mjs";
+import { patching } from "./patching/patching.mjs";
 import { arithmetic } from "./prediction/arithmetic.mjs";
 import { headLenses } from "./prediction/head_lenses.mjs";
 import { layers } from "./prediction/layers.mjs";
@@ -15,4 +18,4 @@ import { whyToken } from "./prediction/why_token.mjs";
 /** @import { Question } from "./question.js" */
 
 /** @type {Question[]} */
-export const QUESTIONS = [whyToken, knockout, headLenses, layers, arithmetic];
+export const QUESTIONS = [whyToken, knockout, patching, headLenses, passages, feeding, layers, arithmetic];

@@ -11,6 +11,7 @@ import { METRICS } from "../../lib/metrics.mjs";
 import { measured } from "../../lib/numbers.mjs";
 import { ORDERS } from "../../lib/options.mjs";
 import { pictureName } from "../../lib/words.mjs";
+import { paintArcs } from "../ask/feeding/arcs.mjs";
 import { paintOverlay } from "../ask/overlay.mjs";
 import { sortCards } from "./sort_cards.mjs";
 
@@ -175,6 +176,7 @@ export class Grid {
     this.measure();
     paintOverlay(this.element, this.#cards, store.shownOverlay);
     this.arrange();
+    paintArcs(this.element, this.shown, store.shownOverlay?.arcs ?? []);
     const width = (this.element.clientWidth - LAYER_NAMES) / (store.pointer.n_head + 2);
     this.element.classList.toggle("hs-narrow", width < NARROW);
     const room = (this.#cards[0].canvas.clientWidth || 48) * (window.devicePixelRatio || 1);

@@ -1,0 +1,157 @@
+// What an answer says of every earlier head, in the three ways of asking which heads feed one.
+
+import { fixed } from "../../../lib/numbers.mjs";
+import { percent } from "../patching/residual_table.mjs";
+
+/** @import { Place } from "../../../types.js" */
+/** @import { HeadRow } from "../head_list.mjs" */
+
+/** @typedef {"q" | "k" | "v"} Way */
+/** @typedef {"previous_token" | "duplicate_token" | "induction"} Role */
+
+/**
+ * @typedef {object} Reading
+ * @property {HeadRow[]} rows the most important first
+ * @property {Place[]} arcs heads to draw an arc from
+ * @property {string} sentence
+ * @property {string} column what the list says
+ * @property {string} title of the colours
+ * @property {[string, string]} ends
+ * @property {(value: number) => string} short
+ * @property {(value: number) => string} long
+ * @property {"change" | "looks"} ramp
+ */
+
+export const SPREADS = 3; // above the mean of random heads, from which an arc is drawn
+const MOST_ARCS = 8;
+const LARGE = 0.5; // of the largest effect, from which an arc is drawn
+const CLEAR = 3; // times what uniform attention scores: below it a role is none
+
+const INTO = { q: "queries", k: "keys", v: "values" };
+const ROLES = { previous_token: "previous-token", duplicate_token: "duplicate-token", induction: "induction" };
+
+/** @param {Place} place */
+const name = ([layer, head]) => `L${layer} H${head}`;
+
+/**
+ * @param {number[][]} values `[layer][head]`
+ * @param {(value: number) => string} text
+ * @returns {HeadRow[]}
+ */
+function rowsOf(values, text) {
+  const rows = values.flatMap((row, layer) =>
+    row.map((value, head) => ({ place: /** @type {Place} */ ([layer, head]), value, text: text(value) })),
+  );
+  return rows.sort((a, b) => b.value - a.value);
+}
+
+/** @param {HeadRow[]} rows @param {(row: HeadRow) => boolean} counts */
+const arcsOf = (rows, counts) =>
+  rows
+    .filter(counts)
+    .slice(0, MOST_ARCS)
+    .map(({ place }) => place);
+
+/**
+ * Composition scores, from the weights alone.
+ * @param {any} answer
+ * @param {Place} open
+ * @param {Way} way
+ * @returns {Reading}
+ */
+export function readComposition(answer, [layer, head], way) {
+  const { mean, spread } = answer.baseline[way];
+  /** @type {number[][]} */
+  const scores = answer[way][layer][head];
+  const above = scores.map((row) => row.map((score) => score - mean));
+  const score = (/** @type {number} */ value) => fixed(value + mean, 3);
+  const rows = rowsOf(above, (value) => `${score(value)} (${fixed(value / spread, 1)} spreads)`);
+  const [first, second] = rows;
+  const margin = second ? 1 - (second.value + mean) / (first.value + mean) : 0;
+  const runnerUp = second ? `, ${percent(margin)} above ${name(second.place)} with ${score(second.value)}` : "";
+  const isWeak = first.value < SPREADS * spread;
+  const weak = " None is clearly above what random heads score.";
+  const sentence =
+    `By their weights, the ${INTO[way]} of ${name([layer, head])} read ${name(first.place)} most: ` +
+    `${score(first.value)}${runnerUp}. Random heads of this shape score ${fixed(mean, 3)} ± ${fixed(spread, 3)}.${
+      isWeak ? weak : ""
+    }`;
+  return {
+    rows,
+    arcs: arcsOf(rows, ({ value }) => value > SPREADS * spread),
+    sentence,
+    column: `${way.toUpperCase()}-composition score (above random heads, in their spreads)`,
+    title: `${way.toUpperCase()}-composition with ${name([layer, head])}, less that of random heads`,
+    ends: ["below random heads", "above random heads"],
+    short: (value) => score(value).replace("0.", "."),
+    long: score,
+    ramp: "change",
+  };
+}
+
+/**
+ * What changes in this text when a path is cut.
+ * @param {any} answer
+ * @param {Way} way
+ * @param {"direct" | "every"} route
+ * @returns {Reading}
+ */
+export function readCuts(answer, way, route) {
+  const what = way === "v" ? "of its output changes" : "of its attention moves to other tokens";
+  const rows = rowsOf(answer[route][way], (value) => percent1(value));
+  const [first] = rows;
+  const here = name([answer.layer, answer.head]);
+  return {
+    rows,
+    arcs: arcsOf(rows, ({ value }) => value > 0.001 && value >= LARGE * first.value),
+    sentence: `Without what ${name(first.place)} tells the ${INTO[way]} of ${here}, ${percent1(first.value)} ${what}.`,
+    column: way === "v" ? "change of the output when cut" : "attention that moves when cut",
+    title: `Effect of cutting each head’s path into the ${INTO[way]} of ${here}`,
+    ends: ["nothing changes", "most changes"],
+    short: (value) => (100 * value).toFixed(value < 0.0995 ? 1 : 0),
+    long: percent1,
+    ramp: "looks",
+  };
+}
+
+/**
+ * How a head's role suffers when a path is cut.
+ * @param {any} answer
+ * @param {"direct" | "every"} route
+ * @returns {Reading & { role: Role }}
+ */
+export function readRole(answer, route) {
+  const role = bestRole(answer);
+  const plain = answer.plain[role];
+  /** @type {number[][]} */
+  const drops = answer[route][role].map((/** @type {number[]} */ row) => row.map((score) => plain - score));
+  const left = (/** @type {number} */ drop) => fixed(plain - drop, 3);
+  const rows = rowsOf(drops, (drop) => `${fixed(plain, 3)} → ${left(drop)}`);
+  const [first] = rows;
+  const here = name([answer.layer, answer.head]);
+  const isClear = plain >= CLEAR * answer.uniform;
+  const start = isClear
+    ? `On random tokens that are repeated, the ${ROLES[role]} score of ${here} is ${fixed(plain, 3)}`
+    : `${here} has no clear role on random tokens; its largest score is ${ROLES[role]}, ${fixed(plain, 3)}`;
+  return {
+    rows,
+    arcs: isClear ? arcsOf(rows, ({ value }) => value > 0.02 * plain && value >= LARGE * first.value) : [],
+    sentence:
+      `${start} (uniform attention: ${fixed(answer.uniform, 3)}). Without what ${name(first.place)} tells its ` +
+      `${INTO[/** @type {Way} */ (answer.way)]} it is ${left(first.value)}.`,
+    column: `${ROLES[role]} score, and when cut`,
+    title: `How much the ${ROLES[role]} score of ${here} falls when each head’s path into it is cut`,
+    ends: ["rises when cut", "falls when cut"],
+    short: (value) => fixed(value, 2).replace("0.", "."),
+    long: (value) => fixed(value, 3),
+    ramp: "change",
+    role,
+  };
+}
+
+/** @param {any} answer @returns {Role} */
+export const bestRole = ({ plain }) =>
+  /** @type {Role[]} */ (Object.keys(ROLES)).reduce((best, role) => (plain[role] > plain[best] ? role : best));
+
+/** @param {number} value */
+const percent1 = (value) => `${(100 * value).toFixed(1)} %`;

@@ -1,0 +1,107 @@
+// The strongest passages of a head as snippets, what they share, and how strongly it acts everywhere.
+
+import { make } from "../../../lib/dom.mjs";
+import { exact, fixed } from "../../../lib/numbers.mjs";
+import { visible } from "../../../lib/words.mjs";
+
+const BEFORE = 12; // tokens shown before the query, and around a key that is further away
+const AFTER = 4;
+const AROUND_KEY = 3;
+
+/** What the patterns of model/lens/questions/passages/token_marks.py say, of the looked-at token unless it is named. */
+export const PATTERNS = {
+  itself: "is the looking token itself",
+  previous_token: "is the token before",
+  same_token: "is an earlier occurrence of the same token",
+  after_same_token: "follows an earlier occurrence of the same token",
+  same_word: "is in the same word",
+  previous_word: "is in the word before",
+  line_start: "begins a line",
+  line_break: "is a line break",
+  quote: "is a quotation mark",
+  capital: "begins with a capital letter",
+  punctuation: "is punctuation",
+  from_line_start: "is looked at from the beginning of a line",
+};
+
+/** @typedef {{ value: number, query: number, key: number, window: number }} Passage */
+/** @typedef {{ start: number, tokens: number[] }} TextWindow */
+/** @typedef {"weight" | "norm"} Measure */
+
+/**
+ * @param {Passage} passage
+ * @param {any} answer
+ * @param {(passage: Passage) => void} open
+ */
+export function passageEntry(passage, answer, open) {
+  /** @type {TextWindow} */
+  const { start, tokens } = answer.windows[passage.window];
+  const [query, key] = [passage.query - start, passage.key - start];
+  const last = Math.min(query + AFTER, tokens.length - 1);
+  const first = Math.max(query - BEFORE, 0);
+  const parts = [];
+  const word = (/** @type {number} */ at) => {
+    const text = visible(answer.texts[tokens[at]]).replaceAll("·", " ");
+    if (at === query) return make("b", { class: "hs-query", title: "looks from here" }, text);
+    return at === key ? make("mark", { title: "looks at this" }, text) : text;
+  };
+  const span = (/** @type {number} */ from, /** @type {number} */ to) => {
+    for (let at = Math.max(from, 0); at <= to; at++) parts.push(word(at));
+  };
+  if (key < first) {
+    span(key - AROUND_KEY, Math.min(key + AROUND_KEY, first - 1));
+    if (key + AROUND_KEY < first - 1) parts.push(make("i", {}, ` … ${first - key - AROUND_KEY - 1} tokens … `));
+  }
+  span(first, last);
+  const button = make("button", { type: "button" }, make("span", { class: "hs-mono" }, exact(passage.value)));
+  button.append(make("span", { class: "hs-snippet" }, ...parts));
+  button.title = "Open this passage";
+  button.addEventListener("click", () => open(passage));
+  return make("li", {}, button);
+}
+
+/**
+ * What the passages share, beside how often that is so for any token of the text.
+ * @param {any} answer
+ * @param {any} head
+ * @param {Measure} measure
+ */
+export function sharedRows(answer, head, measure) {
+  const n = head[measure].passages.length;
+  return answer.patterns
+    .map((/** @type {keyof typeof PATTERNS} */ name, /** @type {number} */ i) => ({
+      name: PATTERNS[name] ?? name,
+      count: head[measure].share[i],
+      n,
+      everywhere: head.everywhere[i],
+    }))
+    .filter((/** @type {{ count: number }} */ { count }) => count * 4 >= n)
+    .sort((/** @type {{ count: number }} */ a, /** @type {{ count: number }} */ b) => b.count - a.count);
+}
+
+/**
+ * Bars of how many queries fall into each bin; a table for those who do not see them.
+ * @param {number[]} counts
+ * @param {number[]} edges
+ * @param {string} what
+ */
+export function histogram(counts, edges, what) {
+  const used = counts.flatMap((count, i) => (count ? [i] : []));
+  const [first, last] = [used[0] ?? 0, used.at(-1) ?? 0];
+  const most = Math.max(...counts.map(Math.sqrt), 1);
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  const bars = make("div", { class: "hs-histogram", "aria-hidden": "true" });
+  const body = make("tbody", {});
+  for (let i = first; i <= last; i++) {
+    const range = `${fixed(edges[i], 3)} to ${fixed(edges[i + 1], 3)}`;
+    const bar = make("span", { title: `${range}: ${counts[i].toLocaleString("en")} of ${total.toLocaleString("en")}` });
+    bar.style.setProperty("--part", String(Math.sqrt(counts[i]) / most));
+    bars.append(bar);
+    body.append(make("tr", {}, make("th", { scope: "row" }, range), make("td", {}, counts[i].toLocaleString("en"))));
+  }
+  const ends = make("div", { class: "hs-overlay-ends" }, make("span", {}, fixed(edges[first], 2)));
+  ends.append(make("span", {}, `${what} (height: square root of the number of tokens)`));
+  ends.append(make("span", {}, fixed(edges[last + 1], 2)));
+  const table = make("details", {}, make("summary", {}, "As a table"), make("table", {}, body));
+  return make("div", { class: "hs-residual" }, bars, ends, table);
+}

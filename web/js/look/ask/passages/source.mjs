@@ -1,0 +1,90 @@
+// The text in which passages are looked for: the one at hand, one that is pasted or read from a file, or one that the
+// model writes first.
+
+import { make } from "../../../lib/dom.mjs";
+import { counted } from "../../../lib/numbers.mjs";
+import { request } from "../../../lib/server/http.mjs";
+
+/** @import { Store } from "../../state/store.mjs" */
+
+const MOST_BYTES = 1_000_000; // as the server has it (MAX_LONG_TEXT_BYTES in web/settings.py)
+const WRITTEN = 1000; // tokens that the model writes
+
+/**
+ * @param {Store} store
+ * @param {() => void} changed is called when there is another text to read
+ */
+export function textChoice(store, changed) {
+  let text = "";
+  let name = "";
+  const area = make("textarea", { rows: 3, spellcheck: "false", placeholder: "Paste a text of up to 1 MB" });
+  const file = make("input", {
+    type: "file",
+    class: "hs-hidden",
+    accept: "text/*,.txt,.md,.json,.csv,.py",
+    tabindex: -1,
+  });
+  file.setAttribute("aria-label", "Text file");
+  const status = make("p", { class: "hs-hint", role: "status" });
+  const button = (/** @type {string} */ label, /** @type {() => unknown} */ onclick) =>
+    make("button", { type: "button", class: "hs-small", onclick }, label);
+  const read = button("Read this", () => take(area.value, "the pasted text"));
+  const pick = button("Open a file", () => file.click());
+  const write = button("Let the model write", () => void writeFirst());
+  const here = button("The text on the page", () => takePage());
+  file.addEventListener("change", async () => {
+    const [chosen] = file.files ?? [];
+    file.value = "";
+    if (!chosen) return;
+    if (chosen.size > MOST_BYTES) {
+      status.textContent = `${chosen.name} has ${chosen.size.toLocaleString("en")} bytes; at most 1,000,000 are read.`;
+      return;
+    }
+    take(await chosen.text(), chosen.name);
+  });
+
+  /** @param {string} chosen @param {string} from */
+  function take(chosen, from) {
+    const bytes = new TextEncoder().encode(chosen).length;
+    if (!chosen || bytes > MOST_BYTES) {
+      status.textContent = chosen
+        ? `The text has ${bytes.toLocaleString("en")} bytes; at most 1,000,000 are read.`
+        : "";
+      return;
+    }
+    [text, name] = [chosen, from];
+    status.textContent = `Reading ${name}, ${counted(chosen.length, "character")}.`;
+    changed();
+  }
+
+  function takePage() {
+    take(store.tokens.map((token) => token.text).join(""), "the text on the page");
+  }
+
+  async function writeFirst() {
+    write.disabled = true;
+    status.textContent = `The model is writing ${WRITTEN.toLocaleString("en")} tokens.`;
+    try {
+      const prompt = store.ids.slice(0, Math.max(store.pointer.n_prompt, 1));
+      const body = { model: store.pointer.model, prompt, max_tokens: WRITTEN, temperature: 0.8, context_shift: true };
+      const { choices } = await (await request("v1/completions", { body })).json();
+      take(choices[0].text, "what the model wrote");
+    } catch (error) {
+      status.textContent = `The model could not write: ${/** @type {Error} */ (error).message}`;
+    } finally {
+      write.disabled = false;
+    }
+  }
+
+  const buttons = make("span", { class: "hs-tabs-apart" }, read, pick, write, here, file);
+  return {
+    controls: [make("label", { class: "hs-field" }, make("span", {}, "text to read"), area), buttons, status],
+    get text() {
+      if (!text && store.tokens.length) takePage(); // something to see at once
+      return text;
+    },
+    get name() {
+      return name;
+    },
+  };
+}

@@ -1,0 +1,165 @@
+// What carries the answer? Activations of this text, put into a run of a text that leads to another answer.
+
+import { make } from "../../../lib/dom.mjs";
+import { fixed } from "../../../lib/numbers.mjs";
+import { pictureName, visible } from "../../../lib/words.mjs";
+import { openText } from "../../state/open_text.mjs";
+import { selectedToken, textProblem, tokenName } from "../about_text.mjs";
+import { writeChoices } from "../choices.mjs";
+import { HeadList } from "../head_list.mjs";
+import { applyEdit, decodeText, encodeText, findEdit, readEdit, writeEdit } from "./edit.mjs";
+import { percent, residualTable } from "./residual_table.mjs";
+
+/** @import { Place } from "../../../types.js" */
+/** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
+
+const DEFAULTS = { change: "none", wrong: "likely" };
+
+/** @type {Question} */
+export const patching = {
+  key: "patching",
+  title: "What carries the answer?",
+  explanation:
+    "Take this text up to the selected token, the answer, and change a word, so that another answer becomes likely. " +
+    "Then single activations of the original are put into a run of the changed text: what brings the answer back " +
+    "carries it (activation patching).",
+  caution:
+    "A head that restores much is enough to bring part of the answer back, given everything else in the changed run. " +
+    "Heads that restore nothing may still be needed, and shares need not add up to 100 %.",
+  defaults: DEFAULTS,
+  build,
+};
+
+/**
+ * An example, found and checked on a model that comes with Headscope.
+ * @typedef {{ model: string, title: string, prompt: string, corrupted: string, answer: string, wrong: string,
+ *   tokens: number[], carriers: Place[], finding: string }} Example
+ */
+
+/** @type {Promise<Example[]> | null} */
+let loading = null;
+const loadExamples = () =>
+  (loading ??= fetch(new URL("examples.json", import.meta.url)).then((response) => response.json()));
+
+/** @param {AskContext} context @returns {BuiltQuestion} */
+function build({ store, choices, choose, overlay }) {
+  const changed = make("textarea", { class: "hs-changed", rows: 3, spellcheck: "false" });
+  const wrongInput = make("input", { type: "text", class: "hs-wrong", placeholder: "its most probable token" });
+  const about = make("p", { class: "hs-hint" });
+  const examples = make("p", { class: "hs-chips" });
+  const sentence = make("p", { class: "hs-answer" });
+  const finding = make("p", { class: "hs-hint" });
+  const list = new HeadList(store, "Share of the difference that each head restores");
+  const residual = residualTable(store);
+  /** @type {Example[]} */
+  let known = [];
+
+  const clean = () => {
+    const position = Math.max(selectedToken(store), 0);
+    const tokens = store.tokens.slice(0, position);
+    return { position, ids: store.ids.slice(0, position), text: tokens.map(({ text }) => text).join("") };
+  };
+  changed.addEventListener("change", () => choose({ change: writeEdit(findEdit(clean().text, changed.value)) }));
+  wrongInput.addEventListener("change", () =>
+    choose({ wrong: wrongInput.value ? encodeText(wrongInput.value) : DEFAULTS.wrong }),
+  );
+
+  loadExamples().then(
+    (found) => {
+      known = found;
+      showExamples();
+    },
+    () => {}, // without examples the question works as well
+  );
+
+  function showExamples() {
+    const here = known.filter(({ model }) => model === store.pointer.model);
+    const others = known.filter(({ model }) => model !== store.pointer.model).map(({ model }) => model);
+    const buttons = here.map((example) => {
+      const button = make("button", { type: "button", class: "hs-chip" }, example.title);
+      button.addEventListener("click", () => open(example));
+      return button;
+    });
+    examples.replaceChildren(make("span", {}, here.length ? "example" : `examples come with ${others.join(" and ")}`));
+    examples.append(...buttons);
+    examples.hidden = !known.length;
+  }
+
+  /** @param {Example} example */
+  function open({ prompt, corrupted, wrong, tokens, carriers }) {
+    const values = { change: writeEdit(findEdit(prompt, corrupted)), wrong: encodeText(wrong) };
+    const n_prompt = tokens.length - 1; // the answer is the last one
+    const askWith = writeChoices(values, DEFAULTS);
+    openText(store, {
+      ids: tokens,
+      n_prompt,
+      open: carriers[0],
+      options: { ask: "patching", askWith },
+    });
+  }
+
+  const field = (/** @type {string} */ label, /** @type {HTMLElement} */ input) =>
+    make("label", { class: "hs-field" }, make("span", {}, label), input);
+
+  return {
+    controls: [examples, about, field("changed text", changed), field("wrong answer", wrongInput)],
+    element: make("div", { class: "hs-patching" }, sentence, finding, list.element, residual.element),
+    request() {
+      showExamples();
+      const problem = textProblem(store, 2);
+      if (problem) return problem;
+      const { position, ids, text } = clean();
+      if (position < 1) return "Select a later token: it is the answer, and what comes before it is the prompt.";
+      const edit = readEdit(choices.change);
+      const value = applyEdit(text, edit);
+      if (document.activeElement !== changed) changed.value = value;
+      const token = decodeText(choices.wrong);
+      const isLikely = choices.wrong === DEFAULTS.wrong || token === null;
+      if (document.activeElement !== wrongInput) wrongInput.value = isLikely ? "" : token;
+      const name = tokenName(store, position);
+      about.textContent = `The answer is ${name}; select another token to ask about that.`;
+      if (value === text) return "Change a word in the text above, one that the answer depends on.";
+      const body = { model: store.pointer.model, tokens: ids, corrupted: value, answer: store.ids[position] };
+      return { route: "patch", body: isLikely ? body : { ...body, wrong: token } };
+    },
+    draw(answer) {
+      const [right, other] = [answer.answer.text, answer.wrong.text].map((text) => `“${visible(text)}”`);
+      const lead = (/** @type {number} */ nats) => `${fixed(Math.abs(nats), 2)} ${nats >= 0 ? "above" : "below"}`;
+      const rows = answer.heads.flatMap((/** @type {number[]} */ row, /** @type {number} */ layer) =>
+        row.map((value, head) => ({
+          place: /** @type {Place} */ ([layer, head]),
+          value,
+          text: `${percent(value)} (${fixed(answer.raw.heads[layer][head], 2)})`,
+        })),
+      );
+      rows.sort((/** @type {any} */ a, /** @type {any} */ b) => b.value - a.value);
+      const first = rows[0];
+      sentence.textContent =
+        `In this text the logit of ${right} is ${lead(answer.clean)} that of ${other}, in the changed one ` +
+        `${lead(answer.corrupted)} it. ${pictureName(first.place, store.pointer)} alone restores ` +
+        `${percent(first.value)} of the difference.`;
+      if (answer.clean < answer.corrupted) {
+        sentence.textContent += ` Mind that it is the changed text that favours ${right}.`;
+      }
+      const asExample = known.find(({ model, prompt, corrupted, wrong }) => {
+        const [one, two] = [answer.tokens, answer.corrupted_tokens].map((tokens) =>
+          tokens.map((/** @type {{ text: string }} */ { text }) => text).join(""),
+        );
+        return model === answer.model && prompt === one && corrupted === two && wrong === answer.wrong.text;
+      });
+      finding.textContent = asExample?.finding ?? "";
+      finding.hidden = !asExample;
+      list.show("share restored (and the logit difference then)", rows);
+      residual.show(answer);
+      overlay({
+        title: `Share of the logit difference between ${right} and ${other} that each head restores`,
+        values: answer.heads,
+        most: Math.max(...rows.map((/** @type {any} */ { value }) => Math.abs(value)), 1e-6),
+        ramp: "change",
+        short: (value) => (100 * value).toFixed(0).replace("-", "−").replace(/^−0$/, "0"),
+        long: percent,
+        ends: ["away from the answer", "restores the answer"],
+      });
+    },
+  };
+}

@@ -1,0 +1,75 @@
+// How much each position of the residual stream restores, layer by layer: positions that carry nothing are left out.
+
+import { make } from "../../../lib/dom.mjs";
+import { palette } from "../../../lib/drawing/palette.mjs";
+import { clamp } from "../../../lib/numbers.mjs";
+import { visible } from "../../../lib/words.mjs";
+
+/** @import { Store } from "../../state/store.mjs" */
+
+const LEAST = 0.05; // what a position must restore in some layer to be shown
+const MOST_SHOWN = 12;
+
+/** A share as a whole per cent. @param {number} value */
+export const percent = (value) => `${(100 * value).toFixed(0).replace("-", "−").replace(/^−0$/, "0")} %`;
+
+/**
+ * The positions to show, in their order.
+ * @param {number[][]} residual `[n_layer + 1][position]`
+ */
+export function carriers(residual) {
+  const most = residual[0].map((_, position) => Math.max(...residual.map((row) => Math.abs(row[position]))));
+  const found = most.map((value, position) => ({ value, position })).filter(({ value }) => value >= LEAST);
+  found.sort((a, b) => b.value - a.value);
+  return found
+    .slice(0, MOST_SHOWN)
+    .map(({ position }) => position)
+    .sort((a, b) => a - b);
+}
+
+/** @param {Store} store */
+export function residualTable(store) {
+  const caption = make("p", { class: "hs-hint" });
+  const head = make("tr", {});
+  const body = make("tbody", {});
+  const table = make("table", {}, make("thead", {}, head), body);
+  const element = make(
+    "div",
+    { class: "hs-residual", tabindex: 0, role: "group", "aria-label": "Residual stream" },
+    caption,
+    table,
+  );
+
+  /** @param {{ residual: number[][], tokens: { text: string }[], corrupted_tokens: { text: string }[] }} answer */
+  const show = ({ residual, tokens, corrupted_tokens }) => {
+    const positions = carriers(residual);
+    const left = residual[0].length - positions.length;
+    const rest = left ? ` (positions that stay below ${percent(LEAST)} are left out)` : "";
+    caption.textContent = `Restored by the residual stream at one position, before each layer${rest}`;
+    head.replaceChildren(make("th", { scope: "col" }, ""), ...positions.map((position) => column(position)));
+    const ramp = palette().change;
+    const rows = residual.map((row, layer) => {
+      const name = layer === residual.length - 1 ? "at the end" : `before L${layer}`;
+      const cells = positions.map((position) => {
+        const cell = make("td", {}, percent(row[position]));
+        const step = Math.round(127.5 + 127.5 * clamp(row[position], -1, 1));
+        cell.style.background = ramp.css[step];
+        cell.style.color = ramp.ink[step];
+        return cell;
+      });
+      return make("tr", {}, make("th", { scope: "row" }, name), ...cells);
+    });
+    body.replaceChildren(...rows);
+
+    /** @param {number} position */
+    function column(position) {
+      const [one, other] = [tokens[position].text, corrupted_tokens[position].text].map(visible);
+      const label = one === other ? one : `${one} / ${other}`;
+      const button = make("button", { type: "button", class: "hs-small" }, label);
+      button.title = `Token ${position}: select it`;
+      button.addEventListener("click", () => store.lock({ query: position }));
+      return make("th", { scope: "col" }, button);
+    }
+  };
+  return { element, show };
+}
