@@ -1,4 +1,4 @@
-"""The browser's files: every ES module, style sheet and table of data under ``web/js``, at one address that changes with them."""
+"""The browser's files under ``web/js``: modules, style sheets, data. Their one address changes with them."""
 
 import hashlib
 from pathlib import Path

@@ -13,14 +13,19 @@ def circuit_endpoints(ask: Ask) -> list[Endpoint]:
     """The endpoints; each is called as its function is named, and gets its answer from ``ask``."""
 
     async def patch(
-        request: gr.Request, prompt: str = "", corrupted: str = "", answer: str | None = None, wrong: str | None = None, model: str = ""
+        request: gr.Request,
+        prompt: str = "",
+        corrupted: str = "",
+        answer: str | None = None,
+        wrong: str | None = None,
+        model: str = "",
     ) -> dict[str, Any]:
         """Which heads and positions carry what two prompts differ in.
 
         Args:
             prompt: The clean prompt, which leads to the answer.
             corrupted: A prompt of as many tokens that leads to the wrong token.
-            answer: The token that the clean prompt leads to, with the space it begins with; by default the most probable.
+            answer: The token that the clean prompt leads to, its space included; by default the most probable.
             wrong: The token that the corrupted prompt leads to; by default the most probable other one.
             model: The name of a model that is served here; the first one by default.
 

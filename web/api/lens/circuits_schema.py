@@ -20,7 +20,8 @@ class PatchBody(TextBody):
         None, description="The token that the clean prompt leads to, as text or as an id; by default the most probable."
     )
     wrong: str | int | None = Field(
-        None, description="The token that the corrupted prompt leads to; by default the most probable that is not `answer`."
+        None,
+        description="The token that the corrupted prompt leads to; by default the most probable that is not `answer`.",
     )
 
 

@@ -17,7 +17,18 @@ import { makeLink } from "../../lib/link.mjs";
 export function openText(store, { ids, n_prompt, open = store.open, locked = [], options = {} }) {
   const { model, sha256 } = store.pointer;
   const view = { ...store.view.options, ...options };
-  const state = { model, sha256, ids, n_prompt, settings: {}, open, locked, step: null, options: view };
+  const state = {
+    model,
+    sha256,
+    ids,
+    n_prompt,
+    head_mask: null,
+    settings: {},
+    open,
+    locked,
+    step: null,
+    options: view,
+  };
   const link = new URL(makeLink(state, [], location.href));
   history.pushState(null, "", `${link.search}${location.hash}`);
   window.dispatchEvent(new PopStateEvent("popstate"));

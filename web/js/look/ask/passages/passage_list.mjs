@@ -99,9 +99,9 @@ export function histogram(counts, edges, what) {
     bars.append(bar);
     body.append(make("tr", {}, make("th", { scope: "row" }, range), make("td", {}, counts[i].toLocaleString("en"))));
   }
-  const ends = make("div", { class: "hs-overlay-ends" }, make("span", {}, fixed(edges[first], 2)));
-  ends.append(make("span", {}, `${what} (height: square root of the number of tokens)`));
+  const ends = make("div", { class: "hs-overlay-ends hs-histogram-ends" }, make("span", {}, fixed(edges[first], 2)));
   ends.append(make("span", {}, fixed(edges[last + 1], 2)));
+  const title = make("p", { class: "hs-hint" }, `All tokens by the ${what}; heights are square roots of their number.`);
   const table = make("details", {}, make("summary", {}, "As a table"), make("table", {}, body));
-  return make("div", { class: "hs-residual" }, bars, ends, table);
+  return make("div", { class: "hs-residual" }, title, bars, ends, table);
 }

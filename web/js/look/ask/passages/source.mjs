@@ -53,7 +53,7 @@ export function textChoice(store, changed) {
       return;
     }
     [text, name] = [chosen, from];
-    status.textContent = `Reading ${name}, ${counted(chosen.length, "character")}.`;
+    status.textContent = `${name[0].toUpperCase()}${name.slice(1)}: ${counted(chosen.length, "character")}.`;
     changed();
   }
 

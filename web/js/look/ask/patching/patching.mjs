@@ -118,7 +118,7 @@ function build({ store, choices, choose, overlay }) {
       if (document.activeElement !== wrongInput) wrongInput.value = isLikely ? "" : token;
       const name = tokenName(store, position);
       about.textContent = `The answer is ${name}; select another token to ask about that.`;
-      if (value === text) return "Change a word in the text above, one that the answer depends on.";
+      if (value === text) return "Change a word of the changed text, one that the answer depends on.";
       const body = { model: store.pointer.model, tokens: ids, corrupted: value, answer: store.ids[position] };
       return { route: "patch", body: isLikely ? body : { ...body, wrong: token } };
     },

@@ -1,0 +1,137 @@
+"""Ask: what carries the answer, which heads feed this one, and where does this head fire, against the functions."""
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from helpers.page import change_settings, open_head, readout, text, write
+from helpers.server import Server
+from model import LoadedModel
+from model.lens.questions.passages.firing import firing
+from model.lens.questions.passages.token_marks import mark_tokens
+from model.lens.questions.patching import patching
+from model.lens.questions.paths.composition import composition
+from model.lens.questions.paths.cuts import cut_paths
+from model.lens.questions.text_pass import TextPass
+
+PROMPT = "Tom ran to the dog."
+PER_CENT = re.compile(r"(−?\d+) % \((−?[\d.]+)\)")
+
+
+@pytest.fixture
+def tiny(server: Server) -> LoadedModel:
+    return server.served.models["tiny"]
+
+
+@pytest.fixture
+def written(page: Any) -> Any:
+    change_settings(page, length=6)
+    write(page, PROMPT)
+    expect(page.get_by_text("6 tokens written")).to_be_visible()
+    return page
+
+
+def ask(page: Any, question: str) -> Any:
+    page.get_by_role("region", name=re.compile("^Attention weights")).get_by_role("button", name="Ask").click()
+    panel = page.get_by_role("region", name="Ask", exact=True)
+    panel.get_by_role("button", name=re.compile(question)).click()
+    return panel
+
+
+def rows(panel: Any) -> dict[tuple[int, int], str]:
+    found = {}
+    for row in panel.locator("tr[data-place]").all():
+        layer, head = map(int, row.get_attribute("data-place").split(","))
+        found[layer, head] = row.locator(".hs-number-cell").text_content()
+    return found
+
+
+def number(shown: str) -> float:
+    return float(shown.replace("−", "-"))
+
+
+def test_what_carries_the_answer(written: Any, tiny: LoadedModel) -> None:
+    panel = ask(written, "What carries the answer")
+    whole = text(written).text_content()
+    expect(panel.get_by_text("Change a word of the changed text")).to_be_visible()
+    changed = panel.get_by_label("changed text")
+    expect(changed).to_have_value(whole[:-1])  # up to the answer, which is the newest token
+    changed.fill(whole[:-1].replace("Tom", "Tim"))
+    changed.press("Tab")
+    panel.get_by_role("button", name="Show all 12 heads").click()
+    ids, other = (tiny.tokenizer.encode(each) for each in (whole[:-1], whole[:-1].replace("Tom", "Tim")))
+    answer = tiny.tokenizer.encode(whole[-1])[0]
+    texts = TextPass(tiny.gpt, ids), TextPass(tiny.gpt, other)
+    likely = [int(i) for i in texts[1].logits(texts[1].stream[-1][0, -1]).topk(2).indices]
+    expected = patching(*texts, answer=answer, wrong=likely[likely[0] == answer])
+    restored = expected.restored(expected.heads)
+    for place, shown in rows(panel).items():
+        match = PER_CENT.fullmatch(shown)
+        assert match and abs(number(match[1]) - 100 * float(restored[place])) < 0.51
+        assert abs(number(match[2]) - float(expected.heads[place])) < 0.0051
+    table = panel.locator(".hs-residual tbody tr")
+    expect(table).to_have_count(4)
+    assert table.last.locator("td").last.text_content() == "100 %"
+    changed.fill("Tim")
+    changed.press("Tab")
+    expect(panel.get_by_text("Both prompts must have the same number of tokens")).to_be_visible()
+    panel.get_by_label("wrong answer").fill("ab")
+    panel.get_by_label("wrong answer").press("Tab")
+    changed.fill(whole[:-1].replace("Tom", "Tim"))
+    changed.press("Tab")
+    expect(panel.get_by_text("wrong must be a single token, found 2")).to_be_visible()
+
+
+def test_which_heads_feed_this_one(written: Any, tiny: LoadedModel) -> None:
+    panel = ask(written, "Which heads feed this one")
+    written.locator(".hs-grid button[aria-label^='L0 H1']").click()
+    expect(panel.get_by_text("Heads of layer 0 read the embeddings alone")).to_be_visible()
+    written.locator(".hs-grid button[aria-label^='L2 H3']").click()
+    expect(panel.locator("tr[data-place]")).to_have_count(8)
+    found = composition(tiny.gpt)
+    scores, (mean, spread) = found.scores["k"][2][3], found.baseline["k"]
+    for place, shown in rows(panel).items():
+        assert abs(number(shown.split()[0]) - float(scores[place])) < 0.00051
+    n_above = int((scores > mean + 3 * spread).sum())
+    expect(written.locator(".hs-arcs path")).to_have_count(min(n_above, 8))
+    panel.get_by_role("button", name="cut in this text").click()
+    panel.get_by_role("button", name="values").click()
+    panel.get_by_role("button", name="direct path").click()
+    expect(panel.get_by_text("change of the output when cut")).to_be_visible()
+    read = TextPass(tiny.gpt, tiny.tokenizer.encode(text(written).text_content()))
+    moved = cut_paths(read, layer=2, head=3).moved["direct"]["v"]
+    for place, shown in rows(panel).items():
+        assert abs(number(shown.split()[0]) - 100 * float(moved[place])) < 0.051
+    panel.get_by_role("button", name="cut, its role").click()
+    expect(panel.get_by_text("on random tokens", exact=False).first).to_be_visible()
+    panel.get_by_role("button", name="Close Ask").click()
+    expect(written.locator(".hs-arcs")).to_have_count(0)
+
+
+def test_where_a_head_fires(written: Any, tiny: LoadedModel) -> None:
+    long = 'Tom ran to the dog. "Hi!" he said.\nThe dog did not run.\n' * 8
+    panel = ask(written, "Where does this head fire")
+    expect(panel.locator(".hs-passages li").first).to_be_visible()  # of the text on the page
+    panel.get_by_label("text to read").fill(long)
+    panel.get_by_role("button", name="Read this").click()
+    expect(panel.get_by_text(f"in {len(long)} tokens of the pasted text")).to_be_visible()
+    panel.locator(".hs-head-map").get_by_role("button", name="L1 H2", exact=True).click()
+    assert open_head(written) == (1, 2)
+    ids = tiny.tokenizer.encode(long)
+    strongest = firing(tiny.gpt, mark_tokens(tiny.tokenizer, ids)).strongest["weight"]
+    shown = panel.locator(".hs-passages .hs-mono").all_text_contents()
+    assert [float(value) for value in shown] == pytest.approx(strongest.value[1, 2].tolist()[: len(shown)], abs=5e-5)
+    panel.locator(".hs-passages button").nth(1).click()
+    query, key, start = (int(each[1, 2, 1]) for each in (strongest.query, strongest.key, strongest.window))
+    expect(text(written)).to_have_text(long[start : start + 64])
+    expect(written.locator(".hs-readout")).to_contain_text(f"{query - start}, query")
+    shown_query, shown_key, weight = readout(written)
+    assert (shown_query, shown_key) == (query - start, key - start)
+    assert weight == pytest.approx(float(strongest.value[1, 2, 1]), abs=1e-5)
+    expect(panel.get_by_text("of the pasted text")).to_be_visible()  # it is still what is asked about
+    panel.get_by_label("Text file").set_input_files(
+        {"name": "story.txt", "mimeType": "text/plain", "buffer": b"It is a dog. " * 20}
+    )
+    expect(panel.get_by_text("in 260 tokens of story.txt")).to_be_visible()
