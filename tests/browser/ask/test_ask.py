@@ -151,7 +151,7 @@ def test_another_text_is_asked_about_again(written: Any, server: Server) -> None
 def test_progress_stop_and_what_goes_wrong(written: Any) -> None:
     written.route("**/v1/lens/knockout", lambda _route: None)  # never answered
     ask_button(written).click()
-    panel(written).get_by_role("button", name=re.compile("Which heads")).click()
+    panel(written).get_by_role("button", name=re.compile("Which heads does this text")).click()
     expect(panel(written).get_by_role("progressbar")).to_be_visible()
     panel(written).get_by_role("button", name="Stop").click()
     expect(panel(written).get_by_text("Stopped before the answer was there.")).to_be_visible()
