@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from helpers.dockerfile import copied, dockerfile
 from helpers.files import ROOT
 from helpers.serve_once import free_port, wait_until_healthy
-from unit.deploy.test_deploy import copied, dockerfile
 
 pytestmark = pytest.mark.slow
 

@@ -9,24 +9,12 @@ from typing import Any
 import pytest
 import yaml
 
+from helpers.dockerfile import DEPLOY, copied, dockerfile
 from helpers.files import ROOT
 from web import settings
 
-DEPLOY = ROOT / "deploy"
 YAML_FILES = sorted(DEPLOY.rglob("*.yaml"))
 PORT = 7860
-
-
-def dockerfile() -> list[tuple[str, str]]:
-    """The instructions of the Dockerfile: ``("COPY", "app.py ./")``."""
-    text = re.sub(r"\\\n\s*", "", (DEPLOY / "Dockerfile").read_text())
-    lines = (line.split(maxsplit=1) for line in text.splitlines() if line and not line.startswith("#"))
-    return [(name, rest) for name, rest in lines]
-
-
-def copied() -> list[str]:
-    """What the image holds of the repository."""
-    return [source for name, rest in dockerfile() if name == "COPY" for source in rest.split()[:-1]]
 
 
 def documents(path: Path) -> list[dict[str, Any]]:
