@@ -10,6 +10,7 @@ import pytest
 import model
 
 ROOT = Path(__file__).resolve().parents[2]
+DEPLOY = ROOT / "deploy"
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -33,3 +34,15 @@ def refused(folder: Path, file: str, message: str) -> str:
     assert re.search(message, str(error)), str(error)
     assert str(error).encode()
     return str(error)
+
+
+def dockerfile() -> list[tuple[str, str]]:
+    """The instructions of the Dockerfile: ``("COPY", "app.py ./")``."""
+    text = re.sub(r"\\\n\s*", "", (DEPLOY / "Dockerfile").read_text())
+    lines = (line.split(maxsplit=1) for line in text.splitlines() if line and not line.startswith("#"))
+    return [(name, rest) for name, rest in lines]
+
+
+def copied() -> list[str]:
+    """What the image holds of the repository."""
+    return [source for name, rest in dockerfile() if name == "COPY" for source in rest.split()[:-1]]

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.dockerfile import copied, dockerfile
-from helpers.files import ROOT
+from helpers.files import ROOT, copied, dockerfile
 from helpers.serve_once import free_port, wait_until_healthy
 
 pytestmark = pytest.mark.slow

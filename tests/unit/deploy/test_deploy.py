@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from helpers.dockerfile import DEPLOY, copied, dockerfile
-from helpers.files import ROOT
+from helpers.files import DEPLOY, ROOT, copied, dockerfile
 from web import settings
 
 YAML_FILES = sorted(DEPLOY.rglob("*.yaml"))
