@@ -24,8 +24,8 @@ from ..settings import TrainSettings, add_flags
 from .trainer import LiveTrainer
 from .writing import write_text
 
+SHOWN_CHARACTERS = 400  # of the end of a text that a model has written
 MAX_THREADS = 4  # more gain nothing on models this small
-SHOWN_CHARACTERS = 600  # of a text that is being written
 
 
 class Channel:
@@ -71,7 +71,7 @@ def main() -> int:
     try:
         with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
             if writer:
-                write_first(channel, writer, n_characters, Path(given["data"]))
+                write_first(channel, writer, n_characters, Path(given["data"]), given.get("seed", 1))
             trainer = LiveTrainer(TrainSettings(**given), out, channel.report)
             channel.watch(trainer)
             trainer.run()
@@ -83,15 +83,17 @@ def main() -> int:
     return 0
 
 
-def write_first(channel: Channel, writer: str, n_characters: int, path: Path) -> None:
+def write_first(channel: Channel, writer: str, n_characters: int, path: Path, seed: int) -> None:
     """Let the model ``writer`` write the text; stopping it early leaves what it has."""
 
-    def report(text: str) -> None:
-        shown = text[-SHOWN_CHARACTERS:]
-        channel.report({"kind": "writing", "written": min(len(text), n_characters), "of": n_characters, "text": shown})
+    def report(n_written: int, text: str) -> None:
+        told = {"kind": "writing", "written": min(n_written, n_characters), "of": n_characters, "text": text}
+        channel.report(told)
 
+    report(0, "")
     loaded = load(writer, device="cpu")
-    text = write_text(loaded, n_characters, seed=1, report=report)
+    text = write_text(loaded, n_characters, seed=seed, report=report)
+    report(n_characters, text[-SHOWN_CHARACTERS:])
     path.write_text(text[:n_characters], encoding="utf-8")
 
 

@@ -11,26 +11,28 @@ from ...loaded import LoadedModel
 
 PIECES = 64  # written at the same time
 TEMPERATURE = 0.8
+REPORT_TOKENS = 16  # of each piece between two reports
 
 
-def write_text(loaded: LoadedModel, n_characters: int, seed: int, report: Callable[[str], None]) -> str:
-    """A text of at least ``n_characters`` in pieces of one context each; ``report`` gets the newest pieces so far.
+def write_text(loaded: LoadedModel, n_characters: int, seed: int, report: Callable[[int, str], None]) -> str:
+    """A text of at least ``n_characters`` in pieces of one context each, joined by line breaks.
 
-    Pieces are joined by line breaks: each begins where a text of its model would.
+    Each piece begins where a text of its model would. ``report`` gets the number of characters so far, and the piece
+    that is being written.
     """
     generator = torch.Generator(device=loaded.device).manual_seed(seed)
     pieces: list[str] = []
     n_written = 0
     while n_written < n_characters:
-        written = write_pieces(loaded, generator)
+        before = n_written
+        written = write_pieces(loaded, generator, lambda n, piece: report(before + n, piece))  # noqa: B023 - called at once
         pieces += written
         n_written += sum(map(len, written)) + len(written)
-        report("\n".join(pieces))
     return "\n".join(pieces)
 
 
 @torch.inference_mode()
-def write_pieces(loaded: LoadedModel, generator: torch.Generator) -> list[str]:
+def write_pieces(loaded: LoadedModel, generator: torch.Generator, report: Callable[[int, str], None]) -> list[str]:
     """``PIECES`` texts that fill the context, without line breaks around them; what follows an end token is dropped."""
     config, weight = loaded.config, loaded.gpt.wte.weight
     first = first_token(loaded)
@@ -41,8 +43,16 @@ def write_pieces(loaded: LoadedModel, generator: torch.Generator) -> list[str]:
         logits = loaded.gpt(ids, cache=cache, last_only=True).logits[:, -1].float()
         ids = torch.multinomial((logits / TEMPERATURE).softmax(-1), 1, generator=generator)
         written.append(ids)
+        if len(written) % REPORT_TOKENS == 0:
+            texts = texts_of(loaded, torch.cat(written, 1))
+            report(sum(map(len, texts)), texts[0])
+    return texts_of(loaded, torch.cat(written, 1))
+
+
+def texts_of(loaded: LoadedModel, ids: Tensor) -> list[str]:
+    """The texts of token ids ``(n_texts, n_tokens)``, each up to its end token."""
     texts: list[str] = []
-    for row in torch.cat(written, 1).tolist():
+    for row in ids.tolist():
         end = row.index(loaded.eos_token_id) if loaded.eos_token_id in row else len(row)
         texts.append(loaded.tokenizer.decode(row[:end]).strip("\n"))
     return texts

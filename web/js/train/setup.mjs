@@ -119,7 +119,7 @@ export class Setup {
       `It writes ${thousands(state.writes)} characters first, which takes half a minute or more. ` +
       "Your GPT then learns from these alone: it can become no better than its teacher.";
     this.promise.textContent =
-      "Only this browser can see your text and your model. Both are deleted when you leave the page, and " +
+      "Only this browser can see your text and your model. Both are deleted minutes after you leave the page, and " +
       `${duration(60 * state.minutes)} after the training at the latest.`;
     const ahead = state.at_work + state.waiting;
     const who = ahead === 1 ? "Another visitor is" : `${ahead} other visitors are`;
