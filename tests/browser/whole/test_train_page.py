@@ -39,7 +39,7 @@ def test_a_gpt_is_trained_watched_and_opened(page: Any) -> None:
     expect(training).to_contain_text("nats per character on the whole held-out tenth")
     expect(page.get_by_role("region", name="Loss")).to_contain_text("bigram")
     expect(page.get_by_role("region", name="What it writes").locator(".ht-text")).not_to_be_empty()
-    heads = page.get_by_role("region", name="Heads").last
+    heads = page.get_by_role("region", name="Heads", exact=True)
     expect(heads.get_by_role("button")).to_have_count(4)
     heads.get_by_role("slider", name="Snapshot").fill("0")
     expect(heads).to_contain_text("before the first step")

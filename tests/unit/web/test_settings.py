@@ -37,6 +37,23 @@ def test_port(arguments: list[str], environ: dict[str, str], port: int) -> None:
     assert read(arguments, environ).port == port
 
 
+@pytest.mark.parametrize(
+    ("arguments", "environ", "train"),
+    [
+        ([], {}, True),
+        (["--no-train"], {}, False),
+        ([], {"HEADSCOPE_NO_TRAIN": "1"}, False),
+        ([], {"SPACE_ID": "someone/space"}, True),
+        ([], {"SPACE_ID": "someone/space", "SPACES_ZERO_GPU": "true"}, False),
+        ([], {"SPACE_ID": "someone/space", "SPACES_ZERO_GPU": "true", "HEADSCOPE_NO_TRAIN": "false"}, True),
+    ],
+)
+def test_visitors_train_unless_the_hardware_is_shared(
+    arguments: list[str], environ: dict[str, str], train: bool
+) -> None:
+    assert read(arguments, environ).train is train
+
+
 def test_every_flag_has_a_variable() -> None:
     environ = {
         "HEADSCOPE_CHECKPOINT": "one, owner/two",
