@@ -8,13 +8,14 @@
     6  trainable attention        SelfAttentionV1, SelfAttentionV2, transfer_weights, scale_demonstration
     7  causal attention           causal_by_renormalising, causal_by_minus_infinity, drop_weights, CausalAttention
     8  many heads                 StackedHeads, WeightSplits, transfer_heads, product_batched, product_head_by_head
-    9  the GPT's own attention    pack_weight_splits -> model.attention.MultiHeadAttention
+    9  the rest of a block        layer_norm, gelu, block_by_ladder
+    10 the whole model            pack_weight_splits -> model.attention.MultiHeadAttention, block_by_ladder
 
-Rungs 1 and 2 are in ``text.py`` and ``bpe.py``, 3 in ``bigram.py``, 4 and 5 in ``averages.py``, 6 to 9 in
-``attention.py``. The order follows Raschka 2024, chapters 2 and 3; rungs 3 and 4 are from Karpathy's lecture on tiny
-Shakespeare. The other modules support a page that shows the ladder: intermediate results (``terms.py``), running times
-(``timing.py``), the training of a bigram model (``bigram_training.py``) and a head of a trained model
-(``trained_head.py``).
+Rungs 1 and 2 are in ``text.py`` and ``bpe.py``, 3 in ``bigram.py``, 4 and 5 in ``averages.py``, 6 to 8 in
+``attention.py``, 9 and 10 in ``block.py``. The order follows Raschka 2024, chapters 2 and 3; rungs 3 and 4 are from
+Karpathy's lecture on tiny Shakespeare. The other modules support a page that shows the ladder: intermediate results
+(``terms.py``), running times (``timing.py``), the training of a bigram model (``bigram_training.py``) and words in
+the vectors of a trained model (``trained_words.py``).
 """
 
 from ..attention import MultiHeadAttention
@@ -40,6 +41,7 @@ from .attention import (
 )
 from .averages import (
     JOURNEY,
+    SHINY,
     Attention,
     attention_without_weights,
     average_by_loop,
@@ -47,10 +49,12 @@ from .averages import (
     average_by_softmax,
     mask_future,
     naive_softmax,
+    scores_by_loop,
     stable_softmax,
     sum_normalise,
 )
 from .bigram import BigramModel, counted_bigram_loss, train_bigram
+from .block import block_by_ladder, gelu, layer_norm
 from .bpe import END_OF_TEXT, BytePairEncoding, LearnedMerge, MergeStep, learn_merges, visible
 from .text import (
     UNKNOWN,
@@ -69,10 +73,12 @@ __all__ = [  # noqa: RUF022
     "sliding_windows", "random_batch", "TokenAndPositionEmbedding",
     "BigramModel", "train_bigram", "counted_bigram_loss",
     "average_by_loop", "average_by_matrix", "average_by_softmax", "mask_future",
-    "JOURNEY", "Attention", "sum_normalise", "naive_softmax", "stable_softmax", "attention_without_weights",
+    "JOURNEY", "SHINY", "Attention", "scores_by_loop",
+    "sum_normalise", "naive_softmax", "stable_softmax", "attention_without_weights",
     "SelfAttention", "SelfAttentionV1", "SelfAttentionV2", "transfer_weights", "ScoreSpread", "scale_demonstration",
     "causal_by_renormalising", "causal_by_minus_infinity", "drop_weights", "CausalAttention",
     "StackedHeads", "WeightSplits", "transfer_heads", "split_heads", "merge_heads",
-    "product_batched", "product_head_by_head", "MultiHeadAttention", "pack_weight_splits",
+    "product_batched", "product_head_by_head", "layer_norm", "gelu", "block_by_ladder",
+    "MultiHeadAttention", "pack_weight_splits",
 ]
 # fmt: on

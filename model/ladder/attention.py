@@ -1,4 +1,4 @@
-"""Rungs 6 to 9 of the ladder: trainable, then causal, then multi-head attention, up to the class that the GPT runs."""
+"""Rungs 6 to 8 of the ladder: trainable, then causal, then multi-head attention, up to the class that the GPT runs."""
 
 from typing import NamedTuple
 
@@ -240,7 +240,7 @@ def check_product(a: Tensor, b: Tensor) -> None:
         raise ValueError(f"the shapes must be {expected}, found {tuple(a.shape)} and {tuple(b.shape)}")
 
 
-# ---- Rung 9: the attention that the GPT runs -------------------------------------------------------------------------
+# ---- Rung 10: the attention that the GPT runs ------------------------------------------------------------------------
 
 
 def pack_weight_splits(splits: WeightSplits) -> MultiHeadAttention:

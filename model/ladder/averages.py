@@ -57,12 +57,25 @@ JOURNEY = {
 }
 
 
+# "Hello shiny sun": the second example that is worked by hand, in notes on the same chapter.
+SHINY = {"Hello": (0.34, 0.22, 0.54), "shiny": (0.53, 0.34, 0.98), "sun": (0.29, 0.54, 0.93)}
+
+
 class Attention(NamedTuple):
     """All stages of attention: scores and weights ``(..., T, T)`` as [query][key], context vectors ``(..., T, C)``."""
 
     scores: Tensor
     weights: Tensor
     context: Tensor
+
+
+def scores_by_loop(query: Tensor, key: Tensor) -> Tensor:
+    """All attention scores ``(T, S)`` of ``query`` ``(T, C)`` and ``key`` ``(S, C)``, one dot product at a time."""
+    attn_scores = query.new_empty(len(query), len(key))
+    for i, one in enumerate(query):
+        for j, other in enumerate(key):
+            attn_scores[i, j] = torch.dot(one, other)
+    return attn_scores
 
 
 def sum_normalise(attn_scores: Tensor) -> Tensor:

@@ -113,8 +113,16 @@ def embed_words(words: list[str], n_embd: int = 3, seed: int = 123) -> EmbeddedW
         return EmbeddedWords(ids, embedding.token(ids), embedding.position.weight, embedding(ids))
 
 
-def weights_of_random_query(head_dim: int, n_keys: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """The attention weights ``(n_keys,)`` of a random query over random keys, without and with the scale."""
+class RandomQuery(NamedTuple):
+    """A random query over random keys: scores ``(n_keys,)``, and attention weights without and with the scale."""
+
+    scores: Tensor
+    unscaled: Tensor
+    scaled: Tensor
+
+
+def weights_of_random_query(head_dim: int, n_keys: int, generator: torch.Generator) -> RandomQuery:
+    """The attention weights of a query over ``n_keys`` keys, all of ``head_dim`` normal numbers."""
     query = torch.randn(head_dim, generator=generator)
     attn_scores = torch.randn(n_keys, head_dim, generator=generator) @ query
-    return stable_softmax(attn_scores), stable_softmax(attn_scores * head_dim**-0.5)
+    return RandomQuery(attn_scores, stable_softmax(attn_scores), stable_softmax(attn_scores * head_dim**-0.5))

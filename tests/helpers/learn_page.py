@@ -59,7 +59,8 @@ def stamps(page: Any) -> list[float]:
 
 def unfolded(page: Any) -> tuple[list[list[float]], float]:
     """The terms of the arithmetic that is shown: the two factors and their product each, and the sum."""
-    terms = page.locator(".hl-unfold .hl-term").all()
+    panel = page.locator(".hl-picture > .hl-unfold, .hl-real .hl-unfold")
+    terms = panel.locator(".hl-term").all()
     found = [
         [
             number(part)
@@ -67,4 +68,4 @@ def unfolded(page: Any) -> tuple[list[list[float]], float]:
         ]
         for term in terms
     ]
-    return found, number(page.locator(".hl-unfold output").text_content())
+    return found, number(panel.locator("output").text_content())

@@ -1,5 +1,7 @@
 """What a visitor sends to a rung: a sentence, and the settings of the rung's controls."""
 
+from typing import Annotated, Literal
+
 from pydantic import BaseModel, Field
 
 from model import InputError
@@ -8,6 +10,11 @@ from ..serving.inputs import check_length
 from ..settings import MAX_BIGRAM_STEPS, MAX_LESSON_CHARACTERS, MAX_SENTENCE_CHARACTERS
 
 SHOWN_WORDS = 10  # with more, the numbers in a picture would be too small to read
+MOST_VALUE = 10  # of a number that the visitor may change, either way
+
+Value = Annotated[float, Field(ge=-MOST_VALUE, le=MOST_VALUE, allow_inf_nan=False)]
+Matrix = Annotated[list[Annotated[list[Value], Field(max_length=16)]], Field(max_length=16)]
+Role = Literal["query", "key", "value"]
 
 
 class Ask(BaseModel):
@@ -16,22 +23,35 @@ class Ask(BaseModel):
     sentence: str = ""
     lesson: str = ""  # the text to learn from; if empty, that of the page
     model: str | None = None
+    vectors: Literal["auto", "book", "trained", "random"] = "auto"
+    x: Matrix | None = None  # numbers of the words that the visitor has changed
     merges: int = Field(60, ge=0, le=200)
     context_length: int = Field(4, ge=1, le=SHOWN_WORDS)
     stride: int = Field(1, ge=1, le=SHOWN_WORDS)
+    batch_size: int = Field(2, ge=1, le=8)
+    shuffle: bool = False
+    drop_last: bool = True
     lecture: bool = True
-    factor: float = Field(1.0, ge=1, le=1000)
-    linear: bool = False
+    toy: Literal["ones", "tril", "normalised"] = "normalised"
+    factor: float = Field(1.0, ge=-1000, le=1000)
+    kind: Literal["parameters", "linear", "reader", "reader_linear"] = "parameters"
+    matrices: dict[Role, Matrix] | None = None  # in the place of W query, W key and W value
+    transfer: dict[Role, Literal["own", "reshaped", "transposed"]] = Field(default_factory=dict)
     head_dim: int = Field(16, ge=1, le=1024)
     sharpness: float = Field(1.0, ge=1, le=16)
     dropout: float = Field(0.5, ge=0, le=0.9)
+    dropped: Literal["weights", "ones"] = "weights"
     seed: int = Field(1, ge=0, le=10**9)
+    d_out: Literal[2, 4, 16] = 2
     n_head: int = Field(8, ge=1, le=64)
     n_tokens: int = Field(64, ge=1, le=512)
+    scale: float = Field(1.0, ge=0.1, le=100)  # of the numbers that go into a block
     layer: int | None = Field(None, ge=0, le=10_000)
     head: int | None = Field(None, ge=0, le=10_000)
-    query: int = Field(0, ge=0, le=10**6)
+    query: int | None = Field(None, ge=0, le=10**6)
     key: int = Field(0, ge=0, le=10**6)
+    stage: str = Field("", max_length=20)
+    index: int = Field(0, ge=0, le=10**7)
 
 
 class BigramAsk(BaseModel):

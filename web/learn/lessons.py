@@ -5,7 +5,8 @@ from collections.abc import Callable
 from model import InputError
 
 from ..serving.served_models import ServedModels
-from . import self_attention, tokens_and_windows, trained_head
+from ..settings import MAX_LESSON_CHARACTERS
+from . import averages, block, causal, many_heads, one_number, self_attention, tokens_and_windows, whole_model
 from .ask import Ask, check_sentence
 from .bigram import choose_writer
 
@@ -13,28 +14,32 @@ from .bigram import choose_writer
 def bigram(served: ServedModels, ask: Ask) -> dict[str, object]:
     """Rung 3, before the visitor starts the training: the name of the model that would write the text, if any."""
     check_sentence(ask.sentence)
+    limit: dict[str, object] = {"most_characters": MAX_LESSON_CHARACTERS}
     try:
-        return {"writer": choose_writer(served, ask.model).name}
+        return limit | {"writer": choose_writer(served, ask.model).name}
     except InputError:
-        return {"writer": None}
+        return limit | {"writer": None}
 
 
 LESSONS: dict[str, Callable[[Ask], dict[str, object]]] = {
     "1": tokens_and_windows.tokens,
     "2": tokens_and_windows.windows,
-    "4": self_attention.averages_of_the_past,
-    "5": self_attention.without_weights,
-    "6": self_attention.with_trainable_weights,
     "scale": self_attention.scaled_scores,
-    "7": self_attention.causal,
-    "8": self_attention.multi_head,
-    "times": self_attention.running_times,
+    "times": many_heads.running_times,
 }
 # Those that have to wait until the models are loaded.
 LESSONS_WITH_MODEL: dict[str, Callable[[ServedModels, Ask], dict[str, object]]] = {
     "3": bigram,
-    "9": trained_head.whole_head,
-    "cell": trained_head.one_cell,
+    "4": averages.averages_of_the_past,
+    "5": self_attention.without_weights,
+    "6": self_attention.with_trainable_weights,
+    "transfer": self_attention.transferred_weights,
+    "7": causal.causal,
+    "8": many_heads.multi_head,
+    "9": block.rest_of_a_block,
+    "10": whole_model.whole_model,
+    "cell": one_number.one_cell,
+    "number": one_number.one_number,
 }
 
 

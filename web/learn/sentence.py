@@ -1,54 +1,124 @@
-"""The visitor's sentence as words and vectors."""
+"""The visitor's sentence as words and vectors: those of a book, of a trained model, or random ones."""
 
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from model.ladder import JOURNEY
+from model import InputError, LoadedModel
+from model.ladder import JOURNEY, SHINY
 from model.ladder.terms import EmbeddedWords, embed_words
 from model.ladder.text import split_words
+from model.ladder.trained_words import trained_words
 
-from .ask import SHOWN_WORDS, check_sentence
+from ..serving.served_models import ServedModels
+from .ask import MOST_VALUE, SHOWN_WORDS, Ask, check_sentence
+
+SIZE = 3  # numbers of a word
+BOOKS = {"the book": JOURNEY, "the second example": SHINY}
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """The first words of a sentence with three numbers each: untrained embeddings, or those of the book."""
+    """The first words of a sentence with three numbers each, and where these are from."""
 
     words: list[str]
     all_words: list[str]
     x: Tensor  # (T, 3)
-    is_book: bool
-    embedded: EmbeddedWords  # of all words
+    vectors: str  # "book", "trained" or "random"
+    origin: str  # in words
+    choices: list[str]  # which of the three there are for this sentence
+    edited: int  # how many numbers the visitor has changed
+    note: str
+
+    @property
+    def is_book(self) -> bool:
+        return self.vectors == "book"
 
     @property
     def is_cut(self) -> bool:
         return len(self.all_words) > len(self.words)
 
     @property
-    def counted(self) -> str:
-        """How many words there are, and how many of them are punctuation marks."""
-        marks = sum(not any(character.isalnum() for character in word) for word in self.all_words)
-        if not marks:
-            return f"{len(self.all_words)} words"
-        return f"{len(self.all_words)} tokens: {len(self.all_words) - marks} words and {marks} punctuation marks"
-
-    @property
-    def note(self) -> str:
-        """What to tell the visitor if not all words are shown; otherwise empty."""
-        if not self.is_cut:
-            return ""
-        last = self.words[-1]
-        return f"Your sentence has {self.counted}; the pictures show the first {len(self.words)}, up to “{last}”."
+    def data(self) -> dict[str, object]:
+        """What every rung sends about the sentence itself."""
+        return {
+            "words": self.words,
+            "note": self.note,
+            "x": self.x.tolist(),
+            "vectors": self.vectors,
+            "origin": self.origin,
+            "choices": self.choices,
+            "edited": self.edited,
+        }
 
 
-def read_sentence(text: str) -> Sentence:
-    """Split ``text`` into words and embed them. Raises ``InputError`` for a sentence that is empty or too long."""
-    check_sentence(text)
-    all_words = split_words(text)
-    words = all_words[:SHOWN_WORDS]
-    embedded = embed_words(all_words)
-    is_book = all_words == list(JOURNEY)
-    x = torch.tensor(list(JOURNEY.values())) if is_book else embedded.x[: len(words)]
-    return Sentence(words, all_words, x, is_book, embedded)
+def read_sentence(served: ServedModels, ask: Ask) -> Sentence:
+    """Split the sentence into words and give them numbers. Raises ``InputError`` for one that cannot be used."""
+    check_sentence(ask.sentence)
+    all_words = split_words(ask.sentence) or [ask.sentence.strip()]
+    notes = []
+    book, left_out = book_of(all_words)
+    words = list(BOOKS[book]) if book and ask.vectors in ("auto", "book") else all_words[:SHOWN_WORDS]
+    if book and left_out and words != all_words:
+        notes.append(f"{book.capitalize()} has no numbers for “{'”, “'.join(left_out)}”: the pictures leave it out.")
+    elif len(all_words) > len(words):
+        notes.append(f"Your sentence has {counted(all_words)}; the pictures show the first {len(words)}, "
+                     f"up to “{words[-1]}”.")  # fmt: skip
+    loaded = reader(served, ask.model)
+    trained = trained_words(loaded, words) if loaded else None
+    choices = [*(["book"] if book else []), *(["trained"] if trained is not None else []), "random"]
+    vectors = ask.vectors if ask.vectors in choices else choices[0]
+    if book and vectors == "book":
+        x, origin = torch.tensor(list(BOOKS[book].values())), f"made-up numbers, those that {book} uses"
+    elif trained is not None and loaded and vectors == "trained":
+        x = trained
+        origin = (
+            f"trained: the token embeddings of {loaded.name} ({loaded.config.n_embd} numbers each), reduced to the "
+            f"{SIZE} that keep the dot products of these words best"
+        )
+    else:
+        x, origin = embedded_words(all_words).x[: len(words)], "random: new embeddings, as on rung 2 (seed 123)"
+    x, edited = edit(x, ask.x)
+    return Sentence(words, all_words, x, vectors, origin, choices, edited, " ".join(notes))
+
+
+def embedded_words(all_words: list[str]) -> EmbeddedWords:
+    """Untrained embeddings of the words, as rung 2 shows them."""
+    return embed_words(all_words, SIZE)
+
+
+def book_of(words: list[str]) -> tuple[str, list[str]]:
+    """Whose sentence this is, punctuation aside, "" for nobody's, and the marks that have no numbers there."""
+    marks = [word for word in words if not any(character.isalnum() for character in word)]
+    spoken = [word for word in words if word not in marks]
+    return next((book for book, numbers in BOOKS.items() if spoken == list(numbers)), ""), marks
+
+
+def counted(words: list[str]) -> str:
+    """How many words there are, and how many of them are punctuation marks."""
+    marks = sum(not any(character.isalnum() for character in word) for word in words)
+    if not marks:
+        return f"{len(words)} words"
+    return f"{len(words)} tokens: {len(words) - marks} words and {marks} punctuation marks"
+
+
+def reader(served: ServedModels, name: str | None) -> LoadedModel | None:
+    """The model whose embeddings stand for words: the one named if it reads more than characters, or one that does."""
+    models = dict(served.models)
+    by_pieces = {name: loaded for name, loaded in models.items() if loaded.tokenizer.kind == "bpe"}
+    if name in by_pieces:
+        return by_pieces[name]
+    return next(iter(by_pieces.values()), models.get(name or "") or next(iter(models.values()), None))
+
+
+def edit(x: Tensor, numbers: list[list[float]] | None) -> tuple[Tensor, int]:
+    """The numbers that the visitor has put in the place of ``x``, if any, and how many of them differ."""
+    if numbers is None:
+        return x, 0
+    if len(numbers) != len(x) or any(len(row) != x.shape[1] for row in numbers):
+        raise InputError("x", f"x must be {len(x)} rows of {x.shape[1]} numbers")
+    edited = torch.tensor(numbers)
+    if not edited.isfinite().all() or edited.abs().max() > MOST_VALUE:
+        raise InputError("x", f"every number must be from {-MOST_VALUE} to {MOST_VALUE}")
+    return edited, int(((edited - x).abs() > 1e-6).sum())

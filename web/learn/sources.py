@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from model import ladder
+from model.gpt import GPT
 from model.ladder import bpe
 
 ROOT = Path(__file__).parents[2]
@@ -22,7 +23,13 @@ SHOWN: dict[int, list[Callable[..., object]]] = {
     2: [ladder.sliding_windows, ladder.TokenAndPositionEmbedding],
     3: [ladder.BigramModel, ladder.train_bigram, ladder.counted_bigram_loss],
     4: [ladder.average_by_loop, ladder.average_by_matrix, ladder.average_by_softmax, ladder.mask_future],
-    5: [ladder.attention_without_weights, ladder.sum_normalise, ladder.naive_softmax, ladder.stable_softmax],
+    5: [
+        ladder.attention_without_weights,
+        ladder.scores_by_loop,
+        ladder.sum_normalise,
+        ladder.naive_softmax,
+        ladder.stable_softmax,
+    ],
     6: [
         ladder.SelfAttention,
         ladder.SelfAttentionV1,
@@ -40,7 +47,8 @@ SHOWN: dict[int, list[Callable[..., object]]] = {
         ladder.product_batched,
         ladder.product_head_by_head,
     ],
-    9: [ladder.MultiHeadAttention, ladder.pack_weight_splits],
+    9: [ladder.layer_norm, ladder.gelu, ladder.block_by_ladder],
+    10: [ladder.MultiHeadAttention, ladder.pack_weight_splits, ladder.block_by_ladder, GPT.forward],
 }
 
 

@@ -17,13 +17,14 @@ from model.ladder import (
 from model.ladder.bpe import Word, split_into_bytes
 from model.ladder.text import split_words
 
-from .ask import Ask, check_lesson, check_sentence
-from .sentence import read_sentence
+from .ask import SHOWN_WORDS, Ask, check_lesson, check_sentence
+from .sentence import counted, embedded_words
 
 MAX_MERGES = 200  # the end of the slider
 SHOWN_TOKENS = 60  # of a sentence; the total is shown too
 STEP_CHARACTERS = 60  # of a sentence, for which merges are shown one by one
 SHOWN_WINDOWS = 12
+SHOWN_BATCHES = 6
 
 # The 65 characters of tiny Shakespeare, in order.
 ALPHABET = "\n !$&',-.3:;?" + string.ascii_uppercase + string.ascii_lowercase
@@ -79,6 +80,7 @@ def by_characters(sentence: str) -> dict[str, object]:
             {"text": c, "id": tokenizer.ids.get(c), "known": c in tokenizer.ids} for c in sentence[:SHOWN_TOKENS]
         ],
         "problem": problem,
+        "decoded": "" if problem else tokenizer.decode(tokenizer.encode(sentence[:SHOWN_TOKENS])),
     }
 
 
@@ -117,16 +119,17 @@ def spelled(words: list[Word]) -> list[list[str]]:
 
 def windows(ask: Ask) -> dict[str, object]:
     """Rung 2: the windows over the whole sentence, and the vectors of its first words."""
-    sentence = read_sentence(ask.sentence)
-    words, all_words = sentence.words, sentence.all_words
-    ids, token, position, x = sentence.embedded
+    check_sentence(ask.sentence)
+    all_words = split_words(ask.sentence)
+    words = all_words[:SHOWN_WORDS]
+    ids, token, position, x = embedded_words(all_words)
     vocabulary = sorted(
         {word: int(i) for word, i in zip(all_words, ids, strict=True)}.items(), key=lambda entry: entry[1]
     )
     note = ""
-    if sentence.is_cut:
+    if len(all_words) > len(words):
         note = (
-            f"Your sentence has {sentence.counted}. The windows cover all of them; "
+            f"Your sentence has {counted(all_words)}. The windows cover all of them; "
             f"the tables show the first {len(words)}."
         )
     data: dict[str, object] = {
@@ -151,11 +154,26 @@ def windows(ask: Ask) -> dict[str, object]:
         rows = zip(ids[:SHOWN_WINDOWS].tolist(), positions[:SHOWN_WINDOWS].tolist(), strict=True)
         return [[{"id": i, "text": all_words[at]} for i, at in zip(*row, strict=True)] for row in rows]
 
+    batches, left_over = into_batches(len(inputs), ask)
     return data | {
         "context_length": context_length,
         "n_windows": len(inputs),
+        "batch_size": ask.batch_size,
+        "n_batches": len(batches),
+        "batches": batches[:SHOWN_BATCHES],
+        "left_over": left_over,
         "windows": [
             {"inputs": window, "targets": shifted}
             for window, shifted in zip(shown(inputs, input_positions), shown(targets, target_positions), strict=True)
         ],
     }
+
+
+def into_batches(n_windows: int, ask: Ask) -> tuple[list[list[int]], int]:
+    """Which windows a batch holds, in the order or shuffled, and how many a last batch would lack that is dropped."""
+    order = torch.arange(n_windows)
+    if ask.shuffle:
+        order = torch.randperm(n_windows, generator=torch.Generator().manual_seed(ask.seed))
+    batches = [batch.tolist() for batch in order.split(ask.batch_size)]
+    left_over = n_windows % ask.batch_size
+    return (batches[:-1], left_over) if ask.drop_last and left_over else (batches, 0)

@@ -1,19 +1,21 @@
-// Nine lessons, one at a time, on one sentence.
+// The rungs of the ladder, one at a time, on one sentence, and a last page.
 
 import { make } from "../lib/dom.mjs";
 import { LatestRequest } from "../lib/server/latest.mjs";
 import { clamp } from "../lib/numbers.mjs";
 import { OpenLesson } from "./open_lesson.mjs";
+import { lastPage } from "./last_page.mjs";
 import { BOOK_SENTENCE, Progress } from "./progress.mjs";
 import { averageOfThePast } from "./rungs/average_of_the_past.mjs";
-import { bigram } from "./rungs/bigram.mjs";
-import { causalMasking } from "./rungs/causal_masking.mjs";
-import { loadedHead } from "./rungs/loaded_head.mjs";
-import { manyHeads } from "./rungs/many_heads.mjs";
+import { bigram } from "./rungs/bigram/bigram.mjs";
+import { causalMasking } from "./rungs/causal/causal_masking.mjs";
+import { manyHeads } from "./rungs/heads/many_heads.mjs";
 import { selfAttention } from "./rungs/self_attention.mjs";
+import { restOfABlock } from "./rungs/rest_of_a_block.mjs";
 import { slidingWindow } from "./rungs/sliding_window.mjs";
 import { textToTokens } from "./rungs/text_to_tokens.mjs";
 import { trainableWeights } from "./rungs/trainable_weights.mjs";
+import { wholeModel } from "./rungs/model/whole_model.mjs";
 
 /** @import { Rung, Settings } from "./rung.js" */
 
@@ -27,20 +29,22 @@ const RUNGS = [
   trainableWeights,
   causalMasking,
   manyHeads,
-  loadedHead,
+  restOfABlock,
+  wholeModel,
 ];
+const LAST_PAGE = RUNGS.length + 1;
 
-/** The rung that the page's address names, null for none. */
+const PRESETS = { "The book's sentence": BOOK_SENTENCE, "Hello shiny sun": "Hello shiny sun!" };
+
+/** The rung that the page's address names, null for none; the last page comes after all of them. */
 export function rungInHash() {
   const found = /^#learn\/(\d+)$/.exec(location.hash);
-  return found && RUNGS[Number(found[1]) - 1] ? Number(found[1]) : null;
+  const rung = Number(found?.[1]);
+  return rung >= 1 && rung <= LAST_PAGE ? rung : null;
 }
 
 /** @param {number} rung */
 const addressOf = (rung) => `${location.pathname}${location.search}#learn/${rung}`;
-
-/** The name of the model that is chosen at the top of the page; Gradio keeps it there. @returns {string | null} */
-const chosenModel = () => /** @type {any} */ (window).headscopeModel ?? null;
 
 export class Lessons {
   /** @type {OpenLesson | null} */
@@ -49,6 +53,8 @@ export class Lessons {
   #changes = {};
   /** @type {Record<number, Record<string, any>>} what a rung wants to find again, by rung */
   #kept = {};
+  /** @type {Settings} what all rungs share */
+  shared = {};
 
   /** @param {HTMLElement} element */
   constructor(element) {
@@ -61,6 +67,7 @@ export class Lessons {
     this.links = RUNGS.map(({ name }, i) =>
       this.link(i + 1, make("span", { class: "hl-number" }, i + 1), make("span", {}, name)),
     );
+    this.links.push(this.link(LAST_PAGE, make("span", { class: "hl-number" }, "★"), make("span", {}, "What you know")));
     const list = make("ol", {}, ...this.links.map((link) => make("li", {}, link)));
     const nav = make("nav", { class: "hl-nav", "aria-label": "Lessons" }, list);
     const columns = make("div", { class: "hl-columns" }, nav, make("div", {}, this.problem, this.article));
@@ -69,8 +76,10 @@ export class Lessons {
     window.addEventListener("hashchange", follow);
     window.addEventListener("popstate", follow);
     window.addEventListener("headscope-model", () => {
-      delete this.#changes[RUNGS.indexOf(loadedHead) + 1]; // another model has other heads
-      this.#lesson?.built.changeModel?.(chosenModel());
+      delete this.#changes[RUNGS.indexOf(wholeModel) + 1]; // another model has other heads
+      const lesson = this.#lesson;
+      if (lesson?.content === wholeModel) Object.assign(lesson.options, wholeModel.options(false));
+      lesson?.load();
     });
   }
 
@@ -78,10 +87,13 @@ export class Lessons {
     const attributes = { type: "text", id: "hl-sentence", autocomplete: "off", spellcheck: "false" };
     this.input = make("input", { ...attributes, value: this.progress.sentence });
     const use = make("button", { type: "submit", class: "hs-small hl-primary" }, "Use it");
-    const reset = () => this.changeSentence(BOOK_SENTENCE);
-    this.book = make("button", { type: "button", class: "hs-small", onclick: reset }, "The book's sentence");
+    this.presets = Object.entries(PRESETS).map(([name, sentence]) => {
+      const onclick = () => this.changeSentence(sentence);
+      return { sentence, button: make("button", { type: "button", class: "hs-small", onclick }, name) };
+    });
+    const buttons = this.presets.map(({ button }) => button);
     const label = make("label", { for: "hl-sentence" }, "Your sentence");
-    const form = make("form", { class: "hl-sentence" }, label, this.input, use, this.book);
+    const form = make("form", { class: "hl-sentence" }, label, this.input, use, ...buttons);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.changeSentence(this.input?.value ?? "");
@@ -93,6 +105,7 @@ export class Lessons {
   changeSentence(sentence) {
     if (this.input) this.input.value = sentence;
     this.progress.set({ sentence });
+    this.shared = {};
     this.open(this.progress.rung, true);
   }
 
@@ -120,7 +133,7 @@ export class Lessons {
 
   /** A link to the rung before or after. @param {number} rung @param {(title: string) => string} format */
   linkTo(rung, format) {
-    return this.link(rung, format(`${rung}. ${RUNGS[rung - 1].name}`));
+    return this.link(rung, format(rung === LAST_PAGE ? "What you know" : `${rung}. ${RUNGS[rung - 1].name}`));
   }
 
   /** For the end of the ladder: a button that resets everything. */
@@ -129,6 +142,7 @@ export class Lessons {
       this.progress.forget();
       this.#changes = {};
       this.#kept = {};
+      this.shared = {};
       if (this.input) this.input.value = this.progress.sentence;
       this.go(1);
     };
@@ -137,6 +151,11 @@ export class Lessons {
 
   get count() {
     return RUNGS.length;
+  }
+
+  /** The name of the model that is chosen at the top of the page; Gradio keeps it there. @returns {string | null} */
+  get model() {
+    return /** @type {any} */ (window).headscopeModel ?? null;
   }
 
   /** Whether this lesson is still the open one. @param {OpenLesson} lesson */
@@ -155,24 +174,31 @@ export class Lessons {
    * @param {boolean} [again] even if it is open already
    */
   open(wanted, again = false) {
-    const rung = wanted ?? clamp(this.progress.rung, 1, RUNGS.length);
-    if (!again && this.#lesson?.rung === rung) return;
+    const rung = wanted ?? clamp(this.progress.rung, 1, LAST_PAGE);
+    if (!again && this.article.dataset.rung === String(rung)) return;
     this.#lesson?.built.leave?.();
     this.progress.see(rung);
-    if (this.book) this.book.hidden = this.progress.sentence === BOOK_SENTENCE;
+    for (const { sentence, button } of this.presets ?? []) button.hidden = this.progress.sentence === sentence;
     this.links.forEach((link, i) => {
       link.toggleAttribute("aria-current", false);
       if (i + 1 === rung) link.setAttribute("aria-current", "step");
       link.classList.toggle("hl-seen", this.progress.seen.includes(i + 1));
     });
     this.links[rung - 1].scrollIntoView({ block: "nearest", inline: "center" });
-    const first = RUNGS[rung - 1].options(this.progress.sentence === BOOK_SENTENCE, chosenModel());
+    this.article.dataset.rung = String(rung);
+    if (rung === LAST_PAGE) {
+      this.#lesson = null;
+      this.problem.textContent = "";
+      this.article.replaceChildren(...lastPage(this, RUNGS));
+      this.article.setAttribute("aria-busy", "false");
+      return;
+    }
+    const first = RUNGS[rung - 1].options(this.progress.sentence === BOOK_SENTENCE);
     const options = { ...first, ...this.#changes[rung] };
     const kept = (this.#kept[rung] ??= {});
     const lesson = new OpenLesson(this, { rung, content: RUNGS[rung - 1], options, kept });
     this.#lesson = lesson;
     this.article.replaceChildren(...lesson.elements);
-    this.article.dataset.rung = String(rung);
     lesson.load();
   }
 }

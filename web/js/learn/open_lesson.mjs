@@ -1,12 +1,14 @@
 // The rung that is open: its elements, and the server's answer to its settings.
 
 import { make } from "../lib/dom.mjs";
+import { EXERCISES } from "./exercises/exercises.mjs";
 import { ask } from "./server.mjs";
+import { exercises } from "./widgets/exercises.mjs";
 import { question } from "./widgets/question.mjs";
 import { sourceLines } from "./widgets/source_lines.mjs";
 
 /** @import { Lessons } from "./lessons.mjs" */
-/** @import { Lesson, Rung, Settings } from "./rung.js" */
+/** @import { Lesson, Question, Rung, Settings } from "./rung.js" */
 
 const PAUSE = 90; // milliseconds in which a slider may still move
 // The rung whose picture is shown before the server has answered: its training is started by a button.
@@ -25,6 +27,8 @@ export class OpenLesson {
     this.options = options;
     this.kept = kept;
     this.sentence = lessons.progress.sentence;
+    this.question = make("div");
+    this.rephrase(content.question);
     this.built = content.build(this);
     this.picture = make("div", { class: "hl-picture", hidden: rung !== WAITS_FOR_A_CLICK }, ...this.built.picture);
     this.elements = this.#makeElements();
@@ -33,6 +37,26 @@ export class OpenLesson {
   #makeElements() {
     const { rung, content, built, lessons } = this;
     const { progress } = lessons;
+    const before = rung > 1 ? lessons.linkTo(rung - 1, (title) => `← ${title}`) : make("span");
+    const after = lessons.linkTo(rung + 1, (title) => `${title} →`);
+    return [
+      make("p", { class: "hl-of" }, `Rung ${rung} of ${lessons.count}`),
+      make("h2", { tabindex: -1 }, content.name),
+      make("div", { class: "hl-text" }, ...built.text),
+      built.formula,
+      this.question,
+      lessons.note,
+      this.picture,
+      exercises(EXERCISES[rung - 1], `${rung}`, progress),
+      sourceLines(rung),
+      make("nav", { class: "hl-steps", "aria-label": "Previous and next" }, before, after),
+    ];
+  }
+
+  /** Ask the question before the picture. @param {Question} asked */
+  rephrase(asked) {
+    const { progress } = this.lessons;
+    const { rung } = this;
     /** @param {number | undefined} chosen */
     const answer = (chosen) => {
       const answers = { ...progress.answers };
@@ -40,20 +64,15 @@ export class OpenLesson {
       else answers[rung] = chosen;
       progress.set({ answers });
     };
-    const isLast = rung === lessons.count;
-    const before = rung > 1 ? lessons.linkTo(rung - 1, (title) => `← ${title}`) : make("span");
-    const after = isLast ? lessons.startOver() : lessons.linkTo(rung + 1, (title) => `${title} →`);
-    return [
-      make("p", { class: "hl-of" }, `Rung ${rung} of ${lessons.count}`),
-      make("h2", { tabindex: -1 }, content.name),
-      make("div", { class: "hl-text" }, ...built.text),
-      built.formula,
-      question(content.question, progress.answers[rung], answer),
-      lessons.note,
-      this.picture,
-      sourceLines(rung),
-      make("nav", { class: "hl-steps", "aria-label": "Previous and next" }, before, after),
-    ];
+    this.question.replaceChildren(question(asked, progress.answers[rung], answer));
+  }
+
+  get shared() {
+    return this.lessons.shared;
+  }
+
+  get body() {
+    return { sentence: this.sentence, model: this.lessons.model, ...this.shared, ...this.options };
   }
 
   /** Change settings: the server recomputes the rung. @param {Settings} changes */
@@ -63,11 +82,17 @@ export class OpenLesson {
     return this.load(PAUSE);
   }
 
+  /** Change what all rungs share. @param {Settings} changes */
+  share(changes) {
+    Object.assign(this.shared, changes);
+    return this.load(PAUSE);
+  }
+
   async load(pause = 0) {
     const { lessons } = this;
     lessons.article.setAttribute("aria-busy", "true");
     try {
-      const body = { sentence: this.sentence, ...this.options };
+      const { body } = this;
       const data = await lessons.request.send((signal) => ask(String(this.rung), body, signal), pause);
       if (!data || !lessons.isOpen(this)) return;
       lessons.problem.textContent = "";

@@ -1,4 +1,6 @@
-// What the browser remembers of a visitor: the sentence, the rungs seen, the questions answered.
+// What the browser remembers of a visitor: the sentence, the rungs seen, what was answered.
+
+/** @import { Answered } from "./rung.js" */
 
 const KEY = "headscope-learn";
 export const BOOK_SENTENCE = "Your journey starts with one step";
@@ -10,6 +12,8 @@ export class Progress {
   seen = [];
   /** @type {Record<number, number>} by rung, the option that was chosen */
   answers = {};
+  /** @type {Record<string, Answered>} by exercise, "rung.place" */
+  exercises = {};
 
   constructor() {
     try {
@@ -18,17 +22,18 @@ export class Progress {
       if (Number.isInteger(kept.rung)) this.rung = kept.rung;
       if (Array.isArray(kept.seen)) this.seen = kept.seen.filter(Number.isInteger);
       if (kept.answers && typeof kept.answers === "object") this.answers = kept.answers;
+      if (kept.exercises && typeof kept.exercises === "object") this.exercises = kept.exercises;
     } catch {
       // Nothing readable is kept, or nothing may be: the lessons begin at the start.
     }
   }
 
-  /** @param {Partial<Pick<Progress, "sentence" | "rung" | "seen" | "answers">>} changes */
+  /** @param {Partial<Pick<Progress, "sentence" | "rung" | "seen" | "answers" | "exercises">>} changes */
   set(changes) {
     Object.assign(this, changes);
-    const { sentence, rung, seen, answers } = this;
+    const { sentence, rung, seen, answers, exercises } = this;
     try {
-      localStorage.setItem(KEY, JSON.stringify({ sentence, rung, seen, answers }));
+      localStorage.setItem(KEY, JSON.stringify({ sentence, rung, seen, answers, exercises }));
     } catch {
       // A browser that keeps nothing still shows the lessons.
     }
@@ -36,7 +41,7 @@ export class Progress {
 
   /** Reset to a first visit. */
   forget() {
-    this.set({ sentence: BOOK_SENTENCE, rung: 1, seen: [], answers: {} });
+    this.set({ sentence: BOOK_SENTENCE, rung: 1, seen: [], answers: {}, exercises: {} });
   }
 
   /** @param {number} rung */

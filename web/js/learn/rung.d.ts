@@ -8,6 +8,19 @@ export interface Question {
   why: string;
 }
 
+/** A task after the picture; its answer is shown once the visitor has given one. */
+export type Exercise =
+  | ({ kind: "choice" } & Question)
+  | { kind: "many"; ask: string; options: string[]; right: number[]; why: string }
+  | { kind: "number"; ask: string; right: number; tolerance: number; why: string }
+  | { kind: "order"; ask: string; steps: string[]; why: string };
+
+/** What a visitor has answered, and whether that was right. */
+export interface Answered {
+  answer: number | number[];
+  isRight: boolean;
+}
+
 /** What a visitor has set on a rung; sent to the server with the sentence. */
 export type Settings = Record<string, any>;
 
@@ -15,10 +28,18 @@ export type Settings = Record<string, any>;
 export interface Lesson {
   readonly sentence: string;
   readonly options: Settings;
+  /** What all rungs share: where the numbers of the words are from, and those that the visitor has changed. */
+  readonly shared: Settings;
   /** What the rung wants to find again when it is opened once more. */
   readonly kept: Record<string, any>;
   /** Change settings: the server recomputes the rung. */
   set(changes: Settings): Promise<void>;
+  /** Change what all rungs share. */
+  share(changes: Settings): Promise<void>;
+  /** Settings, sentence and model as they are sent to the server. */
+  readonly body: Settings;
+  /** Ask the question before the picture in other words. */
+  rephrase(question: Question): void;
 }
 
 export interface BuiltRung {
@@ -29,14 +50,14 @@ export interface BuiltRung {
   update(data: any): void;
   /** Another rung is opened. */
   leave?(): void;
-  /** Another model is chosen at the top of the page. */
-  changeModel?(model: string | null): void;
 }
 
 export interface Rung {
   name: string;
-  /** The first settings, which may depend on the sentence and the model. */
-  options: (isBook: boolean, model: string | null) => Settings;
+  /** What was learned, in one sentence. */
+  learned: string;
+  /** The first settings, which may depend on the sentence. */
+  options: (isBook: boolean) => Settings;
   question: Question;
   build(lesson: Lesson): BuiltRung;
 }

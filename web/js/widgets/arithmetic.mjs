@@ -35,6 +35,8 @@ export class Arithmetic {
   #chosen = null;
   /** @type {Operand[][]} */
   #lit = [];
+  /** @type {((table: HeatTable, place: [row: number, column: number]) => void) | null} is told which cell is shown */
+  shown = null;
 
   constructor() {
     const hint = "Point at any number, click it or move with the arrow keys, to see what it is made of.";
@@ -50,8 +52,15 @@ export class Arithmetic {
 
   /**
    * A table whose cells can be explained.
-   * @param {{ name: string, axes?: string, hole?: string, digits?: number, sums?: boolean, explain: Explain,
-   *   operands?: Operands, edit?: Edit | null }} options
+   * @param {object} options
+   * @param {string} options.name
+   * @param {string} [options.axes]
+   * @param {string | ((row: number, column: number) => string)} [options.hole]
+   * @param {number} [options.digits]
+   * @param {boolean} [options.sums]
+   * @param {Explain} options.explain
+   * @param {Operands} [options.operands] the cells that a number is made of
+   * @param {Edit | null} [options.edit] what changes a number, if the visitor may
    */
   table({ explain, operands, edit, ...options }) {
     const table = new HeatTable({
@@ -65,7 +74,9 @@ export class Arithmetic {
     table.edit = edit ?? null;
     table.table.addEventListener("pointerover", (event) => {
       const place = event.pointerType === "mouse" ? table.cellOf(event.target) : null;
-      if (place) this.#show(table, place);
+      if (!place) return;
+      this.element.classList.add("hl-pinned");
+      this.#show(table, place);
     });
     table.table.addEventListener("pointerleave", () => this.#chosen && this.#show(this.#chosen, this.#chosen.place));
     this.#tables.set(table, { explain, operands: operands ?? null });
@@ -93,6 +104,7 @@ export class Arithmetic {
       this.editor.element.before(...parts);
     } else this.body.replaceChildren(...parts, ...(isEdited ? [this.editor.element] : []));
     this.#light(operands?.(r, c) ?? []);
+    this.shown?.(table, [r, c]);
   }
 
   /** @param {Operand[][]} factors */

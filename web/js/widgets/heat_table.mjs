@@ -26,12 +26,14 @@ export class HeatTable {
   #place = [0, 0];
   /** @type {Edit | null} what changes a number, if the visitor may */
   edit = null;
+  /** @type {Edit | null} the one that the cells were made for */
+  #editBuilt = null;
 
   /**
    * @param {object} options
    * @param {string} options.name
    * @param {string} [options.axes] what rows and columns are
-   * @param {string} [options.hole] what is written for null
+   * @param {string | ((row: number, column: number) => string)} [options.hole] what is written for null
    * @param {number} [options.digits]
    * @param {Choose | null} [options.choose] called when a cell is clicked
    * @param {boolean} [options.sums] whether what each row adds up to is shown at its end
@@ -69,7 +71,11 @@ export class HeatTable {
    * @param {Values} table.values
    */
   show({ rows, columns = null, values }) {
-    const isKept = this.edit && values.length === this.#cells.length && values[0].length === this.#cells[0]?.length;
+    const isKept =
+      this.edit &&
+      this.edit === this.#editBuilt &&
+      values.length === this.#cells.length &&
+      values[0].length === this.#cells[0]?.length;
     this.#values = values;
     if (isKept) this.#renew(rows);
     else this.#build(rows, columns);
@@ -79,6 +85,7 @@ export class HeatTable {
 
   /** @param {string[]} rows @param {string[] | null} columns */
   #build(rows, columns) {
+    this.#editBuilt = this.edit;
     this.#cells = this.#values.map((line, r) => line.map((value, c) => this.makeCell(value, r, c)));
     const titles = [...(columns ?? []), ...(this.sums ? ["Σ row"] : [])];
     const head = columns ? [make("thead", {}, make("tr", {}, make("td"), ...titles.map(columnTitle)))] : [];
@@ -92,20 +99,23 @@ export class HeatTable {
   #renew(rows) {
     this.#cells.forEach((line, r) => {
       line[0].parentElement?.firstElementChild?.replaceWith(rowTitle(rows[r]));
-      line.forEach((cell, c) => ((cell.firstElementChild ?? cell).textContent = this.#written(this.#values[r][c])));
+      line.forEach(
+        (cell, c) => ((cell.firstElementChild ?? cell).textContent = this.#written(this.#values[r][c], r, c)),
+      );
     });
   }
 
-  /** @param {number | null} value */
-  #written(value) {
-    return value === null ? this.hole : fixed(value, this.digits);
+  /** @param {number | null} value @param {number} row @param {number} column */
+  #written(value, row, column) {
+    if (value !== null) return fixed(value, this.digits);
+    return typeof this.hole === "string" ? this.hole : this.hole(row, column);
   }
 
   /** @param {(number | null)[]} line */
   #sumOf(line) {
     if (!this.sums) return [];
     const total = line.reduce((/** @type {number} */ sum, value) => sum + (value ?? NaN), 0);
-    return [make("th", { class: "hl-sum-of-row" }, Number.isNaN(total) ? this.hole : fixed(total))];
+    return [make("th", { class: "hl-sum-of-row" }, Number.isNaN(total) ? "NaN" : fixed(total))];
   }
 
   /** @param {number} row @param {number} column */
@@ -143,7 +153,7 @@ export class HeatTable {
    * @param {number} column
    */
   makeCell(value, row, column) {
-    const text = this.#written(value);
+    const text = this.#written(value, row, column);
     if (!this.choose) return make("td", {}, text);
     const onclick = () => this.take(row, column);
     const button = make("button", { type: "button", tabindex: -1, onclick }, text);

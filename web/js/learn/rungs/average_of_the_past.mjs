@@ -1,10 +1,12 @@
 // Rung 4: the average of the past, three ways.
 
-import { Arithmetic, dotCell, named } from "../../widgets/arithmetic.mjs";
+import { Arithmetic, columnOf, dotCell, named, rowOf as cellsOf } from "../../widgets/arithmetic.mjs";
 import { choice } from "../widgets/controls.mjs";
-import { controls, heading, paragraph, rowOf } from "../widgets/elements.mjs";
+import { code, controls, heading, paragraph, remarks, rowOf } from "../widgets/elements.mjs";
 import { formula, fraction, row, sub, sum } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
+import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
+import { toyProduct } from "./toy_product.mjs";
 
 /** @import { Rung } from "../rung.js" */
 /** @import { Explain } from "../../widgets/arithmetic.mjs" */
@@ -12,6 +14,7 @@ import { Stamp } from "../../widgets/stamp.mjs";
 /** @type {Rung} */
 export const averageOfThePast = {
   name: "The average of the past",
+  learned: "A weighted average of the past is a product with a triangle of weights, and a masked softmax can make it.",
   options: (isBook) => ({ lecture: isBook }),
   question: {
     ask: "In the matrix of weights, what do the numbers of row t add up to?",
@@ -38,6 +41,9 @@ export const averageOfThePast = {
       const title = ["Average up to ", named(data.words[r]), words];
       return dotCell({ terms: data.terms, r, c, total: data[values][r][c], title });
     };
+    const vectors = vectorsBar(lesson);
+    const toy = toyProduct(lesson);
+    const edit = changeNumbers(lesson, () => data);
     const x = arithmetic.table({
       name: "The tokens x",
       axes: "tokens × numbers",
@@ -46,6 +52,8 @@ export const averageOfThePast = {
     const weights = arithmetic.table({
       name: "Weights",
       axes: "this token ↓ takes from that token →",
+      sums: true,
+      operands: (r) => [cellsOf(masked, r)],
       explain: (r, c) => [explainWeight(data.words, r, c)],
     });
     const masked = arithmetic.table({
@@ -55,10 +63,12 @@ export const averageOfThePast = {
       digits: 0,
       explain: (r, c) => [explainScore(data.words, r, c)],
     });
+    /** @param {number} r @param {number} c */
+    const operands = (r, c) => [cellsOf(weights, r), columnOf(x, c)];
     const ways = {
-      by_loop: arithmetic.table({ name: "1. By a loop", explain: average("by_loop") }),
-      by_matrix: arithmetic.table({ name: "2. By a matrix product", explain: average("by_matrix") }),
-      by_softmax: arithmetic.table({ name: "3. By a softmax", explain: average("by_softmax") }),
+      by_loop: arithmetic.table({ name: "1. By a loop", explain: average("by_loop"), operands }),
+      by_matrix: arithmetic.table({ name: "2. By a matrix product", explain: average("by_matrix"), operands }),
+      by_softmax: arithmetic.table({ name: "3. By a softmax", explain: average("by_softmax"), operands }),
     };
     return {
       text: [
@@ -74,17 +84,38 @@ export const averageOfThePast = {
         ["y", "=", "softmax", "(", "masked zeros", ")", "x"],
       ),
       picture: [
+        ...toy.elements,
+        heading("The same for every token of a text"),
         controls(example.element),
+        vectors.element,
         rowOf(x.element, masked.element, weights.element),
         heading("Three ways"),
         rowOf(...Object.values(ways).map((table) => table.element)),
         stamp.element,
+        remarks(
+          "What an average forgets",
+          "Order: swap two tokens of the past and nothing changes. That is why positions come with the vectors.",
+          [
+            "Which of them matters: a token three places back that decides everything counts as much as the " +
+              "others. With ",
+            "more tokens each one counts less. Weights that depend on the tokens, the next rung, mend this.",
+          ],
+          [
+            "The three ways in code: a loop over ",
+            code("x[:t + 1].mean(0)"),
+            ", one product with a triangle of weights, one softmax of masked zeros.",
+          ],
+        ),
         arithmetic.element,
       ],
       update(found) {
         data = found;
         example.show(data.lecture ? "lecture" : "own");
+        vectors.element.hidden = data.lecture;
+        if (!data.lecture) vectors.update(data);
+        toy.update(data.toy);
         const rows = data.words;
+        x.edit = data.lecture ? null : edit;
         const columns = Array.from(data.x[0], (_, i) => String(i));
         x.show({ rows, columns, values: data.x });
         weights.show({ rows, columns: rows, values: data.weights });

@@ -5,21 +5,25 @@ import { fixed } from "../../lib/numbers.mjs";
 import {
   Arithmetic,
   AXES,
+  columnOf,
   division,
   dotCell,
   exponentialShare,
   looks,
   named,
+  rowOf as cellsOf,
   softmaxCell,
 } from "../../widgets/arithmetic.mjs";
+import { Arrows, dotInWords } from "../widgets/arrows.mjs";
 import { slider } from "../widgets/controls.mjs";
-import { controls, heading, paragraph, rowOf, term } from "../widgets/elements.mjs";
+import { controls, heading, paragraph, remarks, rowOf, term } from "../widgets/elements.mjs";
 import { formula, fraction, row, sub, sum } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
+import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 
 /** @import { Rung } from "../rung.js" */
 
-const FACTORS = [1, 2, 5, 10, 20, 50, 60, 80, 100, 200, 500, 1000];
+const FACTORS = [-1000, -100, -10, -1, 1, 2, 5, 10, 20, 50, 60, 80, 100, 200, 500, 1000];
 
 /** An exponential may be long, or more than a float32 can hold. @param {number | null} value */
 const large = (value) => (value === null ? "∞" : value < 1e6 ? fixed(value) : value.toExponential(2));
@@ -27,6 +31,8 @@ const large = (value) => (value === null ? "∞" : value < 1e6 ? fixed(value) : 
 /** @type {Rung} */
 export const selfAttention = {
   name: "Self-attention without weights",
+  learned:
+    "Dot products say which words go together; softmax makes weights of them, and weights make a context vector.",
   options: () => ({ factor: 1 }),
   question: {
     ask:
@@ -40,19 +46,19 @@ export const selfAttention = {
   },
   build(lesson) {
     const stamp = new Stamp("naive softmax, and softmax that cannot overflow");
+    const loops = new Stamp("a double loop of dot products, and one matrix product");
     const arithmetic = new Arithmetic();
+    const vectors = vectorsBar(lesson);
+    const arrows = new Arrows("The words as arrows", "drag to turn; dashed: the context vector of the row in view");
     /** @type {any} */
     let data;
     /** @param {number} r @param {number} c */
     const pair = (r, c) => looks(data.words[r], data.words[c]);
     const x = arithmetic.table({
       name: "The words x",
-      axes: "words × 3 numbers",
-      explain: (r, c) => {
-        const embedding = "its token embedding + its position embedding, as on rung 2.";
-        const origin = data.is_book ? "one that the book chose." : embedding;
-        return [paragraph(`Number ${c} of `, named(data.words[r]), ": ", origin)];
-      },
+      axes: "words × 3 numbers; drag one sideways, or type",
+      edit: changeNumbers(lesson, () => data),
+      explain: (r, c) => [paragraph(`Number ${c} of `, named(data.words[r]), `: ${data.origin}.`)],
     });
     const scores = arithmetic.table({
       name: "Attention scores",
@@ -61,10 +67,13 @@ export const selfAttention = {
         const title = ["Score: ", ...pair(r, c), ", one number after the other"];
         return dotCell({ terms: data.score_terms, r, c, total: data.scores[r][c], title });
       },
+      operands: (r, c) => [cellsOf(x, r), cellsOf(x, c)],
     });
     const shares = arithmetic.table({
       name: "Plain normalisation",
       axes: "score / sum of the row",
+      sums: true,
+      operands: (r) => [cellsOf(scores, r)],
       explain: (r, c) => [
         paragraph("Share: ", ...pair(r, c)),
         division("score / sum of the row", data.scores[r][c], data.sums[r], data.sum_normalised[r][c]),
@@ -78,6 +87,8 @@ export const selfAttention = {
     const weights = arithmetic.table({
       name: "Attention weights",
       axes: "softmax of each row",
+      sums: true,
+      operands: (r) => [cellsOf(scores, r)],
       explain: explainWeights("weights", "weight_terms"),
     });
     const context = arithmetic.table({
@@ -88,6 +99,7 @@ export const selfAttention = {
         const title = ["Context of ", named(data.words[r]), words];
         return dotCell({ terms: data.context_terms, r, c, total: data.context[r][c], title });
       },
+      operands: (r, c) => [cellsOf(weights, r), columnOf(x, c)],
     });
     const negative = make("p", { class: "hl-problem" });
     const factor = slider({
@@ -109,8 +121,26 @@ export const selfAttention = {
     const stable = arithmetic.table({
       name: "Stable softmax",
       axes: "exp(s − largest) / sum",
+      operands: (r) => [cellsOf(naive, r)],
       explain: explainWeights("stable", "stable_terms"),
     });
+    arithmetic.shown = (table, [r, c]) => {
+      if (table === x) arrows.focus(data.words[r]);
+      else drawArrows(r, table === context ? r : c);
+    };
+    /** @param {number} query @param {number} key */
+    function drawArrows(query, key) {
+      const { words, x: values } = data;
+      const names = words.map((/** @type {string} */ word, /** @type {number} */ i) =>
+        words.indexOf(word) === i ? word : `${word} ${i}`,
+      );
+      const list = names.map((/** @type {string} */ name, /** @type {number} */ i) => {
+        return { name, values: values[i], css: i === key && i !== query ? "hl-other" : "" };
+      });
+      const result = { name: `context of ${names[query]}`, values: data.context[query], css: "hl-result" };
+      arrows.show([...list, result]);
+      arrows.focus(names[query], dotInWords(words[query], values[query], words[key], values[key]));
+    }
     const overflow = make("p", { class: "hl-count", role: "status" });
     return {
       text: [
@@ -146,7 +176,25 @@ export const selfAttention = {
         ["context ", sub("z", "i"), "=", sum("j"), sub("w", row("i", "j")), sub("x", "j")],
       ),
       picture: [
-        rowOf(x.element, scores.element, weights.element, context.element),
+        vectors.element,
+        rowOf(x.element, scores.element, weights.element, context.element, arrows.element),
+        loops.element,
+        remarks(
+          "Why attention at all?",
+          "Word by word does not translate. “Ich habe den Brief gestern gelesen” is, word by word, “I have the " +
+            "letter " +
+            "yesterday read”: the verb has to be held back until its place comes. Whole sentences have to be " +
+            "looked at.",
+          "Before attention, a recurrent network read a sentence word by word and kept what it had read in one " +
+            "vector of " +
+            "fixed size, its hidden state; a second network wrote the translation from that vector alone. A long " +
+            "sentence does not fit through so narrow a passage, and its beginning is forgotten first.",
+          "Attention was first added to such networks: for each word it writes, the decoder may look at every " +
+            "word of the " +
+            "input and choose, with weights, those that matter now. Self-attention lets the words of one text " +
+            "look at " +
+            "each other like that, and needs no recurrent network any more.",
+        ),
         heading("Why softmax and not a plain share?"),
         paragraph(
           "Dividing by the sum gives shares too, but a negative score becomes a negative share, and scores that add ",
@@ -157,7 +205,8 @@ export const selfAttention = {
         stamp.element,
         heading("Why the stable form?"),
         paragraph(
-          "exp grows fast: above about 88 it is too large for a float32. Make the scores larger and see which form ",
+          "exp grows fast: above about 88 it is too large for a float32, and below about −104 it is so small that it ",
+          "becomes 0, until a whole row adds up to nothing. Make the scores larger, or negative, and see which form ",
           "survives.",
         ),
         controls(factor.element),
@@ -169,6 +218,8 @@ export const selfAttention = {
         data = found;
         const rows = data.words;
         const columns = ["0", "1", "2"];
+        vectors.update(data);
+        loops.show(data.loop_error);
         x.show({ rows, columns, values: data.x });
         scores.show({ rows, columns: rows, values: data.scores });
         shares.show({ rows, columns: rows, values: data.sum_normalised });
@@ -180,10 +231,11 @@ export const selfAttention = {
         factor.update(data.factor);
         naive.show({ rows, columns: rows, values: data.naive });
         stable.show({ rows, columns: rows, values: data.stable });
+        const failed = data.extreme < 0 ? "exp underflows, and 0 / 0" : "exp overflows, and infinity / infinity";
         const verdict = data.naive.flat().includes(null)
-          ? "exp overflows, and infinity / infinity is NaN. The stable form holds."
+          ? `${failed} is NaN. The stable form holds.`
           : "both forms agree.";
-        overflow.textContent = `Largest score ${fixed(data.largest, 2)}: ${verdict}`;
+        overflow.textContent = `Largest score ${fixed(data.extreme, 2)}: ${verdict}`;
         stamp.show(data.error);
         arithmetic.update(scores, [1, 0]);
       },

@@ -3,12 +3,19 @@
 import { make } from "../../lib/dom.mjs";
 import { counted } from "../../lib/numbers.mjs";
 import { Arithmetic, dotProduct, named } from "../../widgets/arithmetic.mjs";
-import { slider } from "../widgets/controls.mjs";
-import { code, controls, heading, paragraph, rowOf, term } from "../widgets/elements.mjs";
+import { choice, slider } from "../widgets/controls.mjs";
+import { code, controls, heading, paragraph, remarks, rowOf, term } from "../widgets/elements.mjs";
 import { formula, row, sub } from "../../widgets/formula.mjs";
 import { shortWord } from "../../widgets/heat_table.mjs";
 
 /** @import { Rung } from "../rung.js" */
+
+// What GPT-2's byte pairs make of the beginning of The Verdict, the book's training text.
+const VERDICT = [
+  40, 367, 2885, 1464, 1807, 3619, 402, 271, 10899, 2138, 257, 7026, 15632, 438, 2016, 257, 922, 5891, 1576, 438, 568,
+  340, 373, 645, 1049, 5975, 284, 502, 284, 3285, 326, 11, 287, 262, 6001, 286, 465, 13476, 11, 339, 550, 5710, 465,
+  12036, 11, 6405, 257, 5527, 27075, 11,
+];
 
 /** @typedef {{ id: number, text: string }[]} Tokens */
 
@@ -17,7 +24,8 @@ const LONGEST = 10; // tokens of a window
 /** @type {Rung} */
 export const slidingWindow = {
   name: "The sliding window",
-  options: () => ({ context_length: 4, stride: 1 }),
+  learned: "Windows shifted by one token are all the training data: at every place, what comes next is the target.",
+  options: () => ({ context_length: 4, stride: 1, batch_size: 2, shuffle: false, drop_last: true }),
   question: {
     ask: "A window of 4 tokens: how many next tokens can a model practise on with it?",
     options: ["1", "4", "16"],
@@ -37,6 +45,27 @@ export const slidingWindow = {
         change: (value) => lesson.set({ [name]: value }),
       });
     const [length, stride] = [setting("context_length"), setting("stride")];
+    const batchSize = slider({
+      label: "batch_size",
+      min: 1,
+      max: 8,
+      value: lesson.options.batch_size,
+      change: (value) => lesson.set({ batch_size: value }),
+    });
+    const order = choice({
+      label: "order",
+      options: { kept: "as they come", shuffled: "shuffled" },
+      value: lesson.options.shuffle ? "shuffled" : "kept",
+      change: (key) => lesson.set({ shuffle: key === "shuffled" }),
+    });
+    const last = choice({
+      label: "an incomplete last batch",
+      options: { dropped: "is dropped", kept: "is kept" },
+      value: lesson.options.drop_last ? "dropped" : "kept",
+      change: (key) => lesson.set({ drop_last: key === "dropped" }),
+    });
+    const batches = make("p", { class: "hl-spelled" });
+    const batchStatus = make("p", { class: "hl-count", role: "status" });
     const status = make("p", { class: "hl-count", role: "status" });
     const list = make("ol", { class: "hl-windows" });
     const vocabulary = make("p", { class: "hl-spelled" });
@@ -60,6 +89,8 @@ export const slidingWindow = {
       if (data.problem) {
         status.textContent = data.problem;
         list.replaceChildren();
+        batches.replaceChildren();
+        batchStatus.textContent = "";
         return;
       }
       length.update(data.context_length, Math.min(LONGEST, data.n_words - 1));
@@ -68,6 +99,21 @@ export const slidingWindow = {
       list.replaceChildren(...data.windows.map(windowItem));
       if (n > data.windows.length)
         list.append(make("li", { class: "hl-more" }, `… and ${n - data.windows.length} more`));
+    }
+
+    function showBatches() {
+      const { batches: shown = [], n_batches: n, left_over: left } = data;
+      const items = shown.map((/** @type {number[]} */ batch) =>
+        make("span", { class: "hl-word" }, ...batch.map((window) => make("b", {}, window))),
+      );
+      batches.replaceChildren(...items);
+      if (n > shown.length) batches.append(`… and ${n - shown.length} more`);
+      const lost = left
+        ? `; ${counted(left, "window")} that would not fill another one ${left > 1 ? "are" : "is"} left out`
+        : "";
+      batchStatus.textContent = data.problem
+        ? ""
+        : `${counted(n, "batch").replace("batchs", "batches")} of windows${lost}`;
     }
 
     function showVocabulary() {
@@ -104,6 +150,26 @@ export const slidingWindow = {
         controls(length.element, stride.element),
         status,
         list,
+        remarks(
+          "What the choice of windows does",
+          "This is how a GPT is pretrained: on texts that nobody has labelled, because the next token is the " +
+            "label. What " +
+            "it learns so can be fine-tuned afterwards, on less data, to follow instructions or sort mail.",
+          "A small stride repeats nearly the same windows many times: more batches, but hardly more to learn " +
+            "from, which " +
+            "makes overfitting likelier. A stride of context_length uses every token once as an input.",
+        ),
+        heading("Windows into batches"),
+        paragraph(
+          "Several windows are read at once: a batch has the shape ",
+          code("(batch_size, context_length)"),
+          ". Shuffling keeps neighbours from coming together; a last batch that is not full is often dropped, " +
+            "as a few ",
+          "windows alone would pull the weights about. The numbers are those of the windows above, counted from 0.",
+        ),
+        controls(batchSize.element, order.element, last.element),
+        batchStatus,
+        batches,
         heading("From ids to vectors"),
         paragraph("The words of your sentence, sorted, are the vocabulary:"),
         vocabulary,
@@ -111,6 +177,27 @@ export const slidingWindow = {
         paragraph(
           "A trained GPT does the same with hundreds of numbers for each token. On the next rungs each of your words ",
           "is its three numbers on the right; the book's sentence has three numbers that the book chose.",
+        ),
+        remarks(
+          "At the sizes of a real model",
+          [
+            "GPT-2 has 50,257 tokens. With 256 numbers each its table is 50,257 × 256, 12.9 million weights; a " +
+              "batch of 8 ",
+            "windows of 4 tokens becomes a tensor of shape ",
+            code("(8, 4, 256)"),
+            ", and so it stays when the position embeddings, ",
+            code("(4, 256)"),
+            ", are added.",
+          ],
+          [
+            "The book trains on The Verdict; these are its first 50 ids in GPT-2's byte pairs, the same kind of " +
+              "windows " +
+              "are cut from them: ",
+            make("small", { class: "hl-ids" }, VERDICT.join(", ")),
+          ],
+          "These positions are absolute: one vector for place 0, one for place 1. Other models encode how far " +
+            "apart two " +
+            "tokens are instead, relative positions, which carry over to texts longer than those in training.",
         ),
         arithmetic.element,
       ],
@@ -124,6 +211,7 @@ export const slidingWindow = {
         x.show({ rows: data.words, columns, values: data.x });
         arithmetic.update(x, [0, 0]);
         showWindows();
+        showBatches();
       },
     };
   },

@@ -4,7 +4,7 @@ import { make } from "../../lib/dom.mjs";
 import { clamp, counted, number } from "../../lib/numbers.mjs";
 import { Chips } from "../widgets/chips.mjs";
 import { slider } from "../widgets/controls.mjs";
-import { code, controls, heading, paragraph, rowOf, term } from "../widgets/elements.mjs";
+import { code, controls, heading, paragraph, remarks, rowOf, term } from "../widgets/elements.mjs";
 import { formula, row, sub } from "../../widgets/formula.mjs";
 
 /** @import { Rung } from "../rung.js" */
@@ -17,6 +17,9 @@ const SHOWN_MERGES = 12;
 /** @type {Rung} */
 export const textToTokens = {
   name: "Text to tokens",
+  learned:
+    "A text becomes ids from a list. Bigger pieces make shorter texts and longer lists; bytes at the bottom " +
+    "lose nothing.",
   options: () => ({ merges: 60 }),
   question: {
     ask: "Which of the three tokenizers loses a word that does not occur in the text they were made from?",
@@ -38,6 +41,7 @@ export const textToTokens = {
     const text = make("textarea", { rows: 5, "aria-label": "Text that word list and merges are made from" });
     text.addEventListener("change", () => lesson.set({ lesson: text.value }));
     const decoded = make("p", { class: "hl-hint" });
+    const readBack = make("p", { class: "hl-hint" });
     const list = make("ol", { class: "hl-merges" });
     return {
       text: [
@@ -67,12 +71,36 @@ export const textToTokens = {
         ),
         words.element,
         decoded,
+        remarks(
+          "Tokens that stand for no word",
+          [code("[BOS]"), " marks where a text begins, so that even its first word has something before it."],
+          [
+            code("[EOS]"),
+            ", here ",
+            code("<|endoftext|>"),
+            ", marks where it ends; between two unrelated texts it says that the second one starts afresh.",
+          ],
+          [
+            code("[PAD]"),
+            " fills shorter texts up to the length of the longest in a batch. A mask keeps the model from " +
+              "looking at it.",
+          ],
+          [
+            code("[UNK]"),
+            ", here ",
+            code("<|unk|>"),
+            ", stands for every unknown word. GPT-2 needs only ",
+            code("<|endoftext|>"),
+            ": byte pairs know no unknown words, and a GPT that reads from the left can do without padding.",
+          ],
+        ),
         heading("Characters"),
         paragraph(
           "The 65 characters of tiny Shakespeare, sorted. Whatever is spelled with them can be read back exactly, but ",
           "the sequence is long, and a character outside the alphabet has no id at all.",
         ),
         characters.element,
+        readBack,
         heading("Byte pairs"),
         paragraph(
           "Start from bytes. Merge the most frequent pair of neighbours in the same text into a new token, and ",
@@ -93,6 +121,7 @@ export const textToTokens = {
         decoded.textContent = `Read back: ${w.decoded}`;
         const alphabet = `${counted(c.n, "token")} from an alphabet of ${c.vocab_size}`;
         characters.show(idChips(c), c.n, alphabet, c.problem);
+        readBack.textContent = c.problem ? "" : `Read back: ${c.decoded}`;
         const lengths = `${counted(p.n, "token")} instead of ${counted(p.n_bytes, "byte")}`;
         pairs.show(idChips(p), p.n, `${lengths}, from ${number(p.vocab_size)} tokens`);
         merges.update(Math.min(p.merges.length, lesson.options.merges));

@@ -1,22 +1,60 @@
 // Rung 6: queries, keys and values of their own, and why the scores are divided.
 
+import { make } from "../../lib/dom.mjs";
 import { number } from "../../lib/numbers.mjs";
-import { Arithmetic, AXES, dotCell, looks, named, softmaxCell } from "../../widgets/arithmetic.mjs";
+import { Arrows, dotInWords } from "../widgets/arrows.mjs";
+import {
+  Arithmetic,
+  AXES,
+  columnOf,
+  dotCell,
+  looks,
+  named,
+  rowOf as cellsOf,
+  softmaxCell,
+} from "../../widgets/arithmetic.mjs";
 import { choice } from "../widgets/controls.mjs";
-import { code, controls, heading, paragraph, rowOf } from "../widgets/elements.mjs";
+import { code, controls, heading, paragraph, remarks, rowOf } from "../widgets/elements.mjs";
 import { formula, fraction, root, row, sub, sup } from "../../widgets/formula.mjs";
-import { HeatTable } from "../../widgets/heat_table.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
+import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 import { scoreScaling } from "./score_scaling.mjs";
+import { transferWeights } from "./transfer_weights.mjs";
 
 /** @import { Rung } from "../rung.js" */
 
+const KINDS = {
+  parameters: "parameters, seed 123",
+  linear: "linear layers, seed 789",
+  reader: "a reader's version",
+  reader_linear: "the same with linear layers",
+};
+/** @type {Record<string, string>} */
+const ORIGINS = {
+  parameters: "drawn between 0 and 1 (seed 123).",
+  linear: "drawn by nn.Linear, between −1/√3 and 1/√3 (seed 789).",
+  reader: "drawn from a normal distribution, keys first (seed 123).",
+  reader_linear: "drawn by nn.Linear, keys first (seed 123).",
+};
+/** @type {Record<string, string>} */
+const ABOUT = {
+  parameters: "",
+  linear: "The same mechanism with other numbers: only the matrices differ.",
+  reader:
+    "A published implementation by a reader of the chapter. It runs, and its rows add up to 1, but three things " +
+    "are not " +
+    "as in the book. With 256 numbers in a query instead of 2, its output has the shape (6, 256).",
+  reader_linear: "The reader's second version: linear layers, with the same slips.",
+};
 const ROLES = { query: "Queries", key: "Keys", value: "Values" };
 
 /** @type {Rung} */
 export const trainableWeights = {
   name: "Trainable weights",
-  options: () => ({ linear: false }),
+  learned:
+    "Three matrices let training decide what a word looks for, is found by and contributes; √head_dim keeps " +
+    "scores small.",
+  options: () => ({ kind: "parameters" }),
   question: {
     ask:
       "Queries and keys of 64 random numbers each (variance 1): about how large is the variance of their dot " +
@@ -30,22 +68,54 @@ export const trainableWeights = {
   build(lesson) {
     const kind = choice({
       label: "matrices",
-      options: { parameters: "parameters, seed 123", linear: "linear layers, seed 789" },
-      value: lesson.options.linear ? "linear" : "parameters",
-      change: (key) => lesson.set({ linear: key === "linear" }),
+      options: KINDS,
+      value: lesson.options.kind,
+      change: (key) => lesson.set({ kind: key, matrices: null }),
     });
+    const back = make("button", { type: "button", class: "hs-small" }, "Put the matrices back");
+    back.addEventListener("click", () => lesson.set({ matrices: null }));
+    const about = make("p", { class: "hl-count", role: "status" });
+    const vectors = vectorsBar(lesson);
+    const arrows = new Arrows("Queries and keys as arrows", "thick: the query; the other colour: the key in view");
     const stamp = new Stamp("parameters and linear layers, once the weights of the layers are transferred");
     const arithmetic = new Arithmetic();
     /** @type {any} */
     let data;
     /** @param {number} r @param {number} c */
     const pair = (r, c) => looks(data.words[r], data.words[c]);
+    const x = arithmetic.table({
+      name: "The words x",
+      axes: "words × 3",
+      edit: changeNumbers(lesson, () => data),
+      explain: (r, c) => [paragraph(`Number ${c} of `, named(data.words[r]), `: ${data.origin}.`)],
+    });
+    /** @param {string} role */
+    const makeMatrix = (role) =>
+      arithmetic.table({
+        name: `W ${role}`,
+        axes: "3 × 2",
+        edit: (r, c, value) => {
+          const matrices = { ...data.matrices, ...lesson.options.matrices };
+          const changed = matrices[role].map((/** @type {number[]} */ line) => [...line]);
+          changed[r][c] = value;
+          lesson.set({ matrices: { ...matrices, [role]: changed } });
+        },
+        explain: (r, c) => [
+          paragraph(
+            `From number ${r} of a word to number ${c} of its ${role}: `,
+            data.set.includes(role) ? "in a matrix that you have changed." : ORIGINS[data.kind],
+            " Training would change it; you can do that here.",
+          ),
+        ],
+      });
+    const matrices = Object.fromEntries(Object.keys(ROLES).map((role) => [role, makeMatrix(role)]));
     const roles = Object.entries(ROLES).map(([role, name]) => ({
       role,
-      matrix: new HeatTable({ name: `W ${role}`, axes: "3 × 2" }),
+      matrix: matrices[role],
       projected: arithmetic.table({
         name,
         axes: `x · W ${role}`,
+        operands: (r, c) => [cellsOf(x, r), columnOf(matrices[role], c)],
         explain: (r, c) => {
           const words = `, number ${c}: its vector × column ${c} of W ${role}`;
           const title = [`The ${role} of `, named(data.words[r]), words];
@@ -53,17 +123,26 @@ export const trainableWeights = {
         },
       }),
     }));
+    const [queries, keys, values] = roles.map(({ projected }) => projected);
     const scores = arithmetic.table({
       name: "Attention scores",
       axes: AXES,
       explain: (r, c) =>
         dotCell({ terms: data.score_terms, r, c, total: data.scores[r][c], title: ["Score: ", ...pair(r, c)] }),
+      operands: (r, c) => {
+        const [first, second] = data.kind.startsWith("reader") ? [keys, queries] : [queries, keys];
+        return [cellsOf(first, r), cellsOf(second, c)];
+      },
     });
     const weights = arithmetic.table({
       name: "Attention weights",
       axes: "softmax of score / √head_dim",
+      sums: true,
+      operands: (r) => [cellsOf(scores, r)],
       explain: (r, c) => {
-        const product = `The score ${number(data.scores[r][c])} × ${number(data.scale)} (which is 1 / √head_dim)`;
+        const product =
+          `The score ${number(data.scores[r][c])} × ${number(data.scale)} ` +
+          `(${data.kind.startsWith("reader") ? "1 / √256" : "which is 1 / √head_dim"})`;
         const title = ["Weight: ", ...pair(r, c)];
         const share = softmaxCell({ terms: data.weight_terms, r, c, total: data.weights[r][c], title });
         return [paragraph(`${product} goes into the softmax.`), ...share];
@@ -77,7 +156,27 @@ export const trainableWeights = {
         const title = ["Context of ", named(data.words[r]), words];
         return dotCell({ terms: data.context_terms, r, c, total: data.context[r][c], title });
       },
+      operands: (r, c) => [cellsOf(weights, r), columnOf(values, c)],
     });
+    const wide = arithmetic.table({
+      name: "The reader's weights with 256 numbers in a query",
+      axes: "the same recipe, with the dimension that its scale belongs to",
+      explain: (r, c) => [paragraph("Weight: ", ...pair(r, c), `: ${number(data.wide[r][c])}.`)],
+    });
+    const transfer = transferWeights(lesson);
+    arithmetic.shown = (table, [r, c]) => {
+      if (table === scores || table === weights) drawArrows(r, c);
+      else if (table === queries || table === keys) drawArrows(r, r);
+    };
+    /** @param {number} r @param {number} c */
+    function drawArrows(r, c) {
+      const { words, query, key } = data;
+      const all = words.map((/** @type {string} */ word, /** @type {number} */ i) => {
+        return { name: `k ${word}`, values: key[i], css: i === c ? "hl-other" : "" };
+      });
+      arrows.show([...all, { name: `q ${words[r]}`, values: query[r] }]);
+      arrows.focus(`q ${words[r]}`, dotInWords(`q ${words[r]}`, query[r], `k ${words[c]}`, key[c]));
+    }
     const scaling = scoreScaling();
     return {
       text: [
@@ -109,10 +208,35 @@ export const trainableWeights = {
         ["Z", "=", "softmax", "(", fraction(row("Q", sup("K", "T")), root("head_dim")), ")", "V"],
       ),
       picture: [
-        controls(kind.element),
-        rowOf(...roles.map(({ matrix }) => matrix.element)),
-        rowOf(...roles.map(({ projected }) => projected.element)),
+        controls(kind.element, back),
+        about,
+        vectors.element,
+        rowOf(x.element, ...roles.map(({ matrix }) => matrix.element)),
+        rowOf(...roles.map(({ projected }) => projected.element), arrows.element),
         rowOf(scores.element, weights.element, context.element),
+        rowOf(wide.element),
+        remarks(
+          "Worth knowing",
+          [
+            "The book first makes the matrices with ",
+            code("requires_grad=False"),
+            " to keep its outputs short. To train them they are ",
+            code("nn.Parameter"),
+            "s or layers, and gradients are computed for them.",
+          ],
+          [
+            "Here three numbers become two, so that the roles can be told apart. In a GPT d_in and d_out are " +
+              "usually the ",
+            "same: what goes in and what comes out both live in the residual stream.",
+          ],
+          [
+            code("nn.Linear"),
+            " without a bias is the same product, but begins with numbers whose spread suits its size, which helps ",
+            "training. It stores its matrix the other way round, as (out, in): see the exercise below.",
+          ],
+        ),
+        heading("Exercise of the chapter: make the two agree"),
+        ...transfer.elements,
         stamp.element,
         arithmetic.element,
         heading("Why divide by √head_dim?"),
@@ -120,9 +244,16 @@ export const trainableWeights = {
       ],
       update(found) {
         data = found;
-        kind.show(data.linear ? "linear" : "parameters");
+        kind.show(data.kind);
+        about.textContent = ABOUT[data.kind];
+        back.hidden = !data.set.length;
+        vectors.update(data);
+        transfer.load();
         const rows = data.words;
         const columns = ["0", "1"];
+        x.show({ rows, columns: ["0", "1", "2"], values: data.x });
+        wide.element.hidden = !data.wide;
+        if (data.wide) wide.show({ rows, columns: rows, values: data.wide });
         for (const { role, matrix, projected } of roles) {
           matrix.show({ rows: ["0", "1", "2"], columns, values: data.matrices[role] });
           projected.show({ rows, columns, values: data[role] });

@@ -2,8 +2,8 @@
 
 import { make } from "../../lib/dom.mjs";
 import { fixed, number } from "../../lib/numbers.mjs";
+import { svg } from "./svg.mjs";
 
-const SPACE = "http://www.w3.org/2000/svg";
 const [WIDTH, HEIGHT] = [640, 240];
 const FRAME = { left: 52, right: 26, top: 14, bottom: 44 };
 const [RIGHT, BOTTOM] = [WIDTH - FRAME.right, HEIGHT - FRAME.bottom];
@@ -25,18 +25,6 @@ export function roundTicks(low, high) {
     const value = (first + i) * step;
     return { value, text: value.toFixed(Math.round(digits)).replace("-", "−") };
   });
-}
-
-/**
- * @param {string} tag
- * @param {Record<string, string | number>} attributes
- * @param {...(Node | string)} children
- */
-function svg(tag, attributes, ...children) {
-  const element = document.createElementNS(SPACE, tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
-  element.append(...children);
-  return element;
 }
 
 /**

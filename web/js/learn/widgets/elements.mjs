@@ -21,3 +21,9 @@ export const rowOf = (...children) => make("div", { class: "hl-row" }, ...childr
 
 /** @param {...Node} children */
 export const controls = (...children) => make("div", { class: "hl-controls" }, ...children);
+
+/** Remarks that can be opened, each in one paragraph. @param {string} title @param {...(Part[] | Part)} all */
+export function remarks(title, ...all) {
+  const items = all.map((remark) => make("li", {}, ...(Array.isArray(remark) ? remark : [remark])));
+  return make("details", { class: "hl-remarks" }, make("summary", {}, title), make("ul", {}, ...items));
+}

@@ -1,12 +1,12 @@
 // The second half of rung 8: how long each construction takes, measured on the server when the button is pressed.
 
-import { make } from "../../lib/dom.mjs";
-import { milliseconds } from "../../lib/numbers.mjs";
-import { ask } from "../server.mjs";
-import { bars } from "../widgets/chart.mjs";
-import { slider } from "../widgets/controls.mjs";
-import { code, controls, paragraph } from "../widgets/elements.mjs";
-import { Stamp } from "../../widgets/stamp.mjs";
+import { make } from "../../../lib/dom.mjs";
+import { milliseconds } from "../../../lib/numbers.mjs";
+import { ask } from "../../server.mjs";
+import { bars } from "../../widgets/chart.mjs";
+import { slider } from "../../widgets/controls.mjs";
+import { code, controls, paragraph } from "../../widgets/elements.mjs";
+import { Stamp } from "../../../widgets/stamp.mjs";
 
 const HEADS = [1, 2, 4, 8, 16, 32];
 const TOKENS = [16, 64, 128, 256, 512];

@@ -1,11 +1,11 @@
 // As much of the workspace's store as its matrix needs, for a text that does not grow.
 
-import { DEFAULTS } from "../lib/options.mjs";
-import { Topics } from "../lib/topics.mjs";
-import { HeadWeights } from "../lib/triangle.mjs";
-import { pictureName } from "../lib/words.mjs";
+import { DEFAULTS } from "../../../lib/options.mjs";
+import { Topics } from "../../../lib/topics.mjs";
+import { HeadWeights } from "../../../lib/triangle.mjs";
+import { pictureName } from "../../../lib/words.mjs";
 
-/** @import { Cell, LinkState, MatrixSource, Place, Token } from "../types.js" */
+/** @import { Cell, LinkState, MatrixSource, Place, Token } from "../../../types.js" */
 
 /** @typedef {{ query: number, key: number }} WholeCell */
 
@@ -81,7 +81,7 @@ export class StillStore extends Topics {
     this.open = [data.layer, data.head];
     this.#hover = this.#locked = null; // the tokens they pointed at are gone
     this.emit("tokens", "weights", "open", "focus");
-    const query = this.count - 1;
+    const query = data.query ?? this.count - 1;
     this.lock({ query, key: this.weights.strongest(query, Math.min(1, query)) });
   }
 

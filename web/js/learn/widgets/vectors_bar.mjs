@@ -1,0 +1,52 @@
+// Where the three numbers of each word are from, which the visitor may change.
+
+import { make } from "../../lib/dom.mjs";
+import { counted } from "../../lib/numbers.mjs";
+import { choice } from "./controls.mjs";
+
+/** @import { Lesson } from "../rung.js" */
+
+const NAMES = { book: "the book's", trained: "trained", random: "random" };
+
+/** @param {Lesson} lesson */
+export function vectorsBar(lesson) {
+  const box = make("div", { class: "hl-controls" });
+  const origin = make("p", { class: "hl-count", role: "status" });
+  const back = make("button", { type: "button", class: "hs-small" }, "Put the numbers back");
+  back.addEventListener("click", () => lesson.share({ x: null }));
+  let shown = "";
+
+  /** @param {{ choices: ("book" | "trained" | "random")[], vectors: string, origin: string, edited: number }} data */
+  function update({ choices, vectors, origin: from, edited }) {
+    const key = `${choices} ${vectors}`;
+    if (key !== shown) {
+      const picker = choice({
+        label: "The numbers of each word",
+        options: Object.fromEntries(choices.map((name) => [name, NAMES[name]])),
+        value: vectors,
+        change: (name) => lesson.share({ vectors: name, x: null }),
+      });
+      box.replaceChildren(picker.element, back);
+      shown = key;
+    }
+    back.hidden = !edited;
+    const changed = edited ? ` You have changed ${counted(edited, "number")}; everything below follows.` : "";
+    origin.textContent = `They are ${from}.${changed}`;
+  }
+
+  const hint = make("p", { class: "hl-hint" }, "Point at any number below, or click it, to see what it is made of.");
+  return { element: make("div", { class: "hl-vectors" }, box, origin, hint), update };
+}
+
+/**
+ * What changes a number of a word, for all rungs.
+ * @param {Lesson} lesson
+ * @param {() => { x: number[][] }} current the server's answer
+ */
+export const changeNumbers =
+  (lesson, current) =>
+  (/** @type {number[]} */ ...[r, c, value]) => {
+    const x = (lesson.shared.x ?? current().x).map((/** @type {number[]} */ line) => [...line]);
+    x[r][c] = value;
+    lesson.share({ x });
+  };

@@ -1,0 +1,66 @@
+"""Rung 9 as data: what surrounds attention in a block, on three numbers for each word."""
+
+import torch
+
+from model import GPTConfig
+from model.gpt import Block
+from model.ladder.block import block_by_ladder, gelu, layer_norm, linear
+from model.ladder.terms import largest_difference, seeded
+
+from ..serving.served_models import ServedModels
+from .ask import Ask
+from .sentence import SIZE, read_sentence
+from .terms import dot_terms
+
+INNER = 4 * SIZE
+CURVE = [i / 10 for i in range(-40, 41, 2)]  # where GELU is drawn
+
+
+def rest_of_a_block(served: ServedModels, ask: Ask) -> dict[str, object]:
+    """A block of three heads with one number each on the words, step by step, and without each of its parts."""
+    sentence = read_sentence(served, ask)
+    x = sentence.x * ask.scale
+    block = seeded(123, make_block).eval().requires_grad_(False)
+    stages = block_by_ladder(block, x)
+    with torch.inference_mode():
+        theirs = block(x[None], lambda block, y: block.attn(y)[0])[0]
+        unlearned = layer_norm(x, torch.ones(SIZE), torch.zeros(SIZE))
+        # Without a bend between them, two linear layers are one.
+        first, second = block.mlp.c_fc, block.mlp.c_proj
+        straight = linear(second, linear(first, stages.normed_again))
+        joined = stages.normed_again @ (second.weight @ first.weight).T + second.weight @ first.bias + second.bias
+    curve = torch.tensor(CURVE)
+    return sentence.data | {
+        "x": sentence.x.tolist(),
+        "scale": ask.scale,
+        "scaled": x.tolist(),
+        "mean": x.mean(dim=-1).tolist(),
+        "variance": x.var(dim=-1, correction=0).tolist(),
+        "eps": block.ln_1.eps,
+        "normed": stages.normed.tolist(),
+        "norm_error": largest_difference(stages.normed, unlearned),
+        "weights": stages.weights.tolist(),
+        "attended": stages.attended.tolist(),
+        "attended_terms": dot_terms(stages.heads, block.attn.c_proj.weight),
+        "attended_bias": block.attn.c_proj.bias.tolist(),
+        "middle": stages.middle.tolist(),
+        "middle_mean": stages.middle.mean(dim=-1).tolist(),
+        "middle_variance": stages.middle.var(dim=-1, correction=0).tolist(),
+        "normed_again": stages.normed_again.tolist(),
+        "hidden": stages.hidden.tolist(),
+        "hidden_terms": dot_terms(stages.normed_again, first.weight),
+        "hidden_bias": first.bias.tolist(),
+        "activated": stages.activated.tolist(),
+        "thought": stages.thought.tolist(),
+        "thought_terms": dot_terms(stages.activated, second.weight),
+        "thought_bias": second.bias.tolist(),
+        "after": stages.after.tolist(),
+        "error": largest_difference(stages.after, theirs),
+        "joined_error": largest_difference(straight, joined),
+        "curve": {"x": CURVE, "gelu": gelu(curve).tolist(), "relu": curve.clamp(min=0).tolist()},
+    }
+
+
+def make_block() -> Block:
+    """A new block with the defaults of its layers, whose numbers are large enough to follow."""
+    return Block(GPTConfig(vocab_size=2, context_length=2, n_layer=1, n_head=SIZE, n_embd=SIZE), 0)

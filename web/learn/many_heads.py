@@ -1,0 +1,103 @@
+"""Rung 8 as data: stacked heads, the same as weight splits, and what splits and mixes them."""
+
+import torch
+from torch import Tensor, nn
+
+from model import InputError, ladder
+from model.ladder.terms import largest_difference, seeded
+from model.ladder.timing import time_attention
+
+from ..serving.served_models import ServedModels
+from .ask import Ask
+from .sentence import SIZE, read_sentence
+from .terms import dot_terms, softmax
+
+N_HEAD = 2
+# The heads whose batched product the book prints.
+HEADS = (
+    ((0.2745, 0.6584, 0.2775, 0.8573), (0.8993, 0.0390, 0.9268, 0.7388), (0.7179, 0.7058, 0.9156, 0.4340)),
+    ((0.0772, 0.3565, 0.1479, 0.5331), (0.4066, 0.2318, 0.4545, 0.9737), (0.4606, 0.5159, 0.4220, 0.5786)),
+)
+TIMED_WIDTH = 256  # n_embd of the constructions that are timed
+
+
+def multi_head(served: ServedModels, ask: Ask) -> dict[str, object]:
+    """Two stacked heads, the same as weight splits, and the book's splits with an output projection."""
+    sentence = read_sentence(served, ask)
+    x = sentence.x
+    stacked = seeded(123, lambda: ladder.StackedHeads(SIZE, 2, N_HEAD))
+    same = seeded(123, lambda: ladder.WeightSplits(SIZE, 4, N_HEAD))
+    a = torch.tensor([HEADS])
+    with torch.inference_mode():
+        ladder.transfer_heads(stacked, same)
+        attention = same.attend(x)
+        merged = ladder.merge_heads(attention.context)
+        wide = same.W_query(x)
+        query, key, value = same.project(x)
+        return sentence.data | {
+            "stacked": stacked(x).tolist(),
+            "merged": merged.tolist(),
+            "wide": wide.tolist(),
+            "wide_terms": dot_terms(x, same.W_query.weight),
+            "split": query.tolist(),
+            "head_weights": attention.weights.tolist(),
+            "head_weight_terms": [
+                softmax(ladder.mask_future(q @ k.T) * same.scale) for q, k in zip(query, key, strict=True)
+            ],
+            "values": value.tolist(),
+            "merged_terms": [dot_terms(w, v.mT) for w, v in zip(attention.weights, value, strict=True)],
+            "error": largest_difference(stacked(x), merged),
+            "torch_error": difference_from_torch(merged),
+            "heads": a[0].tolist(),
+            "product": ladder.product_batched(a, a)[0].tolist(),
+            "product_terms": [dot_terms(head, head) for head in a[0]],
+            "product_error": largest_difference(ladder.product_batched(a, a), ladder.product_head_by_head(a, a)),
+            **projected(x, ask.d_out),
+        }
+
+
+def projected(x: Tensor, d_out: int) -> dict[str, object]:
+    """Weight splits of ``d_out`` numbers in all, before and after the output projection."""
+    splits = seeded(123, lambda: ladder.WeightSplits(SIZE, d_out, N_HEAD))
+    attention = splits.attend(x)
+    query, key, value = splits.project(x)
+    context = ladder.merge_heads(attention.context)
+    return {
+        "d_out": d_out,
+        "splits_weights": attention.weights.tolist(),
+        "splits_weight_terms": [
+            softmax(ladder.mask_future(q @ k.T) * splits.scale) for q, k in zip(query, key, strict=True)
+        ],
+        "context": context.tolist(),
+        "context_terms": [dot_terms(w, v.mT) for w, v in zip(attention.weights, value, strict=True)],
+        "projected": splits(x).tolist(),
+        "projected_terms": dot_terms(context, splits.out_proj.weight),
+        "projection": splits.out_proj.weight.T.tolist(),
+        "bias": splits.out_proj.bias.tolist(),
+    }
+
+
+def difference_from_torch(x: Tensor) -> float:
+    """How far weight splits on ``x`` ``(T, C)`` are from ``torch.nn.MultiheadAttention`` with the same weights."""
+    T, C = x.shape
+    splits = seeded(123, lambda: ladder.WeightSplits(C, C, N_HEAD))
+    theirs = nn.MultiheadAttention(C, N_HEAD, bias=True, batch_first=True)
+    layers = (splits.W_query, splits.W_key, splits.W_value)
+    state = {
+        "in_proj_weight": torch.cat([layer.weight for layer in layers]),
+        "in_proj_bias": torch.zeros(3 * C),
+        "out_proj.weight": splits.out_proj.weight,
+        "out_proj.bias": splits.out_proj.bias,
+    }
+    theirs.load_state_dict(state)
+    future = torch.ones(T, T, dtype=torch.bool).triu(1)
+    found, _ = theirs(x[None], x[None], x[None], attn_mask=future, need_weights=False)
+    return largest_difference(found[0], splits(x))
+
+
+def running_times(ask: Ask) -> dict[str, object]:
+    """How long each construction takes on this machine."""
+    if TIMED_WIDTH % ask.n_head:
+        raise InputError("n_head", f"n_head must divide {TIMED_WIDTH}, found {ask.n_head}")
+    times = time_attention(ask.n_head, TIMED_WIDTH, ask.n_tokens)
+    return times._asdict() | {"n_head": ask.n_head, "n_embd": TIMED_WIDTH, "n_tokens": ask.n_tokens}

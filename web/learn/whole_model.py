@@ -1,0 +1,190 @@
+"""Rung 10 as data: a served model from a token to the probability of the next one, step by step."""
+
+import json
+import math
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from model import LoadedModel, ladder
+from model.gpt import Block
+from model.ladder.block import BlockStages, block_by_ladder, block_by_model, layer_norm, linear
+from model.ladder.terms import largest_difference, seeded
+from model.lens.head_roles import text_scores
+from model.lens.metrics import most_selective_head
+from model.lens.residuals import Residuals
+
+from ..serving.served_models import ServedModels
+from .ask import Ask
+from .model_reading import ReadSentence, check_place, read, read_once
+
+TOKENS_TO_CHOOSE_FROM = 96  # of the sentence, on which an interesting head is chosen
+THUMBNAIL = 24  # cells of a side, at most
+CLEAR = 0.3  # mean weight from which a head is said to have a role
+SHOWN_TOKENS = 10  # the likeliest next ones
+MAX_REPORT_BYTES = 8_000_000
+LECTURE_ALPHABET, LECTURE_BIGRAM = 65, 2.47  # of tiny Shakespeare, and a bigram model's loss on its held-out tenth
+# Stages that are sent as vectors of one token, and what the model's own modules return of them.
+STAGES = ("x", "normed", "heads", "attended", "middle", "normed_again", "hidden", "activated", "thought", "after")
+
+
+def whole_model(served: ServedModels, ask: Ask) -> dict[str, object]:
+    """The way of one token through a layer of the model, recomputed by the steps of the ladder, and to the end."""
+    found = read(served, ask)
+    loaded, ids, residuals = found.loaded, found.ids, found.residuals
+    config, gpt = loaded.config, loaded.gpt
+    overview = look_over(loaded, tuple(ids))
+    layer, head, query = check_place(found, ask)
+    if ask.layer is None or ask.head is None:
+        layer, head = overview["start"]
+    block = cast(Block, gpt.h[layer])
+    stages = block_by_ladder(block, residuals.stream[layer][0])
+    past = torch.tril_indices(len(ids), len(ids))
+    theirs = residuals.attention(layer)[head]
+    return {
+        "model": loaded.name,
+        "sha256": loaded.sha256,
+        "n_layer": config.n_layer,
+        "n_head": config.n_head,
+        "n_embd": config.n_embd,
+        "inner_dim": config.inner_dim,
+        "head_dim": config.n_embd // config.n_head,
+        "vocab_size": config.vocab_size,
+        "scale": block.attn.scale,
+        "layer": layer,
+        "head": head,
+        "query": query,
+        "note": found.note,
+        "ids": ids,
+        "tokens": [token.text for token in loaded.tokens(ids)],
+        "weights": theirs[past[0], past[1]].tolist(),
+        "error": largest_difference(stages.weights[head].float().cpu(), theirs),
+        "largest_error": 1e-4 if loaded.dtype == torch.float32 else 0.1,
+        "embedding": {
+            "token": rounded(gpt.wte.weight[ids[query]]),
+            "position": rounded(gpt.wpe.weight[query]),
+            "error": embedding_error(found),
+        },
+        "vectors": {name: rounded(getattr(stages, name)[query]) for name in STAGES},
+        "of_head": {name: rounded(getattr(stages, name)[head, query]) for name in ("query", "key", "value", "context")},
+        "errors": stage_errors(block, stages, residuals.stream[layer + 1][0]),
+        "end": the_end(found, query),
+        "guesses": guesses(found, query),
+        "thumbnails": overview["thumbnails"],
+        "roles": overview["roles"],
+        "story": story(served, loaded),
+        **book_case(),
+    }
+
+
+def rounded(vector: Tensor) -> list[float]:
+    """The numbers to six digits: enough for any that is shown, and a third of the bytes."""
+    return [float(f"{value:.6g}") for value in vector.float().tolist()]
+
+
+@torch.inference_mode()
+def embedding_error(found: ReadSentence) -> float:
+    gpt, stream = found.loaded.gpt, found.residuals.stream[0][0]
+    ours = gpt.wte(torch.tensor(found.ids, device=stream.device)) + gpt.wpe.weight[: len(found.ids)]
+    return largest_difference(ours.float(), stream.float())
+
+
+def stage_errors(block: Block, stages: BlockStages, after: Tensor) -> dict[str, float]:
+    """How far each recomputed stage is from that of the model's modules, and the last one from its residual stream."""
+    theirs = block_by_model(block, stages.x) | {"after": after}
+    return {
+        name: largest_difference(getattr(stages, name).float(), stage.float().view_as(getattr(stages, name)))
+        for name, stage in theirs.items()
+    }
+
+
+@torch.inference_mode()
+def the_end(found: ReadSentence, query: int) -> dict[str, object]:
+    """After all layers: layer norm, logits over the vocabulary, and the probabilities of the next token."""
+    loaded, gpt, residuals = found.loaded, found.loaded.gpt, found.residuals
+    x = residuals.stream[-1][0, query]
+    normed = layer_norm(x, gpt.ln_f.weight, gpt.ln_f.bias, gpt.ln_f.eps)
+    logits = linear(gpt.lm_head, normed).float().cpu()
+    theirs = residuals.logits(query, query + 1)[0]
+    probabilities = ladder.stable_softmax(logits)
+    top = logits.argsort(descending=True)[:SHOWN_TOKENS].tolist()
+    follower = found.ids[query + 1] if query + 1 < len(found.ids) else None
+    shown = [*top, *([follower] if follower is not None and follower not in top else [])]
+    return {
+        "x": rounded(x),
+        "normed": rounded(normed),
+        "norm_error": largest_difference(normed.float(), gpt.ln_f(x).float()),
+        "logits_error": largest_difference(logits, theirs),
+        "probability_error": largest_difference(probabilities, torch.softmax(theirs, dim=-1)),
+        "next": [
+            {"id": i, "text": loaded.tokens([i])[0].text, "logit": logits[i].item(), "p": probabilities[i].item()}
+            for i in shown
+        ],
+        "follower": follower,
+        "surprise": None if follower is None else -math.log(max(probabilities[follower].item(), 1e-30)),
+    }
+
+
+@torch.inference_mode()
+def guesses(found: ReadSentence, query: int) -> list[dict[str, object]]:
+    """The likeliest next token if the model ended before each layer, and after the last one."""
+    gpt = found.loaded.gpt
+    stream = torch.stack([x[0, query] for x in found.residuals.stream])
+    probabilities = torch.softmax(gpt.lm_head(gpt.ln_f(stream)).float(), dim=-1)
+    best = probabilities.max(dim=-1)
+    return [
+        {"text": found.loaded.tokens([int(i)])[0].text, "p": p.item(), "length": x.float().norm().item()}
+        for i, p, x in zip(best.indices, best.values, stream, strict=True)
+    ]
+
+
+@lru_cache(maxsize=2)
+def look_over(loaded: LoadedModel, ids: tuple[int, ...]) -> dict[str, Any]:
+    """Of all heads: thumbnails, clear roles in this text, and the one to begin with."""
+    residuals: Residuals = read_once(loaded, ids)
+    attention = torch.stack([residuals.attention(layer) for layer in range(loaded.config.n_layer)])
+    first = min(len(ids), TOKENS_TO_CHOOSE_FROM)
+    pooled = F.adaptive_max_pool2d(attention, min(len(ids), THUMBNAIL))
+    scores = text_scores(attention, ids)
+    names = list(scores)
+    best = torch.stack(list(scores.values())).max(dim=0)
+    roles = [
+        [{"role": names[int(i)] if p >= CLEAR else "", "score": round(float(p), 4)} for i, p in zip(*row, strict=True)]
+        for row in zip(best.indices, best.values, strict=True)
+    ]
+    return {
+        "start": most_selective_head(attention[..., :first, :first]),
+        "thumbnails": (255 * pooled.clamp(min=0).sqrt()).round().to(torch.uint8).flatten(-2).tolist(),
+        "roles": roles,
+    }
+
+
+def story(served: ServedModels, loaded: LoadedModel) -> dict[str, object]:
+    """What guessing blindly, counting pairs and this model cost, in nats per token, as far as it is known."""
+    is_lecture = loaded.tokenizer.kind != "bpe" and loaded.config.vocab_size == LECTURE_ALPHABET
+    path = Path(served.sources.get(loaded.name, "")) / "training.json"
+    try:
+        report = json.loads(path.read_bytes()) if path.stat().st_size <= MAX_REPORT_BYTES else {}
+        figure = float(report["best_validation_loss"])
+    except (OSError, ValueError, KeyError, TypeError):
+        figure = math.nan
+    return {
+        "uniform": math.log(loaded.config.vocab_size),
+        "bigram": LECTURE_BIGRAM if is_lecture else None,
+        "model": figure if math.isfinite(figure) else None,
+    }
+
+
+@lru_cache(maxsize=1)
+def book_case() -> dict[str, object]:
+    """The weight splits of rung 8, and the same weights in the class that the GPT runs."""
+    journey = torch.tensor([list(ladder.JOURNEY.values())])
+    splits = seeded(123, lambda: ladder.WeightSplits(3, 2, 2))
+    packed = ladder.pack_weight_splits(splits)
+    with torch.inference_mode():
+        by_splits, by_packed = splits(journey)[0], packed(journey)[0][0]
+    return {"published": by_packed.tolist(), "published_error": largest_difference(by_splits, by_packed)}
