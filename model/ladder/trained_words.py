@@ -9,7 +9,8 @@ from ..loaded import LoadedModel
 
 def embed_word(loaded: LoadedModel, word: str) -> Tensor | None:
     """The mean token embedding ``(C,)`` of a word, scaled to length 1, or None where the model cannot read it."""
-    for text in (f" {word}", word):  # byte pairs mostly begin with a space
+    texts = (f" {word}", word) if loaded.tokenizer.kind == "bpe" else (word,)  # byte pairs mostly begin with a space
+    for text in texts:
         try:
             ids = loaded.tokenizer.encode(text)
         except PromptError:
@@ -27,10 +28,10 @@ def trained_words(loaded: LoadedModel, words: list[str], size: int = 3) -> Tenso
     singular vectors (Eckart & Young 1936). None where the model cannot read one of the words.
     """
     embedded = [embed_word(loaded, word) for word in words]
-    vectors = torch.stack([vector for vector in embedded if vector is not None]) if embedded else torch.zeros(0, 1)
-    if len(vectors) < len(words):
+    vectors = [vector for vector in embedded if vector is not None]
+    if not vectors or len(vectors) < len(words):
         return None
-    u, s, _ = torch.linalg.svd(vectors, full_matrices=False)
+    u, s, _ = torch.linalg.svd(torch.stack(vectors), full_matrices=False)
     found = torch.zeros(len(words), size)
     n = min(size, len(s))
     found[:, :n] = u[:, :n] * s[:n]

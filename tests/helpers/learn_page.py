@@ -7,9 +7,7 @@ from playwright.sync_api import expect
 
 from .page import show_page
 
-CELLS = (
-    "table => [...table.querySelectorAll('tbody tr')].map(r => [...r.querySelectorAll('td')].map(c => c.textContent))"
-)
+CELLS = "table => [...table.querySelectorAll('tbody tr')].map(r => [...r.querySelectorAll('td:not(.hl-sum-of-row)')].map(c => c.textContent))"
 
 
 def number(text: str) -> float:
@@ -57,10 +55,10 @@ def stamps(page: Any) -> list[float]:
     return [number(match[1]) for match in found if match]
 
 
-def unfolded(page: Any) -> tuple[list[list[float]], float]:
+def unfolded(page: Any, panel: str = ".hl-picture > .hl-unfold") -> tuple[list[list[float]], float]:
     """The terms of the arithmetic that is shown: the two factors and their product each, and the sum."""
-    panel = page.locator(".hl-picture > .hl-unfold, .hl-real .hl-unfold")
-    terms = panel.locator(".hl-term").all()
+    shown = page.locator(panel)
+    terms = shown.locator(".hl-term").all()
     found = [
         [
             number(part)
@@ -68,4 +66,4 @@ def unfolded(page: Any) -> tuple[list[list[float]], float]:
         ]
         for term in terms
     ]
-    return found, number(panel.locator("output").text_content())
+    return found, number(shown.locator("output").text_content())

@@ -26,7 +26,7 @@ def train(server: Server, **body: Any) -> list[dict[str, Any]]:
     return [json.loads(line) for line in response.text.splitlines()]
 
 
-@pytest.mark.parametrize("lesson", ["1", "2", "3", "4", "5", "6", "7", "8", "9"])
+@pytest.mark.parametrize("lesson", ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"])
 def test_the_longest_sentence(server: Server, lesson: str) -> None:
     most = settings.MAX_SENTENCE_CHARACTERS
     assert post(server, lesson, sentence="a" * most).status_code == 200
@@ -91,10 +91,10 @@ def test_settings_out_of_range(server: Server) -> None:
     assert post(server, "6", head_dim=0).status_code == 422
     assert post(server, "7", dropout=1).status_code == 422
     assert "n_head must divide 256" in post(server, "times", n_head=3).json()["detail"]
-    assert post(server, "9", layer=3, head=0).json() == {"detail": "layer must be an integer from 0 to 2, found 3"}
+    assert post(server, "10", layer=3, head=0).json() == {"detail": "layer must be an integer from 0 to 2, found 3"}
     assert post(server, "cell", query=2, key=3).json() == {"detail": "There is no cell for query 2 and key 3."}
-    assert post(server, "9", model="nobody").json()["detail"].startswith("There is no model 'nobody'")
-    assert post(server, "10").status_code == 404
+    assert post(server, "10", model="nobody").json()["detail"].startswith("There is no model 'nobody'")
+    assert post(server, "11").status_code == 404
 
 
 def test_a_cell_is_the_model_s(server: Server) -> None:
@@ -106,14 +106,15 @@ def test_a_cell_is_the_model_s(server: Server) -> None:
     assert cell["scaled"] == pytest.approx(cell["score"] * 8**-0.5, abs=1e-5)
 
 
-@pytest.mark.parametrize("rung", range(1, 10))
+@pytest.mark.parametrize("rung", range(1, 11))
 def test_sources_are_the_files_lines(server: Server, rung: int) -> None:
     sources = httpx.get(f"{server.url}/learn/sources/{rung}.json").json()["sources"]
     root = Path(settings.__file__).parents[1]
     for source in sources:
         lines = (root / source["file"]).read_text().splitlines()
-        first = source["code"].splitlines()[0]
-        assert lines[source["line"] - 1].strip() == first and source["name"].split(".")[-1] in first
+        first, second = source["code"].splitlines()[:2]
+        assert lines[source["line"] - 1].strip() == first
+        assert source["name"].split(".")[-1] in (second if first.startswith("@") else first)
 
 
 def test_modules_are_served_by_name_only(server: Server) -> None:
@@ -122,7 +123,7 @@ def test_modules_are_served_by_name_only(server: Server) -> None:
         assert response.status_code == 200 and "immutable" in response.headers["cache-control"]
     for path in ("learn/routes.py", "../settings.py", "learn/", "../../app.py"):
         assert httpx.get(f"{server.url}/{URL}/{path}").status_code == 404
-    assert httpx.get(f"{server.url}/learn/sources/10.json").status_code == 404
+    assert httpx.get(f"{server.url}/learn/sources/11.json").status_code == 404
 
 
 def test_a_key_guards_the_lessons(launch: Callable[..., Server], checkpoints: Path) -> None:
@@ -148,3 +149,47 @@ def test_a_training_too_many_says_when_to_come_back(server: Server) -> None:
 def test_words_and_punctuation_marks_are_counted_apart(server: Server) -> None:
     note = post(server, "5", sentence="one two, " * 8).json()["note"]
     assert note.startswith("Your sentence has 24 tokens: 16 words and 8 punctuation marks; the pictures show the first")
+
+
+def test_every_number_of_the_model_has_its_arithmetic(server: Server) -> None:
+    """What the rung shows is what the terms of each stage add up to."""
+    place = {"model": "tiny", "layer": 1, "head": 2, "query": 5}
+    whole = post(server, "10", **place).json()
+    assert max(whole["errors"].values()) <= 1e-4 and whole["error"] <= 1e-4
+    shown = whole["vectors"] | whole["of_head"] | {"last_x": whole["end"]["x"], "last_norm": whole["end"]["normed"]}
+    shown |= {name: whole["embedding"][name] for name in ("token", "position")}
+    assert len(shown) == 18
+    for stage, values in shown.items():
+        for index in (0, len(values) - 1):
+            found = post(server, "number", **place, stage=stage, index=index).json()
+            assert found["total"] == pytest.approx(values[index], abs=1e-4), stage
+            if found["kind"] == "dot":
+                parts = sum(found["products"]) + (found["rest"] or 0) + (found["bias"] or 0)
+                assert parts == pytest.approx(found["total"], abs=1e-4)
+    for token in whole["end"]["next"]:
+        for stage, expected in (("logit", token["logit"]), ("probability", token["p"])):
+            found = post(server, "number", **place, stage=stage, index=token["id"]).json()
+            assert found["total"] == pytest.approx(expected, abs=1e-4)
+    assert "There is no stage" in post(server, "number", **place, stage="nothing").json()["detail"]
+    size = whole["vocab_size"]
+    refused = post(server, "number", **place, stage="logit", index=size)
+    assert refused.json()["detail"] == f"index must be an integer from 0 to {size - 1}, found {size}"
+
+
+def test_the_end_of_the_model_is_its_own(server: Server) -> None:
+    loaded = server.services.served.models["tiny"]
+    trace = loaded.trace("To be or not")
+    end = post(server, "10", model="tiny", query=4).json()["end"]
+    probabilities = trace.logits[4].softmax(dim=-1)
+    assert end["next"][0]["id"] == int(probabilities.argmax())
+    for token in end["next"]:
+        assert token["p"] == pytest.approx(float(probabilities[token["id"]]), abs=1e-6)
+    assert end["follower"] == trace.tokens[5].id
+    assert end["surprise"] == pytest.approx(-float(probabilities[end["follower"]].log()), abs=1e-4)
+
+
+def test_numbers_that_a_visitor_changed(server: Server) -> None:
+    assert post(server, "5", x=[[1, 2, 3]] * 3).json()["detail"] == "x must be 4 rows of 3 numbers"
+    assert post(server, "5", x=[[1, 2, 11]] * 4).status_code == 422
+    changed = post(server, "5", x=[[1, 2, 3]] * 4).json()
+    assert changed["edited"] == 12 and changed["scores"] == [[14.0] * 4] * 4

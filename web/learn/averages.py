@@ -6,7 +6,7 @@ from model import ladder
 from model.ladder.terms import largest_difference, seeded
 
 from ..serving.served_models import ServedModels
-from .ask import Ask
+from .ask import Ask, check_sentence
 from .sentence import read_sentence
 from .terms import dot_terms
 
@@ -15,6 +15,7 @@ TOY = 3  # tokens of the toy example
 
 def averages_of_the_past(served: ServedModels, ask: Ask) -> dict[str, object]:
     """The average of the past, three ways, and the toy product of Karpathy's lecture."""
+    check_sentence(ask.sentence)
     if ask.lecture:
         x = seeded(1337, lambda: torch.randn(4, 8, 2))[0]
         data: dict[str, object] = {"words": [f"t{t}" for t in range(len(x))], "note": ""}

@@ -57,8 +57,9 @@ def sources(rung: int) -> list[dict[str, object]]:
     """The ``name``, ``file``, first ``line`` and ``code`` of each class or function that computes a rung."""
     found: list[dict[str, object]] = []
     for shown in SHOWN[rung]:
-        lines, first = inspect.getsourcelines(shown)
-        file = Path(inspect.getsourcefile(shown) or "").relative_to(ROOT)
+        undecorated = inspect.unwrap(shown)
+        lines, first = inspect.getsourcelines(undecorated)
+        file = Path(inspect.getsourcefile(undecorated) or "").relative_to(ROOT)
         code = inspect.cleandoc("\n" + "".join(lines))
         found.append({"name": shown.__qualname__, "file": file.as_posix(), "line": first, "code": code})
     return found

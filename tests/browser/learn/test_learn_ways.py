@@ -15,7 +15,7 @@ from helpers.server import CONTEXT, Server
 from model.ladder import averages
 from model.ladder.bigram_training import BigramTraining
 
-RUNGS = range(1, 10)
+RUNGS = range(1, 11)
 # What reaches over the edge without a scroll bar of its own.
 OVER_THE_EDGE = """() => [...document.querySelectorAll('.hl-page *')].filter((e) => {
   if (e.closest('.hl-scroll *, .hl-formula *, .hl-nav *, pre *, .hs-hidden')) return false;
@@ -40,7 +40,7 @@ def test_a_sentence_of_ones_own_flows_through(page: Any, rung: int) -> None:
     settle(page, rung)
     expect(page.locator(".hl-picture")).to_be_visible()
     expect(problem(page)).to_be_empty()
-    if rung in (2, 4, 5, 6, 7, 8):
+    if rung in (2, 4, 5, 6, 7, 8, 9):
         names = {
             2: "Their sum",
             4: "Weights",
@@ -48,6 +48,7 @@ def test_a_sentence_of_ones_own_flows_through(page: Any, rung: int) -> None:
             6: "Queries",
             7: "2b. Softmax",
             8: "Weight splits",
+            9: "Layer norm",
         }
         rows = table(page, names[rung]).locator("tbody th")
         expect(rows).to_have_text(["What", "is", "in", "a", "name", "?"])
@@ -101,9 +102,9 @@ def test_three_hundred_tokens(page: Any, rung: int) -> None:
         expect(note).to_contain_text("300 words. The windows cover all of them; the tables show the first 10.")
         expect(page.get_by_text("296 windows of 4 from 300 tokens")).to_be_visible()
         expect(page.get_by_text("… and 284 more")).to_be_visible()
-    if rung in (4, 5, 6, 7, 8):
+    if rung in (4, 5, 6, 7, 8, 9):
         expect(note).to_have_text("Your sentence has 300 words; the pictures show the first 10, up to “word”.")
-    if rung == 9:
+    if rung == 10:
         said = f"Your sentence has {len(words):,} tokens for tiny; the picture shows the first {CONTEXT}."
         expect(note).to_have_text(said)
     if rung == 1:
@@ -128,7 +129,7 @@ def test_a_sentence_is_text_and_nothing_else(page: Any) -> None:
     for rung in RUNGS:
         say(page, attack)
         settle(page, rung)
-        if rung < 9:
+        if rung < 10:
             page.get_by_role("navigation", name="Previous and next").get_by_role("link").last.click()
     assert page.evaluate("window.broken") is None
     expect(page.locator(".hl-lesson img")).to_have_count(0)
@@ -229,8 +230,8 @@ def test_what_the_keyboard_comes_to_is_not_covered(browser: Any, server: Server)
 
 def test_the_way_to_look_keeps_the_theme(browser: Any, server: Server) -> None:
     page = browser.new_page()
-    page.goto(f"{server.url}/?__theme=dark#learn/9")
-    settle(page, 9)
+    page.goto(f"{server.url}/?__theme=dark#learn/10")
+    settle(page, 10)
     page.get_by_role("link", name="Open this head in Look").click()
     expect(page.get_by_role("region", name=re.compile("Attention weights, L"))).to_be_visible()
     expect(page.locator("body.dark")).to_have_count(1)

@@ -5,7 +5,6 @@ import threading
 import pytest
 import torch
 
-from helpers.models import tiny_model
 from helpers.oracles import published
 from model import ladder
 from model.ladder.bigram_training import BigramTraining
@@ -13,15 +12,12 @@ from model.ladder.terms import (
     causal_stages,
     dot_product_terms,
     embed_words,
-    largest_difference,
     scaled_softmax,
     seeded,
     softmax_terms,
     weights_of_random_query,
 )
 from model.ladder.timing import fastest_seconds, time_attention
-from model.ladder.trained_head import head_by_ladder
-from model.lens.residuals import Residuals
 
 
 def test_the_terms_add_up_to_the_product() -> None:
@@ -71,7 +67,8 @@ def test_words_of_a_sentence_have_the_published_embedding() -> None:
 
 
 def test_one_query_is_sharper_without_the_scale() -> None:
-    unscaled, scaled = weights_of_random_query(256, 12, torch.Generator().manual_seed(1))
+    scores, unscaled, scaled = weights_of_random_query(256, 12, torch.Generator().manual_seed(1))
+    torch.testing.assert_close(torch.softmax(scores, dim=0), unscaled)
     assert unscaled.shape == scaled.shape == (12,)
     assert unscaled.sum().item() == pytest.approx(1) == scaled.sum().item()
     assert unscaled.max() > scaled.max()
@@ -90,19 +87,6 @@ def test_a_busy_moment_is_not_in_the_times(monkeypatch: pytest.MonkeyPatch) -> N
     clock = iter([0.0, 0, 5, 0, 0.25, 0, 7, 9])  # the start, each run from when to when, the end
     monkeypatch.setattr("model.ladder.timing.time.perf_counter", lambda: next(clock))
     assert fastest_seconds({"way": lambda: torch.zeros(1)}, 0) == ({"way": 0.25}, 3)
-
-
-@pytest.mark.parametrize("changes", [{}, {"scale_attn_by_inverse_layer_idx": True}])
-def test_a_head_by_the_ladder_is_the_model_s(changes: dict[str, bool]) -> None:
-    loaded = tiny_model(3, n_layer=2, n_head=4, n_embd=32, **changes)
-    reading = Residuals(loaded.gpt, [1, 5, 2, 2, 7, 0, 3])
-    for layer in range(2):
-        for head in range(4):
-            found = head_by_ladder(reading, layer, head)
-            assert found.query.shape == found.key.shape == (7, 8)
-            assert largest_difference(found.attention.weights, reading.attention(layer)[head]) <= 1e-6
-            score = (found.query[6] @ found.key[2]).item()
-            assert found.attention.scores[6, 2].item() == pytest.approx(score, abs=1e-6)
 
 
 def test_the_stages_of_both_masks() -> None:
@@ -129,15 +113,35 @@ def test_a_training_tells_where_it_is() -> None:
     training = BigramTraining("to be or not to be. " * 20, steps=450, learning_rate=0.1)
     begin = training.begin()
     assert begin["loss"] > begin["uniform"] > begin["floor"]
-    points = []
+    points, held, snapshots = [], [], [*begin["snapshots"]]
     while not training.done:
         told = training.advance(0.001)
         assert told["steps"] == 450 and told["every"] == 3
         points += told["points"]
+        held += told["held_out"]
+        snapshots += told["snapshots"]
     assert len(points) == 150 and points[0] > points[-1]
     end = training.end("be x")
     assert begin["floor"] < end["loss"] < begin["floor"] + 0.05
+    assert (begin["n_train"], begin["n_held_out"]) == (360, 40) and end["held_out"] == pytest.approx(
+        end["loss"], abs=0.2
+    )
+    assert len(held) == 150 and held[-1] == pytest.approx(end["held_out"], abs=1e-6)
+    assert [snapshot["step"] for snapshot in snapshots] == training.snapshot_steps and snapshots[0]["step"] == 0
+    assert snapshots[-1]["loss"] == pytest.approx(end["loss"]) and snapshots[0]["loss"] == begin["loss"]
+    table = torch.tensor(snapshots[-1]["follows"])
+    assert table.shape == (len(begin["frequent"]),) * 2
+    b, e = (begin["frequent"].index(c) for c in "be")
+    assert table[b, e].item() == pytest.approx(end["sentence"][1]["probability"], abs=1e-6)
     assert [judged["known"] for judged in end["sentence"]] == [True, True, True, False]
     assert end["sentence"][0]["probability"] is None is end["sentence"][3]["probability"]
     assert end["sentence"][1]["probability"] > 0.9  # e after b
-    assert begin["wrote"] != end["wrote"] and len(end["frequent"]) == len(begin["characters"])
+    assert begin["wrote"] != end["wrote"] and len(begin["frequent"]) == len(begin["characters"])
+
+
+def test_a_text_too_short_to_hold_any_of_it_out() -> None:
+    training = BigramTraining("ab", steps=2)
+    assert training.begin()["held_out"] is None
+    while not training.done:
+        training.advance(0.001)
+    assert training.end("ab")["held_out"] is None

@@ -115,7 +115,7 @@ export class HeatTable {
   #sumOf(line) {
     if (!this.sums) return [];
     const total = line.reduce((/** @type {number} */ sum, value) => sum + (value ?? NaN), 0);
-    return [make("th", { class: "hl-sum-of-row" }, Number.isNaN(total) ? "NaN" : fixed(total))];
+    return [make("td", { class: "hl-sum-of-row" }, Number.isNaN(total) ? "NaN" : fixed(total))];
   }
 
   /** @param {number} row @param {number} column */

@@ -18,7 +18,7 @@ export function transferWeights(lesson) {
   /** @type {Record<string, string>} */
   const transfer = (kept.transfer ??= { query: "own", key: "own", value: "own" });
   const request = new LatestRequest();
-  const verdict = make("p", { class: "hl-stamp", role: "status" });
+  const verdict = make("p", { class: "hl-count", role: "status" });
   const columns = ROLES.map((role) => {
     const stored = new HeatTable({ name: `W_${role}.weight`, axes: "of nn.Linear, as it is stored: 2 × 3" });
     const own = new HeatTable({ name: `W_${role}`, axes: "of the parameters: 3 × 2" });
@@ -43,7 +43,6 @@ export function transferWeights(lesson) {
         own.show({ rows: ["0", "1", "2"], columns: ["0", "1"], values: data.matrices[role] });
       }
       const isSolved = data.error < CLOSE;
-      verdict.classList.toggle("hl-differs", !isSolved);
       const said = isSolved ? "Solved: both outputs are the same" : "The two outputs differ";
       verdict.replaceChildren(make("b", {}, said), `, by ${data.error.toExponential(2).replace("-", "−")} at most`);
     } catch (error) {

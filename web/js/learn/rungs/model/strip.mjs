@@ -5,7 +5,8 @@ import { onThemeChange, palette } from "../../../lib/drawing/palette.mjs";
 import { ARROWS } from "../../../lib/keys.mjs";
 import { clamp, fixed } from "../../../lib/numbers.mjs";
 
-const COLUMNS = 128; // cells in a line, at most
+const [COLUMNS, FEW] = [128, 64]; // cells in a line, at most, and on a phone
+const PHONE = 640; // pixels
 const [CELL, LINE] = [8, 15]; // pixels of the canvas
 const STRONGEST = 225; // of the 256 steps of a ramp, as in the tables
 
@@ -52,7 +53,7 @@ export class Strip {
   }
 
   get columns() {
-    return Math.min(COLUMNS, this.values.length);
+    return Math.min(innerWidth > PHONE ? COLUMNS : FEW, this.values.length);
   }
 
   /** @param {MouseEvent} event */

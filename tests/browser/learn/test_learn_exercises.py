@@ -1,0 +1,100 @@
+"""The exercises of the Learn tab in Chromium, the training one can look back through, and the last page."""
+
+import re
+from typing import Any
+
+from playwright.sync_api import expect
+
+from helpers.learn_page import move, numbers, open_rung, settle
+from helpers.page import show_page
+from web.settings import MAX_LESSON_CHARACTERS
+
+LESSON = "to be or not to be, that is the question. " * 40
+
+
+def exercise(page: Any, place: int) -> Any:
+    return page.get_by_role("region", name="Exercises").locator("> ol > li").nth(place)
+
+
+def test_an_answer_is_shown_after_one_was_given_and_kept(page: Any) -> None:
+    open_rung(page, 6)
+    task = exercise(page, 1)
+    assert "√64" not in task.text_content()
+    task.get_by_label("Your number").fill("64")
+    task.get_by_role("button", name="Check").click()
+    expect(task.get_by_role("status")).to_have_text(re.compile("^No: 8. By √64"))
+    page.reload()
+    show_page(page, "Learn")
+    settle(page, 6)
+    expect(exercise(page, 1).get_by_role("status")).to_have_text(re.compile("^No: 8"))
+    exercise(page, 1).get_by_role("button", name="Try again").click()
+    expect(exercise(page, 1).get_by_role("status")).to_be_empty()
+    exercise(page, 1).get_by_label("Your number").fill("8")
+    exercise(page, 1).get_by_role("button", name="Check").click()
+    expect(exercise(page, 1).get_by_role("status")).to_have_text(re.compile("^Yes"))
+    many = exercise(page, 0)
+    for i in (0, 1, 3):
+        many.get_by_role("checkbox").nth(i).check()
+    many.get_by_role("button", name="Check").click()
+    expect(many.get_by_role("status")).to_have_text(re.compile("^Yes"))
+
+
+def test_steps_are_put_in_order(page: Any) -> None:
+    open_rung(page, 9)
+    task = exercise(page, 2)
+    order = ["layer norm", "attention", "add to the residual stream", "layer norm again", "MLP", "add again"]
+    for place, step in enumerate(order):
+        names = [text.removeprefix("↑↓ ") for text in task.locator(".hl-order li").all_text_contents()]
+        for _ in range(names.index(step) - place):
+            task.get_by_role("button", name=f"Up: {step}", exact=True).click()
+    task.get_by_role("button", name="Check").click()
+    expect(task.get_by_role("status")).to_have_text(re.compile("^Yes"))
+
+
+def test_the_last_page_says_what_was_learned(page: Any) -> None:
+    open_rung(page, 1)
+    page.get_by_role("button", name="The word list").click()
+    task = exercise(page, 0)
+    task.get_by_label("Your number").fill("9")
+    task.get_by_role("button", name="Check").click()
+    open_rung(page, 11)
+    expect(page.get_by_role("heading", name="What you know now")).to_be_visible()
+    expect(page.get_by_text("You have seen 1 of 10 rungs, predicted 1 of 10 results and solved 1 of")).to_be_visible()
+    expect(page.locator(".hl-learned > li")).to_have_count(10)
+    page.get_by_role("link", name="Trainable weights", exact=True).last.click()
+    settle(page, 6)
+
+
+def test_the_training_can_be_looked_back_through(page: Any) -> None:
+    open_rung(page, 3)
+    expect(page.get_by_text("4.8786 (printed, of one batch)")).to_be_visible()
+    expect(page.get_by_text("when the input is [18, 47] the target is 56")).to_be_visible()
+    page.get_by_label("Text to learn from").fill(LESSON)
+    move(page, "steps", 0, "200")
+    page.get_by_role("button", name="Train it").click()
+    done = page.get_by_text(re.compile(r"^Done\. Loss on the training part"))
+    expect(done).to_be_visible(timeout=60_000)
+    expect(done).to_contain_text("On the held-out tenth it is")
+    alphabet = len(set(LESSON))
+    expect(page.get_by_text(f"predicts the next of {alphabet} characters")).to_be_visible()
+    expect(page.locator(".hl-chart .hl-line-1")).to_have_attribute("d", re.compile("^M.+L"))
+    trained, wrote = numbers(page, "What follows what"), page.get_by_label("Its writing after training").text_content()
+    page.get_by_label("the table after step").fill("0")
+    expect(page.get_by_text(re.compile("^Step 0: the loss is "))).to_be_visible()
+    assert numbers(page, "What follows what") != trained
+    expect(page.get_by_label("Its writing after training")).not_to_have_text(wrote)
+    assert all(max(row) < 0.99 for row in numbers(page, "What follows what"))
+
+
+def test_a_text_that_is_too_long_is_refused_before_it_is_sent(page: Any) -> None:
+    open_rung(page, 3)
+    text = page.get_by_label("Text to learn from")
+    paste = "(box, text) => { box.value = text; box.dispatchEvent(new Event('input')); }"
+    text.evaluate(paste, "to be or not " * 80_000)
+    expect(
+        page.get_by_text("The text has 1040000 characters; a bigram model learns from 40000 at most.")
+    ).to_be_visible()
+    expect(page.get_by_role("button", name="Train it")).to_be_disabled()
+    page.get_by_role("button", name="Use the first 40000").click()
+    assert len(text.input_value()) == MAX_LESSON_CHARACTERS
+    expect(page.get_by_role("button", name="Train it")).to_be_enabled()

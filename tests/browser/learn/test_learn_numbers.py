@@ -1,0 +1,140 @@
+"""Numbers on the Learn tab in Chromium: where they are from, what lights up, and what follows when one is changed."""
+
+import re
+from typing import Any
+
+import pytest
+import torch
+from playwright.sync_api import expect
+
+from helpers.learn_page import number, numbers, open_rung, say, settle, table, unfolded
+from helpers.oracles import published
+from helpers.oracles.published import assert_close
+from model import ladder
+
+READER_V2 = [[-0.5284, -0.1061], [-0.5283, -0.1063], [-0.5283, -0.1063], [-0.528, -0.1063], [-0.5281, -0.1062]]
+
+
+def cell(page: Any, name: str, row: int, column: int) -> Any:
+    return table(page, name).locator("tbody tr").nth(row).locator("td").nth(column)
+
+
+def lit(page: Any, name: str, css: str) -> list[tuple[int, int]]:
+    places = f"""t => [...t.querySelectorAll('tbody tr')].flatMap((line, r) =>
+        [...line.querySelectorAll('td')].flatMap((c, i) => c.classList.contains('{css}') ? [[r, i]] : []))"""
+    return [(r, c) for r, c in table(page, name).evaluate(places)]
+
+
+def test_pointing_at_a_number_lights_what_it_is_made_of(page: Any) -> None:
+    open_rung(page, 5)
+    cell(page, "Attention scores", 3, 4).hover()
+    assert lit(page, "The words x", "hl-left") == [(3, 0), (3, 1), (3, 2)]
+    assert lit(page, "The words x", "hl-right") == [(4, 0), (4, 1), (4, 2)]
+    terms, total = unfolded(page)
+    assert_close(total, published.SIMPLE_SCORES[3][4])
+    so_far = [number(text[2:]) for text in page.locator(".hl-picture > .hl-unfold .hl-term i").all_text_contents()]
+    assert_close(so_far, torch.tensor([term[2] for term in terms]).cumsum(0)[1:].tolist(), atol=2e-4)
+    cell(page, "Context vectors", 2, 1).hover()
+    assert lit(page, "Attention weights", "hl-left") == [(2, i) for i in range(6)]
+    assert lit(page, "The words x", "hl-right") == [(i, 1) for i in range(6)]
+    page.locator(".hl-unfold .hl-added").nth(4).hover()
+    assert lit(page, "The words x", "hl-now") == [(4, 1)]
+
+
+def test_a_number_is_typed_and_everything_follows(page: Any) -> None:
+    open_rung(page, 5)
+    cell(page, "The words x", 1, 0).click()
+    page.get_by_label("Change this number:").fill("-1.5")
+    expect(cell(page, "The words x", 1, 0)).to_have_text("−1.5000")
+    expect(page.get_by_text("You have changed 1 number; everything below follows.")).to_be_visible()
+    x = torch.tensor(published.INPUTS)
+    x[1, 0] = -1.5
+    expected = ladder.attention_without_weights(x)
+    assert_close(numbers(page, "Attention scores"), expected.scores)
+    assert_close(numbers(page, "Context vectors"), expected.context)
+    open_rung(page, 7)  # the other rungs follow too
+    expect(cell(page, "The words x", 1, 0)).to_have_text("−1.5000")
+    page.get_by_role("button", name="Put the numbers back").click()
+    expect(cell(page, "The words x", 1, 0)).to_have_text("0.5500")
+    assert_close(numbers(page, "2b. Softmax"), published.CAUSAL_WEIGHTS)
+
+
+def test_a_number_is_dragged(page: Any) -> None:
+    open_rung(page, 6)
+    box = cell(page, "W query", 0, 0).bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 40, y, steps=4)
+    page.mouse.up()
+    shown = 0.2961 + 0.4
+    expect(cell(page, "W query", 0, 0)).to_have_text(re.compile(r"0\.6\d+|0\.7\d+"))
+    assert number(cell(page, "W query", 0, 0).text_content()) == pytest.approx(shown, abs=0.02)
+    settle(page, 6)
+    w = torch.tensor(numbers(page, "W query"))
+    assert_close(numbers(page, "Queries"), torch.tensor(published.INPUTS) @ w, atol=2e-4)
+    page.get_by_role("button", name="Put the matrices back").click()
+    expect(cell(page, "W query", 0, 0)).to_have_text("0.2961")
+
+
+def test_where_the_numbers_of_a_sentence_are_from_is_said(page: Any) -> None:
+    open_rung(page, 5)
+    expect(page.get_by_text("They are made-up numbers, those that the book uses.")).to_be_visible()
+    say(page, "Your journey starts with one step.")
+    expect(page.locator(".hl-note")).to_have_text("The book has no numbers for “.”: the pictures leave it out.")
+    assert_close(numbers(page, "Context vectors"), published.SIMPLE_CONTEXT)
+    say(page, "What is in a name")
+    expect(page.get_by_text("They are trained: the token embeddings of tiny")).to_be_visible()
+    page.get_by_role("button", name="random", exact=True).click()
+    expect(page.get_by_text("They are random: new embeddings, as on rung 2 (seed 123).")).to_be_visible()
+
+
+def test_the_second_worked_example(page: Any) -> None:
+    open_rung(page, 5)
+    page.get_by_role("button", name="Hello shiny sun").click()
+    expect(table(page, "The words x").locator("tbody th")).to_have_text(["Hello", "shiny", "sun"])
+    assert_close(numbers(page, "Attention scores")[1], published.SHINY_SCORES)
+    assert_close(numbers(page, "Attention weights")[1], published.SHINY_WEIGHTS)
+    assert_close(numbers(page, "Context vectors")[1], published.SHINY_CONTEXT, atol=5e-4)
+
+
+def test_a_reader_s_version(page: Any) -> None:
+    open_rung(page, 6)
+    page.get_by_role("button", name="a reader's version").click()
+    expect(cell(page, "Context vectors", 0, 0)).to_have_text("0.2867")
+    assert_close(numbers(page, "Context vectors")[0], [0.2867, 0.3880])
+    cell(page, "Attention scores", 2, 4).hover()
+    assert lit(page, "Keys", "hl-left") == [(2, 0), (2, 1)] and lit(page, "Queries", "hl-right") == [(4, 0), (4, 1)]
+    page.get_by_role("button", name="the same with linear layers").click()
+    expect(cell(page, "Context vectors", 0, 0)).to_have_text("−0.5284")
+    assert_close(numbers(page, "Context vectors")[:5], READER_V2)
+
+
+def test_weights_are_transferred(page: Any) -> None:
+    open_rung(page, 6)
+    verdict = page.get_by_text(re.compile("The two outputs differ"))
+    expect(verdict).to_be_visible()
+    for group in page.get_by_role("group", name="put in").all():
+        group.get_by_role("button", name=".reshape(3, 2)").click()
+    expect(verdict).to_be_visible()
+    for group in page.get_by_role("group", name="put in").all():
+        group.get_by_role("button", name=".T", exact=True).click()
+    expect(page.get_by_text("Solved: both outputs are the same")).to_be_visible()
+
+
+def test_more_published_numbers(page: Any) -> None:
+    open_rung(page, 4)
+    assert numbers(page, "a · b") == [[2, 7], [4, 5.5], [4.6667, 5.3333]]
+    page.get_by_role("button", name="a triangle of ones").click()
+    expect(cell(page, "a · b", 2, 0)).to_have_text("14.0000")
+    assert numbers(page, "a · b") == [[2, 7], [8, 11], [14, 16]]
+    open_rung(page, 7)
+    for text in (0, 1):
+        assert_close(numbers(page, f"Context vectors, text {text}"), published.CAUSAL_ATTENTION)
+    assert_close(numbers(page, "Attention weights, not scaled")[7], published.ONE_HEAD_WEIGHTS0_ROW_7)
+    expect(page.get_by_text("In: (4, 8, 32)")).to_contain_text("Out: (4, 8, 16)")
+    assert table(page, "Scores + triu × −∞").locator("td").all_text_contents().count("NaN") == 21
+    page.get_by_role("button", name="a matrix of ones").click()
+    expect(page.get_by_text("Kept weights × 2.")).to_be_visible()
+    settle(page, 7)
+    assert {value for row in numbers(page, "After dropout") for value in row} == {0.0, 2.0}
