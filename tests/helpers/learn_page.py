@@ -7,7 +7,8 @@ from playwright.sync_api import expect
 
 from .page import show_page
 
-CELLS = "table => [...table.querySelectorAll('tbody tr')].map(r => [...r.querySelectorAll('td:not(.hl-sum-of-row)')].map(c => c.textContent))"
+CELLS = """table => [...table.querySelectorAll('tbody tr')].map(
+    r => [...r.querySelectorAll('td:not(.hl-sum-of-row)')].map(c => c.textContent))"""
 
 
 def number(text: str) -> float:
