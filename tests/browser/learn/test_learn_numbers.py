@@ -37,7 +37,8 @@ def test_pointing_at_a_number_lights_what_it_is_made_of(page: Any) -> None:
     cell(page, "Context vectors", 2, 1).hover()
     assert lit(page, "Attention weights", "hl-left") == [(2, i) for i in range(6)]
     assert lit(page, "The words x", "hl-right") == [(i, 1) for i in range(6)]
-    page.locator(".hl-unfold .hl-added").nth(4).hover()
+    cell(page, "Context vectors", 2, 1).locator("button").click()  # so that the pointer may go to the terms
+    page.locator(".hl-picture > .hl-unfold .hl-added").nth(4).hover()
     assert lit(page, "The words x", "hl-now") == [(4, 1)]
 
 

@@ -38,7 +38,7 @@ export function outputProjection(arithmetic, lesson) {
   );
   const context = arithmetic.table({
     name: "Before the output projection",
-    axes: "head 0 | head 1",
+    axes: "head.number",
     explain: (r, c) => {
       const [head, i] = placeIn(c);
       const title = [
