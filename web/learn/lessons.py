@@ -6,9 +6,10 @@ from model import InputError
 
 from ..serving.served_models import ServedModels
 from ..settings import MAX_LESSON_CHARACTERS
-from . import averages, block, causal, many_heads, one_number, self_attention, tokens_and_windows, whole_model
+from . import averages, block, causal, many_heads, self_attention, tokens_and_windows
 from .ask import Ask, check_sentence
 from .bigram import choose_writer
+from .loaded import one_number, whole_model
 
 
 def bigram(served: ServedModels, ask: Ask) -> dict[str, object]:

@@ -68,7 +68,7 @@ def test_the_published_losses_of_the_bigram_model(page: Any, data_dir: Path) -> 
     untrained, trained, held_out, uniform, _ = map(float, re.findall(r"\d+\.\d{4}", train(page)))
     assert untrained == pytest.approx(model.loss(ids[:, :-1], ids[:, 1:]).item(), abs=1e-4)
     assert trained == pytest.approx(published.BIGRAM_LOSS_TRAINED, abs=0.03)
-    assert held_out == pytest.approx(trained, abs=0.15)
+    assert held_out == pytest.approx(trained, abs=0.3)  # its end is the alphabet
     assert uniform == pytest.approx(4.174, abs=1e-3)
 
 
@@ -167,7 +167,7 @@ def test_who_starts_over_finds_nothing_answered(page: Any) -> None:
     open_rung(page, 1)
     page.get_by_role("button", name="The word list").click()
     say(page, "What is in a name?")
-    open_rung(page, 10)
+    open_rung(page, 11)
     page.get_by_role("button", name="Start over").click()
     settle(page, 1)
     expect(page.get_by_role("button", name="The word list")).to_be_enabled()

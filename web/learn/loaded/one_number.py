@@ -10,9 +10,9 @@ from model.gpt import Block
 from model.ladder.block import BlockStages, block_by_ladder, layer_norm, linear
 from model.ladder.terms import dot_product_terms
 
-from ..serving.served_models import ServedModels
-from .ask import Ask
-from .model_reading import ReadSentence, check_place, read
+from ...serving.served_models import ServedModels
+from ..ask import Ask
+from .reading import ReadSentence, check_place, read
 
 SHOWN_TERMS = 12  # of a sum, the largest; what is left of it is added up
 

@@ -18,9 +18,9 @@ from model.lens.head_roles import text_scores
 from model.lens.metrics import most_selective_head
 from model.lens.residuals import Residuals
 
-from ..serving.served_models import ServedModels
-from .ask import Ask
-from .model_reading import ReadSentence, check_place, read, read_once
+from ...serving.served_models import ServedModels
+from ..ask import Ask
+from .reading import ReadSentence, check_place, read, read_once
 
 TOKENS_TO_CHOOSE_FROM = 96  # of the sentence, on which an interesting head is chosen
 THUMBNAIL = 24  # cells of a side, at most

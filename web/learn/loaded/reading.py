@@ -6,9 +6,9 @@ from functools import lru_cache
 from model import InputError, LoadedModel, PromptError, UnknownCharacters, ladder
 from model.lens.residuals import Residuals
 
-from ..serving.inputs import find_model
-from ..serving.served_models import ServedModels
-from .ask import Ask, check_sentence
+from ...serving.inputs import find_model
+from ...serving.served_models import ServedModels
+from ..ask import Ask, check_sentence
 
 MAX_TOKENS = 256  # of the sentence: no more fit in the picture, and each costs a row of numbers
 BOOK = " ".join(ladder.JOURNEY)

@@ -1,0 +1,1 @@
+"""Rung 10: a served model, recomputed step by step."""
