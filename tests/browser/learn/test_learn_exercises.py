@@ -80,7 +80,7 @@ def test_the_training_can_be_looked_back_through(page: Any) -> None:
     expect(page.locator(".hl-chart .hl-line-1")).to_have_attribute("d", re.compile("^M.+L"))
     trained, wrote = numbers(page, "What follows what"), page.get_by_label("Its writing after training").text_content()
     page.get_by_label("the table after step").fill("0")
-    expect(page.get_by_text(re.compile("^Step 0: the loss is "))).to_be_visible()
+    expect(page.get_by_text(re.compile("^After step 0: the loss is "))).to_be_visible()
     assert numbers(page, "What follows what") != trained
     expect(page.get_by_label("Its writing after training")).not_to_have_text(wrote)
     assert all(max(row) < 0.99 for row in numbers(page, "What follows what"))

@@ -62,6 +62,8 @@ def test_one_s_own_sentence_keeps_its_vectors(page: Any) -> None:
     expect(table(page, "Their sum").locator("tbody th").first).to_have_text("What")
     x = numbers(page, "Their sum")
     open_rung(page, 5)
+    page.get_by_role("button", name="random", exact=True).click()
+    expect(page.get_by_text("They are random: new embeddings, as on rung 2")).to_be_visible()
     assert numbers(page, "The words x") == x
     expect(page.get_by_text("Some scores of this sentence are negative")).to_be_visible()
 
@@ -218,7 +220,7 @@ def test_what_the_keyboard_comes_to_is_not_covered(browser: Any, server: Server)
     page.get_by_label("dropout p", exact=True).focus()
     at = "const { x, y } = e.getBoundingClientRect()"
     covered = f"e => {{ {at}; return !e.contains(document.elementFromPoint(x + 9, y + 9)); }}"
-    for _ in range(2):
+    for _ in range(4):
         page.keyboard.press("Tab")
     cell = table(page, "After dropout").locator("button:focus")
     assert not cell.evaluate(covered)

@@ -204,7 +204,7 @@ export class Report {
     this.scrubber.update(i, snapshots.length - 1);
     const { step, loss, held_out, follows, wrote } = snapshot;
     const held = held_out === null ? "" : `, ${fixed(held_out)} on the held-out tenth`;
-    this.scrubbed.textContent = `Step ${number(step)}: the loss is ${fixed(loss)} on the training part${held}.`;
+    this.scrubbed.textContent = `After step ${number(step)}: the loss is ${fixed(loss)} on the training part${held}.`;
     this.afterTitle.textContent = `It writes, after ${counted(step, "step")}`;
     this.after.textContent = wrote;
     const names = frequent.map(visible);
