@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from .gauges import Gauges
 from .prometheus import Metrics
+from .questions.roles import prepare_roles
 from .questions.service import Questions
 from .runs.openings import Openings
 from .runs.store import Runs
@@ -46,9 +47,10 @@ class Services:
         self.runs.forget(loaded.name)
 
     def load(self) -> None:
-        """Load the checkpoints, then write what the page opens with."""
+        """Load the checkpoints, write what the page opens with, and begin to measure what their heads do."""
         self.served.load()
         self.openings.write_all()
+        prepare_roles(self.questions, self.served.models.values(), self.engines.are_busy)
 
     def close(self, grace: float = 0.0) -> None:
         """Accept nothing more, give texts that are being written ``grace`` seconds, and return when all have ended."""
@@ -63,7 +65,7 @@ def make_services(settings: Settings) -> Services:
     served = ServedModels(settings)
     runs, metrics = Runs(may_see=served.private.may_see), Metrics(served.private.name_in_metrics)
     engines = Engines(settings.limits, metrics)
-    questions = Questions(settings.limits, metrics)
+    questions = Questions(settings.limits, metrics, settings.cache)
     metrics.registry.register(Gauges(engines, runs, questions, metrics.model_name))
     return Services(
         served=served,

@@ -2,6 +2,7 @@
 
 import argparse
 import socket
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
@@ -99,6 +100,7 @@ class Settings:
     share: bool = False
     api_key: str | None = None
     train: bool = True  # whether visitors may train GPTs of their own
+    cache: Path | None = None
     limits: Limits = Limits()
 
 
@@ -129,6 +131,7 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
     flag("share", read_bool, False, "also open a public gradio.live address", action="store_true")
     flag("api-key", read_key, None, "secret that everything except /health then requires", type=read_key)
     flag("no-train", read_bool, is_zero_gpu(environ), "let no visitor train a GPT", action="store_true")
+    flag("cache", read_folder, default_cache(environ), "folder for what is computed once", type=read_folder)
     group = parser.add_argument_group("limits")
     for each in fields(Limits):
         read_limit = partial(read_count, each.metadata["least"])
@@ -152,6 +155,7 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
         share=found.share,
         api_key=found.api_key,
         train=not found.no_train,
+        cache=found.cache,
         limits=Limits(**{each.name: getattr(found, each.name) for each in fields(Limits)}),
     )
 
@@ -170,6 +174,24 @@ def default_host(environ: Mapping[str, str]) -> str:
 def is_zero_gpu(environ: Mapping[str, str]) -> bool:
     """Whether this is a Space whose hardware is shared: training there would be cut off and slow down others."""
     return bool(environ.get("SPACE_ID") and environ.get("SPACES_ZERO_GPU"))
+
+
+def default_cache(environ: Mapping[str, str]) -> Path | None:
+    """A folder of ours where this system keeps what programs can make again; None for a user without a home."""
+    try:
+        if sys.platform == "win32":
+            base = Path(environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+        elif sys.platform == "darwin":
+            base = Path.home() / "Library" / "Caches"
+        else:
+            base = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # there is no home
+        return None
+    return base / "headscope"
+
+
+def read_folder(text: str) -> Path:
+    return Path(text).expanduser()
 
 
 def read_dtype(text: str) -> str:

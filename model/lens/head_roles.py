@@ -1,6 +1,6 @@
-"""What each head of a model does: scores for well-known roles."""
+"""What each head of a model does: scores for well-known roles, and when they are clear enough for a label."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
@@ -11,6 +11,8 @@ from torch.nn import functional as F
 from ..loaded import LoadedModel
 from ..tokenizer import token_text
 from ..trace import take_weights
+from .metrics import entropy_in_bits
+from .questions.progress import Progress, ignore
 
 Role = Literal["previous_token", "duplicate_token", "induction"]
 
@@ -21,6 +23,15 @@ ROLES: dict[Role, Callable[[int], int]] = {
     "duplicate_token": lambda length: length,  # the same token, at its first occurrence
     "induction": lambda length: length - 1,  # the token that followed it there
 }
+
+# What else a head may look at: the first token, on which many heads rest (Xiao et al. 2024), and the query itself.
+Look = Literal[Role, "first_token", "self"]
+LOOKS: tuple[Look, ...] = ("previous_token", "first_token", "self", "duplicate_token", "induction")
+
+# A head is said to have a role, in the API, on the page and in the openings, if its mean weight there is at least this,
+# and at least so many times what uniform attention would give. Otherwise it has no clear role.
+CLEAR_ROLE = 0.3
+CLEAR_TIMES_UNIFORM = 3
 
 MIN_CONTEXT_LENGTH = 4  # two tokens, repeated
 
@@ -41,17 +52,20 @@ class RoleScores:
     """How well every head fits each role, measured on random tokens that are repeated once.
 
     ``scores[role]`` ``(n_layer, n_head)`` is the mean attention weight from a token of the second half to the token
-    that the role looks at; ``uniform`` is the score of a head that attends to all tokens equally. ``first_loss`` and
-    ``second_loss`` are the losses on the two halves in nats per token: random tokens can be predicted in the second
-    half only, by copying from the first.
+    that the role looks at; ``uniform`` is the score of a head that attends to all tokens equally. ``entropy``
+    ``(n_layer, n_head)`` is the mean entropy of the weights of those tokens in bits, and ``uniform_entropy`` that of
+    equal weights. ``first_loss`` and ``second_loss`` are the losses on the two halves in nats per token: random tokens
+    can be predicted in the second half only, by copying from the first.
     """
 
-    scores: dict[Role, Tensor]
+    scores: dict[Look, Tensor]
+    entropy: Tensor
     uniform: float
+    uniform_entropy: float
     first_loss: float
     second_loss: float
 
-    def best(self, role: Role) -> tuple[int, int, float]:
+    def best(self, role: Look) -> tuple[int, int, float]:
         """The layer and head with the highest score, and that score."""
         scores = self.scores[role]
         layer, head = divmod(int(scores.argmax()), scores.shape[1])
@@ -59,7 +73,7 @@ class RoleScores:
 
     def rounded(self) -> RoundedScores:
         """All numbers as plain floats, rounded to four decimal places."""
-        scores = {role: [[round(x, 4) for x in row] for row in scores.tolist()] for role, scores in self.scores.items()}
+        scores = {role: [[round(x, 4) for x in row] for row in self.scores[role].tolist()] for role in ROLES}
         return {
             "previous_token": scores["previous_token"],
             "duplicate_token": scores["duplicate_token"],
@@ -68,6 +82,12 @@ class RoleScores:
             "first_loss": round(self.first_loss, 4),
             "second_loss": round(self.second_loss, 4),
         }
+
+
+def clear_role(scores: Mapping[Look, float], uniform: float) -> Look | None:
+    """The role with the highest score of one head; None if it is not clear."""
+    role = max(LOOKS, key=lambda look: scores[look])
+    return role if scores[role] >= max(CLEAR_ROLE, CLEAR_TIMES_UNIFORM * uniform) else None
 
 
 def repeated_tokens(loaded: LoadedModel, n_texts: int, length: int, seed: int) -> Tensor:
@@ -88,7 +108,9 @@ def repeated_tokens(loaded: LoadedModel, n_texts: int, length: int, seed: int) -
 
 
 @torch.inference_mode()
-def role_scores(loaded: LoadedModel, n_texts: int = 16, length: int = 64, seed: int = 0) -> RoleScores:
+def role_scores(
+    loaded: LoadedModel, n_texts: int = 16, length: int = 64, seed: int = 0, progress: Progress = ignore
+) -> RoleScores:
     """Score every head for every role, on texts of at most ``length`` tokens that are repeated once.
 
     Raises ``ValueError`` if the context is too short to repeat two tokens.
@@ -102,21 +124,36 @@ def role_scores(loaded: LoadedModel, n_texts: int = 16, length: int = 64, seed: 
     n_layer, n_head = loaded.config.n_layer, loaded.config.n_head
     loaded.gpt.eval()
     queries = torch.arange(length, 2 * length)
-    scores = {role: torch.zeros(n_layer, n_head) for role in ROLES}
+    keys = {role: keys_of(role, queries, length) for role in LOOKS}
+    scores: dict[Look, Tensor] = {role: torch.zeros(n_layer, n_head) for role in LOOKS}
+    entropy = torch.zeros(n_layer, n_head)
     losses = torch.zeros(2 * length - 1)
-    for text in repeated_tokens(loaded, n_texts, length, seed)[:, None]:  # one at a time, to bound memory
-        text = text.to(loaded.device)
-        forward = loaded.gpt(text, record=range(n_layer))
+    for i, text in enumerate(repeated_tokens(loaded, n_texts, length, seed)[:, None]):  # one at a time: less memory
+        forward = loaded.gpt(text.to(loaded.device), record=range(n_layer))
         attention = take_weights(forward.attention, range(n_layer)).cpu()
-        for role, back in ROLES.items():
-            scores[role] += attention[..., queries, queries - back(length)].mean(-1) / n_texts
-        losses += F.cross_entropy(forward.logits[0, :-1].float(), text[0, 1:], reduction="none").cpu() / n_texts
+        for role in LOOKS:
+            scores[role] += attention[..., queries, keys[role]].mean(-1) / n_texts
+        entropy += entropy_in_bits(attention[..., length:, :]).mean(-1) / n_texts
+        losses += F.cross_entropy(forward.logits[0, :-1].float().cpu(), text[0, 1:], reduction="none") / n_texts
+        progress((i + 1) / n_texts)
     return RoleScores(
         scores,
+        entropy,
         uniform=float((1 / (queries + 1)).mean()),
+        uniform_entropy=float((queries + 1).log2().mean()),
         first_loss=float(losses[: length - 1].mean()),
         second_loss=float(losses[length:].mean()),  # the first token of the second half cannot be predicted
     )
+
+
+def keys_of(role: Look, queries: Tensor, length: int) -> Tensor:
+    """The token that a role looks at from each of ``queries``, in a text of ``length`` tokens and their repetition."""
+    match role:
+        case "first_token":
+            return torch.zeros_like(queries)
+        case "self":
+            return queries
+    return queries - ROLES[role](length)
 
 
 def text_scores(attention: Tensor, ids: Sequence[int]) -> dict[str, Tensor]:

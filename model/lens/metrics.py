@@ -31,9 +31,14 @@ def metric_sums(rows: Tensor, first: int) -> Tensor:
     uniform = (1 / (queries + 1))[:, None]
     variation = (rows - uniform).abs_().masked_fill_(distance < 0, 0).sum(-1) / 2
     previous = rows[:, torch.arange(n), queries - 1]
-    entropy = torch.special.entr(rows).sum(-1) / math.log(2)
+    entropy = entropy_in_bits(rows)
     metrics = (entropy, (rows * distance).sum(-1), rows[:, :, 0], previous, variation)
     return torch.stack([metric.sum(-1) for metric in metrics], -1)
+
+
+def entropy_in_bits(rows: Tensor) -> Tensor:
+    """The entropy of attention weights ``(..., S)``, which sum to 1: ``(...)``."""
+    return torch.special.entr(rows).sum(-1) / math.log(2)
 
 
 def most_selective_head(attention: Tensor) -> tuple[int, int]:

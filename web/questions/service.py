@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable, Hashable
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -20,6 +21,7 @@ from model.serving.engine import Busy
 from ..prometheus import Metrics
 from ..settings import MAX_ANSWER_BYTES, MAX_FLOAT32_BYTES, MAX_TEXT_PASS_BYTES, Limits
 from .byte_cache import ByteCache
+from .disk_cache import DiskCache
 from .turns import Job, OutOfTime, Turns
 
 PROGRESS_SECONDS = 0.1  # between two reports of how far a question is
@@ -80,8 +82,8 @@ def mask_bytes(head_mask: Tensor | None) -> bytes | None:
 class Questions:
     """Computes answers, a few at a time for all models together, and keeps what may be asked for again."""
 
-    def __init__(self, limits: Limits, metrics: Metrics) -> None:
-        self.metrics = metrics
+    def __init__(self, limits: Limits, metrics: Metrics, cache: Path | None = None) -> None:
+        self.metrics, self.disk = metrics, DiskCache(cache)
         self.turns = Turns(limits.max_questions, limits.max_waiting, limits.max_seconds)
         self.gpts: ByteCache[GPT] = ByteCache(MAX_FLOAT32_BYTES)
         self.texts: ByteCache[TextPass] = ByteCache(MAX_TEXT_PASS_BYTES)

@@ -23,6 +23,12 @@ MAX_BEGUN = 4  # computations in memory, at work or waiting for their next turn
 NICENESS = 10  # below the threads that write texts, where the system knows such a thing per thread
 
 
+def lower_priority() -> None:
+    """Let this thread, and those that it starts, wait for the threads that write texts."""
+    if sys.platform == "linux":  # elsewhere it would be the priority of the whole process
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+
+
 class OutOfTime(Exception):
     """A computation took longer than the server allows."""
 
@@ -122,8 +128,7 @@ class Turns:
 
     def run(self, job: Job) -> None:
         """The thread of a job."""
-        if sys.platform == "linux":  # elsewhere it would be the priority of the whole process
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+        lower_priority()
         result: bytes | BaseException
         try:
             with torch.inference_mode():

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from model import LoadedModel, PromptError, SamplingSettings
 from model.generate import generate
-from model.lens.head_roles import text_scores
+from model.lens.head_roles import CLEAR_ROLE, text_scores
 from model.lens.metrics import most_selective_head
 from model.lens.residuals import Residuals
 
@@ -27,7 +27,6 @@ from .store import Runs
 
 LEAST_REAL = 0.08  # probability from which an alternative counts as real
 MOST_CERTAIN = 0.6
-CLEAR_ROLE = 0.3  # mean weight from which a head is worth opening for its role
 
 
 class FittingHead(NamedTuple):

@@ -67,6 +67,10 @@ class Engines:
         if engine:
             engine.close()
 
+    def are_busy(self) -> bool:
+        """Whether any text is being written."""
+        return any(engine.at_work for engine in list(self.engines.values()))
+
     def check_open(self) -> None:
         """Raise ``Closed`` once no new requests are accepted."""
         if self.closed:

@@ -1,7 +1,7 @@
 """Models that visitors trained here: each is seen by the visitor who trained it, and by nobody else.
 
-Who is asking is known while a request of the page is answered, and nowhere else: to ``/v1``, the metrics and Gradio's
-endpoints these models do not exist.
+Who is asking is known while a request of the page is answered, Ask's under ``/v1/lens`` included, and nowhere else: to
+the rest of ``/v1``, the metrics and Gradio's endpoints these models do not exist.
 """
 
 import threading

@@ -10,6 +10,7 @@ from typing import Any
 import model
 from model import InputError, LoadedModel
 from model.checkpoint.gpt2_format import SNAPSHOTS
+from model.lens.head_roles import CLEAR_ROLE
 
 from .inputs import find_model, read_index
 from .served_models import ServedModels, for_visitors
@@ -17,7 +18,6 @@ from .served_models import ServedModels, for_visitors
 MAX_LOADED = 4  # snapshots in memory, of all models together
 MAX_REPORT_BYTES = 4_000_000
 MAX_STEP_DIGITS = 18
-FORMED = 0.3  # score from which an induction head has formed
 STEP = re.compile(r"\d{1,9}", re.ASCII)
 STEP_FILE = re.compile(r"(\d{6,})\.safetensors", re.ASCII)
 
@@ -57,7 +57,7 @@ class Snapshots:
             scores = heads[-1]["induction"] if heads else []
             places = [(score, (layer, head)) for layer, row in enumerate(scores) for head, score in enumerate(row)]
             score, place = max(places, default=(0.0, (0, 0)))
-            return place if score >= FORMED else None
+            return place if score >= CLEAR_ROLE else None
         except (KeyError, TypeError, IndexError):
             return None  # a report of another shape
 

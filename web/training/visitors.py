@@ -16,7 +16,7 @@ from ..serving.private_models import VISITOR
 
 COOKIE = "headscope_visitor"
 TOKEN = re.compile(r"[A-Za-z0-9_-]{32}", re.ASCII)
-PAGE = ("/look/", "/learn/", "/train/")  # routes that the page alone calls
+PAGE = ("/look/", "/learn/", "/train/", "/v1/lens/")  # what the page calls; programs call the last one without a cookie
 
 
 class KnowVisitor:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from helpers.models import tiny_bpe, tiny_model
-from model.lens.head_roles import ROLES, repeated_tokens, role_scores
+from model.lens.head_roles import CLEAR_ROLE, LOOKS, clear_role, repeated_tokens, role_scores
 from model.tokenizer import CharTokenizer
 
 ALPHABET = CharTokenizer.train("abcdefghijklmnopqrstuvwxyz\n\x00")
@@ -14,21 +14,26 @@ def test_scores_are_the_weights_where_the_role_looks() -> None:
     loaded = tiny_model(3, ALPHABET, context_length=24)
     length, n_texts = 10, 3
     found = role_scores(loaded, n_texts, length, seed=7)
-    expected = {role: torch.zeros(2, 2) for role in ROLES}
+    expected = {role: torch.zeros(2, 2) for role in LOOKS}
+    entropy = torch.zeros(2, 2)
     second_half = []
     for text in repeated_tokens(loaded, n_texts, length, seed=7).tolist():
         assert text[:length] == text[length:]
         trace = loaded.trace(text)
         for query in range(length, 2 * length):
             places = {"previous_token": query - 1, "duplicate_token": query - length, "induction": query - length + 1}
+            places |= {"first_token": 0, "self": query}
             for role, key in places.items():
                 expected[role] += trace.attention[:, :, query, key] / (n_texts * length)
+            weights = trace.attention[:, :, query, : query + 1]
+            entropy -= (weights * weights.log2()).sum(-1) / (n_texts * length)
         logprobs = trace.logits.log_softmax(-1)
         second_half += [-float(logprobs[i - 1, text[i]]) for i in range(length + 1, 2 * length)]
     for role, scores in expected.items():
         assert torch.allclose(found.scores[role], scores, atol=1e-6)
         layer, head, score = found.best(role)
         assert score == found.scores[role][layer, head] == found.scores[role].max()
+    assert torch.allclose(found.entropy, entropy, atol=1e-5)
     assert found.second_loss == pytest.approx(sum(second_half) / len(second_half), abs=1e-5)
 
 
@@ -41,6 +46,16 @@ def test_heads_that_look_everywhere_alike_score_the_baseline() -> None:
     assert found.uniform == pytest.approx(sum(1 / (q + 1) for q in range(8, 16)) / 8)
     for scores in found.scores.values():
         assert torch.allclose(scores, torch.full((2, 2), found.uniform), atol=1e-6)
+    assert torch.allclose(found.entropy, torch.full((2, 2), found.uniform_entropy), atol=1e-5)
+
+
+def test_a_role_is_named_only_where_it_is_clear() -> None:
+    none = dict.fromkeys(LOOKS, 0.01)
+    assert clear_role(none, 0.01) is None
+    assert clear_role(none | {"self": CLEAR_ROLE}, 0.01) == "self"
+    assert clear_role(none | {"self": CLEAR_ROLE - 0.001}, 0.01) is None
+    assert clear_role(none | {"self": 0.4, "induction": 0.5}, 0.01) == "induction"
+    assert clear_role(none | {"self": 0.5}, 0.2) is None  # in a short text uniform attention is not far from it
 
 
 def test_random_tokens_can_be_seen_and_are_no_special_ones() -> None:

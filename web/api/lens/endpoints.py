@@ -32,6 +32,17 @@ def lens_endpoints(services: Services) -> list[Callable[..., Awaitable[Any]]]:
         """
         return await answer(request, "knockout", {"prompt": prompt, "model": model, "method": method})
 
+    async def roles(request: gr.Request, model: str | None = None) -> dict[str, Any]:
+        """What each head of a model looks at, measured on random tokens that are repeated once.
+
+        Args:
+            model: The name of a model that is served here; the first one by default.
+
+        Returns:
+            For each layer and head a label, its scores for well-known roles, and those of uniform attention.
+        """
+        return await answer(request, "roles", {"model": model})
+
     async def attribution(
         request: gr.Request,
         prompt: str = "",
@@ -148,4 +159,4 @@ def lens_endpoints(services: Services) -> list[Callable[..., Awaitable[Any]]]:
                 answer: dict[str, Any] = orjson.loads(await asking.answer())
         return answer
 
-    return [knockout, attribution, head_lenses, logit_lens, ledger, *circuit_endpoints(answer)]
+    return [roles, knockout, attribution, head_lenses, logit_lens, ledger, *circuit_endpoints(answer)]

@@ -24,9 +24,11 @@ from pydantic import BaseModel
 
 from model import LoadedModel
 from model.errors import InvalidValue
+from model.lens.head_roles import CLEAR_ROLE, CLEAR_TIMES_UNIFORM
 from model.lens.questions.knockout import knockout
 from model.lens.questions.progress import Progress
 
+from ...questions.roles import describe_heads, measure_roles
 from ...questions.service import Answer, Asked
 from ...settings import Limits
 from .circuits import (
@@ -75,7 +77,7 @@ from .prediction_schema import (
     LogitLensAnswer,
     LogitLensBody,
 )
-from .schema import KnockoutAnswer, KnockoutBody, ModelBody, TextBody
+from .schema import KnockoutAnswer, KnockoutBody, ModelBody, RolesAnswer, TextBody
 
 Parameters = dict[str, Any]  # JSON
 
@@ -136,7 +138,20 @@ def answer_knockout(asked: Asked, progress: Progress) -> Answer:
     return answer
 
 
+def answer_roles(asked: Asked, progress: Progress) -> Answer:
+    measured = measure_roles(asked.questions, asked.loaded, progress)
+    least = max(CLEAR_ROLE, CLEAR_TIMES_UNIFORM * measured["uniform"])
+    return {"threshold": least, "heads": describe_heads(measured)}
+
+
 QUESTIONS = [
+    Question(
+        "roles",
+        "What each head looks at: its scores for well-known roles beside those of uniform attention.",
+        ModelBody,
+        RolesAnswer,
+        answer_roles,
+    ),
     Question(
         "knockout",
         "How much worse the text is predicted without each head.",

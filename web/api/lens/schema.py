@@ -60,3 +60,23 @@ class KnockoutAnswer(TextAnswer):
     token_delta: list[list[list[float]]] | None = Field(
         None, description="`[layer][head][token]`, from the second token to the last."
     )
+
+
+class RoleScores(BaseModel):
+    previous_token: float
+    first_token: float
+    self: float
+    duplicate_token: float
+    induction: float
+    entropy: float = Field(description="In bits.")
+
+
+class HeadRole(BaseModel):
+    label: str = Field(description='"no clear role" unless one score is high, and well above the baseline.')
+    scores: RoleScores = Field(description="Mean attention weights on random tokens that are repeated once.")
+    baseline: RoleScores = Field(description="What uniform attention would score on the same texts.")
+
+
+class RolesAnswer(ModelAnswer):
+    threshold: float = Field(description="The least score of a clear role.")
+    heads: list[list[HeadRole]] = Field(description="`[layer][head]`")

@@ -3,6 +3,7 @@
 import { make } from "../lib/dom.mjs";
 import { onThemeChange } from "../lib/drawing/palette.mjs";
 import { AskPanel, askButton, askKey } from "./ask/ask_panel.mjs";
+import { loadRoles } from "./ask/head_roles.mjs";
 import { copyLink } from "./export/copy_link.mjs";
 import { saveGrid, saveHead } from "./export/save_menu.mjs";
 import { headPanel } from "./panels/head_panel.mjs";
@@ -39,6 +40,7 @@ export class Workspace {
     askKey(store, this.element, ask.element);
     store.on("state problem thumbnails", () => this.showMessages());
     onThemeChange(() => store.redraw());
+    loadRoles(store); // after the panels: roles come once these have the shape of the model
     this.showMessages();
   }
 

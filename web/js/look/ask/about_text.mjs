@@ -6,12 +6,14 @@ import { visible } from "../../lib/words.mjs";
 /** @import { Store } from "../state/store.mjs" */
 
 /**
- * The text as the routes under `v1/lens/` take it; the last token of a full context was written but never read.
+ * The text as the routes under `v1/lens/` take it, with the heads that were scaled while it was written. The last token
+ * of a full context was written but never read.
  * @param {Store} store
  */
 export function textBody(store) {
-  const { model, context_length } = store.pointer;
-  return { model, tokens: store.ids.slice(0, context_length) };
+  const { model, context_length, head_mask } = store.pointer;
+  const tokens = store.ids.slice(0, context_length);
+  return head_mask ? { model, tokens, head_mask } : { model, tokens };
 }
 
 /**

@@ -14,8 +14,9 @@ import { arithmetic } from "./prediction/arithmetic.mjs";
 import { headLenses } from "./prediction/head_lenses.mjs";
 import { layers } from "./prediction/layers.mjs";
 import { whyToken } from "./prediction/why_token.mjs";
+import { roles } from "./roles.mjs";
 
 /** @import { Question } from "./question.js" */
 
 /** @type {Question[]} */
-export const QUESTIONS = [whyToken, knockout, patching, headLenses, passages, feeding, layers, arithmetic];
+export const QUESTIONS = [whyToken, knockout, roles, patching, headLenses, passages, feeding, layers, arithmetic];

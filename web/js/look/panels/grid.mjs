@@ -12,6 +12,7 @@ import { measured } from "../../lib/numbers.mjs";
 import { ORDERS } from "../../lib/options.mjs";
 import { pictureName } from "../../lib/words.mjs";
 import { paintArcs } from "../ask/feeding/arcs.mjs";
+import { clearRole } from "../ask/head_roles.mjs";
 import { paintOverlay } from "../ask/overlay.mjs";
 import { sortCards } from "./sort_cards.mjs";
 
@@ -33,6 +34,7 @@ const NARROW = 46; // CSS pixels of a column in which "rollout" does not fit
  * @property {HTMLCanvasElement} canvas
  * @property {HTMLElement} bar
  * @property {HTMLElement} number the value, in the corner that the triangle leaves free
+ * @property {HTMLElement} tag the role, below it
  */
 
 /** A value in as few characters as a tile has room for. @param {number} value */
@@ -61,7 +63,7 @@ export class Grid {
     this.element.addEventListener("pointerover", (event) => this.hover(event.target));
     this.element.addEventListener("pointerleave", () => this.hover(null));
     store.on("state", () => this.build());
-    store.on("thumbnails view overlay", () => this.draw());
+    store.on("thumbnails view overlay roles", () => this.draw());
     store.on("open", () => this.mark());
     new ResizeObserver(() => this.draw()).observe(this.element);
   }
@@ -106,10 +108,11 @@ export class Grid {
     const canvas = make("canvas");
     const bar = make("span", { class: "hs-bar" });
     const number = make("span", { class: "hs-value", "aria-hidden": "true" });
+    const tag = make("span", { class: "hs-tag", "aria-hidden": "true" });
     const caption = make("span", { class: "hs-caption" }, name);
-    const button = make("button", { type: "button" }, canvas, number, bar, caption);
+    const button = make("button", { type: "button" }, canvas, number, tag, bar, caption);
     const isHead = place[0] < pointer.n_layer && place[1] < pointer.n_head;
-    return { place, name, isHead, value: 0, filtered: false, button, canvas, bar, number };
+    return { place, name, isHead, value: 0, filtered: false, button, canvas, bar, number, tag };
   }
 
   /** Give each card its value of the chosen metric. */
@@ -125,8 +128,11 @@ export class Grid {
     for (const card of this.#cards) {
       const value = measured(card.value, { unit });
       card.number.textContent = short(card.value);
-      card.button.setAttribute("aria-label", `${card.name}, ${name} ${value}`);
-      card.button.title = `${card.name}\n${name}: ${value}`;
+      const role = clearRole(store, card.place);
+      const told = role ? `${role.name} ${role.score.toFixed(2)}` : "";
+      card.tag.textContent = role?.tag ?? "";
+      card.button.setAttribute("aria-label", `${card.name}, ${name} ${value}${told && `, role: ${told}`}`);
+      card.button.title = `${card.name}\n${name}: ${value}${told && `\nrole: ${told}, on random tokens`}`;
       const part = (card.value - from) / Math.max(this.most - from, 1e-9);
       card.bar.style.setProperty("--part", String(Math.min(1, Math.max(0.02, part))));
       card.filtered = card.isHead && (card.value < least * this.most || card.value > most * this.most);

@@ -4,6 +4,7 @@ import { checkbox, dropdown, make, tabs } from "../../lib/dom.mjs";
 import { Matrix } from "../../lib/drawing/matrix.mjs";
 import { SCALES } from "../../lib/drawing/scale.mjs";
 import { MODES } from "../../lib/options.mjs";
+import { roleSentence, shortRole } from "../ask/head_roles.mjs";
 import { attentionLegend, weightLegend } from "../widgets/legend.mjs";
 import { headTable } from "./head_table.mjs";
 import { Lines } from "./lines.mjs";
@@ -32,8 +33,14 @@ export function headPanel(store, actions) {
   const modes = tabs("View", MODES, (mode) => view.set({ mode }));
   const top = make("div", { class: "hs-top" }, title, ...actions, table.toggle);
   const role = make("p", { class: "hs-role" });
-  store.on("state open thumbnails", () => (role.textContent = describePicture(store, store.open)));
-  const region = make("section", { class: "hs-panel hs-open" }, top, role);
+  const measured = make("p", { class: "hs-role hs-role-line" }); // one line that is always there: it comes late
+  const describe = () => {
+    role.textContent = describePicture(store, store.open);
+    measured.textContent = shortRole(store, store.open);
+    measured.title = roleSentence(store, store.open);
+  };
+  store.on("state open thumbnails roles", describe);
+  const region = make("section", { class: "hs-panel hs-open" }, top, role, measured);
   region.append(make("div", { class: "hs-controls" }, modes.element, ...scaleControls(view)), ...Object.values(parts));
   region.append(weightLegend(view), table.element);
 

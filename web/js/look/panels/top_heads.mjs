@@ -4,22 +4,18 @@ import { make } from "../../lib/dom.mjs";
 import { METRICS } from "../../lib/metrics.mjs";
 import { measured } from "../../lib/numbers.mjs";
 import { pictureName } from "../../lib/words.mjs";
+import { CLEAR, ROLES } from "../ask/head_roles.mjs";
 
 /** @import { FittingHead, MetricName, Place } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
 const SHOWN = 5;
-const CLEAR = 0.3; // mean weight from which a head is said to have a role in this text
-
-/** @type {Record<FittingHead["role"], { name: string, does: string }>} */
-const ROLES = {
-  previous_token: { name: "Previous token", does: "looks at the token before" },
-  induction: { name: "Induction", does: "looks at what followed the same token earlier" },
-  first_token: { name: "First token", does: "rests on the first token" },
-};
 
 /** For entropy the most focused heads are the interesting ones. @param {MetricName} metric */
 const isLowestFirst = (metric) => metric === "entropy";
+
+/** @param {string} text */
+const capitalised = (text) => text[0].toUpperCase() + text.slice(1);
 
 /** @param {Store} store */
 export function topHeads(store) {
@@ -47,7 +43,7 @@ export function topHeads(store) {
       const name = pictureName(head, store.pointer);
       const { name: roleName, does } = ROLES[role];
       const nearest = score >= CLEAR ? "" : "Closest match, but weak: ";
-      const text = `${score >= CLEAR ? roleName : `${roleName}?`} ${name}`;
+      const text = `${capitalised(roleName)}${score >= CLEAR ? "" : "?"} ${name}`;
       return chip(head, text, `${nearest}${name} ${does}: ${score.toFixed(2)} on average`);
     });
     suggested.replaceChildren(make("span", {}, "Start with"), ...chips);

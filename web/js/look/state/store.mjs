@@ -6,6 +6,7 @@ import { Selection } from "./selection.mjs";
 import { TextSource } from "./text_source.mjs";
 
 /** @import { Cell, LinkState } from "../../types.js" */
+/** @import { Roles } from "../ask/head_roles.mjs" */
 /** @import { Overlay } from "../ask/question.js" */
 
 export class Store extends TextSource {
@@ -13,6 +14,8 @@ export class Store extends TextSource {
   /** @type {Overlay | null} */
   #overlay = null;
   #hidesOverlay = false;
+  /** @type {Roles | null} */
+  #roles = null;
 
   /** What an answer says of every head; null for nothing. Topic: overlay. */
   get overlay() {
@@ -36,6 +39,18 @@ export class Store extends TextSource {
   toggleOverlay() {
     this.#hidesOverlay = !this.#hidesOverlay;
     this.emit("overlay");
+  }
+
+  /** What the heads of the model do; null until it is known. Topic: roles. */
+  get roles() {
+    return this.#roles;
+  }
+
+  /** @param {Roles | null} roles */
+  setRoles(roles) {
+    if (roles === this.#roles) return;
+    this.#roles = roles;
+    this.emit("roles");
   }
 
   get hover() {

@@ -1,0 +1,52 @@
+"""Roles on the page: on tiles, at the open head, and as a question."""
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from helpers.server import Server
+from model.lens.head_roles import LOOKS, role_scores
+from web.questions import roles as roles_module
+
+
+@pytest.fixture
+def certain(server: Server, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """A measurement in which L1 H2 is clearly an induction head and no other head has a role."""
+    found = role_scores(server.served.models["tiny"])
+    scores = {role: (found.scores[role] * 0.2).tolist() for role in LOOKS}
+    scores["induction"][1][2] = 0.87
+    measured = {"scores": scores, "entropy": found.entropy.tolist(), "uniform": 0.01, "uniform_entropy": 6.5}
+    monkeypatch.setattr("web.api.lens.questions.measure_roles", lambda *_: measured)
+    server.services.questions.answers.kept.clear()
+    assert roles_module.describe_heads(measured)[1][2]["label"] == "induction"
+    return measured
+
+
+def test_where_a_role_is_clear_it_is_said(certain: dict[str, Any], page: Any) -> None:
+    tile = page.locator(".hs-grid").get_by_role("button", name=re.compile("^L1 H2,"))
+    expect(tile).to_have_attribute("aria-label", re.compile("role: induction 0.87$"))
+    expect(tile).to_have_attribute("title", re.compile("role: induction 0.87, on random tokens"))
+    expect(tile.locator(".hs-tag")).to_have_text("ind")
+    assert page.locator(".hs-tag:not(:empty)").count() == 1
+    tile.click()
+    line = page.locator(".hs-role-line")
+    expect(line).to_have_text("Role: induction 0.87 (uniform 0.01)")
+    page.locator(".hs-grid").get_by_role("button", name=re.compile("^L0 H0,")).click()
+    expect(line).to_have_text(re.compile("^No clear role: .* at most"))
+
+    page.get_by_role("button", name="Ask", exact=True).click()
+    ask = page.get_by_role("region", name="Ask", exact=True)
+    ask.get_by_role("button", name=re.compile("What is this head for?")).click()
+    expect(ask.get_by_text("L0 H0 has no clear role")).to_be_visible()
+    rows = ask.get_by_role("table", name="Scores of the open head").locator("tbody tr").all()
+    shown = {row.locator("th").text_content(): row.locator("td").all_text_contents()[:2] for row in rows}
+    for role in LOOKS:
+        score, uniform = shown[role.replace("_", " ")]
+        assert abs(float(score) - certain["scores"][role][0][0]) < 0.0006 and uniform == "0.010"
+    ask.get_by_label("Role").select_option("induction")
+    expect(ask.locator("tr[data-place]").first).to_have_attribute("data-place", "1,2")
+    expect(tile).to_have_attribute("aria-label", re.compile("induction head looks: 0.870$"))
+    ask.locator("tr[data-place]").first.get_by_role("button").click()
+    expect(ask.get_by_text("Role of L1 H2: induction (0.87 on random tokens")).to_be_visible()

@@ -1,0 +1,139 @@
+"""The roles of a checkpoint's heads: measured once, kept by the hash of its weights, and never trusted blindly."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from helpers.models import tiny_model
+from model import InputError, LoadedModel
+from model.lens.head_roles import LOOKS, role_scores
+from web.prometheus import Metrics
+from web.questions import roles as roles_module
+from web.questions.roles import describe_heads, measure_in_turn, measure_roles, prepare_roles
+from web.questions.service import Questions
+from web.settings import Limits, default_cache
+
+
+@pytest.fixture
+def loaded() -> LoadedModel:
+    loaded = tiny_model()
+    loaded.sha256 = "0123456789abcdef"
+    return loaded
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the models that were measured."""
+    measured: list[str] = []
+
+    def count(loaded: LoadedModel, *args: Any, **kwargs: Any) -> Any:
+        measured.append(loaded.name)
+        return role_scores(loaded, *args, **kwargs)
+
+    monkeypatch.setattr(roles_module, "role_scores", count)
+    return measured
+
+
+def questions(cache: Path | None) -> Questions:
+    return Questions(Limits(), Metrics(), cache)
+
+
+def test_measured_once_for_the_weights(loaded: LoadedModel, counted: list[str], tmp_path: Path) -> None:
+    first = measure_roles(questions(tmp_path / "new"), loaded)
+    loaded.name = "the same under another name"
+    assert measure_roles(questions(tmp_path / "new"), loaded) == first
+    assert counted == ["tiny"]
+    expected = role_scores(loaded)
+    assert torch.allclose(torch.tensor(first["scores"]["self"]), expected.scores["self"])
+    (file,) = (tmp_path / "new").iterdir()
+    assert loaded.sha256 in file.name and json.loads(file.read_text()) == first
+
+
+def test_other_weights_and_other_precisions_are_others(loaded: LoadedModel, counted: list[str], tmp_path: Path) -> None:
+    measure_roles(questions(tmp_path), loaded)
+    loaded.sha256 = "fedcba9876543210"
+    measure_roles(questions(tmp_path), loaded)
+    loaded.gpt.to(torch.bfloat16)
+    measure_roles(questions(tmp_path), loaded)
+    assert len(counted) == 3 and len(list(tmp_path.iterdir())) == 3
+    loaded.sha256 = ""  # never saved: there is nothing to keep it under
+    measure_roles(questions(tmp_path), loaded)
+    assert len(counted) == 4 and len(list(tmp_path.iterdir())) == 3
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"[]", b"{}", b'{"scores": 1}', b"\xff", b'{"uniform": NaN, "scores": {}}', b'{"scores": {"self": [[1]]}}'],
+)
+def test_a_file_that_says_something_else_is_measured_again(
+    loaded: LoadedModel, counted: list[str], tmp_path: Path, content: bytes
+) -> None:
+    first = measure_roles(questions(tmp_path), loaded)
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(content)
+    assert measure_roles(questions(tmp_path), loaded) == first
+    assert len(counted) == 2
+    assert json.loads(file.read_text()) == first  # mended
+
+
+def test_a_folder_that_cannot_be_used_is_no_error(loaded: LoadedModel, counted: list[str], tmp_path: Path) -> None:
+    occupied = tmp_path / "file"
+    occupied.write_text("")
+    for folder in (occupied, occupied / "below", None):
+        measure_roles(questions(folder), loaded)
+    assert len(counted) == 3
+
+
+def test_every_head_beside_uniform_attention(loaded: LoadedModel) -> None:
+    measured = measure_roles(questions(None), loaded)
+    measured["scores"]["induction"][1][0] = 0.8
+    heads = describe_heads(measured)
+    assert [len(row) for row in heads] == [2, 2]
+    assert heads[1][0]["label"] == "induction" and heads[1][0]["scores"]["induction"] == 0.8
+    for head in (head for row in heads for head in row):
+        assert set(head["scores"]) == set(head["baseline"]) == {*LOOKS, "entropy"}
+        assert head["baseline"]["self"] == measured["uniform"]
+
+
+def test_a_context_too_short_to_repeat_anything(loaded: LoadedModel, tmp_path: Path) -> None:
+    short = tiny_model(context_length=3)
+    with pytest.raises(InputError, match="context_length of at least 4"):
+        measure_roles(questions(None), short)
+    measure_in_turn(questions(tmp_path), [short, loaded], lambda: False)  # goes on with the next
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_the_background_waits_while_texts_are_written_and_ends_with_the_server(
+    loaded: LoadedModel, counted: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(roles_module, "IDLE_SECONDS", 0)
+    asked = questions(tmp_path)
+    looks = iter([True, True, False])
+    measure_in_turn(asked, [loaded], lambda: next(looks, False))
+    assert counted == ["tiny"]
+    asked.close()
+    loaded.sha256 = "fedcba9876543210"
+    measure_in_turn(asked, [loaded], lambda: True)
+    assert counted == ["tiny"]
+    prepare_roles(questions(None), [loaded], lambda: False)  # not kept anywhere, hence only when asked for
+    assert counted == ["tiny"]
+
+
+def test_the_cache_is_in_the_users_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "linux")
+    assert default_cache({"XDG_CACHE_HOME": str(tmp_path)}) == tmp_path / "headscope"
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert default_cache({}) == tmp_path / ".cache" / "headscope"
+    monkeypatch.setattr("sys.platform", "darwin")
+    assert default_cache({}) == tmp_path / "Library" / "Caches" / "headscope"
+    monkeypatch.setattr("sys.platform", "win32")
+    assert default_cache({"LOCALAPPDATA": str(tmp_path)}) == tmp_path / "headscope"
+
+    def nowhere() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", nowhere)
+    assert default_cache({}) is None

@@ -1,0 +1,110 @@
+// What the heads of a model do, as the server measured it on random tokens (model/lens/head_roles.py).
+
+import { request } from "../../lib/server/http.mjs";
+import { isBusy } from "../../lib/states.mjs";
+import { pictureName } from "../../lib/words.mjs";
+
+/** @import { Place } from "../../types.js" */
+/** @import { Store } from "../state/store.mjs" */
+
+/** @typedef {"previous_token" | "first_token" | "self" | "duplicate_token" | "induction"} RoleName */
+
+/**
+ * @typedef {object} HeadRole
+ * @property {string} label a role, or "no clear role"
+ * @property {Record<RoleName | "entropy", number>} scores
+ * @property {Record<RoleName | "entropy", number>} baseline what uniform attention would score
+ */
+
+/** @typedef {HeadRole[][]} Roles `[layer][head]` */
+
+/** @type {Record<RoleName, { name: string, tag: string, does: string }>} */
+export const ROLES = {
+  previous_token: { name: "previous token", tag: "prev", does: "looks at the token before" },
+  first_token: { name: "first token", tag: "first", does: "rests on the first token" },
+  self: { name: "self", tag: "self", does: "looks at the token itself" },
+  duplicate_token: { name: "duplicate token", tag: "same", does: "looks at the same token earlier in the text" },
+  induction: { name: "induction", tag: "ind", does: "looks at what followed the same token earlier" },
+};
+export const ROLE_NAMES = /** @type {RoleName[]} */ (Object.keys(ROLES));
+export const CLEAR = 0.3; // mean weight from which a head is said to have a role (CLEAR_ROLE in head_roles.py)
+const LEAST_CONTEXT = 4; // below it there is nothing to measure on
+
+/** @type {Map<string, Roles>} by the hash of the weights */
+const known = new Map();
+
+/**
+ * Give a store the roles of its model once they are known; they are asked for when there is nothing else to do.
+ * @param {Store} store
+ */
+export function loadRoles(store) {
+  let wanted = ""; // the hash they were asked for
+  const load = async () => {
+    const { model, sha256 } = store.pointer;
+    try {
+      const response = await request(`v1/lens/roles?${new URLSearchParams({ model })}`);
+      known.set(sha256, (await response.json()).heads);
+      if (sha256 === store.pointer.sha256) store.setRoles(known.get(sha256) ?? null);
+    } catch {
+      if (wanted === sha256) wanted = ""; // there is no label then, until the next text
+    }
+  };
+  store.on("state", () => {
+    const { run, state, sha256, context_length } = store.pointer;
+    store.setRoles(known.get(sha256) ?? null);
+    if (!run || isBusy(state) || known.has(sha256) || wanted === sha256 || context_length < LEAST_CONTEXT) return;
+    wanted = sha256;
+    const idle = window.requestIdleCallback ?? ((/** @type {() => void} */ callback) => setTimeout(callback, 500));
+    idle(() => void load(), { timeout: 3000 });
+  });
+}
+
+/** The role with the highest score. @param {HeadRole} role */
+export const bestRole = ({ scores }) =>
+  ROLE_NAMES.reduce((best, name) => (scores[name] > scores[best] ? name : best), ROLE_NAMES[0]);
+
+/**
+ * The role of a picture where it is clear; null where it is not, or not known.
+ * @param {Store} store
+ * @param {Place} place
+ */
+export function clearRole(store, [layer, head]) {
+  const role = store.roles?.[layer]?.[head];
+  if (!role) return null;
+  const best = bestRole(role);
+  return role.label === ROLES[best].name ? { ...ROLES[best], score: role.scores[best] } : null;
+}
+
+/**
+ * A head's role in a sentence; "" where it is not known.
+ * @param {Store} store
+ * @param {Place} place
+ */
+export function roleSentence(store, place) {
+  const role = store.roles?.[place[0]]?.[place[1]];
+  if (!role) return "";
+  const name = pictureName(place, store.pointer);
+  const best = bestRole(role);
+  const { scores, baseline } = role;
+  const [score, uniform] = [scores[best].toFixed(2), baseline[best].toFixed(2)];
+  const numbers = `${score} on random tokens, where uniform attention scores ${uniform}`;
+  return role.label === ROLES[best].name
+    ? `Role of ${name}: ${ROLES[best].name} (${numbers}).`
+    : `${name} has no clear role: its highest score is ${ROLES[best].name} (${numbers}).`;
+}
+
+/**
+ * The same in one line.
+ * @param {Store} store
+ * @param {Place} place
+ */
+export function shortRole(store, place) {
+  const role = store.roles?.[place[0]]?.[place[1]];
+  if (!role) return "";
+  const best = bestRole(role);
+  const score = role.scores[best].toFixed(2);
+  const uniform = `uniform ${role.baseline[best].toFixed(2)}`;
+  return role.label === ROLES[best].name
+    ? `Role: ${role.label} ${score} (${uniform})`
+    : `No clear role: ${ROLES[best].name} ${score} at most (${uniform})`;
+}
