@@ -99,6 +99,8 @@ def test_bigram_of_shakespeare(shakespeare: tuple[ladder.CharacterTokenizer, Ten
     assert losses[-500:].mean().item() == pytest.approx(published.BIGRAM_LOSS_TRAINED, abs=0.03)
     with torch.inference_mode():
         loss = model.loss(train[None, :-1], train[None, 1:]).item()
+        held_out = model.loss(ids[None, len(train) : -1], ids[None, len(train) + 1 :]).item()
+    assert held_out == pytest.approx(2.486, abs=0.005)  # what rung 3 of Learn says of the held-out tenth
     assert 0 < loss - ladder.counted_bigram_loss(train, 65) < 0.05
     text = tokenizer.decode(model.generate(torch.zeros(1, 1, dtype=torch.long), 100)[0].tolist())
     assert len(text) == 101 and " " in text
