@@ -27,7 +27,7 @@ THUMBNAIL = 24  # cells of a side, at most
 CLEAR = 0.3  # mean weight from which a head is said to have a role
 SHOWN_TOKENS = 10  # the likeliest next ones
 MAX_REPORT_BYTES = 8_000_000
-LECTURE_ALPHABET, LECTURE_BIGRAM = 65, 2.47  # of tiny Shakespeare, and a bigram model's loss on its held-out tenth
+LECTURE_ALPHABET, LECTURE_BIGRAM = 65, 2.486  # of tiny Shakespeare, and a bigram model's loss on its held-out tenth
 # Stages that are sent as vectors of one token, and what the model's own modules return of them.
 STAGES = ("x", "normed", "heads", "attended", "middle", "normed_again", "hidden", "activated", "thought", "after")
 

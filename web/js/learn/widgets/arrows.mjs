@@ -79,7 +79,7 @@ export class Arrows {
     const size = this.#arrows[0].values.length;
     const longest = Math.max(...this.#arrows.map(({ values }) => Math.hypot(...values)), 1e-9);
     const origin = size === 2 ? this.#corner() : [SIDE / 2, SIDE / 2];
-    const reach = size === 2 && origin[0] < SIDE / 2 ? 1.75 * REACH : REACH;
+    const reach = size === 2 && origin[0] < SIDE / 2 ? 1.75 * REACH : size === 2 ? 0.75 * REACH : REACH;
     /** @param {number[]} values */
     const at = (values) => this.#project(values).map((value, i) => origin[i] + (reach * value) / longest);
     const tips = this.#arrows.map(({ values }) => at(values));

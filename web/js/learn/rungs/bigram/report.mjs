@@ -75,7 +75,14 @@ export class Report {
     const untrained = make("div", {}, make("h4", {}, "It writes, untrained"), this.before);
     const trained = make("div", {}, this.afterTitle, this.after);
     this.samples = make("div", { class: "hl-row", hidden: true }, untrained, trained);
-    this.scrubber = slider({ label: "the table after step", min: 0, max: 0, value: 0, change: (i) => this.#look(i) });
+    this.scrubber = slider({
+      label: "the table after step",
+      min: 0,
+      max: 0,
+      value: 0,
+      format: (i) => number(this.#training.snapshots[i]?.step ?? 0),
+      change: (i) => this.#look(i),
+    });
     this.scrubbed = make("p", { class: "hl-count", role: "status" });
     this.arithmetic = new Arithmetic();
     this.follows = this.arithmetic.table({

@@ -57,9 +57,10 @@ export function textAsData() {
       ["all characters alike: ln of the alphabet", fixed(LECTURE.uniform), cell(own?.uniform)],
       ["untrained", `${fixed(LECTURE.untrained)} (printed, of one batch)`, cell(own?.loss)],
       ["trained", `${fixed(LECTURE.trained, 3)} (printed, the last batch of 10,000)`, cell(trained?.loss)],
+      ["trained, mean of the last 500 batches", `${fixed(LECTURE.last_batches, 3)} (measured here)`, "–"],
       [
         "trained, on the held-out tenth",
-        `${LECTURE.held_out_mean} (measured here, all of it)`,
+        `${fixed(LECTURE.held_out_mean, 3)} (measured here, all of it)`,
         cell(trained?.held_out),
       ],
     ];
