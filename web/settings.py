@@ -24,6 +24,7 @@ def limit(default: int, text: str, least: int = 1) -> Any:
 MAX_CACHED_BYTES = 16_000_000  # attention weights of runs; the least recently used are dropped first
 MAX_RUN_BYTES = 9_000_000  # above, only thumbnails and a few heads of a run are kept, the rest is recomputed
 MAX_FRESH_BYTES = 8_000_000  # newest logits of a text while it is written: more than half a second of GPT-2's
+MAX_LOGITS = 65_536  # numbers in an answer that has the logits of several tokens
 MAX_RESIDUAL_BYTES = 4_000_000  # residual streams from which the rest of a run is recomputed, beside the newest
 MAX_CACHED_RUNS = 1_000
 MAX_LONG_TEXT_BYTES = 1_000_000  # of a text in which Ask looks for the passages on which each head fires

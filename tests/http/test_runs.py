@@ -72,6 +72,10 @@ def test_the_logits_of_every_step(server: Server) -> None:
         again = httpx.post(f"{server.url}/look/again/logits/{position}", json=body)
         np.testing.assert_allclose(np.frombuffer(answer.content, np.float32), expected[position], atol=1e-5)
         assert again.content == answer.content
+        several = httpx.get(f"{server.url}/look/{run.id}/logits/{position}?count=3")
+        rows = np.frombuffer(several.content, np.float32).reshape(-1, expected.shape[-1])
+        assert len(rows) == min(3, len(run.ids) - position)  # fewer at the end of the text
+        np.testing.assert_allclose(rows, expected[position : position + 3], atol=1e-5)
     for position in (-1, len(run.ids)):
         assert httpx.get(f"{server.url}/look/{run.id}/logits/{position}").status_code == 404
 

@@ -6,7 +6,8 @@ import { LatestLoader, LatestRequest } from "../../web/js/lib/server/latest.mjs"
 function makeLoader() {
   const [asked, shown, reported] = [new Map(), [], []];
   const loader = new LatestLoader({
-    load: (source, place) => new Promise((resolve, reject) => asked.set(place, { source, resolve, reject })),
+    load: (source, place) =>
+      new Promise((resolve, reject) => asked.set(place, { source, resolve: (...values) => resolve(values), reject })),
     show: (value) => shown.push(value),
     report: (error) => reported.push(error.message),
   });
@@ -63,6 +64,37 @@ test("a failure is reported where it is still wanted, and the next place is load
   asked.get(3).resolve("three");
   await settled();
   assert.deepEqual(shown, ["three"]);
+});
+
+test("what will be wanted soon is loaded ahead, several places at a time", async () => {
+  const { loader, asked, shown } = makeLoader();
+  loader.want("run", 1, 0, 4);
+  await settled();
+  asked.get(1).resolve("one", "two");
+  await settled();
+  assert.deepEqual([...asked.keys()], [1, 3]);
+  loader.want("run", 2, 0, 4);
+  assert.deepEqual([shown, loader.has("run", 2), loader.has("run", 3)], [["one", "two"], true, false]);
+  loader.want("run", 4, 0, 4);
+  asked.get(3).resolve("three", "four");
+  await settled();
+  assert.deepEqual(shown, ["one", "two", "four"]);
+});
+
+test("what could not be loaded ahead is asked for again when it is wanted", async () => {
+  const { loader, asked, shown, reported } = makeLoader();
+  loader.want("run", 1, 0, 2);
+  await settled();
+  asked.get(1).resolve("one");
+  await settled();
+  asked.get(2).reject(new Error("not yet"));
+  await settled();
+  assert.deepEqual(reported, []);
+  loader.want("run", 2, 0);
+  await settled();
+  asked.get(2).resolve("two");
+  await settled();
+  assert.deepEqual(shown, ["one", "two"]);
 });
 
 test("a newer request aborts the one before, whose answer is null", async () => {

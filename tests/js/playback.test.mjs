@@ -106,3 +106,39 @@ test("another speed goes on from where it is", () => {
   frame(500);
   assert.equal(made.shown - before, 31);
 });
+
+test("a token waits for the pictures of its step, but not long", () => {
+  const arrived = { tokens: 3 };
+  const made = new Playback(
+    () => {},
+    (n) => n <= arrived.tokens,
+  );
+  made.reset(2);
+  made.setSpeed(20);
+  made.extend(100, false);
+  frame(16);
+  assert.equal(made.shown, 3);
+  frame(50);
+  frame(60);
+  assert.equal(made.shown, 3); // the next one was due, but its pictures are missing
+  frame(30);
+  assert.equal(made.shown, 4);
+  arrived.tokens = 100;
+  frame(16);
+  assert.equal(made.shown, 4); // at its pace again, without those that are late
+  frame(40);
+  assert.equal(made.shown, 5);
+});
+
+test("what takes long to draw is drawn less often", () => {
+  const made = new Playback(() => (now += 40));
+  made.reset(2);
+  made.setSpeed(20);
+  made.extend(100, false);
+  frame(16);
+  const after = made.shown;
+  frame(50);
+  assert.equal(made.shown, after);
+  frame(50);
+  assert.ok(made.shown > after);
+});

@@ -1,10 +1,13 @@
 """Exact numbers of any run: as they were recorded, or recomputed where they were not kept."""
 
+import itertools
+
 from torch import Tensor
 
 from model.lens.pictures import last_rows, layers_of, picture
 from model.lens.residuals import Residuals
 
+from ..settings import MAX_LOGITS
 from .residual_cache import ResidualCache
 from .run import Run
 
@@ -39,11 +42,19 @@ class ExactNumbers:
 
         return run.recording.query(query, recompute)
 
-    def logits(self, run: Run, position: int) -> bytes:
-        """The logits behind the token at ``position``, from which the next one was drawn. Raises ``ValueError``."""
-        if not 0 <= position < len(run.readable_ids):
+    def logits(self, run: Run, position: int, count: int = 1) -> bytes:
+        """The logits behind the tokens from ``position`` on, from each of which the next one was drawn.
+
+        At most ``count`` rows of ``vocab_size``: fewer where the text ends, or where there would be more numbers than
+        ``MAX_LOGITS``. Raises ``ValueError`` where there is no such token.
+        """
+        n_tokens = len(run.readable_ids)
+        if not 0 <= position < n_tokens:
             raise ValueError(f"there is no token {position}: the text has {len(run.ids)}")
-        for place, logits in list(run.recent_logits):
-            if place == position:
-                return logits.cpu().numpy().tobytes()
-        return self.read(run, position + 1).logits(position, position + 1)[0].numpy().tobytes()
+        most = max(1, MAX_LOGITS // run.loaded.config.vocab_size)
+        stop = min(position + max(1, min(count, most)), n_tokens)
+        recent = {place: logits for place, logits in list(run.recent_logits) if position <= place < stop}
+        if position in recent:  # the newest may still be missing
+            rows = itertools.takewhile(lambda place: place in recent, range(position, stop))
+            return b"".join(recent[place].cpu().numpy().tobytes() for place in rows)
+        return self.read(run, stop).logits(position, stop).numpy().tobytes()

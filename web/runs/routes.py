@@ -109,8 +109,8 @@ def run_routes(served: ServedModels, snapshots: Snapshots, runs: Runs) -> APIRou
         return binary(runs.exact.query, find(run_id), query)
 
     @router.get("/{run_id}/logits/{position}")
-    def get_logits(run_id: str, position: int) -> Response:
-        return binary(runs.exact.logits, find(run_id), position)
+    def get_logits(run_id: str, position: int, count: int = 1) -> Response:
+        return binary(runs.exact.logits, find(run_id), position, count)
 
     @router.post(f"/{AGAIN}/rows")
     def post_rows(text: Text, start: int = 0) -> Response:
@@ -125,8 +125,8 @@ def run_routes(served: ServedModels, snapshots: Snapshots, runs: Runs) -> APIRou
         return binary(runs.exact.query, recompute(text), query)
 
     @router.post(f"/{AGAIN}/logits/{{position}}")
-    def post_logits(text: Text, position: int) -> Response:
-        return binary(runs.exact.logits, recompute(text), position)
+    def post_logits(text: Text, position: int, count: int = 1) -> Response:
+        return binary(runs.exact.logits, recompute(text), position, count)
 
     return router
 

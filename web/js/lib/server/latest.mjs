@@ -4,7 +4,7 @@
 // aborted (or none would be answered), and answers are kept. `LatestRequest` is for a control that a visitor moves:
 // each new request aborts the one before.
 
-const KEPT = 24; // answers of one run
+const KEPT = 24; // answers of one run, unless a loader says otherwise
 
 /** @param {number} milliseconds */
 const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
@@ -20,19 +20,23 @@ export class LatestLoader {
   #source;
   /** @type {number | null} */
   #place = null;
+  #last = 0;
   #pause = 0;
   #busy = false;
 
   /**
-   * @param {object} callbacks
-   * @param {(source: Source, place: number) => Promise<Value>} callbacks.load asks the server
-   * @param {(value: Value, place: number) => void} callbacks.show gets what is wanted
-   * @param {(error: Error) => void} callbacks.report gets what went wrong
+   * @param {object} options
+   * @param {(source: Source, place: number, last: number) => Promise<Value[]>} options.load asks the server for the
+   *   values from one place on, of which it may give fewer than up to `last`, but one at least
+   * @param {(value: Value, place: number) => void} options.show gets what is wanted
+   * @param {(error: Error) => void} options.report gets what went wrong
+   * @param {number} [options.kept] how many values are kept
    */
-  constructor({ load, show, report }) {
+  constructor({ load, show, report, kept = KEPT }) {
     this.load = load;
     this.show = show;
     this.report = report;
+    this.kept = kept;
   }
 
   /**
@@ -40,18 +44,33 @@ export class LatestLoader {
    * @param {Source} source
    * @param {number | null} place
    * @param {number} pause milliseconds to wait before the server is asked
+   * @param {number} [last] the last place that will be wanted soon, and is loaded ahead
    */
-  want(source, place, pause) {
+  want(source, place, pause, last = place ?? 0) {
     if (source !== this.#source) this.#kept.clear();
     this.#source = source;
     this.#place = place;
+    this.#last = Math.min(last, (place ?? 0) + this.kept / 2);
     this.#pause = pause;
     if (place === null) return;
     const found = this.#kept.get(place);
     if (found) {
       this.#keep(place, found);
       this.show(found, place);
-    } else if (!this.#busy) this.#fetch();
+    }
+    if (!this.#busy) this.#fetch();
+  }
+
+  /** @param {Source} source @param {number} place */
+  has(source, place) {
+    return source === this.#source && this.#kept.has(place);
+  }
+
+  /** The first place that is wanted, now or soon, and not kept; null where there is none. */
+  get #missing() {
+    if (this.#place === null) return null;
+    for (let place = this.#place; place <= this.#last; place++) if (!this.#kept.has(place)) return place;
+    return null;
   }
 
   /**
@@ -62,24 +81,29 @@ export class LatestLoader {
     this.#kept.delete(place);
     this.#kept.set(place, value);
     const [oldest] = this.#kept.keys();
-    if (this.#kept.size > KEPT) this.#kept.delete(oldest);
+    if (this.#kept.size > this.kept) this.#kept.delete(oldest);
   }
 
   async #fetch() {
     this.#busy = true;
-    while (this.#place !== null && !this.#kept.has(this.#place)) {
+    while (this.#missing !== null) {
       await wait(this.#pause);
-      const [source, place] = [/** @type {Source} */ (this.#source), this.#place];
-      if (place === null || this.#kept.has(place)) break;
-      const isWanted = () => source === this.#source && place === this.#place;
+      const [source, place] = [/** @type {Source} */ (this.#source), this.#missing];
+      if (place === null) break;
       try {
-        const value = await this.load(source, place);
-        if (source === this.#source) this.#keep(place, value);
-        if (isWanted()) this.show(value, place);
+        const values = await this.load(source, place, Math.max(place, this.#last));
+        if (source !== this.#source) continue;
+        values.forEach((value, i) => this.#keep(place + i, value));
+        const wanted = this.#place ?? -1;
+        if (wanted >= place && wanted < place + values.length) this.show(values[wanted - place], wanted);
       } catch (error) {
-        if (!isWanted()) continue;
-        this.report(/** @type {Error} */ (error));
-        break;
+        if (source !== this.#source) continue;
+        if (place > (this.#place ?? -1))
+          this.#last = place - 1; // it was not urgent: when it is wanted, ask again
+        else if (place === this.#place) {
+          this.report(/** @type {Error} */ (error));
+          break;
+        }
       }
     }
     this.#busy = false;

@@ -186,7 +186,8 @@ export class Grid {
     const width = (this.element.clientWidth - LAYER_NAMES) / (store.pointer.n_head + 2);
     this.element.classList.toggle("hs-narrow", width < NARROW);
     const room = (this.#cards[0].canvas.clientWidth || 48) * (window.devicePixelRatio || 1);
-    const rows = store.step ?? store.tokens.length;
+    const rows = store.step ?? store.readable;
+    this.element.dataset.rows = String(rows);
     const scale = new Scale(store.view.options);
     const painter = new ThumbnailPainter(store.thumbnails, scale, palette().looks.pixels, room, rows);
     const side = Math.max(painter.side, 1);

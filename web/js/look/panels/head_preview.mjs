@@ -32,7 +32,7 @@ export function headPreview(store, grid) {
       new Scale(store.view.options),
       palette().looks.pixels,
       Infinity,
-      store.step ?? store.tokens.length,
+      store.step ?? store.readable,
     );
     if (!painter.side) return;
     canvas.width = canvas.height = painter.side;

@@ -25,6 +25,8 @@ import { OneStop } from "../widgets/one_stop.mjs";
 /** @typedef {{ element: HTMLElement, fill: (id: number, drawn: number, own: number) => void }} Row */
 
 const SHOWN = 20; // tokens, and the one that was written
+const KEPT = 24; // places whose logits are kept
+const MOST_NUMBERS = 1024; // that are loaded at a time where several places are wanted
 
 /**
  * @param {Store} store
@@ -82,10 +84,12 @@ export class NextToken {
     this.element = make("div", { class: "hs-bars" }, this.table);
     /** @type {LatestLoader<RunFetcher, NextLogits>} */
     this.loader = new LatestLoader({
-      load: (fetcher, position) => this.load(fetcher, position),
+      load: (fetcher, position, last) => this.load(fetcher, position, last),
       show: (found, position) => this.show(found, position),
       report: (error) => store.report(`Could not fetch the logits: ${error.message}`),
+      kept: KEPT,
     });
+    store.waitFor((n) => n < 2 || this.loader.has(store.fetcher, n - 2));
     store.on("state tokens step", () => this.want());
     settings.on(() => this.draw());
   }
@@ -99,17 +103,26 @@ export class NextToken {
     const isShown = run !== "" && position >= 0;
     this.element.hidden = !isShown;
     setFlag(this.table, "aria-busy", this.#source !== store.fetcher || this.#position !== position);
-    this.loader.want(store.fetcher, isShown ? position : null, pauseFor(state === "writing"));
+    const { isBehind } = store.playback;
+    const pause = isBehind ? 0 : pauseFor(state === "writing");
+    this.loader.want(store.fetcher, isShown ? position : null, pause, isBehind ? store.soonRow : position);
   }
 
   /**
    * @param {RunFetcher} fetcher
    * @param {number} position
-   * @returns {Promise<NextLogits>}
+   * @param {number} last
+   * @returns {Promise<NextLogits[]>}
    */
-  async load(fetcher, position) {
-    const [logits, texts] = await Promise.all([fetcher.logits(position), vocabulary(this.store.pointer.sha256)]);
-    return { logits, texts, own: softmax(logits), most: mostProbable(logits, SHOWN) };
+  async load(fetcher, position, last) {
+    const texts = await vocabulary(this.store.pointer.sha256);
+    const size = texts.length;
+    const count = Math.min(last - position + 1, Math.max(1, Math.floor(MOST_NUMBERS / size)));
+    const logits = await fetcher.logits(position, count);
+    return Array.from({ length: logits.length / size }, (_, i) => {
+      const row = logits.subarray(i * size, (i + 1) * size);
+      return { logits: row, texts, own: softmax(row), most: mostProbable(row, SHOWN) };
+    });
   }
 
   /**

@@ -57,6 +57,7 @@ export class StepRows {
       report: (error) => store.report(`Could not fetch the attention weights: ${error.message}`),
     });
     store.on("state tokens step", () => this.want());
+    store.waitFor((n) => !this.isShown || n < 2 || this.loader.has(store.fetcher, n - 2));
     store.on("view open", () => this.draw());
     new ResizeObserver(() => this.draw()).observe(this.board);
   }
@@ -69,17 +70,19 @@ export class StepRows {
     const { store } = this;
     if (!this.isShown) return;
     const { run, state } = store.pointer;
-    const query = store.step === null ? store.rows - 1 : store.step - 1;
-    this.loader.want(store.fetcher, run && query >= 0 ? query : null, pauseFor(state === "writing"));
+    const query = store.chosen === null ? store.rows - 1 : store.chosen - 1;
+    const { isBehind } = store.playback;
+    const pause = isBehind ? 0 : pauseFor(state === "writing");
+    this.loader.want(store.fetcher, run && query >= 0 ? query : null, pause, isBehind ? store.soonRow : query);
   }
 
   /**
    * @param {RunFetcher} fetcher
    * @param {number} query
-   * @returns {Promise<StepWeights>}
+   * @returns {Promise<StepWeights[]>}
    */
   async load(fetcher, query) {
-    return { weights: await fetcher.query(query), query, fetcher };
+    return [{ weights: await fetcher.query(query), query, fetcher }];
   }
 
   /** @param {StepWeights} found */

@@ -29,10 +29,11 @@ export class DrawThrottle {
 
   /**
    * Wait in proportion to the drawing time since the last rest, or until `hurry` is called.
+   * @param {number} least milliseconds
    * @returns {Promise<void>}
    */
-  async rest() {
-    const pause = Math.min(REST * this.#spent, LONGEST);
+  async rest(least = 0) {
+    const pause = Math.max(least, Math.min(REST * this.#spent, LONGEST));
     this.#spent = 0;
     await new Promise((/** @type {(value: void) => void} */ resolve) => {
       this.#endRest = resolve;

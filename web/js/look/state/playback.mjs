@@ -1,5 +1,9 @@
 // How much of a text is shown: it appears at a pace that can be followed, however fast it is written.
 
+const PATIENCE = 80; // milliseconds that a token waits for the pictures of its step
+const FIRST_PATIENCE = 250; // of the first token of a text, for which everything has to be fetched
+const REST = 3; // times as long as a drawing took
+
 export class Playback {
   #shown = 0; // tokens
   #known = 0;
@@ -8,10 +12,18 @@ export class Playback {
   #frame = 0;
   #atOnce = false;
   #speed = 20; // tokens per second, 0 for no pace
+  #due = 0; // when the next token was due but not ready, 0 where it is not late
+  #shownAt = 0; // when `show` was last called, and how long it took
+  #took = 0;
+  #hasBegun = false; // whether a token of this text was shown at its pace
 
-  /** @param {() => void} show is called in a frame in which more is shown */
-  constructor(show) {
+  /**
+   * @param {() => void} show is called in a frame in which more is shown
+   * @param {(n: number) => boolean} [isReady] whether everything that is shown beside the first n tokens has arrived
+   */
+  constructor(show, isReady = () => true) {
     this.show = show;
+    this.isReady = isReady;
   }
 
   /** How many tokens are shown. */
@@ -23,11 +35,16 @@ export class Playback {
     return this.#shown < this.#known;
   }
 
+  /** How many tokens will be shown half a second from now. */
+  get soon() {
+    return Math.min(this.#known, this.#shown + Math.ceil(this.#speed / 2));
+  }
+
   /** Another text: all that is known of it is shown. @param {number} known */
   reset(known) {
     cancelAnimationFrame(this.#frame);
-    this.#frame = 0;
-    this.#atOnce = false;
+    this.#frame = this.#due = 0;
+    this.#atOnce = this.#hasBegun = false;
     this.#shown = this.#known = this.#from = known;
   }
 
@@ -69,13 +86,37 @@ export class Playback {
 
   /** @param {number} now */
   #advance(now) {
-    // The first token of a pause is shown at once, the others each a period later.
-    const due = this.#from + 1 + Math.floor((Math.max(now - this.#began, 0) / 1000) * this.#speed);
-    const shown = Math.min(this.#known, Math.max(this.#shown, due));
-    if (shown > this.#shown) {
-      this.#shown = shown;
-      this.show();
+    // What takes long to draw is drawn less often, so that there is time left for the writing and the visitor.
+    if (now - this.#shownAt >= REST * this.#took) {
+      const shown = this.#next(now);
+      if (shown > this.#shown) {
+        this.#shown = shown;
+        this.#hasBegun = true;
+        const began = performance.now();
+        this.show();
+        this.#shownAt = now;
+        this.#took = performance.now() - began;
+      }
     }
     this.#frame = this.isBehind ? requestAnimationFrame((later) => this.#advance(later)) : 0;
+  }
+
+  /** How many tokens to show now. @param {number} now */
+  #next(now) {
+    // The first token of a pause is shown at once, the others each a period later.
+    const due = this.#from + 1 + Math.floor((Math.max(now - this.#began, 0) / 1000) * this.#speed);
+    const wanted = Math.min(this.#known, due);
+    let shown = this.#shown;
+    while (shown < wanted && this.isReady(shown + 1)) shown++;
+    if (shown > this.#shown || wanted === shown) {
+      this.#due = 0;
+      return shown;
+    }
+    this.#due ||= now;
+    if (now - this.#due < (this.#hasBegun ? PATIENCE : FIRST_PATIENCE)) return shown;
+    this.#due = 0;
+    this.#began = now; // the text goes on without them, and from here at its pace
+    this.#from = shown;
+    return shown + 1;
   }
 }

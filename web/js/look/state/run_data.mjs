@@ -12,6 +12,8 @@ const ENOUGH = 8; // rows from which a head can be judged
 export class RunData {
   /** @type {Token[]} */
   tokens = [];
+  /** @type {Token[]} */
+  #first = [];
   rows = 0;
   weights = new HeadWeights();
 
@@ -34,11 +36,20 @@ export class RunData {
     tokens.forEach((token, i) => (this.tokens[start + i] ??= token));
   }
 
+  /** The first n tokens, or all where there are fewer: one array as long as n is the same. @param {number} n */
+  firstTokens(n) {
+    const { tokens } = this;
+    if (n >= tokens.length) return tokens;
+    if (this.#first.length !== n) this.#first = tokens.slice(0, n);
+    return this.#first;
+  }
+
   /** @param {Frame} frame */
   merge({ header, metrics, thumbnails }) {
     header.tokens.forEach((text, i) => {
       this.tokens[header.start + i] = { text, id: header.ids[i], logprob: header.logprobs[i] };
     });
+    this.#first = [];
     this.thumbnails.merge(header, thumbnails);
     this.metrics = metrics;
     this.rows = header.rows;

@@ -38,9 +38,13 @@ export class RunFetcher {
     return new Float32Array(await this.#fetch(`queries/${query}`));
   }
 
-  /** The logits that follow the token at `position`, one for each token of the vocabulary. @param {number} position */
-  async logits(position) {
-    return new Float32Array(await this.#fetch(`logits/${position}`));
+  /**
+   * The logits that follow the tokens from `position` on, for each of them one per token of the vocabulary.
+   * @param {number} position
+   * @param {number} [count] at most so many tokens; fewer where the text ends before
+   */
+  async logits(position, count = 1) {
+    return new Float32Array(await this.#fetch(`logits/${position}?count=${count}`));
   }
 
   /**

@@ -19,14 +19,14 @@ export class Selection {
   }
 
   /**
-   * The cell to describe: the one under the pointer, else the one locked last, else that of the step or newest token.
+   * The cell to describe: the one under the pointer, else the one locked last, else the strongest of a row.
+   * @param {number} row
    * @param {number} count of the tokens that can be drawn
    * @param {(query: number) => number} strongest key of a query
    * @returns {Focus}
    */
-  focus(count, strongest) {
-    const newest = this.step === null ? count - 1 : this.step - 1;
-    const { query, key } = this.hover ?? this.locked.at(-1) ?? { query: newest };
+  focus(row, count, strongest) {
+    const { query, key } = this.hover ?? this.locked.at(-1) ?? { query: row };
     return { query, key: query < count ? (key ?? strongest(query)) : null };
   }
 

@@ -1,7 +1,6 @@
 // One text on the screen and what is selected of it. Panels listen to it, and a choice in one of them moves all.
 
 import { clamp } from "../../lib/numbers.mjs";
-import { isBusy } from "../../lib/states.mjs";
 import { Selection } from "./selection.mjs";
 import { TextSource } from "./text_source.mjs";
 
@@ -81,11 +80,16 @@ export class Store extends TextSource {
     return newest < this.firstStep ? null : Math.min(this.step ?? newest, newest);
   }
 
+  /** The query whose row led to the chosen token: all panels show this one, unless another is pointed at or locked. */
+  get currentRow() {
+    return this.chosen === null ? this.count - 1 : this.chosen - 1;
+  }
+
   /** The cell to describe; null before there is one. */
   get focus() {
     if (!this.count) return null;
     const first = this.view.options.hideFirst ? 1 : 0;
-    return this.#selection.focus(this.count, (query) => this.weights.strongest(query, first));
+    return this.#selection.focus(this.currentRow, this.count, (query) => this.weights.strongest(query, first));
   }
 
   /** The tokens whose attention is drawn: that of the focus, and all that are locked. */
@@ -129,8 +133,7 @@ export class Store extends TextSource {
     else {
       this.#selection.locked = [];
       // While more is to come, the newest token is held; later it is where the text ends.
-      const isGrowing = this.playback.isBehind || isBusy(this.pointer.state);
-      this.goto(position === newest && !isGrowing ? null : position);
+      this.goto(position === newest && !this.isGrowing ? null : position);
     }
   }
 

@@ -12,18 +12,20 @@ import { Updater } from "./updater.mjs";
 /** @import { Place, Pointer, SentPointer, Token } from "../../types.js" */
 /** @import { View } from "./view.mjs" */
 
-const THUMBNAILS_EVERY = 100; // milliseconds, while a text appears
-const EVERYTHING = ["state", "tokens", "thumbnails", "open", "weights", "focus", "step"];
+const SHOWN = ["tokens", "thumbnails", "weights", "focus", "step"];
+const EVERYTHING = ["state", "open", ...SHOWN];
 
 /** Topics: those above (open: another picture; weights: those of the open picture), view and problem. */
 export class TextSource extends Topics {
   /** @type {Pointer} */
   #pointer = completePointer({ state: "loading" });
   #data = new RunData(this.#pointer);
-  #playback = new Playback(() => this.#showMore());
-  /** @type {Token[]} */
-  #shownTokens = [];
-  #thumbnailsDrawn = 0;
+  #playback = new Playback(
+    () => this.#showMore(),
+    (n) => this.#isReady(n),
+  );
+  /** @type {((n: number) => boolean)[]} */
+  #waiting = [];
   #fetcher = new RunFetcher("", () => this.#knownText);
   #problem = "";
   /** @type {Set<string>} runs that were shown before */
@@ -34,6 +36,7 @@ export class TextSource extends Topics {
       await this.#fetchWeights();
     },
     isWriting: () => this.#pointer.state === "writing",
+    isAhead: () => this.#playback.isBehind && this.#isReady(this.#playback.soon),
     report: (problem) => this.report(problem),
   });
 
@@ -61,13 +64,7 @@ export class TextSource extends Topics {
 
   /** The tokens that are shown: those that are known, or fewer while the text appears at its pace. */
   get tokens() {
-    const { tokens } = this.#data;
-    const { shown } = this.#playback;
-    if (shown >= tokens.length) return tokens;
-    if (this.#shownTokens.length !== shown || this.#shownTokens[0] !== tokens[0]) {
-      this.#shownTokens = tokens.slice(0, shown);
-    }
-    return this.#shownTokens;
+    return this.#data.firstTokens(this.#playback.shown);
   }
 
   /** The ids of all tokens that are known, shown or not. */
@@ -89,7 +86,23 @@ export class TextSource extends Topics {
   }
 
   get rows() {
-    return Math.min(this.#data.rows, this.tokens.length);
+    return Math.min(this.#data.rows, this.readable);
+  }
+
+  /** Whether there is more of the text than is shown, or will be. */
+  get isGrowing() {
+    return this.#playback.isBehind || isBusy(this.#pointer.state);
+  }
+
+  /** How many of the shown tokens have been read: the newest of a growing text is read to write the next one. */
+  get readable() {
+    const { length } = this.tokens;
+    return this.isGrowing && length > Math.max(this.#pointer.n_prompt, 1) ? length - 1 : length;
+  }
+
+  /** The last row that panels will soon show, as more of the text appears: they may load it ahead. */
+  get soonRow() {
+    return Math.min(this.#playback.soon - 2, this.#pointer.rows - 1);
   }
 
   /** Another one means another run. */
@@ -132,7 +145,7 @@ export class TextSource extends Topics {
 
   /** How many tokens can be drawn: a cell needs its row and its tokens, and either may come last. */
   get count() {
-    return Math.min(this.weights.rows, this.tokens.length);
+    return Math.min(this.weights.rows, this.readable);
   }
 
   /** A row of the open picture. @param {number} query */
@@ -166,15 +179,17 @@ export class TextSource extends Topics {
       return;
     }
     if (pointer.run !== before.run) this.#leave();
+    const wasGrowing = this.isGrowing;
     this.#pointer = completePointer({ notices: before.notices }, pointer);
     const isNew = pointer.run !== before.run;
+    const hasEnded = wasGrowing && !this.isGrowing;
     if (isNew) {
       this.#reset();
-      this.#openAgain(before);
+      this.view.openAgain(this.#pointer, before);
     }
     this.#takeTokens(pointer.new ?? [], isNew);
     if (isNew) this.emit(...EVERYTHING);
-    else this.emit("state");
+    else this.emit("state", ...(hasEnded ? SHOWN : []));
     this.#updater.update();
   }
 
@@ -212,12 +227,19 @@ export class TextSource extends Topics {
     this.#playback.extend(this.#data.tokens.length, isBeginning || isGiven(state));
   }
 
-  /** More of the text is shown than before. */
+  /** Everything moves on with the text, in the same frame. */
   #showMore() {
-    const now = performance.now();
-    const withThumbnails = now - this.#thumbnailsDrawn >= THUMBNAILS_EVERY || !this.#playback.isBehind;
-    if (withThumbnails) this.#thumbnailsDrawn = now;
-    this.emit("tokens", "focus", "step", ...(withThumbnails ? ["thumbnails"] : []));
+    this.emit(...(this.#isReady(this.#playback.shown) ? SHOWN : ["tokens", "focus", "step"]));
+  }
+
+  /** Let a text that appears at its pace wait for a panel. @param {(n: number) => boolean} isReady for n tokens */
+  waitFor(isReady) {
+    this.#waiting.push(isReady);
+  }
+
+  /** Whether all that is shown beside the first n tokens has arrived. @param {number} n */
+  #isReady(n) {
+    return Math.min(this.#data.rows, this.weights.rows) >= n - 1 && this.#waiting.every((isReady) => isReady(n));
   }
 
   /** The text that is being written is no longer followed. */
@@ -246,6 +268,11 @@ export class TextSource extends Topics {
     this.emit("thumbnails", "weights", "focus", "view");
   }
 
+  /** Whether what arrives now is drawn now, not with a token that is still to be shown. */
+  get #isDue() {
+    return !this.#playback.isBehind || !this.#isReady(this.#playback.shown);
+  }
+
   get #knownText() {
     const { sha256, n_prompt, head_mask } = this.#pointer;
     return { sha256, ids: this.ids, n_prompt, head_mask };
@@ -265,26 +292,16 @@ export class TextSource extends Topics {
     this.#fetcher = new RunFetcher(this.#pointer.run, () => this.#knownText);
   }
 
-  /** For another model: the picture that its opening names, or the one nearest to the one open before.
-   * @param {Pointer} before
-   */
-  #openAgain(before) {
-    const { n_layer, n_head, head, sha256 } = this.#pointer;
-    const [layer, column] = this.open;
-    const sameShape = n_layer === before.n_layer && n_head === before.n_head;
-    if (head && !(sameShape && before.sha256 === sha256)) this.view.openQuietly(head);
-    else if (!sameShape) this.view.openQuietly([Math.min(layer, n_layer - 1), Math.min(column, n_head - 1)]);
-  }
-
   async #fetchRows() {
     const fetcher = this.#fetcher;
     const { run, rows, tokens } = this.#pointer;
     if (!run || (this.#data.rows >= rows && this.#data.tokens.length >= tokens)) return;
     const frame = await fetcher.rows(this.#data.rows);
     if (fetcher !== this.#fetcher) return; // another run came meanwhile
+    const isDue = this.#isDue;
     this.#data.merge(frame);
     this.#playback.extend(this.#data.tokens.length, isGiven(this.#pointer.state));
-    await this.#updater.draw(() => this.emit("tokens", "thumbnails", "focus", "step"));
+    if (isDue) await this.#updater.draw(() => this.emit("tokens", "thumbnails", "focus", "step"));
   }
 
   async #fetchWeights() {
@@ -293,7 +310,8 @@ export class TextSource extends Topics {
     if (weights.rows >= this.#data.rows) return;
     const floats = await fetcher.head(...this.open, weights.rows);
     if (fetcher !== this.#fetcher || weights !== this.weights) return;
+    const isDue = this.#isDue;
     weights.append(floats);
-    await this.#updater.draw(() => this.emit("weights", "focus"));
+    if (isDue) await this.#updater.draw(() => this.emit("weights", "focus"));
   }
 }

@@ -2,6 +2,8 @@
 
 import { DrawThrottle } from "./draw_throttle.mjs";
 
+const AHEAD = 250; // milliseconds until more is fetched of what is not shown yet
+
 export class Updater {
   #throttle = new DrawThrottle();
   #stale = false;
@@ -11,11 +13,13 @@ export class Updater {
    * @param {object} callbacks
    * @param {() => Promise<void>} callbacks.fetchMissing
    * @param {() => boolean} callbacks.isWriting
+   * @param {() => boolean} callbacks.isAhead whether what was fetched is enough for a while
    * @param {(problem: string) => void} callbacks.report gets what went wrong, "" for nothing
    */
-  constructor({ fetchMissing, isWriting, report }) {
+  constructor({ fetchMissing, isWriting, isAhead, report }) {
     this.fetchMissing = fetchMissing;
     this.isWriting = isWriting;
+    this.isAhead = isAhead;
     this.report = report;
   }
 
@@ -29,7 +33,7 @@ export class Updater {
       try {
         await this.fetchMissing();
         this.report("");
-        if (this.isWriting()) await this.#throttle.rest();
+        if (this.isWriting()) await this.#throttle.rest(this.isAhead() ? AHEAD : 0);
       } catch (error) {
         this.report(`Could not fetch the attention weights: ${/** @type {Error} */ (error).message}`);
       }

@@ -3,7 +3,7 @@
 
 import { DEFAULTS } from "../../lib/options.mjs";
 
-/** @import { Options, Place } from "../../types.js" */
+/** @import { Options, Place, Pointer } from "../../types.js" */
 
 /** @typedef {keyof Options | "open"} Change */
 
@@ -52,6 +52,19 @@ export class View {
    */
   openQuietly(place) {
     this.#open = place;
+  }
+
+  /**
+   * For another model: the picture that its opening names, or the one nearest to the one open before. Nobody is
+   * notified, as with `openQuietly`.
+   * @param {Readonly<Pointer>} pointer
+   * @param {Readonly<Pointer>} before
+   */
+  openAgain({ n_layer, n_head, head, sha256 }, before) {
+    const [layer, column] = this.open;
+    const sameShape = n_layer === before.n_layer && n_head === before.n_head;
+    if (head && !(sameShape && before.sha256 === sha256)) this.openQuietly(head);
+    else if (!sameShape) this.openQuietly([Math.min(layer, n_layer - 1), Math.min(column, n_head - 1)]);
   }
 
   /** @param {Change[]} changed */
