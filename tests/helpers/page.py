@@ -14,8 +14,8 @@ from .server import CONTEXT, Server
 READOUT = re.compile(r"“(.+)” (\d+), query looks at “(.+)” (\d+), key([\d.e-]+)(?:this row predicts .+)?", re.DOTALL)
 
 
-# Whoever has chosen no speed sees a text at once.
-AT_ONCE = 'localStorage["headscope-speed"] ??= "0"'
+# Whoever has chosen no speed sees a text at once, and "View" is open.
+AT_ONCE = 'localStorage["headscope-speed"] ??= "0"; localStorage["headscope-view"] ??= "open"'
 
 
 def choose_model(page: Any, name: str) -> None:
@@ -53,6 +53,11 @@ def change_settings(page: Any, seed: int | None = None, **values: float) -> None
         if seed is not None:
             panel.get_by_label("seed", exact=True).fill(str(seed))
             expect(panel.get_by_label("Write the same text every time")).to_be_checked()
+
+
+def show_summaries(part: Any) -> None:
+    """Let the grid have the means and the rollouts."""
+    part.get_by_label("means and rollout").check()
 
 
 def show_page(page: Any, title: str) -> None:

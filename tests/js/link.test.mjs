@@ -79,6 +79,7 @@ test("what a link says of the view is read back", () => {
     most: 0.75,
     ask: "knockout",
     askWith: "method.mean~about.token",
+    summaries: true,
     surprise: true,
   };
   const locked = [{ query: 9 }, { query: 5, key: 2 }];

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { SCALES, Scale, position } from "../../web/js/lib/drawing/scale.mjs";
+import { SCALES, Scale, position, ticksOf } from "../../web/js/lib/drawing/scale.mjs";
 
 const scale = (name, changes = {}) => new Scale({ scale: name, threshold: 0, hideFirst: false, ...changes });
 
@@ -39,8 +39,8 @@ test("what is below the threshold or the hidden first token has no colour", () =
 });
 
 test("ticks lie on their scale in order", () => {
-  for (const [name, { ticks }] of Object.entries(SCALES)) {
-    const places = ticks.map((weight) => position(name, weight));
+  for (const name of Object.keys(SCALES)) {
+    const places = ticksOf(name, 1e-7).map(([place]) => place);
     assert.equal(places[0], 0);
     assert.equal(places.at(-1), 1);
     assert.deepEqual(
@@ -48,4 +48,11 @@ test("ticks lie on their scale in order", () => {
       places.toSorted((a, b) => a - b),
     );
   }
+});
+
+test("a logarithmic scale ends at its floor, and says so", () => {
+  assert.equal(position("log", 1e-6, 1e-6), 0);
+  assert.ok(Math.abs(position("log", 1e-3, 1e-6) - 0.5) < 1e-9);
+  const texts = ticksOf("log", 1e-6).map(([, text]) => text);
+  assert.deepEqual([texts[0], texts.at(-1)], ["≤1e-6", "1"]);
 });

@@ -48,3 +48,13 @@ test("the strongest key is the first of equal ones, and may leave out the first 
   assert.equal(weights.strongest(2, 1), 1);
   assert.equal(weights.strongest(0, 1), 0); // the first token has nothing else
 });
+
+test("hardly any weight lies below the floor", () => {
+  const weights = new HeadWeights();
+  assert.equal(weights.floor, 0.01);
+  const floats = Float32Array.from({ length: 5050 }, (_, i) => (i < 60 ? 1e-9 : i < 500 ? 3e-6 : 0.2));
+  weights.append(floats.slice(0, 4950));
+  assert.equal(weights.floor, 1e-6); // without the rarest
+  weights.append(Float32Array.from({ length: 100 }, () => 5e-9));
+  assert.equal(weights.floor, 1e-9);
+});

@@ -137,6 +137,7 @@ export interface Options {
   most: number;
   ask: string;
   askWith: string;
+  summaries: boolean;
   surprise: boolean;
 }
 

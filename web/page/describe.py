@@ -9,7 +9,7 @@ from model.errors import counted
 from ..services import Services
 
 MAX_CARD_BYTES = 200_000
-MAX_ABOUT = 160  # characters
+MAX_ABOUT = 320  # characters
 
 
 def model_list(services: Services) -> list[dict[str, object]]:

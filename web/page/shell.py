@@ -29,7 +29,12 @@ import(new URL({URL!r} + "/look/main.mjs", document.baseURI))
 REL = {".css": "stylesheet", ".mjs": "modulepreload"}
 LATER = ("learn", "train")  # loaded when they are opened; data is loaded when it is asked for
 PRELOADED = [path for path in FILES if path.suffix in REL and path.relative_to(FOLDER).parts[0] not in LATER]
-HEAD = "".join(
+# Gradio adds the style sheets while its first frame is already on the screen; what would move then is set before.
+FIRST_STYLE = """<style>
+.gradio-container > .main.fillable { padding: 0 !important; }
+.gradio-container > .main > .wrap.full { visibility: hidden; }
+</style>"""
+HEAD = FIRST_STYLE + "".join(
     f'<link rel="{REL[path.suffix]}" href="{URL}/{path.relative_to(FOLDER).as_posix()}">' for path in PRELOADED
 )
 

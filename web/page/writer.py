@@ -129,5 +129,9 @@ def why_ended(asked: GenerationRequest, run: Run) -> str:
         return ""
     most = run.loaded.config.context_length
     if len(run.ids) > most:
-        return f"The context of {most} tokens is full; so its last token has no attention row."
+        n_written = run.n_earlier + len(run.ids) - len(asked.prompt)
+        return (
+            f"The context of {most} tokens is full: {n_written} of the {asked.max_new_tokens} tokens asked for were "
+            "written, and the last one has no attention row."
+        )
     return "The model ended its text here."

@@ -12,7 +12,7 @@ import torch
 from playwright.sync_api import expect
 
 import model
-from helpers.page import change_settings, check_number, is_shown_as, open_head, readout, text, write
+from helpers.page import change_settings, check_number, is_shown_as, open_head, readout, show_summaries, text, write
 from helpers.server import Server, save_tiny
 from model import LoadedModel
 from model.lens.metrics import METRICS
@@ -61,7 +61,9 @@ def names(page: Any) -> list[str]:
 STEPS = """async (canvas) => {
     const { palette } = await import(document.querySelector('link[rel=modulepreload][href*=palette]').href);
     const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-    return Array.from(new Uint32Array(data.buffer), (pixel) => palette().looks.pixels.indexOf(pixel));
+    const { looks, seen } = palette();
+    const pixels = Array.from(new Uint32Array(data.buffer));
+    return [looks, seen].map((ramp) => pixels.map((pixel) => ramp.pixels.indexOf(pixel)));
 }"""
 
 
@@ -87,7 +89,6 @@ def test_every_thumbnail_says_its_metric_and_can_be_sorted_by_it(written: Any, s
         order = [re.match(r"L\d+ H\d+", name)[0] for name in names(written)]
         values = [sign * expected[name] for name in order]
         assert len(order) == 12 and all(a >= b - 1e-4 for a, b in itertools.pairwise(values))
-    written.get_by_text("filter", exact=True).click()
     least = written.get_by_label("Least value of the metric")
     least.fill("0.9")
     assert len(names(written)) == sum(value >= 0.9 * max(values) for value in values) < 12
@@ -101,12 +102,13 @@ def test_every_thumbnail_says_its_metric_and_can_be_sorted_by_it(written: Any, s
 
 
 def test_a_thumbnail_has_the_models_weights(written: Any, server: Server) -> None:
-    """The largest of each tile, by the scale that was chosen."""
+    """The largest of each tile, by the scale that was chosen; mirrored, in the other colour, what looks at a token."""
     made = recording(written, server.services.served.models["tiny"])
+    show_summaries(written)
     for scale, part in (("square root", torch.sqrt), ("linear", torch.clone)):
         written.get_by_label("Colour scale").select_option(label=scale)
         for name, layer, column in (("L0 H3", 0, 3), ("L2 H1", 2, 1), ("L1 mean", 1, 4), ("Mean of all heads", 3, 4)):
-            steps = written.get_by_role("button", name=f"{name},").locator("canvas").evaluate(STEPS)
+            steps, mirrored = written.get_by_role("button", name=f"{name},").locator("canvas").evaluate(STEPS)
             side = round(len(steps) ** 0.5)
             factor = next(factor for factor in (1, 2, 3, 4) if tile(59, factor) + 1 == side)
             expected = torch.zeros(side, side)
@@ -116,6 +118,8 @@ def test_a_thumbnail_has_the_models_weights(written: Any, server: Server) -> Non
                 expected[place] = max(expected[place], part(weights[query, key]))
             shown = torch.tensor(steps).view(side, side).tril() / 255
             assert float((shown - expected).abs().max()) < 0.01
+            seen = torch.tensor(mirrored).view(side, side).triu(1).T / 255
+            assert float((seen - expected.tril(-1)).abs().max()) < 0.01
 
 
 @pytest.mark.parametrize(
@@ -124,6 +128,7 @@ def test_a_thumbnail_has_the_models_weights(written: Any, server: Server) -> Non
 def test_means_and_rollout_are_pictures_like_the_others(
     written: Any, server: Server, name: str, layer: int, column: int
 ) -> None:
+    show_summaries(written)
     written.get_by_role("button", name=f"{name}, entropy").click()
     expect(written.get_by_role("region", name=f"Attention weights, {name}")).to_be_visible()
     expect(written.locator(".hs-number")).not_to_be_empty()
@@ -165,12 +170,15 @@ def test_a_scale_changes_colours_and_no_number(written: Any, server: Server, sca
     layer, head = open_head(written)
     weights = rows_of(recording(written, loaded), layer, head)
 
+    shown = weights[weights > 0]
+    decades = next(n for n in range(2, 13) if float((shown <= 10**-n).float().mean()) <= 0.02)  # of its logarithms
+
     def expected(query: int, key: int, first: int = 0) -> int:
         weight = float(weights[query, key])
         if scale == "square root":
             part = math.sqrt(weight)
         elif scale == "logarithmic":
-            part = 1 + math.log10(max(weight, 1e-9)) / 4
+            part = 1 + math.log10(max(weight, 1e-13)) / decades
         else:
             part = weight / float(weights[query, first : query + 1].max()) if scale == "row maximum" else weight
         return round(255 * min(max(part, 0), 1))

@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 from safetensors import safe_open
 from torch import Tensor
 
-from helpers.page import text, write
+from helpers.page import show_summaries, text, write
 from helpers.server import CONTEXT, Server
 from model import LoadedModel
 from model.lens.pictures import picture
@@ -121,6 +121,7 @@ def test_pictures_are_light_and_follow_the_scale(browser: Any, server: Server, t
     page = browser.new_page()
     page.goto(f"{server.url}?__theme=dark")
     expect(page.locator(".hs-number")).not_to_be_empty()
+    show_summaries(page)
     open_picture(page, "L0 mean")
     page.get_by_label("Colour scale").select_option("linear")
     page.get_by_label("hide the first token").check()
@@ -139,6 +140,7 @@ def test_pictures_are_light_and_follow_the_scale(browser: Any, server: Server, t
 
 
 def test_the_grid_as_svg_and_png(page: Any, server: Server, tmp_path: Path) -> None:
+    show_summaries(page)
     path = save(page, "Save all heads", "SVG", tmp_path)
     assert path.name == "tiny_heads.svg"
     svg = ElementTree.parse(path).getroot()
@@ -162,6 +164,7 @@ def test_the_grid_as_svg_and_png(page: Any, server: Server, tmp_path: Path) -> N
 @pytest.mark.parametrize("name", ["L1 H2", "L1 mean", "L2 rollout", "Mean of all heads"])
 def test_numbers_are_the_models_own(page: Any, server: Server, tmp_path: Path, name: str) -> None:
     loaded = server.services.served.models["tiny"]
+    show_summaries(page)
     open_picture(page, name)
     ids = shown_ids(page, loaded)
     trace = loaded.trace(ids)
@@ -240,6 +243,7 @@ def test_the_menu_by_keyboard(page: Any, tmp_path: Path) -> None:
 
 
 def test_the_table_of_heads(page: Any, server: Server) -> None:
+    show_summaries(page)
     page.get_by_role("button", name="Show heads as table").click()
     table = page.get_by_role("table", name="All heads")
     names = table.locator("tbody th")
@@ -265,7 +269,9 @@ def test_nothing_sticks_out_on_a_phone(browser: Any, server: Server) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 844})
     page.goto(server.url)
     expect(page.locator(".hs-number")).not_to_be_empty()
+    show_summaries(page)
     open_picture(page, "Mean of all heads")
+    page.get_by_role("button", name="Back to the heads").click()
     page.get_by_role("button", name="Show heads as table").click()
     for menu in ("Save all heads", "Save this picture"):
         page.get_by_role("button", name=menu).click()

@@ -19,6 +19,7 @@ from helpers.page import (
     number_field,
     opened_settings,
     readout,
+    show_summaries,
     text,
     write,
     write_button,
@@ -86,6 +87,7 @@ def test_a_link_leads_back(page: Any, browser: Any, launch: Callable[..., Server
     change_settings(page, length=30, temperature=1.3)
     write(page, "What <b>light</b>")
     expect(page.get_by_text("tokens written")).to_be_visible()
+    show_summaries(page)
     page.get_by_role("button", name=re.compile("^L1 mean,")).click()
     page.get_by_label("Colour scale").select_option("log")
     page.get_by_label("hide the first token").check()

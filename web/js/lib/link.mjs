@@ -43,6 +43,7 @@ const OPTIONS = {
   most: ["most", fraction],
   ask: ["ask", plain],
   askWith: ["ask_with", plain],
+  summaries: ["means", flag],
   surprise: ["surprise", flag],
 };
 const OPTION_ENTRIES = /** @type {[keyof Options, [string, Codec]][]} */ (Object.entries(OPTIONS));

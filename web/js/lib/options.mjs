@@ -19,5 +19,6 @@ export const DEFAULTS = Object.freeze({
   most: 1, // ... and at most this one
   ask: "", // the open question of Ask (look/ask/questions.mjs); "list" shows them all, "" none
   askWith: "", // what was chosen for it (look/ask/choices.mjs)
+  summaries: false, // whether there are tiles for means and rollout
   surprise: false, // what colours the text: attention, or how surprising each token was
 });

@@ -6,8 +6,13 @@ export const cells = (n) => (n * (n + 1)) / 2;
 /** The number of rows that hold this many cells. @param {number} count */
 export const rowsOf = (count) => Math.round((Math.sqrt(8 * count + 1) - 1) / 2);
 
+const MOST_DECADES = 12; // below 1, of the weights that are told apart
+const LOST = 0.02; // of the weights, which may lie below the floor
+
 /** The exact weights of one picture, which grow while the text is written. */
 export class HeadWeights {
+  #decades = new Float64Array(MOST_DECADES + 1); // how many weights there are of each power of ten
+
   constructor() {
     this.rows = 0;
     this.values = new Float32Array(1024);
@@ -22,6 +27,9 @@ export class HeadWeights {
       this.values = larger;
     }
     this.values.set(floats, used);
+    for (const weight of floats) {
+      if (weight > 0) this.#decades[Math.min(MOST_DECADES, Math.floor(-Math.log10(weight)))]++;
+    }
     this.rows = rowsOf(used + floats.length);
   }
 
@@ -36,6 +44,15 @@ export class HeadWeights {
   /** The weights of the keys 0 to `query`. @param {number} query */
   row(query) {
     return this.values.subarray(cells(query), cells(query + 1));
+  }
+
+  /** A power of ten below which hardly any weight lies: the weakest colour of a logarithmic scale. */
+  get floor() {
+    const total = this.#decades.reduce((sum, count) => sum + count, 0);
+    let below = total;
+    let decade = 0;
+    while (decade < MOST_DECADES && below > LOST * total) below -= this.#decades[decade++];
+    return 10 ** -Math.max(decade, 2);
   }
 
   /**

@@ -7,6 +7,8 @@ import { LatestRequest } from "../lib/server/latest.mjs";
 import { isBusy } from "../lib/states.mjs";
 import { Bar } from "./bar/bar.mjs";
 import { Texts } from "./compare/texts.mjs";
+import { Intro } from "./intro.mjs";
+import { skipLinks } from "./widgets/skip_links.mjs";
 import { restoreLinkedView } from "./state/linked_view.mjs";
 import { TextWriter } from "./state/text_writer.mjs";
 import { View } from "./state/view.mjs";
@@ -72,7 +74,9 @@ class Page {
     };
     this.texts = new Texts(new View(), actions, controls, settings);
     this.writer = new TextWriter((pointer) => this.follow(pointer), gradio);
-    this.element = make("div", { class: "hs-page" }, this.bar.element, this.texts.element);
+    this.intro = new Intro(() => this.store);
+    const parts = [this.bar.element, this.intro.element, this.texts.element];
+    this.element = make("div", { class: "hs-page" }, skipLinks(), ...parts);
     window.addEventListener("popstate", () => location.search !== this.#address && this.reopen());
     window.addEventListener("headscope-models", (event) => this.#takeModels(/** @type {CustomEvent} */ (event).detail));
     window.addEventListener("hashchange", () => this.showPage(pageOf(location.hash)));
@@ -100,6 +104,7 @@ class Page {
       this.texts.compare.reader.fill(models);
       this.bar.models.fill(models, pointer.model ?? "");
       this.tellModel();
+      this.intro.describe(this.bar.models.chosen);
       this.bar.suggest(String(settings.prompt ?? ""));
       this.bar.settings.show(settings);
       this.#address = search;
@@ -215,6 +220,7 @@ class Page {
       const pointer = await response.json();
       if (this.bar.models.name !== name) return;
       this.follow(pointer);
+      this.intro.describe(this.bar.models.chosen);
       this.bar.suggest(String(pointer.settings?.prompt ?? ""));
       this.#address = `?model=${encodeURIComponent(name)}`;
       history.pushState(null, "", this.#address);

@@ -5,7 +5,7 @@ import { onThemeChange } from "../lib/drawing/palette.mjs";
 import { AskPanel, askButton, askKey } from "./ask/ask_panel.mjs";
 import { loadRoles } from "./ask/head_roles.mjs";
 import { copyLink } from "./export/copy_link.mjs";
-import { saveGrid, saveHead } from "./export/save_menu.mjs";
+import { saveGrid, saveHead, saveStep } from "./export/save_menu.mjs";
 import { headPanel } from "./panels/head_panel.mjs";
 import { headsPanel } from "./panels/heads_panel.mjs";
 import { nextTokenPanel } from "./panels/next_token.mjs";
@@ -33,7 +33,11 @@ export class Workspace {
     const writing = make("div", { class: "hs-writing" }, textPanel(store, next, actions), nextPanel);
     this.panels = make("div", { class: "hs-panels" }, writing);
     const ask = new AskPanel(store);
-    const heads = headsPanel(store, (grid) => [saveGrid(store, grid)]);
+    const heads = headsPanel(
+      store,
+      (grid) => [saveGrid(store, grid)],
+      (rows) => [saveStep(store, rows)],
+    );
     this.panels.append(make("div", { class: "hs-middle" }, heads, ask.element));
     this.panels.append(headPanel(store, [askButton(store), saveHead(store), copyLink(store, controls)]));
     this.element = make("div", { class: "hs-workspace" }, this.notices, this.panels);
@@ -48,27 +52,18 @@ export class Workspace {
     const { store } = this;
     const messages = messagesOf(store);
     const joined = messages.join("\n");
+    // At the end of the text, where they take room from it and move nothing else; alone where there is no text.
+    const box = store.pointer.run ? this.panels.querySelector(".hs-text-box") : null;
+    const text = box?.querySelector(".hs-text");
+    const isAtEnd = text && text.scrollTop + text.clientHeight >= text.scrollHeight - 4;
     if (joined !== this.#messages) this.notices.replaceChildren(...messages.map((message) => make("p", {}, message)));
     this.#messages = joined;
-    // Over the end of the text, where they move nothing; alone where there is no text.
-    const place = (store.pointer.run && this.panels.querySelector(".hs-text-box")) || this.element;
+    const place = box ?? this.element;
     if (this.notices.parentElement !== place) place.append(this.notices);
-    if (place !== this.element) uncover(/** @type {HTMLElement} */ (place), this.notices.offsetHeight);
+    if (text && isAtEnd) text.scrollTop = text.scrollHeight;
     this.element.dataset.state = store.pointer.state;
     this.panels.hidden = !store.pointer.run; // there is nothing to see, only messages
   }
-}
-
-/**
- * Let all of a text be scrolled above what covers its end, which stays in view where it is.
- * @param {HTMLElement} box
- * @param {number} height in CSS pixels
- */
-function uncover(box, height) {
-  const text = /** @type {HTMLElement} */ (box.querySelector(".hs-text"));
-  const isAtEnd = text.scrollTop + text.clientHeight >= text.scrollHeight - 4;
-  box.style.setProperty("--hs-covered", `${height}px`);
-  if (isAtEnd) text.scrollTop = text.scrollHeight;
 }
 
 /**

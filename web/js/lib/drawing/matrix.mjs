@@ -27,9 +27,14 @@ export class Matrix {
     this.number = make("p", { class: "hs-number" });
     this.prediction = make("p", { class: "hs-then" });
     this.readout = make("div", { class: "hs-readout" }, this.pair, this.number, this.prediction);
+    // The cell that was locked last keeps its place and its number while another one is read below it.
+    this.lockedPair = make("p", { class: "hs-pair" });
+    this.lockedNumber = make("p", { class: "hs-pinned-number" });
+    this.pinned = make("div", { class: "hs-pinned", hidden: true }, this.lockedPair, this.lockedNumber);
+    this.readouts = make("div", { class: "hs-readouts" }, this.pinned, this.readout);
     this.announcement = make("p", { class: "hs-hidden", "aria-live": "polite" });
     this.board = make("div", { class: "hs-board", tabindex: 0, role: "application" });
-    this.board.append(this.picture, this.marks, this.readout, this.announcement);
+    this.board.append(this.picture, this.marks, this.readouts, this.announcement);
     this.board.addEventListener("pointermove", (event) => store.point(this.cellAt(event)));
     this.board.addEventListener("pointerdown", (event) => store.point(this.cellAt(event)));
     this.board.addEventListener("pointerleave", () => store.point(null));
@@ -62,7 +67,7 @@ export class Matrix {
       this.#layout = this.place(context, n, width);
       const { margin, cell } = this.#layout;
       this.board.dataset.margin = String(margin);
-      this.readout.style.top = `${margin + 8}px`; // below the labels of the keys
+      this.readouts.style.top = `${margin + 8}px`; // below the labels of the keys
       context.imageSmoothingEnabled = false;
       context.drawImage(this.paint(n, width - margin), margin, margin, cell * n, cell * n);
       drawAxes(context, this.store.tokens, n, this.#layout, getComputedStyle(this.element).color);
@@ -88,7 +93,7 @@ export class Matrix {
    */
   paint(n, size) {
     const factor = Math.max(1, Math.ceil((n - 1) / (size * (window.devicePixelRatio || 1))));
-    return paintTriangle(this.store.weights.values, n, new Scale(this.store.view.options), palette().looks, factor);
+    return paintTriangle(this.store.weights.values, n, Scale.of(this.store), palette().looks, factor);
   }
 
   /** Draw the cross hairs and write the number; nothing here waits for the server. */
@@ -99,6 +104,7 @@ export class Matrix {
     const { focus } = store;
     this.fade(context);
     this.readout.hidden = !focus;
+    this.pin();
     if (!focus) {
       this.number.textContent = this.prediction.textContent = "";
       return;
@@ -148,6 +154,17 @@ export class Matrix {
   /** A cell in one sentence. @param {number} query @param {number} key */
   say(query, key) {
     return sentence(this.store.tokens, query, key, this.store.weights.at(query, key));
+  }
+
+  /** The read-out of the locked cell, where another one is in focus. */
+  pin() {
+    const { focus, locked = [], weights, count } = this.store;
+    const cell = locked.at(-1);
+    const isOther = cell && (cell.query !== focus?.query || (cell.key ?? focus?.key) !== focus?.key);
+    this.pinned.hidden = !isOther || cell.key == null || cell.query >= count;
+    if (this.pinned.hidden || cell?.key == null) return;
+    this.lockedPair.replaceChildren(this.token(cell.query, "query"), " looks at ", this.token(cell.key, "key"));
+    this.lockedNumber.textContent = full(weights.at(cell.query, cell.key));
   }
 
   /** Fade the rows that did not exist yet at the selected step. @param {CanvasRenderingContext2D} context */

@@ -8,16 +8,17 @@ import { clamp } from "../numbers.mjs";
 export const SCALES = {
   sqrt: { name: "square root", ticks: [0, 0.05, 0.25, 0.5, 1] },
   linear: { name: "linear", ticks: [0, 0.25, 0.5, 0.75, 1] },
-  log: { name: "logarithmic", ticks: [0.0001, 0.001, 0.01, 0.1, 1] },
+  log: { name: "logarithmic", ticks: [1] }, // and powers of ten down to its floor: see `ticksOf`
   row: { name: "row maximum", ticks: [0, 0.25, 0.5, 0.75, 1] },
 };
-const DECADES = 4; // that the logarithmic scale spans below 1
+const FLOOR = 1e-4; // of the logarithmic scale, where no weights say what they need
+const MOST_TICKS = 6;
 
-/** @type {Record<ScaleName, (weight: number) => number>} */
+/** @type {Record<ScaleName, (weight: number, floor: number) => number>} */
 const CURVES = {
   sqrt: Math.sqrt,
   linear: (weight) => weight,
-  log: (weight) => (weight > 0 ? Math.max(0, 1 + Math.log10(weight) / DECADES) : 0),
+  log: (weight, floor) => (weight > 0 ? Math.max(0, 1 - Math.log10(weight) / Math.log10(floor)) : 0),
   row: (weight) => weight, // relative to the largest weight of the row
 };
 
@@ -25,16 +26,46 @@ const CURVES = {
  * Where a weight lies on its scale, from 0 to 1.
  * @param {ScaleName} scale
  * @param {number} weight
+ * @param {number} [floor] of the logarithmic scale: this weight and smaller ones have the weakest colour
  */
-export const position = (scale, weight) => clamp(CURVES[scale](weight), 0, 1);
+export const position = (scale, weight, floor = FLOOR) => clamp(CURVES[scale](weight, floor), 0, 1);
+
+/**
+ * The marks of a legend. The weakest colour of the logarithmic scale also stands for smaller weights.
+ * @param {ScaleName} scale
+ * @param {number} [floor]
+ * @returns {[place: number, text: string][]}
+ */
+export function ticksOf(scale, floor = FLOOR) {
+  if (scale !== "log") return SCALES[scale].ticks.map((weight) => [position(scale, weight), String(weight)]);
+  const decades = Math.round(-Math.log10(floor));
+  const step = Math.ceil(decades / (MOST_TICKS - 1));
+  const powers = Array.from({ length: Math.ceil(decades / step) }, (_, i) => -i * step);
+  return [...powers, -decades].reverse().map((power) => {
+    const text = power < -3 ? `1e${power}` : String(10 ** power);
+    return [1 + power / decades, power === -decades ? `≤${text}` : text];
+  });
+}
 
 export class Scale {
-  /** @param {ScaleOptions} options */
-  constructor({ scale, threshold, hideFirst }) {
+  /**
+   * @param {ScaleOptions} options
+   * @param {number} [floor] of the logarithmic scale
+   */
+  constructor({ scale, threshold, hideFirst }, floor = FLOOR) {
     this.curve = CURVES[scale];
+    this.floor = floor;
     this.perRow = scale === "row";
     this.threshold = threshold;
     this.firstKey = hideFirst ? 1 : 0; // the first key that is shown
+  }
+
+  /**
+   * The scale that was chosen for a text, with the floor that the weights of its open picture need.
+   * @param {{ view: { options: ScaleOptions }, weights: { floor: number } }} source
+   */
+  static of({ view, weights }) {
+    return new Scale(view.options, weights.floor);
   }
 
   /**
@@ -46,7 +77,7 @@ export class Scale {
   step(weight, key, largest) {
     if (key < this.firstKey || weight < this.threshold) return 0;
     const value = this.perRow ? (largest ? weight / largest : 0) : weight;
-    return clamp(Math.round(255 * this.curve(value)), 0, 255);
+    return clamp(Math.round(255 * this.curve(value, this.floor)), 0, 255);
   }
 
   /**

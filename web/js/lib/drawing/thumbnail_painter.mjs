@@ -20,13 +20,16 @@ export class ThumbnailPainter {
    * @param {Thumbnails} thumbnails
    * @param {Scale} scale
    * @param {Uint32Array} pixels of the colour ramp
+   * @param {Uint32Array | null} mirrored of the ramp for the other half of the square, which is empty without: in the
+   *   row of a token what looks at it later
    * @param {number} room pixels that a side may have
    * @param {number} [rows] only the first so many tokens are drawn
    */
-  constructor(thumbnails, scale, pixels, room, rows = Infinity) {
+  constructor(thumbnails, scale, pixels, mirrored, room, rows = Infinity) {
     this.thumbnails = thumbnails;
     this.scale = scale;
     this.pixels = pixels;
+    this.mirrored = mirrored;
     this.table = lookup(scale);
     // No finer than the screen: a browser that shrinks a picture drops lines.
     this.factor = Math.max(1, Math.ceil((thumbnails.side - 1) / Math.max(room - 1, 1)));
@@ -36,7 +39,7 @@ export class ThumbnailPainter {
 
   /** The picture, `side` x `side` pixels. @param {number} picture */
   paint(picture) {
-    const { side, pixels, scale, table } = this;
+    const { side, pixels, mirrored, scale, table } = this;
     const image = new ImageData(side, side);
     const target = packedPixels(image);
     const bytes = this.thumbnails.pooled(picture, this.factor, side);
@@ -47,8 +50,10 @@ export class ThumbnailPainter {
         for (let key = scale.firstKey; key <= row; key++) largest = Math.max(largest, bytes[start + key]);
       for (let key = 0; key <= row; key++) {
         const byte = bytes[start + key];
-        const step = scale.perRow ? scale.step(weightOf(byte), key, weightOf(largest)) : table[byte];
-        target[start + key] = pixels[key < scale.firstKey ? 0 : step];
+        const weighted = scale.perRow ? scale.step(weightOf(byte), key, weightOf(largest)) : table[byte];
+        const step = key < scale.firstKey ? 0 : weighted;
+        target[start + key] = pixels[step];
+        if (mirrored && key < row) target[key * side + row] = mirrored[step];
       }
     }
     return image;

@@ -12,6 +12,9 @@ const PAGES = { look: "Write & Look", learn: "Learn", train: "Train", use: "Use"
 
 /** @typedef {keyof typeof PAGES} PageName */
 
+const PHONE = "(max-width: 767px)";
+const MOST_HEIGHT = 140; // CSS pixels of the prompt
+
 export class Bar {
   #typed = false; // whether the prompt is the visitor's own
 
@@ -42,6 +45,7 @@ export class Bar {
     });
     this.prompt.addEventListener("focus", () => this.#grow());
     this.prompt.addEventListener("blur", () => this.#grow());
+    matchMedia(PHONE).addEventListener("change", () => this.#grow());
     this.prompt.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
       event.preventDefault();
@@ -49,7 +53,7 @@ export class Bar {
     });
     this.write = make("button", { type: "button", id: "hs-write", onclick: actions.write }, "Write");
     this.stop = make("button", { type: "button", id: "hs-stop", onclick: actions.stop, hidden: true }, "Stop");
-    const box = make("div", { class: "hs-prompt-box" }, this.prompt);
+    this.box = make("div", { class: "hs-prompt-box" }, this.prompt);
     const titles = Object.entries(PAGES).filter(([name]) => name !== "train" || withTraining);
     this.tabs = titles.map(([name, title]) =>
       make(
@@ -60,7 +64,7 @@ export class Bar {
     );
     const pages = make("nav", { class: "hs-pages", "aria-label": "Pages" }, ...this.tabs);
     const brand = make("h1", { class: "hs-brand" }, logo(), make("span", {}, "Headscope"));
-    this.element = make("header", { class: "hs-topbar" }, brand, this.models.element, box, this.write, this.stop);
+    this.element = make("header", { class: "hs-topbar" }, brand, this.models.element, this.box, this.write, this.stop);
     this.element.append(this.settings.element, pages);
   }
 
@@ -93,12 +97,17 @@ export class Bar {
     }
   }
 
-  /** Several lines are shown over what is below the bar, and only while they are edited. */
+  /**
+   * On a phone the field is as tall as its lines. In the bar they are shown over what is below it, and only while they
+   * are edited.
+   */
   #grow() {
     const { prompt } = this;
+    const isPhone = matchMedia(PHONE).matches;
+    const isTall = isPhone || document.activeElement === prompt;
     prompt.style.height = "";
-    const isEdited = document.activeElement === prompt;
-    prompt.classList.toggle("hs-grown", isEdited && prompt.scrollHeight > prompt.clientHeight + 2);
-    if (isEdited) prompt.style.height = `${Math.min(prompt.scrollHeight + 2, 140)}px`;
+    prompt.classList.toggle("hs-grown", !isPhone && isTall && prompt.scrollHeight > prompt.clientHeight + 2);
+    if (isTall) prompt.style.height = `${Math.min(prompt.scrollHeight + 2, MOST_HEIGHT)}px`;
+    this.box.style.height = isPhone ? prompt.style.height : "";
   }
 }

@@ -35,6 +35,11 @@ export class ModelPicker {
     return this.#name;
   }
 
+  /** What the server says of the chosen model. */
+  get chosen() {
+    return this.#models.find((model) => model.name === this.#name);
+  }
+
   /** @param {ModelInfo[]} models @param {string} name of the one that is chosen */
   fill(models, name) {
     this.#models = models;
@@ -53,7 +58,7 @@ export class ModelPicker {
   show(name) {
     this.#name = name;
     this.label.textContent = name || "No model";
-    this.button.title = this.#models.find((model) => model.name === name)?.facts ?? "";
+    this.button.title = this.chosen?.facts ?? "";
     for (const row of this.#rows) setFlag(row, "aria-selected", row.dataset.name === name);
   }
 

@@ -3,7 +3,7 @@
 import { make } from "../../lib/dom.mjs";
 import { onThemeChange } from "../../lib/drawing/palette.mjs";
 import { icon } from "../../lib/icons.mjs";
-import { scaleControls } from "../panels/head_panel.mjs";
+import { colourControls } from "../panels/view_controls.mjs";
 import { SecondReader } from "./panels/second_reader.mjs";
 import { differencePanel, sideHead } from "./panels/pair_head.mjs";
 import { PairHeads } from "./panels/pair_heads.mjs";
@@ -43,7 +43,7 @@ export class CompareView {
     close.prepend(icon("close"), " ");
     close.title = "Back to the text on the left";
     const heading = make("h2", {}, "Compare");
-    const settings = make("div", { class: "hs-controls" }, ...scaleControls(pair.view));
+    const settings = make("div", { class: "hs-controls" }, ...colourControls(pair.view));
     const tools = make("div", { class: "hs-compare-tools" }, table.toggle, ...buttons);
     bar.append(heading, settings, tools, end("Keep left", "a"), end("Keep right", "b"), close);
     const next = new PairNext(pair);

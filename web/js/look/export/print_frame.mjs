@@ -4,7 +4,7 @@
 import { offscreenContext, packedPixels } from "../../lib/drawing/canvas.mjs";
 import { sansSerif } from "../../lib/drawing/fonts.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
-import { position, SCALES } from "../../lib/drawing/scale.mjs";
+import { SCALES, ticksOf } from "../../lib/drawing/scale.mjs";
 
 /** @import { ScaleOptions } from "../../types.js" */
 /** @import { SvgContext } from "./svg_context.mjs" */
@@ -35,13 +35,14 @@ export const ramp = () => palette("light").looks;
  * @param {object} picture
  * @param {string} picture.title
  * @param {ScaleOptions} picture.options
+ * @param {number} picture.floor of a logarithmic scale
  * @param {string[]} picture.notes
  * @param {number} picture.width without the frame
  * @param {number} picture.height
  * @param {(context: PrintContext, left: number, top: number) => void} picture.draw fills it
  * @returns {Picture}
  */
-export function frame({ title, options, notes, width, height, draw }) {
+export function frame({ title, options, floor, notes, width, height, draw }) {
   const fullWidth = Math.max(width, LEAST_WIDTH) + 2 * PAD;
   const fullHeight = height + HEAD + FOOT + 2 * PAD;
   return {
@@ -60,7 +61,7 @@ export function frame({ title, options, notes, width, height, draw }) {
       context.font = sansSerif(14);
       context.fillText([...notes, ...describeColours(options)].join(", "), PAD, PAD + 46);
       draw(context, PAD, PAD + HEAD);
-      legend(context, options, PAD, PAD + HEAD + height + 20);
+      legend(context, options, floor, PAD, PAD + HEAD + height + 20);
     },
   };
 }
@@ -76,10 +77,11 @@ function describeColours({ scale, hideFirst, threshold }) {
 /**
  * @param {PrintContext} context
  * @param {ScaleOptions} options
+ * @param {number} floor
  * @param {number} left
  * @param {number} top
  */
-function legend(context, { scale }, left, top) {
+function legend(context, { scale }, floor, left, top) {
   context.textBaseline = "middle";
   context.textAlign = "left";
   context.fillStyle = SOFT;
@@ -94,9 +96,9 @@ function legend(context, { scale }, left, top) {
   context.drawImage(strip.canvas, start, top, width, 14);
   context.textAlign = "center";
   context.font = sansSerif(12);
-  for (const weight of SCALES[scale].ticks) {
-    const x = start + width * position(scale, weight);
+  for (const [place, text] of ticksOf(scale, floor)) {
+    const x = start + width * place;
     context.fillRect(x - 0.5, top + 14, 1, 4);
-    context.fillText(String(weight), x, top + 27);
+    context.fillText(text, x, top + 27);
   }
 }

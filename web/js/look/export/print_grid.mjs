@@ -29,11 +29,19 @@ export function gridPicture(store, grid) {
   const { pointer } = store;
   const { options } = store.view;
   const { sorted } = options;
+  const summaries = grid.hasSummaries;
   const { n_layer, n_head } = pointer;
-  const columns = sorted ? Math.max(1, Math.ceil(Math.sqrt(1.6 * grid.shown.length))) : n_head + 2;
-  const rows = sorted ? Math.ceil(grid.shown.length / columns) : n_layer + 1;
+  const columns = sorted ? Math.max(1, Math.ceil(Math.sqrt(1.6 * grid.shown.length))) : grid.tableColumns;
+  const rows = sorted ? Math.ceil(grid.shown.length / columns) : n_layer + (summaries ? 1 : 0);
   const { pixels: colours } = ramp();
-  const painter = new ThumbnailPainter(store.thumbnails, new Scale(options), colours, Infinity, store.step ?? Infinity);
+  const painter = new ThumbnailPainter(
+    store.thumbnails,
+    Scale.of(store),
+    colours,
+    null,
+    Infinity,
+    store.step ?? Infinity,
+  );
   const target = Math.min(MOST, Math.floor(ROOM / columns) - GAP);
   const pixels = painter.side * Math.max(1, Math.floor(target / Math.max(painter.side, 1)));
   const [across, down] = [pixels + GAP, pixels + GAP + (sorted ? CAPTION : 0)];
@@ -43,6 +51,7 @@ export function gridPicture(store, grid) {
   return frame({
     title: `${pointer.model} · ${sorted ? counted(grid.shown.length, "head") : "all heads"}`,
     options,
+    floor: store.weights.floor,
     notes: [`attention weights of ${counted(store.rows, "token")}`, order],
     width: side + (columns * across) / PIXELS,
     height: top + (rows * down) / PIXELS,
@@ -92,11 +101,12 @@ export function gridPicture(store, grid) {
     /** @param {number} i */
     const middle = (i) => (i * across + pixels / 2) / PIXELS;
     const heads = Array.from({ length: n_head }, (_, head) => `H${head}`);
-    for (const [i, name] of [...heads, "mean", "rollout"].entries()) {
+    for (const [i, name] of [...heads, ...(summaries ? ["mean", "rollout"] : [])].entries()) {
       context.fillText(name, left + side + middle(i), up + top / 2);
     }
     context.textAlign = "left";
     for (let layer = 0; layer < n_layer; layer++) context.fillText(`L${layer}`, left, up + top + middle(layer));
+    if (!summaries) return;
     context.textAlign = "right";
     context.fillText("mean of all heads", left + side + (n_head * across) / PIXELS - 8, up + top + middle(n_layer));
   }

@@ -36,6 +36,7 @@ export function headPicture(store) {
   return frame({
     title: `${pointer.model} · ${openName}`,
     options,
+    floor: store.weights.floor,
     notes: [`attention weights of ${counted(n, "token")}`],
     width: NAME + side,
     height: NAME + side,
@@ -50,7 +51,7 @@ export function headPicture(store) {
       context.restore();
       context.save();
       context.translate(left + NAME, top + NAME);
-      const image = paintTriangle(store.weights.values, n, new Scale(options), ramp());
+      const image = paintTriangle(store.weights.values, n, Scale.of(store), ramp());
       context.drawImage(image, margin, margin, n * cell, n * cell);
       drawAxes(context, tokens, n, { margin, cell, texts, size }, INK);
       context.restore();

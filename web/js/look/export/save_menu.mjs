@@ -6,17 +6,21 @@ import { toPng, toSvg } from "./picture.mjs";
 import { menu } from "../widgets/menu.mjs";
 import { gridPicture } from "./print_grid.mjs";
 import { headPicture } from "./print_head.mjs";
+import { linesPicture } from "./print_lines.mjs";
+import { stepJson, stepPicture } from "./print_step.mjs";
 
 /** @import { Grid } from "../panels/grid.mjs" */
+/** @import { StepRows } from "../panels/step_rows.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 
 /** @typedef {Record<string, () => Blob | Promise<Blob>>} Kinds what makes a file of each kind */
 
 /** @param {Store} store */
 export function saveHead(store) {
+  const picture = () => (store.view.options.mode === "lines" ? linesPicture(store) : headPicture(store));
   const kinds = {
-    PNG: () => toPng(headPicture(store)),
-    SVG: () => toSvg(headPicture(store)),
+    PNG: () => toPng(picture()),
+    SVG: () => toSvg(picture()),
     JSON: () => toJson(store),
     safetensors: () => toSafetensors(store),
   };
@@ -33,6 +37,25 @@ export function saveGrid(store, grid) {
   const kinds = { PNG: () => toPng(gridPicture(store, grid)), SVG: () => toSvg(gridPicture(store, grid)) };
   const isReady = () => store.rows > 0 && grid.shown.length > 0;
   return saveMenu({ store, label: "Save all heads", kinds, name: () => "heads", isReady });
+}
+
+/**
+ * @param {Store} store
+ * @param {StepRows} rows
+ */
+export function saveStep(store, rows) {
+  const kinds = {
+    PNG: () => toPng(stepPicture(store, rows)),
+    SVG: () => toSvg(stepPicture(store, rows)),
+    JSON: () => stepJson(store, rows),
+  };
+  return saveMenu({
+    store,
+    label: "Save this step",
+    kinds,
+    name: () => `step-${(rows.query ?? 0) + 1}`,
+    isReady: () => rows.query !== null,
+  });
 }
 
 /** @param {{ store: Store, label: string, kinds: Kinds, name: () => string, isReady: () => boolean }} menu */
@@ -52,7 +75,7 @@ function saveMenu({ store, label, kinds, name, isReady }) {
     Object.keys(kinds).map((kind) => [kind, () => save(kind)]),
   );
   const show = () => (button.disabled = !isReady());
-  store.on("state tokens weights thumbnails view", show);
+  store.on("state tokens weights thumbnails view strips", show);
   show();
   return element;
 }

@@ -32,7 +32,11 @@ export class SvgContext {
     this.ruler = offscreenContext(1, 1);
     this.font = "12px sans-serif";
     /** @type {string | CanvasGradient | CanvasPattern} */
+    this.strokeStyle = "#000000";
+    /** @type {string | CanvasGradient | CanvasPattern} */
     this.fillStyle = "#000000";
+    this.lineWidth = 1;
+    this.path = ""; // of the line that is being drawn
     /** @type {CanvasTextAlign} */
     this.textAlign = "left";
     /** @type {CanvasTextBaseline} */
@@ -86,6 +90,25 @@ export class SvgContext {
    */
   fillRect(x, y, width, height) {
     this.add("rect", { x, y, width, height, fill: this.fillStyle });
+  }
+
+  beginPath() {
+    this.path = "";
+  }
+
+  /** @param {number} x @param {number} y */
+  moveTo(x, y) {
+    this.path += `M${x} ${y}`;
+  }
+
+  /** @param {...number} points */
+  bezierCurveTo(...points) {
+    this.path += `C${points.join(" ")}`;
+  }
+
+  stroke() {
+    const { path: d, strokeStyle: stroke, lineWidth, globalAlpha: opacity } = this;
+    this.add("path", { d, fill: "none", stroke, "stroke-width": lineWidth, opacity });
   }
 
   /**

@@ -1,5 +1,5 @@
-// All pictures at once: rows are layers, columns heads, then each layer's mean and rollout; thumbnails that grow while
-// the text is written. Or only the heads, sorted by a metric.
+// All heads at once: rows are layers, columns heads, then each layer's mean and rollout where they are wanted. Their
+// thumbnails grow while the text is written. Or the heads sorted by a metric.
 
 import { make, setFlag } from "../../lib/dom.mjs";
 import { context2d } from "../../lib/drawing/canvas.mjs";
@@ -33,8 +33,8 @@ const NARROW = 46; // CSS pixels of a column in which "rollout" does not fit
  * @property {HTMLButtonElement} button
  * @property {HTMLCanvasElement} canvas
  * @property {HTMLElement} bar
- * @property {HTMLElement} number the value, in the corner that the triangle leaves free
- * @property {HTMLElement} tag the role, below it
+ * @property {HTMLElement} number the value
+ * @property {HTMLElement} tag the role, in the corner of the picture
  */
 
 /** A value in as few characters as a tile has room for. @param {number} value */
@@ -64,7 +64,7 @@ export class Grid {
     this.element.addEventListener("pointerleave", () => this.hover(null));
     store.on("state", () => this.build());
     store.on("thumbnails view overlay roles", () => this.draw());
-    store.on("open", () => this.mark());
+    store.on("open", () => this.open());
     new ResizeObserver(() => this.draw()).observe(this.element);
   }
 
@@ -110,7 +110,8 @@ export class Grid {
     const number = make("span", { class: "hs-value", "aria-hidden": "true" });
     const tag = make("span", { class: "hs-tag", "aria-hidden": "true" });
     const caption = make("span", { class: "hs-caption" }, name);
-    const button = make("button", { type: "button" }, canvas, number, tag, bar, caption);
+    const foot = make("span", { class: "hs-foot" }, bar, number);
+    const button = make("button", { type: "button" }, canvas, tag, foot, caption);
     const isHead = place[0] < pointer.n_layer && place[1] < pointer.n_head;
     return { place, name, isHead, value: 0, filtered: false, button, canvas, bar, number, tag };
   }
@@ -143,7 +144,7 @@ export class Grid {
   /** Put the cards in their places: a table of layers, or one after the other where they are sorted. */
   arrange() {
     const { sorted } = this.store.view.options;
-    const shown = sortCards(this.#cards, sorted);
+    const shown = sortCards(this.#cards, sorted, this.hasSummaries);
     const layout = `${sorted} ${shown.map((card) => card.place).join(" ")}`;
     if (layout === this.#layout) return;
     this.#layout = layout;
@@ -151,7 +152,8 @@ export class Grid {
     this.element.classList.toggle("hs-sorted", sorted !== "");
     const label = sorted ? `Heads, ${ORDERS[sorted]}` : "All heads: rows are layers, columns heads";
     this.element.setAttribute("aria-label", label);
-    this.element.style.setProperty("--hs-columns", String(this.store.pointer.n_head + 2));
+    this.element.style.setProperty("--hs-columns", String(this.tableColumns));
+    this.element.style.setProperty("--hs-layers", String(this.store.pointer.n_layer));
     this.element.replaceChildren(...(sorted ? this.sortedParts() : this.tableParts()));
     this.mark();
   }
@@ -161,18 +163,32 @@ export class Grid {
     return this.shown.map((card) => card.button);
   }
 
+  /** Whether there are tiles for means and rollout: where they are wanted, or one of them is open. */
+  get hasSummaries() {
+    const { n_layer, n_head } = this.store.pointer;
+    const [layer, column] = this.store.open;
+    return this.store.view.options.summaries || layer >= n_layer || column >= n_head;
+  }
+
+  /** How many pictures a layer has in the table. */
+  get tableColumns() {
+    return this.store.pointer.n_head + (this.hasSummaries ? 2 : 0);
+  }
+
   tableParts() {
     const { n_layer, n_head } = this.store.pointer;
+    const summaries = this.hasSummaries;
     const buttons = this.shown.map((card) => card.button);
     const columns = Array.from({ length: n_head }, (_, head) => `H${head}`);
     /** @type {HTMLElement[]} */
-    const parts = ["", ...columns, "mean", "rollout"].map((text) =>
+    const parts = ["", ...columns, ...(summaries ? ["mean", "rollout"] : [])].map((text) =>
       make("span", { class: text.length > 3 ? "hs-label hs-tall" : "hs-label" }, text),
     );
     for (let layer = 0; layer < n_layer; layer++) {
       parts.push(make("span", { class: "hs-label" }, `L${layer}`));
-      parts.push(...buttons.slice(layer * (n_head + 2), (layer + 1) * (n_head + 2)));
+      parts.push(...buttons.slice(layer * this.tableColumns, (layer + 1) * this.tableColumns));
     }
+    if (!summaries) return parts;
     return [...parts, make("span", { class: "hs-label hs-all" }, "mean of all heads"), buttons[buttons.length - 1]];
   }
 
@@ -183,13 +199,14 @@ export class Grid {
     paintOverlay(this.element, this.#cards, store.shownOverlay);
     this.arrange();
     paintArcs(this.element, this.shown, store.shownOverlay?.arcs ?? []);
-    const width = (this.element.clientWidth - LAYER_NAMES) / (store.pointer.n_head + 2);
+    const width = (this.element.clientWidth - LAYER_NAMES) / this.tableColumns;
     this.element.classList.toggle("hs-narrow", width < NARROW);
     const room = (this.#cards[0].canvas.clientWidth || 48) * (window.devicePixelRatio || 1);
     const rows = store.step ?? store.readable;
     this.element.dataset.rows = String(rows);
-    const scale = new Scale(store.view.options);
-    const painter = new ThumbnailPainter(store.thumbnails, scale, palette().looks.pixels, room, rows);
+    const scale = Scale.of(store);
+    const { looks, seen } = palette();
+    const painter = new ThumbnailPainter(store.thumbnails, scale, looks.pixels, seen.pixels, room, rows);
     const side = Math.max(painter.side, 1);
     for (const { place, canvas } of this.shown) {
       if (canvas.width !== side) canvas.width = canvas.height = side;
@@ -197,6 +214,11 @@ export class Grid {
       if (painter.side) context.putImageData(painter.paint(store.index(place)), 0, 0);
       else context.clearRect(0, 0, side, side);
     }
+  }
+
+  open() {
+    if (this.#cards.length) this.arrange();
+    this.mark();
   }
 
   /** Mark the open picture, which is also the one that Tab reaches. */
@@ -213,7 +235,9 @@ export class Grid {
   /** @param {HTMLButtonElement | null} button */
   openAt(button) {
     const card = this.#cards.find((candidate) => candidate.button === button);
-    if (card) this.store.view.choose(card.place);
+    if (!card) return;
+    this.store.view.choose(card.place);
+    this.store.emit("opened");
   }
 
   /** @param {KeyboardEvent} event */
@@ -235,7 +259,7 @@ export class Grid {
   }
 
   columns() {
-    if (!this.store.view.options.sorted) return this.store.pointer.n_head + 2;
+    if (!this.store.view.options.sorted) return this.tableColumns;
     const top = this.shown[0].button.offsetTop;
     const next = this.shown.findIndex((card) => card.button.offsetTop > top);
     return next < 0 ? this.shown.length : next;

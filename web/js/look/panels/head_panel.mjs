@@ -1,8 +1,8 @@
-// The open picture: its three views, the scale of their colours, and the table of its numbers.
+// The open picture: its three views, and the table of its numbers.
 
-import { checkbox, dropdown, make, tabs } from "../../lib/dom.mjs";
+import { make, tabs } from "../../lib/dom.mjs";
 import { Matrix } from "../../lib/drawing/matrix.mjs";
-import { SCALES } from "../../lib/drawing/scale.mjs";
+import { icon } from "../../lib/icons.mjs";
 import { MODES } from "../../lib/options.mjs";
 import { roleSentence, shortRole } from "../ask/head_roles.mjs";
 import { attentionLegend, weightLegend } from "../widgets/legend.mjs";
@@ -13,7 +13,8 @@ import { describePicture } from "./top_heads.mjs";
 
 /** @import { ModeName } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
-/** @import { View } from "../state/view.mjs" */
+
+const PHONE = "(max-width: 767px)";
 
 /**
  * @param {Store} store
@@ -31,7 +32,9 @@ export function headPanel(store, actions) {
     lines: new Lines(store).element,
   };
   const modes = tabs("View", MODES, (mode) => view.set({ mode }));
-  const top = make("div", { class: "hs-top" }, title, ...actions, table.toggle);
+  const close = make("button", { type: "button", class: "hs-small hs-close", "aria-label": "Back to the heads" });
+  close.append(icon("close"));
+  const top = make("div", { class: "hs-top" }, title, ...actions, table.toggle, close);
   const role = make("p", { class: "hs-role" });
   const measured = make("p", { class: "hs-role hs-role-line" }); // one line that is always there: it comes late
   const describe = () => {
@@ -41,8 +44,8 @@ export function headPanel(store, actions) {
   };
   store.on("state open thumbnails roles", describe);
   const region = make("section", { class: "hs-panel hs-open" }, top, role, measured);
-  region.append(make("div", { class: "hs-controls" }, modes.element, ...scaleControls(view)), ...Object.values(parts));
-  region.append(weightLegend(view), table.element);
+  region.append(make("div", { class: "hs-controls" }, modes.element), ...Object.values(parts));
+  region.append(weightLegend(store), table.element);
 
   const show = () => {
     const { mode } = view.options;
@@ -53,6 +56,18 @@ export function headPanel(store, actions) {
   };
   show();
   store.on("state open", show);
+
+  // On a phone the open head lies below the heads: it comes up over them when one is tapped.
+  /** @param {boolean} isUp */
+  const lift = (isUp) => {
+    region.classList.toggle("hs-sheet", isUp);
+    if (isUp) region.scrollTop = 0;
+  };
+  store.on("opened", () => lift(matchMedia(PHONE).matches));
+  close.addEventListener("click", () => lift(false));
+  view.on((changed) => changed.includes("ask") && lift(false)); // the questions are beside the heads
+  matchMedia(PHONE).addEventListener("change", () => lift(false));
+  document.addEventListener("keydown", (event) => event.key === "Escape" && lift(false));
   return region;
 }
 
@@ -60,29 +75,4 @@ export function headPanel(store, actions) {
 function textPart(store) {
   const text = new TextView(store, { label: "Text of the open head" });
   return make("div", { class: "hs-head-text" }, text.element, text.announcement, attentionLegend());
-}
-
-/** Scale, threshold and the first token, on which many heads rest. @param {View} view */
-export function scaleControls(view) {
-  const names = Object.fromEntries(Object.entries(SCALES).map(([key, { name }]) => [key, name]));
-  const scale = dropdown("Colour scale", names, (key) => view.set({ scale: key }));
-  const hide = checkbox((checked) => view.set({ hideFirst: checked }));
-  // The slider sets the square root, so that small thresholds can be reached.
-  const threshold = make("input", { type: "range", min: 0, max: 1, step: 0.01, "aria-label": "Least weight drawn" });
-  threshold.addEventListener("input", () => view.set({ threshold: Number(threshold.value) ** 2 }));
-  const least = make("output", {});
-  const show = () => {
-    const { options } = view;
-    scale.value = options.scale;
-    hide.checked = options.hideFirst;
-    threshold.value = String(Math.sqrt(options.threshold));
-    least.textContent = options.threshold ? options.threshold.toFixed(4) : "all";
-  };
-  view.on(show);
-  show();
-  return [
-    make("label", {}, "colour ", scale),
-    make("label", {}, "weight at least ", threshold, " ", least),
-    make("label", {}, hide, " hide the first token"),
-  ];
 }

@@ -27,10 +27,12 @@ export function headPreview(store, grid) {
     const place = hovered; // the open one is beside it, larger
     element.hidden = !place || place.join() === store.open.join();
     if (!place || element.hidden) return;
+    const { looks, seen } = palette();
     const painter = new ThumbnailPainter(
       store.thumbnails,
-      new Scale(store.view.options),
-      palette().looks.pixels,
+      Scale.of(store),
+      looks.pixels,
+      seen.pixels,
       Infinity,
       store.step ?? store.readable,
     );

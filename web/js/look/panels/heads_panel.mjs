@@ -2,45 +2,43 @@
 
 import { make, tabs } from "../../lib/dom.mjs";
 import { HEADS } from "../../lib/options.mjs";
+import { tileLegend } from "../widgets/legend.mjs";
 import { Grid } from "./grid.mjs";
-import { gridControls } from "./grid_controls.mjs";
 import { gridTable } from "./grid_table.mjs";
 import { headPreview } from "./head_preview.mjs";
 import { StepRows } from "./step_rows.mjs";
 import { topHeads } from "./top_heads.mjs";
 import { TrainingSteps } from "./training_steps.mjs";
+import { viewControls } from "./view_controls.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 
 /**
  * @param {Store} store
  * @param {(grid: Grid) => HTMLElement[]} gridActions buttons beside the title while the grid is shown
+ * @param {(rows: StepRows) => HTMLElement[]} stepActions and while the rows of a step are
  */
-export function headsPanel(store, gridActions) {
+export function headsPanel(store, gridActions, stepActions) {
   const { view } = store;
   store.on("view", () => show()); // before the parts draw themselves: what is hidden has no size
   const grid = new Grid(store);
   const rows = new StepRows(store);
   const table = gridTable(store, grid);
+  const controls = viewControls(store, grid);
   const training = new TrainingSteps(store);
-  const meaning = make(
-    "p",
-    { class: "hs-hint" },
-    "One tile per head: row by row, how much each token looks back. Stronger colour is more.",
-  );
+  const meaning = tileLegend();
   const scroll = make("div", { class: "hs-scroll" }, grid.element);
   const whole = make(
     "div",
     { class: "hs-whole" },
     training.element,
     meaning,
-    gridControls(store, grid),
     scroll,
     topHeads(store),
     headPreview(store, grid),
     table.element,
   );
-  const actions = { whole: [...gridActions(grid), table.toggle], step: [rows.table.toggle] };
+  const actions = { whole: [...gridActions(grid), table.toggle], step: [...stepActions(rows), rows.table.toggle] };
   const shown = { whole: [whole, ...actions.whole], step: [rows.element, ...actions.step] };
   const choice = tabs("Heads", HEADS, (heads) => view.set({ heads }));
   const show = () => {
@@ -50,7 +48,14 @@ export function headsPanel(store, gridActions) {
     for (const element of shown.step) element.hidden = heads !== "step";
   };
   show();
-  const top = make("div", { class: "hs-top" }, make("h2", {}, "Heads"), choice.element);
+  const top = make("div", { class: "hs-top" }, make("h2", {}, "Heads"), choice.element, controls.toggle);
   top.append(...actions.whole, ...actions.step);
-  return make("section", { class: "hs-panel hs-heads", "aria-label": "Heads" }, top, whole, rows.element);
+  return make(
+    "section",
+    { class: "hs-panel hs-heads", "aria-label": "Heads" },
+    top,
+    controls.element,
+    whole,
+    rows.element,
+  );
 }

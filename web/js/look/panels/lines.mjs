@@ -19,6 +19,47 @@ const SIDE = 0.34; // of the width, for the tokens of either side
 const NUMBERS = 32; // CSS pixels from the left to the end of the positions
 const ROOM = 132; // CSS pixels that a token and its number need
 
+/**
+ * The lines that a text has now: of the tokens that are selected or, where none is and there is a threshold, of all
+ * that existed at the selected step.
+ * @param {Store} store
+ */
+export function* linesOf(store) {
+  const scale = Scale.of(store);
+  const all = Math.min(store.count, store.step ?? Infinity);
+  const areSelected = store.hover || store.locked.length || !store.view.options.threshold;
+  for (const query of areSelected ? store.queries : Array(all).keys()) {
+    const row = store.row(query);
+    const largest = scale.largest(row, 0, query + 1);
+    for (let key = 0; key <= query; key++) {
+      const step = scale.step(row[key], key, largest);
+      if (step >= FAINT) yield { query, key, strength: step / 255 };
+    }
+  }
+}
+
+/**
+ * @typedef {Pick<CanvasRenderingContext2D,
+ *   "globalAlpha" | "beginPath" | "moveTo" | "bezierCurveTo" | "stroke">} LineContext
+ */
+
+/**
+ * @param {LineContext} context
+ * @param {number} x0
+ * @param {number} y0
+ * @param {number} x1
+ * @param {number} y1
+ * @param {number} strength from 0 to 1
+ */
+export function drawLine(context, x0, y0, x1, y1, strength) {
+  const middle = (x0 + x1) / 2;
+  context.globalAlpha = strength;
+  context.beginPath();
+  context.moveTo(x0, y0);
+  context.bezierCurveTo(middle, y0, middle, y1, x1, y1);
+  context.stroke();
+}
+
 export class Lines {
   #floor = make("div", { class: "hs-floor" }); // as high as all tokens, so that there is something to scroll
 
@@ -56,7 +97,7 @@ export class Lines {
     const isAtEnd = this.#floor.style.height !== "" && board.scrollTop + height >= this.#floor.offsetHeight - ROW;
     // Scrolled to its end, it still starts with a whole row.
     this.#floor.style.height = `${store.count * ROW + (height % ROW)}px`;
-    if (isAtEnd && store.focus?.query === store.count - 1) board.scrollTop = store.count * ROW; // follows the writing
+    if (isAtEnd && this.isAtNewest) board.scrollTop = store.count * ROW; // follows the writing
     this.drawLines(context, width, height);
     this.drawTokens(context, width, height);
   }
@@ -97,13 +138,6 @@ export class Lines {
     return focus && focus.key !== null && key <= focus.query ? exact(weights.at(focus.query, key)) : "";
   }
 
-  /** The tokens whose lines are drawn: those that are selected, or all that existed at the selected step. */
-  get sources() {
-    const { store } = this;
-    if (store.hover || store.locked.length || !store.view.options.threshold) return store.queries;
-    return Array.from({ length: Math.min(store.count, store.step ?? Infinity) }, (_, query) => query);
-  }
-
   /**
    * @param {CanvasRenderingContext2D} context
    * @param {number} width
@@ -111,28 +145,15 @@ export class Lines {
    */
   drawLines(context, width, height) {
     const { store, board } = this;
-    const scale = new Scale(store.view.options);
-    const ramp = palette().looks;
     const [from, to] = [SIDE * width, (1 - SIDE) * width];
     /** @param {number} i */
     const y = (i) => (i + 0.5) * ROW - board.scrollTop;
     context.lineWidth = 2;
+    context.strokeStyle = palette().looks.css[190];
     // A key is never below its query: a line that starts above the view or ends below it is not in view.
     const [first, last] = [board.scrollTop / ROW - 1, (board.scrollTop + height) / ROW];
-    for (const query of this.sources) {
-      if (query < first) continue;
-      const row = store.row(query);
-      const largest = scale.largest(row, 0, query + 1);
-      for (let key = 0; key <= query && key <= last; key++) {
-        const step = scale.step(row[key], key, largest);
-        if (step < FAINT) continue;
-        context.globalAlpha = step / 255;
-        context.strokeStyle = ramp.css[190];
-        context.beginPath();
-        context.moveTo(from, y(query));
-        context.bezierCurveTo((from + to) / 2, y(query), (from + to) / 2, y(key), to, y(key));
-        context.stroke();
-      }
+    for (const { query, key, strength } of linesOf(store)) {
+      if (query >= first && key <= last) drawLine(context, from, y(query), to, y(key), strength);
     }
     context.globalAlpha = 1;
   }
@@ -169,7 +190,14 @@ export class Lines {
   showFocus() {
     const { focus } = this.store;
     // What is under the pointer is in view, and must not move away from it.
-    if (focus && this.board.clientHeight && !this.board.matches(":hover")) this.scrollTo(focus.query);
+    if (!focus || !this.board.clientHeight || this.board.matches(":hover")) return;
+    this.scrollTo(this.isAtNewest ? this.store.count - 1 : focus.query);
+  }
+
+  /** Whether the newest step is shown, and nothing else is selected. */
+  get isAtNewest() {
+    const { store } = this;
+    return store.step === null && store.focus?.query === store.currentRow;
   }
 
   /** @param {number} query */

@@ -91,6 +91,7 @@ export class StepRows {
     this.board.dataset.query = String(found.query);
     this.point(null);
     this.draw();
+    this.store.emit("strips");
   }
 
   /** The query whose rows can be drawn: they belong to the current run, and its tokens have arrived. Else null. */
@@ -163,7 +164,7 @@ export class StepRows {
    */
   drawStrip(context, head) {
     const row = this.row(head);
-    const scale = new Scale(this.store.view.options);
+    const scale = Scale.of(this.store);
     const largest = scale.largest(row, 0, row.length);
     const { css } = palette().looks;
     // The faintest step is drawn first and the strongest last, so that no narrow cell hides one beside it.

@@ -2,7 +2,7 @@
 
 import { make } from "../../lib/dom.mjs";
 import { METRICS } from "../../lib/metrics.mjs";
-import { measured } from "../../lib/numbers.mjs";
+import { counted, measured } from "../../lib/numbers.mjs";
 import { pictureName } from "../../lib/words.mjs";
 import { CLEAR, ROLES } from "../ask/head_roles.mjs";
 
@@ -32,7 +32,11 @@ export function topHeads(store) {
 
   /** @param {Place} place @param {string} text @param {string} explanation */
   const chip = (place, text, explanation) => {
-    const button = make("button", { type: "button", class: "hs-chip", onclick: () => view.choose(place) }, text);
+    const open = () => {
+      view.choose(place);
+      store.emit("opened");
+    };
+    const button = make("button", { type: "button", class: "hs-chip", onclick: open }, text);
     button.title = explanation;
     if (place.join() === store.open.join()) button.setAttribute("aria-current", "true");
     return button;
@@ -65,7 +69,8 @@ export function topHeads(store) {
       );
     });
     list.replaceChildren(...chips);
-    help.textContent = `Bars: ${name}, ${words}.`;
+    const text = counted(store.rows, "token");
+    help.textContent = `Bars and numbers: ${name}, ${words}; the mean over the whole text (${text}).`;
     top.hidden = help.hidden = !store.rows;
   };
 

@@ -1,22 +1,22 @@
 // What the browser knows of one text: what has arrived of it, and how much of that is shown.
 
 import { isBusy, isGiven } from "../../lib/states.mjs";
-import { Topics } from "../../lib/topics.mjs";
 import { pictureName } from "../../lib/words.mjs";
 import { Playback } from "./playback.mjs";
 import { completePointer } from "./pointer.mjs";
+import { Problems } from "./problems.mjs";
 import { RunData } from "./run_data.mjs";
 import { RunFetcher } from "./run_fetcher.mjs";
 import { Updater } from "./updater.mjs";
 
-/** @import { Place, Pointer, SentPointer, Token } from "../../types.js" */
+/** @import { Place, Pointer, SentPointer } from "../../types.js" */
 /** @import { View } from "./view.mjs" */
 
 const SHOWN = ["tokens", "thumbnails", "weights", "focus", "step"];
 const EVERYTHING = ["state", "open", ...SHOWN];
 
 /** Topics: those above (open: another picture; weights: those of the open picture), view and problem. */
-export class TextSource extends Topics {
+export class TextSource extends Problems {
   /** @type {Pointer} */
   #pointer = completePointer({ state: "loading" });
   #data = new RunData(this.#pointer);
@@ -27,7 +27,6 @@ export class TextSource extends Topics {
   /** @type {((n: number) => boolean)[]} */
   #waiting = [];
   #fetcher = new RunFetcher("", () => this.#knownText);
-  #problem = "";
   /** @type {Set<string>} runs that were shown before */
   #abandonedRuns = new Set();
   #updater = new Updater({
@@ -110,11 +109,6 @@ export class TextSource extends Topics {
     return this.#fetcher;
   }
 
-  /** What went wrong last, in words; "" for nothing. */
-  get problem() {
-    return this.#problem;
-  }
-
   get open() {
     return this.view.open;
   }
@@ -187,7 +181,10 @@ export class TextSource extends Topics {
       this.#reset();
       this.view.openAgain(this.#pointer, before);
     }
-    this.#takeTokens(pointer.new ?? [], isNew);
+    const written = pointer.new ?? [];
+    this.#data.addTokens(this.#pointer.tokens - written.length, written);
+    // What a text begins with is shown at once, the rest at its pace.
+    this.#playback.extend(this.#data.tokens.length, isNew || isGiven(pointer.state));
     if (isNew) this.emit(...EVERYTHING);
     else this.emit("state", ...(hasEnded ? SHOWN : []));
     this.#updater.update();
@@ -214,17 +211,6 @@ export class TextSource extends Topics {
     this.#playback.reset(this.#data.tokens.length);
     this.emit(...EVERYTHING);
     this.#updater.update();
-  }
-
-  /**
-   * Take in tokens that were just written. What a text begins with is shown at once, the rest at its pace.
-   * @param {Token[]} tokens
-   * @param {boolean} isBeginning
-   */
-  #takeTokens(tokens, isBeginning) {
-    const { state, tokens: count } = this.#pointer;
-    this.#data.addTokens(count - tokens.length, tokens);
-    this.#playback.extend(this.#data.tokens.length, isBeginning || isGiven(state));
   }
 
   /** Everything moves on with the text, in the same frame. */
@@ -254,13 +240,6 @@ export class TextSource extends Topics {
   notify(notice) {
     this.#pointer = { ...this.#pointer, notices: [...this.#pointer.notices, notice] };
     this.emit("state");
-  }
-
-  /** @param {string} problem what went wrong, "" for nothing */
-  report(problem) {
-    if (this.#problem === problem) return;
-    this.#problem = problem;
-    this.emit("problem");
   }
 
   /** Everything has to be drawn again, because the page's colours changed. */

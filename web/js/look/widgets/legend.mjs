@@ -3,11 +3,11 @@
 import { make } from "../../lib/dom.mjs";
 import { context2d, packedPixels } from "../../lib/drawing/canvas.mjs";
 import { onThemeChange, palette } from "../../lib/drawing/palette.mjs";
-import { position, SCALES } from "../../lib/drawing/scale.mjs";
+import { ticksOf } from "../../lib/drawing/scale.mjs";
 import { MAX_SURPRISE } from "../../lib/numbers.mjs";
 
 /** @import { RampName } from "../../lib/drawing/palette.mjs" */
-/** @import { View } from "../state/view.mjs" */
+/** @import { Store } from "../state/store.mjs" */
 
 /**
  * A colour ramp with ticks and a title.
@@ -36,14 +36,19 @@ export function ruler(words, ramp, ticks) {
   return { element, title, draw };
 }
 
-/** The present scale of the weights. @param {View} view */
-export function weightLegend(view) {
-  const { element, title, draw } = ruler("attention weight", "looks", () => {
+/** The present scale of the weights. @param {Store} store */
+export function weightLegend(store) {
+  const { view } = store;
+  let shown = "";
+  const { element, title, draw } = ruler("attention weight", "looks", () =>
+    ticksOf(view.options.scale, store.weights.floor),
+  );
+  store.on("view weights", () => {
     const { scale } = view.options;
-    return SCALES[scale].ticks.map((weight) => [position(scale, weight), String(weight)]);
-  });
-  view.on(() => {
-    title.textContent = view.options.scale === "row" ? "of the row's largest" : "attention weight";
+    const now = scale === "log" ? `log ${store.weights.floor}` : scale;
+    if (now === shown) return;
+    shown = now;
+    title.textContent = scale === "row" ? "of the row's largest" : "attention weight";
     draw();
   });
   return element;
@@ -55,8 +60,12 @@ export function surpriseLegend() {
   ).element;
 }
 
-/** Two swatches: where the selected token looks, and which tokens look at it. */
-export function attentionLegend() {
+/**
+ * Two swatches with their words.
+ * @param {string} looksWords
+ * @param {string} seenWords
+ */
+function twoSwatches(looksWords, seenWords) {
   const [looks, seen] = [make("span", { class: "hs-swatch" }), make("span", { class: "hs-swatch" })];
   const paint = () => {
     looks.style.backgroundColor = palette().looks.css[170];
@@ -64,7 +73,18 @@ export function attentionLegend() {
   };
   paint();
   onThemeChange(paint);
+  return [looks, looksWords, " ", seen, seenWords];
+}
+
+/** How to read the tile of a head: its rows have the colours that tokens have in the text. */
+export function tileLegend() {
+  const words = twoSwatches("where it looks", "what looks at it");
+  return make("p", { class: "hs-hint" }, "One tile per head, one row per token: ", ...words);
+}
+
+/** Where the selected token looks, and which tokens look at it. */
+export function attentionLegend() {
   const how =
     "Hover a token to inspect it, click it to go to its step, shift-click to pin it; or use the arrow keys and Enter.";
-  return make("p", { class: "hs-hint" }, looks, "where the outlined token looks ", seen, `what looks at it. ${how}`);
+  return make("p", { class: "hs-hint" }, ...twoSwatches("where the outlined token looks", `what looks at it. ${how}`));
 }

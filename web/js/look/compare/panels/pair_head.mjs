@@ -23,7 +23,7 @@ export function sideHead(pair, side) {
   const label = make("span", { class: "hs-same" }, side === "b" ? "same head as A" : "");
   const top = make("div", { class: "hs-top" }, badge(side), select, label);
   const region = make("section", { class: `hs-panel hs-pair-head hs-side-${side}` }, top, matrix.element);
-  region.append(weightLegend(pair.view));
+  region.append(weightLegend(store));
   const name = () => {
     show();
     label.hidden = side === "a" || pair.heads.isUnlinked;

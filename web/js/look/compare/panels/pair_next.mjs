@@ -63,7 +63,7 @@ export class PairNext {
         const { sha256 } = store.pointer;
         const [logits, texts] = await Promise.all([fetcher.logits(position), vocabulary(sha256)]);
         const logprobs = logSoftmax(logits);
-        return /** @type {Prediction} */ ({ logprobs, most: mostProbable(logits, SHOWN), texts });
+        return [/** @type {Prediction} */ ({ logprobs, most: mostProbable(logits, SHOWN), texts })];
       },
       show: (found) => {
         this.#found[side] = found;

@@ -4,6 +4,7 @@ import { dropdown, make } from "../../../lib/dom.mjs";
 import { icon } from "../../../lib/icons.mjs";
 import { exact, surprise } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
+import { keep, kept } from "../../state/kept.mjs";
 
 /** @import { ScrubSource, Token } from "../../../types.js" */
 
@@ -46,11 +47,7 @@ export class Scrubber {
   setSpeed(key) {
     this.speed.value = key;
     this.store.playback.setSpeed(Number(key));
-    try {
-      localStorage.setItem(KEPT, key);
-    } catch {
-      // A browser that keeps nothing starts with the same speed next time.
-    }
+    keep(KEPT, key);
     if (this.#timer) this.play();
   }
 
@@ -115,10 +112,6 @@ export function describeToken(token, position) {
 }
 
 function readSpeed() {
-  try {
-    const kept = localStorage.getItem(KEPT) ?? "";
-    return Object.hasOwn(SPEEDS, kept) ? kept : "20";
-  } catch {
-    return "20";
-  }
+  const speed = kept(KEPT);
+  return Object.hasOwn(SPEEDS, speed) ? speed : "20";
 }

@@ -5,7 +5,7 @@ import { icon } from "../../../lib/icons.mjs";
 import { counted } from "../../../lib/numbers.mjs";
 import { attentionLegend, surpriseLegend } from "../../widgets/legend.mjs";
 import { compareMenu } from "../../compare/compare_menu.mjs";
-import { Alternatives } from "./alternatives.mjs";
+import { alternatives } from "./alternatives.mjs";
 import { describeToken, Scrubber } from "./scrubber.mjs";
 import { textTable } from "./text_table.mjs";
 import { TextView } from "./text_view.mjs";
@@ -23,8 +23,6 @@ import { TextView } from "./text_view.mjs";
 export function textPanel(store, next, actions) {
   const { view } = store;
   const text = new TextView(store, { canSurprise: true });
-  const alternatives = new Alternatives(store, next, (position) => text.span(position));
-  text.onChoose(() => alternatives.open());
   const status = make("p", { class: "hs-status", role: "status" });
   store.on("state", () => (status.textContent = describe(store.pointer)));
   const surprise = checkbox((checked) => view.set({ surprise: checked }));
@@ -52,7 +50,7 @@ export function textPanel(store, next, actions) {
   const top = make("div", { class: "hs-top" }, make("h2", {}, "Text"), status, table.toggle);
   const scrubber = new Scrubber(store, (step) => describeToken(store.tokens[step], step)).element;
   const box = make("div", { class: "hs-text-box" }, text.element);
-  const parts = [top, box, alternatives.element, text.announcement, table.element, scrubber, controls];
+  const parts = [top, box, text.announcement, table.element, scrubber, alternatives(store, next), controls];
   parts.push(legends.attention, legends.surprise);
   return make("section", { class: "hs-panel hs-written", "aria-label": "Text" }, ...parts);
 }

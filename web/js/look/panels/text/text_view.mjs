@@ -32,7 +32,6 @@ export class TextView {
   /** @type {string[]} of each span, so that only those that change are touched */
   #looks = [];
   #run = ""; // whose tokens the spans hold
-  #chosen = () => {};
 
   /**
    * @param {Store} store
@@ -141,13 +140,16 @@ export class TextView {
   paintByAttention(queries) {
     const { store } = this;
     const { looks, seen } = palette();
-    const scale = new Scale(store.view.options);
+    const scale = Scale.of(store);
+    // At its step a token has not been looked at yet: what came later shows only for one that is pointed at or locked.
+    const isStep = !store.hover && !store.locked.length;
     const largest = new Map(queries.map((query) => [query, scale.largest(store.row(query), 0, query + 1)]));
     return (i) => {
       if (i >= store.count) return [looks, 0];
       let [ramp, strongest] = [looks, 0];
       for (const query of queries) {
         const isKey = i <= query; // else it is a later query, which looks at this one
+        if (isStep && !isKey) continue;
         const weight = isKey ? store.weights.at(query, i) : store.weights.at(i, query);
         // What looks at the first token is hidden with it.
         const most = isKey ? largest.get(query) : scale.perRow ? scale.largest(store.row(i), 0, i + 1) : 1;
@@ -209,20 +211,12 @@ export class TextView {
     return this.#spans[position];
   }
 
-  /** @param {() => void} callback when a token was clicked */
-  onChoose(callback) {
-    this.#chosen = callback;
-  }
-
   /** A click selects the step at which a token was written; with shift it locks the token. @param {MouseEvent} event */
   choose(event) {
     const position = this.position(event.target);
     if (position === null) return;
     if (event.shiftKey) this.store.lock({ query: position }, true);
-    else {
-      this.store.select(position);
-      this.#chosen();
-    }
+    else this.store.select(position);
   }
 }
 

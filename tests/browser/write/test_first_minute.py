@@ -1,0 +1,105 @@
+"""The first minute of somebody who has never seen attention: one line, one tap, and its effect in view."""
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from helpers.page import open_head, text
+from helpers.server import Server
+
+PHONE = {"width": 390, "height": 844}
+
+
+def opened(browser: Any, server: Server, viewport: dict[str, int], more: str = "") -> Any:
+    """The page of a visitor who comes for the first time."""
+    page = browser.new_page(viewport=viewport)
+    page.add_init_script('localStorage["headscope-view"] = "";' + more)
+    page.goto(server.url)
+    expect(page.locator(".hs-number")).not_to_be_empty()
+    return page
+
+
+@pytest.mark.parametrize("viewport", [{"width": 1440, "height": 900}, PHONE])
+def test_one_tap_shows_what_a_head_does_on_the_same_screen(browser: Any, server: Server, viewport: Any) -> None:
+    page = opened(browser, server, viewport)
+    intro = page.get_by_role("complementary", name="Introduction")
+    expect(intro).to_contain_text("This is a small GPT")
+    scrolled = "document.documentElement.scrollTop"
+    intro.get_by_role("button", name="Show me").click()
+    expect(intro).to_contain_text(re.compile(r"looked from .* at .*, with [\d.e-]+ of its attention"))
+    layer, head = open_head(page)
+    expect(intro).to_contain_text(f"L{layer} H{head}")
+    assert page.evaluate(scrolled) == 0
+    for part in (page.get_by_role("button", name=f"L{layer} H{head},"), page.locator(".hs-writing .hs-key").first):
+        expect(part).to_be_in_viewport(ratio=0.98)
+    # What it says is the model's own.
+    number = float(re.search(r"with ([\d.e-]+) of", intro.text_content())[1])  # type: ignore[index]
+    query, key = (
+        int(page.locator(f".hs-readout-{axis} small").text_content().split(",")[0]) for axis in ("query", "key")
+    )
+    attention = server.services.served.models["tiny"].trace(text(page).text_content()).attention
+    assert abs(float(attention[layer, head, query, key]) - number) < 1e-4
+    intro.get_by_role("button", name="Close the introduction").click()
+    expect(intro).to_be_hidden()
+    page.reload()
+    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect(intro).to_be_hidden()
+    page.close()
+
+
+def test_a_tile_opens_its_head_over_a_phones_screen(browser: Any, server: Server) -> None:
+    page = opened(browser, server, PHONE)
+    tile = page.get_by_role("button", name="L0 H2,")
+    tile.click()
+    sheet = page.get_by_role("region", name="Attention weights, L0 H2")
+    expect(sheet.locator(".hs-board")).to_be_in_viewport(ratio=0.9)
+    expect(text(page).or_(tile).first).to_be_in_viewport()
+    page.get_by_role("button", name="Back to the heads").click()
+    expect(tile).to_be_in_viewport(ratio=0.98)
+    expect(sheet.locator(".hs-board")).not_to_be_in_viewport(ratio=0.9)
+    page.close()
+
+
+def test_a_finger_hits_what_it_aims_at(browser: Any, server: Server) -> None:
+    page = opened(browser, server, PHONE)
+    for box in (tile.bounding_box() for tile in page.locator(".hs-grid button").all()):
+        assert box["width"] >= 40 and box["height"] >= 40
+    assert text(page).evaluate("e => parseFloat(getComputedStyle(e).lineHeight)") >= 28
+    box = page.get_by_label("colour by surprise").bounding_box()
+    assert box["width"] >= 20 and box["height"] >= 20
+    prompt = page.get_by_label("Prompt")
+    before = prompt.bounding_box()["height"]
+    prompt.fill("one line\nand another\nand a third")
+    prompt.blur()
+    assert prompt.bounding_box()["height"] > before + 20
+    assert prompt.evaluate("e => e.scrollHeight <= e.clientHeight + 2")
+    page.close()
+
+
+def test_expert_controls_are_folded_away(browser: Any, server: Server) -> None:
+    page = opened(browser, server, {"width": 1440, "height": 900})
+    controls = ("Metric of the heads", "Order of the heads", "Colour scale", "Least weight drawn", "means and rollout")
+    for name in controls:
+        expect(page.get_by_label(name)).to_be_hidden()
+    page.get_by_role("button", name="View", exact=True).click()
+    for name in controls:
+        expect(page.get_by_label(name)).to_be_visible()
+    page.close()
+
+
+def test_the_first_tab_stops_skip_to_the_parts(page: Any) -> None:
+    for stops, name, target in (
+        (1, "Skip to heads", ".hs-grid button"),
+        (2, "Skip to the open head", ".hs-board"),
+        (3, "Skip to the next token", ".hs-next button"),
+    ):
+        page.reload()
+        expect(page.locator(".hs-bars table[aria-busy=false] tbody tr").first).to_be_visible()
+        for _ in range(stops):
+            page.keyboard.press("Tab")
+        expect(page.get_by_role("button", name=name)).to_be_focused()
+        expect(page.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
+        page.keyboard.press("Enter")
+        assert page.evaluate("(target) => document.activeElement.matches(target)", target)

@@ -1,0 +1,19 @@
+// What the browser keeps from one visit to the next. One that keeps nothing starts the same way every time.
+
+/** @param {string} name @param {string} value */
+export function keep(name, value) {
+  try {
+    localStorage.setItem(name, value);
+  } catch {
+    // Storage may be refused.
+  }
+}
+
+/** @param {string} name */
+export function kept(name) {
+  try {
+    return localStorage.getItem(name) ?? "";
+  } catch {
+    return "";
+  }
+}
