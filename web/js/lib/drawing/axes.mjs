@@ -20,8 +20,8 @@ import { monospace } from "./fonts.mjs";
  * @property {number} [size] of the labels
  */
 
-const SIZE = 11;
-const LABEL_CELL = 11; // CSS pixels that a cell needs to have its token beside it
+const SIZE = 12;
+const LABEL_CELL = 12; // CSS pixels that a cell needs to have its token beside it
 const POSITIONS = 30; // CSS pixels that positions need
 const LONGEST = 12; // characters of a token on an axis
 const STEPS = [1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000];

@@ -11,7 +11,7 @@ export const SCALES = {
   log: { name: "logarithmic", ticks: [1] }, // and powers of ten down to its floor: see `ticksOf`
   row: { name: "row maximum", ticks: [0, 0.25, 0.5, 0.75, 1] },
 };
-const FLOOR = 1e-4; // of the logarithmic scale, where no weights say what they need
+const FLOOR = 1e-4; // of the logarithmic scale, for thumbnails, whose bytes tell no smaller weights apart
 const MOST_TICKS = 6;
 
 /** @type {Record<ScaleName, (weight: number, floor: number) => number>} */

@@ -35,7 +35,7 @@ export const ramp = () => palette("light").looks;
  * @param {object} picture
  * @param {string} picture.title
  * @param {ScaleOptions} picture.options
- * @param {number} picture.floor of a logarithmic scale
+ * @param {number} [picture.floor] of a logarithmic scale
  * @param {string[]} picture.notes
  * @param {number} picture.width without the frame
  * @param {number} picture.height
@@ -77,7 +77,7 @@ function describeColours({ scale, hideFirst, threshold }) {
 /**
  * @param {PrintContext} context
  * @param {ScaleOptions} options
- * @param {number} floor
+ * @param {number | undefined} floor
  * @param {number} left
  * @param {number} top
  */

@@ -36,7 +36,7 @@ export function gridPicture(store, grid) {
   const { pixels: colours } = ramp();
   const painter = new ThumbnailPainter(
     store.thumbnails,
-    Scale.of(store),
+    new Scale(store.view.options),
     colours,
     null,
     Infinity,
@@ -51,7 +51,6 @@ export function gridPicture(store, grid) {
   return frame({
     title: `${pointer.model} · ${sorted ? counted(grid.shown.length, "head") : "all heads"}`,
     options,
-    floor: store.weights.floor,
     notes: [`attention weights of ${counted(store.rows, "token")}`, order],
     width: side + (columns * across) / PIXELS,
     height: top + (rows * down) / PIXELS,

@@ -204,7 +204,7 @@ export class Grid {
     const room = (this.#cards[0].canvas.clientWidth || 48) * (window.devicePixelRatio || 1);
     const rows = store.step ?? store.readable;
     this.element.dataset.rows = String(rows);
-    const scale = Scale.of(store);
+    const scale = new Scale(store.view.options);
     const { looks, seen } = palette();
     const painter = new ThumbnailPainter(store.thumbnails, scale, looks.pixels, seen.pixels, room, rows);
     const side = Math.max(painter.side, 1);

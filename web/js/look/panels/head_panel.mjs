@@ -15,6 +15,7 @@ import { describePicture } from "./top_heads.mjs";
 /** @import { Store } from "../state/store.mjs" */
 
 const PHONE = "(max-width: 767px)";
+const MOST_BELOW = 0.7; // of the window's height: where the open head begins farther down, it is scrolled to
 
 /**
  * @param {Store} store
@@ -63,7 +64,13 @@ export function headPanel(store, actions) {
     region.classList.toggle("hs-sheet", isUp);
     if (isUp) region.scrollTop = 0;
   };
-  store.on("opened", () => lift(matchMedia(PHONE).matches));
+  store.on("opened", () => {
+    const isPhone = matchMedia(PHONE).matches;
+    lift(isPhone);
+    const isBelow = region.getBoundingClientRect().top > MOST_BELOW * innerHeight;
+    const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (isBelow && !isPhone) region.scrollIntoView({ block: "nearest", behavior: isStill ? "auto" : "smooth" });
+  });
   close.addEventListener("click", () => lift(false));
   view.on((changed) => changed.includes("ask") && lift(false)); // the questions are beside the heads
   matchMedia(PHONE).addEventListener("change", () => lift(false));

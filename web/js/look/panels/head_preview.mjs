@@ -30,7 +30,7 @@ export function headPreview(store, grid) {
     const { looks, seen } = palette();
     const painter = new ThumbnailPainter(
       store.thumbnails,
-      Scale.of(store),
+      new Scale(store.view.options),
       looks.pixels,
       seen.pixels,
       Infinity,

@@ -141,7 +141,7 @@ export class StepRows {
     this.#cell = (width - LEFT) / n;
     const context = sharpContext(this.canvas, width, height);
     const colours = getComputedStyle(board);
-    context.font = monospace(11);
+    context.font = monospace(12);
     context.textBaseline = "middle";
     context.imageSmoothingEnabled = false;
     for (let head = 0; head < n_heads; head++) {

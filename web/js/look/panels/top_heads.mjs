@@ -69,8 +69,8 @@ export function topHeads(store) {
       );
     });
     list.replaceChildren(...chips);
-    const text = counted(store.rows, "token");
-    help.textContent = `Bars and numbers: ${name}, ${words}; the mean over the whole text (${text}).`;
+    const text = store.isGrowing ? "all that is written so far" : `the whole text (${counted(store.rows, "token")})`;
+    help.textContent = `Bars and numbers: ${name}, ${words}; the mean over ${text}.`;
     top.hidden = help.hidden = !store.rows;
   };
 

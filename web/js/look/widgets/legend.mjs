@@ -79,7 +79,7 @@ function twoSwatches(looksWords, seenWords) {
 /** How to read the tile of a head: its rows have the colours that tokens have in the text. */
 export function tileLegend() {
   const words = twoSwatches("where it looks", "what looks at it");
-  return make("p", { class: "hs-hint" }, "One tile per head, one row per token: ", ...words);
+  return make("p", { class: "hs-hint" }, "Each row is a token: ", ...words);
 }
 
 /** Where the selected token looks, and which tokens look at it. */
