@@ -145,7 +145,8 @@ def test_nothing_moves_where_that_is_not_wanted(browser: Any, server: Server, sl
 
 
 def test_the_next_tokens_are_one_tab_stop(page: Any) -> None:
-    bars = page.get_by_role("button", name=re.compile("^Branch here with"))
+    panel = page.get_by_role("region", name="Next token", exact=True)
+    bars = panel.get_by_role("button", name=re.compile("^Branch here with"))
     bars.nth(2).focus()
     chosen = bars.nth(2).get_attribute("aria-label")
     page.keyboard.press("ArrowDown")

@@ -100,6 +100,6 @@ def test_labels_of_all_columns_are_whole(
             label = page.locator(".hs-grid .hs-label").get_by_text(name, exact=True)
             box = label.bounding_box()
             assert label.evaluate("e => e.scrollWidth <= e.clientWidth && e.scrollHeight <= e.clientHeight"), width
-            if n_head < 8 or width > 640:  # else one scrolls within the panel
+            if n_head < 8 or width > 767:  # else one scrolls within the panel
                 assert edge["x"] <= box["x"] and box["x"] + box["width"] <= edge["x"] + edge["width"] + 1, width
     page.close()

@@ -2,7 +2,7 @@
 
 const PATIENCE = 80; // milliseconds that a token waits for the pictures of its step
 const FIRST_PATIENCE = 250; // of the first token of a text, for which everything has to be fetched
-const REST = 3; // times as long as a drawing took
+const REST = 1; // times as long as a drawing took
 
 export class Playback {
   #shown = 0; // tokens
@@ -13,7 +13,7 @@ export class Playback {
   #atOnce = false;
   #speed = 20; // tokens per second, 0 for no pace
   #due = 0; // when the next token was due but not ready, 0 where it is not late
-  #shownAt = 0; // when `show` was last called, and how long it took
+  #shownAt = 0; // when `show` last ended, and how long it took
   #took = 0;
   #hasBegun = false; // whether a token of this text was shown at its pace
 
@@ -94,8 +94,8 @@ export class Playback {
         this.#hasBegun = true;
         const began = performance.now();
         this.show();
-        this.#shownAt = now;
-        this.#took = performance.now() - began;
+        this.#shownAt = performance.now();
+        this.#took = this.#shownAt - began;
       }
     }
     this.#frame = this.isBehind ? requestAnimationFrame((later) => this.#advance(later)) : 0;

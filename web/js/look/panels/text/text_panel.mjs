@@ -36,7 +36,12 @@ export function textPanel(store, next, actions) {
   show();
   const another = make("button", { type: "button", class: "hs-small", onclick: actions.another }, "Write another");
   another.title = "Write a second text from the same prompt, beside this one";
-  const pin = make("button", { type: "button", class: "hs-small" }, icon("pin"), make("span", {}, "Pin"));
+  const pin = make(
+    "button",
+    { type: "button", class: "hs-small" },
+    icon("pin"),
+    make("span", { class: "hs-wide" }, "Pin"),
+  );
   pin.title = "Keep the selected token highlighted in every view (or shift-click a token)";
   pin.addEventListener("click", () => store.pinSelected());
   store.on("state focus step", () => {
@@ -44,7 +49,12 @@ export function textPanel(store, next, actions) {
     pin.disabled = !store.count;
     setFlag(pin, "aria-pressed", store.locked.length > 0);
   });
-  const bySurprise = make("label", {}, surprise, " colour by surprise");
+  const bySurprise = make(
+    "label",
+    {},
+    surprise,
+    make("span", {}, make("span", { class: "hs-wide" }, "colour by "), "surprise"),
+  );
   const controls = make("div", { class: "hs-controls" }, bySurprise, pin, another, compareMenu(store, actions));
   const table = textTable(store);
   const top = make("div", { class: "hs-top" }, make("h2", {}, "Text"), status, table.toggle);
