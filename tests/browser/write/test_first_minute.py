@@ -1,5 +1,6 @@
 """The first minute of somebody who has never seen attention: one line, one tap, and its effect in view."""
 
+import itertools
 import re
 from typing import Any
 
@@ -56,6 +57,14 @@ def test_a_tile_opens_its_head_over_a_phones_screen(browser: Any, server: Server
     sheet = page.get_by_role("region", name="Attention weights, L0 H2")
     expect(sheet.locator(".hs-board")).to_be_in_viewport(ratio=0.9)
     expect(text(page).or_(tile).first).to_be_in_viewport()
+    # All of its parts are one below the other.
+    parts = [part.bounding_box() for part in sheet.locator("> *:visible").all()]
+    assert all(one["y"] + one["height"] <= other["y"] for one, other in itertools.pairwise(parts))
+    sheet.get_by_role("button", name="Ask").click()  # which is about all heads, behind the sheet
+    expect(sheet.locator(".hs-board")).not_to_be_in_viewport(ratio=0.9)
+    expect(page.locator(".hs-grid button:visible")).to_have_count(12)
+    page.keyboard.press("Escape")
+    tile.click()
     page.get_by_role("button", name="Back to the heads").click()
     expect(tile).to_be_in_viewport(ratio=0.98)
     expect(sheet.locator(".hs-board")).not_to_be_in_viewport(ratio=0.9)
