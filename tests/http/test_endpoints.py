@@ -127,6 +127,6 @@ def test_only_these_are_public(client: Client) -> None:
     endpoints = client.view_api(return_format="dict")["named_endpoints"]
     lenses = {"/roles", "/knockout", "/attribution", "/head_lenses", "/logit_lens", "/ledger"}
     lenses |= {"/patch", "/composition", "/paths", "/difference", "/passages"}
-    assert set(endpoints) == {"/attention", "/generate", "/models", "/tokenize"} | lenses
+    assert set(endpoints) == {"/attention", "/generate", "/models", "/tokenize", "/train"} | lenses
     generate = [parameter["parameter_name"] for parameter in endpoints["/generate"]["parameters"]]
     assert generate == ["prompt", "model", "max_new_tokens", "temperature", "top_k", "top_p", "min_p", "seed"]

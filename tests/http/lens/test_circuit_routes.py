@@ -58,7 +58,7 @@ def test_patch(server: Server, tiny: LoadedModel) -> None:
     assert max_difference(torch.tensor(found["residual"]), expected.restored(expected.residual)) < 1e-4
     assert found["answer"] == {"id": ids["a"], "text": "a"} and found["wrong"]["text"] == "b"
     assert "".join(token["text"] for token in found["corrupted_tokens"]) == CORRUPTED
-    likely = {name: tiny.trace(text).logits[-1] for name, text in (("answer", CLEAN), ("wrong", CORRUPTED))}
+    likely = {name: tiny.trace(text).logits[-1].clone() for name, text in (("answer", CLEAN), ("wrong", CORRUPTED))}
     likely["wrong"][likely["answer"].argmax()] = -torch.inf
     guessed = post(server, "patch", corrupted=CORRUPTED).json()
     assert [guessed[name]["id"] for name in likely] == [int(logits.argmax()) for logits in likely.values()]
