@@ -190,7 +190,8 @@ def test_a_model_may_write_the_text_first(quick: Server, monkeypatch: pytest.Mon
     events = list(visitor.events())
     assert events[-1]["state"] == "done"
     writing = [event for event in events if event["kind"] == "writing"][-1]
-    assert writing["written"] == writing["of"] == 3_000 and set(writing["text"]) <= set(quick.served.models["tiny"].tokenizer.ids)
+    assert writing["written"] == writing["of"] == 3_000
+    assert set(writing["text"]) <= set(quick.served.models["tiny"].tokenizer.ids)
     (start,) = (event for event in events if event["kind"] == "start")
     assert start["train_tokens"] + start["validation_tokens"] == 3_000
 
