@@ -130,3 +130,20 @@ def test_a_text_is_written_with_heads_scaled(server: Server) -> None:
     steps = loaded.generate("But soft", 12, temperature=0.8, seed=1, head_mask=MASK)
     header, _ = frame(httpx.get(f"{server.url}/look/{pointers[-1]['run']}/rows").content)
     assert "".join(header["tokens"]) == "But soft" + "".join(step.text for step in steps)
+
+
+def test_the_logits_with_heads_scaled(server: Server) -> None:
+    loaded = server.served.models["tiny"]
+    ids = loaded.read_prompt(PROMPT)
+    body = {"sha256": loaded.sha256, "ids": ids, "n_prompt": 5, "head_mask": MASK}
+    n_runs = len(server.services.runs.runs)
+    answer = httpx.post(f"{server.url}/look/scaled/6", json=body).content
+    expected = loaded.trace(PROMPT, head_mask=MASK).logits[6]
+    np.testing.assert_allclose(np.frombuffer(answer, np.float32), expected, atol=1e-5)
+    assert len(server.services.runs.runs) == n_runs  # nothing is kept of it
+    for changes, status in (
+        ({"head_mask": [[1.0]]}, 400),
+        ({"ids": ids[:6]}, 404),
+        ({"sha256": "0" * 64}, 410),
+    ):
+        assert httpx.post(f"{server.url}/look/scaled/6", json=body | changes).status_code == status

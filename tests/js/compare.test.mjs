@@ -6,8 +6,10 @@ import { HeadWeights } from "../../web/js/lib/triangle.mjs";
 import { align } from "../../web/js/look/compare/alignment.mjs";
 import { Difference, firstDifferingRow } from "../../web/js/look/compare/difference.mjs";
 import { matchingPlace } from "../../web/js/look/compare/linked_heads.mjs";
-import { logSoftmax, nextRows } from "../../web/js/look/compare/next_tokens.mjs";
+import { logSoftmax } from "../../web/js/lib/sampling.mjs";
+import { nextRows } from "../../web/js/look/compare/next_tokens.mjs";
 import { maskWords, sideTitles } from "../../web/js/look/compare/titles.mjs";
+import { changeSentence, tokenChanges } from "../../web/js/look/compare/token_changes.mjs";
 
 /** A text of tokens between bars; equal tokens have equal ids. */
 const text = (line, n_prompt = 1) => ({
@@ -149,4 +151,23 @@ test("a side is called by what it differs in", () => {
   ]);
   assert.deepEqual(titles(side("a"), side("a")), ["First text", "The same text"]);
   assert.equal(maskWords({ head_mask: [[1, 2]], n_layer: 1, n_head: 2 }), "L0 H1 × 2");
+});
+
+test("how much the tokens change that both texts have", () => {
+  const a = text("a|b|c|d|e");
+  const b = text("a|b|c|x|e");
+  const alignment = align(a, b, true);
+  const withLogprobs = ({ tokens }, logprobs) => tokens.map((token, i) => ({ ...token, logprob: logprobs[i] }));
+  const [left, right] = [withLogprobs(a, [null, -1, -2, -3, -4]), withLogprobs(b, [null, -1.5, -1, -1, -1])];
+  const changes = tokenChanges(alignment, left, right);
+  assert.deepEqual(
+    changes.map((each) => each?.change ?? null),
+    [null, -0.5, 1],
+  );
+  assert.equal(
+    changeSentence(changes, 3),
+    "The texts part at token 3. Log-probability of the 2 tokens that both predict before that, B less A: " +
+      "+0.500 nats in all, +0.250 a token.",
+  );
+  assert.equal(changeSentence([null], null), "");
 });

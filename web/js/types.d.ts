@@ -201,6 +201,8 @@ export interface TextActions {
   another(run: string): void;
   /** Compare the text with itself, read by another model or snapshot, or with heads scaled. */
   readAgain(reading: Reading): void;
+  /** Write the text at hand with all heads and with heads scaled, side by side; null where one is written at a time. */
+  writeScaled: ((mask: number[][] | null) => void) | null;
   /** Read the text on the right once more, with heads scaled. */
   scaleHeads(mask: number[][] | null): void;
   /** The models that are served. */

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from model import InputError, LoadedModel
 from model.lens.difference import Piece, check_pieces, head_differences
+from model.lens.residuals import Residuals
 
 from ..serving.served_models import ServedModels
 from ..serving.snapshots import Snapshots
@@ -96,6 +97,20 @@ def run_routes(served: ServedModels, snapshots: Snapshots, runs: Runs) -> APIRou
             raise HTTPException(400, str(error)) from None
         return JSONResponse({"heads": heads.tolist()}, headers={"Cache-Control": "no-store"})
 
+    @router.post("/scaled/{position}")
+    def post_scaled(text: Text, position: int) -> Response:
+        """The logits at one position of a text. No run is kept of it: many head masks are tried one after the other."""
+        loaded = find_model(text.sha256)
+        if not 0 <= position < len(text.ids):
+            raise HTTPException(404, f"there is no token {position}: the text has {len(text.ids)}")
+        try:
+            ids = loaded.read_prompt(text.ids[: position + 1])
+            head_mask = loaded.read_head_mask(text.head_mask)
+        except InputError as error:
+            raise HTTPException(400, str(error)) from None
+        logits = Residuals(loaded.gpt, ids, head_mask).logits(position, position + 1)
+        return octets(logits[0].numpy().tobytes())
+
     @router.get("/{run_id}/rows")
     def get_rows(run_id: str, start: int = 0) -> Response:
         return binary(encode_frame, find(run_id), max(start, 0))
@@ -137,4 +152,8 @@ def binary(content: Callable[..., bytes], run: Run, *place: int) -> Response:
         data = content(run, *place)
     except ValueError as error:
         raise HTTPException(404, str(error)) from None
+    return octets(data)
+
+
+def octets(data: bytes) -> Response:
     return Response(data, media_type="application/octet-stream", headers={"Cache-Control": "no-store"})

@@ -38,6 +38,19 @@ export function softmax(values) {
 }
 
 /**
+ * The log-softmax of logits, in nats.
+ * @param {Floats} logits
+ */
+export function logSoftmax(logits) {
+  let largest = -Infinity;
+  for (const value of logits) if (value > largest) largest = value;
+  let sum = 0;
+  for (const value of logits) sum += Math.exp(value - largest);
+  const norm = largest + Math.log(sum);
+  return Float64Array.from(logits, (value) => value - norm);
+}
+
+/**
  * The ids of the `n` most probable tokens; of equal ones the lower id comes first. Sampling never changes the order.
  * @param {Floats} logits
  * @param {number} n

@@ -68,6 +68,7 @@ class Page {
       another: (/** @type {string} */ run) => void this.send({ seed: null }, { beside: run }),
       readAgain: (/** @type {Reading} */ reading) => void this.readAgain(reading),
       scaleHeads: (/** @type {number[][] | null} */ mask) => void this.scaleHeads(mask),
+      writeScaled: gradio ? null : (/** @type {number[][] | null} */ mask) => this.writeScaled(mask),
       startMuting: () => this.texts.compare.heads.startMuting(true),
       models: () => this.models,
       changed: () => this.keepAddress(),
@@ -160,16 +161,33 @@ class Page {
    * Ask for a text; a refusal is shown where the text would be.
    * @param {object} changes of what the bar says
    * @param {Partial<SentPointer>} [more] added to the text's pointers
+   * @param {(run: string) => void} [started] gets the run of the text once there is one
    */
-  async send(changes, more = {}) {
+  async send(changes, more = {}, started = undefined) {
     this.bar.showWriting(true);
     try {
-      await this.writer.write({ ...this.bar.fields, ...changes }, more);
+      await this.writer.write({ ...this.bar.fields, ...changes }, more, started);
       this.store.report("");
     } catch (error) {
       this.bar.showWriting(false);
       this.store.report(/** @type {Error} */ (error).message);
     }
+  }
+
+  /**
+   * Write the text at hand twice at the same time, from its prompt and with one seed: as it was written, and beside it
+   * with heads scaled.
+   * @param {number[][] | null} head_mask
+   */
+  writeScaled(head_mask) {
+    this.abandon();
+    const { model, settings, n_prompt, head_mask: own } = this.store.pointer;
+    const given = this.store.tokens.slice(0, n_prompt).map(({ text }) => text);
+    const seed = typeof settings.seed === "number" ? settings.seed : newSeed();
+    // A text that leaves the start of its context behind would become another run, with nothing beside it.
+    const fields = { prompt: given.join(""), ...settings, model, seed, context_shift: false };
+    const writeBeside = (/** @type {string} */ run) => void this.send({ ...fields, head_mask }, { beside: run });
+    void this.send({ ...fields, head_mask: own }, {}, writeBeside);
   }
 
   /** Compare the text on the left with itself, read by another model or with heads scaled. @param {Reading} reading */
@@ -274,6 +292,8 @@ function comeBackToTraining() {
   document.body.dataset.training = "true";
   window.dispatchEvent(new CustomEvent("headscope-training"));
 }
+
+const newSeed = () => Math.floor(Math.random() * 2 ** 32);
 
 /** @param {string} hash @returns {PageName} */
 const pageOf = (hash) =>

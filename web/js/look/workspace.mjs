@@ -3,6 +3,9 @@
 import { make } from "../lib/dom.mjs";
 import { onThemeChange } from "../lib/drawing/palette.mjs";
 import { AskPanel, askButton, askKey } from "./ask/ask_panel.mjs";
+import { headScale } from "./ask/desk/head_scale.mjs";
+import { Mixer } from "./ask/desk/mixer.mjs";
+import { mixTiles } from "./ask/desk/tiles.mjs";
 import { loadRoles } from "./ask/head_roles.mjs";
 import { copyLink } from "./export/copy_link.mjs";
 import { saveGrid, saveHead, saveStep } from "./export/save_menu.mjs";
@@ -29,17 +32,23 @@ export class Workspace {
     const store = new Store(view);
     this.store = store;
     this.notices = make("div", { class: "hs-notices", role: "status" });
-    const { element: nextPanel, next } = nextTokenPanel(store, settings, actions.branch);
+    const mixer = new Mixer(store, {
+      writeBoth: actions.writeScaled,
+      compare: (head_mask) => actions.readAgain({ model: store.pointer.model, head_mask }),
+    });
+    const { element: nextPanel, next } = nextTokenPanel(store, settings, actions.branch, mixer);
     const writing = make("div", { class: "hs-writing" }, textPanel(store, next, actions), nextPanel);
     this.panels = make("div", { class: "hs-panels" }, writing);
-    const ask = new AskPanel(store);
+    const ask = new AskPanel(store, mixer);
     const heads = headsPanel(
       store,
       (grid) => [saveGrid(store, grid)],
       (rows) => [saveStep(store, rows)],
     );
     this.panels.append(make("div", { class: "hs-middle" }, heads, ask.element));
-    this.panels.append(headPanel(store, [askButton(store), saveHead(store), copyLink(store, controls)]));
+    mixTiles(mixer, heads);
+    const actionsOfHead = [askButton(store), saveHead(store), copyLink(store, controls), headScale(mixer)];
+    this.panels.append(headPanel(store, actionsOfHead));
     this.element = make("div", { class: "hs-workspace" }, this.notices, this.panels);
     askKey(store, this.element, ask.element);
     store.on("state problem thumbnails", () => this.showMessages());

@@ -8,6 +8,7 @@ import { overlayLegend } from "./overlay.mjs";
 import { QUESTIONS } from "./questions.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
+/** @import { Mixer } from "./desk/mixer.mjs" */
 /** @import { AskRequest, BuiltQuestion, Question } from "./question.js" */
 
 const QUICK = 4; // seconds; what takes longer is not asked again by itself when the text changes
@@ -24,9 +25,13 @@ export class AskPanel {
   /** @type {Record<string, string>} */
   #choices = {};
 
-  /** @param {Store} store */
-  constructor(store) {
+  /**
+   * @param {Store} store
+   * @param {Mixer} mixer
+   */
+  constructor(store, mixer) {
     this.store = store;
+    this.mixer = mixer;
     const { view } = store;
     this.asker = new Asker({
       progress: (fraction) => this.showProgress(fraction),
@@ -55,7 +60,8 @@ export class AskPanel {
     this.element.append(this.explanation, this.controls, this.progress, this.notice);
     this.element.append(overlayLegend(store), this.answer, this.caution, this.precision);
     // At most once a frame: a selection changes several things at once.
-    store.on("state tokens open step focus view", () => this.soon());
+    store.on("state tokens open step focus view roles", () => this.soon());
+    mixer.on("changed", () => this.soon());
     this.refresh();
   }
 
@@ -114,6 +120,7 @@ export class AskPanel {
     const { store } = this;
     this.#built = question.build({
       store,
+      mixer: this.mixer,
       choices: this.#choices,
       choose: (changes) =>
         store.view.set({ askWith: writeChoices({ ...this.#choices, ...changes }, question.defaults) }),
@@ -131,6 +138,12 @@ export class AskPanel {
       this.asker.stop();
       this.#key = "";
       this.say(asked);
+      return;
+    }
+    if (!asked) {
+      this.asker.stop();
+      this.#key = "";
+      this.show(built, null);
       return;
     }
     const key = JSON.stringify([this.#question?.key, this.store.pointer.sha256, asked]);
@@ -169,7 +182,7 @@ export class AskPanel {
   show(built, answer) {
     this.hideAnswer(true);
     built.draw(answer);
-    this.precision.textContent = precisionOf(answer.precision);
+    this.precision.textContent = precisionOf(answer?.precision);
     this.answer.hidden = this.precision.hidden = false;
     setFlag(this.element, "aria-busy", false);
   }

@@ -2,6 +2,7 @@
 
 import type { Place } from "../../types.js";
 import type { Store } from "../state/store.mjs";
+import type { Mixer } from "./desk/mixer.mjs";
 
 /** A line on the grid from one head to another; `part` of the greatest width, from 0 to 1. */
 export interface Arc {
@@ -33,6 +34,8 @@ export interface Overlay {
 /** What a question is told about, and what it may do. */
 export interface AskContext {
   readonly store: Store;
+  /** Which heads are muted or scaled while the mixing desk is open. */
+  readonly mixer: Mixer;
   /** What was chosen for it, `defaults` where nothing was. Letters, digits, - and _ only, since links hold it. */
   readonly choices: Record<string, string>;
   choose(changes: Record<string, string>): void;
@@ -54,8 +57,11 @@ export interface BuiltQuestion {
   controls: Node[];
   /** The answer. */
   element: HTMLElement;
-  /** What to ask the server now, or a sentence saying why there is nothing to ask. Another request is asked anew. */
-  request(): AskRequest | string;
+  /**
+   * What to ask the server now, a sentence saying why there is nothing to ask, or null for a question that finds its
+   * answer by itself. A request that differs from the one before is sent.
+   */
+  request(): AskRequest | string | null;
   /** Draw the answer, for the text, head, step and choices of now; called again whenever one of them changes. */
   draw(answer: any): void;
 }

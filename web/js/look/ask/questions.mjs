@@ -6,6 +6,7 @@
 // restore the question with its choices. knockout.mjs is an example with an overlay of the grid (overlay.mjs) and a
 // sorted list of heads (head_list.mjs).
 
+import { mixingDesk } from "./desk/mixing_desk.mjs";
 import { feeding } from "./feeding/feeding.mjs";
 import { knockout } from "./knockout.mjs";
 import { passages } from "./passages/passages.mjs";
@@ -19,4 +20,15 @@ import { roles } from "./roles.mjs";
 /** @import { Question } from "./question.js" */
 
 /** @type {Question[]} */
-export const QUESTIONS = [whyToken, knockout, roles, patching, headLenses, passages, feeding, layers, arithmetic];
+export const QUESTIONS = [
+  whyToken,
+  knockout,
+  mixingDesk,
+  roles,
+  patching,
+  headLenses,
+  passages,
+  feeding,
+  layers,
+  arithmetic,
+];

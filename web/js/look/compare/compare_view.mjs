@@ -14,7 +14,7 @@ import { PairText } from "./panels/pair_text.mjs";
 import { Ranking } from "./ranking.mjs";
 import { sideTitles } from "./titles.mjs";
 
-/** @import { Reading } from "../../types.js" */
+/** @import { Reading, TextActions } from "../../types.js" */
 /** @import { SideName } from "./alignment.mjs" */
 /** @import { Pair } from "./pair.mjs" */
 
@@ -25,13 +25,14 @@ export class CompareView {
    * @param {(side: SideName) => void} actions.keep show one text alone
    * @param {(reading: Reading) => void} actions.readAgain read A's text once more as B
    * @param {(mask: number[][] | null) => void} actions.scaleHeads read B's text with heads scaled
+   * @param {TextActions["writeScaled"]} actions.writeScaled write both texts from the prompt, B with heads scaled
    * @param {HTMLElement[]} buttons beside those that end the comparison
    */
-  constructor(pair, { keep, readAgain, scaleHeads }, buttons) {
+  constructor(pair, { keep, readAgain, scaleHeads, writeScaled }, buttons) {
     this.pair = pair;
     this.ranking = new Ranking(pair);
     this.reader = new SecondReader(pair, readAgain);
-    this.heads = new PairHeads(pair, this.ranking, scaleHeads);
+    this.heads = new PairHeads(pair, this.ranking, scaleHeads, writeScaled);
     this.texts = { a: new PairText(pair, "a"), b: new PairText(pair, "b", this.reader.element) };
     const table = textsTable(pair);
     const clock = pairScrubber(pair);

@@ -11,19 +11,6 @@
 /** @typedef {{ text: string, a: number | null, b: number | null, difference: number | null }} NextRow */
 
 /**
- * The log-softmax of logits, in nats.
- * @param {Float32Array} logits
- */
-export function logSoftmax(logits) {
-  let largest = -Infinity;
-  for (const value of logits) if (value > largest) largest = value;
-  let sum = 0;
-  for (const value of logits) sum += Math.exp(value - largest);
-  const norm = largest + Math.log(sum);
-  return Float64Array.from(logits, (value) => value - norm);
-}
-
-/**
  * The tokens that either side finds most probable, the most probable first; a token that one side lacks has no number.
  * @param {Prediction} a
  * @param {Prediction} b

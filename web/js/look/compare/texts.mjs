@@ -37,6 +37,7 @@ export class Texts {
         keep: (side) => this.keep(side),
         readAgain: (reading) => actions.readAgain(reading),
         scaleHeads: (mask) => actions.scaleHeads(mask),
+        writeScaled: actions.writeScaled,
       },
       [copyLink(this.pair.stores.a, controls, () => this.linkState)],
     );

@@ -112,6 +112,7 @@ export class Grid {
     const caption = make("span", { class: "hs-caption" }, name);
     const foot = make("span", { class: "hs-foot" }, bar, number);
     const button = make("button", { type: "button" }, canvas, tag, foot, caption);
+    button.dataset.place = place.join();
     const isHead = place[0] < pointer.n_layer && place[1] < pointer.n_head;
     return { place, name, isHead, value: 0, filtered: false, button, canvas, bar, number, tag };
   }

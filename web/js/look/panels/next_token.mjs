@@ -1,14 +1,15 @@
-// What the next token is drawn from at the selected step. The bars follow the sliders without the server.
+// What the next token is drawn from at the selected step. The bars follow the sliders without the server. While heads
+// are muted or scaled they show what the model then predicts, over outlines of what it predicts as it is.
 
 import { make, setFlag } from "../../lib/dom.mjs";
 import { LatestLoader, pauseFor } from "../../lib/server/latest.mjs";
-import { exact } from "../../lib/numbers.mjs";
-import { mostProbable, probabilities, softmax } from "../../lib/sampling.mjs";
-import { isBusy } from "../../lib/states.mjs";
+import { exact, fixed, signed } from "../../lib/numbers.mjs";
+import { logSoftmax, mostProbable, probabilities, softmax } from "../../lib/sampling.mjs";
 import { visible } from "../../lib/words.mjs";
 import { vocabulary } from "../state/vocabulary.mjs";
 import { OneStop } from "../widgets/one_stop.mjs";
 
+/** @import { Mixer } from "../ask/desk/mixer.mjs" */
 /** @import { Settings } from "../bar/settings.mjs" */
 /** @import { RunFetcher } from "../state/run_fetcher.mjs" */
 /** @import { Store } from "../state/store.mjs" */
@@ -22,7 +23,13 @@ import { OneStop } from "../widgets/one_stop.mjs";
  * @property {number[]} most ids of the most probable tokens
  */
 
-/** @typedef {{ element: HTMLElement, fill: (id: number, drawn: number, own: number) => void }} Row */
+/**
+ * The probabilities of a token: `drawn` with the settings and the model's `own`. Where heads are muted, `plain` is what
+ * it is drawn with otherwise, and `change` the difference of its log-probability.
+ * @typedef {{ drawn: number, own: number, plain?: number, change?: number }} Shown
+ */
+
+/** @typedef {{ element: HTMLElement, fill: (id: number, shown: Shown) => void }} Row */
 
 const SHOWN = 20; // tokens, and the one that was written
 const KEPT = 24; // places whose logits are kept
@@ -32,8 +39,9 @@ const MOST_NUMBERS = 1024; // that are loaded at a time where several places are
  * @param {Store} store
  * @param {Settings} settings whose sliders the bars follow
  * @param {(data: object) => void} branch
+ * @param {Mixer} mixer
  */
-export function nextTokenPanel(store, settings, branch) {
+export function nextTokenPanel(store, settings, branch, mixer) {
   /**
    * Write another text with this token at a position.
    * @param {number} token
@@ -46,7 +54,7 @@ export function nextTokenPanel(store, settings, branch) {
   };
   const hint = make("p", { class: "hs-status" }, "click one to branch");
   const top = make("div", { class: "hs-top" }, make("h2", {}, "Next token"), hint);
-  const next = new NextToken(store, settings, branchAt);
+  const next = new NextToken(store, settings, branchAt, mixer);
   const element = make("section", { class: "hs-panel hs-next", "aria-label": "Next token" }, top, next.element);
   return { element, next };
 }
@@ -68,9 +76,11 @@ export class NextToken {
    * @param {Store} store
    * @param {Settings} settings
    * @param {(token: number, at: number) => void} branch
+   * @param {Mixer} mixer
    */
-  constructor(store, settings, branch) {
+  constructor(store, settings, branch, mixer) {
     this.store = store;
+    this.mixer = mixer;
     this.settings = settings;
     this.branch = branch;
     this.caption = make("caption", {});
@@ -79,7 +89,10 @@ export class NextToken {
     const titles = ["token", "drawn with", "model’s"].map((title) => make("th", { scope: "col" }, title));
     titles[1].title = "The probability after temperature, top-k, top-p and min-p";
     titles[2].title = "The model’s own probability, before sampling settings";
-    this.table = make("table", {}, this.caption, make("thead", {}, make("tr", {}, ...titles)), this.body);
+    this.changeTitle = make("th", { scope: "col" }, "Δ nats"); // only while heads are muted or scaled
+    this.changeTitle.title = "How much the log-probability changes with the heads that are muted or scaled";
+    this.titles = make("tr", {}, ...titles);
+    this.table = make("table", {}, this.caption, make("thead", {}, this.titles), this.body);
     this.rest = make("tr", { class: "hs-rest" });
     this.element = make("div", { class: "hs-bars" }, this.table);
     /** @type {LatestLoader<RunFetcher, NextLogits>} */
@@ -92,14 +105,13 @@ export class NextToken {
     store.waitFor((n) => n < 2 || this.loader.has(store.fetcher, n - 2));
     store.on("state tokens step", () => this.want());
     settings.on(() => this.draw());
+    mixer.on("changed", () => this.draw());
   }
 
   want() {
     const { store } = this;
     const { run, state } = store.pointer;
-    const { chosen, tokens } = store;
-    // Where nothing has been written yet, the last token's logits say what may come.
-    const position = chosen !== null ? chosen - 1 : isBusy(state) ? -1 : tokens.length - 1;
+    const position = store.predictor;
     const isShown = run !== "" && position >= 0;
     this.element.hidden = !isShown;
     setFlag(this.table, "aria-busy", this.#source !== store.fetcher || this.#position !== position);
@@ -165,20 +177,31 @@ export class NextToken {
   draw() {
     if (!this.#found) return;
     const { logits, own, most } = this.#found;
-    const drawn = probabilities(logits, this.settings.values);
+    const changed = this.#source === this.store.fetcher ? this.mixer.logitsAt(this.#position) : null;
+    const prediction = changed ? changedPrediction(logits, changed, this.settings.values) : null;
+    const plain = probabilities(logits, this.settings.values);
+    const [drawn, shownOwn] = prediction ? [prediction.drawn, prediction.own] : [plain, own];
     const written = (this.#written = this.writtenId);
-    const ids = written === null || most.includes(written) ? most : [...most, written];
+    const likely = prediction ? likeliest(own, prediction.own, SHOWN) : most;
+    const ids = written === null || likely.includes(written) ? likely : [...likely, written];
     const before = visible(this.store.tokens[this.#position]?.text ?? "");
-    this.caption.textContent = `Token ${this.#position + 1}, after “${before}”`;
+    const which = prediction ? ", with heads muted or scaled; outlines: as the text was read" : "";
+    this.caption.textContent = `Token ${this.#position + 1}, after “${before}”${which}`;
+    if (prediction) this.titles.append(this.changeTitle);
+    else this.changeTitle.remove();
     while (this.#rows.length < ids.length) this.#rows.push(this.makeRow());
     const rows = this.#rows.slice(0, ids.length);
-    rows.forEach((row, i) => row.fill(ids[i], drawn[ids[i]], own[ids[i]]));
+    rows.forEach((row, i) => {
+      const id = ids[i];
+      const more = prediction && { plain: plain[id], change: prediction.change[id] };
+      row.fill(id, { drawn: drawn[id], own: shownOwn[id], ...more });
+    });
     const others = logits.length - ids.length;
     /** @param {Float64Array} all */
     const remainder = (all) => Math.max(0, 1 - ids.reduce((sum, id) => sum + all[id], 0));
     const name = make("th", { scope: "row" }, `${others.toLocaleString("en")} others`);
     const { cells, set } = numberCells();
-    set(remainder(drawn), remainder(own));
+    set({ drawn: remainder(drawn), own: remainder(shownOwn), ...(prediction && { plain: remainder(plain) }) });
     this.rest.replaceChildren(name, ...cells);
     const shown = [...rows.map((row) => row.element), ...(others ? [this.rest] : [])];
     // Only when there are more or fewer, so that a button keeps the focus.
@@ -195,7 +218,7 @@ export class NextToken {
     let token = 0;
     button.addEventListener("click", () => this.branch(token, this.#position + 1));
     /** @type {Row["fill"]} */
-    const fill = (id, drawn, own) => {
+    const fill = (id, shown) => {
       token = id;
       const text = visible(this.#found?.texts[id] ?? "");
       const isWritten = id === this.#written;
@@ -207,21 +230,53 @@ export class NextToken {
       mark.hidden = !isWritten;
       element.classList.toggle("hs-is-written", isWritten);
       element.dataset.id = String(id);
-      set(drawn, own);
+      set(shown);
     };
     return { element, fill };
   }
 }
 
-/** A bar with the probability that a token is drawn with, and the model's own probability. */
+/** A bar with the probability that a token is drawn with, the model's own probability, and how much that changed. */
 function numberCells() {
   const bar = make("span", { class: "hs-amount", "aria-hidden": "true" });
-  const [drawnNumber, ownCell] = [make("span"), make("td")];
-  /** @param {number} drawn @param {number} own */
-  const set = (drawn, own) => {
+  const [drawnNumber, ownCell, changeCell] = [make("span"), make("td"), make("td", { class: "hs-change" })];
+  /** @param {Shown} shown */
+  const set = ({ drawn, own, plain, change }) => {
     bar.style.setProperty("--part", String(drawn));
+    bar.style.setProperty("--plain", String(plain ?? 0));
+    bar.classList.toggle("hs-outlined", plain !== undefined);
+    bar.title = plain === undefined ? "" : `${exact(plain)} before`;
     drawnNumber.textContent = exact(drawn);
     ownCell.textContent = exact(own);
+    changeCell.textContent = change === undefined ? "" : signed(change, (size) => fixed(size, 3));
+    if (plain === undefined) changeCell.remove();
+    else ownCell.after(changeCell);
   };
   return { cells: [make("td", { class: "hs-drawn" }, make("div", {}, bar, drawnNumber)), ownCell], set };
+}
+
+/**
+ * What the changed model predicts, and how that differs from the plain one.
+ * @param {Float32Array} plain logits
+ * @param {Float32Array} changed logits
+ * @param {Record<string, number>} settings of the sliders
+ */
+function changedPrediction(plain, changed, settings) {
+  const before = logSoftmax(plain);
+  const change = logSoftmax(changed).map((logprob, id) => logprob - before[id]);
+  return { drawn: probabilities(changed, settings), own: softmax(changed), change };
+}
+
+/**
+ * The ids that either finds most probable, in the order of the first: it stays while the second changes.
+ * @param {Float64Array} plain
+ * @param {Float64Array} changed
+ * @param {number} count
+ */
+function likeliest(plain, changed, count) {
+  const ids = mostProbable(
+    plain.map((probability, id) => Math.max(probability, changed[id])),
+    count,
+  );
+  return ids.sort((a, b) => plain[b] - plain[a] || a - b);
 }

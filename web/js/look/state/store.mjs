@@ -1,6 +1,7 @@
 // One text on the screen and what is selected of it. Panels listen to it, and a choice in one of them moves all.
 
 import { clamp } from "../../lib/numbers.mjs";
+import { isBusy } from "../../lib/states.mjs";
 import { Selection } from "./selection.mjs";
 import { TextSource } from "./text_source.mjs";
 
@@ -83,6 +84,13 @@ export class Store extends TextSource {
   /** The query whose row led to the chosen token: all panels show this one, unless another is pointed at or locked. */
   get currentRow() {
     return this.chosen === null ? this.count - 1 : this.chosen - 1;
+  }
+
+  /** The token whose logits say what comes at the step that is shown; -1 where nothing can be said yet. */
+  get predictor() {
+    if (this.chosen !== null) return this.chosen - 1;
+    // Where nothing has been written yet, the last token's logits say what may come.
+    return isBusy(this.pointer.state) ? -1 : this.tokens.length - 1;
   }
 
   /** The cell to describe; null before there is one. */

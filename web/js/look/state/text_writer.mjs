@@ -34,8 +34,9 @@ export class TextWriter {
    * Write a text to its end. Throws `HttpError` where the server refuses it.
    * @param {object} fields what to write, as the server takes it
    * @param {Partial<SentPointer>} [more] added to every pointer
+   * @param {(run: string) => void} [started] gets the run of the text once there is one
    */
-  async write(fields, more = {}) {
+  async write(fields, more = {}, started = () => {}) {
     if (this.gradio) {
       this.gradio.write(fields);
       return;
@@ -48,8 +49,10 @@ export class TextWriter {
       const response = await request("look/write", { body: fields, signal: controller.signal });
       for await (const pointer of readEvents(response)) {
         const current = { ...pointer, ...more };
+        const isFirst = !last;
         last = current;
         this.follow(current);
+        if (isFirst) started(current.run ?? "");
       }
     } catch (error) {
       if (controller.signal.aborted) return;

@@ -9,7 +9,7 @@ import { pictureName } from "../../../lib/words.mjs";
 import { TableView, tableHead } from "../../widgets/table_view.mjs";
 import { maskWords } from "../titles.mjs";
 
-/** @import { Place } from "../../../types.js" */
+/** @import { Place, TextActions } from "../../../types.js" */
 /** @import { Pair } from "../pair.mjs" */
 /** @import { Ranking } from "../ranking.mjs" */
 
@@ -27,8 +27,9 @@ export class PairHeads {
    * @param {Pair} pair
    * @param {Ranking} ranking
    * @param {(mask: number[][] | null) => void} scaleHeads read B with these heads scaled
+   * @param {TextActions["writeScaled"]} writeScaled write both texts from the prompt, B with heads scaled
    */
-  constructor(pair, ranking, scaleHeads) {
+  constructor(pair, ranking, scaleHeads, writeScaled) {
     this.pair = pair;
     this.ranking = ranking;
     this.scaleHeads = scaleHeads;
@@ -42,10 +43,17 @@ export class PairHeads {
     this.scale = dropdown("What a click does to a head", SCALES, () => {});
     this.restore = make("button", { type: "button", class: "hs-small" }, "Restore all");
     this.restore.addEventListener("click", () => this.scaleHeads(null));
+    this.write = make("button", { type: "button", class: "hs-small" }, "Write both");
+    this.write.title = "From the prompt and with the same seed: A as it was written, B with these heads";
+    this.write.addEventListener("click", () => {
+      this.startMuting(false);
+      writeScaled?.(pair.stores.b.pointer.head_mask);
+    });
+    this.canWrite = writeScaled !== null;
     this.hint = make("p", { class: "hs-hint", role: "status" });
     const table = make("table");
     this.table = new TableView("Show differences as table", () => this.drawTable(table), make("div", {}, table));
-    const tools = make("div", { class: "hs-controls" }, this.mute, this.scale, this.restore);
+    const tools = make("div", { class: "hs-controls" }, this.mute, this.scale, this.restore, this.write);
     const order = make("p", { class: "hs-status" }, "largest first");
     const top = make("div", { class: "hs-top" }, make("h2", {}, "Heads by difference"), order, this.table.toggle);
     this.element = make("section", { class: "hs-panel hs-pair-heads", "aria-label": "Heads by difference" });
@@ -92,6 +100,8 @@ export class PairHeads {
     setFlag(this.mute, "aria-pressed", this.#isMuting);
     this.scale.hidden = !this.#isMuting;
     this.restore.hidden = !mask;
+    const isOneModel = a.pointer.sha256 === b.pointer.sha256 && !/@\d+$/.test(a.pointer.model);
+    this.write.hidden = !mask || !this.canWrite || !isOneModel || pair.isGrowing;
     this.hint.textContent = this.words();
     this.table.refresh();
     this.mark();

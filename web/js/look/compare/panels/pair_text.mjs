@@ -2,13 +2,17 @@
 
 import { make } from "../../../lib/dom.mjs";
 import { isBusy } from "../../../lib/states.mjs";
-import { counted } from "../../../lib/numbers.mjs";
+import { clamp, counted, exact } from "../../../lib/numbers.mjs";
+import { visible } from "../../../lib/words.mjs";
 import { TextView } from "../../panels/text/text_view.mjs";
 import { modelWords } from "../titles.mjs";
+import { areReadDifferently, changeSentence, nats, tokenChanges } from "../token_changes.mjs";
 
 /** @import { Pointer } from "../../../types.js" */
 /** @import { SideName } from "../alignment.mjs" */
 /** @import { Pair } from "../pair.mjs" */
+
+const STRONG = 2; // nats that get the strongest line
 
 /** @type {Record<SideName, string>} */
 export const LETTERS = { a: "A", b: "B" };
@@ -34,9 +38,15 @@ export class PairText {
     this.problem = make("div", { class: "hs-notices", role: "status" });
     const top = make("div", { class: "hs-top" }, badge(side), this.title, this.status);
     this.element = make("section", { class: `hs-panel hs-pair-text hs-side-${side}` }, top, this.view.element);
+    this.change = make("p", { class: "hs-hint hs-pair-change", hidden: true });
+    this.change.title = "A line under a token: less probable in B. A dotted line: more probable.";
     this.element.append(this.view.announcement, this.problem, ...more);
+    if (side === "b") this.problem.before(this.change);
     store.on("state problem tokens", () => this.describe());
-    pair.on("tokens", () => this.mark());
+    pair.on("tokens", () => {
+      this.mark();
+      if (side === "b") this.markChanges();
+    });
   }
 
   /** @param {string} title */
@@ -65,12 +75,40 @@ export class PairText {
     const marked = `${pointer.run} ${parts} ${length}`;
     if (marked === this.#marked) return;
     this.#marked = marked;
+    this.view.fit(); // the pair hears of a text before its view does
+    this.view.fill();
     for (let i = 0; i < length; i++) {
       const span = this.view.span(i);
       span?.classList.toggle("hs-shared", parts < length && i < parts);
       span?.classList.toggle("hs-parting", i === parts);
     }
     this.element.dataset.parts = String(parts);
+  }
+
+  /** Underline the tokens that are more or less probable in B than in A. */
+  markChanges() {
+    const { alignment, stores, isComplete } = this.pair;
+    const { a, b } = stores;
+    const isOther = isComplete && areReadDifferently(a.pointer, b.pointer);
+    const changes = isOther ? tokenChanges(alignment, a.tokens, b.tokens) : [];
+    const sentence = changeSentence(changes, alignment.partsAt("b"));
+    this.change.textContent = sentence;
+    this.change.hidden = !sentence;
+    for (let i = 0; i < b.length; i++) {
+      const span = this.view.span(i);
+      const found = changes[i] ?? null;
+      if (!span || span.dataset.change === String(found?.change)) continue;
+      span.dataset.change = String(found?.change);
+      span.classList.toggle("hs-changed-token", found !== null);
+      span.classList.toggle("hs-likelier", (found?.change ?? 0) > 0);
+      if (!found) {
+        span.removeAttribute("title");
+        continue;
+      }
+      span.style.setProperty("--hs-strength", String(clamp(Math.sqrt(Math.abs(found.change) / STRONG), 0, 1)));
+      const [left, right] = [found.a, found.b].map((logprob) => exact(Math.exp(logprob)));
+      span.title = `“${visible(b.tokens[i].text)}”: A ${left}, B ${right}, ${nats(found.change)} nats`;
+    }
   }
 }
 

@@ -1,0 +1,93 @@
+// The masks of the mixing desk, how links hold them, and the presets.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  changedHeads,
+  decodeMask,
+  encodeMask,
+  isSameMask,
+  only,
+  scaleOf,
+  withScale,
+} from "../../../web/js/look/ask/desk/masks.mjs";
+import { presets } from "../../../web/js/look/ask/desk/presets.mjs";
+import { readChoices, writeChoices } from "../../../web/js/look/ask/choices.mjs";
+
+const SHAPE = { n_layer: 3, n_head: 4 };
+const ones = () => [
+  [1, 1, 1, 1],
+  [1, 1, 1, 1],
+  [1, 1, 1, 1],
+];
+
+test("a head is scaled, and a mask that keeps every head is none", () => {
+  const muted = withScale(null, SHAPE, [[1, 2]], 0);
+  assert.deepEqual(muted, [
+    [1, 1, 1, 1],
+    [1, 1, 0, 1],
+    [1, 1, 1, 1],
+  ]);
+  assert.equal(scaleOf(muted, [1, 2]), 0);
+  assert.equal(scaleOf(muted, [1, 3]), 1);
+  const both = withScale(muted, SHAPE, [[0, 0]], 1.5);
+  assert.equal(scaleOf(muted, [0, 0]), 1, "the mask before is left as it was");
+  assert.deepEqual(changedHeads(both), [
+    [0, 0],
+    [1, 2],
+  ]);
+  const places = changedHeads(both);
+  assert.equal(withScale(both, SHAPE, places, 1), null);
+});
+
+test("links hold masks in letters that a choice may have, and whole layers shortly", () => {
+  const layer = withScale(only(SHAPE, [[2, 3]]), SHAPE, [[2, 0]], 1.25);
+  assert.equal(encodeMask(layer), "0_1_2-0x125_2-1_2-2");
+  for (const mask of [null, layer, withScale(null, SHAPE, [[1, 1]], 0.05)]) {
+    const encoded = encodeMask(mask);
+    const written = writeChoices({ mask: encoded }, { mask: "text" });
+    assert.equal(readChoices(written, { mask: "text" }).mask, encoded);
+    assert.deepEqual(decodeMask(encoded, SHAPE), mask);
+  }
+  assert.equal(encodeMask(ones()), "all");
+  assert.ok(isSameMask(ones(), null));
+});
+
+test("what names no heads of this model is no mask", () => {
+  for (const text of ["", "3", "0-4", "0-1x300", "0-1x", "a", "0_", "0-1-2", "-1"]) {
+    assert.equal(decodeMask(text, SHAPE), undefined, text);
+  }
+});
+
+test("presets mute the heads that have a role", () => {
+  const none = { label: "no clear role" };
+  const roles = [
+    [none, { label: "previous token" }, none, none],
+    [{ label: "induction" }, none, none, { label: "induction" }],
+    [none, none, none, none],
+  ];
+  const found = presets({ shape: SHAPE, roles, layer: 1, mask: null });
+  const [induction, previous, layer, all] = found;
+  assert.equal(encodeMask(induction.mask), "1-0_1-3");
+  assert.match(induction.help, /L1 H0, L1 H3/);
+  assert.equal(encodeMask(previous.mask), "0-1");
+  assert.equal(encodeMask(layer.mask), "0_2");
+  assert.deepEqual(
+    found.map(({ reason }) => reason),
+    ["", "", "", "No head is muted or scaled."],
+  );
+  assert.equal(all.mask, null);
+  assert.equal(presets({ shape: SHAPE, roles, layer: 1, mask: layer.mask })[3].reason, "");
+});
+
+test("presets that cannot be chosen say why", () => {
+  const none = [[{ label: "no clear role" }]];
+  const shape = { n_layer: 1, n_head: 1 };
+  const reasons = presets({ shape, roles: none, layer: 0, mask: null }).map(({ reason }) => reason);
+  assert.match(reasons[0], /No head of this checkpoint is clearly an? induction head/);
+  assert.match(reasons[1], /clearly a previous token head/);
+  assert.match(reasons[2], /no other layer/);
+  const unknown = presets({ shape: SHAPE, roles: null, layer: 3, mask: null }).map(({ reason }) => reason);
+  assert.match(unknown[0], /not known yet/);
+  assert.match(unknown[2], /Open a head/);
+});

@@ -1,0 +1,180 @@
+// What if heads were switched off? Mute, solo or scale them: the next token changes at once, and both texts can be
+// written beside each other.
+
+import { make, tabs } from "../../../lib/dom.mjs";
+import { exact, fixed, signed } from "../../../lib/numbers.mjs";
+import { logSoftmax, mostProbable } from "../../../lib/sampling.mjs";
+import { pictureName, visible } from "../../../lib/words.mjs";
+import { vocabulary } from "../../state/vocabulary.mjs";
+import { TableView, tableHead } from "../../widgets/table_view.mjs";
+import { textProblem, tokenName } from "../about_text.mjs";
+import { changedHeads, scaleOf } from "./masks.mjs";
+import { DEFAULTS, DESK } from "./mixer.mjs";
+import { presets } from "./presets.mjs";
+import { scaleWords } from "./tiles.mjs";
+
+/** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
+
+const TAPS = { mute: "mutes its head", open: "opens its head" };
+const CHIPS = 10; // heads that are named
+const LISTED = 12; // tokens in the table
+
+/** @type {Question} */
+export const mixingDesk = {
+  key: DESK,
+  title: "What if heads were switched off?",
+  explanation: "Mute, solo or scale heads: the next-token bars show at once what the model would predict.",
+  caution:
+    "Removing a head also removes what later heads read from it, and no model was trained to do without. " +
+    "The change is the effect of the removal, not the head’s own share of the prediction.",
+  defaults: DEFAULTS,
+  build,
+};
+
+/** @param {AskContext} context @returns {BuiltQuestion} */
+function build({ store, mixer, choices, choose }) {
+  const taps = tabs("A click on a tile", TAPS, (tap) => choose({ tap }));
+  const chips = make("p", { class: "hs-chips", role: "group", "aria-label": "Presets" });
+  const reasons = make("p", { class: "hs-hint" });
+  const muted = make("p", { class: "hs-chips", role: "group", "aria-label": "Heads that are muted or scaled" });
+  const sentence = make("p", { class: "hs-answer", role: "status" });
+  const write = make("button", { type: "button", class: "hs-small hs-strong" }, "Write both, side by side");
+  const compare = make("button", { type: "button", class: "hs-small" }, "Compare the heads");
+  write.addEventListener("click", () => mixer.writeBoth?.(mixer.mask));
+  compare.addEventListener("click", () => mixer.compare(mixer.mask));
+  const why = make("p", { class: "hs-hint" });
+  const table = make("table");
+  const view = new TableView("Show next tokens as table", () => drawTable(), make("div", {}, table));
+  const buttons = make("div", { class: "hs-controls" }, write, compare, view.toggle);
+  /** @type {string[]} texts of the vocabulary */
+  let texts = [];
+  /** @type {{ logits: Float32Array, before: Float64Array, after: Float64Array } | null} log-probabilities */
+  let prediction = null;
+
+  return {
+    controls: [make("span", {}, "a click on a tile"), taps.element],
+    element: make("div", { class: "hs-desk" }, chips, reasons, muted, sentence, buttons, why, view.element),
+    request() {
+      taps.show(choices.tap);
+      return textProblem(store) || null;
+    },
+    draw() {
+      drawPresets();
+      drawMuted();
+      const { isChanged } = mixer;
+      const reason = writingProblem();
+      write.disabled = reason !== "";
+      compare.disabled = !isChanged;
+      write.title = reason || "The same prompt, settings and seed, with all heads and with these changes";
+      compare.title = isChanged ? "The text as it is, read with these changes: which heads attend differently" : "";
+      why.textContent = isChanged
+        ? reason || "The tiles and the open head show the attention of the text as it was read, without the change."
+        : "Click tiles, press M on one, choose a preset, or scale the open head.";
+      void showPrediction();
+    },
+  };
+
+  /** Why both texts cannot be written; "" where they can. */
+  function writingProblem() {
+    if (!mixer.isChanged) return "Mute or scale a head first.";
+    if (!mixer.writeBoth) return "This server writes one text at a time.";
+    if (/@\d+$/.test(store.pointer.model)) return "Weights of a training step read texts, but write none.";
+    return "";
+  }
+
+  function drawPresets() {
+    const found = presets({ shape: store.pointer, roles: store.roles, layer: store.open[0], mask: mixer.mask });
+    const presetChips = found.map(({ key, name, mask, help, reason }) => {
+      const chip = make("button", { type: "button", class: "hs-chip", "data-preset": key }, name);
+      chip.disabled = reason !== "";
+      chip.title = reason || help;
+      chip.addEventListener("click", () => mixer.set(mask));
+      return chip;
+    });
+    refill(chips, presetChips);
+    // Said where nothing can be hovered, too.
+    const missing = found.filter(({ key, reason }) => reason && key !== "all").map(({ reason }) => reason);
+    reasons.textContent = [...new Set(missing)].join(" ");
+    reasons.hidden = !missing.length;
+  }
+
+  function drawMuted() {
+    const places = changedHeads(mixer.mask);
+    const headChips = places.slice(0, CHIPS).map((place) => {
+      const name = pictureName(place, store.pointer);
+      const scale = scaleOf(mixer.mask, place);
+      const text = scale === 0 ? `× ${name}` : `${name} × ${Number(scale.toFixed(2))}`;
+      const chip = make("button", { type: "button", class: "hs-chip", "aria-label": `Put ${name} back` }, text);
+      chip.title = `${name} is ${scaleWords(scale)}: click to put it back`;
+      chip.addEventListener("click", () => mixer.scale(place, 1));
+      return chip;
+    });
+    const more = places.length - headChips.length;
+    const rest = more > 0 ? [make("span", {}, `and ${more} more`)] : [];
+    refill(muted, places.length ? [make("span", {}, "Changed"), ...headChips, ...rest] : []);
+    muted.hidden = !places.length;
+  }
+
+  /** The next token before and after, in a sentence. */
+  async function showPrediction() {
+    const position = store.predictor;
+    const changed = position < 0 ? null : mixer.logitsAt(position);
+    if (!changed) {
+      prediction = null;
+      sentence.textContent = mixer.isChanged ? "" : "All heads are as the text was read with.";
+      view.refresh();
+      return;
+    }
+    const { fetcher } = store;
+    const [logits, names] = await Promise.all([fetcher.logits(position), vocabulary(store.pointer.sha256)]);
+    if (fetcher !== store.fetcher || changed !== mixer.logitsAt(store.predictor)) return;
+    texts = names;
+    const [before, after] = [logSoftmax(logits), logSoftmax(changed)];
+    const [plainBest] = mostProbable(logits, 1);
+    const [changedBest] = mostProbable(changed, 1);
+    /** @param {number} id */
+    const moved = (id) =>
+      `“${visible(texts[id] ?? "")}” ${exact(Math.exp(before[id]))} → ${exact(Math.exp(after[id]))} ` +
+      `(${signed(after[id] - before[id], (size) => fixed(size, 3))} nats)`;
+    const parts = [`After ${tokenName(store, position)}: ${moved(plainBest)}`];
+    if (changedBest !== plainBest) parts.push(`now the most probable is ${moved(changedBest)}`);
+    const written = store.tokens[position + 1]?.id;
+    if (written !== undefined && written !== plainBest && written !== changedBest) {
+      parts.push(`written was ${moved(written)}`);
+    }
+    sentence.textContent = `${parts.join("; ")}.`;
+    prediction = { logits: changed, before, after };
+    view.refresh();
+  }
+
+  function drawTable() {
+    table.replaceChildren();
+    if (!prediction) return;
+    const { logits, before, after } = prediction;
+    const rows = mostProbable(logits, LISTED).map((id) => {
+      const numbers = [
+        exact(Math.exp(before[id])),
+        exact(Math.exp(after[id])),
+        signed(after[id] - before[id], (size) => fixed(size, 3)),
+      ];
+      const name = make("th", { scope: "row" }, `“${visible(texts[id] ?? "")}”`);
+      return make("tr", { "data-id": id }, name, ...numbers.map((text) => make("td", {}, text)));
+    });
+    const caption = `What may follow ${tokenName(store, store.predictor)}: the model’s own probabilities`;
+    const head = tableHead("token", "before", "with the change", "Δ nats");
+    table.replaceChildren(make("caption", {}, caption), head, make("tbody", {}, ...rows));
+  }
+}
+
+/**
+ * Fill a row of buttons again, and leave the focus on the one that has the same words.
+ * @param {HTMLElement} row
+ * @param {HTMLElement[]} children
+ */
+function refill(row, children) {
+  const hadFocus = row.contains(document.activeElement) ? document.activeElement?.textContent : null;
+  row.replaceChildren(...children);
+  if (hadFocus === null) return;
+  const buttons = children.filter((child) => child instanceof HTMLButtonElement && !child.disabled);
+  (buttons.find(({ textContent }) => textContent === hadFocus) ?? buttons[0])?.focus();
+}
