@@ -80,7 +80,7 @@ def test_every_thumbnail_says_its_metric_and_can_be_sorted_by_it(written: Any, s
     }
     shown = {}
     for name in names(written):
-        found = re.fullmatch(rf"(L\d+ H\d+), {metric} (\d+\.\d+)( bits| tokens)?", name)
+        found = re.fullmatch(rf"(L\d+ H\d+), {metric} (\d+\.\d+)( bits| tokens)?(, role: .+)?", name)
         assert found, name
         shown[found[1]] = float(found[2])
     assert shown == pytest.approx(expected, abs=0.006)
