@@ -34,7 +34,7 @@ def test_where_a_role_is_clear_it_is_said(certain: dict[str, Any], page: Any) ->
     line = page.locator(".hs-role-line")
     expect(line).to_have_text("Role: induction 0.87 (uniform 0.01)")
     page.locator(".hs-grid").get_by_role("button", name=re.compile("^L0 H0,")).click()
-    expect(line).to_have_text(re.compile("^No clear role: .* at most"))
+    expect(line).to_have_text(re.compile("^None of the five roles: .* at most"))
 
     page.get_by_role("button", name="Ask", exact=True).click()
     ask = page.get_by_role("region", name="Ask", exact=True)

@@ -2,14 +2,18 @@
 
 import { make } from "../lib/dom.mjs";
 import { icon } from "../lib/icons.mjs";
+import { METRICS } from "../lib/metrics.mjs";
 import { exact } from "../lib/numbers.mjs";
 import { pictureName, visible } from "../lib/words.mjs";
+import { CLEAR } from "./ask/head_roles.mjs";
 import { keep, kept } from "./state/kept.mjs";
 
-/** @import { ModelInfo } from "../types.js" */
+/** @import { ModelInfo, Place } from "../types.js" */
 /** @import { Store } from "./state/store.mjs" */
 
 const KEPT = "headscope-intro";
+const FOCUSED = 2; // bits of entropy: as if spread over four tokens
+const MOST_EXAMPLES = 4;
 /** @type {Record<string, string>} */
 const SPOKEN = { " ": "a space", "\n": "a line break" };
 
@@ -18,6 +22,22 @@ const spoken = (text) => SPOKEN[text] ?? `“${visible(text)}”`;
 
 /** @param {string} text of a token */
 const isWord = (text) => /^\s?[\p{L}]+$/u.test(text);
+
+/**
+ * Heads whose attention is easily put into words: those with a clear role in this text, then the most focused ones.
+ * @param {Store} store
+ * @returns {Place[]}
+ */
+function examplesOf(store) {
+  if (!store.rows) return [];
+  const clear = store.pointer.suggested_heads.filter(({ score }) => score >= CLEAR).map(({ head }) => head);
+  const entropy = METRICS.entropy.place;
+  const focused = store.heads
+    .filter((head) => store.metric(head, entropy) < FOCUSED)
+    .sort((a, b) => store.metric(a, entropy) - store.metric(b, entropy));
+  const places = new Map([...clear, ...focused].map((place) => [place.join(), place]));
+  return [...places.values()].slice(0, MOST_EXAMPLES);
+}
 
 export class Intro {
   #shown = -1; // which of the suggested heads
@@ -70,7 +90,7 @@ export class Intro {
   /** What a token of this model is called. */
   get unit() {
     const { tokens } = this.current();
-    return tokens.every(({ text }) => text.length === 1) ? "letter" : "token";
+    return tokens.length && tokens.every(({ text }) => text.length === 1) ? "letter" : "token";
   }
 
   /** @param {Store} store */
@@ -78,7 +98,7 @@ export class Intro {
     if (store !== this.current() || this.element.hidden) return;
     if (this.#wantsStep) this.#chooseStep();
     this.words.replaceChildren(...(this.#shown < 0 ? this.opening() : this.narration()));
-    this.button.style.visibility = store.pointer.suggested_heads.length ? "" : "hidden"; // its place is kept
+    this.button.style.visibility = examplesOf(store).length ? "" : "hidden"; // its place is kept
   }
 
   /** @returns {(string | Node)[]} */
@@ -98,6 +118,8 @@ export class Intro {
   narration() {
     const { store, unit } = this;
     const { focus, tokens, weights } = store;
+    const [layer, head] = store.open;
+    if (layer >= store.pointer.n_layer || head >= store.pointer.n_head) return this.opening(); // a mean, or rollout
     const name = pictureName(store.open, store.pointer);
     if (!focus || focus.key === null) return [`Opening ${name} ...`];
     const { query, key } = focus;
@@ -117,13 +139,13 @@ export class Intro {
   /** Open the next of the suggested heads, at a step where it is easily seen. */
   next() {
     const { store } = this;
-    const { suggested_heads } = store.pointer;
-    if (!suggested_heads.length) return;
-    this.#shown = (this.#shown + 1) % suggested_heads.length;
-    this.button.textContent = suggested_heads.length > 1 ? "Another head" : "Show me";
+    const examples = examplesOf(store);
+    if (!examples.length) return;
+    this.#shown = (this.#shown + 1) % examples.length;
+    this.button.textContent = examples.length > 1 ? "Another head" : "Show me";
     this.#wantsStep = true;
     store.view.set({ heads: "whole" });
-    store.view.choose(suggested_heads[this.#shown].head);
+    store.view.choose(examples[this.#shown]);
     this.update(store);
     this.#point();
   }

@@ -106,5 +106,5 @@ export function shortRole(store, place) {
   const uniform = `uniform ${role.baseline[best].toFixed(2)}`;
   return role.label === ROLES[best].name
     ? `Role: ${role.label} ${score} (${uniform})`
-    : `No clear role: ${ROLES[best].name} ${score} at most (${uniform})`;
+    : `None of the five roles: ${ROLES[best].name} ${score} at most (${uniform})`;
 }

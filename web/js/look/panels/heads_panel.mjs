@@ -14,6 +14,27 @@ import { viewControls } from "./view_controls.mjs";
 /** @import { Store } from "../state/store.mjs" */
 
 /**
+ * While an answer colours the tiles: what their colours mean, in the place of the usual legend.
+ * @param {Store} store
+ * @param {HTMLElement} usual
+ */
+function overlayNote(store, usual) {
+  const title = make("span", {});
+  const back = make("button", { type: "button", class: "hs-small", onclick: () => store.toggleOverlay() });
+  back.textContent = "Back to attention";
+  const note = make("p", { class: "hs-hint hs-overlay-note" }, title, " ", back);
+  const show = () => {
+    const { shownOverlay } = store;
+    note.hidden = !shownOverlay;
+    usual.hidden = Boolean(shownOverlay);
+    title.textContent = `Coloured by ${shownOverlay?.title ?? ""}`;
+  };
+  store.on("overlay", show);
+  show();
+  return note;
+}
+
+/**
  * @param {Store} store
  * @param {(grid: Grid) => HTMLElement[]} gridActions buttons beside the title while the grid is shown
  * @param {(rows: StepRows) => HTMLElement[]} stepActions and while the rows of a step are
@@ -27,12 +48,14 @@ export function headsPanel(store, gridActions, stepActions) {
   const controls = viewControls(store, grid);
   const training = new TrainingSteps(store);
   const meaning = tileLegend();
+  const answered = overlayNote(store, meaning);
   const scroll = make("div", { class: "hs-scroll" }, grid.element);
   const whole = make(
     "div",
     { class: "hs-whole" },
     training.element,
     meaning,
+    answered,
     scroll,
     topHeads(store),
     headPreview(store, grid),

@@ -117,6 +117,9 @@ export function describePicture(store, place) {
   ]);
   const [metric, does] = value("previous") >= value("first") ? roles[0] : roles[1];
   if (value(metric) >= CLEAR) return `${title} ${does}: ${value(metric).toFixed(2)} on average in this text.`;
-  const [distance, entropy] = [value("distance").toFixed(0), value("entropy").toFixed(1)];
-  return `${title}: no single pattern here; it looks ${distance} tokens back, spread over ${entropy} bits.`;
+  const [back, weight] = place.join() === store.open.join() ? store.weights.steadiest() : [0, 0];
+  if (weight >= CLEAR) return `${title} looks ${back} tokens back: ${weight.toFixed(2)} on average in this text.`;
+  const spread = 2 ** value("entropy");
+  const over = spread < 1.5 ? "on one token" : `over about ${Math.round(spread)} tokens`;
+  return `${title}: no single pattern in this text; it spreads its attention ${over}.`;
 }

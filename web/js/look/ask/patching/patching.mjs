@@ -59,7 +59,13 @@ function build({ store, choices, choose, overlay }) {
     const tokens = store.tokens.slice(0, position);
     return { position, ids: store.ids.slice(0, position), text: tokens.map(({ text }) => text).join("") };
   };
-  changed.addEventListener("change", () => choose({ change: writeEdit(findEdit(clean().text, changed.value)) }));
+  const patch = () => choose({ change: writeEdit(findEdit(clean().text, changed.value)) });
+  changed.addEventListener("change", patch);
+  changed.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey) return;
+    event.preventDefault();
+    patch();
+  });
   wrongInput.addEventListener("change", () =>
     choose({ wrong: wrongInput.value ? encodeText(wrongInput.value) : DEFAULTS.wrong }),
   );
@@ -102,7 +108,13 @@ function build({ store, choices, choose, overlay }) {
     make("label", { class: "hs-field" }, make("span", {}, label), input);
 
   return {
-    controls: [examples, about, field("changed text", changed), field("wrong answer", wrongInput)],
+    controls: [
+      examples,
+      about,
+      field("changed text", changed),
+      field("wrong answer", wrongInput),
+      make("button", { type: "button", class: "hs-small", onclick: patch }, "Patch"),
+    ],
     element: make("div", { class: "hs-patching" }, sentence, finding, list.element, residual.element),
     request() {
       showExamples();
