@@ -57,7 +57,8 @@ def test_a_tile_opens_its_head_over_a_phones_screen(browser: Any, server: Server
     sheet = page.get_by_role("region", name="Attention weights, L0 H2")
     expect(sheet.locator(".hs-board")).to_be_in_viewport(ratio=0.9)
     expect(text(page).or_(tile).first).to_be_in_viewport()
-    # All of its parts are one below the other.
+    # All of its parts are one below the other, once it has come to rest.
+    page.evaluate("Promise.all(document.getAnimations().map((animation) => animation.finished))")
     parts = [part.bounding_box() for part in sheet.locator("> *:visible").all()]
     assert all(one["y"] + one["height"] <= other["y"] for one, other in itertools.pairwise(parts))
     sheet.get_by_role("button", name="Ask").click()  # which is about all heads, behind the sheet

@@ -30,13 +30,14 @@ const isWord = (text) => /^\s?[\p{L}]+$/u.test(text);
  */
 function examplesOf(store) {
   if (!store.rows) return [];
-  const clear = store.pointer.suggested_heads.filter(({ score }) => score >= CLEAR).map(({ head }) => head);
+  const { suggested_heads } = store.pointer;
+  const clear = suggested_heads.filter(({ score }) => score >= CLEAR).map(({ head }) => head);
   const entropy = METRICS.entropy.place;
   const focused = store.heads
     .filter((head) => store.metric(head, entropy) < FOCUSED)
     .sort((a, b) => store.metric(a, entropy) - store.metric(b, entropy));
   const places = new Map([...clear, ...focused].map((place) => [place.join(), place]));
-  return [...places.values()].slice(0, MOST_EXAMPLES);
+  return places.size ? [...places.values()].slice(0, MOST_EXAMPLES) : suggested_heads.map(({ head }) => head);
 }
 
 export class Intro {
