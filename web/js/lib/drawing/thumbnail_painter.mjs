@@ -14,6 +14,9 @@ function lookup(scale) {
   return Uint8Array.from({ length: 256 }, (_, byte) => scale.step(weightOf(byte), scale.firstKey, 1));
 }
 
+/** A pixel that lets the page show through: of a row after the step that is looked at. @param {number} pixel */
+const faded = (pixel) => ((pixel & 0x00ffffff) | 0x40000000) >>> 0;
+
 /** Draws the pictures of one set of thumbnails. */
 export class ThumbnailPainter {
   /**
@@ -23,9 +26,10 @@ export class ThumbnailPainter {
    * @param {Uint32Array | null} mirrored of the ramp for the other half of the square, which is empty without: in the
    *   row of a token what looks at it later
    * @param {number} room pixels that a side may have
-   * @param {number} [rows] only the first so many tokens are drawn
+   * @param {number} [rows] the tokens drawn in full colour
+   * @param {number} [drawn] and with those after them, which are faded
    */
-  constructor(thumbnails, scale, pixels, mirrored, room, rows = Infinity) {
+  constructor(thumbnails, scale, pixels, mirrored, room, rows = Infinity, drawn = rows) {
     this.thumbnails = thumbnails;
     this.scale = scale;
     this.pixels = pixels;
@@ -34,7 +38,10 @@ export class ThumbnailPainter {
     // No finer than the screen: a browser that shrinks a picture drops lines.
     this.factor = Math.max(1, Math.ceil((thumbnails.side - 1) / Math.max(room - 1, 1)));
     this.side = thumbnails.side ? tile(thumbnails.side - 1, this.factor) + 1 : 0;
-    this.shown = Math.min(this.side, tile(Math.max(rows - 1, 0), thumbnails.factor * this.factor) + 1);
+    const sideOf = (/** @type {number} */ count) =>
+      Math.min(this.side, tile(Math.max(count - 1, 0), thumbnails.factor * this.factor) + 1);
+    this.shown = sideOf(rows);
+    this.drawn = sideOf(drawn);
   }
 
   /** The picture, `side` x `side` pixels. @param {number} picture */
@@ -43,8 +50,9 @@ export class ThumbnailPainter {
     const image = new ImageData(side, side);
     const target = packedPixels(image);
     const bytes = this.thumbnails.pooled(picture, this.factor, side);
-    for (let row = 0; row < this.shown; row++) {
+    for (let row = 0; row < this.drawn; row++) {
       const start = row * side;
+      const isLater = row >= this.shown;
       let largest = 0; // byte of this row
       if (scale.perRow)
         for (let key = scale.firstKey; key <= row; key++) largest = Math.max(largest, bytes[start + key]);
@@ -52,8 +60,8 @@ export class ThumbnailPainter {
         const byte = bytes[start + key];
         const weighted = scale.perRow ? scale.step(weightOf(byte), key, weightOf(largest)) : table[byte];
         const step = key < scale.firstKey ? 0 : weighted;
-        target[start + key] = pixels[step];
-        if (mirrored && key < row) target[key * side + row] = mirrored[step];
+        target[start + key] = isLater ? faded(pixels[step]) : pixels[step];
+        if (mirrored && key < row) target[key * side + row] = isLater ? faded(mirrored[step]) : mirrored[step];
       }
     }
     return image;

@@ -207,7 +207,15 @@ export class Grid {
     this.element.dataset.rows = String(rows);
     const scale = new Scale(store.view.options);
     const { looks, seen } = palette();
-    const painter = new ThumbnailPainter(store.thumbnails, scale, looks.pixels, seen.pixels, room, rows);
+    const painter = new ThumbnailPainter(
+      store.thumbnails,
+      scale,
+      looks.pixels,
+      seen.pixels,
+      room,
+      rows,
+      store.readable,
+    );
     const side = Math.max(painter.side, 1);
     for (const { place, canvas } of this.shown) {
       if (canvas.width !== side) canvas.width = canvas.height = side;
