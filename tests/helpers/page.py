@@ -102,6 +102,7 @@ def text(page: Any) -> Any:
 
 def readout(page: Any) -> tuple[int, int, float]:
     """Query, key and weight that the open head's panel names."""
+    expect(page.locator(".hs-number")).not_to_be_empty()
     found = READOUT.fullmatch(page.locator(".hs-readout").text_content())
     assert found, page.locator(".hs-readout").text_content()
     return int(found[2]), int(found[4]), float(found[5])

@@ -49,6 +49,7 @@ def ranking(page: Any) -> dict[str, float]:
 def point(panel: Any, query: int, key: int) -> None:
     """Move the pointer to a cell."""
     board = panel.locator(".hs-board")
+    expect(board).not_to_have_attribute("data-count", "0")
     box, n = board.bounding_box(), int(board.get_attribute("data-count"))
     margin = float(board.get_attribute("data-margin"))
     cell = (box["width"] - margin) / n
