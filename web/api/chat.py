@@ -18,7 +18,6 @@ from .schema import ChatRequest, CompletionRequest, Message
 SPEAKERS = {"system": "System", "developer": "System", "user": "User", "assistant": "Assistant"}
 # Where a model goes on writing the next turn of a transcript, its answer is over.
 ENDS_OF_TURN = tuple(f"\n{speaker}:" for speaker in dict.fromkeys(SPEAKERS.values()))
-OWN_OPTIONS = {"messages", "max_completion_tokens", "logprobs", "top_logprobs"}
 
 
 class ChatCompletion(Completion):

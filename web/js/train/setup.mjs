@@ -116,7 +116,7 @@ export class Setup {
     this.sizes.replaceChildren(...sizes.map((size) => this.#card(size)));
     this.writer.replaceChildren(...state.writers.map((name) => make("option", { value: name }, name)));
     this.writing.textContent =
-      `It writes ${thousands(state.writes)} characters first, which takes half a minute or more. ` +
+      `It writes ${thousands(state.writes)} characters first, which takes about a minute. ` +
       "Your GPT then learns from these alone: it can become no better than its teacher.";
     this.promise.textContent =
       "Only this browser can see your text and your model. Both are deleted minutes after you leave the page, and " +

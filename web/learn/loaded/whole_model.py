@@ -14,7 +14,7 @@ from model import LoadedModel, ladder
 from model.gpt import Block
 from model.ladder.block import BlockStages, block_by_ladder, block_by_model, layer_norm, linear
 from model.ladder.terms import largest_difference, seeded
-from model.lens.head_roles import text_scores
+from model.lens.head_roles import CLEAR_ROLE, text_scores
 from model.lens.metrics import most_selective_head
 from model.lens.residuals import Residuals
 
@@ -24,7 +24,6 @@ from .reading import ReadSentence, check_place, read, read_once
 
 TOKENS_TO_CHOOSE_FROM = 96  # of the sentence, on which an interesting head is chosen
 THUMBNAIL = 24  # cells of a side, at most
-CLEAR = 0.3  # mean weight from which a head is said to have a role
 SHOWN_TOKENS = 10  # the likeliest next ones
 MAX_REPORT_BYTES = 8_000_000
 LECTURE_ALPHABET, LECTURE_BIGRAM = 65, 2.486  # of tiny Shakespeare, and a bigram model's loss on its held-out tenth
@@ -153,7 +152,10 @@ def look_over(loaded: LoadedModel, ids: tuple[int, ...]) -> dict[str, Any]:
     names = list(scores)
     best = torch.stack(list(scores.values())).max(dim=0)
     roles = [
-        [{"role": names[int(i)] if p >= CLEAR else "", "score": round(float(p), 4)} for i, p in zip(*row, strict=True)]
+        [
+            {"role": names[int(i)] if p >= CLEAR_ROLE else "", "score": round(float(p), 4)}
+            for i, p in zip(*row, strict=True)
+        ]
         for row in zip(best.indices, best.values, strict=True)
     ]
     return {

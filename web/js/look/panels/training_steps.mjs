@@ -5,13 +5,13 @@ import { request } from "../../lib/server/http.mjs";
 import { LatestRequest } from "../../lib/server/latest.mjs";
 import { isBusy } from "../../lib/states.mjs";
 import { pictureName } from "../../lib/words.mjs";
+import { CLEAR } from "../ask/head_roles.mjs";
 import { trainingChart } from "../widgets/training_chart.mjs";
 
 /** @import { Place, SentPointer, TrainingReport } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
 const PAUSE = 60; // milliseconds to wait for the slider to rest
-const FORMED = 0.3; // score from which a head has formed
 
 /** @param {string} model the name of a model or of one of its snapshots */
 const baseOf = (model) => model.replace(/@\d+$/, "");
@@ -127,7 +127,7 @@ export class TrainingSteps {
     );
     const now = best.find((row) => row.step === at);
     if (!now) return;
-    const formed = best.findIndex((row) => row.induction[1] >= FORMED);
+    const formed = best.findIndex((row) => row.induction[1] >= CLEAR);
     const when =
       formed > 0 ? ` An induction head forms between steps ${best[formed - 1].step} and ${best[formed].step}.` : "";
     /** @param {[Place, number]} found */
