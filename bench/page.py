@@ -219,7 +219,7 @@ def main() -> None:
             Row(f"{case}, on the wire", "MB", ours["all"], "less", {"BertViz": theirs["all"]}),
             Row(f"{case}, on the wire", "MB (bar 1.7)", ours["all"], "less"),
         ]
-        models.pop(char.name)  # the page opens with the first
+        services.served.shared.pop(char.name)  # the page opens with the first
         made[gpt2.name] = opening(large, 1024)
         ours = measure_ours(browser, url, 1024, 1)
         case = "144 heads x 1,024 tokens"
