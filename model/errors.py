@@ -12,8 +12,8 @@ class CheckpointError(Exception):
 
     def __init__(self, file: str | Path, found: str, expected: str) -> None:
         found = found if len(found) <= MAX_FOUND else f"{found[:MAX_FOUND]} ... ({len(found):,} characters)"
-        self.file, self.found, self.expected = str(file), found, expected
-        super().__init__(f"{file}: {self.reason}")
+        self.file, self.found, self.expected = readable(str(file)), readable(found), readable(expected)
+        super().__init__(f"{self.file}: {self.reason}")
 
     @property
     def reason(self) -> str:
@@ -122,6 +122,11 @@ def ascii_name(character: str) -> str:
 def counted(number: int, noun: str) -> str:
     """A number with its noun, in the singular for one."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def readable(text: str) -> str:
+    """``text`` with whatever no encoding can write, such as a byte in a file's name, spelled out: ``\\udcff``."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def shorten(value: object, most: int = MAX_SHOWN) -> str:

@@ -4,6 +4,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from ..config import GPTConfig
 from ..errors import CheckpointError
-from .files import checkpoint_errors, read_json, read_text
+from .files import checkpoint_errors, parse_json, read_json, read_text
 from .gpt2_format import (
     CHAT_TEMPLATE,
     CONFIG,
@@ -124,7 +125,7 @@ def checked_tensors(path: Path, shapes: dict[str, torch.Size]) -> Iterator[tuple
         raise CheckpointError(path, "no file", "the weights as safetensors")
     try:
         with path.open("rb") as raw, safe_open(path, framework="pt") as file:
-            del raw  # opened only so that an unreadable file raises OSError
+            check_header(path, raw)
             for stored in file.keys():  # noqa: SIM118 - not a dict: it cannot be iterated
                 header = file.get_slice(stored)
                 if is_expected(path, stored, header.get_dtype(), list(header.get_shape()), shapes):
@@ -137,6 +138,14 @@ def checked_tensors(path: Path, shapes: dict[str, torch.Size]) -> Iterator[tuple
         raise CheckpointError(path, found, "the weights as safetensors") from None
     except OSError as error:
         raise CheckpointError(path, f"an unreadable file ({error})", "the weights as safetensors") from None
+
+
+def check_header(path: Path, raw: BinaryIO) -> None:
+    """Raise ``CheckpointError`` where a tensor is described twice; safetensors would take the last."""
+    n_bytes = int.from_bytes(raw.read(8), "little")
+    if n_bytes > MAX_INDEX_BYTES:
+        raise CheckpointError(path, f"a header of {n_bytes:,} bytes", f"at most {MAX_INDEX_BYTES:,}")
+    parse_json(path, raw.read(n_bytes).decode())
 
 
 def is_expected(path: Path, stored: str, dtype: str, shape: list[int], shapes: dict[str, torch.Size]) -> bool:

@@ -13,13 +13,14 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from ..config import Activation, GPTConfig
-from ..errors import CheckpointError
+from ..errors import CheckpointError, readable
 from ..gpt import GPT
 from ..tokenizer import END_OF_TEXT, CharTokenizer, Tokenizer
 from .files import checkpoint_errors
 from .gpt2_format import CONFIG, SNAPSHOTS, TOKENIZER
 from .hub import HUB_ID, download
 from .layouts import State, complete, config_of, from_book, from_nanogpt, is_book
+from .memory import check_memory
 from .pickled import SUFFIXES, read_pickled
 from .read import file_hash, read_chat_template, read_config, read_weights, weight_files
 from .vocabulary import has_tokenizer, read_tokenizer
@@ -66,11 +67,14 @@ def read_source(
 
 def read_folder(folder: Path, name: str, step: str | None, tokenizer: Tokenizer | None) -> Source:
     """A checkpoint folder, or the snapshot of its training after ``step``."""
+    if readable(str(folder)) != str(folder):
+        raise CheckpointError(folder, "a name that is not UTF-8", "one that is")  # safetensors opens no other
     before = file_versions(folder)
     config, bos, eos = read_config(folder)
-    tokenizer = tokenizer or read_tokenizer(folder)
+    tokenizer = tokenizer or read_tokenizer(folder, config.vocab_size)
     check_tokenizer(folder / TOKENIZER, tokenizer, config)
     paths = weight_files(folder) if step is None else [folder / SNAPSHOTS / f"{step}.safetensors"]
+    check_memory(folder, paths)
     state = read_weights(paths, config, parameter_shapes(config))
     sha256 = file_hash(paths)
     if file_versions(folder) != before:  # the weights may belong to another config or vocabulary

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from ..config import MAX_VOCAB_SIZE
 from ..errors import CheckpointError
 from ..tokenizer import BPETokenizer, CharTokenizer, from_spec
 from ..tokenizer.byte_pair import byte_to_character
@@ -10,6 +11,9 @@ from .files import checkpoint_errors, read_json, read_text
 from .gpt2_format import TOKENIZER
 
 MAX_TOKENIZER_BYTES = 64_000_000
+# In vocabulary and merges together. GPT-2's tokens take 30 bytes each, or 70 where the file is indented.
+MAX_BYTES_PER_TOKEN = 256
+LEAST_BYTES = 1_000_000  # that any vocabulary may take
 # The names under which GPT-2's vocabulary and its merges are published: on the Hub, and by OpenAI.
 FILE_PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
 VOCABULARY = "a character or byte-level BPE vocabulary"
@@ -20,20 +24,21 @@ def has_tokenizer(folder: Path) -> bool:
     return (folder / TOKENIZER).is_file() or file_pair(folder) is not None
 
 
-def read_tokenizer(path: Path) -> CharTokenizer | BPETokenizer:
+def read_tokenizer(path: Path, vocab_size: int = MAX_VOCAB_SIZE) -> CharTokenizer | BPETokenizer:
     """The vocabulary in a ``tokenizer.json``, or in a folder with one or else with GPT-2's pair of files.
 
-    Raises ``CheckpointError``.
+    Files much larger than ``vocab_size`` tokens need are not read. Raises ``CheckpointError``.
     """
+    max_bytes = min(MAX_TOKENIZER_BYTES, LEAST_BYTES + vocab_size * MAX_BYTES_PER_TOKEN)
     if path.is_dir():
         pair = file_pair(path)
         path = path / TOKENIZER
         if pair and not path.is_file():
-            path, content = pair[0], spec_of_pair(*pair)
+            path, content = pair[0], spec_of_pair(*pair, max_bytes)
             with checkpoint_errors(path, VOCABULARY):
                 return from_spec(content)
     with checkpoint_errors(path, VOCABULARY):
-        return from_spec(read_json(path, MAX_TOKENIZER_BYTES))
+        return from_spec(read_json(path, max_bytes))
 
 
 def file_pair(folder: Path) -> tuple[Path, Path] | None:
@@ -42,12 +47,12 @@ def file_pair(folder: Path) -> tuple[Path, Path] | None:
     return next((pair for pair in pairs if pair[0].is_file() and pair[1].is_file()), None)
 
 
-def spec_of_pair(vocabulary_file: Path, merges_file: Path) -> Spec:
+def spec_of_pair(vocabulary_file: Path, merges_file: Path, max_bytes: int) -> Spec:
     """The content of a ``tokenizer.json`` that equals GPT-2's two files. Raises ``CheckpointError``."""
-    vocabulary = read_json(vocabulary_file, MAX_TOKENIZER_BYTES)
+    vocabulary = read_json(vocabulary_file, max_bytes)
     if not isinstance(vocabulary, dict):
         raise CheckpointError(vocabulary_file, "no map", "tokens and their ids")
-    lines = read_text(merges_file, "one merge per line", MAX_TOKENIZER_BYTES).splitlines()
+    lines = read_text(merges_file, "one merge per line", max_bytes).splitlines()
     merges = [line.split(" ") for line in lines if line and not line.startswith("#version")]
     made = {"".join(merge) for merge in merges} | set(byte_to_character().values())
     special = [(token, token_id) for token, token_id in vocabulary.items() if token not in made]

@@ -12,6 +12,10 @@ from .tokenizer import END_OF_TEXT, Tokenizer
 GPT2_PATTERN = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
 
 
+# Squared lengths of all tokens, added up: checking a merge takes time in that proportion. GPT-2 has 2.5 million.
+MAX_MERGE_WORK = 20_000_000
+
+
 class BPETokenizer(Tokenizer):
     """Byte-level byte-pair encoding as in GPT-2.
 
@@ -126,6 +130,7 @@ def merge_ranks(
     missing = [byte for character, byte in byte_of.items() if character not in vocabulary]
     if missing:
         raise Mismatch(f"a vocabulary without the byte {missing[0]:#04x} ({len(missing)} missing)", "all 256 bytes")
+    work = 0
     last, made = -1, {character: vocabulary[character] for character in byte_of}
     for merge in merges:
         pair = merge.split(" ") if isinstance(merge, str) else merge
@@ -136,6 +141,9 @@ def merge_ranks(
             raise Mismatch(f"the merge {merge!r}", "two earlier tokens that merge into a token of the vocabulary")
         if vocabulary[token] <= last:
             raise Mismatch(f"token {token!r} with the id {vocabulary[token]} after {last}", "ids in merge order")
+        work += len(token) ** 2
+        if work > MAX_MERGE_WORK:
+            raise Mismatch(f"tokens as long as {len(token):,} characters", "shorter ones, of which words can be made")
         if len(token) > 2 and apply_merges(token, made) != pair:
             raise Mismatch(f"the merge {merge!r}, which earlier merges preempt", "one that can take place")
         last = made[token] = vocabulary[token]

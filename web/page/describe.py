@@ -43,7 +43,7 @@ def about(source: Path | str) -> str:
     """The first sentence of what a model card says about the data, or else of the card; "" where there is no card."""
     card = Path(source) / "README.md"
     try:
-        if card.stat().st_size > MAX_CARD_BYTES:
+        if not card.is_file() or card.stat().st_size > MAX_CARD_BYTES:
             return ""
         text = card.read_text(encoding="utf-8")
     except (OSError, ValueError):

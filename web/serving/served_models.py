@@ -9,6 +9,7 @@ from pathlib import Path
 
 import model
 from model.checkpoint.hub import HUB_ID
+from model.errors import readable
 
 from ..settings import CHECKPOINTS, Settings
 from .private_models import PrivateModels
@@ -47,17 +48,25 @@ class ServedModels:
         for name, source in self.sources.items():
             try:
                 loaded = model.load(source, device=self.settings.device, dtype=self.settings.dtype)
-            except (model.CheckpointError, ValueError, RuntimeError, OSError, MemoryError) as error:
-                self.failures[name] = for_visitors(error)
-                print(f"Cannot serve {name}: {error or type(error).__name__}", file=sys.stderr, flush=True)
-            else:
                 loaded.name = name  # a whole path where two folders share a name
+                check_writes(loaded)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # whatever is in a folder; a panic in a Rust library is no Exception
+                self.fail(name, error)
+            else:
                 self.shared[name] = loaded
         if self.models:  # the largest model has the most to gain
             model.choose_threads(max(self.models.values(), key=lambda loaded: loaded.config.n_parameters).gpt)
         if not self.sources:
             print(f"No checkpoint to serve: {CHECKPOINTS} has no folders.", file=sys.stderr, flush=True)
         self.ready.set_result(None)
+
+    def fail(self, name: str, error: BaseException) -> None:
+        """Say that a model cannot be served, and why."""
+        self.shared.pop(name, None)
+        self.failures[name] = for_visitors(error)
+        print(f"Cannot serve {name}: {readable(str(error)) or type(error).__name__}", file=sys.stderr, flush=True)
 
     async def wait(self) -> None:
         """Return once every checkpoint was loaded or has failed."""
@@ -78,11 +87,16 @@ class ServedModels:
         return lines
 
 
-def for_visitors(error: Exception) -> str:
+def check_writes(loaded: model.LoadedModel) -> None:
+    """Raise ``FloatingPointError`` for weights that are finite, but so large that no token can be drawn."""
+    next(loaded.generate([0], 1, temperature=0))
+
+
+def for_visitors(error: BaseException) -> str:
     """What is wrong with a checkpoint, without where it lies on this machine."""
     if isinstance(error, model.CheckpointError):
         return f"{Path(error.file).name}: {error.reason}"
-    return str(error) or type(error).__name__
+    return readable(str(error)) or type(error).__name__
 
 
 def name_sources(checkpoints: Sequence[str]) -> dict[str, Path | str]:
@@ -93,6 +107,6 @@ def name_sources(checkpoints: Sequence[str]) -> dict[str, Path | str]:
         if not path.exists() and Path(given).exists():
             path = Path(given).resolve()
         is_hub_id = not path.exists() and HUB_ID.fullmatch(given) is not None
-        name = given if is_hub_id else path.parent.name if path.is_file() else path.name
-        sources[str(path) if name in sources else name] = given if is_hub_id else path
+        name = readable(given if is_hub_id else path.parent.name if path.is_file() else path.name)
+        sources[readable(str(path)) if name in sources else name] = given if is_hub_id else path
     return sources

@@ -1,14 +1,16 @@
 """Weights that training kept along the way: which there are, what training says of them, and loading them on demand."""
 
-import json
 import re
 import threading
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 import model
-from model import InputError, LoadedModel
+from model import CheckpointError, InputError, LoadedModel
+from model.checkpoint.files import read_json
 from model.checkpoint.gpt2_format import SNAPSHOTS
 from model.lens.head_roles import CLEAR_ROLE
 
@@ -20,6 +22,16 @@ MAX_REPORT_BYTES = 4_000_000
 MAX_STEP_DIGITS = 18
 STEP = re.compile(r"\d{1,9}", re.ASCII)
 STEP_FILE = re.compile(r"(\d{6,})\.safetensors", re.ASCII)
+
+
+def read_report(source: Path | str) -> dict[str, Any]:
+    """The training.json in a checkpoint's folder; empty without one that can be read."""
+    try:
+        report = read_json(Path(source) / "training.json", MAX_REPORT_BYTES)
+        report = orjson.loads(orjson.dumps(report))  # null for NaN, as a browser can read it
+    except (CheckpointError, TypeError):  # it is not there, or holds what cannot be sent
+        return {}
+    return report if isinstance(report, dict) else {}
 
 
 class Snapshots:
@@ -41,14 +53,8 @@ class Snapshots:
 
     def training(self, name: str) -> dict[str, Any]:
         """What training.json says of the way: losses, and the score of every head at each step. Empty without one."""
-        path = Path(self.served.sources.get(name, "")) / "training.json"
-        try:
-            if path.stat().st_size > MAX_REPORT_BYTES:
-                return {}
-            report = json.loads(path.read_bytes())
-            return {"history": report["history"], "heads": report["heads"]}
-        except (OSError, ValueError, KeyError, TypeError):
-            return {}
+        report = read_report(self.served.sources.get(name, ""))
+        return {"history": report["history"], "heads": report["heads"]} if {"history", "heads"} <= report.keys() else {}
 
     def formed_head(self, name: str) -> tuple[int, int] | None:
         """The induction head that formed while a model with snapshots was trained, None where none did."""

@@ -1,9 +1,7 @@
 """Rung 10 as data: a served model from a token to the probability of the next one, step by step."""
 
-import json
 import math
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, cast
 
 import torch
@@ -19,13 +17,13 @@ from model.lens.metrics import most_selective_head
 from model.lens.residuals import Residuals
 
 from ...serving.served_models import ServedModels
+from ...serving.snapshots import read_report
 from ..ask import Ask
 from .reading import ReadSentence, check_place, read, read_once
 
 TOKENS_TO_CHOOSE_FROM = 96  # of the sentence, on which an interesting head is chosen
 THUMBNAIL = 24  # cells of a side, at most
 SHOWN_TOKENS = 10  # the likeliest next ones
-MAX_REPORT_BYTES = 8_000_000
 LECTURE_ALPHABET, LECTURE_BIGRAM = 65, 2.486  # of tiny Shakespeare, and a bigram model's loss on its held-out tenth
 # Stages that are sent as vectors of one token, and what the model's own modules return of them.
 STAGES = ("x", "normed", "heads", "attended", "middle", "normed_again", "hidden", "activated", "thought", "after")
@@ -168,11 +166,9 @@ def look_over(loaded: LoadedModel, ids: tuple[int, ...]) -> dict[str, Any]:
 def story(served: ServedModels, loaded: LoadedModel) -> dict[str, object]:
     """What guessing blindly, counting pairs and this model cost, in nats per token, as far as it is known."""
     is_lecture = loaded.tokenizer.kind != "bpe" and loaded.config.vocab_size == LECTURE_ALPHABET
-    path = Path(served.sources.get(loaded.name, "")) / "training.json"
     try:
-        report = json.loads(path.read_bytes()) if path.stat().st_size <= MAX_REPORT_BYTES else {}
-        figure = float(report["best_validation_loss"])
-    except (OSError, ValueError, KeyError, TypeError):
+        figure = float(read_report(served.sources.get(loaded.name, ""))["best_validation_loss"])
+    except (ValueError, KeyError, TypeError, OverflowError):
         figure = math.nan
     return {
         "uniform": math.log(loaded.config.vocab_size),

@@ -1,0 +1,89 @@
+"""No folder, whatever is in it, takes another model, the page or /health down."""
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from safetensors.torch import load_file, save_file
+
+from helpers.api import post
+from helpers.server import Server
+from web.runs import openings
+
+
+def overflowing(folder: Path) -> Path:
+    """Weights that are finite, and logits that are not."""
+    weights = load_file(folder / "model.safetensors")
+    save_file({name: tensor.fill_(3e38) for name, tensor in weights.items()}, folder / "model.safetensors")
+    return folder
+
+
+def with_surrogate(folder: Path) -> Path:
+    (folder / "model.safetensors").unlink()
+    (folder / "model.safetensors.index.json").write_text('{"weight_map": {"a": "\\ud800.safetensors"}}')
+    return folder
+
+
+def with_strange_reports(folder: Path) -> Path:
+    """It can be served; what lies beside the weights is no card and no report."""
+    os.mkfifo(folder / "README.md")  # reading it would wait for ever
+    (folder / "training.json").write_text('{"history": ' + "[" * 100_000)
+    return folder
+
+
+def test_bad_folders_first(launch: Any, checkpoints: Path, tmp_path: Path) -> None:
+    def copy(name: str) -> Path:
+        return shutil.copytree(checkpoints / "other", tmp_path / name)
+
+    bad = [overflowing(copy("overflowing")), with_surrogate(copy("surrogate"))]
+    bad.append(copy(b"bad\xff".decode("utf-8", "surrogateescape")))
+    server = launch(*bad, with_strange_reports(copy("strange")), checkpoints / "tiny")
+    health = httpx.get(f"{server.url}/health")
+    assert health.status_code == 200 and health.json()["models"] == ["strange", "tiny"]
+    failed = health.json()["failed"]
+    assert set(failed) == {"overflowing", "surrogate", r"bad\udcff"}
+    assert "NaN or infinity" in failed["overflowing"] and "surrogate" in failed["surrogate"]
+    assert "not UTF-8" in failed[r"bad\udcff"]
+    assert [model["id"] for model in httpx.get(f"{server.url}/v1/models").json()["data"]] == ["strange", "tiny"]
+    landing = httpx.get(f"{server.url}/look/landing").json()
+    assert [model["name"] for model in landing["models"]] == ["strange", "tiny"]
+    assert landing["pointer"]["model"] == "strange" and len(landing["pointer"]["notices"]) == 3
+    assert httpx.get(f"{server.url}/look/steps/strange").json() == {"steps": []}
+    assert post(server, model="tiny").status_code == post(server, model="strange").status_code == 200
+    assert post(server, model="overflowing").status_code == 404
+
+
+def test_a_model_that_fails_at_its_opening(launch: Any, checkpoints: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = openings.write_opening
+
+    def fail(loaded: Any) -> Any:
+        if loaded.name == "other":
+            raise FloatingPointError("overflow")
+        return write(loaded)
+
+    monkeypatch.setattr(openings, "write_opening", fail)
+    server: Server = launch(checkpoints / "other", checkpoints / "tiny")
+    assert httpx.get(f"{server.url}/health").json() == {
+        "status": "ok",
+        "models": ["tiny"],
+        "failed": {"other": "overflow"},
+    }
+    assert httpx.get(f"{server.url}/look/landing").json()["pointer"]["model"] == "tiny"
+
+
+def test_a_library_that_panics(launch: Any, checkpoints: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Panics in Rust reach Python as a ``BaseException``."""
+
+    class Panic(BaseException):
+        pass
+
+    def panic(loaded: Any) -> None:
+        if loaded.name == "other":
+            raise Panic
+
+    monkeypatch.setattr("web.serving.served_models.check_writes", panic)
+    server = launch(checkpoints / "other", checkpoints / "tiny")
+    assert httpx.get(f"{server.url}/health").json()["failed"] == {"other": "Panic"}

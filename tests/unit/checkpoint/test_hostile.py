@@ -1,0 +1,123 @@
+"""Folders made to harm whoever opens them: each is refused at once, in words that can be written anywhere."""
+
+import struct
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import model
+from helpers.files import refused
+from helpers.models import tiny_bpe
+from model.checkpoint import files, memory, vocabulary
+from model.checkpoint.files import parse_json
+from model.errors import CheckpointError, Mismatch
+from model.tokenizer import from_spec
+from model.tokenizer.byte_pair import byte_to_character
+
+CONFIG, WEIGHTS, TOKENIZER, INDEX = "config.json", "model.safetensors", "tokenizer.json", "model.safetensors.index.json"
+
+
+def test_half_of_a_surrogate_pair(folder: Path) -> None:
+    (folder / WEIGHTS).unlink()
+    (folder / INDEX).write_text('{"weight_map": {"wte.weight": "\\ud800.safetensors"}}')
+    refused(folder, INDEX, "half of a surrogate pair")
+    (folder / CONFIG).write_text('{"model_type": "\\udcff"}')
+    refused(folder, CONFIG, "half of a surrogate pair")
+    assert parse_json(folder, '["\\ud83d\\ude00", "\\\\ud800"]') == ["\U0001f600", "\\ud800"]  # neither is half a pair
+
+
+def test_a_name_that_is_not_text(folder: Path) -> None:
+    """A file system takes any bytes for a name."""
+    name = b"bad\xff".decode("utf-8", "surrogateescape")
+    renamed = folder.rename(folder.with_name(name))
+    with pytest.raises(CheckpointError) as caught:
+        model.load(renamed)
+    error = caught.value
+    assert error.file.endswith("bad\\udcff") and error.found == "a name that is not UTF-8" and str(error).encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [('{"a": 1, "a": 1}', "'a'"), ('{"b": [{"c": 1, "d": 2, "c": 3}]}', "'c'"), ('{"": 0, "": 0}', "''")],
+)
+def test_a_key_given_twice(text: str, key: str, folder: Path) -> None:
+    for name in (CONFIG, TOKENIZER):
+        content = (folder / name).read_text()
+        (folder / name).write_text(text)
+        refused(folder, name, f"found the key {key} twice, expected each key once")
+        (folder / name).write_text(content)
+
+
+def test_a_tensor_given_twice(folder: Path) -> None:
+    content = (folder / WEIGHTS).read_bytes()
+    (size,) = struct.unpack("<Q", content[:8])
+    name = b'"transformer.ln_f.bias":'
+    again = content[8 : 8 + size].rstrip().rpartition(name)[2]
+    entry = name + again[: again.index(b"}") + 1]
+    header = content[8 : 8 + size].rstrip()[:-1] + b"," + entry + b"}"
+    (folder / WEIGHTS).write_bytes(struct.pack("<Q", len(header)) + header + content[8 + size :])
+    refused(folder, WEIGHTS, "the key 'transformer.ln_f.bias' twice")
+
+
+def test_a_huge_vocabulary_is_not_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """60 MB of empty lists would take 1.4 GB as objects."""
+
+    def never(*_: Any, **__: Any) -> None:
+        raise AssertionError("it was read")
+
+    monkeypatch.setattr(files.json, "loads", never)
+    with pytest.raises(CheckpointError, match="2,000,001 values, expected at most 2,000,000"):
+        parse_json(folder, "[" + "[]," * 1_000_000)
+    monkeypatch.undo()
+    with (folder / TOKENIZER).open("r+b") as file:
+        file.truncate(60_000_000)  # sparse
+    monkeypatch.setattr(Path, "read_text", never)
+    with pytest.raises(CheckpointError, match="found 60,000,000 bytes, expected at most 1,016,640"):
+        vocabulary.read_tokenizer(folder, vocab_size=65)
+
+
+def test_gpt2_vocabulary_is_well_within_the_bounds(data_dir: Path) -> None:
+    folder = data_dir / "gpt2-vocab"
+    assert vocabulary.read_tokenizer(folder, 50_257).vocab_size == 50_257
+    encoder = (folder / "encoder.json").read_text()
+    assert sum(map(encoder.count, ",[{")) < files.MAX_JSON_VALUES / 30
+    assert len(encoder) * 3 < 50_257 * vocabulary.MAX_BYTES_PER_TOKEN
+
+
+def test_tokens_that_double() -> None:
+    """Twenty merges make a token of a million characters, which would take days to check."""
+    characters = list(byte_to_character().values())
+    words = ["a" * 2**power for power in range(21)]
+    spec = tiny_bpe(257).spec
+    merges = [[word, word] for word in words[:-1]]
+    ids = {token: i for i, token in enumerate([*characters, *words[1:], "<|endoftext|>"])}
+    added = [{**spec["added_tokens"][0], "id": ids["<|endoftext|>"]}]
+    started = time.process_time()
+    with pytest.raises(Mismatch, match="tokens as long as 4,096 characters"):
+        from_spec(spec | {"added_tokens": added, "model": spec["model"] | {"vocab": ids, "merges": merges}})
+    assert time.process_time() - started < 20
+
+
+def refused_anywhere(folder: Path) -> str:
+    with pytest.raises(CheckpointError) as caught:
+        model.load(folder)
+    return str(caught.value)
+
+
+def test_weights_larger_than_the_memory(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    meminfo, group = tmp_path / "meminfo", tmp_path / "cgroup"
+    group.mkdir()
+    meminfo.write_text("MemTotal: 99 kB\nMemAvailable:       10 kB\n")
+    monkeypatch.setattr(memory, "MEMINFO", meminfo)
+    monkeypatch.setattr(memory, "CGROUP", group)
+    assert memory.free_memory() == 10_240
+    assert "GB of weights, expected at most 0.0 GB" in refused_anywhere(folder)
+    (group / "memory.max").write_text("5000\n")
+    (group / "memory.current").write_text("1000\n")
+    assert memory.free_memory() == 4_000
+    (group / "memory.max").write_text("max\n")
+    assert memory.free_memory() == 10_240
+    meminfo.unlink()
+    assert memory.free_memory() is None and model.load(folder).config.n_layer == 2
