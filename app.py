@@ -15,6 +15,7 @@ from web.api.auth import RequireKey, SameSite
 from web.api.body_limit import LimitBody
 from web.api.routes import api_routes
 from web.assets import asset_route
+from web.edge.server import own_server
 from web.learn.routes import learn_routes
 from web.page.blocks import LAUNCH, build
 from web.page.routes import page_routes
@@ -45,22 +46,23 @@ def start(chosen: Settings) -> tuple[gr.Blocks, Services]:
     # A Space is shown inside another site's frame.
     same_site: SameSite = "none" if os.environ.get("SPACE_ID") else "lax"
     key_check = Middleware(RequireKey, key=chosen.api_key or "", launched=launched, same_site=same_site)
-    demo.launch(
-        server_name=chosen.host,
-        server_port=chosen.port,
-        share=chosen.share,
-        prevent_thread_lock=True,
-        mcp_server=mcp.is_installed(),
-        app_kwargs={
-            "routes": routes,
-            "middleware": [
-                *([key_check] if chosen.api_key else []),
-                Middleware(LimitBody, limits=chosen.limits, larger={UPLOAD: chosen.limits.max_training_bytes}),
-                Middleware(KnowVisitor),
-            ],
-        },
-        **LAUNCH,
-    )
+    with own_server(chosen.limits, chosen.trusted_proxies):
+        demo.launch(
+            server_name=chosen.host,
+            server_port=chosen.port,
+            share=chosen.share,
+            prevent_thread_lock=True,
+            mcp_server=mcp.is_installed(),
+            app_kwargs={
+                "routes": routes,
+                "middleware": [
+                    *([key_check] if chosen.api_key else []),
+                    Middleware(LimitBody, limits=chosen.limits, larger={UPLOAD: chosen.limits.max_training_bytes}),
+                    Middleware(KnowVisitor),
+                ],
+            },
+            **LAUNCH,
+        )
     launched.set()
     mcp.answer_in_json(demo)
     if chosen.api_key:
@@ -69,8 +71,6 @@ def start(chosen: Settings) -> tuple[gr.Blocks, Services]:
 
 
 def main() -> None:
-    if os.environ.get("SPACE_ID"):
-        os.environ.setdefault("FORWARDED_ALLOW_IPS", "*")  # visitors come through the Hub's proxy: tell them apart
     chosen = settings.read(sys.argv[1:], os.environ)
     try:
         choose_device(chosen.device)

@@ -53,6 +53,11 @@ LEAVING_SECONDS = 15  # that a training goes on without anybody who follows it: 
 KEPT_SECONDS = 600  # that a trained model is kept after its page was closed
 MAX_KEPT_TRAININGS = 32  # the one whose visitor has been away longest goes first
 
+# Connections, and what is in flight on them.
+STALL_SECONDS = 15.0  # after which a connection is closed on which nothing moves although the client is to act
+LONGEST_BODY_SECONDS = UPLOAD_SECONDS + 5.0  # in which a body must have arrived, however slowly
+RESERVED_DESCRIPTORS = 200  # for all but connections: files, pipes, and what is accepted before it is counted
+
 # How the page behaves.
 UPDATE_SECONDS = 0.2  # between two updates of a text that is being written; each takes time away from the writing
 TEXT_SECONDS = 0.05  # between two pieces of a text that the page is sent; slower tokens are sent as they come
@@ -79,6 +84,10 @@ class Limits:
     max_json_weights: int = limit(4_000_000, "attention weights in a JSON answer; safetensors has no limit")
     max_questions: int = limit(2, "questions of Ask that are computed at the same time, for all models together")
     max_traces: int = limit(2, "attention requests that are computed at the same time, for all models together")
+    max_connections: int = limit(2_000, "connections at the same time, fewer where the system allows fewer descriptors")
+    max_connections_per_address: int = limit(
+        256, "of them from one address; 0 for no such limit, which is also what it is behind a trusted proxy", least=0
+    )
     grace_seconds: int = limit(10, "seconds that running requests get when the server is told to stop", least=0)
     max_trainings: int = limit(1, "GPTs that visitors train at the same time")
     max_waiting_trainings: int = limit(8, "further trainings that may wait for their turn", least=0)
@@ -99,6 +108,7 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 7860
     share: bool = False
+    trusted_proxies: int = 0  # in front of this server, each of which adds to X-Forwarded-For
     api_key: str | None = None
     train: bool = True  # whether visitors may train GPTs of their own
     cache: Path | None = None
@@ -130,6 +140,9 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
     port = environ.get("GRADIO_SERVER_PORT") or "7860"
     flag("port", read_port, port, "port to listen on", type=read_port)
     flag("share", read_bool, False, "also open a public gradio.live address", action="store_true")
+    n_proxies = partial(read_count, 0)
+    text = "proxies in front of this server whose X-Forwarded-For is believed; 1 by default on a Space and with --share"
+    flag("trusted-proxies", n_proxies, None, text, type=n_proxies)
     flag("api-key", read_key, None, "secret that everything except /health then requires", type=read_key)
     flag("no-train", read_bool, is_zero_gpu(environ), "let no visitor train a GPT", action="store_true")
     flag("cache", read_folder, default_cache(environ), "folder for what is computed once", type=read_folder)
@@ -147,6 +160,9 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
     )
     found = parser.parse_args(arguments)
     checkpoints = found.checkpoint or read_names(environ.get(f"{PREFIX}CHECKPOINT", "")) or all_checkpoints()
+    trusted_proxies = found.trusted_proxies
+    if trusted_proxies is None:
+        trusted_proxies = 1 if environ.get("SPACE_ID") or found.share else 0
     return Settings(
         checkpoints=tuple(dict.fromkeys(checkpoints)),
         device=found.device,
@@ -154,6 +170,7 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
         host=found.host,
         port=found.port,
         share=found.share,
+        trusted_proxies=trusted_proxies,
         api_key=found.api_key,
         train=not found.no_train,
         cache=found.cache,

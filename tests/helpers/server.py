@@ -12,6 +12,7 @@ import gradio as gr
 
 import app
 from model.tokenizer import CharTokenizer
+from web.edge.connections import Connections
 from web.services import Services
 from web.serving.served_models import ServedModels
 from web.settings import Settings
@@ -35,6 +36,13 @@ class Server:
     @property
     def served(self) -> ServedModels:
         return self.services.served
+
+    @property
+    def connections(self) -> Connections:
+        """What Gradio's server was given in the place of a protocol."""
+        made: Any = self.demo.server.config.http
+        assert isinstance(made.__self__, Connections)
+        return made.__self__
 
     def wait_until_idle(self) -> None:
         """Return once nobody follows a text any more."""

@@ -117,16 +117,20 @@ def test_slow_readers_of_attention_do_not_keep_others_waiting(server: Server) ->
         connection.close()
 
 
-def test_behind_a_proxy_clients_are_told_apart(server: Server, slow: Any) -> None:
-    """One on this machine, which is the one that is trusted: each address takes turns of its own."""
+@pytest.mark.parametrize(("n_proxies", "told_apart"), [(0, {"127.0.0.1"}), (1, {"192.0.2.1", "192.0.2.2"})])
+def test_whose_turn_it_is_behind_a_proxy(
+    server: Server, slow: Any, monkeypatch: pytest.MonkeyPatch, n_proxies: int, told_apart: set[str]
+) -> None:
+    """The address that a trusted proxy added last; what else the header says is the client's own invention."""
+    monkeypatch.setattr(server.connections, "n_proxies", n_proxies)
     engine, _ = gate_of(server)
     url = f"{server.url}/v1/completions"
-    with ThreadPoolExecutor(2) as pool:
-        for host in ("192.0.2.1", "192.0.2.2"):
-            headers = {"X-Forwarded-For": host}
+    with ThreadPoolExecutor(4) as pool:
+        for made_up, host in (("10.0.0.1", "192.0.2.1"), ("10.0.0.2", "192.0.2.1"), ("10.0.0.1", "192.0.2.2")):
+            headers = {"X-Forwarded-For": f"{made_up}, {host}"}
             pool.submit(httpx.post, url, json={"model": "slow", "prompt": "ab"}, headers=headers, timeout=60)
-        engine.news.wait_until(lambda: len(engine.at_work) + len(engine.queue) == 2)
-        assert {sequence.client for sequence in [*engine.at_work, *engine.queue]} == {"192.0.2.1", "192.0.2.2"}
+        engine.news.wait_until(lambda: len(engine.at_work) + len(engine.queue) == 3)
+        assert {sequence.client for sequence in [*engine.at_work, *engine.queue]} == told_apart
         for sequence in [*engine.at_work, *engine.queue]:
             sequence.cancel()
 

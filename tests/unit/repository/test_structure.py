@@ -19,7 +19,7 @@ SOURCES = {".py", ".js", ".mjs", ".css"}
 WEB_FLOORS = [
     {"web.page"},
     {"web.learn", "web.training"},
-    {"web.api", "web.publish"},
+    {"web.api", "web.publish", "web.edge"},
     {"web.services"},
     {"web.gauges"},
     {"web.runs", "web.questions"},

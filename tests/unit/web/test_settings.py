@@ -54,6 +54,21 @@ def test_visitors_train_unless_the_hardware_is_shared(
     assert read(arguments, environ).train is train
 
 
+@pytest.mark.parametrize(
+    ("arguments", "environ", "n_proxies"),
+    [
+        ([], {}, 0),
+        ([], {"SPACE_ID": "someone/space"}, 1),
+        (["--share"], {}, 1),
+        (["--share", "--trusted-proxies", "0"], {}, 0),
+        (["--trusted-proxies", "2"], {"SPACE_ID": "someone/space"}, 2),
+        ([], {"SPACE_ID": "someone/space", "HEADSCOPE_TRUSTED_PROXIES": "0"}, 0),
+    ],
+)
+def test_the_proxies_that_are_trusted(arguments: list[str], environ: dict[str, str], n_proxies: int) -> None:
+    assert read(arguments, environ).trusted_proxies == n_proxies
+
+
 def test_every_flag_has_a_variable() -> None:
     environ = {
         "HEADSCOPE_CHECKPOINT": "one, owner/two",

@@ -1,0 +1,138 @@
+"""Connections on which nothing happens, too many of them, and whose they are."""
+
+import contextlib
+import logging
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from helpers.server import Server
+from web.edge import connections as module
+from web.settings import Limits
+
+HEAD = b"POST /v1/completions HTTP/1.1\r\nHost: here\r\n"
+# A request of each kind that keeps a server waiting.
+STALLED = {
+    "silent": b"",
+    "half a head": HEAD,
+    "half a body": HEAD + b'Content-Length: 200\r\n\r\n{"prompt":',
+    "no body": HEAD + b"Content-Length: 200\r\n\r\n",
+    "half a chunk": HEAD + b'Transfer-Encoding: chunked\r\n\r\nff\r\n{"prompt":',
+    "half a join": b"POST /gradio_api/queue/join HTTP/1.1\r\nHost: here\r\nContent-Length: 200\r\n\r\n{",
+    "half a text": b"POST /train/text?size=small HTTP/1.1\r\nHost: here\r\nContent-Length: 2000\r\n\r\nabc",
+    "idle": b"GET /health HTTP/1.1\r\nHost: here\r\n\r\n",
+}
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "STALL_SECONDS", 0.3)
+    monkeypatch.setattr(module, "SWEEP_SECONDS", 0.05)
+
+
+def open_from(server: Server, source: str = "127.0.0.1", sent: bytes = b"") -> socket.socket:
+    port = int(server.url.rsplit(":", 1)[1])
+    connection = socket.create_connection(("127.0.0.1", port), timeout=30, source_address=(source, 0))
+    connection.sendall(sent)
+    return connection
+
+
+def is_closed(connection: socket.socket) -> bool:
+    """Read to the end, which must come."""
+    try:
+        while connection.recv(65536):
+            pass
+    except ConnectionError:
+        pass
+    return True
+
+
+@pytest.mark.parametrize("kind", STALLED)
+def test_what_stalls_is_closed(server: Server, impatient: None, kind: str) -> None:
+    connection = open_from(server, sent=STALLED[kind])
+    assert is_closed(connection)
+    connection.close()
+
+
+def test_a_client_that_reads_nothing_is_closed(server: Server, impatient: None) -> None:
+    """Its answers fill the buffers on both sides, and are let go."""
+    ask = b"GET /v1/openapi.json HTTP/1.1\r\nHost: here\r\n\r\n"
+    connection = open_from(server)
+    connection.settimeout(0.05)
+    own = connection.getsockname()
+    sent = 0
+    while any(each.client == own for each in server.connections.open) or not sent:
+        with contextlib.suppress(TimeoutError, ConnectionError):
+            sent += connection.send(ask)
+    connection.close()
+
+
+def test_a_slow_but_steady_client_is_served(server: Server, impatient: None) -> None:
+    with httpx.Client(base_url=server.url) as client, client.stream("GET", "/v1/openapi.json") as answer:
+        content = b"".join(answer.iter_bytes(100))
+    assert content.endswith(b"}")
+
+
+def test_writing_for_long_is_no_stall(server: Server, slow: Any, impatient: None) -> None:
+    """The server is to act, not the client."""
+    connection = open_from(server)
+    body = b'{"model": "slow", "prompt": "ab", "max_tokens": 3}'
+    connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    stalled = open_from(server)
+    assert is_closed(stalled)  # so the limit has passed
+    slow.gate.release(5)
+    assert b"200 OK" in connection.recv(65536)
+    connection.close()
+    stalled.close()
+
+
+def test_idle_connections_make_way(launch: Callable[..., Server], checkpoints: Path) -> None:
+    server = launch(checkpoints / "tiny", limits=Limits(max_connections=20, max_connections_per_address=0))
+    silent = [open_from(server) for _ in range(100)]
+    for _ in range(5):
+        assert httpx.get(f"{server.url}/health").status_code == 200
+    assert len(server.connections.open) <= 20
+    assert all(map(is_closed, silent[:70]))
+    for connection in silent:
+        connection.close()
+
+
+def test_one_address_takes_no_more_than_its_part(launch: Callable[..., Server], checkpoints: Path) -> None:
+    server = launch(checkpoints / "tiny", limits=Limits(max_connections=100, max_connections_per_address=10))
+    at_work = [
+        open_from(server, "127.0.0.66", b"GET /gradio_api/heartbeat/x%d HTTP/1.1\r\nHost: here\r\n\r\n" % i)
+        for i in range(10)
+    ]
+    for connection in at_work:
+        assert b"200" in connection.recv(100)
+    surplus = open_from(server, "127.0.0.66")
+    assert is_closed(surplus)  # none of the others is idle
+    assert httpx.get(f"{server.url}/health").status_code == 200  # from another address
+    for connection in [*at_work, surplus]:
+        connection.close()
+
+
+def test_behind_a_proxy_nobody_is_shut_out_by_another(launch: Callable[..., Server], checkpoints: Path) -> None:
+    limits = Limits(max_connections=10, max_connections_per_address=5)
+    server = launch(checkpoints / "tiny", limits=limits, trusted_proxies=1)
+    ask = b"GET /gradio_api/heartbeat/x HTTP/1.1\r\nHost: here\r\nX-Forwarded-For: 192.0.2.%d\r\n\r\n"
+    at_work = [open_from(server, sent=ask % 66) for _ in range(10)]
+    for connection in at_work:
+        assert b"200" in connection.recv(100)
+    answer = httpx.get(f"{server.url}/health", headers={"X-Forwarded-For": "192.0.2.9"})
+    assert answer.status_code == 200
+    for connection in at_work:
+        connection.close()
+
+
+def test_the_log_says_it_once(server: Server, capfd: pytest.CaptureFixture[str]) -> None:
+    for _ in range(50):
+        connection = open_from(server, sent=b"no request\r\n\r\n")
+        assert is_closed(connection)
+        connection.close()
+    logging.getLogger("uvicorn.error").warning("enough")
+    assert capfd.readouterr().err.count("Invalid HTTP request") <= 1

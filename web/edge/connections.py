@@ -1,0 +1,165 @@
+"""Connections that end when nothing happens on them, and no more of them than there is room for.
+
+uvicorn has a timeout between two requests only. Here a client that opens a connection and says nothing, stops in the
+middle of a request, or does not read its answer, is dropped within ``settings.STALL_SECONDS`` and a second.
+"""
+
+import asyncio
+import logging
+import sys
+import time
+from collections import Counter
+from collections.abc import Hashable
+from typing import Any
+
+from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from ..settings import LONGEST_BODY_SECONDS, RESERVED_DESCRIPTORS, STALL_SECONDS
+from .client_address import client_address
+
+log = logging.getLogger(__name__)
+
+SWEEP_SECONDS = 1.0
+LEAST_CONNECTIONS = 16
+
+
+class Connections:
+    """All connections of one server. Used from its event loop alone.
+
+    At most ``most`` are open, and at most ``most_of_one`` of one address unless that is 0. When there are too many, one
+    of the address with the most makes way: an idle one if it has any, otherwise its newest.
+    """
+
+    def __init__(self, most: int, most_of_one: int = 0, n_proxies: int = 0) -> None:
+        self.most, self.n_proxies = min(most, room_for_connections()), n_proxies
+        # Behind a proxy all connections come from its address.
+        self.most_of_one = 0 if n_proxies else most_of_one
+        self.open: dict[Connection, None] = {}  # in the order in which they came
+        self.counts: Counter[Hashable] = Counter()  # by owner
+        self.n_dropped = 0
+        self.sweeping = False
+
+    def protocol(self, *args: Any, **options: Any) -> "Connection":
+        """A new connection, as ``uvicorn.Config(http=...)`` asks for it."""
+        return Connection(self, *args, **options)
+
+    def add(self, connection: "Connection") -> None:
+        """Let a connection in, and one go if there are too many."""
+        self.open[connection] = None
+        self.counts[connection.owner] += 1
+        if not self.sweeping:
+            self.sweeping = True
+            connection.loop.call_later(SWEEP_SECONDS, self.sweep, connection.loop)
+        if self.most_of_one and self.counts[connection.owner] > self.most_of_one:
+            self.drop_one(connection.owner)
+        elif len(self.open) > self.most:
+            (owner, _), *_ = self.counts.most_common(1)
+            self.drop_one(owner)
+
+    def drop_one(self, owner: Hashable) -> None:
+        idle = next((each for each in self.open if each.owner == owner and each.is_idle), None)
+        newest = next(each for each in reversed(self.open) if each.owner == owner)
+        (idle or newest).drop()
+        self.n_dropped += 1
+
+    def belongs_to(self, connection: "Connection", owner: Hashable) -> None:
+        """A request on it said whose it is."""
+        if connection in self.open and owner != connection.owner:
+            self.forget_owner(connection)
+            self.counts[owner] += 1
+        connection.owner = owner
+
+    def remove(self, connection: "Connection") -> None:
+        if connection in self.open:
+            del self.open[connection]
+            self.forget_owner(connection)
+
+    def forget_owner(self, connection: "Connection") -> None:
+        self.counts[connection.owner] -= 1
+        if not self.counts[connection.owner]:
+            del self.counts[connection.owner]
+
+    def sweep(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Drop the connections on which nothing has happened for too long."""
+        now = time.monotonic()
+        for connection in list(self.open):
+            if connection.is_stalled(now):
+                connection.drop()
+        if self.n_dropped:
+            log.warning("There are too many connections: %d were closed to make room.", self.n_dropped)
+            self.n_dropped = 0
+        self.sweeping = bool(self.open)
+        if self.sweeping:
+            loop.call_later(SWEEP_SECONDS, self.sweep, loop)
+
+
+class Connection(H11Protocol):
+    """uvicorn's connection, which also knows when something last happened on it, and for whom."""
+
+    def __init__(self, connections: Connections, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.all = connections
+        self.owner: Hashable = None  # the address of the client, as far as it is known
+        self.routed = self.app
+        self.app = self.serve
+        now = time.monotonic()
+        self.idle_since = self.heard_at = self.asked_at = self.written_at = now
+        self.n_unsent = 0
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self.owner = self.client[0] if self.client else None
+        self.all.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self.all.remove(self)
+
+    def data_received(self, data: bytes) -> None:
+        self.heard_at = time.monotonic()
+        super().data_received(data)
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request: the address in its scope is that of the client, not of a proxy."""
+        self.asked_at = time.monotonic()
+        scope["client"] = client_address(scope, self.all.n_proxies)
+        self.all.belongs_to(self, scope["client"][0] if scope["client"] else None)
+        await self.routed(scope, receive, send)
+
+    def on_response_complete(self) -> None:
+        self.idle_since = time.monotonic()
+        super().on_response_complete()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it waits for a request, or for the rest of a request's head."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def is_stalled(self, now: float) -> bool:
+        n_unsent = self.transport.get_write_buffer_size()
+        if n_unsent < self.n_unsent or not n_unsent:
+            self.written_at = now
+        self.n_unsent = n_unsent
+        if now - self.written_at > STALL_SECONDS:
+            return True
+        if self.is_idle:
+            return now - self.idle_since > STALL_SECONDS and not n_unsent
+        if self.cycle.more_body and not self.flow.read_paused:
+            return now - self.heard_at > STALL_SECONDS or now - self.asked_at > LONGEST_BODY_SECONDS
+        return False
+
+    def drop(self) -> None:
+        """Close it at once, whatever has not been sent."""
+        self.all.remove(self)
+        self.transport.abort()
+
+
+def room_for_connections() -> int:
+    """How many connections leave enough descriptors for everything else."""
+    if sys.platform == "win32":
+        return sys.maxsize
+    import resource  # Windows does not have it
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(LEAST_CONNECTIONS, limit - RESERVED_DESCRIPTORS) if limit != resource.RLIM_INFINITY else sys.maxsize
