@@ -1,8 +1,11 @@
 """The browser's files under ``web/js``: modules, style sheets, data. Their one address changes with them."""
 
+import functools
+import gzip
 import hashlib
 from pathlib import Path
 
+from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
@@ -26,8 +29,18 @@ class Assets(StaticFiles):
         if path not in self.paths:
             return Response("Not found", status_code=404, media_type="text/plain")
         response = await super().get_response(path, scope)
+        if response.status_code == 200 and "gzip" in Headers(scope=scope).get("Accept-Encoding", ""):
+            headers = {"Content-Encoding": "gzip", "ETag": response.headers["ETag"]}
+            response = Response(compressed(path), headers=headers, media_type=response.media_type)
         response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
+        response.headers["Vary"] = "Accept-Encoding"
         return response
+
+
+@functools.cache
+def compressed(path: str) -> bytes:
+    """A file of ``FILES``, a third of its size; a hundred of them are most of what a first visit loads."""
+    return gzip.compress((FOLDER / path).read_bytes(), mtime=0)
 
 
 def asset_route() -> Mount:

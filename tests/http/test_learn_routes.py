@@ -121,6 +121,7 @@ def test_modules_are_served_by_name_only(server: Server) -> None:
     for asset in FILES:
         response = httpx.get(f"{server.url}/{URL}/{asset.relative_to(FOLDER).as_posix()}")
         assert response.status_code == 200 and "immutable" in response.headers["cache-control"]
+        assert response.headers["content-encoding"] == "gzip" and response.content == asset.read_bytes()
     for path in ("learn/routes.py", "../settings.py", "learn/", "../../app.py"):
         assert httpx.get(f"{server.url}/{URL}/{path}").status_code == 404
     assert httpx.get(f"{server.url}/learn/sources/11.json").status_code == 404

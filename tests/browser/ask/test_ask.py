@@ -115,6 +115,17 @@ def test_the_selected_token_and_the_way_to_a_head(written: Any, server: Server) 
     assert not in_grid(written)
 
 
+@pytest.mark.parametrize("width", [1440, 1024])
+def test_an_answer_is_beside_the_tiles_that_it_colours(written: Any, width: int) -> None:
+    written.set_viewport_size({"width": width, "height": 900})
+    ask = ask_knockout(written)
+    tiles = written.locator(".hs-grid").bounding_box()
+    box = ask.bounding_box()
+    assert box["x"] > tiles["x"] + tiles["width"] and box["y"] < tiles["y"]
+    head = written.get_by_role("region", name=re.compile("^Attention weights")).bounding_box()
+    assert head["y"] > tiles["y"] + tiles["height"] and head["x"] + head["width"] < box["x"]
+
+
 def test_a_link_and_the_keyboard(written: Any, server: Server) -> None:
     written.locator(".hs-grid button[tabindex='0']").focus()
     written.keyboard.press("a")

@@ -27,14 +27,14 @@ def certain(server: Server, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 def test_where_a_role_is_clear_it_is_said(certain: dict[str, Any], page: Any) -> None:
     tile = page.locator(".hs-grid").get_by_role("button", name=re.compile("^L1 H2,"))
     expect(tile).to_have_attribute("aria-label", re.compile("role: induction 0.87$"))
-    expect(tile).to_have_attribute("title", re.compile("role: induction 0.87, on random tokens"))
+    expect(tile).to_have_attribute("title", re.compile("on random tokens: induction 0.87"))
     expect(tile.locator(".hs-tag")).to_have_text("ind")
     assert page.locator(".hs-tag:not(:empty)").count() == 1
     tile.click()
     line = page.locator(".hs-role-line")
-    expect(line).to_have_text("Role: induction 0.87 (uniform 0.01)")
+    expect(line).to_have_text("On random tokens: induction 0.87 (even attention: 0.01)")
     page.locator(".hs-grid").get_by_role("button", name=re.compile("^L0 H0,")).click()
-    expect(line).to_have_text(re.compile("^None of the five roles: .* at most"))
+    expect(line).to_have_text(re.compile("^On random tokens: no clear role, .* at most"))
 
     page.get_by_role("button", name="Ask", exact=True).click()
     ask = page.get_by_role("region", name="Ask", exact=True)

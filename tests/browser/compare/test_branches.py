@@ -187,5 +187,11 @@ def test_another_text_beside_the_first(page: Any, server: Server) -> None:
     expect(text(page, "B")).to_have_text(second)
     assert seed != 1 and second != first
     expect(text(page, "A")).to_have_text(first)
+    # Where hardly a token is shared, that is said, and there is no picture of a difference.
+    difference = page.get_by_role("region", name="Difference, B less A")
+    expect(difference).to_contain_text("two different texts: they share their first 4 tokens")
+    expect(difference.locator(".hs-board")).to_be_hidden()
+    for letter in "AB":
+        expect(page.get_by_role("region", name=re.compile(f"^Attention weights {letter},"))).to_be_visible()
     page.get_by_role("button", name="Keep right").click()
     expect(text(page)).to_have_text(second)

@@ -56,7 +56,12 @@ def test_a_tile_opens_its_head_over_a_phones_screen(browser: Any, server: Server
     tile.click()
     sheet = page.get_by_role("region", name="Attention weights, L0 H2")
     expect(sheet.locator(".hs-board")).to_be_in_viewport(ratio=0.9)
-    expect(text(page).or_(tile).first).to_be_in_viewport()
+    # The selected token and what is around it stay in view, and a tap there selects another one.
+    lines = sheet.get_by_role("group", name="Text around the selected token")
+    expect(lines.locator(".hs-query")).to_be_in_viewport(ratio=1)
+    here = int(lines.locator(".hs-query").get_attribute("data-i"))
+    lines.locator(f"[data-i='{here - 1}']").click()
+    expect(page.locator(".hs-writing .hs-chosen")).to_have_attribute("data-i", str(here - 1))
     # All of its parts are one below the other, once it has come to rest.
     page.evaluate("Promise.all(document.getAnimations().map((animation) => animation.finished))")
     parts = [part.bounding_box() for part in sheet.locator("> *:visible").all()]

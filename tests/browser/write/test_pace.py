@@ -96,6 +96,26 @@ def test_a_text_appears_smoothly_and_can_be_skipped(paced: Any, server: Server, 
     assert all(count - 2 <= 2 + SPEED * (now - begun + 60) / 1000 for now, count in shown if count > 2)
 
 
+def test_what_is_said_of_a_text_waits_until_it_is_shown(paced: Any, server: Server) -> None:
+    paced.evaluate("""() => {
+      window.said = [];
+      const look = () => {
+        const shown = document.querySelectorAll(".hs-writing .hs-token:not(.hs-prompted)").length;
+        said.push([shown, document.querySelector(".hs-written .hs-status").textContent]);
+        requestAnimationFrame(look);
+      };
+      requestAnimationFrame(look);
+    }""")
+    write(paced, "ab")
+    expect(text(paced)).to_have_text(re.compile("^ab.{30}", re.DOTALL))
+    paced.get_by_role("button", name="Skip to the end").dispatch_event("click")
+    expect(paced.get_by_text(re.compile(r"^\d+ tokens written"))).to_be_visible()
+    said = [(shown, re.match(r"(\d+) of ", words)) for shown, words in paced.evaluate("said")]
+    counts = [(shown, int(match[1])) for shown, match in said if match]
+    assert len({count for _, count in counts}) > 10
+    assert all(abs(shown - count) <= 1 for shown, count in counts)
+
+
 def test_all_panels_show_the_same_token_while_a_text_appears(paced: Any, server: Server) -> None:
     paced.evaluate(CLOCKS)
     write(paced, "ab")

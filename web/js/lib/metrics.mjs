@@ -18,10 +18,10 @@ export const UNIFORM = METRIC_ORDER.indexOf("uniform");
 
 /** @type {Record<MetricName, Metric>} */
 export const METRICS = {
-  entropy: metric("entropy", "entropy", "bits", "how spread out the weights are"),
-  distance: metric("distance", "mean distance", "tokens", "how far back the head looks"),
-  first: metric("first", "on the first token", "", "weight on the first token"),
-  previous: metric("previous", "on the previous token", "", "weight on the token before"),
+  entropy: metric("entropy", "entropy", "bits", "how spread out its attention is (0: on one token, 3: as over 8)"),
+  distance: metric("distance", "mean distance", "tokens", "how many tokens back it looks"),
+  first: metric("first", "on the first token", "", "the part of its attention that rests there"),
+  previous: metric("previous", "on the previous token", "", "the part of its attention that goes to the token before"),
 };
 
 /**

@@ -27,6 +27,22 @@ export function probabilities(logits, { temperature = 1, top_k = 0, top_p = 1, m
   return softmax(values);
 }
 
+/**
+ * How the settings turn the model's probabilities into those that tokens are drawn with, in a sentence.
+ * @param {SamplingSettings} settings
+ */
+export function drawnHow({ temperature = 1, top_k = 0, top_p = 1, min_p = 0 }) {
+  if (temperature === 0) return "“Drawn with”: at temperature 0 the most probable token is always taken.";
+  const steps = [
+    temperature === 1 ? "" : `${temperature < 1 ? "sharpened" : "flattened"} by temperature ${temperature}`,
+    top_k ? `kept for the ${top_k} most probable tokens (top-k)` : "",
+    top_p < 1 ? `kept for the most probable tokens that make up ${top_p} (top-p)` : "",
+    min_p > 0 ? `kept where it is at least ${min_p} times the largest (min-p)` : "",
+  ].filter(Boolean);
+  const how = steps.length ? steps.join(", then ") : "as it is: the settings leave it alone";
+  return `“Drawn with”: the model’s own probability, ${how}.`;
+}
+
 /** @param {Floats} values */
 export function softmax(values) {
   const largest = values[argmax(values)];

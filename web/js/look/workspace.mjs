@@ -21,6 +21,7 @@ import { Store } from "./state/store.mjs";
 
 export class Workspace {
   #messages = "";
+  #wasBehind = false;
 
   /**
    * @param {View} view
@@ -45,13 +46,14 @@ export class Workspace {
       (grid) => [saveGrid(store, grid)],
       (rows) => [saveStep(store, rows)],
     );
-    this.panels.append(make("div", { class: "hs-middle" }, heads, ask.element));
+    this.panels.append(heads, ask.element);
     mixTiles(mixer, heads);
     const actionsOfHead = [askButton(store), saveHead(store), copyLink(store, controls), headScale(mixer)];
     this.panels.append(headPanel(store, actionsOfHead));
     this.element = make("div", { class: "hs-workspace" }, this.notices, this.panels);
     askKey(store, this.element, ask.element);
     store.on("state problem thumbnails", () => this.showMessages());
+    store.on("tokens", () => this.#wasBehind !== store.playback.isBehind && this.showMessages());
     onThemeChange(() => store.redraw());
     loadRoles(store); // after the panels: roles come once these have the shape of the model
     this.showMessages();
@@ -59,6 +61,8 @@ export class Workspace {
 
   showMessages() {
     const { store } = this;
+    this.#wasBehind = store.playback.isBehind;
+    this.element.classList.toggle("hs-catching-up", this.#wasBehind);
     const messages = messagesOf(store);
     const joined = messages.join("\n");
     // At the end of the text, where they take room from it and move nothing else; alone where there is no text.
@@ -79,12 +83,13 @@ export class Workspace {
  * What a visitor needs to know: checkpoints that failed, why a text ended, what could not be fetched.
  * @param {Store} store
  */
-function messagesOf({ pointer, problem, untrained }) {
+function messagesOf({ pointer, problem, untrained, playback }) {
   const isFlat = untrained && pointer.state !== "snapshot"; // early weights are expected to be
   const loading = pointer.state === "loading" ? ["Loading the checkpoints ..."] : [];
   const flat = isFlat
     ? ["Every head spreads its attention almost evenly. Either this model is untrained or its weights did not load."]
     : [];
-  const messages = [...loading, ...pointer.notices, pointer.why ?? "", problem, ...flat];
+  const end = playback.isBehind && pointer.state === "done" ? "" : (pointer.why ?? ""); // of what is not shown yet
+  const messages = [...loading, ...pointer.notices, end, problem, ...flat];
   return messages.filter((message) => message !== "");
 }

@@ -28,8 +28,9 @@ export class ThumbnailPainter {
    * @param {number} room pixels that a side may have
    * @param {number} [rows] the tokens drawn in full colour
    * @param {number} [drawn] and with those after them, which are faded
+   * @param {boolean} [isGrowing] whether the picture is of what is drawn alone, so that it fills its tile
    */
-  constructor(thumbnails, scale, pixels, mirrored, room, rows = Infinity, drawn = rows) {
+  constructor(thumbnails, scale, pixels, mirrored, room, rows = Infinity, drawn = rows, isGrowing = false) {
     this.thumbnails = thumbnails;
     this.scale = scale;
     this.pixels = pixels;
@@ -37,21 +38,22 @@ export class ThumbnailPainter {
     this.table = lookup(scale);
     // No finer than the screen: a browser that shrinks a picture drops lines.
     this.factor = Math.max(1, Math.ceil((thumbnails.side - 1) / Math.max(room - 1, 1)));
-    this.side = thumbnails.side ? tile(thumbnails.side - 1, this.factor) + 1 : 0;
+    this.whole = thumbnails.side ? tile(thumbnails.side - 1, this.factor) + 1 : 0; // cells of a side
     const sideOf = (/** @type {number} */ count) =>
-      Math.min(this.side, tile(Math.max(count - 1, 0), thumbnails.factor * this.factor) + 1);
+      Math.min(this.whole, tile(Math.max(count - 1, 0), thumbnails.factor * this.factor) + 1);
     this.shown = sideOf(rows);
     this.drawn = sideOf(drawn);
+    this.side = isGrowing ? this.drawn : this.whole;
   }
 
   /** The picture, `side` x `side` pixels. @param {number} picture */
   paint(picture) {
-    const { side, pixels, mirrored, scale, table } = this;
+    const { side, whole, pixels, mirrored, scale, table } = this;
     const image = new ImageData(side, side);
     const target = packedPixels(image);
-    const bytes = this.thumbnails.pooled(picture, this.factor, side);
+    const bytes = this.thumbnails.pooled(picture, this.factor, whole);
     for (let row = 0; row < this.drawn; row++) {
-      const start = row * side;
+      const [start, line] = [row * whole, row * side];
       const isLater = row >= this.shown;
       let largest = 0; // byte of this row
       if (scale.perRow)
@@ -60,7 +62,7 @@ export class ThumbnailPainter {
         const byte = bytes[start + key];
         const weighted = scale.perRow ? scale.step(weightOf(byte), key, weightOf(largest)) : table[byte];
         const step = key < scale.firstKey ? 0 : weighted;
-        target[start + key] = isLater ? faded(pixels[step]) : pixels[step];
+        target[line + key] = isLater ? faded(pixels[step]) : pixels[step];
         if (mirrored && key < row) target[key * side + row] = isLater ? faded(mirrored[step]) : mirrored[step];
       }
     }

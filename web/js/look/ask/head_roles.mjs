@@ -103,8 +103,8 @@ export function shortRole(store, place) {
   if (!role) return "";
   const best = bestRole(role);
   const score = role.scores[best].toFixed(2);
-  const uniform = `uniform ${role.baseline[best].toFixed(2)}`;
+  const even = `even attention: ${role.baseline[best].toFixed(2)}`;
   return role.label === ROLES[best].name
-    ? `Role: ${role.label} ${score} (${uniform})`
-    : `None of the five roles: ${ROLES[best].name} ${score} at most (${uniform})`;
+    ? `On random tokens: ${role.label} ${score} (${even})`
+    : `On random tokens: no clear role, ${ROLES[best].name} ${score} at most (${even})`;
 }

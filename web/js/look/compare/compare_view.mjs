@@ -51,7 +51,10 @@ export class CompareView {
     this.grid = make("div", { class: "hs-compare-grid" }, this.texts.a.element, this.texts.b.element, clock);
     this.grid.append(this.heads.element, sideHead(pair, "a"), differencePanel(pair), sideHead(pair, "b"), next.element);
     this.element = make("div", { class: "hs-compare", role: "region", "aria-label": "Compare" }, bar, this.grid);
-    pair.on("state tokens", () => this.name());
+    pair.on("state tokens", () => {
+      this.grid.classList.toggle("hs-apart", pair.isApart);
+      this.name();
+    });
     onThemeChange(() => {
       for (const store of Object.values(pair.stores)) store.redraw();
       this.heads.draw();

@@ -18,6 +18,8 @@ export const SIDES = ["a", "b"];
 /** @param {SideName} side @returns {SideName} */
 export const otherSide = (side) => (side === "a" ? "b" : "a");
 
+const LITTLE = 0.1; // of the longer text: where less is shared, a picture of the difference is nearly empty
+
 /** @typedef {{ hover: Cell | null, locked: Cell[], step: number | null }} Selected */
 
 /** @type {Selected} */
@@ -83,6 +85,13 @@ export class Pair extends Topics {
     const { a, b } = this.stores;
     this.#difference ??= new Difference(this.#alignment, { a: a.weights, b: b.weights });
     return this.#difference;
+  }
+
+  /** Whether the texts part so early that hardly any of their tokens can be compared. */
+  get isApart() {
+    const { parting, pieces } = this.#alignment;
+    const longest = Math.max(...SIDES.map((side) => this.stores[side].length));
+    return parting !== null && pieces.filter(({ same }) => same).length < LITTLE * longest;
   }
 
   /** The first piece from which the two can differ. */

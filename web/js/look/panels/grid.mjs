@@ -134,7 +134,7 @@ export class Grid {
       const told = role ? `${role.name} ${role.score.toFixed(2)}` : "";
       card.tag.textContent = role?.tag ?? "";
       card.button.setAttribute("aria-label", `${card.name}, ${name} ${value}${told && `, role: ${told}`}`);
-      card.button.title = `${card.name}\n${name}: ${value}${told && `\nrole: ${told}, on random tokens`}`;
+      card.button.title = `${card.name}\n${name}: ${value}${told && `\non random tokens: ${told}`}`;
       const part = (card.value - from) / Math.max(this.most - from, 1e-9);
       card.bar.style.setProperty("--part", String(Math.min(1, Math.max(0.02, part))));
       card.filtered = card.isHead && (card.value < least * this.most || card.value > most * this.most);
@@ -215,6 +215,7 @@ export class Grid {
       room,
       rows,
       store.readable,
+      store.isGrowing,
     );
     const side = Math.max(painter.side, 1);
     for (const { place, canvas } of this.shown) {

@@ -8,6 +8,7 @@ import { roleSentence, shortRole } from "../ask/head_roles.mjs";
 import { attentionLegend, weightLegend } from "../widgets/legend.mjs";
 import { headTable } from "./head_table.mjs";
 import { Lines } from "./lines.mjs";
+import { SheetText } from "./text/sheet_text.mjs";
 import { TextView } from "./text/text_view.mjs";
 import { describePicture } from "./top_heads.mjs";
 
@@ -44,7 +45,8 @@ export function headPanel(store, actions) {
     measured.title = roleSentence(store, store.open);
   };
   store.on("state open thumbnails roles", describe);
-  const region = make("section", { class: "hs-panel hs-open" }, top, role, measured);
+  const text = new SheetText(store);
+  const region = make("section", { class: "hs-panel hs-open" }, top, text.element, role, measured);
   region.append(make("div", { class: "hs-controls" }, modes.element), ...Object.values(parts));
   region.append(weightLegend(store), table.element);
 
@@ -62,6 +64,7 @@ export function headPanel(store, actions) {
   /** @param {boolean} isUp */
   const lift = (isUp) => {
     region.classList.toggle("hs-sheet", isUp);
+    text.show(isUp);
     if (isUp) region.scrollTop = 0;
   };
   store.on("opened", () => {

@@ -47,7 +47,7 @@ export function headsPanel(store, gridActions, stepActions) {
   const table = gridTable(store, grid);
   const controls = viewControls(store, grid);
   const training = new TrainingSteps(store);
-  const meaning = tileLegend();
+  const meaning = tileLegend(store);
   const answered = overlayNote(store, meaning);
   const scroll = make("div", { class: "hs-scroll" }, grid.element);
   const whole = make(

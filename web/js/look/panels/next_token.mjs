@@ -4,7 +4,7 @@
 import { make, setFlag } from "../../lib/dom.mjs";
 import { LatestLoader, pauseFor } from "../../lib/server/latest.mjs";
 import { exact, fixed, signed } from "../../lib/numbers.mjs";
-import { logSoftmax, mostProbable, probabilities, softmax } from "../../lib/sampling.mjs";
+import { drawnHow, logSoftmax, mostProbable, probabilities, softmax } from "../../lib/sampling.mjs";
 import { visible } from "../../lib/words.mjs";
 import { vocabulary } from "../state/vocabulary.mjs";
 import { OneStop } from "../widgets/one_stop.mjs";
@@ -55,7 +55,11 @@ export function nextTokenPanel(store, settings, branch, mixer) {
   const hint = make("p", { class: "hs-status" }, "click one to branch");
   const top = make("div", { class: "hs-top" }, make("h2", {}, "Next token"), hint);
   const next = new NextToken(store, settings, branchAt, mixer);
-  const element = make("section", { class: "hs-panel hs-next", "aria-label": "Next token" }, top, next.element);
+  const how = make("p", { class: "hs-hint hs-drawn-how" });
+  const explain = () => (how.textContent = drawnHow(settings.values));
+  settings.on(explain);
+  explain();
+  const element = make("section", { class: "hs-panel hs-next", "aria-label": "Next token" }, top, how, next.element);
   return { element, next };
 }
 

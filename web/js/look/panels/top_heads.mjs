@@ -2,7 +2,7 @@
 
 import { make } from "../../lib/dom.mjs";
 import { METRICS } from "../../lib/metrics.mjs";
-import { counted, measured } from "../../lib/numbers.mjs";
+import { measured } from "../../lib/numbers.mjs";
 import { pictureName } from "../../lib/words.mjs";
 import { CLEAR, ROLES } from "../ask/head_roles.mjs";
 
@@ -28,7 +28,6 @@ export function topHeads(store) {
   const title = make("span", {});
   const list = make("span", { class: "hs-chip-list" });
   const top = make("p", { class: "hs-chips", role: "group", "aria-label": "Top heads" }, title, list);
-  const help = make("p", { class: "hs-hint" });
 
   /** @param {Place} place @param {string} text @param {string} explanation */
   const chip = (place, text, explanation) => {
@@ -46,17 +45,18 @@ export function topHeads(store) {
     const chips = suggestionsOf(store).map(({ role, head, score }) => {
       const name = pictureName(head, store.pointer);
       const { name: roleName, does } = ROLES[role];
-      const nearest = score >= CLEAR ? "" : "Closest match, but weak: ";
-      const text = `${capitalised(roleName)}${score >= CLEAR ? "" : "?"} ${name}`;
-      return chip(head, text, `${nearest}${name} ${does}: ${score.toFixed(2)} on average`);
+      const text = score >= CLEAR ? capitalised(roleName) : `Nearest to ${roleName}`;
+      const weak = score >= CLEAR ? "" : `, less than the ${CLEAR} of a clear role`;
+      const explanation = `${name} ${does}: ${score.toFixed(2)} of its attention on average in this text${weak}`;
+      return chip(head, `${text} ${name} ${score.toFixed(2)}`, explanation);
     });
-    suggested.replaceChildren(make("span", {}, "Start with"), ...chips);
+    suggested.replaceChildren(make("span", {}, "In this text"), ...chips);
     suggested.hidden = !chips.length;
   };
 
   const showTop = () => {
     const { metric } = view.options;
-    const { name, place, unit, help: words } = METRICS[metric];
+    const { name, place, unit } = METRICS[metric];
     const heads = store.heads.map((head) => ({ head, value: store.metric(head, place) }));
     heads.sort((a, b) => (isLowestFirst(metric) ? a.value - b.value : b.value - a.value));
     title.textContent = `${isLowestFirst(metric) ? "Lowest" : "Highest"} ${unit ? name : `weight ${name}`}`;
@@ -69,14 +69,12 @@ export function topHeads(store) {
       );
     });
     list.replaceChildren(...chips);
-    const text = store.isGrowing ? "all that is written so far" : `the whole text (${counted(store.rows, "token")})`;
-    help.textContent = `Bars and numbers: ${name}, ${words}; the mean over ${text}.`;
-    top.hidden = help.hidden = !store.rows;
+    top.hidden = !store.rows;
   };
 
   store.on("state thumbnails open", showSuggested);
   store.on("state thumbnails view open", showTop);
-  return make("div", { class: "hs-top-heads" }, suggested, top, help);
+  return make("div", { class: "hs-top-heads" }, suggested, top);
 }
 
 /**

@@ -4,7 +4,8 @@ import { make } from "../../lib/dom.mjs";
 import { context2d, packedPixels } from "../../lib/drawing/canvas.mjs";
 import { onThemeChange, palette } from "../../lib/drawing/palette.mjs";
 import { ticksOf } from "../../lib/drawing/scale.mjs";
-import { MAX_SURPRISE } from "../../lib/numbers.mjs";
+import { METRICS } from "../../lib/metrics.mjs";
+import { counted, MAX_SURPRISE } from "../../lib/numbers.mjs";
 
 /** @import { RampName } from "../../lib/drawing/palette.mjs" */
 /** @import { Store } from "../state/store.mjs" */
@@ -76,10 +77,23 @@ function twoSwatches(looksWords, seenWords) {
   return [looks, looksWords, " ", seen, seenWords];
 }
 
-/** How to read the tile of a head: its rows have the colours that tokens have in the text. */
-export function tileLegend() {
+/**
+ * How to read the tile of a head: its rows have the colours that tokens have in the text, and below them is a number.
+ * @param {Store} store
+ */
+export function tileLegend(store) {
   const words = twoSwatches("where it looks", "what looks at it");
-  return make("p", { class: "hs-hint" }, "Each row is a token: ", ...words);
+  const rows = make("p", { class: "hs-hint" }, "Each row is a token: ", ...words);
+  const numbers = make("p", { class: "hs-hint" });
+  const explain = () => {
+    const { name, unit, help } = METRICS[store.view.options.metric];
+    const text = store.isGrowing ? "the text so far" : counted(store.rows, "token");
+    const meaning = `Number: ${name}${unit === "bits" ? " in bits" : ""}, ${help}; mean over ${text}.`;
+    if (numbers.textContent !== meaning) numbers.textContent = meaning;
+  };
+  store.on("state thumbnails view", explain);
+  explain();
+  return make("div", { class: "hs-tile-legend" }, rows, numbers);
 }
 
 /** Where the selected token looks, and which tokens look at it. */

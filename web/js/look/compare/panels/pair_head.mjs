@@ -4,7 +4,7 @@ import { make } from "../../../lib/dom.mjs";
 import { context2d, packedPixels } from "../../../lib/drawing/canvas.mjs";
 import { onThemeChange, palette } from "../../../lib/drawing/palette.mjs";
 import { position } from "../../../lib/drawing/scale.mjs";
-import { exact } from "../../../lib/numbers.mjs";
+import { counted, exact } from "../../../lib/numbers.mjs";
 import { pictureName } from "../../../lib/words.mjs";
 import { weightLegend } from "../../widgets/legend.mjs";
 import { DifferenceMatrix, SideMatrix } from "./pair_matrix.mjs";
@@ -83,7 +83,19 @@ export function differencePanel(pair) {
   const top = make("div", { class: "hs-top" }, title, largest, table.toggle);
   const legend = differenceLegend(pair, matrix);
   const region = make("section", { class: "hs-panel hs-pair-difference", "aria-label": "Difference, B less A" });
-  region.append(top, matrix.element, legend.element, table.element);
+  const apart = make("p", { class: "hs-apart-words", role: "status" });
+  region.append(top, apart, matrix.element, legend.element, table.element);
+  const parts = [largest, table.toggle, matrix.element, legend.element];
+  pair.on("state tokens", () => {
+    const { isApart, alignment } = pair;
+    for (const part of parts) part.hidden = isApart;
+    apart.hidden = !isApart;
+    if (isApart) table.show(false);
+    const shared = counted(alignment.parting ?? 0, "token");
+    apart.textContent =
+      `These are two different texts: they share their first ${shared} and no more, so their heads are ` +
+      "shown side by side, not subtracted. Compare the patterns, not the cells.";
+  });
   pair.on("weights view", () => {
     const { difference } = pair;
     const isNone = difference.rows > 0 && difference.largest === 0;

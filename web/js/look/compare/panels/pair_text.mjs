@@ -58,12 +58,13 @@ export class PairText {
   }
 
   describe() {
-    const { pointer, problem, length } = this.pair.stores[this.side];
+    const { pointer, problem, length, playback } = this.pair.stores[this.side];
     const model = modelWords(pointer.model);
     const said = [model === this.title.textContent ? "" : model, progress(pointer, length)];
     this.status.textContent = said.filter(Boolean).join(" · ");
     this.status.title = this.status.textContent;
-    const messages = [...pointer.notices, pointer.why ?? "", problem].filter((message) => message !== "");
+    const end = playback.isBehind && pointer.state === "done" ? "" : (pointer.why ?? ""); // of what is not shown yet
+    const messages = [...pointer.notices, end, problem].filter((message) => message !== "");
     this.problem.replaceChildren(...messages.map((message) => make("p", {}, message)));
   }
 

@@ -24,7 +24,10 @@ export function textPanel(store, next, actions) {
   const { view } = store;
   const text = new TextView(store, { canSurprise: true });
   const status = make("p", { class: "hs-status", role: "status" });
-  store.on("state", () => (status.textContent = describe(store.pointer)));
+  store.on("state tokens", () => {
+    const words = describe(store.pointer, store.pointer.tokens - store.length);
+    if (words !== status.textContent) status.textContent = words;
+  });
   const surprise = checkbox((checked) => view.set({ surprise: checked }));
   const legends = { attention: attentionLegend(), surprise: surpriseLegend() };
   const show = () => {
@@ -65,11 +68,18 @@ export function textPanel(store, next, actions) {
   return make("section", { class: "hs-panel hs-written", "aria-label": "Text" }, ...parts);
 }
 
-/** @param {Readonly<Pointer>} pointer */
-function describe({ state, tokens, n_prompt, rate, training, written: n_written = tokens - n_prompt }) {
+/**
+ * How far a text is.
+ * @param {Readonly<Pointer>} pointer
+ * @param {number} behind how many of its tokens are still to be shown
+ */
+function describe({ state, tokens, n_prompt, rate, training, written: n_written = tokens - n_prompt }, behind) {
   const written = counted(n_written, "token");
   const meanwhile = training ? " while a GPT trains" : "";
   const speed = rate ? `, ${Math.round(rate)} tokens/s${meanwhile}` : "";
+  if (behind > 0 && ["writing", "done", "stopped"].includes(state)) {
+    return `${Math.max(n_written - behind, 0)} of ${n_written} shown${speed}`;
+  }
   const descriptions = {
     none: "",
     linked: `${counted(tokens, "token")}, from a link`,

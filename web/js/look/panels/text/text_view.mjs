@@ -5,7 +5,6 @@ import { make } from "../../../lib/dom.mjs";
 import { palette } from "../../../lib/drawing/palette.mjs";
 import { Scale } from "../../../lib/drawing/scale.mjs";
 import { MAX_SURPRISE, surprise } from "../../../lib/numbers.mjs";
-import { isBusy } from "../../../lib/states.mjs";
 import { sentence, visible } from "../../../lib/words.mjs";
 import { moveByKey } from "../../widgets/token_keys.mjs";
 
@@ -58,7 +57,7 @@ export class TextView {
     this.element.addEventListener("keydown", (event) => this.move(event));
     this.element.addEventListener("blur", () => store.point(null));
     store.on("state", () => this.fit());
-    store.on("tokens", () => this.fill());
+    store.on("state tokens", () => this.fill());
     store.on("tokens focus view step", () => this.colour());
     store.on("step", () => this.scrollToStep());
   }
@@ -66,7 +65,6 @@ export class TextView {
   /** Drop the spans of a run that is no longer shown. */
   fit() {
     const { element, store, isAtEnd } = this;
-    element.classList.toggle("hs-growing", isBusy(store.pointer.state));
     const earlier = this.canSurprise ? store.pointer.earlier : ""; // beside a head it has no colour
     if (this.earlier.textContent !== earlier) this.earlier.textContent = earlier;
     const { run } = store.pointer;
@@ -85,6 +83,7 @@ export class TextView {
 
   fill() {
     const { element, store, isAtEnd } = this;
+    element.classList.toggle("hs-growing", store.isGrowing);
     for (let i = this.#spans.length; i < store.tokens.length; i++) {
       const { text } = store.tokens[i];
       const span = make("span", {
