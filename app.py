@@ -22,6 +22,7 @@ from web.page.routes import page_routes
 from web.page.writer import PageWriter
 from web.runs.routes import run_routes
 from web.services import Services, make_services
+from web.serving.elsewhere.address import read_addresses
 from web.settings import Settings
 from web.training.routes import UPLOAD, train_routes
 from web.training.trainings import Trainings
@@ -75,6 +76,7 @@ def main() -> None:
     try:
         choose_device(chosen.device)
         settings.check_address(chosen.host, chosen.port)
+        read_addresses(chosen)
     except (ValueError, OSError) as error:
         print(f"app.py: {error}", file=sys.stderr)
         sys.exit(2)

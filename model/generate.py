@@ -12,6 +12,7 @@ from .errors import InputError
 from .gpt import GPT
 from .sampling import Option, SamplingSettings, Slider, option, options, random_generator, sample
 from .tokenizer import TextStream, Tokenizer
+from .tokenizer.streaming import overlap
 
 MAX_SEED = 2**63 - 1
 MAX_NEW_TOKENS = 2**31
@@ -38,6 +39,7 @@ class GenerationRequest:
     stop: tuple[str, ...] = ()
     head_mask: Tensor | None = None  # (n_layer, n_head), scales each head's context vectors
     record: bool = False  # the attention weights of all heads, and the logits
+    logprobs: bool = True  # those of the written tokens; where another engine writes, they take a pass of their own
     prompt_logprobs: bool = False  # the log-probabilities of the prompt's own tokens
     n_top_logprobs: int = 0  # how many of the most probable tokens to name at each place
     choice: tuple[int, int] = (0, 0)  # which prompt of a call, and which text for it: each draws from its own generator
@@ -107,11 +109,6 @@ class TextOut:
         return text[: len(text) - hold]
 
 
-def overlap(text: str, string: str) -> int:
-    """The length of the longest end of ``text`` that is a beginning of ``string``."""
-    return next((n for n in range(min(len(text), len(string) - 1), 0, -1) if text.endswith(string[:n])), 0)
-
-
 class Continuation:
     """The text that a request is writing: from the logits behind its newest token to its next token, until it ends."""
 
@@ -132,6 +129,10 @@ class Continuation:
         ``recorded`` are further fields of that step.
         """
         token_id = sample(logits, self.request.sampling, self.generator, self.request.prompt, self.written)
+        return self.add(token_id, float(torch.log_softmax(logits, dim=-1)[token_id]), **recorded)
+
+    def add(self, token_id: int, logprob: float, **recorded: Any) -> Step:
+        """Go on with a token, as ``write`` does with the one it draws."""
         self.written.append(token_id)
         ended = token_id == self.end_token
         text = "" if ended else self.out.push(token_id)
@@ -139,7 +140,6 @@ class Continuation:
         if ended or self.out.stopped or len(self.written) >= self.max_new_tokens:
             text += self.out.finish()  # which may complete a stop string
             reason = "stop" if ended or self.out.stopped else "length"
-        logprob = float(torch.log_softmax(logits, dim=-1)[token_id])
         return Step(text, token_id, logprob, finish_reason=reason, **recorded)
 
 

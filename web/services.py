@@ -11,6 +11,7 @@ from .questions.service import Questions
 from .runs.openings import Openings
 from .runs.store import Runs
 from .serving.attention import AttentionWorkers
+from .serving.elsewhere.address import read_addresses
 from .serving.engines import Engines
 from .serving.served_models import ServedModels
 from .serving.snapshots import Snapshots
@@ -61,10 +62,10 @@ class Services:
 
 
 def make_services(settings: Settings) -> Services:
-    """Everything but the models, which ``Services.load`` loads."""
+    """Everything but the models, which ``Services.load`` loads. Raises ``ValueError`` for an engine's bad address."""
     served = ServedModels(settings)
     runs, metrics = Runs(may_see=served.private.may_see), Metrics(served.private.name_in_metrics)
-    engines = Engines(settings.limits, metrics)
+    engines = Engines(settings.limits, metrics, read_addresses(settings))
     questions = Questions(settings.limits, metrics, settings.cache)
     metrics.registry.register(Gauges(engines, runs, questions, metrics.model_name))
     return Services(

@@ -112,6 +112,9 @@ class Settings:
     api_key: str | None = None
     train: bool = True  # whether visitors may train GPTs of their own
     cache: Path | None = None
+    engine_urls: tuple[str, ...] = ()  # of engines that write in the place of ours: URL, or MODEL=URL
+    engine_models: tuple[str, ...] = ()  # what they call the models: NAME, or MODEL=NAME
+    engine_key: str | None = None
     limits: Limits = Limits()
 
 
@@ -146,6 +149,14 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
     flag("api-key", read_key, None, "secret that everything except /health then requires", type=read_key)
     flag("no-train", read_bool, is_zero_gpu(environ), "let no visitor train a GPT", action="store_true")
     flag("cache", read_folder, default_cache(environ), "folder for what is computed once", type=read_folder)
+    group = parser.add_argument_group("another engine", "which writes while this app looks; see deploy/README.md")
+    url_text, name_text = (
+        "its address, for all models or for one",
+        "what it calls the model, if it is not found by itself",
+    )
+    flag("engine-url", read_names, [], url_text, group, nargs="+", metavar="[MODEL=]http://HOST:PORT/v1")
+    flag("engine-model", read_names, [], name_text, group, nargs="+", metavar="[MODEL=]NAME")
+    flag("engine-key", read_key, None, "the key that it asks for", group, type=read_key)
     group = parser.add_argument_group("limits")
     for each in fields(Limits):
         read_limit = partial(read_count, each.metadata["least"])
@@ -174,6 +185,9 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
         api_key=found.api_key,
         train=not found.no_train,
         cache=found.cache,
+        engine_urls=tuple(found.engine_url),
+        engine_models=tuple(found.engine_model),
+        engine_key=found.engine_key,
         limits=Limits(**{each.name: getattr(found, each.name) for each in fields(Limits)}),
     )
 

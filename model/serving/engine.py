@@ -5,15 +5,16 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import torch
 from torch import Tensor
 
+from ..generate import GenerationRequest
 from ..loaded import LoadedModel
 from .batch import BatchCache, Segment, forward_batch, neighbours
 from .fair_queue import FairQueue
-from .sequence import NO_SLOT, ContextShift, Cut, Event, Failure, TextSequence
+from .sequence import NO_SLOT, ContextShift, Cut, Event, Failure, Listener, TextSequence
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +50,10 @@ class Engine:
     def at_work(self) -> list[TextSequence]:
         """The texts in the batch, in the order of their slots."""
         return [sequence for sequence in self.slots if sequence]
+
+    def text(self, request: GenerationRequest, listener: Listener, client: Hashable, deadline: float) -> TextSequence:
+        """A text as this engine takes it."""
+        return TextSequence(request, self.loaded, listener, client, deadline)
 
     def submit(self, *sequences: TextSequence) -> None:
         """Let all of these join, or none: raises ``Busy`` or ``Closed``."""

@@ -7,7 +7,7 @@ from typing import Literal
 
 from torch import Tensor
 
-from ..generate import Continuation, GenerationRequest, Step
+from ..generate import Continuation, FinishReason, GenerationRequest, Step
 from ..loaded import LoadedModel
 from ..sampling import token_logprobs, top_logprobs
 
@@ -43,10 +43,17 @@ class ContextShift:
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """The end of a text between two tokens, with the characters that were held back."""
+    """The end of a text between two tokens, with the characters that were held back.
 
-    reason: Literal["deadline", "cancelled"]
+    Texts that another engine writes end this way always, others only where they are cut off.
+    """
+
+    reason: FinishReason | Literal["deadline", "cancelled"]
     text: str
+
+    @property
+    def is_early(self) -> bool:
+        return self.reason in ("deadline", "cancelled")
 
 
 @dataclass(frozen=True, eq=False)

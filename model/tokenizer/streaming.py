@@ -1,8 +1,12 @@
-"""Text from tokens that arrive one at a time."""
+"""Text from tokens that arrive one at a time, and tokens from a text that arrives in pieces."""
 
 import codecs
+from itertools import pairwise
 
+from .byte_pair import GPT2_PATTERN
 from .tokenizer import Tokenizer
+
+MAX_HELD = 256  # characters that may wait for the end of their word
 
 
 class TextStream:
@@ -19,3 +23,48 @@ class TextStream:
     def flush(self) -> str:
         """What remains at the end: U+FFFD for an unfinished character."""
         return self.decoder.decode(b"", final=True)
+
+
+class TokenStream:
+    """Encodes a text as it arrives. All ids together are those of the whole text.
+
+    Each piece of the pre-tokenizer, mostly a word, waits for the next one to begin: until then its tokens may change.
+    Only a piece of more than ``MAX_HELD`` characters is split where it happens to be.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.tokenizer = tokenizer
+        self.held = ""
+
+    def push(self, text: str) -> list[int]:
+        """The ids that no later text can change. A character vocabulary may raise ``UnknownCharacters``."""
+        self.held += text
+        ends = [len(self.held)] if self.tokenizer.kind == "char" else self.settled_pieces()
+        # One by one: a run of spaces that is split before a word would be one piece without that word.
+        ids = [token for start, end in pairwise([0, *ends]) for token in self.tokenizer.encode(self.held[start:end])]
+        self.held = self.held[ends[-1] :]
+        return ids
+
+    def flush(self) -> list[int]:
+        """The ids of what remains at the end."""
+        rest, self.held = self.held, ""
+        return self.tokenizer.encode(rest)
+
+    def settled_pieces(self) -> list[int]:
+        """Where each piece of the held text ends that is split off for good."""
+        import regex
+
+        special = self.tokenizer.special_tokens
+        start = max((self.held.rfind(token) + len(token) for token in special if token in self.held), default=0)
+        # What follows may complete a special token, before which the text is split as if it ended there.
+        end = len(self.held) - max((overlap(self.held[start:], token) for token in special), default=0)
+        pieces = [match.end() for match in regex.finditer(GPT2_PATTERN, self.held, pos=start, endpos=end)]
+        ends = [start, *pieces[:-1]]
+        if len(ends) > 1 and self.held[ends[-2] : ends[-1]] == "'":  # may still become the 'll of "we'll"
+            ends.pop()
+        return [*ends, end] if end - ends[-1] > MAX_HELD else ends
+
+
+def overlap(text: str, string: str) -> int:
+    """The length of the longest end of ``text`` that is a beginning of ``string``, but not all of it."""
+    return next((n for n in range(min(len(text), len(string) - 1), 0, -1) if text.endswith(string[:n])), 0)

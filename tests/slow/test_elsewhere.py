@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -13,8 +13,11 @@ import torch
 from transformers import pipeline
 
 import model
+from helpers.api import post_body
 from helpers.files import ROOT
+from helpers.runs import new_ids, write_text
 from helpers.serve_once import free_port, wait_until_healthy
+from helpers.server import Server
 from model.checkpoint.gpt2_format import CONFIG, WEIGHTS
 
 pytestmark = pytest.mark.slow
@@ -73,6 +76,24 @@ def test_the_server_of_transformers(folder: Path, loaded: model.LoadedModel, pro
     answer = httpx.post(f"{peer}/completions", json=body, timeout=120)
     assert answer.status_code == 200, answer.text
     assert answer.json()["choices"][0]["text"] == loaded.tokenizer.decode(greedy(loaded, prompt, 20))
+
+
+def test_it_writes_and_headscope_looks(
+    folder: Path, loaded: model.LoadedModel, prompt: str, peer: str, launch: Callable[..., Server]
+) -> None:
+    server = launch(folder, engine_urls=(peer,), engine_models=(str(folder),))
+    options = {"model": folder.name, "prompt": prompt, "temperature": 0, "seed": 1}
+    pointers = write_text(server, **options, max_new_tokens=20)
+    written = loaded.tokenizer.decode(greedy(loaded, prompt, 20))
+    ids = loaded.tokenizer.encode(prompt) + loaded.tokenizer.encode(written)
+    assert new_ids(pointers) == ids and pointers[-1]["state"] == "done"
+    assert pointers[-1]["rows"] == len(ids)
+    (choice,) = post_body(server, options | {"max_tokens": 20, "logprobs": 1, "stop": [written[-3:]]}).json()["choices"]
+    assert written.startswith(choice["text"]) and choice["finish_reason"] == "stop"
+    logprobs = loaded.trace(ids).logits.log_softmax(-1)
+    expected = [float(logprobs[at - 1, ids[at]]) for at in range(len(loaded.tokenizer.encode(prompt)), len(ids))]
+    told = choice["logprobs"]["token_logprobs"]
+    assert told == pytest.approx(expected[: len(told)], abs=1e-3)
 
 
 def test_ctranslate2(folder: Path, loaded: model.LoadedModel, prompt: str, tmp_path: Path) -> None:

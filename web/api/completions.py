@@ -153,6 +153,7 @@ class Completion:
                 stop=[asked.stop] if isinstance(asked.stop, str) else asked.stop or [],
                 seed=seed,
                 head_mask=asked.head_mask,
+                logprobs=asked.logprobs is not None,
                 prompt_logprobs=bool(asked.echo) and asked.logprobs is not None,
                 n_top_logprobs=asked.logprobs or 0,
                 choice=(prompt, text),

@@ -12,6 +12,7 @@ from model.lens.questions.progress import Cancelled
 from model.serving.engine import Busy, Closed
 
 from ..questions.turns import OutOfTime
+from ..serving.elsewhere.upstream import EngineLost
 from .schema import first_problem
 
 RETRY_SECONDS = 2
@@ -62,6 +63,8 @@ def as_api_error(error: Exception) -> ApiError:
             return ApiError(429, "Too many requests are waiting. Try again in a moment.", code="queue_full")
         case OutOfTime():
             return ApiError(503, "This took longer than the server allows. Ask about a shorter text.", code="deadline")
+        case EngineLost():
+            return ApiError(502, str(error), code="engine_lost")
         case Closed() | Cancelled():  # a question is cancelled by a client who left, or by the server's end
             return ApiError(503, "The server is shutting down.", code="closing")
         case FloatingPointError():

@@ -1,6 +1,7 @@
 """The endpoints that gradio_client, curl and MCP call: /generate, /attention, /tokenize, /models, and Ask's."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import gradio as gr
@@ -49,6 +50,8 @@ def add_endpoints(services: Services) -> None:
         await served.wait()
         with refusals(services, "/generate"):
             loaded, asked = read_request(served, fields)
+            asked = replace(asked, logprobs=False)
+            services.engines.check(loaded, asked)
         generation = services.engines.generate(
             loaded, asked, client=client_of(request), route="/generate", pace=UPDATE_SECONDS
         )

@@ -11,6 +11,7 @@ from model.serving.engine import Busy, Closed
 
 from ..questions.turns import OutOfTime
 from ..services import Services
+from ..serving.elsewhere.upstream import EngineLost
 from ..serving.inputs import check_length
 from ..settings import Limits
 from .errors import ApiError, as_api_error
@@ -46,7 +47,7 @@ def refusals(services: Services, route: str = "") -> Iterator[None]:
     try:
         services.engines.check_open()
         yield
-    except (InputError, ValidationError, Busy, Closed, OutOfTime) as error:
+    except (InputError, ValidationError, Busy, Closed, OutOfTime, EngineLost) as error:
         told = as_api_error(error)
         if route:
             services.metrics.count(route, told.outcome)

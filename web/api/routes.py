@@ -17,6 +17,7 @@ from model.serving.engine import Busy, Closed
 
 from ..services import Services
 from ..serving.attention import AttentionAnswer
+from ..serving.elsewhere.upstream import EngineLost
 from ..serving.engines import client_of
 from ..serving.generation import Generation
 from ..serving.inputs import UnknownModel, find_model
@@ -39,7 +40,7 @@ COMPLETIONS, CHAT, EMBEDDINGS, ATTENTION = (
     "/v1/attention",
 )
 JSON, BINARY, EVENTS = "application/json", "application/octet-stream", "text/event-stream"
-ERRORS = (ApiError, InputError, ValidationError, Busy, Closed, HTTPException, ClientDisconnect, Exception)
+ERRORS = (ApiError, InputError, ValidationError, Busy, Closed, EngineLost, HTTPException, ClientDisconnect, Exception)
 
 
 def api_routes(services: Services) -> list[BaseRoute]:
@@ -159,6 +160,7 @@ async def complete(
         body = schema.model_validate_json(await request.body())
         loaded = model_for(services, body)
         completion = kind(loaded, body, services.limits)
+        services.engines.check(loaded, *completion.requests)
     generation = services.engines.generate(loaded, *completion.requests, client=client_of(request), route=route)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(generation)
@@ -196,7 +198,8 @@ def attention_of(services: Services, loaded: LoadedModel, body: AttentionRequest
 
 def listed(services: Services, loaded: LoadedModel) -> dict[str, object]:
     """A model as OpenAI lists it, with its sizes."""
-    return {"object": "model", "created": services.served.started_at, "owned_by": "headscope"} | describe(loaded)
+    more = {"owned_by": "headscope", "written_elsewhere": services.engines.writes_elsewhere(loaded)}
+    return {"object": "model", "created": services.served.started_at} | more | describe(loaded)
 
 
 async def answer_error(_request: Request, error: Exception) -> Response:

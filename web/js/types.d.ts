@@ -60,6 +60,7 @@ export interface Pointer {
   notices: string[];
   head: Place | null;
   branch: BranchInfo | null;
+  note: string; // about who wrote the text
   why: string | null;
   written?: number;
   /** The tokens that the pointer before did not have. */

@@ -34,7 +34,8 @@ async def write_lesson(
     texts = [loaded.tokenizer.decode(prompt)] * BIGRAM_TEXTS
     sampling = SamplingSettings(temperature=0.8)
     requests = [
-        loaded.request(prompt, length, sampling=sampling, seed=seed, choice=(0, i)) for i in range(BIGRAM_TEXTS)
+        loaded.request(prompt, length, sampling=sampling, seed=seed, logprobs=False, choice=(0, i))
+        for i in range(BIGRAM_TEXTS)
     ]
     async with engines.generate(loaded, *requests, client=client, route="learn", pace=UPDATE_SECONDS) as generation:
         async for events in generation:

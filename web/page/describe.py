@@ -10,6 +10,7 @@ from ..services import Services
 
 MAX_CARD_BYTES = 200_000
 MAX_ABOUT = 320  # characters
+WRITTEN_ELSEWHERE = " · another engine writes, this model reads along"
 
 
 def model_list(services: Services) -> list[dict[str, object]]:
@@ -18,7 +19,7 @@ def model_list(services: Services) -> list[dict[str, object]]:
     return [
         {
             "name": name,
-            "facts": facts(loaded),
+            "facts": facts(loaded) + (WRITTEN_ELSEWHERE if services.engines.writes_elsewhere(loaded) else ""),
             "about": about(served.sources.get(name, "")),
             "steps": services.snapshots.steps(name),
         }

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from model import GenerationRequest, LoadedModel
+from model.errors import counted
 from model.serving.engine import Busy, Closed
+from model.serving.sequence import Cut
 
 from ..runs.run import Run
 from ..runs.run_writer import RunWriter
@@ -19,6 +21,10 @@ from .branch import read_branch
 from .pointer import pointer
 
 log = logging.getLogger(__name__)
+
+READ_ALONG = (
+    "Another engine writes this text. Its tokens, probabilities and heads are those of {} here, which reads along."
+)
 
 
 @dataclass(frozen=True)
@@ -37,8 +43,10 @@ def read_page_text(services: Services, fields: Mapping[str, Any]) -> PageText:
     sent = fields.get("branch")
     if sent is None:
         loaded, request = read_request(services.served, fields)
+        services.engines.check(loaded, request)
         return PageText(loaded, request, fields["prompt"], len(request.prompt))
     branch = read_branch(services.served, sent, fields)
+    services.engines.check(branch.loaded, branch.request, same_ids=False)
     return PageText(branch.loaded, branch.request, branch.prompt, branch.n_prompt, branch.pointer)
 
 
@@ -61,22 +69,26 @@ class PageWriter:
         the newest of them was written, in seconds since the epoch.
         """
         asked, settings = text.request, settings_of(text.request, text.prompt)
-        run = self.services.runs.new(text.loaded, asked.prompt, asked.max_new_tokens, text.n_prompt, asked.head_mask)
+        is_remote = self.services.engines.writes_elsewhere(text.loaded)
+        most = text.loaded.config.context_length if is_remote else asked.max_new_tokens
+        run = self.services.runs.new(text.loaded, asked.prompt, most, text.n_prompt, asked.head_mask)
         writer, sent = RunWriter(self.services.runs, run), SentTokens()
         # One token more than asked for: to write it, the last one of the text must be read, and so gets its row.
-        recorded = replace(asked, max_new_tokens=asked.max_new_tokens + 1, record=True, prompt_logprobs=True)
+        n_new = asked.max_new_tokens if is_remote else asked.max_new_tokens + 1
+        recorded = replace(asked, max_new_tokens=n_new, record=True, prompt_logprobs=True)
         generation = self.services.engines.generate(
             text.loaded, recorded, client=client, route="page", pace=TEXT_SECONDS
         )
 
         def point(state: str) -> dict[str, Any]:
             n_written = writer.run.n_earlier + len(writer.run.ids) - len(asked.prompt)
-            more = {"branch": text.branch} if text.branch else {}
+            more: dict[str, Any] = {"branch": text.branch} if text.branch else {}
             new = {"new": sent.new(writer.run), "at": generation.newest_at}
             new["training"] = self.services.training.is_set()
+            more |= {"note": READ_ALONG.format(text.loaded.name)} if is_remote else {}
             return pointer(writer.run, state, settings) | {"written": n_written} | new | more
 
-        state, why = "done", ""
+        state, why, is_counted_elsewhere = "done", "", False
         self.generations[run.id] = generation
         try:
             async with generation:
@@ -84,6 +96,7 @@ class PageWriter:
                 async for events in generation:
                     await asyncio.to_thread(writer.take, events, generation.stopped.is_set())
                     self.generations[writer.run.id] = generation
+                    is_counted_elsewhere = any(isinstance(e, Cut) and e.reason == "length" for _, e in events)
                     yield point("writing")
                 state = "stopped" if generation.stopped.is_set() else "done"
                 if generation.outcome == "deadline":
@@ -101,7 +114,9 @@ class PageWriter:
             for run_id in [run_id for run_id, other in self.generations.items() if other is generation]:
                 del self.generations[run_id]
         await ending
-        yield point(state) | {"why": why or (why_ended(asked, writer.run) if state == "done" else "")}
+        yield point(state) | {
+            "why": why or (why_ended(asked, writer.run, is_counted_elsewhere) if state == "done" else "")
+        }
 
 
 class SentTokens:
@@ -123,9 +138,13 @@ class SentTokens:
         ]
 
 
-def why_ended(asked: GenerationRequest, run: Run) -> str:
-    """What a visitor should know about the end of a text; nothing where it is as long as asked for."""
-    if run.n_earlier + len(run.ids) >= len(asked.prompt) + asked.max_new_tokens:
+def why_ended(asked: GenerationRequest, run: Run, is_counted_elsewhere: bool = False) -> str:
+    """What a visitor should know about the end of a text; nothing where it is as long as asked for.
+
+    ``is_counted_elsewhere`` says that another engine wrote as many tokens as it was asked for, of its own.
+    """
+    n_more = run.n_earlier + len(run.ids) - len(asked.prompt) - asked.max_new_tokens
+    if n_more == 0 or (n_more > 0 and not is_counted_elsewhere):
         return ""
     most = run.loaded.config.context_length
     if len(run.ids) > most:
@@ -134,4 +153,7 @@ def why_ended(asked: GenerationRequest, run: Run) -> str:
             f"The context of {most} tokens is full: {n_written} of the {asked.max_new_tokens} tokens asked for were "
             "written, and the last one has no attention row."
         )
+    if is_counted_elsewhere:
+        asked_for, here = counted(asked.max_new_tokens, "token"), asked.max_new_tokens + n_more
+        return f"Another engine wrote {asked_for}, as asked for. Tokenized by this model, its text has {here}."
     return "The model ended its text here."

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Protocol
 
 from starlette.datastructures import Address
@@ -12,14 +12,18 @@ from model.serving.engine import Closed, Engine
 
 from ..prometheus import Metrics
 from ..settings import Limits
+from .elsewhere.address import EngineAddress
+from .elsewhere.engine import RemoteEngine
+from .elsewhere.upstream import check_sent
 from .generation import Generation
 
 
 class Engines:
     """An engine for each model that somebody asks to write; made when first asked for."""
 
-    def __init__(self, limits: Limits, metrics: Metrics) -> None:
-        self.limits, self.metrics = limits, metrics
+    def __init__(self, limits: Limits, metrics: Metrics, elsewhere: Mapping[str, EngineAddress] | None = None) -> None:
+        """``elsewhere`` says by name of the model which engine writes in the place of one here."""
+        self.limits, self.metrics, self.elsewhere = limits, metrics, elsewhere or {}
         self.engines: dict[LoadedModel, Engine] = {}
         self.threads: list[threading.Thread] = []
         self.running: set[Generation] = set()  # those that somebody follows
@@ -48,9 +52,22 @@ class Engines:
     def engine_for(self, loaded: LoadedModel) -> Engine:
         with self.lock:
             if loaded not in self.engines:
-                engine = Engine(loaded, max_batch=self.limits.max_batch, max_waiting=self.limits.max_waiting)
-                self.add(loaded, engine)
+                self.add(loaded, self.new_engine(loaded))
             return self.engines[loaded]
+
+    def new_engine(self, loaded: LoadedModel) -> Engine:
+        sizes = {"max_batch": self.limits.max_batch, "max_waiting": self.limits.max_waiting}
+        address = self.elsewhere.get(loaded.name)
+        return Engine(loaded, **sizes) if address is None else RemoteEngine(loaded, address, **sizes)
+
+    def writes_elsewhere(self, loaded: LoadedModel) -> bool:
+        """Whether another engine writes for this model."""
+        return loaded.name in self.elsewhere
+
+    def check(self, loaded: LoadedModel, *requests: GenerationRequest, same_ids: bool = True) -> None:
+        """Raise ``InputError`` for a request that this model's engine cannot carry out; see ``check_sent``."""
+        for request in requests if self.writes_elsewhere(loaded) else ():
+            check_sent(loaded, request, same_ids=same_ids)
 
     def add(self, loaded: LoadedModel, engine: Engine) -> None:
         self.engines[loaded] = engine

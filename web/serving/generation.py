@@ -11,7 +11,7 @@ from typing import Self
 
 from model import GenerationRequest, Step
 from model.serving.engine import Busy, Closed, Engine
-from model.serving.sequence import Cut, Event, Failure, Listener, TextSequence, is_last
+from model.serving.sequence import Cut, Event, Failure, Listener, is_last
 
 from ..prometheus import Metrics
 
@@ -39,8 +39,7 @@ class Generation:
     ) -> None:
         self.engine, self.pace, self.route, self.metrics, self.running = engine, pace, route, metrics, running
         self.sequences = [
-            TextSequence(request, engine.loaded, self.listener(i), client, deadline)
-            for i, request in enumerate(requests)
+            engine.text(request, self.listener(i), client, deadline) for i, request in enumerate(requests)
         ]
         self.outcome = "cancelled"  # until another is known
         self.n_running = len(requests)  # texts whose last event has not come
@@ -101,17 +100,19 @@ class Generation:
         self.has_delivered = True
         events: list[tuple[int, Event]] = []
         while not events:
-            await self.news.wait()
+            if not self.events:
+                await self.news.wait()
             self.news.clear()
             self.wakeup_pending = False  # before the events are taken, or one in between would go unannounced
-            while self.events:
+            # What came before a failure is handed out first.
+            while self.events and not (events and isinstance(self.events[0][1], Failure)):
                 events.append(self.events.popleft())
         for _, event in events:
             self.n_undelivered -= is_last(event)
             if isinstance(event, Failure):
                 self.outcome = "busy" if isinstance(event.error, Busy) else "failed"
                 raise event.error
-            if isinstance(event, Cut):
+            if isinstance(event, Cut) and event.is_early:
                 self.outcome = event.reason
         if not self.n_undelivered and self.outcome == "cancelled" and not self.stopped.is_set():
             self.outcome = "ok"

@@ -10,6 +10,7 @@ from helpers.server import run_async
 from model import GenerationRequest, LoadedModel, Step
 from model.serving import engine as engine_module
 from model.serving.engine import Busy, Closed
+from model.serving.sequence import Failure
 from web.prometheus import Metrics
 from web.serving.engines import Engines
 from web.serving.generation import Generation
@@ -190,3 +191,17 @@ def test_the_time_of_each_token_is_measured_once(bench: Bench) -> None:
     count = bench.metrics.registry.get_sample_value
     assert count("headscope_first_token_seconds_count", {"model": "tiny"}) == 1
     assert count("headscope_next_token_seconds_count", {"model": "tiny"}) == 2
+
+
+def test_what_came_before_a_failure_is_handed_out(bench: Bench) -> None:
+    async def follow_to_the_failure() -> list[int]:
+        found: list[int] = []
+        with pytest.raises(FloatingPointError):
+            async with bench.generate() as generation:
+                for event in (Step("a", 1, 0.0), Step("b", 2, 0.0), Failure(FloatingPointError())):
+                    generation.push(0, event)
+                async for events in generation:
+                    found += [event.token_id for _, event in events if isinstance(event, Step)]
+        return found
+
+    assert run_async(follow_to_the_failure()) == [1, 2] and bench.counted == {"failed": 1}

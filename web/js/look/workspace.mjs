@@ -80,7 +80,7 @@ export class Workspace {
 }
 
 /**
- * What a visitor needs to know: checkpoints that failed, why a text ended, what could not be fetched.
+ * What a visitor needs to know: checkpoints that failed, who wrote a text, why it ended, what could not be fetched.
  * @param {Store} store
  */
 function messagesOf({ pointer, problem, untrained, playback }) {
@@ -90,6 +90,6 @@ function messagesOf({ pointer, problem, untrained, playback }) {
     ? ["Every head spreads its attention almost evenly. Either this model is untrained or its weights did not load."]
     : [];
   const end = playback.isBehind && pointer.state === "done" ? "" : (pointer.why ?? ""); // of what is not shown yet
-  const messages = [...loading, ...pointer.notices, end, problem, ...flat];
+  const messages = [...loading, ...pointer.notices, pointer.note, end, problem, ...flat];
   return messages.filter((message) => message !== "");
 }

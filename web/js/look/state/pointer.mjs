@@ -20,6 +20,7 @@ const NOTHING = Object.freeze({
   notices: [],
   head: null,
   branch: null,
+  note: "",
   why: null,
   suggested_heads: [],
   beside: "",

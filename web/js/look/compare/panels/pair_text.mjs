@@ -64,7 +64,7 @@ export class PairText {
     this.status.textContent = said.filter(Boolean).join(" · ");
     this.status.title = this.status.textContent;
     const end = playback.isBehind && pointer.state === "done" ? "" : (pointer.why ?? ""); // of what is not shown yet
-    const messages = [...pointer.notices, end, problem].filter((message) => message !== "");
+    const messages = [...pointer.notices, pointer.note, end, problem].filter((message) => message !== "");
     this.problem.replaceChildren(...messages.map((message) => make("p", {}, message)));
   }
 

@@ -1,0 +1,53 @@
+"""Which engine writes for which model, as the operator said it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from ...settings import Settings
+from ..served_models import name_sources
+
+
+@dataclass(frozen=True)
+class EngineAddress:
+    """Where an engine is: ``url`` ends in /v1; ``model`` is what it calls the model, None where it has to be asked."""
+
+    url: str
+    model: str | None = None
+    key: str | None = None
+
+
+def read_addresses(settings: Settings) -> Mapping[str, EngineAddress]:
+    """The engine of each model that has one elsewhere, by the model's name. Raises ``ValueError``."""
+    names = list(name_sources(settings.checkpoints))
+    url_of = by_model(names, settings.engine_urls, "--engine-url")
+    model_of = by_model(names, settings.engine_models, "--engine-model")
+    if without := [name for name in model_of if name not in url_of]:
+        raise ValueError(f"--engine-model names {without[0]}, for which there is no --engine-url")
+    return {name: EngineAddress(read_url(url), model_of.get(name), settings.engine_key) for name, url in url_of.items()}
+
+
+def by_model(names: Sequence[str], given: Sequence[str], flag: str) -> dict[str, str]:
+    """What was given for each model: VALUE for all of them, MODEL=VALUE for one, whatever the order."""
+    for_all: dict[str, str] = {}
+    for_one: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or "://" in name:
+            for_all = dict.fromkeys(names, text)
+        elif name in names:
+            for_one[name] = value
+        else:
+            raise ValueError(f"{flag} names {name}, which is not served. There are: {', '.join(names)}")
+    return for_all | for_one
+
+
+def read_url(text: str) -> str:
+    """The base of an engine's routes, without a slash at its end. Raises ``ValueError`` for anything else."""
+    parts = urlsplit(text)
+    url = text.rstrip("/")
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError(f"--engine-url must be like http://HOST:PORT/v1, found {text!r}")
+    if not parts.path.strip("/"):
+        raise ValueError(f"--engine-url must be the base of the engine's routes, {url}/v1, found {text!r}")
+    return url
