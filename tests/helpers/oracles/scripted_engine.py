@@ -1,16 +1,10 @@
-"""A second Headscope that writes, and an engine that says what a test tells it to."""
+"""An engine that says what a test tells it to."""
 
 import json
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
-
-import pytest
-
-from helpers.models import tiny_bpe, tiny_model
-from helpers.server import Server, start
 
 
 class ScriptedEngine:
@@ -79,32 +73,3 @@ class ScriptedEngine:
                 pass
 
         return Handler
-
-
-@pytest.fixture
-def engine() -> Iterator[ScriptedEngine]:
-    engine = ScriptedEngine()
-    yield engine
-    engine.close()
-
-
-@pytest.fixture(scope="module")
-def looking(server: Server, checkpoints: Path) -> Iterator[Server]:
-    """Looks while ``server`` writes."""
-    looking = start(checkpoints / "tiny", checkpoints / "other", engine_urls=(f"{server.url}/v1",))
-    yield looking
-    looking.close()
-
-
-@pytest.fixture
-def beside(engine: ScriptedEngine, launch: Callable[..., Server], checkpoints: Path) -> Server:
-    """Looks while the scripted engine writes."""
-    return launch(checkpoints / "tiny", engine_urls=(engine.url,))
-
-
-@pytest.fixture(scope="module")
-def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkpoint with a byte-level vocabulary."""
-    folder = tmp_path_factory.mktemp("pairs") / "pairs"
-    tiny_model(3, tiny_bpe(), n_embd=32, context_length=128).save(folder)
-    return folder

@@ -1,6 +1,7 @@
 """An engine elsewhere: what it is sent, what becomes of its text, and what happens when it is lost."""
 
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,13 @@ import pytest
 
 import app
 from helpers.api import error_of, post_body
+from helpers.oracles.scripted_engine import ScriptedEngine
 from helpers.runs import FIELDS, new_ids, streamed, write_text
 from helpers.serve_once import free_port
 from helpers.server import Server
 from web import settings
 from web.serving.elsewhere.address import EngineAddress, read_addresses
 from web.settings import Settings
-
-from .conftest import ScriptedEngine
 
 BODY = {"model": "tiny", "prompt": "ab", "max_tokens": 5, "seed": 4}
 
@@ -186,8 +186,6 @@ def test_words_are_shown_when_they_are_whole(
     engine.pieces = [" a fi", "ne d", "ay, is", "n't it", "?"]
     server = launch(pairs, engine_urls=(engine.url,))
     loaded = server.served.models["pairs"]
-    import threading
-
     shown = threading.Event()
     engine.go_on = lambda: shown.wait(20)
     with streamed(server, model="pairs", prompt="It's", max_new_tokens=50) as pointers:

@@ -1,0 +1,39 @@
+"""A second Headscope that writes, and an engine that says what a test tells it to."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from helpers.models import tiny_bpe, tiny_model
+from helpers.oracles.scripted_engine import ScriptedEngine
+from helpers.server import Server, start
+
+
+@pytest.fixture
+def engine() -> Iterator[ScriptedEngine]:
+    engine = ScriptedEngine()
+    yield engine
+    engine.close()
+
+
+@pytest.fixture(scope="module")
+def looking(server: Server, checkpoints: Path) -> Iterator[Server]:
+    """Looks while ``server`` writes."""
+    looking = start(checkpoints / "tiny", checkpoints / "other", engine_urls=(f"{server.url}/v1",))
+    yield looking
+    looking.close()
+
+
+@pytest.fixture
+def beside(engine: ScriptedEngine, launch: Callable[..., Server], checkpoints: Path) -> Server:
+    """Looks while the scripted engine writes."""
+    return launch(checkpoints / "tiny", engine_urls=(engine.url,))
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint with a byte-level vocabulary."""
+    folder = tmp_path_factory.mktemp("pairs") / "pairs"
+    tiny_model(3, tiny_bpe(), n_embd=32, context_length=128).save(folder)
+    return folder
