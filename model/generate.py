@@ -37,6 +37,8 @@ class GenerationRequest:
     # fmt: on
     sampling: SamplingSettings = SamplingSettings()
     stop: tuple[str, ...] = ()
+    stop_token_ids: tuple[int, ...] = ()  # tokens that end the text, beside the model's own end token
+    min_new_tokens: int = 0  # before which neither an end token nor a stop string ends it
     head_mask: Tensor | None = None  # (n_layer, n_head), scales each head's context vectors
     record: bool = False  # the attention weights of all heads, and the logits
     logprobs: bool = True  # those of the written tokens; where another engine writes, they take a pass of their own
@@ -115,12 +117,14 @@ class Continuation:
     def __init__(
         self, request: GenerationRequest, tokenizer: Tokenizer, end_token: int | None, context_length: int
     ) -> None:
-        self.request, self.end_token, self.context_length = request, end_token, context_length
+        self.request, self.context_length = request, context_length
         self.max_new_tokens = request.max_new_tokens
         if not request.context_shift:  # a prompt that fills the context still gets one token
             self.max_new_tokens = min(self.max_new_tokens, context_length - len(request.prompt) + 1)
         self.generator = random_generator(request.seed, *request.choice)
-        self.out = TextOut(tokenizer, request.stop)
+        self.end_tokens = {*request.stop_token_ids, *(() if end_token is None else (end_token,))}
+        self.silent_tokens = {*tokenizer.special_tokens.values(), end_token} & self.end_tokens  # no part of the text
+        self.out = TextOut(tokenizer, () if request.min_new_tokens else request.stop)
         self.written: list[int] = []
 
     def write(self, logits: Tensor, /, **recorded: Any) -> Step:
@@ -128,19 +132,35 @@ class Continuation:
 
         ``recorded`` are further fields of that step.
         """
-        token_id = sample(logits, self.request.sampling, self.generator, self.request.prompt, self.written)
+        may_end = len(self.written) >= self.request.min_new_tokens
+        token_id = sample(
+            logits if may_end else self.without_end_tokens(logits),
+            self.request.sampling,
+            self.generator,
+            self.request.prompt,
+            self.written,
+        )
         return self.add(token_id, float(torch.log_softmax(logits, dim=-1)[token_id]), **recorded)
 
     def add(self, token_id: int, logprob: float, **recorded: Any) -> Step:
         """Go on with a token, as ``write`` does with the one it draws."""
+        if len(self.written) >= self.request.min_new_tokens:
+            self.out.stop = self.request.stop
         self.written.append(token_id)
-        ended = token_id == self.end_token
-        text = "" if ended else self.out.push(token_id)
+        ended = token_id in self.end_tokens
+        text = "" if token_id in self.silent_tokens else self.out.push(token_id)
         reason: FinishReason | None = None
         if ended or self.out.stopped or len(self.written) >= self.max_new_tokens:
             text += self.out.finish()  # which may complete a stop string
             reason = "stop" if ended or self.out.stopped else "length"
         return Step(text, token_id, logprob, finish_reason=reason, **recorded)
+
+    def without_end_tokens(self, logits: Tensor) -> Tensor:
+        """``logits`` from which no end token can be drawn, unless there is no other."""
+        ids = [token_id for token_id in self.end_tokens if token_id < len(logits)]
+        if len(ids) in (0, len(logits)):
+            return logits
+        return logits.index_fill(0, torch.tensor(ids, device=logits.device), -torch.inf)
 
 
 @torch.inference_mode()  # as a decorator: a with-block around a yield would leak into whoever resumes the generator

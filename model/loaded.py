@@ -122,6 +122,8 @@ class LoadedModel:
         n_top_logprobs: int = 0,
         choice: tuple[int, int] = (0, 0),
         context_shift: bool = False,
+        stop_token_ids: Iterable[int] = (),
+        min_new_tokens: int = 0,
     ) -> GenerationRequest:
         """A ``GenerationRequest`` that this model can carry out; see there for the arguments.
 
@@ -142,10 +144,15 @@ class LoadedModel:
             n_top_logprobs=n_top_logprobs,
             choice=choice,
             context_shift=context_shift,
+            stop_token_ids=tuple(stop_token_ids),
+            min_new_tokens=min_new_tokens,
         )
         if max(sampling.logit_bias, default=0) >= self.config.vocab_size:
             allowed = f"a map of token ids, integers from 0 to {self.config.vocab_size - 1}, to numbers"
             raise InvalidValue("logit_bias", max(sampling.logit_bias), allowed)
+        if not all(type(each) is int and 0 <= each < self.config.vocab_size for each in request.stop_token_ids):
+            allowed = f"token ids, integers from 0 to {self.config.vocab_size - 1}"
+            raise InvalidValue("stop_token_ids", list(request.stop_token_ids), allowed)
         return request
 
     def begin(self, request: GenerationRequest) -> Continuation:

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+VERSION = "0.1.0"
 PREFIX = "HEADSCOPE_"
 CHECKPOINTS = Path(__file__).resolve().parent.parent / "checkpoints"
 
@@ -77,7 +78,7 @@ class Limits:
     max_waiting: int = limit(64, "further texts that may wait for it; beyond them requests get 429", least=0)
     max_seconds: int = limit(300, "seconds after which a text is cut off")
     max_new_tokens: int = limit(4_096, "tokens that a request may ask for in one text")
-    max_choices: int = limit(16, "texts that a request may ask for: prompts times n")
+    max_choices: int = limit(32, "texts that a request may ask for: prompts times n")
     max_stop: int = limit(16, "stop strings in a request")
     max_prompt_characters: int = limit(20_000, "characters in a prompt")
     max_body_bytes: int = limit(262_144, "bytes in a request body")

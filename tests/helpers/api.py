@@ -55,6 +55,15 @@ PLAUSIBLE: dict[str, Any] = {
     | st.lists(st.text("ab", max_size=3), max_size=4)
     | st.lists(st.lists(st.integers(0, 95), max_size=3), max_size=3),
     "encoding_format": st.sampled_from(["float", "base64", "hex", None]),
+    "min_tokens": st.integers(-1, 8) | st.none(),
+    "stop_token_ids": st.lists(st.integers(-1, 97) | st.floats(-1, 97), max_size=3) | st.none(),
+    "service_tier": st.sampled_from(["auto", "default", "flex", None]),
+    "store": st.booleans() | st.none(),
+    "ignore_eos": st.booleans() | st.none(),
+    "modalities": st.lists(st.sampled_from(["text", "audio"]), max_size=2),
+    "return_token_strs": st.booleans() | st.none(),
+    "add_special_tokens": st.booleans(),
+    "add_generation_prompt": st.booleans(),
     "max_completion_tokens": st.integers(-1, 8) | st.none(),
     "top_logprobs": st.integers(-1, 6) | st.none(),
     "tools": st.none() | st.just([]) | ANYTHING,
@@ -67,7 +76,7 @@ PLAUSIBLE: dict[str, Any] = {
     "top_p": st.floats(0, 1.1),
     "top_k": st.integers(-1, 100),
     "min_p": st.floats(0, 1.1),
-    "n": st.integers(-1, 4),
+    "n": st.integers(-1, 4) | st.floats(-1, 4) | st.none(),
     "stream": st.booleans(),
     "stream_options": st.fixed_dictionaries({"include_usage": st.booleans()}),
     "stop": st.text("ab", max_size=2) | st.lists(st.text("ab", max_size=2), max_size=4),
@@ -80,7 +89,7 @@ PLAUSIBLE: dict[str, Any] = {
     "logit_bias": st.dictionaries(st.integers(-1, 97).map(str) | st.text(max_size=2), st.floats(-101, 101), max_size=3),
     "head_mask": st.lists(st.lists(st.floats(-101, 101), min_size=4, max_size=4), min_size=3, max_size=3) | ANYTHING,
     "context_shift": st.booleans(),
-    "best_of": st.integers(0, 2),
+    "best_of": st.integers(0, 3) | st.none(),
     "suffix": st.none() | st.text(max_size=2),
     "layers": st.lists(st.integers(-1, 3), max_size=4),
     "heads": st.lists(st.integers(-1, 4), max_size=4),
@@ -95,8 +104,11 @@ PLAUSIBLE_HERE = {("ChatRequest", "logprobs"): st.booleans() | st.none()}
 def bodies(schema: Any) -> st.SearchStrategy[Any]:
     here = schema.__name__
     fields = {name: PLAUSIBLE_HERE.get((here, name), PLAUSIBLE.get(name, ANYTHING)) for name in schema.model_fields}
-    needed = next(name for name in ("prompt", "messages", "input") if name in fields)
-    sensible = st.fixed_dictionaries({needed: fields.pop(needed)}, optional=fields)
+    needed = next(name for name in ("prompt", "messages", "input", "tokens") if name in fields)
+    main = st.fixed_dictionaries({needed: fields.pop(needed)})
+    # A few options: with many, one of them is nearly always wrong.
+    options = st.lists(st.one_of([st.tuples(st.just(name), field) for name, field in fields.items()]), max_size=4)
+    sensible = st.builds(lambda body, more: body | dict(more), main, options)
     change = st.tuples(st.sampled_from([*fields, needed, "x"]), ANYTHING)
     return sensible | st.builds(lambda body, pair: body | dict([pair]), sensible, change) | ANYTHING
 
@@ -137,9 +149,9 @@ class Document:
             self.validator(schema).validate(answer.json())
 
 
-def open_post(server: Server, path: str = "completions", **body: Any) -> socket.socket:
-    """A connection with a request sent, and nobody who reads the answer."""
-    content = json.dumps({"model": "tiny", "prompt": "ab"} | body).encode()
+def open_post(server: Server, path: str = "completions", whole: Any = None, **body: Any) -> socket.socket:
+    """A connection with a request sent, and nobody who reads the answer; ``whole`` is its body, if it is no text."""
+    content = json.dumps(whole or {"model": "tiny", "prompt": "ab"} | body).encode()
     host, port = server.url.removeprefix("http://").split(":")
     connection = socket.create_connection((host, int(port)))
     head = f"POST /v1/{path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(content)}\r\n\r\n"

@@ -11,10 +11,12 @@ import httpx
 import pytest
 
 from helpers.api import open_post, post
-from helpers.gate import GatedEngine
+from helpers.gate import GatedEngine, News
 from helpers.serve_once import PATIENCE
 from helpers.server import Server
 from model.serving import engine as engine_module
+from web.api.embeddings import Embeddings
+from web.serving import attention
 from web.settings import Limits
 
 
@@ -69,11 +71,7 @@ def test_a_failing_step_is_a_500_and_the_next_request_is_served(
         with monkeypatch.context() as broken:
             broken.setattr(engine_module, "forward_batch", fail)
             answer = post(server, stream=stream)
-        if stream:
-            error, done = (part.removeprefix("data: ") for part in answer.text.strip().split("\n\n"))
-            assert done == "[DONE]" and json.loads(error)["error"]["type"] == "server_error"
-        else:
-            assert answer.status_code == 500 and answer.json()["error"]["type"] == "server_error"
+        assert answer.status_code == 500 and answer.json()["error"]["type"] == "server_error"
         assert "no more memory" not in answer.text  # what failed is for the log
         assert post(server).status_code == 200
 
@@ -92,7 +90,74 @@ def test_a_deadline(launch: Any, checkpoints: Path) -> None:
         sequence.deadline = time.monotonic()
         engine.gate.release()
         choice = asked.result().json()["choices"][0]
-    assert choice["finish_reason"] == "deadline" and len(choice["text"]) in (3, 4)
+    assert (choice["finish_reason"], choice["cut_off_by"]) == ("length", "deadline")  # the first as OpenAI has it
+    assert len(choice["text"]) in (3, 4)
+
+
+def test_a_stream_that_fails_midway_ends_with_an_error(server: Server, slow: Any) -> None:
+    """The status was sent with the first token."""
+    engine, gate = gate_of(server)
+    gate.release(2)
+    body = {"model": "slow", "prompt": "ab", "stream": True, "max_tokens": 50}
+    with httpx.stream("POST", f"{server.url}/v1/completions", json=body, timeout=PATIENCE) as answer:
+        assert answer.status_code == 200
+        lines = answer.iter_lines()
+        assert '"text"' in next(lines)
+        (sequence,) = engine.at_work
+        sequence.refused = True
+        gate.release(9)
+        *_, error, done = [line.removeprefix("data: ") for line in lines if line]
+    assert done == "[DONE]" and json.loads(error)["error"]["code"] == "queue_full"
+
+
+def test_a_stream_that_must_leave_the_line_is_a_429(launch: Any, checkpoints: Path) -> None:
+    """It waited behind another of its client; a visitor elsewhere needs its place."""
+    limits = Limits(max_batch=1, max_waiting=2)
+    server = launch(checkpoints / "tiny", limits=limits, trusted_proxies=1)
+    loaded = server.services.served.models["tiny"]
+    engine = GatedEngine(loaded, max_batch=1, max_waiting=2)
+    server.services.engines.add(loaded, engine)
+    first = open_post(server, max_tokens=50)
+    engine.news.wait_until(lambda: engine.at_work)
+    with ThreadPoolExecutor(3) as pool:
+        waiting = [pool.submit(post, server, stream=True) for _ in range(2)]
+        engine.news.wait_until(lambda: len(engine.queue) == 2)
+        url, headers = f"{server.url}/v1/completions", {"X-Forwarded-For": "192.0.2.1"}
+        other = pool.submit(httpx.post, url, json={"prompt": "ab", "max_tokens": 1}, headers=headers, timeout=60)
+        engine.news.wait_until(lambda: any(sequence.refused for sequence in engine.queue))
+        engine.gate.release(200)
+        assert other.result().status_code == 200
+        answers = sorted([each.result() for each in waiting], key=lambda answer: answer.status_code)
+    assert [answer.status_code for answer in answers] == [200, 429]
+    assert int(answers[1].headers["retry-after"]) >= 1 and answers[1].json()["error"]["code"] == "queue_full"
+    first.close()
+
+
+@pytest.mark.parametrize(("path", "body"), [("attention", {"prompt": "ab"}), ("embeddings", {"input": "ab"})])
+def test_a_client_that_leaves_is_no_failure(
+    launch: Any, checkpoints: Path, monkeypatch: pytest.MonkeyPatch, path: str, body: dict[str, Any]
+) -> None:
+    server = launch(checkpoints / "tiny")
+    begun, counted, going_on = threading.Event(), News(), threading.Event()
+    outcomes: list[tuple[str, str]] = []
+
+    def hold(*_: Any) -> None:
+        begun.set()
+        assert going_on.wait(PATIENCE)
+
+    def count(route: str, outcome: str) -> None:
+        outcomes.append((route, outcome))
+        counted.tell()
+
+    monkeypatch.setattr(attention, "Residuals", hold)
+    monkeypatch.setattr(Embeddings, "compute", hold)
+    monkeypatch.setattr(server.services.metrics, "count", count)
+    connection = open_post(server, path, body)
+    assert begun.wait(PATIENCE)
+    connection.close()
+    counted.wait_until(lambda: outcomes)
+    going_on.set()
+    assert outcomes == [(f"/v1/{path}", "cancelled")]
 
 
 def test_a_slow_reader_does_not_slow_the_others(server: Server) -> None:

@@ -32,6 +32,32 @@ def test_health_when_nothing_loads(launch: Launch, checkpoints: Path) -> None:
     assert set(answer.json()["failed"]) == {"broken", "missing"}
 
 
+def test_health_without_its_body(server: Server) -> None:
+    answer = httpx.head(f"{server.url}/health")
+    assert answer.status_code == 200 and answer.content == b""
+    assert answer.headers["content-length"] == httpx.get(f"{server.url}/health").headers["content-length"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("POST", "/health", "GET, HEAD"),
+        ("DELETE", "/v1/models", "GET"),
+        ("GET", "/v1/completions", "POST"),
+        ("PUT", "/v1/attention", "POST"),
+        ("POST", "/version", "GET"),
+        ("POST", "/metrics", "GET"),
+        ("POST", "/look/landing", "GET"),
+        ("GET", "/look/write", "POST"),
+        ("GET", "/learn/1", "POST"),
+    ],
+)
+def test_which_methods_are_allowed_instead(server: Server, method: str, path: str, allowed: str) -> None:
+    answer = httpx.request(method, server.url + path)
+    assert answer.status_code == 405
+    assert sorted(answer.headers["allow"].split(", ")) == sorted(allowed.split(", "))
+
+
 def test_own_routes_come_before_gradio(server: Server) -> None:
     page = httpx.get(server.url).text
     assert "Headscope" in page

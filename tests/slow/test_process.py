@@ -36,7 +36,8 @@ def test_sigterm_drains(checkpoints: Path, grace: str) -> None:
                 ask(url, max_tokens=1).read()
         assert refused.value.code == 503 and json.load(refused.value)["error"]["code"] == "closing"
         chunks = [json.loads(line[6:]) for line in stream if line.startswith(b"data: {")]
-        assert chunks[-1]["choices"][0]["finish_reason"] == ("length" if grace == "30" else "deadline")
+        (last,) = chunks[-1]["choices"]
+        assert last["finish_reason"] == "length" and last.get("cut_off_by") == (None if grace == "30" else "deadline")
         assert process.wait(60) == 0
 
 

@@ -45,7 +45,8 @@ class ChatCompletion(Completion):
     def choice(self, part: dict[str, Any]) -> dict[str, object]:
         """What a choice has beside its text."""
         logprobs = {"content": self.token_logprobs(part["logprobs"])} if self.with_logprobs else None
-        return {"index": part["index"], "logprobs": logprobs, "finish_reason": part["finish_reason"]}
+        cut_off = {"cut_off_by": part["cut_off_by"]} if "cut_off_by" in part else {}
+        return {"index": part["index"], "logprobs": logprobs, "finish_reason": part["finish_reason"]} | cut_off
 
     def token_logprobs(self, places: Mapping[str, Sequence[Any]]) -> list[dict[str, object]]:
         """The tokens of an answer as chat has them, each with its bytes and its likeliest alternatives."""
@@ -69,14 +70,12 @@ def token_entry(token: str, logprob: float) -> dict[str, object]:
 
 def as_completion(loaded: LoadedModel, asked: ChatRequest, limits: Limits) -> CompletionRequest:
     """The completion that answers a conversation."""
-    if asked.max_tokens is not None and asked.max_completion_tokens not in (None, asked.max_tokens):
-        raise InputError("max_completion_tokens", "max_tokens and max_completion_tokens differ; one of them is enough.")
     if asked.top_logprobs is not None and not asked.logprobs:
         raise InputError("top_logprobs", "top_logprobs requires logprobs: true.")
     stop = [asked.stop] if isinstance(asked.stop, str) else list(asked.stop or [])
     if len(stop) > limits.max_stop:
         raise InputError("stop", f"stop has {len(stop)} strings; at most {limits.max_stop} are accepted.")
-    max_tokens = asked.max_completion_tokens if asked.max_tokens is None else asked.max_tokens
+    is_open = asked.max_tokens is None and asked.max_completion_tokens is None
     n_characters = sum(len(message.text) for message in asked.messages)
     if n_characters > limits.max_prompt_characters:
         most = limits.max_prompt_characters
@@ -88,7 +87,7 @@ def as_completion(loaded: LoadedModel, asked: ChatRequest, limits: Limits) -> Co
     given = {name: getattr(asked, name) for name in CompletionRequest.model_fields.keys() & asked.model_fields_set}
     own = {
         "prompt": ids,
-        "max_tokens": limits.max_new_tokens if max_tokens is None else max_tokens,
+        "max_tokens": limits.max_new_tokens if is_open else asked.max_tokens,
         "stop": stop if loaded.chat_template else [*stop, *ENDS_OF_TURN],
         "logprobs": (asked.top_logprobs or 0) if asked.logprobs else None,
     }
@@ -101,15 +100,15 @@ def renamed(error: InputError) -> InputError:
     return InputError("messages", str(error), error.code) if error.field == "prompt" else error
 
 
-def render(loaded: LoadedModel, messages: Sequence[Message]) -> str:
-    """The prompt for a conversation, ready for the assistant's turn.
+def render(loaded: LoadedModel, messages: Sequence[Message], *, add_generation_prompt: bool = True) -> str:
+    """The prompt for a conversation, ready for the assistant's turn unless ``add_generation_prompt`` is false.
 
     The checkpoint's own template makes it, in Jinja as transformers has it. A checkpoint without one gets a
     transcript: a line for each message, ``User: ...``, ``Assistant: ...`` or ``System: ...``, and ``Assistant:`` last.
     """
     if not loaded.chat_template:
         lines = [f"{SPEAKERS[message.role]}: {message.text}" for message in messages]
-        return "\n".join([*lines, "Assistant:"])
+        return "\n".join([*lines, "Assistant:"] if add_generation_prompt else lines)
     special = {
         name: "" if token_id is None else token_text(loaded.tokenizer, token_id)
         for name, token_id in (("bos_token", loaded.bos_token_id), ("eos_token", loaded.eos_token_id))
@@ -117,7 +116,7 @@ def render(loaded: LoadedModel, messages: Sequence[Message]) -> str:
     conversation = [{"role": message.role, "content": message.text} for message in messages]
     try:
         template = compiled(loaded.chat_template)
-        return template.render(messages=conversation, add_generation_prompt=True, **special)
+        return template.render(messages=conversation, add_generation_prompt=add_generation_prompt, **special)
     except Exception as error:  # a template is a program, and may raise anything
         message = f"The chat template of {loaded.name} cannot be used for these messages: {error}"
         raise InputError("messages", message, "chat_template") from None

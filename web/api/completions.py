@@ -33,6 +33,7 @@ class Choice:
     asked: CompletionRequest
     text: str = ""  # not sent yet
     finish_reason: str | None = None
+    cut_off_by: str | None = None  # "deadline", where that ended the text
     n_written: int = 0
     places: dict[str, list[Any]] = field(default_factory=lambda: new_places())
     offset: int = 0  # characters of all tokens so far
@@ -40,6 +41,9 @@ class Choice:
 
     def __post_init__(self) -> None:
         self.stream = TextStream(self.loaded.tokenizer)
+        self.silent_tokens = {self.loaded.eos_token_id}
+        special = set(self.loaded.tokenizer.special_tokens.values())
+        self.silent_tokens |= special.intersection(self.asked.stop_token_ids or ())
         if self.asked.echo:
             self.write(self.loaded.tokenizer.decode(self.prompt))
             self.add_token(self.prompt[0], None, None)
@@ -53,12 +57,14 @@ class Choice:
                 self.add_token(token_id, logprob, top)
         elif isinstance(event, Cut):
             self.write(event.text)
-            self.finish_reason = event.reason
+            was_cut = event.reason not in ("stop", "length")
+            self.finish_reason = "length" if was_cut else event.reason
+            self.cut_off_by = event.reason if was_cut else None
         elif isinstance(event, Step):
             if self.asked.max_tokens != 0:
                 self.write(event.text)
                 self.n_written += 1
-                if event.token_id != self.loaded.eos_token_id:
+                if event.token_id not in self.silent_tokens:
                     self.add_token(event.token_id, event.logprob, event.top_logprobs or {})
             self.finish_reason = event.finish_reason if self.asked.max_tokens != 0 else "length"
 
@@ -94,7 +100,8 @@ class Choice:
         shown = {name: values[:n] for name, values in self.places.items()}
         self.places = {name: values[n:] for name, values in self.places.items()}
         logprobs = shown if self.asked.logprobs is not None else None
-        return {"text": text, "index": self.index, "logprobs": logprobs, "finish_reason": self.finish_reason}
+        told = {"text": text, "index": self.index, "logprobs": logprobs, "finish_reason": self.finish_reason}
+        return told if self.cut_off_by is None else told | {"cut_off_by": self.cut_off_by}
 
     @property
     def n_shown(self) -> int:
@@ -129,14 +136,21 @@ class Completion:
 
     def check(self, limits: Limits) -> None:
         asked, n_choices = self.asked, len(self.prompts) * (self.asked.n or 1)
-        most = min(limits.max_choices, limits.max_batch + limits.max_waiting)
+        most = most_choices(limits)
         if n_choices > most:
-            raise InputError("n", f"prompts times n is {n_choices}; at most {most} texts are written at once.")
-        if (asked.max_tokens or 0) > limits.max_new_tokens:
-            message = f"max_tokens is {asked.max_tokens:,}; at most {limits.max_new_tokens:,} are written."
-            raise InputError("max_tokens", message)
-        if isinstance(asked.stop, list) and len(asked.stop) > limits.max_stop:
-            raise InputError("stop", f"stop has {len(asked.stop)} strings; at most {limits.max_stop} are accepted.")
+            message = f"prompts times n is {n_choices}; at most {most} texts are written at once."
+            raise InputError("n", message, "too_many_texts")
+        if asked.best_of not in (None, asked.n or 1):
+            raise InputError("best_of", f"best_of must be n, {asked.n or 1}, found {asked.best_of}.")
+        for name in ("max_tokens", "max_completion_tokens"):
+            if (getattr(asked, name) or 0) > limits.max_new_tokens:
+                message = f"{name} is {getattr(asked, name):,}; at most {limits.max_new_tokens:,} are written."
+                raise InputError(name, message)
+        for name, noun in (("stop", "string"), ("stop_token_ids", "id")):
+            given = getattr(asked, name)
+            if isinstance(given, list) and len(given) > limits.max_stop:
+                message = f"{name} has {counted(len(given), noun)}; at most {limits.max_stop} are accepted."
+                raise InputError(name, message)
         if asked.stream_options and not asked.stream:
             raise InputError("stream_options", "stream_options requires stream: true.")
 
@@ -144,7 +158,8 @@ class Completion:
         asked = self.asked
         sampling = read_sampling(self.loaded, asked)
         seed = secrets.randbits(32) if asked.seed is None else asked.seed
-        max_tokens = DEFAULT_MAX_TOKENS if asked.max_tokens is None else max(asked.max_tokens, 1)
+        given = [each for each in (asked.max_tokens, asked.max_completion_tokens) if each is not None]
+        max_tokens = max(1, min(given, default=DEFAULT_MAX_TOKENS))
         return [
             self.loaded.request(
                 self.prompts[prompt],
@@ -158,6 +173,8 @@ class Completion:
                 n_top_logprobs=asked.logprobs or 0,
                 choice=(prompt, text),
                 context_shift=bool(asked.context_shift),
+                stop_token_ids=asked.stop_token_ids or (),
+                min_new_tokens=asked.min_tokens or 0,
             )
             for prompt, text in itertools.product(range(len(self.prompts)), range(asked.n or 1))
         ]
@@ -175,19 +192,26 @@ class Completion:
         return self.envelope(self.kinds[0], parts) | {"usage": self.usage()}
 
     async def stream(self, generation: Generation) -> AsyncGenerator[bytes]:
-        """Server-sent events: a chunk for each piece of text, and ``[DONE]`` at the end."""
+        """Server-sent events: a chunk for each piece of text, and ``[DONE]`` at the end.
+
+        What ends it before the first chunk is raised, so that it can be told by a status; later it is told by an event.
+        """
         include_usage = self.asked.stream_options and self.asked.stream_options.include_usage
         kind, more = self.kinds[1], {"usage": None} if include_usage else {}
+        has_begun = False
         try:
             async for events in generation:
                 changed = [self.choices[i] for i in self.take(events)]
                 parts = [self.as_chunk(choice.part()) for choice in changed if choice.has_news]
                 chunks = [self.envelope(kind, [part]) | more for part in parts]
                 if chunks:
+                    has_begun = True
                     yield b"".join(map(server_sent_event, chunks))
             if include_usage:
                 yield server_sent_event(self.envelope(kind, []) | {"usage": self.usage()})
-        except Exception as error:  # the status line was sent long ago
+        except Exception as error:
+            if not has_begun:
+                raise
             yield server_sent_event(as_api_error(error).body)
         yield b"data: [DONE]\n\n"
 
@@ -212,6 +236,11 @@ class Completion:
     def usage(self) -> dict[str, int]:
         n_prompt, n_written = sum(map(len, self.prompts)), sum(choice.n_written for choice in self.choices)
         return {"prompt_tokens": n_prompt, "completion_tokens": n_written, "total_tokens": n_prompt + n_written}
+
+
+def most_choices(limits: Limits) -> int:
+    """How many texts one call may ask for."""
+    return min(limits.max_choices, limits.max_batch + limits.max_waiting)
 
 
 def read_prompts(limits: Limits, loaded: LoadedModel, prompt: Any) -> list[list[int]]:

@@ -1,5 +1,6 @@
 """What goes wrong under /v1, as OpenAI's error objects."""
 
+from collections.abc import Mapping
 from http import HTTPStatus
 
 from fastapi.responses import JSONResponse
@@ -8,23 +9,44 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from model import InputError
+from model.errors import shorten
 from model.lens.questions.progress import Cancelled
+from model.sampling import SAMPLING_OPTIONS
 from model.serving.engine import Busy, Closed
 
 from ..questions.turns import OutOfTime
 from ..serving.elsewhere.upstream import EngineLost
-from .schema import first_problem
 
 RETRY_SECONDS = 2
 CLIENT_LEFT = 499  # nginx's number for it; nobody reads this answer
+
+# For a field that may have several types, pydantic reports why it has none of them; this is shorter.
+UNIONS = {
+    "prompt": "a string, a list of strings, a list of token ids, or a list of such lists",
+    "input": "a string, a list of strings, a list of token ids, or a list of such lists",
+    "stop": "a string or a list of strings, none of them empty",
+}
 
 
 class ApiError(Exception):
     """An answer that is not 200."""
 
-    def __init__(self, status: int, message: str, param: str | None = None, code: str | None = None) -> None:
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        param: str | None = None,
+        code: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(message)
-        self.status, self.message, self.param, self.code = status, message, param, code
+        self.status, self.message, self.param, self.code, self.headers = (
+            status,
+            message,
+            param,
+            code,
+            dict(headers or {}),
+        )
 
     @property
     def body(self) -> dict[str, object]:
@@ -40,8 +62,8 @@ class ApiError(Exception):
         return "failed" if self.status == 500 else "refused"
 
     def response(self) -> JSONResponse:
-        headers = {"Retry-After": str(RETRY_SECONDS)} if self.status in (429, 503) else None
-        return JSONResponse(self.body, self.status, headers)
+        retry = {"Retry-After": str(RETRY_SECONDS)} if self.status in (429, 503) else {}
+        return JSONResponse(self.body, self.status, retry | self.headers)
 
 
 def as_api_error(error: Exception) -> ApiError:
@@ -56,7 +78,7 @@ def as_api_error(error: Exception) -> ApiError:
             return ApiError(404 if error.code == "model_not_found" else 400, str(error), error.field, error.code)
         case HTTPException():  # no such route, no such method, a body too large
             code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_")
-            return ApiError(error.status_code, str(error.detail), code=code)
+            return ApiError(error.status_code, str(error.detail), code=code, headers=error.headers)  # Allow, with a 405
         case ClientDisconnect():
             return ApiError(CLIENT_LEFT, "The client left.")
         case Busy():
@@ -70,3 +92,27 @@ def as_api_error(error: Exception) -> ApiError:
         case FloatingPointError():
             return ApiError(500, f"The model failed: {error}", code="model_failed")
     return ApiError(500, "Internal error; see the server log.", code="internal_error")
+
+
+def first_problem(error: ValidationError) -> tuple[str, str, str]:
+    """The field that is wrong, what is wrong with it, and a short name for that."""
+    problem = max(error.errors(include_url=False), key=lambda each: each["type"] == "extra_forbidden")
+    place = problem["loc"]
+    field = str(place[0]) if place else ""
+    if problem["type"] == "extra_forbidden":
+        field = str(place[-1])
+        return field, f"The option {field!r} is not supported.", "unsupported_option"
+    if problem["type"] == "missing":
+        return field, f"{field} is missing.", "missing_field"
+    if problem["type"] == "json_invalid":
+        return "", f"The body is not valid JSON: {problem['ctx']['error']}.", "invalid_json"
+    if problem["type"] == "none_required":
+        return field, f"The option {field!r} is not supported.", "unsupported_option"
+    if not field:
+        return field, "The body must be a JSON object.", "invalid_json"
+    if field in SAMPLING_OPTIONS:
+        message = f"{field} must be {SAMPLING_OPTIONS[field].allowed}, found {shorten(problem['input'])}."
+        return field, message, "invalid_value"
+    if field in UNIONS:
+        return field, f"{field} must be {UNIONS[field]}.", "invalid_value"
+    return field, f"{field}: {problem['msg']}, found {shorten(problem['input'])}.", "invalid_value"

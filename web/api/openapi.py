@@ -1,12 +1,24 @@
 """What the OpenAPI document of /v1 says beyond what FastAPI reads off the routes."""
 
+from typing import Any, Literal
+
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from pydantic.json_schema import models_json_schema
 
+from ..settings import Limits
+from .completions import most_choices
 from .lens.questions import QUESTIONS, Question
-from .schema import AttentionRequest, ChatRequest, CompletionRequest, EmbeddingsRequest
+from .schema import (
+    AttentionRequest,
+    ChatRequest,
+    CompletionRequest,
+    DetokenizeRequest,
+    EmbeddingsRequest,
+    TokenizeRequest,
+    given,
+)
 
 REF = "#/components/schemas/{model}"
 
@@ -29,11 +41,17 @@ class Logprobs(BaseModel):
     text_offset: list[int]
 
 
-class CompletionChoice(BaseModel):
+class Ending(BaseModel):
+    finish_reason: Literal["stop", "length"] | None
+    cut_off_by: Literal["deadline"] | None = Field(
+        None, description="Where the server's time for a text was over; the `finish_reason` is then `length`."
+    )
+
+
+class CompletionChoice(Ending):
     text: str
     index: int
     logprobs: Logprobs | None
-    finish_reason: str | None
 
 
 class Usage(BaseModel):
@@ -72,11 +90,10 @@ class ChatLogprobs(BaseModel):
     content: list[ChatTokenWithTops]
 
 
-class ChatChoice(BaseModel):
+class ChatChoice(Ending):
     index: int
     message: ChatMessage
     logprobs: ChatLogprobs | None
-    finish_reason: str | None
 
 
 class ChatAnswer(BaseModel):
@@ -120,6 +137,17 @@ class AttentionAnswer(BaseModel):
     attention: list[list[list[list[float]]]]
 
 
+class TokenizeAnswer(BaseModel):
+    count: int
+    max_model_len: int
+    tokens: list[int]
+    token_strs: list[str] | None
+
+
+class DetokenizeAnswer(BaseModel):
+    prompt: str
+
+
 def refusal(description: str) -> dict[str, object]:
     return {"model": ErrorAnswer, "description": description}
 
@@ -130,6 +158,7 @@ NOT_FOUND: Responses = {404: refusal("There is no such model.")}
 REFUSALS: Responses = NOT_FOUND | {
     400: refusal("Something in the body cannot be used; `param` names it."),
     413: refusal("The body is too large."),
+    415: refusal("The body is compressed."),
     429: refusal("Too many requests are waiting; `Retry-After` says when to try again."),
     500: refusal("The server or the model failed."),
     503: refusal("The models are still loading, or the server is shutting down."),
@@ -139,6 +168,8 @@ FILE = {"application/octet-stream": {"schema": {"type": "string", "format": "bin
 COMPLETION: Responses = {200: {"model": CompletionAnswer, "content": TEXT}, **REFUSALS}
 CHAT: Responses = {200: {"model": ChatAnswer, "content": TEXT}, **REFUSALS}
 EMBEDDINGS: Responses = {200: {"model": EmbeddingsAnswer}, **REFUSALS}
+TOKENIZE: Responses = {200: {"model": TokenizeAnswer}, **REFUSALS}
+DETOKENIZE: Responses = {200: {"model": DetokenizeAnswer}, **REFUSALS}
 ATTENTION: Responses = {200: {"model": AttentionAnswer, "content": FILE}, **REFUSALS}
 
 # The routes read these bodies themselves, since a plain `curl -d` does not say that it sends JSON.
@@ -147,6 +178,8 @@ BODIES: dict[str, type[BaseModel]] = {
     "/chat/completions": ChatRequest,
     "/embeddings": EmbeddingsRequest,
     "/attention": AttentionRequest,
+    "/tokenize": TokenizeRequest,
+    "/detokenize": DetokenizeRequest,
     **{question.path: question.body for question in QUESTIONS if question.method == "POST"},
 }
 QUERIES: dict[str, type[BaseModel]] = {
@@ -158,11 +191,15 @@ def question_responses(question: Question) -> Responses:
     return {200: {"model": question.answer, "content": TEXT}, **REFUSALS}
 
 
-def document(app: FastAPI) -> dict[str, object]:
+def document(app: FastAPI, limits: Limits) -> dict[str, object]:
     """The routes, with the bodies that they read themselves."""
     found = get_openapi(title="Headscope", version="1", routes=app.routes, servers=[{"url": "/v1"}])
     schemas, definitions = models_json_schema([(body, "validation") for body in BODIES.values()], ref_template=REF)
     components = found["components"]["schemas"] | definitions["$defs"]
+    for writing in (CompletionRequest, ChatRequest):
+        bound_writing(components[writing.__name__], limits)
+    for name in ("Strings", "TokenIdLists"):
+        components[name]["maxItems"] = limits.max_choices
     for path, body in BODIES.items():
         content = {"application/json": {"schema": schemas[body, "validation"]}}
         found["paths"][path]["post"]["requestBody"] = {"required": True, "content": content}
@@ -177,4 +214,29 @@ def document(app: FastAPI) -> dict[str, object]:
     for unused in ("HTTPValidationError", "ValidationError"):
         components.pop(unused, None)
     found["components"] = {"schemas": components}
+    return found
+
+
+def bound_writing(schema: dict[str, Any], limits: Limits) -> None:
+    """Add what this server's limits say of a body that asks for texts."""
+    properties = schema["properties"]
+    for name in ("max_tokens", "max_completion_tokens"):
+        variant(properties[name], "integer")["maximum"] = limits.max_new_tokens
+    variant(properties["n"], "integer")["maximum"] = most_choices(limits)
+    for name in ("stop", "stop_token_ids"):
+        next(each for each in properties[name]["anyOf"] if "$ref" in each)["maxItems"] = limits.max_stop
+    if "prompt" in properties:
+        variant(properties["prompt"], "string")["maxLength"] = limits.max_prompt_characters
+    # ``best_of`` equals ``n``, which is 1 where it is not given.
+    numbers = [
+        {"properties": {"n": {"const": n}, "best_of": {"const": n}}, "required": ["n"]}
+        for n in range(1, most_choices(limits) + 1)
+    ]
+    one = {"properties": {"n": {"type": "null"}, "best_of": {"const": 1}}}
+    schema["allOf"] = [*schema["allOf"], {"if": given("best_of"), "then": {"anyOf": [one, *numbers]}}]
+
+
+def variant(schema: dict[str, Any], kind: str) -> dict[str, Any]:
+    """The part of a field's schema that is of this type."""
+    found: dict[str, Any] = next(each for each in schema["anyOf"] if each.get("type") == kind)
     return found

@@ -1,6 +1,5 @@
 """Routes for programs, /v1 as OpenAI has it, and for whoever operates the server."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 
@@ -9,7 +8,7 @@ from fastapi.responses import JSONResponse
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.routing import BaseRoute, Mount
+from starlette.routing import BaseRoute, Mount, Route
 
 from model import InputError, LoadedModel
 from model.errors import shorten
@@ -19,8 +18,8 @@ from ..services import Services
 from ..serving.attention import AttentionAnswer
 from ..serving.elsewhere.upstream import EngineLost
 from ..serving.engines import client_of
-from ..serving.generation import Generation
 from ..serving.inputs import UnknownModel, find_model
+from ..settings import VERSION
 from . import openapi
 from .chat import ChatCompletion
 from .completions import Completion
@@ -29,8 +28,17 @@ from .embeddings import Embeddings
 from .errors import ApiError, as_api_error
 from .guards import check_loaded, count_refusal, read_text
 from .lens.routes import add_lens_routes
-from .schema import AttentionRequest, Body, ChatRequest, CompletionRequest, EmbeddingsRequest
-from .streaming import Stream, unless_client_leaves
+from .schema import (
+    AttentionRequest,
+    Body,
+    ChatRequest,
+    CompletionRequest,
+    DetokenizeRequest,
+    EmbeddingsRequest,
+    TokenizeRequest,
+)
+from .streaming import LEFT, Stream, then, unless_client_leaves
+from .tokens import detokenize, tokenize
 
 # Names in the metrics.
 COMPLETIONS, CHAT, EMBEDDINGS, ATTENTION = (
@@ -48,7 +56,7 @@ def api_routes(services: Services) -> list[BaseRoute]:
     router = APIRouter()
     served = services.served
 
-    @router.get("/health")
+    @router.api_route("/health", methods=["GET", "HEAD"])
     async def health() -> JSONResponse:
         """200 once models are served; 503 while they load, when none could be loaded, and while the server closes."""
         if services.engines.closed:
@@ -64,13 +72,16 @@ def api_routes(services: Services) -> list[BaseRoute]:
         """Counters, gauges and histograms in Prometheus' text format."""
         return Response(services.metrics.text(), media_type=services.metrics.content_type)
 
-    return [*router.routes, Mount("/v1", app=v1(services))]
+    programs = v1(services)
+    # vLLM has these beside /v1.
+    beside = [Route(path, endpoint=programs) for path in ("/tokenize", "/detokenize", "/version")]
+    return [*router.routes, *beside, Mount("/v1", app=programs)]
 
 
 def v1(services: Services) -> FastAPI:
     """An app of its own, since its errors are OpenAI's."""
     app = FastAPI(docs_url=None, redoc_url=None)
-    app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
+    app.openapi = lambda: openapi.document(app, services.limits)  # type: ignore[method-assign]
     for kind in ERRORS:
         app.add_exception_handler(kind, answer_error)
 
@@ -105,19 +116,15 @@ def v1(services: Services) -> FastAPI:
             embeddings = Embeddings(model_for(services, body), body, services.limits)
             services.attention.check_room()
 
-        outcome = "cancelled"
-
-        async def answer() -> Response:
-            nonlocal outcome
-            outcome = "failed"
-            vectors = await services.attention.run(embeddings.compute)
+        outcome = "cancelled"  # where the client leaves
+        try:
+            vectors = await unless_client_leaves(request, services.attention.run(embeddings.compute))
+            if vectors is None:
+                return LEFT
             outcome = "ok"
             return JSONResponse(embeddings.answer(vectors))
-
-        try:
-            return await unless_client_leaves(request, answer())
-        except asyncio.CancelledError:
-            outcome = "cancelled"
+        except Exception:
+            outcome = "failed"
             raise
         finally:
             services.metrics.count(EMBEDDINGS, outcome)
@@ -132,21 +139,39 @@ def v1(services: Services) -> FastAPI:
         as_json = body.format != "safetensors"
         pieces = answer.json() if as_json else answer.safetensors()
 
-        outcome = "cancelled"
+        outcome = "cancelled"  # where the client leaves
 
         async def send() -> AsyncIterator[bytes]:
             nonlocal outcome
-            outcome = "failed"
-            while (piece := await services.attention.run(next, pieces, None)) is not None:
-                outcome = "cancelled"  # if the client does not take it
-                yield piece
+            try:
+                while (piece := await services.attention.run(next, pieces, None)) is not None:
+                    yield piece
+                outcome = "ok"
+            except Exception:
                 outcome = "failed"
-            outcome = "ok"
+                raise
 
         async def count() -> None:
             services.metrics.count(ATTENTION, outcome)
 
         return Stream(send(), count, services.limits, media_type=JSON if as_json else BINARY)
+
+    @app.post("/tokenize", responses=openapi.TOKENIZE)
+    async def post_tokenize(request: Request) -> Response:
+        """The tokens of a text or of a conversation, as vLLM answers it. Also without `/v1`."""
+        body = TokenizeRequest.model_validate_json(await request.body())
+        return JSONResponse(tokenize(model_for(services, body), body, services.limits))
+
+    @app.post("/detokenize", responses=openapi.DETOKENIZE)
+    async def post_detokenize(request: Request) -> Response:
+        """The text of tokens, as vLLM answers it. Also without `/v1`."""
+        body = DetokenizeRequest.model_validate_json(await request.body())
+        return JSONResponse(detokenize(model_for(services, body), body, services.limits))
+
+    @app.get("/version")
+    async def get_version() -> dict[str, str]:
+        """The version of Headscope. Also without `/v1`."""
+        return {"version": VERSION}
 
     add_lens_routes(app, services)
     return app
@@ -164,14 +189,16 @@ async def complete(
     generation = services.engines.generate(loaded, *completion.requests, client=client_of(request), route=route)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(generation)
-        if completion.asked.stream:  # the answer outlives this function, and so must the generation
-            on_end = stack.pop_all().aclose
-            return Stream(completion.stream(generation), on_end, services.limits, media_type=EVENTS)
-        return await unless_client_leaves(request, whole(completion, generation))
-
-
-async def whole(completion: Completion, generation: Generation) -> Response:
-    return JSONResponse(await completion.whole(generation))
+        if not completion.asked.stream:
+            answer = await unless_client_leaves(request, completion.whole(generation))
+            return LEFT if answer is None else JSONResponse(answer)
+        chunks = completion.stream(generation)
+        # The status is sent with the first chunk: a text that must leave the line before it is still a 429.
+        first = await unless_client_leaves(request, anext(chunks))
+        if first is None:
+            return LEFT
+        on_end = stack.pop_all().aclose  # the answer outlives this function, and so must the generation
+        return Stream(then(first, chunks), on_end, services.limits, media_type=EVENTS)
 
 
 def model_for(services: Services, body: Body) -> LoadedModel:

@@ -1,34 +1,77 @@
-"""The bodies that /v1 accepts: an option that is not listed here is refused by name, never ignored."""
+"""The bodies that /v1 accepts: an option that is not listed here is refused by name, never ignored.
+
+Their JSON schemas, in the OpenAPI document, are as strict as the checks: what only a schema has to say is in `Also`.
+"""
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, FailFast, Field, StringConstraints, ValidationError, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, StringConstraints, create_model
+from pydantic.annotated_handlers import GetJsonSchemaHandler
+from pydantic.config import JsonDict
+from pydantic_core import CoreSchema
 from typing_extensions import TypeAliasType
 
-from model.errors import shorten
 from model.generate import MAX_SEED
 from model.loaded import MAX_HEAD_SCALE
 from model.sampling import MAX_LOGIT_BIAS, SAMPLING_OPTIONS, Option
 
+from ..serving.inputs import whole
+
 MAX_TOP_LOGPROBS = 20
+MAX_METADATA = 16  # entries, as OpenAI has it
+
+
+class Also:
+    """What a JSON schema says beside what pydantic knows, since it is checked elsewhere."""
+
+    def __init__(self, **words: Any) -> None:
+        self.words = words
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return handler(core) | self.words
+
+
+def whole_numbers(values: Any) -> Any:
+    """``whole`` for each item of a list, if it is one."""
+    if isinstance(values, list) and any(type(value) is float for value in values):
+        return [whole(value) for value in values]
+    return values
+
 
 Text = Annotated[str, StringConstraints(min_length=1)]
 Scale = Annotated[float, Field(ge=-MAX_HEAD_SCALE, le=MAX_HEAD_SCALE)]
+Count = Annotated[int | None, BeforeValidator(whole)]  # JSON has one kind of number: 3.0 is 3
+NotEmpty = Also(minItems=1)
 # Only the first wrong item of a list is looked at: a large body must not keep the server busy with its mistakes.
-Strings = TypeAliasType("Strings", Annotated[list[str], FailFast()])
+Strings = TypeAliasType("Strings", Annotated[list[Annotated[str, Also(minLength=1)]], FailFast(), NotEmpty])
 Texts = TypeAliasType("Texts", Annotated[list[Text], FailFast()])
-TokenIds = TypeAliasType("TokenIds", Annotated[list[Annotated[int, Field(ge=0)]], FailFast()])
-TokenIdLists = TypeAliasType("TokenIdLists", Annotated[list[TokenIds], FailFast()])
+Whole = BeforeValidator(whole_numbers)
+TokenIds = TypeAliasType("TokenIds", Annotated[list[Annotated[int, Field(ge=0)]], FailFast(), Whole, NotEmpty])
+TokenIdLists = TypeAliasType("TokenIdLists", Annotated[list[TokenIds], FailFast(), NotEmpty])
+AnyTokenIds = TypeAliasType("AnyTokenIds", Annotated[list[Annotated[int, Field(ge=0)]], FailFast(), Whole])
+Index = Annotated[int, Also(minimum=0)]
+Indices = TypeAliasType("Indices", Annotated[list[Index], FailFast(), Whole, Also(minItems=1, uniqueItems=True)])
 HeadMask = TypeAliasType("HeadMask", Annotated[list[Annotated[list[Scale], FailFast()]], FailFast()])
-LogitBias = dict[str, Annotated[float, Field(ge=-MAX_LOGIT_BIAS, le=MAX_LOGIT_BIAS)]]
+Bias = Annotated[float, Field(ge=-MAX_LOGIT_BIAS, le=MAX_LOGIT_BIAS)]
+LogitBias = Annotated[dict[str, Bias], Also(propertyNames={"pattern": "^[0-9]{1,9}$"})]
+Metadata = Annotated[dict[str, str], Field(max_length=MAX_METADATA)]
 EmptyList = Annotated[list[Any], Field(max_length=0)] | None
+Prompts = Annotated[str, Also(minLength=1)] | Strings | TokenIds | TokenIdLists
 
-# For a field that may have several types, pydantic reports why it has none of them; this is shorter.
-UNIONS = {
-    "prompt": "a string, a list of strings, a list of token ids, or a list of such lists",
-    "input": "a string, a list of strings, a list of token ids, or a list of such lists",
-    "stop": "a string or a list of strings, none of them empty",
-}
+
+def given(field: str) -> JsonDict:
+    """In a JSON schema: ``field`` is there, and not null."""
+    return {"properties": {field: {"not": {"type": "null"}}}, "required": [field]}
+
+
+def needs(field: str, other: str) -> JsonDict:
+    """In a JSON schema: ``field`` may only be given where ``other`` is true."""
+    return {"if": given(field), "then": {"properties": {other: {"const": True}}, "required": [other]}}
+
+
+NEEDS_STREAM = needs("stream_options", "stream")
+ONE_SOURCE: JsonDict = {"oneOf": [{"required": [name]} for name in ("prompt", "messages")]}
+ONE_TEXT: JsonDict = {"oneOf": [given(name) for name in ("prompt", "tokens")]}
 
 
 class Body(BaseModel):
@@ -45,37 +88,69 @@ class StreamOptions(BaseModel):
     include_usage: bool | None = Field(None, description="Send a last chunk with the token counts.")
 
 
+class PlainText(BaseModel):
+    """The one format of an answer that is supported."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    type: Literal["text"]
+
+
 def as_field(row: Option) -> tuple[Any, Any]:
     """A sampling option as pydantic has it; null stands for the default."""
     bounds: dict[str, float] = {"gt" if row.above else "ge": row.least, "le": row.most}
-    return row.kind | None, Field(row.default, description=row.help, **bounds)  # type: ignore[call-overload]
+    kind: Any = Count if row.kind is int else row.kind | None
+    return kind, Field(row.default, description=row.help, **bounds)  # type: ignore[call-overload]
 
 
 FIELDS: dict[str, Any] = {name: as_field(row) for name, row in SAMPLING_OPTIONS.items()}
 Sampling: Any = create_model("Sampling", __base__=Body, **FIELDS)
 
 
-class CompletionRequest(Sampling):  # type: ignore[misc]  # Sampling is made from the table of options
-    """OpenAI's text completion, without what is not supported, and with a few more options."""
+class Writing(Sampling):  # type: ignore[misc]  # Sampling is made from the table of options
+    """What both kinds of completion have."""
 
-    prompt: str | Strings | TokenIds | TokenIdLists = Field(description="Text or token ids, one or a list of them.")
-    max_tokens: int | None = Field(16, ge=0, description="0 only reads the prompt, for `echo` with `logprobs`.")
-    n: int | None = Field(1, ge=1, description="Texts for each prompt.")
+    max_completion_tokens: Count = Field(None, ge=1, description="The newer name of `max_tokens`; the smaller counts.")
+    min_tokens: Count = Field(None, ge=0, description="Before so many tokens nothing but `max_tokens` ends the text.")
+    n: Count = Field(1, ge=1, description="Texts for each prompt.")
     stream: bool | None = False
     stream_options: StreamOptions | None = None
     stop: Text | Texts | None = None
-    seed: int | None = Field(None, ge=-MAX_SEED, le=MAX_SEED)
-    logprobs: int | None = Field(None, ge=0, le=MAX_TOP_LOGPROBS)
-    echo: bool | None = False
+    stop_token_ids: AnyTokenIds | None = Field(
+        None, description="Tokens that end the text; it holds them unless they are special."
+    )
+    seed: Count = Field(None, ge=-MAX_SEED, le=MAX_SEED)
     logit_bias: LogitBias | None = Field(None, description="By token id.")
     head_mask: HeadMask | None = Field(None, description="`[layer][head]`: 1 keeps a head, 0 removes it.")
     context_shift: bool | None = Field(
         False, description="When the context is full, re-read its newer half and write on."
     )
-    # Options that are not supported, with the one value that asks for nothing.
-    best_of: Literal[1] | None = None
-    suffix: None = None
+    # What changes nothing about the text.
     user: str | None = None
+    safety_identifier: str | None = None
+    prompt_cache_key: str | None = None
+    metadata: Metadata | None = None
+    # Options that are not supported, with the values that ask for nothing.
+    best_of: Count = Field(None, ge=1, description="Only the value of `n`.")
+    store: Literal[False] | None = None
+    service_tier: Literal["auto", "default"] | None = None
+    tools: EmptyList = None
+    tool_choice: Literal["none", "auto"] | None = None
+    parallel_tool_calls: bool | None = None
+    response_format: PlainText | None = None
+    ignore_eos: Literal[False] | None = None
+
+
+class CompletionRequest(Writing):
+    """OpenAI's text completion, without what is not supported, and with a few more options."""
+
+    model_config = ConfigDict(json_schema_extra={"allOf": [NEEDS_STREAM]})
+
+    prompt: Prompts = Field(description="Text or token ids, one or a list of them.")
+    max_tokens: Count = Field(16, ge=0, description="0 only reads the prompt, for `echo` with `logprobs`.")
+    logprobs: Count = Field(None, ge=0, le=MAX_TOP_LOGPROBS)
+    echo: bool | None = False
+    suffix: None = None
 
 
 class TextPart(BaseModel):
@@ -106,46 +181,25 @@ class Message(BaseModel):
         return self.content if isinstance(self.content, str) else "".join(part.text for part in self.content)
 
 
-class PlainText(BaseModel):
-    """The one format of an answer that is supported."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    type: Literal["text"]
+Messages = Annotated[list[Message], FailFast(), Field(min_length=1)]
 
 
-class ChatRequest(Sampling):  # type: ignore[misc]
+class ChatRequest(Writing):
     """OpenAI's chat completion, without what is not supported, and with a few more options."""
 
-    messages: Annotated[list[Message], FailFast(), Field(min_length=1)]
-    max_tokens: int | None = Field(None, ge=1, description="As many as fit by default.")
-    max_completion_tokens: int | None = Field(None, ge=1, description="The newer name of `max_tokens`.")
-    n: int | None = Field(1, ge=1)
-    stream: bool | None = False
-    stream_options: StreamOptions | None = None
-    stop: Text | Texts | None = None
-    seed: int | None = Field(None, ge=-MAX_SEED, le=MAX_SEED)
+    model_config = ConfigDict(json_schema_extra={"allOf": [NEEDS_STREAM, needs("top_logprobs", "logprobs")]})
+
+    messages: Messages
+    max_tokens: Count = Field(None, ge=1, description="As many as fit by default.")
     logprobs: bool | None = False
-    top_logprobs: int | None = Field(None, ge=0, le=MAX_TOP_LOGPROBS)
-    logit_bias: LogitBias | None = Field(None, description="By token id.")
-    head_mask: HeadMask | None = Field(None, description="`[layer][head]`: 1 keeps a head, 0 removes it.")
-    context_shift: bool | None = Field(
-        False, description="When the context is full, re-read its newer half and write on."
-    )
-    # Options that are not supported, with the values that ask for nothing.
-    user: str | None = None
-    metadata: dict[str, str] | None = None
-    store: Literal[False] | None = None
-    tools: EmptyList = None
-    tool_choice: Literal["none", "auto"] | None = None
-    parallel_tool_calls: bool | None = None
-    response_format: PlainText | None = None
+    top_logprobs: Count = Field(None, ge=0, le=MAX_TOP_LOGPROBS)
+    modalities: list[Literal["text"]] | None = None
 
 
 class EmbeddingsRequest(Body):
     """OpenAI's embeddings. A vector is the mean of the last hidden states, after the final layer norm."""
 
-    input: str | Strings | TokenIds | TokenIdLists = Field(description="Text or token ids, one or a list of them.")
+    input: Prompts = Field(description="Text or token ids, one or a list of them.")
     encoding_format: Literal["float", "base64"] | None = "float"
     # Options that are not supported, with the one value that asks for nothing.
     dimensions: None = None
@@ -155,33 +209,31 @@ class EmbeddingsRequest(Body):
 class AttentionRequest(Body):
     """Which attention weights: those of the text ``prompt``, or of ``tokens``."""
 
-    prompt: str | None = None
+    model_config = ConfigDict(json_schema_extra=ONE_TEXT)
+
+    prompt: Annotated[str, Also(minLength=1)] | None = None
     tokens: TokenIds | None = Field(None, description="Token ids, instead of a prompt.")
-    layers: list[int] | None = Field(None, description="Counted from 0; all by default.")
-    heads: list[int] | None = Field(None, description="Counted from 0; all by default.")
+    layers: Indices | None = Field(None, description="Counted from 0; all by default.")
+    heads: Indices | None = Field(None, description="Counted from 0; all by default.")
     head_mask: HeadMask | None = Field(None, description="`[layer][head]`: 1 keeps a head, 0 removes it.")
     format: Literal["json", "safetensors"] | None = "json"
 
 
-def first_problem(error: ValidationError) -> tuple[str, str, str]:
-    """The field that is wrong, what is wrong with it, and a short name for that."""
-    problem = max(error.errors(include_url=False), key=lambda each: each["type"] == "extra_forbidden")
-    place = problem["loc"]
-    field = str(place[0]) if place else ""
-    if problem["type"] == "extra_forbidden":
-        field = str(place[-1])
-        return field, f"The option {field!r} is not supported.", "unsupported_option"
-    if problem["type"] == "missing":
-        return field, f"{field} is missing.", "missing_field"
-    if problem["type"] == "json_invalid":
-        return "", f"The body is not valid JSON: {problem['ctx']['error']}.", "invalid_json"
-    if problem["type"] == "none_required" or field == "best_of":
-        return field, f"The option {field!r} is not supported.", "unsupported_option"
-    if not field:
-        return field, "The body must be a JSON object.", "invalid_json"
-    if field in SAMPLING_OPTIONS:
-        message = f"{field} must be {SAMPLING_OPTIONS[field].allowed}, found {shorten(problem['input'])}."
-        return field, message, "invalid_value"
-    if field in UNIONS:
-        return field, f"{field} must be {UNIONS[field]}.", "invalid_value"
-    return field, f"{field}: {problem['msg']}, found {shorten(problem['input'])}.", "invalid_value"
+class TokenizeRequest(Body):
+    """As vLLM has it: the tokens of ``prompt``, or of a conversation as the model would read it."""
+
+    model_config = ConfigDict(json_schema_extra=ONE_SOURCE)
+
+    prompt: str = ""
+    messages: Messages = []
+    add_generation_prompt: bool = Field(
+        True, description="End a conversation where the assistant would begin to speak."
+    )
+    add_special_tokens: bool = Field(True, description="The models here need none, so that this changes nothing.")
+    return_token_strs: bool | None = Field(False, description="Also send the text of each token.")
+
+
+class DetokenizeRequest(Body):
+    """As vLLM has it: the text of ``tokens``."""
+
+    tokens: AnyTokenIds

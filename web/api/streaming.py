@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import suppress
+from typing import TypeVar
 
 import orjson
 from fastapi import Request, Response
@@ -12,6 +13,8 @@ from starlette.types import Receive, Scope, Send
 from ..settings import Limits
 from .errors import CLIENT_LEFT
 
+T = TypeVar("T")
+LEFT = Response(status_code=CLIENT_LEFT)
 NO_CACHE = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # a proxy must not hold the stream back
 
 
@@ -40,8 +43,15 @@ def server_sent_event(content: dict[str, object]) -> bytes:
     return b"data: " + orjson.dumps(content) + b"\n\n"
 
 
-async def unless_client_leaves(request: Request, answer: Coroutine[object, object, Response]) -> Response:
-    """The whole answer, given up if the client leaves before it is there."""
+async def then(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """A piece that is there already, and those that follow."""
+    yield first
+    async for piece in rest:
+        yield piece
+
+
+async def unless_client_leaves(request: Request, answer: Coroutine[object, object, T] | Awaitable[T]) -> T | None:
+    """What ``answer`` gives; None where the client leaves before it is there, and it is given up."""
 
     async def left() -> None:
         while (await request.receive())["type"] != "http.disconnect":
@@ -50,7 +60,7 @@ async def unless_client_leaves(request: Request, answer: Coroutine[object, objec
     work, leaving = asyncio.ensure_future(answer), asyncio.ensure_future(left())
     try:
         await asyncio.wait({work, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        return work.result() if work.done() else Response(status_code=CLIENT_LEFT)
+        return work.result() if work.done() else None
     finally:
         work.cancel()
         leaving.cancel()

@@ -153,6 +153,12 @@ def test_options_that_ask_for_nothing(server: Server) -> None:
     assert post_body(server, body, "chat/completions").status_code == 200
 
 
+@pytest.mark.parametrize(("most", "newer"), [(3, 5), (5, 3), (None, 3), (3, None)])
+def test_the_smaller_of_both_counts_of_tokens(server: Server, most: int | None, newer: int | None) -> None:
+    body = {"messages": HELLO, "max_tokens": most, "max_completion_tokens": newer, "stop": ["\x00"]}
+    assert post_body(server, body, "chat/completions").json()["usage"]["completion_tokens"] == 3
+
+
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"messages": []}, "messages", "at least 1 item"),
     ({"messages": [{"role": "robot", "content": "x"}]}, "messages", "'system', 'developer', 'user' or 'assistant'"),
@@ -166,7 +172,6 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"messages": [{"role": "user", "content": "x" * 30_000}]}, "messages", "at most 20,000 are accepted"),
     ({"tools": [{"type": "function"}]}, "tools", "at most 0 items"),
     ({"functions": []}, "functions", "The option 'functions' is not supported."),
-    ({"max_tokens": 3, "max_completion_tokens": 4}, "max_completion_tokens", "differ"),
     ({"top_logprobs": 2}, "top_logprobs", "requires logprobs: true"),
     ({"response_format": {"type": "json_object"}}, "response_format", "'text'"),
     ({"stop": ["x"] * 17}, "stop", "stop has 17 strings"),

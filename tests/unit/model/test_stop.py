@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.models import ALPHABET, scripted_model, tiny_bpe
-from model import Step
-from model.generate import TextOut
+from model import SamplingSettings, Step
+from model.generate import TextOut, generate
 from model.tokenizer import BPETokenizer, CharTokenizer
 
 CHARACTERS = CharTokenizer.train(ALPHABET)
@@ -181,3 +181,35 @@ def test_any_bytes_join_to_their_decoding(ids: list[int], seed: int) -> None:
     pieces = [out.push(token_id) for token_id in ids]
     if not out.stopped:
         assert "".join(pieces) + out.finish() == BYTES.decode(ids)
+
+
+def write_on(text: str, bytewise: bool = False, **options: object) -> list[Step]:
+    """The steps of a model that writes ``text``, with further options of a request."""
+    tokenizer = BYTES if bytewise else CHARACTERS
+    ids = tokenizer.encode(text)
+    eos = tokenizer.special_tokens["<|endoftext|>"] if bytewise else None
+    loaded = scripted_model(ids, tokenizer, eos_token_id=eos)
+    request = loaded.request([5], len(ids), sampling=SamplingSettings(temperature=0), **options)  # type: ignore[arg-type]
+    return list(generate(loaded.gpt, loaded.begin(request)))
+
+
+def test_tokens_that_end_a_text_are_part_of_it() -> None:
+    steps = write_on("abcabc", stop_token_ids=CHARACTERS.encode("zc"))
+    assert "".join(texts(steps)) == "abc" and steps[-1].finish_reason == "stop"
+    (end,) = BYTES.special_tokens.values()
+    steps = write_on("ab<|endoftext|>c", bytewise=True, stop_token_ids=[end])
+    assert "".join(texts(steps)) == "ab" and steps[-1].token_id == end  # unless they are special
+
+
+def test_nothing_ends_a_text_before_it_has_so_many_tokens() -> None:
+    ids = CHARACTERS.encode("c")
+    for least, written in ((0, "abc"), (2, "abc"), (3, "abXabc")):
+        steps = write_on("abcabc", stop_token_ids=ids, min_new_tokens=least)
+        text = "".join(texts(steps))
+        assert len(text) == len(written) and text.endswith("abc") and steps[-1].finish_reason == "stop"
+        assert "c" not in text[:-1]  # another token is drawn in its place
+    assert "".join(texts(write_on("abcabc", stop=["bc"], min_new_tokens=3))) == "abca"
+    assert "".join(texts(write_on("abcabc", stop=["bc"], min_new_tokens=2))) == "abca"  # none that began too early
+    assert "".join(texts(write_on("abcabc", stop=["bc"], min_new_tokens=1))) == "a"
+    steps = write_on("ab<|endoftext|>cd", bytewise=True, min_new_tokens=4)
+    assert len(steps) == 5 and steps[-1].finish_reason == "length"

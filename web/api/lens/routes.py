@@ -15,7 +15,7 @@ from ...serving.engines import client_of
 from .. import openapi
 from ..errors import as_api_error
 from ..guards import check_loaded, count_refusal, read_text
-from ..streaming import Stream, server_sent_event, unless_client_leaves
+from ..streaming import LEFT, Stream, server_sent_event, unless_client_leaves
 from .circuits_schema import DifferenceBody
 from .questions import QUESTIONS, Question
 from .schema import ModelBody, TextBody
@@ -42,7 +42,7 @@ def add_route(app: FastAPI, services: Services, question: Question) -> None:
             await stack.enter_async_context(asking)
             if body.stream:  # the answer outlives this function, and so must the computation
                 return Stream(events(asking), stack.pop_all().aclose, services.limits, media_type=EVENTS)
-            return await unless_client_leaves(request, whole(asking))
+            return await unless_client_leaves(request, whole(asking)) or LEFT
 
     answer.__doc__ = f"{question.summary} With `stream: true` the progress comes first, as server-sent events."
     app.add_api_route(

@@ -36,6 +36,7 @@ def check_sent(loaded: LoadedModel, request: GenerationRequest, *, same_ids: boo
     given["top_k"] = given["top_k"] or None  # 0 means all, too
     unusual = [each for each, value in given.items() if value != getattr(usual, each)]
     unusual += ["head_mask"] * (request.head_mask is not None) + ["context_shift"] * request.context_shift
+    unusual += ["stop_token_ids"] * bool(request.stop_token_ids) + ["min_tokens"] * bool(request.min_new_tokens)
     if unusual:
         message = (
             f"{unusual[0]} is not available for {loaded.name}: another engine writes for it, which is sent only text, "

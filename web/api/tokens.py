@@ -1,0 +1,38 @@
+"""/tokenize and /detokenize as vLLM has them: from texts and conversations to tokens and back, without the model."""
+
+from model import InputError, LoadedModel
+from model.errors import UnknownTokens, counted
+
+from ..serving.inputs import check_length
+from ..settings import Limits
+from .chat import render
+from .schema import DetokenizeRequest, TokenizeRequest
+
+
+def tokenize(loaded: LoadedModel, asked: TokenizeRequest, limits: Limits) -> dict[str, object]:
+    """The answer to /tokenize. The text may be longer than the context. Raises ``InputError``."""
+    if ("prompt" in asked.model_fields_set) == ("messages" in asked.model_fields_set):
+        raise InputError("prompt", "Either prompt or messages is needed, and not both.")
+    if "prompt" in asked.model_fields_set:
+        field, text = "prompt", asked.prompt
+    else:
+        field, text = "messages", render(loaded, asked.messages, add_generation_prompt=asked.add_generation_prompt)
+    check_length(field, "text", text, limits.max_prompt_characters)
+    try:
+        ids = loaded.tokenizer.encode(text)
+    except InputError as error:
+        raise InputError(field, str(error), error.code) from None
+    texts = [token.text for token in loaded.tokens(ids)] if asked.return_token_strs else None
+    return {"count": len(ids), "max_model_len": loaded.config.context_length, "tokens": ids, "token_strs": texts}
+
+
+def detokenize(loaded: LoadedModel, asked: DetokenizeRequest, limits: Limits) -> dict[str, object]:
+    """The answer to /detokenize. Raises ``InputError``."""
+    ids, most = asked.tokens, limits.max_prompt_characters
+    if len(ids) > most:
+        raise InputError("tokens", f"tokens has {counted(len(ids), 'id')}; at most {most:,} are accepted.")
+    for token_id in ids:
+        if token_id >= loaded.config.vocab_size:
+            error = UnknownTokens(token_id, loaded.config.vocab_size)
+            raise InputError("tokens", str(error), error.code)
+    return {"prompt": loaded.tokenizer.decode(ids)}
