@@ -125,7 +125,7 @@ def test_curl(server: Server) -> None:
 
 def test_only_these_are_public(client: Client) -> None:
     endpoints = client.view_api(return_format="dict")["named_endpoints"]
-    lenses = {"/roles", "/knockout", "/attribution", "/head_lenses", "/logit_lens", "/ledger"}
+    lenses = {"/roles", "/knockout", "/removal", "/attribution", "/head_lenses", "/logit_lens", "/ledger"}
     lenses |= {"/patch", "/composition", "/paths", "/difference", "/passages"}
     assert set(endpoints) == {"/attention", "/generate", "/models", "/tokenize", "/train"} | lenses
     generate = [parameter["parameter_name"] for parameter in endpoints["/generate"]["parameters"]]

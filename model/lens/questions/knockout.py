@@ -1,5 +1,6 @@
-"""Which heads a text needs: the loss with each head removed, one at a time."""
+"""Which heads a text needs: the loss with each head removed, one at a time or several together."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -29,6 +30,50 @@ class Knockout:
     token_delta: Tensor
 
 
+@dataclass(frozen=True)
+class Removal:
+    """Losses in nats, with several heads removed together.
+
+    - ``loss``: the mean loss of the text as it is; ``delta``: the mean loss without these heads, minus ``loss``.
+    - ``token_loss`` and ``token_delta`` ``(T - 1,)`` are the same of each token, as in ``Knockout``.
+    """
+
+    loss: float
+    token_loss: Tensor
+    delta: float
+    token_delta: Tensor
+
+
+@torch.inference_mode()
+def removal(text: TextPass, heads: Sequence[tuple[int, int]], *, method: Method = "zero") -> Removal:
+    """Remove the heads ``(layer, head)`` together and measure how much worse the text is predicted.
+
+    ``method`` as in ``knockout``, which it equals for one head; the means are those of the text as it is. Raises
+    ``InputError`` for another method, for a text in which no token is predicted, and for a head that there is not.
+    """
+    _check(text, method)
+    n_layer, n_head = text.config.n_layer, text.config.n_head
+    for layer, head in heads:
+        if not (0 <= layer < n_layer and 0 <= head < n_head):
+            allowed = f"a layer below {n_layer} and a head below {n_head}"
+            raise InvalidValue("heads", f"layer {layer}, head {head}", allowed)
+    removed: dict[int, list[int]] = {}
+    for layer, head in heads:
+        removed.setdefault(layer, []).append(head)
+
+    def remove(layer: int, context: Tensor) -> Tensor:
+        if layer not in removed:
+            return context
+        changed, columns = context.clone(), removed[layer]
+        changed[:, :, columns] = _replacement(text, layer, method)[:, :, columns]
+        return changed
+
+    plain = text.losses(text.stream[-1])[0]
+    first = min(removed, default=n_layer)
+    token_delta = text.losses(text.run_from(first, text.stream[first], remove))[0] - plain
+    return Removal(float(plain.mean()), plain.cpu(), float(token_delta.mean()), token_delta.cpu())
+
+
 @torch.inference_mode()
 def knockout(text: TextPass, *, method: Method = "zero", progress: Progress = ignore) -> Knockout:
     """Remove every head in turn and measure how much worse the text is predicted (Michel et al. 2019).
@@ -38,20 +83,15 @@ def knockout(text: TextPass, *, method: Method = "zero", progress: Progress = ig
     that only what varies from token to token is removed. Each pass starts at the head's own layer, from the residual
     stream of the plain pass. Raises ``InputError`` for another method, and for a text in which no token is predicted.
     """
-    if method not in METHODS:
-        raise InvalidValue("method", method, "'zero' or 'mean'")
+    _check(text, method)
     n_layer, n_head, T = text.config.n_layer, text.config.n_head, len(text.ids)
-    if T < 2:
-        raise InvalidValue("prompt", f"{T} token", "at least two tokens, so that one is predicted from another")
     plain = text.losses(text.stream[-1])[0]
     token_delta = torch.empty(n_layer, n_head, T - 1)
     cost = [n_layer - layer - 1 / 3 for layer in range(n_layer)]  # layers that run again; a third of one is attention
     done = 0.0
     for layer in range(n_layer):
         context = text.contexts[layer]  # (1, T, n_head, head_dim)
-        replacement = (
-            torch.zeros_like(context) if method == "zero" else context.mean(1, keepdim=True).expand_as(context)
-        )
+        replacement = _replacement(text, layer, method)
         for heads in torch.arange(n_head).split(text.batch_size):
             changed = context.repeat(len(heads), 1, 1, 1)  # (B, T, n_head, head_dim)
             changed[torch.arange(len(heads)), :, heads] = replacement[0].transpose(0, 1)[heads]
@@ -60,3 +100,17 @@ def knockout(text: TextPass, *, method: Method = "zero", progress: Progress = ig
             done += cost[layer] * len(heads) / n_head
             progress(done / sum(cost))
     return Knockout(float(plain.mean()), plain.cpu(), token_delta.mean(-1), token_delta)
+
+
+def _check(text: TextPass, method: str) -> None:
+    if method not in METHODS:
+        raise InvalidValue("method", method, "'zero' or 'mean'")
+    if len(text.ids) < 2:
+        found = f"{len(text.ids)} token"
+        raise InvalidValue("prompt", found, "at least two tokens, so that one is predicted from another")
+
+
+def _replacement(text: TextPass, layer: int, method: Method) -> Tensor:
+    """What the heads of a layer have instead of their context vectors: ``(1, T, n_head, head_dim)``."""
+    context = text.contexts[layer]
+    return torch.zeros_like(context) if method == "zero" else context.mean(1, keepdim=True).expand_as(context)

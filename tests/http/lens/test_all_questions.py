@@ -20,6 +20,7 @@ MODELS = [question for question in QUESTIONS if not question.is_about_text]
 # What a question cannot do without, beside a text.
 NEEDED: dict[str, dict[str, Any]] = {
     "head": {"layer": 2, "head": 1},
+    "removal": {"heads": [[0, 1], [2, 3]]},
     "ledger": {"layer": 2, "head": 1},
     "patch": {"corrupted": "so he is", "answer": "a", "wrong": "b"},
     "paths": {"layer": 2, "head": 1},

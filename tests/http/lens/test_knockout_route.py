@@ -10,7 +10,7 @@ from gradio_client.exceptions import AppError
 
 from helpers.models import max_difference
 from helpers.server import Server
-from model.lens.questions.knockout import knockout
+from model.lens.questions.knockout import knockout, removal
 from model.lens.questions.text_pass import TextPass
 from web.settings import Limits
 
@@ -35,6 +35,22 @@ def test_it_is_the_map(server: Server, method: Any) -> None:
     assert found["precision"] == {"computed": "float32", "served": "float32"}
     short = post(server, method=method).json()
     assert short == {name: value for name, value in found.items() if not name.startswith("token_")}
+
+
+def test_heads_removed_together(server: Server) -> None:
+    def ask(**body: Any) -> httpx.Response:
+        return httpx.post(f"{server.url}/v1/lens/removal", json={"model": "tiny", "prompt": PROMPT} | body, timeout=60)
+
+    loaded = server.served.models["tiny"]
+    text = TextPass(loaded.gpt, loaded.tokenizer.encode(PROMPT))
+    expected = removal(text, [(0, 1), (2, 3)], method="mean")
+    found = ask(heads=[[0, 1], [2, 3]], method="mean").json()
+    assert found["loss"] == pytest.approx(expected.loss, abs=1e-6)
+    assert found["delta"] == pytest.approx(expected.delta, abs=1e-6)
+    assert max_difference(torch.tensor(found["token_delta"]), expected.token_delta) < 1e-6
+    for heads in ([], [[3, 0]], [[0, -1]], [[0]]):
+        answer = ask(heads=heads)
+        assert answer.status_code == 400 and answer.json()["error"]["param"].startswith("heads"), answer.text
 
 
 def test_a_head_mask(server: Server) -> None:

@@ -11,7 +11,7 @@ from transformers import GPT2LMHeadModel
 from helpers.models import max_difference, prompt_ids, tiny_model
 from model import InputError, LoadedModel
 from model.lens.questions import text_pass
-from model.lens.questions.knockout import METHODS, Method, knockout
+from model.lens.questions.knockout import METHODS, Method, knockout, removal
 from model.lens.questions.text_pass import TextPass
 
 IDS = prompt_ids(12)
@@ -62,6 +62,44 @@ def test_transformers_with_a_hook_on_the_output_projection(tiny: LoadedModel, me
                 expected = losses(theirs(ids).logits[0]) - plain
                 hook.remove()
                 assert max_difference(found.token_delta[layer, head], expected) < 1e-4
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_heads_removed_together(tiny: LoadedModel, method: Method, tmp_path: Path) -> None:
+    tiny.save(tmp_path)
+    theirs = GPT2LMHeadModel.from_pretrained(tmp_path, dtype=torch.float32).eval()
+    ids, heads = torch.tensor([IDS]), [(0, 1), (0, 3), (2, 0)]
+    text = TextPass(tiny.gpt, IDS)
+    found = removal(text, heads, method=method)
+    with torch.inference_mode():
+        plain = losses(theirs(ids).logits[0])
+        contexts: list[Tensor] = []  # of the text as it is
+        blocks = theirs.transformer.h
+        keep = [
+            block.attn.c_proj.register_forward_pre_hook(lambda _, inputs: contexts.append(inputs[0]))
+            for block in blocks
+        ]
+        theirs(ids)
+        for hook in keep:
+            hook.remove()
+        for layer, block in enumerate(blocks):
+
+            def remove(_module: object, inputs: tuple[Tensor], layer: int = layer) -> tuple[Tensor]:
+                context = inputs[0].clone()
+                for head in (head for where, head in heads if where == layer):
+                    part = slice(6 * head, 6 * head + 6)
+                    context[..., part] = 0 if method == "zero" else contexts[layer][..., part].mean(1, keepdim=True)
+                return (context,)
+
+            block.attn.c_proj.register_forward_pre_hook(remove)
+        expected = losses(theirs(ids).logits[0]) - plain
+    assert max_difference(found.token_delta, expected) < 1e-4
+    assert found.delta == pytest.approx(float(expected.mean()), abs=1e-5)
+    one = removal(text, [(1, 2)], method=method)
+    assert max_difference(one.token_delta, knockout(text, method=method).token_delta[1, 2]) < 1e-5
+    assert removal(text, [], method=method).token_delta.abs().max() == 0
+    with pytest.raises(InputError, match="a layer below 3 and a head below 4, found 'layer 3, head 0'"):
+        removal(text, [(3, 0)])
 
 
 def test_the_size_of_a_batch_changes_nothing(tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,27 @@ def lens_endpoints(services: Services) -> list[Callable[..., Awaitable[Any]]]:
         """
         return await answer(request, "knockout", {"prompt": prompt, "model": model, "method": method})
 
+    async def removal(
+        request: gr.Request,
+        heads: list[list[int]],
+        prompt: str = "",
+        model: str | None = None,
+        method: str = "zero",
+    ) -> dict[str, Any]:
+        """How much worse a text is predicted without several heads of a model at once.
+
+        Args:
+            heads: The heads to remove together, each as [layer, head].
+            prompt: The text to read; it is not continued.
+            model: The name of a model that is served here; the first one by default.
+            method: "zero" replaces a head's output by zeros, "mean" by its mean over this text.
+
+        Returns:
+            The loss of the text in nats per token, the loss without these heads minus that, and both for each token.
+        """
+        fields: dict[str, object] = {"prompt": prompt, "model": model, "method": method, "heads": heads}
+        return await answer(request, "removal", fields)
+
     async def roles(request: gr.Request, model: str | None = None) -> dict[str, Any]:
         """What each head of a model looks at, measured on random tokens that are repeated once.
 
@@ -159,4 +180,4 @@ def lens_endpoints(services: Services) -> list[Callable[..., Awaitable[Any]]]:
                 answer: dict[str, Any] = orjson.loads(await asking.answer())
         return answer
 
-    return [roles, knockout, attribution, head_lenses, logit_lens, ledger, *circuit_endpoints(answer)]
+    return [roles, knockout, removal, attribution, head_lenses, logit_lens, ledger, *circuit_endpoints(answer)]

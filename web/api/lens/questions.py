@@ -25,7 +25,7 @@ from pydantic import BaseModel
 from model import LoadedModel
 from model.errors import InvalidValue
 from model.lens.head_roles import CLEAR_ROLE, CLEAR_TIMES_UNIFORM
-from model.lens.questions.knockout import knockout
+from model.lens.questions.knockout import knockout, removal
 from model.lens.questions.progress import Progress
 
 from ...questions.roles import describe_heads, measure_roles
@@ -77,7 +77,7 @@ from .prediction_schema import (
     LogitLensAnswer,
     LogitLensBody,
 )
-from .schema import KnockoutAnswer, KnockoutBody, ModelBody, RolesAnswer, TextBody
+from .schema import KnockoutAnswer, KnockoutBody, ModelBody, RemovalAnswer, RemovalBody, RolesAnswer, TextBody
 
 Parameters = dict[str, Any]  # JSON
 
@@ -117,16 +117,40 @@ class Question:
 def read_knockout(limits: Limits, loaded: LoadedModel, ids: list[int], body: KnockoutBody) -> Parameters:
     parameters = own_fields(limits, loaded, ids, body)
     n_numbers = loaded.config.n_layer * loaded.config.n_head * (len(ids) - 1)
-    if len(ids) < 2:
-        raise InvalidValue(
-            "prompt", f"{len(ids)} token", "at least two tokens: the loss is that of the second and later"
-        )
+    check_length(ids)
     if body.per_token and n_numbers > limits.max_json_weights:
         allowed = (
             f"false for this text: these are {n_numbers:,} numbers, and at most {limits.max_json_weights:,} are sent"
         )
         raise InvalidValue("per_token", True, allowed)
     return parameters
+
+
+def check_length(ids: list[int]) -> None:
+    if len(ids) < 2:
+        raise InvalidValue(
+            "prompt", f"{len(ids)} token", "at least two tokens: the loss is that of the second and later"
+        )
+
+
+def read_removal(limits: Limits, loaded: LoadedModel, ids: list[int], body: RemovalBody) -> Parameters:
+    check_length(ids)
+    n_layer, n_head = loaded.config.n_layer, loaded.config.n_head
+    for layer, head in body.heads:
+        if not (0 <= layer < n_layer and 0 <= head < n_head):
+            raise InvalidValue("heads", [layer, head], f"[layer, head] below [{n_layer}, {n_head}]")
+    return own_fields(limits, loaded, ids, body)
+
+
+def answer_removal(asked: Asked, progress: Progress) -> Answer:
+    method, heads = asked.parameters["method"], asked.parameters["heads"]
+    found = removal(asked.text, [(layer, head) for layer, head in heads], method=method)
+    progress(1)
+    losses = {"loss": found.loss, "delta": found.delta}
+    return {"method": method, "heads": heads, **losses} | {
+        "token_loss": found.token_loss.numpy(),
+        "token_delta": found.token_delta.numpy(),
+    }
 
 
 def answer_knockout(asked: Asked, progress: Progress) -> Answer:
@@ -159,6 +183,14 @@ QUESTIONS = [
         KnockoutAnswer,
         answer_knockout,
         read_knockout,
+    ),
+    Question(
+        "removal",
+        "How much worse the text is predicted without several heads at once.",
+        RemovalBody,
+        RemovalAnswer,
+        answer_removal,
+        read_removal,
     ),
     Question(
         "attribution",

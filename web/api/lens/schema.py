@@ -1,6 +1,6 @@
 """The bodies that the routes under ``/v1/lens/`` accept, and their answers as the OpenAPI document has them."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
@@ -26,6 +26,13 @@ class KnockoutBody(TextBody):
         "zero", description="What replaces a head's context vectors: zeros, or their mean over this text."
     )
     per_token: bool | None = Field(False, description="Also send the change for every token.")
+
+
+class RemovalBody(TextBody):
+    heads: list[Annotated[list[int], Field(min_length=2, max_length=2)]] = Field(
+        description="The heads to remove together, each as `[layer, head]`.", min_length=1, max_length=4096
+    )
+    method: Literal["zero", "mean"] | None = Field("zero", description="As for `knockout`.")
 
 
 class AnswerToken(BaseModel):
@@ -60,6 +67,15 @@ class KnockoutAnswer(TextAnswer):
     token_delta: list[list[list[float]]] | None = Field(
         None, description="`[layer][head][token]`, from the second token to the last."
     )
+
+
+class RemovalAnswer(TextAnswer):
+    method: str
+    heads: list[list[int]]
+    loss: float = Field(description="Nats per predicted token.")
+    delta: float = Field(description="The loss without these heads, minus `loss`.")
+    token_loss: list[float] = Field(description="Of the second token to the last, in nats.")
+    token_delta: list[float] = Field(description="The change for each of them.")
 
 
 class RoleScores(BaseModel):
