@@ -1,5 +1,6 @@
 """Ask: the panel beside the open head, with the knock-out map as its first question."""
 
+import math
 import re
 from typing import Any
 
@@ -9,7 +10,7 @@ from playwright.sync_api import expect
 
 from helpers.page import change_settings, choose_model, open_head, text, write
 from helpers.server import Server
-from model.lens.questions.knockout import Knockout, Method, knockout
+from model.lens.questions.knockout import Knockout, Method, knockout, removal
 from model.lens.questions.text_pass import TextPass
 
 PROMPT = "What light through yonder window breaks?"
@@ -103,7 +104,7 @@ def test_the_selected_token_and_the_way_to_a_head(written: Any, server: Server) 
     row.get_by_role("button").click()
     assert open_head(written) == (layer, head)
     expect(row).to_have_attribute("aria-current", "true")
-    chip = ask.locator(".hs-chip").first
+    chip = ask.locator(".hs-knockout > .hs-chips .hs-chip").first
     most = int(answer.token_delta[layer, head].argmax())
     assert f"Token {most + 1}," in chip.get_attribute("title")
     ask.get_by_role("button", name="Back to attention").click()
@@ -113,6 +114,38 @@ def test_the_selected_token_and_the_way_to_a_head(written: Any, server: Server) 
     ask.get_by_role("button", name="Close Ask").click()
     expect(ask).to_be_hidden()
     assert not in_grid(written)
+
+
+def test_the_conclusion_comes_first(written: Any, server: Server) -> None:
+    ask = ask_knockout(written)
+    answer = expected(written, server)
+    said = ask.locator(".hs-plain").text_content()
+    layer, head = divmod(int(answer.delta.argmax()), answer.delta.shape[1])
+    percent = 100 * (1 - math.exp(-float(answer.delta.max())))
+    assert f"needs L{layer} H{head} most" in said
+    assert abs(float(re.search(r"average ([\d.]+) % less probable", said)[1]) - percent) < 0.6  # type: ignore[index]
+    # The selected token is looked at without being asked for.
+    last = answer.token_delta[..., -1]
+    layer, head = divmod(int(last.argmax()), last.shape[1])
+    assert re.search(rf"The selected token, “.+”, needs L{layer} H{head} most", said)
+    top = ask.bounding_box()["y"]
+    assert ask.locator(".hs-plain").bounding_box()["y"] < top + 60
+
+
+def test_heads_that_are_removed_together(written: Any, server: Server) -> None:
+    ask = ask_knockout(written)
+    rows = ask.locator("tr[data-place]")
+    places = [tuple(map(int, rows.nth(i).get_attribute("data-place").split(","))) for i in (0, 2)]
+    for layer, head in places:
+        ask.get_by_label(f"Remove L{layer} H{head} together with others").check()
+    loaded = server.served.models["tiny"]
+    text_pass = TextPass(loaded.gpt, loaded.tokenizer.encode(text(written).text_content()))
+    whole, parts = removal(text_pass, places).delta, sum(float(knockout(text_pass).delta[place]) for place in places)
+    together = ask.locator(".hs-together")
+    expect(together).to_contain_text(f"+{whole:.3f} nats per token; one by one they add up to +{parts:.3f}")
+    together.get_by_role("button", name="Switch them off").click()
+    for layer, head in places:
+        expect(written.locator(f".hs-grid [data-place='{layer},{head}']")).to_have_class(re.compile("hs-muted"))
 
 
 @pytest.mark.parametrize("width", [1440, 1024])

@@ -109,12 +109,18 @@ def test_one_head_and_the_arithmetic_of_a_cell(written: Any, passed: TextPass) -
     box.get_by_role("button", name="Show the arithmetic").click()
     expect(box.get_by_text("recomputed = model")).to_be_visible()
     unfolded = ledger(passed, layer=layer, head=head, query=49, key=chosen, token=token)
+    # Of many products the first are shown, and all on demand.
+    first = box.locator(".hs-step").first
+    shown, n = first.locator(".hl-added:visible"), first.locator(".hl-added").count()
+    assert n == len(unfolded.query)
+    expect(shown).to_have_count(min(n, 6) if n > 8 else n)
+    box.get_by_role("button", name="Open every step").click()
+    expect(shown).to_have_count(n)
     score, share, part, logit = (number(words) for words in box.locator(".hs-step > div output").all_text_contents())
     assert score == pytest.approx(unfolded.score, abs=1e-4)
     assert share == pytest.approx(float(unfolded.weights[chosen]), abs=1e-4)
     assert part == pytest.approx(unfolded.part, abs=1e-4)
     assert logit == pytest.approx(unfolded.logit, abs=1e-4)
-    box.get_by_text("All vectors, number by number").click()
     for i, row in enumerate(table(written, "vectors")):
         assert number(row[1]) == pytest.approx(float(unfolded.query[i]), abs=1e-4)
         assert number(row[5]) == pytest.approx(float(unfolded.weighted[i]), abs=1e-4)

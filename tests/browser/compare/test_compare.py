@@ -88,6 +88,16 @@ def test_a_muted_head(page: Any, server: Server) -> None:
     expect(page.get_by_text("No head attends differently.")).to_be_visible()
 
 
+def test_the_selected_token_stays_selected(page: Any) -> None:
+    page.locator(".hs-writing .hs-text [data-i='30']").click()
+    compare(page, "with heads muted")
+    for letter in "AB":
+        expect(page.get_by_role("group", name=f"Text {letter}", exact=True).locator(".hs-chosen")).to_have_attribute(
+            "data-i", "30"
+        )
+    expect(page.locator(".hs-pair-step")).to_contain_text("token 30")
+
+
 def test_both_sides_move_as_one(page: Any, server: Server) -> None:
     write_one(page)
     compare(page, "with heads muted")

@@ -5,7 +5,7 @@ import { icon } from "../lib/icons.mjs";
 import { METRICS } from "../lib/metrics.mjs";
 import { exact } from "../lib/numbers.mjs";
 import { pictureName, visible } from "../lib/words.mjs";
-import { CLEAR } from "./ask/head_roles.mjs";
+import { CLEAR } from "./ask/roles/head_roles.mjs";
 import { keep, kept } from "./state/kept.mjs";
 
 /** @import { ModelInfo, Place } from "../types.js" */

@@ -6,7 +6,7 @@ import { AskPanel, askButton, askKey } from "./ask/ask_panel.mjs";
 import { headScale } from "./ask/desk/head_scale.mjs";
 import { Mixer } from "./ask/desk/mixer.mjs";
 import { mixTiles } from "./ask/desk/tiles.mjs";
-import { loadRoles } from "./ask/head_roles.mjs";
+import { loadRoles } from "./ask/roles/head_roles.mjs";
 import { copyLink } from "./export/copy_link.mjs";
 import { saveGrid, saveHead, saveStep } from "./export/save_menu.mjs";
 import { headPanel } from "./panels/head_panel.mjs";

@@ -1,6 +1,6 @@
 // The arithmetic behind a cell: the products of a dot product with their sum, or an exponential's share of its row.
 
-import { make } from "../lib/dom.mjs";
+import { make, setFlag } from "../lib/dom.mjs";
 import { fixed, number } from "../lib/numbers.mjs";
 import { CellEditor } from "./cell_editor.mjs";
 import { HeatTable } from "./heat_table.mjs";
@@ -177,8 +177,9 @@ export const result = (value) => make("span", { class: "hl-total" }, "= ", make(
  * @param {string[]} [sum.names]
  * @param {number[]} sum.products
  * @param {number} sum.total
+ * @param {number} [sum.few] how many of many terms are shown until all are asked for
  */
-export function dotProduct({ title, left = [], right = [], names = [], products, total }) {
+export function dotProduct({ title, left = [], right = [], names = [], products, total, few = Infinity }) {
   let soFar = 0;
   const terms = products.map((product, i) => {
     soFar += product;
@@ -188,7 +189,27 @@ export function dotProduct({ title, left = [], right = [], names = [], products,
     term.style.setProperty("--i", String(i));
     return term;
   });
-  return [make("p", {}, ...title), make("div", { class: "hl-terms" }, ...terms, result(fixed(total)))];
+  const parts = [...terms, ...fold(terms, few), result(fixed(total))];
+  return [make("p", {}, ...title), make("div", { class: "hl-terms" }, ...parts)];
+}
+
+/**
+ * Hide all but the first terms behind a button; there is none where nearly all are shown.
+ * @param {HTMLElement[]} terms
+ * @param {number} few
+ */
+function fold(terms, few) {
+  if (terms.length < few + 3) return [];
+  const button = make("button", { type: "button", class: "hs-small hl-more" });
+  /** @param {boolean} isOpen */
+  const show = (isOpen) => {
+    for (const term of terms.slice(few)) term.hidden = !isOpen;
+    button.textContent = isOpen ? `only the first ${few}` : `+ ${terms.length - few} more`;
+    setFlag(button, "aria-expanded", isOpen);
+  };
+  button.addEventListener("click", () => show(button.getAttribute("aria-expanded") === "false"));
+  show(false);
+  return [button];
 }
 
 /**

@@ -44,6 +44,7 @@ export class AskPanel {
     const close = make("button", { type: "button", class: "hs-small", "aria-label": "Close Ask" }, icon("close"));
     close.addEventListener("click", () => this.close());
     this.title = make("h2", {}, "Ask");
+    this.plain = make("p", { class: "hs-plain", role: "status" });
     this.explanation = make("p", { class: "hs-hint" });
     this.controls = make("div", { class: "hs-controls" });
     this.bar = make("progress", { max: 1, "aria-label": "Progress of the answer" });
@@ -57,7 +58,7 @@ export class AskPanel {
     this.caution = make("p", { class: "hs-hint hs-caution" });
     const top = make("div", { class: "hs-top" }, this.title, this.all, close);
     this.element = make("section", { class: "hs-panel hs-ask", "aria-label": "Ask", tabindex: -1 }, top, this.list);
-    this.element.append(this.explanation, this.controls, this.progress, this.notice);
+    this.element.append(this.plain, this.explanation, this.controls, this.progress, this.notice);
     this.element.append(overlayLegend(store), this.answer, this.caution, this.precision);
     // At most once a frame: a selection changes several things at once.
     store.on("state tokens open step focus view roles", () => this.soon());
@@ -124,6 +125,7 @@ export class AskPanel {
       choices: this.#choices,
       choose: (changes) =>
         store.view.set({ askWith: writeChoices({ ...this.#choices, ...changes }, question.defaults) }),
+      conclude: (words, more) => this.conclude(words, more),
       overlay: (overlay) => store.setOverlay(overlay),
     });
     this.controls.replaceChildren(...this.#built.controls);
@@ -178,6 +180,13 @@ export class AskPanel {
     this.say("Stopped before the answer was there.", "again");
   }
 
+  /** What the answer comes down to, above everything else. @param {string} words @param {string} [more] */
+  conclude(words, more = "") {
+    const all = more ? `${words} ${more}` : words;
+    if (this.plain.textContent !== all) this.plain.replaceChildren(make("b", {}, words), more && ` ${more}`);
+    this.plain.hidden = !words;
+  }
+
   /** @param {BuiltQuestion} built @param {any} answer */
   show(built, answer) {
     this.hideAnswer(true);
@@ -210,7 +219,10 @@ export class AskPanel {
 
   /** @param {boolean} [keepOverlay] */
   hideAnswer(keepOverlay = false) {
-    if (!keepOverlay) this.store.setOverlay(null);
+    if (!keepOverlay) {
+      this.store.setOverlay(null);
+      this.conclude("");
+    }
     for (const part of [this.answer, this.precision, this.progress, this.notice]) part.hidden = true;
     this.controls.hidden = !this.#built?.controls.length;
     setFlag(this.element, "aria-busy", false);

@@ -16,6 +16,14 @@ const SHOWN = 8; // until all are asked for
  * @property {string} text
  */
 
+/**
+ * A box in every row that takes its head into a set.
+ * @typedef {object} Picking
+ * @property {(name: string) => string} label of the box of a head
+ * @property {(place: Place) => boolean} has
+ * @property {(place: Place) => void} toggle
+ */
+
 export class HeadList {
   /** @type {HeadRow[]} */
   #rows = [];
@@ -24,11 +32,13 @@ export class HeadList {
   /**
    * @param {Store} store
    * @param {string} caption
+   * @param {Picking} [picking] where heads can be ticked
    */
-  constructor(store, caption) {
+  constructor(store, caption, picking) {
     this.store = store;
+    this.picking = picking;
     this.body = make("tbody", {});
-    this.column = make("th", { scope: "col", colspan: 2 });
+    this.column = make("th", { scope: "col", colspan: picking ? 3 : 2 });
     const head = make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "head"), this.column));
     this.table = make("table", {}, make("caption", { class: "hs-hidden" }, caption), head, this.body);
     this.more = make("button", { type: "button", class: "hs-small", onclick: () => this.toggle() });
@@ -68,6 +78,14 @@ export class HeadList {
     const bar = make("span", { class: value < 0 ? "hs-amount hs-less" : "hs-amount", "aria-hidden": "true" });
     bar.style.setProperty("--part", String(Math.abs(value) / most));
     const cells = [make("td", { class: "hs-number-cell" }, text), make("td", { class: "hs-bar-cell" }, bar)];
+    const { picking } = this;
+    if (picking) {
+      const label = picking.label(pictureName(place, store.pointer));
+      const box = make("input", { type: "checkbox", "aria-label": label, title: label });
+      box.checked = picking.has(place);
+      box.addEventListener("change", () => picking.toggle(place));
+      cells.push(make("td", { class: "hs-pick-cell" }, box));
+    }
     return make("tr", { "data-place": place.join() }, make("th", { scope: "row" }, open), ...cells);
   }
 

@@ -39,6 +39,8 @@ export interface AskContext {
   /** What was chosen for it, `defaults` where nothing was. Letters, digits, - and _ only, since links hold it. */
   readonly choices: Record<string, string>;
   choose(changes: Record<string, string>): void;
+  /** Say what the answer comes down to, in one plain sentence above everything else; `more` is said after it. */
+  conclude(words: string, more?: string): void;
   /** Colour the grid; null leaves it to the attention. */
   overlay(overlay: Overlay | null): void;
 }

@@ -154,6 +154,12 @@ export class Pair extends Topics {
     this.#showStep();
   }
 
+  /** Select what was selected in A before it was compared. @param {number | null} step @param {Cell[]} locked */
+  restore(step, locked) {
+    if (step !== null) this.goto(this.#tick("a", step));
+    for (const cell of locked) this.stores.a.lock(cell, true);
+  }
+
   /** Set both sides to the clock, and leave what else is selected. */
   #showStep() {
     const at = this.chosen;

@@ -86,6 +86,7 @@ export class Texts {
    */
   compareWith(pointer, of) {
     const { a, b } = this.pair.stores;
+    const { step, locked } = this.first;
     if (!this.#isComparing) {
       a.adopt(this.workspace.store);
       this.workspace.store.begin();
@@ -99,6 +100,7 @@ export class Texts {
     b.begin(a.pointer);
     b.follow(pointer);
     this.pair.heads.link();
+    if (pointer.state === "read") this.pair.restore(step, locked); // what was selected in this very text
     this.compare.ranking.wasLooked = false;
     if (this.compare.element.getBoundingClientRect().top < 0) this.compare.element.scrollIntoView();
     this.actions.changed();

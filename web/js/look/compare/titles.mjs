@@ -63,4 +63,4 @@ function branchTitle(at, token, instead) {
 }
 
 /** @param {string} text */
-const capital = (text) => text[0].toUpperCase() + text.slice(1);
+export const capital = (text) => text[0].toUpperCase() + text.slice(1);

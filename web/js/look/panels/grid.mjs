@@ -12,7 +12,7 @@ import { measured } from "../../lib/numbers.mjs";
 import { ORDERS } from "../../lib/options.mjs";
 import { pictureName } from "../../lib/words.mjs";
 import { paintArcs } from "../ask/feeding/arcs.mjs";
-import { clearRole } from "../ask/head_roles.mjs";
+import { clearRole } from "../ask/roles/head_roles.mjs";
 import { paintOverlay } from "../ask/overlay.mjs";
 import { sortCards } from "./sort_cards.mjs";
 

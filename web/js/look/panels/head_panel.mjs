@@ -4,7 +4,7 @@ import { make, tabs } from "../../lib/dom.mjs";
 import { Matrix } from "../../lib/drawing/matrix.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { MODES } from "../../lib/options.mjs";
-import { roleSentence, shortRole } from "../ask/head_roles.mjs";
+import { roleSentence, shortRole } from "../ask/roles/head_roles.mjs";
 import { attentionLegend, weightLegend } from "../widgets/legend.mjs";
 import { headTable } from "./head_table.mjs";
 import { Lines } from "./lines.mjs";

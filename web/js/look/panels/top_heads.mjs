@@ -4,7 +4,7 @@ import { make } from "../../lib/dom.mjs";
 import { METRICS } from "../../lib/metrics.mjs";
 import { measured } from "../../lib/numbers.mjs";
 import { pictureName } from "../../lib/words.mjs";
-import { CLEAR, ROLES } from "../ask/head_roles.mjs";
+import { CLEAR, ROLES } from "../ask/roles/head_roles.mjs";
 
 /** @import { FittingHead, MetricName, Place } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */

@@ -5,7 +5,7 @@ import { request } from "../../lib/server/http.mjs";
 import { LatestRequest } from "../../lib/server/latest.mjs";
 import { isBusy } from "../../lib/states.mjs";
 import { pictureName } from "../../lib/words.mjs";
-import { CLEAR } from "../ask/head_roles.mjs";
+import { CLEAR } from "../ask/roles/head_roles.mjs";
 import { trainingChart } from "../widgets/training_chart.mjs";
 
 /** @import { Place, SentPointer, TrainingReport } from "../../types.js" */

@@ -8,6 +8,8 @@ import { pictureName, visible } from "../../../lib/words.mjs";
 import { vocabulary } from "../../state/vocabulary.mjs";
 import { TableView, tableHead } from "../../widgets/table_view.mjs";
 import { textProblem, tokenName } from "../about_text.mjs";
+import { capital, maskWords } from "../../compare/titles.mjs";
+import { share } from "../plain.mjs";
 import { changedHeads, scaleOf } from "./masks.mjs";
 import { DEFAULTS, DESK } from "./mixer.mjs";
 import { presets } from "./presets.mjs";
@@ -32,7 +34,7 @@ export const mixingDesk = {
 };
 
 /** @param {AskContext} context @returns {BuiltQuestion} */
-function build({ store, mixer, choices, choose }) {
+function build({ store, mixer, choices, choose, conclude }) {
   const taps = tabs("A click on a tile", TAPS, (tap) => choose({ tap }));
   const chips = make("p", { class: "hs-chips", role: "group", "aria-label": "Presets" });
   const reasons = make("p", { class: "hs-hint" });
@@ -121,7 +123,8 @@ function build({ store, mixer, choices, choose }) {
     const changed = position < 0 ? null : mixer.logitsAt(position);
     if (!changed) {
       prediction = null;
-      sentence.textContent = mixer.isChanged ? "" : "All heads are as the text was read with.";
+      conclude(mixer.isChanged ? "" : "Nothing is switched off yet: click tiles to mute their heads.");
+      sentence.textContent = "";
       view.refresh();
       return;
     }
@@ -143,6 +146,16 @@ function build({ store, mixer, choices, choose }) {
       parts.push(`written was ${moved(written)}`);
     }
     sentence.textContent = `${parts.join("; ")}.`;
+    const chance = (/** @type {number} */ id, /** @type {Float64Array} */ of) => share(Math.exp(of[id]));
+    const what = maskWords({ ...store.pointer, head_mask: mixer.mask }) || "With all heads";
+    const now = `“${visible(texts[changedBest] ?? "")}”`;
+    conclude(
+      changedBest === plainBest
+        ? `${capital(what)}, ${now} stays the most probable next token: ${chance(plainBest, before)} → ` +
+            `${chance(plainBest, after)}.`
+        : `${capital(what)}, the most probable next token is ${now} (${chance(changedBest, after)}) instead of ` +
+            `“${visible(texts[plainBest] ?? "")}” (${chance(plainBest, before)}).`,
+    );
     prediction = { logits: changed, before, after };
     view.refresh();
   }

@@ -39,7 +39,7 @@ export const feeding = {
 };
 
 /** @param {AskContext} context @returns {BuiltQuestion} */
-function build({ store, choices, choose, overlay }) {
+function build({ store, choices, choose, conclude, overlay }) {
   const by = tabs("Judged by", BY, (value) => choose({ by: value }));
   const ways = tabs("Into its", WAYS, (way) => choose({ way }));
   const routes = tabs("Which path", ROUTES, (route) => choose({ route }));
@@ -84,6 +84,7 @@ function build({ store, choices, choose, overlay }) {
       const reading = role ?? (measure === "cut" ? readCuts(answer, way, route) : readComposition(answer, open, way));
       const { rows, title, short, long, ramp, ends } = reading;
       sentence.textContent = reading.sentence;
+      conclude(reading.plain);
       list.show(reading.column, rows);
       void training.show(role ? { later: open, earlier: rows[0].place, way } : null);
       const most = Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-9);

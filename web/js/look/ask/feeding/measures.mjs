@@ -14,6 +14,7 @@ import { percent } from "../patching/residual_table.mjs";
  * @property {HeadRow[]} rows the most important first
  * @property {Place[]} arcs heads to draw an arc from
  * @property {string} sentence
+ * @property {string} plain what it comes down to
  * @property {string} column what the list says
  * @property {string} title of the colours
  * @property {[string, string]} ends
@@ -25,6 +26,8 @@ import { percent } from "../patching/residual_table.mjs";
 export const SPREADS = 3; // above the mean of random heads, from which an arc is drawn
 const MOST_ARCS = 8;
 const LARGE = 0.5; // of the largest effect, from which an arc is drawn
+const CLOSE = 0.1; // of a score: a smaller margin is hardly one
+const SLIGHT = 0.02; // of the attention or of a score: a cut that changes less changes nothing
 const CLEAR = 3; // times what uniform attention scores: below it a role is none
 
 const INTO = { q: "queries", k: "keys", v: "values" };
@@ -69,6 +72,7 @@ export function readComposition(answer, [layer, head], way) {
   const [first, second] = rows;
   const margin = second ? 1 - (second.value + mean) / (first.value + mean) : 0;
   const runnerUp = second ? `, ${percent(margin)} above ${name(second.place)} with ${score(second.value)}` : "";
+  const here = name([layer, head]);
   const isWeak = first.value < SPREADS * spread;
   const weak = " None is clearly above what random heads score.";
   const sentence =
@@ -80,6 +84,11 @@ export function readComposition(answer, [layer, head], way) {
     rows,
     arcs: arcsOf(rows, ({ value }) => value > SPREADS * spread),
     sentence,
+    plain: isWeak
+      ? `By their weights, ${here} reads no earlier head clearly.`
+      : `By their weights, ${here} could read ${name(first.place)} most${
+          margin < CLOSE && second ? `, but hardly more than ${name(second.place)}` : ""
+        }. Whether it does shows when that path is cut.`,
     column: `${way.toUpperCase()}-composition score (above random heads, in their spreads)`,
     title: `${way.toUpperCase()}-composition with ${name([layer, head])}, less that of random heads`,
     ends: ["below random heads", "above random heads"],
@@ -105,6 +114,10 @@ export function readCuts(answer, way, route) {
     rows,
     arcs: arcsOf(rows, ({ value }) => value > 0.001 && value >= LARGE * first.value),
     sentence: `Without what ${name(first.place)} tells the ${INTO[way]} of ${here}, ${percent1(first.value)} ${what}.`,
+    plain:
+      first.value < SLIGHT
+        ? `In this text, the ${INTO[way]} of ${here} depend on no earlier head.`
+        : `In this text, the ${INTO[way]} of ${here} depend most on ${name(first.place)}.`,
     column: way === "v" ? "change of the output when cut" : "attention that moves when cut",
     title: `Effect of cutting each head’s path into the ${INTO[way]} of ${here}`,
     ends: ["nothing changes", "most changes"],
@@ -139,6 +152,12 @@ export function readRole(answer, route) {
     sentence:
       `${start} (uniform attention: ${fixed(answer.uniform, 3)}). Without what ${name(first.place)} tells its ` +
       `${INTO[/** @type {Way} */ (answer.way)]} it is ${left(first.value)}.`,
+    plain: !isClear
+      ? `${here} has no clear role that it could lose.`
+      : first.value < SLIGHT * plain
+        ? `${here} keeps its role, ${ROLES[role]}, without any one earlier head.`
+        : `${here} needs ${name(first.place)} for its role: cut off from it, its ${ROLES[role]} score falls from ` +
+          `${fixed(plain, 2)} to ${left(first.value)}.`,
     column: `${ROLES[role]} score, and when cut`,
     title: `How much the ${ROLES[role]} score of ${here} falls when each head’s path into it is cut`,
     ends: ["rises when cut", "falls when cut"],

@@ -3,6 +3,7 @@
 import { make } from "../../../lib/dom.mjs";
 import { exact, fixed } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
+import { share } from "../plain.mjs";
 
 const BEFORE = 12; // tokens shown before the query, and around a key that is further away
 const AFTER = 4;
@@ -77,6 +78,19 @@ export function sharedRows(answer, head, measure) {
     }))
     .filter((/** @type {{ count: number }} */ { count }) => count * 4 >= n)
     .sort((/** @type {{ count: number }} */ a, /** @type {{ count: number }} */ b) => b.count - a.count);
+}
+
+/**
+ * What sets a head's passages apart from the rest of the text most, in plain words.
+ * @param {string} name of the head
+ * @param {{ name: string, count: number, n: number, everywhere: number }[]} rows
+ */
+export function sharedPlain(name, rows) {
+  const apart = (/** @type {typeof rows[0]} */ { count, n, everywhere }) => count / n - everywhere;
+  const [most] = [...rows].sort((a, b) => apart(b) - apart(a));
+  if (!most || apart(most) <= 0) return `The strongest passages of ${name} share nothing that is counted here.`;
+  const often = `${most.count} of ${most.n} passages, against ${share(most.everywhere)} of the text`;
+  return `Where ${name} fires most, the token it looks at ${most.name} (${often}).`;
 }
 
 /**

@@ -5,7 +5,7 @@ import { counted, exact } from "../../../lib/numbers.mjs";
 import { pictureName } from "../../../lib/words.mjs";
 import { openText } from "../../state/open_text.mjs";
 import { headMap } from "./head_map.mjs";
-import { histogram, passageEntry, sharedRows } from "./passage_list.mjs";
+import { histogram, passageEntry, sharedPlain, sharedRows } from "./passage_list.mjs";
 import { textChoice } from "./source.mjs";
 
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
@@ -29,7 +29,7 @@ export const passages = {
 };
 
 /** @param {AskContext} context @returns {BuiltQuestion} */
-function build({ store, choices, choose, overlay }) {
+function build({ store, choices, choose, conclude, overlay }) {
   const measures = tabs("Strongest", MEASURES, (measure) => choose({ measure }));
   const source = textChoice(store, () => store.emit("view"));
   const sentence = make("p", { class: "hs-answer" });
@@ -71,6 +71,7 @@ function build({ store, choices, choose, overlay }) {
       for (const part of [list, shares, bars]) part.hidden = !found;
       const text = `${counted(answer.n_tokens, "token")} of ${source.name}`;
       if (!found) {
+        conclude("");
         sentence.textContent = `Read ${text}. Open a head: means and rollouts have no passages.`;
         return;
       }
@@ -78,7 +79,9 @@ function build({ store, choices, choose, overlay }) {
       sentence.textContent = `Where ${name} fires most strongly in ${text}, by the ${WHAT[by]}:`;
       const open = (/** @type {Passage} */ passage) => openPassage(answer, passage);
       list.replaceChildren(...top.map((/** @type {Passage} */ passage) => passageEntry(passage, answer, open)));
-      const rows = sharedRows(answer, found, by).map(
+      const shared = sharedRows(answer, found, by);
+      conclude(sharedPlain(name, shared));
+      const rows = shared.map(
         (
           /** @type {{ name: string, count: number, n: number, everywhere: number }} */ { name, count, n, everywhere },
         ) =>

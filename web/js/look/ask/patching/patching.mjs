@@ -13,6 +13,7 @@ import { percent, residualTable } from "./residual_table.mjs";
 /** @import { Place } from "../../../types.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
+const LITTLE = 0.1; // of the difference: a head that restores less carries nothing by itself
 const DEFAULTS = { change: "none", wrong: "likely" };
 
 /** @type {Question} */
@@ -42,7 +43,7 @@ const loadExamples = () =>
   (loading ??= fetch(new URL("examples.json", import.meta.url)).then((response) => response.json()));
 
 /** @param {AskContext} context @returns {BuiltQuestion} */
-function build({ store, choices, choose, overlay }) {
+function build({ store, choices, choose, conclude, overlay }) {
   const changed = make("textarea", { class: "hs-changed", rows: 3, spellcheck: "false" });
   const wrongInput = make("input", { type: "text", class: "hs-wrong", placeholder: "its most probable token" });
   const about = make("p", { class: "hs-hint" });
@@ -153,6 +154,13 @@ function build({ store, choices, choose, overlay }) {
       if (answer.clean < answer.corrupted) {
         sentence.textContent += ` Mind that it is the changed text that favours ${right}.`;
       }
+      const carrier = pictureName(first.place, store.pointer);
+      const restored = `${percent(first.value)} of the difference between the two texts`;
+      conclude(
+        first.value < LITTLE
+          ? `No single head carries ${right}: the best one, ${carrier}, brings back ${restored}.`
+          : `${carrier} carries ${right} most: put back alone, it restores ${restored}.`,
+      );
       const asExample = known.find(({ model, prompt, corrupted, wrong }) => {
         const [one, two] = [answer.tokens, answer.corrupted_tokens].map((tokens) =>
           tokens.map((/** @type {{ text: string }} */ { text }) => text).join(""),

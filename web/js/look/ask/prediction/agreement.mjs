@@ -2,6 +2,7 @@
 
 import { exact } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
+import { probabilityChange } from "../plain.mjs";
 import { signed } from "./signed_bar.mjs";
 
 /** @import { HeadLenses, KeyMeasures } from "./answers.js" */
@@ -28,6 +29,21 @@ const strongest = (keys, value) => keys.reduce((best, key) => (value(key) > valu
 export function correlation({ correlations }, one, other) {
   const found = correlations.find(({ measures }) => measures.includes(one) && measures.includes(other));
   return found?.spearman ?? null;
+}
+
+/** What the measures come down to, in plain words. @param {HeadLenses} answer */
+export function agreementPlain({ keys, layer, head, token }) {
+  const name = `L${layer} H${head}`;
+  const looked = strongest(keys, (key) => key.weight);
+  const matters = strongest(keys, (key) => Math.abs(key.loss_change));
+  if (keys.length === 1) return `${name} has only one token to look at here.`;
+  if (Math.abs(matters.loss_change) < SMALL) {
+    return `Where ${name} looks hardly matters here: no single token that it looks at makes a difference.`;
+  }
+  const without = `without it “${visible(token.text)}” would be ${probabilityChange(matters.loss_change)}`;
+  return looked === matters
+    ? `${name} looks most at ${named(looked)}, and that matters: ${without}.`
+    : `${name} looks most at ${named(looked)}, but ${named(matters)} matters more: ${without}.`;
 }
 
 /** @param {Pick<HeadLenses, "keys" | "correlations">} answer */

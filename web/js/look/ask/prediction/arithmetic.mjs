@@ -1,12 +1,14 @@
 // "Show me the arithmetic": every number from one query and key to the logit of the next token.
 
 import { make } from "../../../lib/dom.mjs";
-import { exact } from "../../../lib/numbers.mjs";
+import { exact, fixed } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
 import { Stamp } from "../../../widgets/stamp.mjs";
 import { textBody, textProblem } from "../about_text.mjs";
+import { share } from "../plain.mjs";
 import { askedPrediction, NO_HEAD, openHead, selectSomething } from "./asked.mjs";
 import { largestError, ledgerSteps } from "./ledger.mjs";
+import { signed } from "./signed_bar.mjs";
 
 /** @import { Ledger } from "./answers.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
@@ -28,15 +30,21 @@ export const arithmetic = {
 };
 
 /** @param {AskContext} context @returns {BuiltQuestion} */
-function build({ store }) {
+function build({ store, conclude }) {
   /** @type {Ledger | null} */
   let shown = null;
   const sentence = make("p", { class: "hs-answer" });
   const steps = make("div", { class: "hs-steps" });
+  const open = make("button", { type: "button", class: "hs-small" }, "Open every step");
+  open.addEventListener("click", () => {
+    for (const details of steps.querySelectorAll("details")) details.open = true;
+    for (const more of /** @type {NodeListOf<HTMLElement>} */ (steps.querySelectorAll(".hl-more[aria-expanded=false]")))
+      more.click();
+  });
   const stamp = new Stamp("the attention weights, the context vector and the logit", true);
   return {
     controls: [],
-    element: make("div", { class: "hs-answer-part" }, sentence, stamp.element, steps),
+    element: make("div", { class: "hs-answer-part" }, sentence, stamp.element, make("div", {}, open), steps),
     request() {
       const head = openHead(store);
       if (!head) return NO_HEAD;
@@ -49,14 +57,19 @@ function build({ store }) {
     },
     /** @param {Ledger} answer */
     draw(answer) {
-      if (answer === shown) return;
-      shown = answer;
-      const { tokens, layer, head, position, weights } = answer;
+      const { tokens, layer, head, position, weights, token, part, logit } = answer;
       const [from, to] = position.map((place) => `“${visible(tokens[place].text)}” (position ${place})`);
       const weight = exact(weights[position[1]]);
       sentence.textContent = `In L${layer} H${head}, ${from} looks at ${to} with the weight ${weight}.`;
+      const name = `L${layer} H${head}`;
+      const [query, key] = position.map((place) => `“${visible(tokens[place].text)}”`);
+      conclude(
+        `${query} gives ${share(weights[position[1]])} of its attention in ${name} to ${key}. What it takes there ` +
+          `adds ${signed(part, 2)} to the logit of “${visible(token.text)}”, which is ${fixed(logit, 2)} in all.`,
+      );
       stamp.show(largestError(answer), TOLERANCE);
-      steps.replaceChildren(...ledgerSteps(answer));
+      if (answer !== shown) steps.replaceChildren(...ledgerSteps(answer));
+      shown = answer;
     },
   };
 }

@@ -45,5 +45,19 @@ export function headsBySize(heads) {
   return all.sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
 }
 
+/**
+ * Every single part with a name, the largest first.
+ * @param {Pick<Attribution, "embedding" | "heads" | "mlps" | "biases">} answer
+ */
+export function partsBySize({ embedding, heads, mlps, biases }) {
+  const all = [
+    ...headsBySize(heads).map(({ place: [layer, head], value }) => ({ name: `L${layer} H${head}`, value })),
+    ...mlps.map((value, layer) => ({ name: `the MLP of layer ${layer}`, value })),
+    { name: "the embedding", value: embedding },
+    { name: "the biases", value: biases },
+  ];
+  return all.sort((a, b) => b.value - a.value);
+}
+
 /** The largest size among them. @param {number[]} values */
 export const largestOf = (values) => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);

@@ -4,7 +4,7 @@ import { make } from "../../../lib/dom.mjs";
 import { exact, fixed } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
 import { textBody, textProblem } from "../about_text.mjs";
-import { agreement, correlation } from "./agreement.mjs";
+import { agreement, agreementPlain, correlation } from "./agreement.mjs";
 import { askedPrediction, NO_HEAD, openHead, selectSomething } from "./asked.mjs";
 import { KeysTable, MEASURES, NAMES } from "./keys_table.mjs";
 import { signed } from "./signed_bar.mjs";
@@ -27,7 +27,7 @@ export const headLenses = {
 };
 
 /** @param {AskContext} context @returns {BuiltQuestion} */
-function build({ store }) {
+function build({ store, conclude }) {
   /** @type {HeadLenses | null} */
   let shown = null;
   const sentence = make("p", { class: "hs-answer" });
@@ -55,6 +55,7 @@ function build({ store }) {
     },
     /** @param {HeadLenses} answer */
     draw(answer) {
+      conclude(agreementPlain(answer));
       if (answer !== shown) {
         shown = answer;
         const { tokens, position, layer, head, token, probability, without_head } = answer;

@@ -1,6 +1,7 @@
 // "What did each layer think?": the logit lens.
 
 import { make } from "../../../lib/dom.mjs";
+import { visible } from "../../../lib/words.mjs";
 import { textBody, textProblem } from "../about_text.mjs";
 import { askedPrediction, selectSomething } from "./asked.mjs";
 import { ReadingsTable } from "./readings.mjs";
@@ -23,8 +24,22 @@ export const layers = {
   build,
 };
 
+/**
+ * When the prediction at a position is decided, in plain words.
+ * @param {LogitLens} answer
+ * @param {number} position
+ */
+function decidedPlain({ tokens, layers: readings, decided }, position) {
+  const last = readings.length - 1;
+  const when = decided[position];
+  const [after, next] = [tokens[position].text, readings[last][position].text].map((text) => `“${visible(text)}”`);
+  if (!when) return `After ${after}, ${next} is the most probable token from the embedding on: no layer changes that.`;
+  const which = when === last ? `only in layer ${when - 1}, the last one` : `in layer ${when - 1} of ${last}`;
+  return `After ${after}, the model settles on ${next} ${which}.`;
+}
+
 /** @param {AskContext} context @returns {BuiltQuestion} */
-function build({ store }) {
+function build({ store, conclude }) {
   const sentence = make("p", { class: "hs-answer" });
   const table = new ReadingsTable(store);
   return {
@@ -42,7 +57,9 @@ function build({ store }) {
       const late = answer.decided.filter((reading) => reading === n_layer).length;
       const count = answer.tokens.length;
       sentence.textContent = `${late} of ${count} next tokens are decided only in the last layer.`;
-      table.show(answer, askedPrediction(store).position);
+      const { position } = askedPrediction(store);
+      conclude(decidedPlain(answer, position));
+      table.show(answer, position);
     },
   };
 }

@@ -9,6 +9,8 @@ import { signed } from "./signed_bar.mjs";
 
 /** @import { Ledger } from "./answers.js" */
 
+const FEW = 6; // products that are shown until all are asked for
+
 /** @typedef {Node | string} Part */
 
 /** @param {string} name @param {...Part} parts */
@@ -43,7 +45,7 @@ function scoreStep({ tokens, position: [from, to], query, key, products, score, 
   return step(
     "Score: query times key, scaled",
     formula([sub("s", "k"), "=", row("(", "q", "·", sub("k", "k"), ")", "×", "scale")]),
-    ...dotProduct({ title, left: query, right: key, products, total: score }),
+    ...dotProduct({ title, left: query, right: key, products, total: score, few: FEW }),
     paragraph(`${fixed(score)} × ${number(scale)} = `, make("b", {}, fixed(scaled[to]))),
   );
 }
@@ -112,7 +114,7 @@ function logitStep(answer) {
   return step(
     "Through the output projection into the logit",
     formula([row("(", sub("a", "k"), sub("v", "k"), ")", "·", "(", sub("W", "O"), "u", ")")]),
-    ...dotProduct({ title, left: weighted, right: reading, products: terms, total: part }),
+    ...dotProduct({ title, left: weighted, right: reading, products: terms, total: part, few: FEW }),
     more(
       `All ${parts.length} keys of this head`,
       ...dotProduct({ title: others, names: keyNames(answer), products: parts, total: head_part }),

@@ -40,12 +40,16 @@ export class ReadingsTable {
     this.store = store;
     this.table = make("table", { class: "hs-answer-table hs-readings", "data-table": "readings" });
     this.scroll = make("div", { class: "hs-answer-scroll" }, this.table);
+    this.wide = make("p", { class: "hs-hint", hidden: true }, "Scroll sideways for the later layers.");
+    new ResizeObserver(() => (this.wide.hidden = this.scroll.scrollWidth <= this.scroll.clientWidth + 1)).observe(
+      this.table,
+    );
     const turn = (/** @type {number} */ by) => () => this.open(this.#start + by);
     this.earlier = make("button", { type: "button", class: "hs-small", onclick: turn(-ROWS) }, "Earlier tokens");
     this.later = make("button", { type: "button", class: "hs-small", onclick: turn(ROWS) }, "Later tokens");
     this.turning = make("p", { class: "hs-controls" }, this.earlier, this.later);
     this.detail = make("div", { class: "hs-answer-part", "aria-live": "polite" });
-    this.element = make("div", { class: "hs-answer-part" }, this.scroll, this.turning, this.detail);
+    this.element = make("div", { class: "hs-answer-part" }, this.wide, this.scroll, this.turning, this.detail);
     this.table.addEventListener("click", (event) => this.choose(event.target));
     this.table.addEventListener("keydown", (event) => this.move(event));
   }

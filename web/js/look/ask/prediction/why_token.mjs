@@ -8,7 +8,8 @@ import { tableHead } from "../../widgets/table_view.mjs";
 import { textBody, textProblem } from "../about_text.mjs";
 import { HeadList } from "../head_list.mjs";
 import { askedPrediction, openHead, selectSomething } from "./asked.mjs";
-import { axisOf, headsBySize, largestOf, partsInOrder } from "./contributions.mjs";
+import { share } from "../plain.mjs";
+import { axisOf, headsBySize, largestOf, partsBySize, partsInOrder } from "./contributions.mjs";
 import { signed } from "./signed_bar.mjs";
 
 /** @import { Attribution } from "./answers.js" */
@@ -32,7 +33,7 @@ export const whyToken = {
 };
 
 /** @param {AskContext} context @returns {BuiltQuestion} */
-function build({ store, choices, choose, overlay }) {
+function build({ store, choices, choose, conclude, overlay }) {
   /** @type {Attribution | null} */
   let shown = null;
   const token = make("select", { "aria-label": "The next token" });
@@ -76,6 +77,7 @@ function build({ store, choices, choose, overlay }) {
     },
     /** @param {Attribution} answer */
     draw(answer) {
+      conclude(...whyPlain(answer));
       next.hidden = !openHead(store);
       next.textContent = `What does ${store.openName} take from each token?`;
       if (answer === shown) return overlay(overlayOf(answer));
@@ -129,6 +131,24 @@ const overlayOf = ({ token, against, heads }) => ({
   long: (value) => signed(value, 4),
   ends: ["against it", "for it"],
 });
+
+/** What it comes down to. @param {Attribution} answer @returns {[string, string]} */
+export function whyPlain(answer) {
+  const { token, against, logit, probability } = answer;
+  const name = `“${visible(token.text)}”`;
+  const parts = partsBySize(answer);
+  const [first, second] = parts;
+  const last = parts[parts.length - 1];
+  const part = (/** @type {{ name: string, value: number }} */ one) => `${one.name} (${signed(one.value, 1)})`;
+  const rest = `Next for it: ${part(second)}; most against it: ${part(last)}.`;
+  if (!against) {
+    const by = `it adds ${fixed(first.value, 1)} to the logit of ${fixed(logit, 1)}`;
+    return [`What speaks for ${name} (${share(probability)}) most is ${first.name}: ${by}.`, rest];
+  }
+  const other = `“${visible(against.text)}”`;
+  const lead = `${name} is ${fixed(Math.abs(logit), 1)} ${logit >= 0 ? "ahead of" : "behind"} ${other} in the logit`;
+  return [`${lead}; most for it is ${part(first)}.`, rest];
+}
 
 /** What the answer is about. @param {Attribution} answer */
 export function attributionSentence({ tokens, position, token, against, logit, probability }) {

@@ -1,11 +1,11 @@
 // What is this head for? Its scores for well-known roles, beside those of uniform attention.
 
-import { dropdown, make } from "../../lib/dom.mjs";
-import { pictureName } from "../../lib/words.mjs";
-import { HeadList } from "./head_list.mjs";
-import { CLEAR, ROLE_NAMES, roleSentence, ROLES } from "./head_roles.mjs";
+import { dropdown, make } from "../../../lib/dom.mjs";
+import { pictureName } from "../../../lib/words.mjs";
+import { HeadList } from "../head_list.mjs";
+import { CLEAR, ROLE_NAMES, rolePlain, roleSentence, ROLES } from "./head_roles.mjs";
 
-/** @import { AskContext, BuiltQuestion, Question } from "./question.js" */
+/** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 /** @import { HeadRole, RoleName } from "./head_roles.mjs" */
 
 const NAMES = /** @type {Record<RoleName, string>} */ (
@@ -28,7 +28,7 @@ export const roles = {
 };
 
 /** @param {AskContext} context @returns {BuiltQuestion} */
-function build({ store, choices, choose, overlay }) {
+function build({ store, choices, choose, conclude, overlay }) {
   const choice = dropdown("Role", NAMES, (role) => choose({ role }));
   const sentence = make("p", { class: "hs-answer" });
   const body = make("tbody", {});
@@ -51,6 +51,7 @@ function build({ store, choices, choose, overlay }) {
       const role = /** @type {RoleName} */ (choices.role in ROLES ? choices.role : "previous_token");
       store.setRoles(heads);
       showOpen(heads);
+      conclude(rolePlain(store, store.open));
       const values = heads.map((layer) => layer.map(({ scores }) => scores[role]));
       const rows = values.flatMap((scores, layer) =>
         scores.map((value, head) => ({

@@ -1,12 +1,15 @@
 // Which heads does this text need? The loss with each head removed.
 
-import { make, tabs } from "../../lib/dom.mjs";
-import { fixed } from "../../lib/numbers.mjs";
-import { pictureName, visible } from "../../lib/words.mjs";
-import { selectedToken, textBody, textProblem, tokenName } from "./about_text.mjs";
-import { HeadList } from "./head_list.mjs";
+import { make, tabs } from "../../../lib/dom.mjs";
+import { fixed } from "../../../lib/numbers.mjs";
+import { pictureName, visible } from "../../../lib/words.mjs";
+import { selectedToken, textBody, textProblem, tokenName } from "../about_text.mjs";
+import { HeadList } from "../head_list.mjs";
+import { probabilityChange } from "../plain.mjs";
+import { NOBODY, Together } from "./together.mjs";
 
-/** @import { AskContext, BuiltQuestion, Question } from "./question.js" */
+/** @import { Place } from "../../../types.js" */
+/** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
 const METHODS = { zero: "zeros", mean: "mean" };
 const METHOD_HELP = {
@@ -15,9 +18,18 @@ const METHOD_HELP = {
 };
 const ABOUT = { text: "whole text", token: "selected token" };
 const TOKENS = 5; // that the open head matters most for
+const SLIGHT = 0.05; // nats: a head that changes less makes next to no difference
+const NOTHING = 0.01; // nats: and below this none at all
 
 /** With a sign and three decimals. @param {number} value */
 const signed = (value) => (fixed(value, 3).startsWith("−") ? fixed(value, 3) : `+${fixed(value, 3)}`);
+
+/** The head with the largest value. @param {number[][]} values `[layer][head]` @returns {[Place, number]} */
+function largest(values) {
+  const all = values.flatMap((row, layer) => row.map((value, head) => ({ layer, head, value })));
+  const { layer, head, value } = all.reduce((best, one) => (one.value > best.value ? one : best));
+  return [[layer, head], value];
+}
 
 /** Without the leading zero: a tile has little room. @param {number} value */
 const short = (value) => fixed(value, Math.abs(value) < 10 ? 2 : 0).replace("0.", ".");
@@ -31,22 +43,27 @@ export const knockout = {
   caution:
     "A small change does not mean that a head does nothing: others may do the same, and stand in for it. " +
     "The numbers are about this text, not about the model.",
-  defaults: { method: "zero", about: "text" },
+  defaults: { method: "zero", about: "text", set: NOBODY },
   build,
 };
 
 /** @param {AskContext} context @returns {BuiltQuestion} */
-function build({ store, choices, choose, overlay }) {
+function build({ store, mixer, choices, choose, conclude, overlay }) {
   const methods = tabs("What replaces a removed head", METHODS, (method) => choose({ method }));
   const abouts = tabs("Loss of", ABOUT, (about) => choose({ about }));
   const help = make("p", { class: "hs-hint" });
   const sentence = make("p", { class: "hs-answer" });
-  const list = new HeadList(store, "Change of the loss without each head");
+  const together = new Together(store, mixer, (set) => choose({ set }));
+  const list = new HeadList(store, "Change of the loss without each head", {
+    label: (name) => `Remove ${name} together with others`,
+    has: (place) => together.has(place),
+    toggle: (place) => together.toggle(place),
+  });
   const tokens = make("p", { class: "hs-chips" });
 
   return {
     controls: [make("span", {}, "replace by"), methods.element, make("span", {}, "loss of"), abouts.element],
-    element: make("div", { class: "hs-knockout" }, sentence, list.element, tokens, help),
+    element: make("div", { class: "hs-knockout" }, sentence, list.element, together.element, tokens, help),
     request() {
       methods.show(choices.method);
       abouts.show(choices.about);
@@ -58,6 +75,8 @@ function build({ store, choices, choose, overlay }) {
     draw(answer) {
       const position = Math.min(selectedToken(store), answer.token_loss.length);
       const isAboutToken = choices.about === "token";
+      together.show(choices.set, choices.method, answer.delta);
+      conclude(...conclusion(answer, position));
       if (isAboutToken && position < 1) {
         sentence.textContent = "The first token is not predicted, so it has no loss. Select a later one.";
         list.element.hidden = tokens.hidden = true;
@@ -98,6 +117,35 @@ function build({ store, choices, choose, overlay }) {
       });
     },
   };
+
+  /**
+   * Which head matters most: for the text, and for the selected token.
+   * @param {{ delta: number[][], token_delta: number[][][] }} answer
+   * @param {number} position of the selected token
+   * @returns {[string, string]}
+   */
+  function conclusion({ delta, token_delta }, position) {
+    const name = (/** @type {Place} */ place) => pictureName(place, store.pointer);
+    const [place, value] = largest(delta);
+    const slight = delta.flat().filter((change) => change < SLIGHT).length;
+    const most = `${Math.round(100 * SLIGHT)} % of difference`;
+    const count = `${slight} of ${delta.flat().length} heads make less than ${most}.`;
+    const [text, rest] =
+      value < NOTHING
+        ? ["No single head matters much to this text.", ""]
+        : [
+            `This text needs ${name(place)} most: without it, its tokens are on average ${probabilityChange(value)}.`,
+            count,
+          ];
+    if (position < 1) return [text, rest];
+    const [best, change] = largest(token_delta.map((row) => row.map((head) => head[position - 1])));
+    const token = `The selected token, “${visible(store.tokens[position]?.text ?? "")}”,`;
+    const needs =
+      change < NOTHING
+        ? `${token} depends on no single head.`
+        : `${token} needs ${name(best)} most: without it, it is ${probabilityChange(change)}.`;
+    return [text, `${rest} ${needs}`.trim()];
+  }
 
   /** The tokens that the open head matters most for. @param {any} answer */
   function showTokens(answer) {

@@ -1,11 +1,12 @@
 // What the heads of a model do, as the server measured it on random tokens (model/lens/head_roles.py).
 
-import { request } from "../../lib/server/http.mjs";
-import { isBusy } from "../../lib/states.mjs";
-import { pictureName } from "../../lib/words.mjs";
+import { request } from "../../../lib/server/http.mjs";
+import { isBusy } from "../../../lib/states.mjs";
+import { pictureName } from "../../../lib/words.mjs";
+import { share } from "../plain.mjs";
 
-/** @import { Place } from "../../types.js" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { Place } from "../../../types.js" */
+/** @import { Store } from "../../state/store.mjs" */
 
 /** @typedef {"previous_token" | "first_token" | "self" | "duplicate_token" | "induction"} RoleName */
 
@@ -91,6 +92,22 @@ export function roleSentence(store, place) {
   return role.label === ROLES[best].name
     ? `Role of ${name}: ${ROLES[best].name} (${numbers}).`
     : `${name} has no clear role: its highest score is ${ROLES[best].name} (${numbers}).`;
+}
+
+/**
+ * What a head does, in plain words; "" where it is not known.
+ * @param {Store} store
+ * @param {Place} place
+ */
+export function rolePlain(store, place) {
+  const role = store.roles?.[place[0]]?.[place[1]];
+  if (!role) return "";
+  const name = pictureName(place, store.pointer);
+  const best = bestRole(role);
+  const [score, even] = [share(role.scores[best]), share(role.baseline[best])];
+  if (role.label !== ROLES[best].name)
+    return `${name} fits none of the five known patterns; nearest is that it ${ROLES[best].does}, with ${score}.`;
+  return `${name} ${ROLES[best].does}, with ${score} of its attention; even attention would give it ${even}.`;
 }
 
 /**
