@@ -17,7 +17,7 @@ SOURCES = {".py", ".js", ".mjs", ".css"}
 
 # What stands on a floor may import what stands on a floor after it, and its neighbours on its own.
 WEB_FLOORS = [
-    {"web.page"},
+    {"web.page", "web.replicas"},
     {"web.learn", "web.training"},
     {"web.api", "web.publish", "web.edge"},
     {"web.services"},

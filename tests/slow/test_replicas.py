@@ -1,0 +1,144 @@
+"""Two replicas of the API behind Ray Serve, one of which is killed."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+import model
+from helpers.files import DEPLOY, ROOT
+from helpers.serve_once import free_port, wait_until_healthy
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:ray")
+
+NAME = "two-layer-steps"
+REPLICA = "x-headscope-replica"
+LONG = {"prompt": "Once upon a time", "max_tokens": 4000, "context_shift": True, "temperature": 0.8}
+LONG |= {"logit_bias": {"0": -100}}  # which would end the text
+
+
+@pytest.fixture(scope="module")
+def ray() -> Any:
+    """Imported when it is needed: that takes a while."""
+    return pytest.importorskip("ray", reason="ray is not installed: deploy/requirements-ray.txt")
+
+
+@pytest.fixture(scope="module")
+def url(ray: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the replicas in deploy/ray-serve.yaml, with a port, and one model, of the test's own."""
+    folder = tmp_path_factory.mktemp("ray")
+    config = yaml.safe_load((DEPLOY / "ray-serve.yaml").read_text())
+    config["http_options"] = {"host": "127.0.0.1", "port": free_port()}
+    config["applications"][0]["runtime_env"]["env_vars"]["HEADSCOPE_CHECKPOINT"] = NAME
+    (folder / "serve.yaml").write_text(yaml.safe_dump(config))
+    environ = os.environ | {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(ROOT)}
+    program = str(Path(sys.executable).with_name("serve"))
+    command = [program, "run", str(folder / "serve.yaml")]
+    url = f"http://127.0.0.1:{config['http_options']['port']}"
+    with (
+        (folder / "log").open("wb") as log,
+        subprocess.Popen(command, cwd=ROOT, env=environ, stdout=log, stderr=log) as process,
+    ):
+        try:
+            wait_until_healthy(url, process)
+            ray.init(address="auto", namespace="serve", log_to_driver=False)
+            yield url
+        finally:
+            ray.shutdown()
+            process.terminate()
+
+
+def ask(url: str, **options: Any) -> httpx.Response:
+    return httpx.post(f"{url}/v1/completions", json={"model": NAME, **options}, timeout=120)
+
+
+class LongStream(threading.Thread):
+    """A long text that is read to its end beside the test."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(daemon=True)
+        self.url, self.replica = url, ""
+        self.has_begun = threading.Event()
+        self.events: list[str] = []
+        self.start()
+
+    def run(self) -> None:
+        body = {"model": NAME, **LONG, "stream": True}
+        with httpx.stream("POST", f"{self.url}/v1/completions", json=body, timeout=120) as answer:
+            assert answer.status_code == 200
+            self.replica = answer.headers[REPLICA]
+            for line in answer.iter_lines():
+                if line:
+                    self.events.append(line.removeprefix("data: "))
+                    self.has_begun.set()
+
+
+def test_the_api_is_the_same(url: str) -> None:
+    loaded = model.load(ROOT / "checkpoints" / NAME, device="cpu", dtype="float32")
+    answer = ask(url, prompt="Once upon a time", max_tokens=20, seed=3)
+    steps = list(loaded.generate("Once upon a time", 20, seed=3))
+    assert answer.json()["choices"][0]["text"] == "".join(step.text for step in steps)
+    refused = ask(url, prompt="Once", colour="red")
+    assert refused.status_code == 400 and refused.json()["error"]["param"] == "colour"
+    attention = httpx.post(f"{url}/v1/attention", json={"prompt": "Once"}, timeout=60)
+    assert attention.json()["model"] == NAME
+    assert httpx.get(f"{url}/health").json()["models"] == [NAME]
+    assert httpx.get(f"{url}/metrics").status_code == 404
+    assert httpx.post(f"{url}/v1/completions", content=b"x" * 10**6).status_code == 413
+
+
+def test_requests_are_spread(url: str) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(lambda seed: ask(url, **LONG | {"max_tokens": 100, "seed": seed}), range(32)))
+    assert {answer.status_code for answer in answers} == {200}
+    counts = [
+        sum(answer.headers[REPLICA] == name for answer in answers) for name in {a.headers[REPLICA] for a in answers}
+    ]
+    assert len(counts) == 2 and min(counts) >= 4
+
+
+def test_one_replica_is_killed(ray: Any, url: str) -> None:
+    streams = [LongStream(url)]
+    while len({stream.replica for stream in streams}) < 2:
+        streams.append(LongStream(url))
+        for stream in streams:
+            assert stream.has_begun.wait(60)
+    with ThreadPoolExecutor(6) as threads:
+        plain = [threads.submit(ask, url, **LONG | {"max_tokens": 1500, "seed": seed}) for seed in range(6)]
+        doomed = streams[0].replica
+        actor = ray.get_actor(f"SERVE_REPLICA::headscope#Replica#{doomed}", namespace="serve")
+        n_streams = sum(stream.replica == doomed for stream in streams)
+        while ray.get(actor.get_num_ongoing_requests.remote()) == n_streams:
+            assert not any(each.done() for each in plain)
+        ray.kill(actor)
+        answers = [each.result() for each in plain]
+    assert [answer.status_code for answer in answers] == [200] * 6
+    assert doomed not in {answer.headers[REPLICA] for answer in answers}
+    for stream in streams:
+        stream.join(120)
+        *_, last, done = stream.events
+        assert done == "[DONE]"
+        if stream.replica == doomed:
+            assert json.loads(last)["error"]["code"] == "replica_lost"
+        else:
+            assert json.loads(last)["choices"][0]["finish_reason"] == "length"
+    retried = ask(url, **LONG | {"max_tokens": 1500, "seed": 0}).json()["choices"][0]["text"]
+    assert retried == answers[0].json()["choices"][0]["text"]
+
+
+def test_a_client_who_leaves_ends_the_text(url: str) -> None:
+    """Slots that stayed taken would make the requests after them wait."""
+    for _ in range(40):
+        body = {"model": NAME, **LONG, "stream": True}
+        with httpx.stream("POST", f"{url}/v1/completions", json=body, timeout=60) as answer:
+            next(answer.iter_lines())
+    assert ask(url, prompt="Once", max_tokens=5).elapsed.total_seconds() < 10

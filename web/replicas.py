@@ -1,0 +1,171 @@
+"""Several copies of the API behind Ray Serve: ``serve run web.replicas:app``.
+
+A gate takes every request and hands it to one of the replicas, each of which has the models and engines of a whole app.
+Where a replica dies, the gate asks another one, once, unless part of the answer has been sent: a stream ends with an
+error object then. Every flag of ``app.py`` is its ``HEADSCOPE_*`` variable; ``HEADSCOPE_REPLICAS`` is their number.
+"""
+
+import asyncio
+import os
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, MutableMapping
+from contextlib import suppress
+from typing import Any
+
+from fastapi import FastAPI
+from ray import serve
+from ray.exceptions import RayError, RayTaskError
+from ray.serve.exceptions import RayServeException
+from ray.serve.handle import DeploymentHandle
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from . import settings
+from .api.auth import RequireKey
+from .api.body_limit import LimitBody
+from .api.errors import ApiError, as_api_error
+from .api.routes import api_routes
+from .api.streaming import server_sent_event
+from .services import make_services
+
+ONGOING = 1_000  # requests at a replica or the gate: the engines say when there are too many
+MAX_HELD_BYTES = 16_000_000  # of an answer that is kept back until it is complete, so that another replica can give it
+PASSED_ON = ("type", "method", "scheme", "path", "raw_path", "query_string", "root_path", "headers", "client", "server")
+# The gate computes nothing. A replica that computes may take longer than Ray's 0.1 seconds to say how busy it is, and
+# would get no more requests.
+GATE_OPTIONS = {"num_cpus": 0, "runtime_env": {"env_vars": {"RAY_SERVE_QUEUE_LENGTH_RESPONSE_DEADLINE_S": "1"}}}
+LOST = "The copy of the app that was answering was lost. Try again."
+
+
+@serve.deployment(max_ongoing_requests=ONGOING)
+class Replica:
+    """One copy of the API with its own models and engines."""
+
+    def __init__(self) -> None:
+        self.services = make_services(settings.read([], os.environ))
+        self.services.load()
+        self.app = FastAPI(routes=api_routes(self.services), openapi_url=None)
+        self.name = serve.get_replica_context().replica_id.unique_id.encode()
+
+    async def answer(self, scope: dict[str, Any], body: bytes) -> AsyncGenerator[Message]:
+        """The messages with which the app answers. Closing the generator is the client leaving."""
+        messages: asyncio.Queue[Message | None] = asyncio.Queue()
+        requests = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+        async def receive() -> Message:
+            for message in requests:
+                return message
+            await asyncio.Future()  # the task is cancelled when the client leaves
+            raise AssertionError
+
+        async def run() -> None:
+            try:
+                await self.app(scope, receive, messages.put)
+            finally:
+                messages.put_nowait(None)
+
+        task = asyncio.create_task(run())
+        try:
+            while (message := await messages.get()) is not None:
+                if message["type"] == "http.response.start":
+                    message["headers"] = [*message["headers"], (b"x-headscope-replica", self.name)]
+                yield message
+            await task
+        finally:
+            task.cancel()
+
+    def __del__(self) -> None:
+        with suppress(AttributeError):  # a checkpoint may have failed before
+            self.services.close()
+
+
+@serve.deployment(max_ongoing_requests=ONGOING, ray_actor_options=GATE_OPTIONS)
+@serve.ingress()
+class Gate:
+    """Takes requests from outside and has a replica answer each of them."""
+
+    def __init__(self, replicas: DeploymentHandle) -> None:
+        self.replicas = replicas.options(stream=True)
+        self.settings = settings.read([], os.environ)
+
+    def __serve_build_asgi_app__(self) -> ASGIApp:
+        app: ASGIApp = LimitBody(self.forward, self.settings.limits)
+        launched = threading.Event()
+        launched.set()
+        return RequireKey(app, self.settings.api_key, launched) if self.settings.api_key else app
+
+    async def forward(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        if scope["path"] == "/metrics":
+            error = ApiError(
+                404, "Each replica counts for itself; Ray exports metrics of all of them.", code="not_found"
+            )
+            await error.response()(scope, receive, send)
+            return
+        request = {name: scope[name] for name in PASSED_ON if name in scope}
+        body = await whole_body(receive)
+        for is_last_try in (False, True):
+            messages, answer = self.replicas.answer.remote(request, body), Answer(send)
+            try:
+                await answer.take(messages)
+                return
+            except RayTaskError as error:  # the app itself raised it
+                await answer.fail(as_api_error(error), scope, receive)
+                return
+            except (RayError, RayServeException):
+                if is_last_try or answer.has_begun:
+                    await answer.fail(ApiError(503, LOST, code="replica_lost"), scope, receive)
+                    return
+            finally:
+                messages.cancel()
+
+
+class Answer:
+    """What a replica answers, sent on as it comes if it is a stream, and otherwise when all of it is there."""
+
+    def __init__(self, send: Send) -> None:
+        self.send = send
+        self.held: list[Message] = []
+        self.n_held = 0
+        self.is_stream = self.has_begun = False
+
+    async def take(self, messages: AsyncIterator[Message]) -> None:
+        async for message in messages:
+            if message["type"] == "http.response.start":
+                kinds = [value for name, value in message["headers"] if name.lower() == b"content-type"]
+                self.is_stream = any(kind.startswith(b"text/event-stream") for kind in kinds)
+            self.held.append(message)
+            self.n_held += len(message.get("body", b""))
+            if self.is_stream or self.n_held > MAX_HELD_BYTES:
+                await self.release()
+        await self.release()
+
+    async def release(self) -> None:
+        for message in self.held:
+            self.has_begun = True
+            await self.send(message)
+        self.held, self.n_held = [], 0
+
+    async def fail(self, error: ApiError, scope: Scope, receive: Receive) -> None:
+        """Tell the client that there will be no answer, or no more of it."""
+        if not self.has_begun:
+            await error.response()(scope, receive, self.send)
+        elif self.is_stream:
+            end = server_sent_event(error.body) + b"data: [DONE]\n\n"
+            await self.send({"type": "http.response.body", "body": end, "more_body": False})
+        else:
+            raise ConnectionError(error.message)  # the client sees that the connection breaks off
+
+
+async def whole_body(receive: Receive) -> bytes:
+    body, more = b"", True
+    while more:
+        message: MutableMapping[str, Any] = await receive()
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+    return body
+
+
+gate: Any = Gate  # what the decorators have made of the classes
+replica: Any = Replica
+app = gate.bind(replica.options(num_replicas=int(os.environ.get("HEADSCOPE_REPLICAS") or 2)).bind())
