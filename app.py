@@ -12,10 +12,9 @@ from model.checkpoint.precision import choose_device
 from web import settings
 from web.api import mcp
 from web.api.auth import RequireKey, SameSite
-from web.api.body_limit import LimitBody
 from web.api.routes import api_routes
 from web.assets import asset_route
-from web.edge.server import own_server
+from web.edge.server import bounds, own_server
 from web.learn.routes import learn_routes
 from web.page.blocks import LAUNCH, build
 from web.page.routes import page_routes
@@ -47,7 +46,7 @@ def start(chosen: Settings) -> tuple[gr.Blocks, Services]:
     # A Space is shown inside another site's frame.
     same_site: SameSite = "none" if os.environ.get("SPACE_ID") else "lax"
     key_check = Middleware(RequireKey, key=chosen.api_key or "", launched=launched, same_site=same_site)
-    with own_server(chosen.limits, chosen.trusted_proxies):
+    with own_server(chosen.limits, chosen.trusted_proxies, services.budget):
         demo.launch(
             server_name=chosen.host,
             server_port=chosen.port,
@@ -58,7 +57,7 @@ def start(chosen: Settings) -> tuple[gr.Blocks, Services]:
                 "routes": routes,
                 "middleware": [
                     *([key_check] if chosen.api_key else []),
-                    Middleware(LimitBody, limits=chosen.limits, larger={UPLOAD: chosen.limits.max_training_bytes}),
+                    *bounds(services, demo, {UPLOAD: chosen.limits.max_training_bytes}),
                     Middleware(KnowVisitor),
                 ],
             },
@@ -84,7 +83,7 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: asked_to_end.set())
     demo, services = start(chosen)
-    threading.Thread(target=services.load, name="loader", daemon=True).start()
+    threading.Thread(target=services.load_for_good, name="loader", daemon=True).start()
     asked_to_end.wait()
     services.close(chosen.limits.grace_seconds)
     closer = threading.Thread(target=demo.close, kwargs={"verbose": False}, daemon=True)

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from .gauges import Gauges
+from .memory.budget import MEGABYTE, Budget, keep_all_objects
+from .memory.tickets import Tickets
 from .prometheus import Metrics
 from .questions.roles import prepare_roles
 from .questions.service import Questions
@@ -15,7 +17,7 @@ from .serving.elsewhere.address import read_addresses
 from .serving.engines import Engines
 from .serving.served_models import ServedModels
 from .serving.snapshots import Snapshots
-from .settings import Limits, Settings
+from .settings import KEPT_BYTES, Limits, Settings
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,8 @@ class Services:
     attention: AttentionWorkers
     questions: Questions
     metrics: Metrics
+    budget: Budget
+    tickets: Tickets
     training: threading.Event = field(default_factory=threading.Event)  # set while a visitor trains a GPT
     closers: list[Callable[[], None]] = field(default_factory=list)  # of what is made from these services
 
@@ -53,6 +57,11 @@ class Services:
         self.openings.write_all()
         prepare_roles(self.questions, self.served.models.values(), self.engines.are_busy)
 
+    def load_for_good(self) -> None:
+        """The same in a process that does nothing else."""
+        self.load()
+        keep_all_objects()
+
     def close(self, grace: float = 0.0) -> None:
         """Accept nothing more, give texts that are being written ``grace`` seconds, and return when all have ended."""
         for close in self.closers:
@@ -68,6 +77,7 @@ def make_services(settings: Settings) -> Services:
     engines = Engines(settings.limits, metrics, read_addresses(settings))
     questions = Questions(settings.limits, metrics, settings.cache)
     metrics.registry.register(Gauges(engines, runs, questions, metrics.model_name))
+    budget = Budget(settings.limits.memory_budget_mb * MEGABYTE - KEPT_BYTES)
     return Services(
         served=served,
         snapshots=Snapshots(served),
@@ -77,4 +87,6 @@ def make_services(settings: Settings) -> Services:
         attention=AttentionWorkers(settings.limits),
         questions=questions,
         metrics=metrics,
+        budget=budget,
+        tickets=Tickets(budget),
     )

@@ -32,6 +32,7 @@ MAX_LONG_TEXT_BYTES = 1_000_000  # of a text in which Ask looks for the passages
 MAX_ANSWER_BYTES = 16_000_000  # answers of Ask
 MAX_TEXT_PASS_BYTES = 16_000_000  # texts that Ask read in float32, beside the newest
 MAX_FLOAT32_BYTES = 1_000_000_000  # float32 copies of models served in another precision, beside the newest
+KEPT_BYTES = MAX_CACHED_BYTES + MAX_RESIDUAL_BYTES + MAX_ANSWER_BYTES + MAX_TEXT_PASS_BYTES  # part of the budget
 MAX_SESSIONS = 500  # browser tabs whose state Gradio keeps
 
 # The Learn tab: small limits, because it must not slow down those who write.
@@ -57,6 +58,7 @@ MAX_KEPT_TRAININGS = 32  # the one whose visitor has been away longest goes firs
 # Connections, and what is in flight on them.
 STALL_SECONDS = 15.0  # after which a connection is closed on which nothing moves although the client is to act
 LONGEST_BODY_SECONDS = UPLOAD_SECONDS + 5.0  # in which a body must have arrived, however slowly
+FOLLOWED_SECONDS = 10.0  # after which what nobody follows in Gradio's queue is dropped
 RESERVED_DESCRIPTORS = 200  # for all but connections: files, pipes, and what is accepted before it is counted
 
 # How the page behaves.
@@ -85,6 +87,9 @@ class Limits:
     max_json_weights: int = limit(4_000_000, "attention weights in a JSON answer; safetensors has no limit")
     max_questions: int = limit(2, "questions of Ask that are computed at the same time, for all models together")
     max_traces: int = limit(2, "attention requests that are computed at the same time, for all models together")
+    memory_budget_mb: int = limit(
+        512, "megabytes that bodies, answers on their way and texts being recorded may take together", least=128
+    )
     max_connections: int = limit(2_000, "connections at the same time, fewer where the system allows fewer descriptors")
     max_connections_per_address: int = limit(
         256, "of them from one address; 0 for no such limit, which is also what it is behind a trusted proxy", least=0

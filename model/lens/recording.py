@@ -50,6 +50,11 @@ class Recording:
         """The most bytes this recording will hold once it is finished."""
         return self.thumbnail_cells.nbytes + self.buffer.nbytes
 
+    @property
+    def working_bytes(self) -> int:
+        """What it needs beside that until it is finished."""
+        return self.rollout.below.nbytes if self.rollout else 0
+
     def append(self, row: Tensor) -> None:
         """Add the newest token's row ``(n_layer, n_head, n_rows + 1)``."""
         with self.lock:

@@ -21,6 +21,7 @@ from .schema import CompletionRequest
 from .streaming import server_sent_event
 
 DEFAULT_MAX_TOKENS = 16  # as OpenAI has it
+TOKEN_BYTES, TOP_BYTES = 400, 120  # what a token takes until it is sent, and each of the most probable ones beside it
 
 
 @dataclass
@@ -133,6 +134,18 @@ class Completion:
         self.check(limits)
         self.requests = self.make_requests()
         self.choices = [Choice(loaded, list(r.prompt), i, asked) for i, r in enumerate(self.requests)]
+
+    @property
+    def most_bytes(self) -> int:
+        """About what its texts take until they are sent."""
+        return sum(
+            self.n_tokens_at_most(request) * (TOKEN_BYTES + TOP_BYTES * request.n_top_logprobs)
+            for request in self.requests
+        )
+
+    def n_tokens_at_most(self, request: GenerationRequest) -> int:
+        n_tokens = len(request.prompt) + request.max_new_tokens
+        return n_tokens if request.context_shift else min(n_tokens, self.loaded.config.context_length + 1)
 
     def check(self, limits: Limits) -> None:
         asked, n_choices = self.asked, len(self.prompts) * (self.asked.n or 1)

@@ -14,6 +14,7 @@ from model.lens.questions.progress import Cancelled
 from model.sampling import SAMPLING_OPTIONS
 from model.serving.engine import Busy, Closed
 
+from ..memory.budget import NoRoom
 from ..questions.turns import OutOfTime
 from ..serving.elsewhere.upstream import EngineLost
 
@@ -81,6 +82,9 @@ def as_api_error(error: Exception) -> ApiError:
             return ApiError(error.status_code, str(error.detail), code=code, headers=error.headers)  # Allow, with a 405
         case ClientDisconnect():
             return ApiError(CLIENT_LEFT, "The client left.")
+        case NoRoom():
+            message = "The server holds as many bytes for requests as it may. Try again in a moment."
+            return ApiError(429, message, code="memory_budget")
         case Busy():
             return ApiError(429, "Too many requests are waiting. Try again in a moment.", code="queue_full")
         case OutOfTime():

@@ -1,20 +1,22 @@
 """The endpoints that gradio_client, curl and MCP call: /generate, /attention, /tokenize, /models, and Ask's."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
 import gradio as gr
+import orjson
 
-from model import Step
+from model import LoadedModel, Step
 
 from ..services import Services
 from ..serving.attention import head_weights
 from ..serving.engines import client_of
 from ..serving.inputs import find_model, read_head, read_prompt, read_request, read_text
-from ..settings import UPDATE_SECONDS
+from ..settings import UPDATE_SECONDS, Limits
 from .describe import describe
-from .guards import refusals
+from .guards import leave, refusals
 from .lens.endpoints import lens_endpoints
 
 
@@ -62,7 +64,9 @@ def add_endpoints(services: Services) -> None:
                     text += "".join(event.text for _, event in events if isinstance(event, Step))
                     yield text
 
-    async def attention(prompt: str = "", model: str | None = None, layer: int = 0, head: int = 0) -> dict[str, Any]:
+    async def attention(
+        request: gr.Request, prompt: str = "", model: str | None = None, layer: int = 0, head: int = 0
+    ) -> dict[str, Any]:
         """The attention weights of one head while it reads a text.
 
         Args:
@@ -80,10 +84,11 @@ def add_endpoints(services: Services) -> None:
             ids = read_prompt(limits, loaded, prompt)
             layer, head = read_head(limits, loaded, layer, head, len(ids))
             services.attention.check_room()
-            weights = await services.attention.run(head_weights, loaded, ids, layer, head)
-        return {"tokens": [token.text for token in loaded.tokens(ids)], "attention": weights}
+            answer = await services.attention.run(head_weights, loaded, ids, layer, head)
+        found: dict[str, Any] = leave(services, request, answer)
+        return found
 
-    async def tokenize(text: str = "", model: str | None = None) -> list[dict[str, Any]]:
+    async def tokenize(request: gr.Request, text: str = "", model: str | None = None) -> list[dict[str, Any]]:
         """The tokens that a model makes of a text.
 
         Args:
@@ -96,7 +101,9 @@ def add_endpoints(services: Services) -> None:
         await served.wait()
         with refusals(services, "/tokenize"):
             loaded = find_model(served, model)
-            return [token._asdict() for token in loaded.tokens(read_text(limits, loaded, text))]
+            answer = await asyncio.to_thread(read_tokens, limits, loaded, text)
+        found: list[dict[str, Any]] = leave(services, request, answer)
+        return found
 
     async def models() -> list[dict[str, Any]]:
         """The models that are served here, each with its sizes."""
@@ -105,3 +112,8 @@ def add_endpoints(services: Services) -> None:
 
     for endpoint in (generate, attention, tokenize, models, *lens_endpoints(services)):
         gr.api(endpoint, api_name=endpoint.__name__)  # type: ignore[attr-defined]
+
+
+def read_tokens(limits: Limits, loaded: LoadedModel, text: str) -> bytes:
+    """The tokens of a text, in JSON. Raises ``InputError``."""
+    return orjson.dumps([token._asdict() for token in loaded.tokens(read_text(limits, loaded, text))])

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import gradio as gr
 from pydantic import ValidationError
@@ -12,6 +13,7 @@ from model.serving.engine import Busy, Closed
 from ..questions.turns import OutOfTime
 from ..services import Services
 from ..serving.elsewhere.upstream import EngineLost
+from ..serving.engines import client_of
 from ..serving.inputs import check_length
 from ..settings import Limits
 from .errors import ApiError, as_api_error
@@ -52,3 +54,9 @@ def refusals(services: Services, route: str = "") -> Iterator[None]:
         if route:
             services.metrics.count(route, told.outcome)
         raise gr.Error(told.message, print_exception=False) from None
+
+
+def leave(services: Services, request: gr.Request, answer: bytes) -> Any:
+    """What an endpoint returns to Gradio for an answer in JSON."""
+    with refusals(services):
+        return services.tickets.leave(answer, request.session_hash or "", client_of(request))

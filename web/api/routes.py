@@ -47,6 +47,7 @@ COMPLETIONS, CHAT, EMBEDDINGS, ATTENTION = (
     "/v1/embeddings",
     "/v1/attention",
 )
+PIECE = 32_768  # bytes of an answer that are sent at a time: what waits for a slow client is counted once
 JSON, BINARY, EVENTS = "application/json", "application/octet-stream", "text/event-stream"
 ERRORS = (ApiError, InputError, ValidationError, Busy, Closed, EngineLost, HTTPException, ClientDisconnect, Exception)
 
@@ -136,7 +137,9 @@ def v1(services: Services) -> FastAPI:
             body = AttentionRequest.model_validate_json(await request.body())
             answer = attention_of(services, model_for(services, body), body)
             services.attention.check_room()
-        as_json = body.format != "safetensors"
+            as_json = body.format != "safetensors"
+            n_bytes, client = answer.layer_bytes(as_json=as_json), client_of(request)
+            services.budget.take(n_bytes, client)
         pieces = answer.json() if as_json else answer.safetensors()
 
         outcome = "cancelled"  # where the client leaves
@@ -145,13 +148,15 @@ def v1(services: Services) -> FastAPI:
             nonlocal outcome
             try:
                 while (piece := await services.attention.run(next, pieces, None)) is not None:
-                    yield piece
+                    for begin in range(0, len(piece), PIECE):
+                        yield piece[begin : begin + PIECE]
                 outcome = "ok"
             except Exception:
                 outcome = "failed"
                 raise
 
         async def count() -> None:
+            services.budget.give_back(n_bytes, client)
             services.metrics.count(ATTENTION, outcome)
 
         return Stream(send(), count, services.limits, media_type=JSON if as_json else BINARY)
@@ -186,8 +191,11 @@ async def complete(
         loaded = model_for(services, body)
         completion = kind(loaded, body, services.limits)
         services.engines.check(loaded, *completion.requests)
-    generation = services.engines.generate(loaded, *completion.requests, client=client_of(request), route=route)
+    client = client_of(request)
+    generation = services.engines.generate(loaded, *completion.requests, client=client, route=route)
     async with AsyncExitStack() as stack:
+        with count_refusal(services, route):
+            stack.enter_context(services.budget.hold(completion.most_bytes, client))
         await stack.enter_async_context(generation)
         if not completion.asked.stream:
             answer = await unless_client_leaves(request, completion.whole(generation))
@@ -220,6 +228,9 @@ def attention_of(services: Services, loaded: LoadedModel, body: AttentionRequest
             'Ask for "format": "safetensors", or name fewer layers and heads.'
         )
         raise InputError("format", message, "too_many_weights")
+    if answer.layer_bytes(as_json=body.format != "safetensors") > services.budget.most:
+        message = f"These are {answer.n_weights:,} attention weights, more than this server can hold. Name fewer heads."
+        raise InputError("heads", message, "too_many_weights")
     return answer
 
 

@@ -26,6 +26,11 @@ def client_address(scope: Scope, n_proxies: int) -> Address | None:
         return peer
 
 
+def client_host(scope: Scope) -> str | None:
+    """Whose turn a request takes, once ``client_address`` has been put into its scope."""
+    return scope["client"][0] if scope.get("client") else None
+
+
 def without_port(host: str) -> str:
     """``1.2.3.4`` of ``1.2.3.4:5``, ``::1`` of ``[::1]:5``."""
     if host.startswith("["):

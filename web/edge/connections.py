@@ -15,13 +15,16 @@ from typing import Any
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from ..memory.budget import Budget
 from ..settings import LONGEST_BODY_SECONDS, RESERVED_DESCRIPTORS, STALL_SECONDS
-from .client_address import client_address
+from .answers import DROP
+from .client_address import client_address, client_host
 
 log = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 1.0
 LEAST_CONNECTIONS = 16
+WRITE_AHEAD = 16_384  # bytes that may wait for a client to read before no more are written
 
 
 class Connections:
@@ -31,14 +34,15 @@ class Connections:
     of the address with the most makes way: an idle one if it has any, otherwise its newest.
     """
 
-    def __init__(self, most: int, most_of_one: int = 0, n_proxies: int = 0) -> None:
+    def __init__(self, budget: Budget, most: int, most_of_one: int = 0, n_proxies: int = 0) -> None:
+        self.budget = budget
         self.most, self.n_proxies = min(most, room_for_connections()), n_proxies
         # Behind a proxy all connections come from its address.
         self.most_of_one = 0 if n_proxies else most_of_one
         self.open: dict[Connection, None] = {}  # in the order in which they came
         self.counts: Counter[Hashable] = Counter()  # by owner
         self.n_dropped = 0
-        self.sweeping = False
+        self.is_swept = False
 
     def protocol(self, *args: Any, **options: Any) -> "Connection":
         """A new connection, as ``uvicorn.Config(http=...)`` asks for it."""
@@ -48,8 +52,8 @@ class Connections:
         """Let a connection in, and one go if there are too many."""
         self.open[connection] = None
         self.counts[connection.owner] += 1
-        if not self.sweeping:
-            self.sweeping = True
+        if not self.is_swept:
+            self.is_swept = True
             connection.loop.call_later(SWEEP_SECONDS, self.sweep, connection.loop)
         if self.most_of_one and self.counts[connection.owner] > self.most_of_one:
             self.drop_one(connection.owner)
@@ -89,9 +93,8 @@ class Connections:
         if self.n_dropped:
             log.warning("There are too many connections: %d were closed to make room.", self.n_dropped)
             self.n_dropped = 0
-        self.sweeping = bool(self.open)
-        if self.sweeping:
-            loop.call_later(SWEEP_SECONDS, self.sweep, loop)
+        loop.run_in_executor(None, self.budget.trim)
+        loop.call_later(SWEEP_SECONDS, self.sweep, loop)
 
 
 class Connection(H11Protocol):
@@ -109,6 +112,7 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        transport.set_write_buffer_limits(WRITE_AHEAD)
         self.owner = self.client[0] if self.client else None
         self.all.add(self)
 
@@ -124,7 +128,8 @@ class Connection(H11Protocol):
         """One request: the address in its scope is that of the client, not of a proxy."""
         self.asked_at = time.monotonic()
         scope["client"] = client_address(scope, self.all.n_proxies)
-        self.all.belongs_to(self, scope["client"][0] if scope["client"] else None)
+        self.all.belongs_to(self, client_host(scope))
+        scope.setdefault("extensions", {})[DROP] = self.drop
         await self.routed(scope, receive, send)
 
     def on_response_complete(self) -> None:

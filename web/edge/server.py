@@ -1,28 +1,37 @@
 """How uvicorn is run: Gradio builds its configuration and has no option for any of this."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
+import gradio as gr
 import gradio.http_server
 import uvicorn
+from starlette.middleware import Middleware
 from starlette.types import ASGIApp
 
+from ..api.body_limit import LimitBody
+from ..memory.budget import Budget
+from ..services import Services
 from ..settings import Limits
+from .answers import CountAnswers
 from .connections import Connections
+from .door import Door
+from .joins import Joins, WatchJoins
 from .log import say_things_once
 
 ACCEPTED_AT_ONCE = 64  # connections that are accepted before any of them is looked at: each takes a descriptor
 
 
 @contextmanager
-def own_server(limits: Limits, trusted_proxies: int) -> Iterator[None]:
-    """While a Gradio app is launched in here, its server bounds connections by number and time.
+def own_server(limits: Limits, trusted_proxies: int, budget: Budget) -> Iterator[None]:
+    """While a Gradio app is launched in here, its server bounds connections by number and time, and answers by bytes.
 
     Everything else stays as Gradio has it: the port, the thread, how the server is closed, and what Spaces add.
     """
-    connections = Connections(limits.max_connections, limits.max_connections_per_address, trusted_proxies)
+    most, most_of_one = limits.max_connections, limits.max_connections_per_address
+    connections = Connections(budget, most, most_of_one, trusted_proxies)
 
     def config(app: ASGIApp, **given: Any) -> uvicorn.Config:
         options = {
@@ -31,7 +40,7 @@ def own_server(limits: Limits, trusted_proxies: int) -> Iterator[None]:
             "backlog": ACCEPTED_AT_ONCE,
             "proxy_headers": False,  # client_address.py reads them
         }
-        made = uvicorn.Config(app, **(given | options))
+        made = uvicorn.Config(Door(CountAnswers(app, budget)), **(given | options))
         say_things_once()
         return made
 
@@ -41,3 +50,12 @@ def own_server(limits: Limits, trusted_proxies: int) -> Iterator[None]:
         yield
     finally:
         module.uvicorn = uvicorn
+
+
+def bounds(services: Services, demo: gr.Blocks, larger: Mapping[str, int]) -> list[Middleware]:
+    """What bounds bodies and Gradio's queue; ``larger`` names the paths whose bodies may be larger, in bytes."""
+    joins = Joins(demo._queue, services.limits, services.tickets)
+    return [
+        Middleware(LimitBody, limits=services.limits, budget=services.budget, larger=larger),
+        Middleware(WatchJoins, joins=joins),
+    ]

@@ -41,6 +41,7 @@ LAUNCH: dict[str, Any] = {
     "run_history": False,
     "enable_monitoring": False,
     "state_session_capacity": MAX_SESSIONS,
+    "max_threads": MAX_QUEUED,  # events that run at once: all, so that none waits in front of the engines
     "max_file_size": "64kb",
     "footer_links": [],
 }

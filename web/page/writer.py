@@ -3,13 +3,13 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Hashable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any
 
 from model import GenerationRequest, LoadedModel
 from model.errors import counted
 from model.serving.engine import Busy, Closed
-from model.serving.sequence import Cut
 
 from ..runs.run import Run
 from ..runs.run_writer import RunWriter
@@ -91,16 +91,16 @@ class PageWriter:
         state, why, is_counted_elsewhere = "done", "", False
         self.generations[run.id] = generation
         try:
-            async with generation:
-                yield point("waiting")
-                async for events in generation:
-                    await asyncio.to_thread(writer.take, events, generation.stopped.is_set())
-                    self.generations[writer.run.id] = generation
-                    is_counted_elsewhere = any(isinstance(e, Cut) and e.reason == "length" for _, e in events)
-                    yield point("writing")
-                state = "stopped" if generation.stopped.is_set() else "done"
-                if generation.outcome == "deadline":
-                    why = "The time limit of this server was reached."
+            with self.services.budget.hold(run.most_bytes, client):
+                async with generation:
+                    yield point("waiting")
+                    async with aclosing(self.record(generation, writer)) as grown:
+                        async for _ in grown:
+                            yield point("writing")
+                    is_counted_elsewhere = writer.cut == "length"
+                    state = "stopped" if generation.stopped.is_set() else "done"
+                    if generation.outcome == "deadline":
+                        why = "The time limit of this server was reached."
         except Busy:
             state, why = "failed", "Too many texts are being written at the moment. Try again soon."
         except Closed:
@@ -117,6 +117,32 @@ class PageWriter:
         yield point(state) | {
             "why": why or (why_ended(asked, writer.run, is_counted_elsewhere) if state == "done" else "")
         }
+
+    async def record(self, generation: Generation, writer: RunWriter) -> AsyncGenerator[None]:
+        """Keep what is written as soon as it is, and say that there is more whenever that is asked.
+
+        A client that reads slowly would otherwise leave the rows of its text in memory, one tensor after the other.
+        """
+        grown = asyncio.Event()
+
+        async def take() -> None:
+            try:
+                async for events in generation:
+                    await asyncio.to_thread(writer.take, events, generation.stopped.is_set())
+                    self.generations[writer.run.id] = generation
+                    grown.set()
+            finally:
+                grown.set()
+
+        taking = asyncio.create_task(take())
+        try:
+            while not taking.done():
+                await grown.wait()
+                grown.clear()
+                yield
+            await taking
+        finally:
+            taking.cancel()
 
 
 class SentTokens:

@@ -59,6 +59,16 @@ class Run:
         return self.recording.nbytes
 
     @property
+    def most_bytes(self) -> int:
+        """The most that it takes while it is written."""
+        logits = (self.recent_logits.maxlen or 0) * self.loaded.config.vocab_size
+        return (
+            self.nbytes
+            + self.recording.working_bytes
+            + 4 * min(logits, self.target_length * self.loaded.config.vocab_size)
+        )
+
+    @property
     def readable_ids(self) -> list[int]:
         """The tokens that the model can read: all but a last one for which the context has no room."""
         return self.ids[: self.recording.capacity]

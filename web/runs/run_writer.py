@@ -3,7 +3,7 @@
 import threading
 
 from model import Step
-from model.serving.sequence import ContextShift, Event, PromptPart, is_last
+from model.serving.sequence import ContextShift, Cut, Event, PromptPart, is_last
 
 from .run import Run
 from .store import Runs
@@ -15,6 +15,7 @@ class RunWriter:
     def __init__(self, runs: Runs, run: Run) -> None:
         self.runs, self.run = runs, run
         self.ended = False
+        self.cut: str | None = None  # the reason why the text ended, other than its last token
         self.lock = threading.Lock()
 
     def take(self, events: list[tuple[int, Event]], stopped: bool) -> None:
@@ -28,6 +29,8 @@ class RunWriter:
                     self.run = self.runs.shifted(self.run, event.ids)
                 elif isinstance(event, PromptPart | Step):
                     self.run.take(event, last=stopped and is_last(event))
+                elif isinstance(event, Cut):
+                    self.cut = event.reason
 
     def end(self) -> None:
         """Nothing more will be written."""

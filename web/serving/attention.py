@@ -17,6 +17,8 @@ from model.serving.engine import Busy
 
 from ..settings import Limits
 
+JSON_BYTES = 12  # of one weight
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -47,10 +49,11 @@ class AttentionWorkers:
             self.places.release()
 
 
-def head_weights(loaded: LoadedModel, ids: Sequence[int], layer: int, head: int) -> list[list[float]]:
-    """The attention weights of one head, ``[query][key]``."""
-    weights: list[list[float]] = Residuals(loaded.gpt, ids).attention(layer)[head].tolist()
-    return weights
+def head_weights(loaded: LoadedModel, ids: Sequence[int], layer: int, head: int) -> bytes:
+    """The tokens of a text and the attention weights of one head, ``[query][key]``, in JSON."""
+    weights = Residuals(loaded.gpt, ids).attention(layer)[head].numpy()
+    answer = {"tokens": [token.text for token in loaded.tokens(ids)], "attention": weights}
+    return orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
 class AttentionAnswer:
@@ -63,6 +66,10 @@ class AttentionAnswer:
         tokens = [token._asdict() for token in loaded.tokens(ids)]
         self.n_weights = len(layers) * len(heads) * len(ids) ** 2
         self.header: dict[str, object] = {"model": loaded.name, "tokens": tokens, "layers": layers, "heads": heads}
+
+    def layer_bytes(self, *, as_json: bool) -> int:
+        """About the size of the largest piece."""
+        return self.n_weights // len(self.layers) * (JSON_BYTES if as_json else 4)
 
     def weights(self) -> Iterator[NDArray[np.float32]]:
         """Each layer's ``(heads, T, T)`` float32, as a NumPy array."""

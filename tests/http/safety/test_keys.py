@@ -33,7 +33,7 @@ def test_health_is_open(locked: Server) -> None:
         ("GET", "/gradio_api/startup-events"),
         ("POST", "/gradio_api/call/v2/generate"),
         ("POST", "/gradio_api/queue/join"),
-        ("POST", "/gradio_api/upload"),
+        ("POST", "/gradio_api/cancel"),
         ("GET", "/look/some-run/rows"),
         ("POST", "/look/again/rows"),
         ("GET", "/view/x/main.mjs"),

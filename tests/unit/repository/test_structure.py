@@ -24,6 +24,7 @@ WEB_FLOORS = [
     {"web.gauges"},
     {"web.runs", "web.questions"},
     {"web.serving"},
+    {"web.memory"},
     {"web.prometheus", "web.settings", "web.assets"},
 ]
 MODEL_FLOORS = [

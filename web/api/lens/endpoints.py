@@ -4,11 +4,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import gradio as gr
-import orjson
 
 from ...services import Services
 from ...serving.engines import client_of
-from ..guards import refusals
+from ..guards import leave, refusals
 from .circuit_endpoints import circuit_endpoints
 from .questions import QUESTIONS
 from .routes import ask, read_question
@@ -177,7 +176,7 @@ def lens_endpoints(services: Services) -> list[Callable[..., Awaitable[Any]]]:
             asked = await read_question(services, question, question.body.model_validate(fields))
         with refusals(services):
             async with ask(services, question, asked, client_of(request), route) as asking:
-                answer: dict[str, Any] = orjson.loads(await asking.answer())
-        return answer
+                found: dict[str, Any] = leave(services, request, await asking.answer())
+        return found
 
     return [roles, knockout, removal, attribution, head_lenses, logit_lens, ledger, *circuit_endpoints(answer)]

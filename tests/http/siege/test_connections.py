@@ -3,18 +3,22 @@
 import contextlib
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from helpers.gate import GatedEngine
 from helpers.server import Server
 from web.edge import connections as module
 from web.settings import Limits
 
 HEAD = b"POST /v1/completions HTTP/1.1\r\nHost: here\r\n"
+BODY = b'{"prompt": "ab", "stream": true}'
+WRITE = HEAD + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY
 # A request of each kind that keeps a server waiting.
 STALLED = {
     "silent": b"",
@@ -39,6 +43,19 @@ def open_from(server: Server, source: str = "127.0.0.1", sent: bytes = b"") -> s
     connection = socket.create_connection(("127.0.0.1", port), timeout=30, source_address=(source, 0))
     connection.sendall(sent)
     return connection
+
+
+@contextmanager
+def at_work(server: Server, *asks: bytes, source: str = "127.0.0.1") -> Iterator[None]:
+    """While these requests for a text are on their way, which the server does not write."""
+    loaded = server.served.models["tiny"]
+    engine = GatedEngine(loaded)
+    server.services.engines.add(loaded, engine)
+    waiting = [open_from(server, source, ask) for ask in asks]
+    engine.news.wait_until(lambda: len(engine.at_work) + len(engine.queue) == len(asks))
+    yield
+    for connection in waiting:
+        connection.close()
 
 
 def is_closed(connection: socket.socket) -> bool:
@@ -103,30 +120,20 @@ def test_idle_connections_make_way(launch: Callable[..., Server], checkpoints: P
 
 def test_one_address_takes_no_more_than_its_part(launch: Callable[..., Server], checkpoints: Path) -> None:
     server = launch(checkpoints / "tiny", limits=Limits(max_connections=100, max_connections_per_address=10))
-    at_work = [
-        open_from(server, "127.0.0.66", b"GET /gradio_api/heartbeat/x%d HTTP/1.1\r\nHost: here\r\n\r\n" % i)
-        for i in range(10)
-    ]
-    for connection in at_work:
-        assert b"200" in connection.recv(100)
-    surplus = open_from(server, "127.0.0.66")
-    assert is_closed(surplus)  # none of the others is idle
-    assert httpx.get(f"{server.url}/health").status_code == 200  # from another address
-    for connection in [*at_work, surplus]:
-        connection.close()
+    with at_work(server, *[WRITE] * 10, source="127.0.0.66"):
+        surplus = open_from(server, "127.0.0.66")
+        assert is_closed(surplus)  # none of the others is idle
+        assert httpx.get(f"{server.url}/health").status_code == 200  # from another address
+        surplus.close()
 
 
 def test_behind_a_proxy_nobody_is_shut_out_by_another(launch: Callable[..., Server], checkpoints: Path) -> None:
     limits = Limits(max_connections=10, max_connections_per_address=5)
     server = launch(checkpoints / "tiny", limits=limits, trusted_proxies=1)
-    ask = b"GET /gradio_api/heartbeat/x HTTP/1.1\r\nHost: here\r\nX-Forwarded-For: 192.0.2.%d\r\n\r\n"
-    at_work = [open_from(server, sent=ask % 66) for _ in range(10)]
-    for connection in at_work:
-        assert b"200" in connection.recv(100)
-    answer = httpx.get(f"{server.url}/health", headers={"X-Forwarded-For": "192.0.2.9"})
-    assert answer.status_code == 200
-    for connection in at_work:
-        connection.close()
+    ask = WRITE.replace(b"Host: here", b"Host: here\r\nX-Forwarded-For: 192.0.2.66")
+    with at_work(server, *[ask] * 10):
+        answer = httpx.get(f"{server.url}/health", headers={"X-Forwarded-For": "192.0.2.9"})
+        assert answer.status_code == 200
 
 
 def test_the_log_says_it_once(server: Server, capfd: pytest.CaptureFixture[str]) -> None:

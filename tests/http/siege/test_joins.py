@@ -1,0 +1,144 @@
+"""Gradio's queue: what nobody follows ends, no address takes all of it, and its answers are what they should be."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from helpers.gate import GatedEngine
+from helpers.server import Server
+from web.edge import joins as module
+from web.settings import Limits
+
+TRIES = 3_000  # requests within which something must have happened: each lets the server's loop go round
+TEXT = ["ab", None, 50, 1.0, None, 1.0, 0.0, 1]  # of /generate
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FOLLOWED_SECONDS", 0.3)
+    monkeypatch.setattr(module, "WATCH_SECONDS", 0.05)
+
+
+@contextmanager
+def visitor(server: Server, address: str = "127.0.0.1") -> Iterator[httpx.Client]:
+    transport = httpx.HTTPTransport(local_address=address)
+    with httpx.Client(base_url=server.url, timeout=60, transport=transport) as client:
+        yield client
+
+
+def call(client: httpx.Client, name: str, data: list[Any]) -> httpx.Response:
+    return client.post(f"/gradio_api/call/{name}", json={"data": data})
+
+
+def until(client: httpx.Client, condition: Callable[[], bool]) -> None:
+    assert any(condition() for _ in range(TRIES) if client.get("/health").status_code == 200)
+
+
+def holds_nothing(server: Server) -> bool:
+    queue = server.demo._queue
+    return not (
+        server.services.budget.held
+        or server.services.tickets.sessions
+        or queue.pending_messages_per_session
+        or queue.pending_event_ids_session
+        or queue.event_ids_to_events
+    )
+
+
+@pytest.mark.parametrize(("name", "data"), [("tokenize", ["ab" * 30, None]), ("attention", ["ab" * 30, None, 0, 0])])
+def test_an_answer_that_nobody_collects_is_dropped(server: Server, impatient: None, name: str, data: list[Any]) -> None:
+    with visitor(server) as client:
+        for _ in range(5):
+            assert call(client, name, data).status_code == 200
+        until(client, lambda: holds_nothing(server))
+
+
+@pytest.mark.parametrize("n_written", [0, 3])
+def test_a_text_that_nobody_follows_ends(server: Server, slow: Any, impatient: None, n_written: int) -> None:
+    """Whether it has begun or still waits for its first token."""
+    engine: Any = server.services.engines.engine_for(slow)
+    with visitor(server) as client:
+        call(client, "generate", ["ab", "slow", 50, *TEXT[3:]])
+        slow.gate.release(n_written)
+        engine.news.wait_until(lambda: engine.at_work and len(engine.at_work[0].written) == n_written)
+        (sequence,) = engine.at_work
+        engine.news.wait_until(lambda: sequence.cancelled)
+        slow.gate.release(5)
+        until(client, lambda: holds_nothing(server))
+
+
+def test_a_listener_that_leaves_is_no_listener(server: Server, slow: Any, impatient: None) -> None:
+    engine: Any = server.services.engines.engine_for(slow)
+    with visitor(server) as client:
+        event = call(client, "generate", ["ab", "slow", 50, *TEXT[3:]]).json()["event_id"]
+        engine.news.wait_until(lambda: engine.at_work)
+        (sequence,) = engine.at_work
+        with client.stream("GET", f"/gradio_api/call/generate/{event}") as answer:
+            slow.gate.release(2)
+            assert "generating" in next(answer.iter_lines())
+        engine.news.wait_until(lambda: sequence.cancelled)
+        slow.gate.release(5)
+        until(client, lambda: holds_nothing(server))
+
+
+def test_one_address_has_its_part_of_the_queue(launch: Callable[..., Server], checkpoints: Path) -> None:
+    server = launch(checkpoints / "tiny", limits=Limits(max_batch=1, max_waiting=3))
+    loaded = server.served.models["tiny"]
+    server.services.engines.add(loaded, GatedEngine(loaded))
+    with visitor(server, "127.0.0.66") as attacker, visitor(server, "127.0.0.9") as other:
+        statuses = [call(attacker, "generate", TEXT).status_code for _ in range(6)]
+        assert statuses == [200] * 4 + [429] * 2
+        assert call(other, "generate", TEXT).status_code == 200
+
+
+def test_a_crowd_at_one_address_keeps_nobody_from_the_engine(launch: Callable[..., Server], checkpoints: Path) -> None:
+    """More than Gradio has workers by default."""
+    server = launch(checkpoints / "tiny", limits=Limits(max_batch=2, max_waiting=60))
+    loaded = server.served.models["tiny"]
+    engine = GatedEngine(loaded, max_batch=2, max_waiting=60)
+    server.services.engines.add(loaded, engine)
+    with visitor(server, "127.0.0.66") as attacker, visitor(server, "127.0.0.9") as other:
+        for _ in range(55):
+            assert call(attacker, "generate", TEXT).status_code == 200
+        assert call(other, "generate", TEXT).status_code == 200
+        engine.news.wait_until(lambda: any(each.client == "127.0.0.9" for each in [*engine.queue, *engine.at_work]))
+    engine.gate.release(1_000)
+
+
+def test_nothing_waits_here(server: Server, capfd: pytest.CaptureFixture[str]) -> None:
+    with visitor(server) as client:
+        for path in ("queue/data?session_hash=nobody", "queue/data", "call/generate/nobody", "call/nobody/nobody"):
+            assert client.get(f"/gradio_api/{path}").status_code == 404
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"", "not valid JSON"),
+        (b"[" * 100_000, "not valid JSON"),
+        (b"[]", "JSON object"),
+        (b'{"session_hash": 3, "data": []}', "session_hash"),
+        (b'{"session_hash": "%s", "data": []}' % (b"x" * 65), "session_hash"),
+        (b'{"session_hash": "x", "data": [%s0]}' % (b"0," * 80), "arguments"),
+    ],
+)
+def test_a_join_that_makes_no_sense(server: Server, body: bytes, said: str) -> None:
+    with visitor(server) as client:
+        answer = client.post("/gradio_api/queue/join", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 422 and said in answer.json()["detail"] and len(answer.content) < 400
+
+
+def test_an_answer_goes_to_its_own_session_alone(server: Server) -> None:
+    """A visitor who writes what looks like a ticket gets it back as a text."""
+    with visitor(server) as client:
+        text = "headscope-answer-0123456789abcdef0123456789abcdef"
+        event = call(client, "tokenize", [text, None]).json()["event_id"]
+        lines = client.get(f"/gradio_api/call/tokenize/{event}").text.splitlines()
+    tokens = json.loads(lines[1].removeprefix("data: "))[0]
+    assert "".join(token["text"] for token in tokens) == text

@@ -1,0 +1,84 @@
+"""One budget in bytes for all that is in flight: bodies, answers that nobody has read yet, texts being recorded."""
+
+import ctypes
+import gc
+import sys
+import threading
+from collections import Counter
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+
+from model.serving.engine import Busy
+
+MEGABYTE = 1_000_000
+SHARE = 2  # one client may hold the budget divided by this
+WORTH_TRIMMING = 32 * MEGABYTE
+
+
+class NoRoom(Busy):
+    """The budget has no room for this at the moment."""
+
+
+class Budget:
+    """Bytes that may be held, for all clients together, and half of them for one. Any thread."""
+
+    def __init__(self, n_bytes: int) -> None:
+        self.n_bytes = n_bytes
+        self.held = self.highest = 0  # highest since memory was last given back
+        self.clients: Counter[Hashable] = Counter()
+        self.lock = threading.Lock()
+
+    @property
+    def most(self) -> int:
+        """What one client may hold."""
+        return self.n_bytes // SHARE
+
+    def take(self, n_bytes: int, client: Hashable) -> None:
+        """Hold that many bytes more; raises ``NoRoom``."""
+        with self.lock:
+            if self.held + n_bytes > self.n_bytes or self.clients[client] + n_bytes > self.most:
+                if not self.clients[client]:
+                    del self.clients[client]
+                raise NoRoom
+            self.held += n_bytes
+            self.clients[client] += n_bytes
+            self.highest = max(self.highest, self.held)
+
+    def give_back(self, n_bytes: int, client: Hashable) -> None:
+        with self.lock:
+            self.held -= n_bytes
+            self.clients[client] -= n_bytes
+            if not self.clients[client]:
+                del self.clients[client]
+
+    @contextmanager
+    def hold(self, n_bytes: int, client: Hashable) -> Iterator[None]:
+        """Hold that many bytes in here; raises ``NoRoom``."""
+        self.take(n_bytes, client)
+        try:
+            yield
+        finally:
+            self.give_back(n_bytes, client)
+
+    def trim(self) -> None:
+        """Give memory back to the system, if much of what was held has been let go since this was last done."""
+        with self.lock:
+            if self.highest - self.held < WORTH_TRIMMING:
+                return
+            self.highest = self.held
+        gc.collect()
+        trim_heap()
+
+
+def keep_all_objects() -> None:
+    """Let the garbage collector pass over what there is by now: looking through all of it halts everything else."""
+    gc.collect()
+    gc.freeze()
+
+
+def trim_heap() -> None:
+    """glibc keeps what was freed below anything still in use; elsewhere nothing needs to be done."""
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)
