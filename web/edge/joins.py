@@ -5,6 +5,7 @@ Gradio runs an event whether anybody asks for its messages or not, and keeps the
 
 import asyncio
 import json
+import logging
 import re
 import time
 from collections import Counter
@@ -23,6 +24,8 @@ from ..memory.tickets import Tickets
 from ..settings import FOLLOWED_SECONDS, MAX_RUN_ID, Limits
 from .client_address import client_host
 from .door import GRADIO, refuse
+
+log = logging.getLogger(__name__)
 
 JOIN = re.compile(rf"{GRADIO}(queue/join|call/(v2/)?[^/]+)/?")
 FOLLOW = re.compile(rf"{GRADIO}(queue/data|call/(v2/)?[^/]+/(?P<event>[^/]+))/?")
@@ -74,18 +77,25 @@ class Joins:
         """Drop the sessions that nobody follows any more, as long as there are any."""
         while self.sessions:
             await asyncio.sleep(WATCH_SECONDS)
-            now, pending = time.monotonic(), self.queue.pending_event_ids_session
-            for name, session in self.sessions.items():
-                session.events &= pending.get(name, set())  # Gradio keeps an event there until its answer is sent
-            await self.drop(
-                name
-                for name, session in self.sessions.items()
-                if not session.n_listeners and (not session.events or now - session.left_at > FOLLOWED_SECONDS)
-            )
+            try:
+                await self.drop(self.left())
+            except Exception:  # whatever Gradio's queue raised, the next round comes
+                log.exception("Dropping sessions of Gradio failed")
         self.watching = None
 
+    def left(self) -> list[str]:
+        """The sessions that nobody follows, or that wait for nothing."""
+        now, pending = time.monotonic(), self.queue.pending_event_ids_session
+        for name, session in self.sessions.items():
+            session.events &= pending.get(name, set())  # Gradio keeps an event there until its answer is sent
+        return [
+            name
+            for name, session in self.sessions.items()
+            if not session.n_listeners and (not session.events or now - session.left_at > FOLLOWED_SECONDS)
+        ]
+
     async def drop(self, names: Iterable[str]) -> None:
-        dropped = {name: self.sessions.pop(name) for name in list(names)}
+        dropped = {name: self.sessions.pop(name) for name in names}
         events = {event for session in dropped.values() for event in session.events}
         for name, session in dropped.items():
             await self.queue.clean_events(session_hash=name)

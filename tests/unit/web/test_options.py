@@ -12,8 +12,9 @@ from pydantic import ValidationError
 from model import InputError
 from model.generate import MAX_SEED, REQUEST_OPTIONS
 from model.sampling import SAMPLING_OPTIONS
+from web.api.errors import first_problem
 from web.api.gradio_endpoints import add_endpoints
-from web.api.schema import CompletionRequest, first_problem
+from web.api.schema import CompletionRequest
 from web.page.controls import CONTROLS, WORDS
 from web.services import Services
 from web.serving.inputs import OPTIONS, SLIDERS, read_request
