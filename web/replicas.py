@@ -25,6 +25,7 @@ from .api.body_limit import LimitBody
 from .api.errors import ApiError, as_api_error
 from .api.routes import api_routes
 from .api.streaming import server_sent_event
+from .memory.budget import budget_for
 from .services import make_services
 
 ONGOING = 1_000  # requests at a replica or the gate: the engines say when there are too many
@@ -88,7 +89,7 @@ class Gate:
         self.settings = settings.read([], os.environ)
 
     def __serve_build_asgi_app__(self) -> ASGIApp:
-        app: ASGIApp = LimitBody(self.forward, self.settings.limits)
+        app: ASGIApp = LimitBody(self.forward, self.settings.limits, budget_for(self.settings.limits))
         launched = threading.Event()
         launched.set()
         return RequireKey(app, self.settings.api_key, launched) if self.settings.api_key else app

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from .gauges import Gauges
-from .memory.budget import MEGABYTE, Budget, keep_all_objects
+from .memory.budget import Budget, budget_for, keep_all_objects
 from .memory.tickets import Tickets
 from .prometheus import Metrics
 from .questions.roles import prepare_roles
@@ -17,7 +17,7 @@ from .serving.elsewhere.address import read_addresses
 from .serving.engines import Engines
 from .serving.served_models import ServedModels
 from .serving.snapshots import Snapshots
-from .settings import KEPT_BYTES, Limits, Settings
+from .settings import Limits, Settings
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def make_services(settings: Settings) -> Services:
     engines = Engines(settings.limits, metrics, read_addresses(settings))
     questions = Questions(settings.limits, metrics, settings.cache)
     metrics.registry.register(Gauges(engines, runs, questions, metrics.model_name))
-    budget = Budget(settings.limits.memory_budget_mb * MEGABYTE - KEPT_BYTES)
+    budget = budget_for(settings.limits)
     return Services(
         served=served,
         snapshots=Snapshots(served),

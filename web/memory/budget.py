@@ -10,6 +10,8 @@ from contextlib import contextmanager
 
 from model.serving.engine import Busy
 
+from ..settings import KEPT_BYTES, Limits
+
 MEGABYTE = 1_000_000
 SHARE = 2  # one client may hold the budget divided by this
 WORTH_TRIMMING = 32 * MEGABYTE
@@ -68,6 +70,11 @@ class Budget:
             self.highest = self.held
         gc.collect()
         trim_heap()
+
+
+def budget_for(limits: Limits) -> Budget:
+    """What the operator allows, without what is always kept."""
+    return Budget(limits.memory_budget_mb * MEGABYTE - KEPT_BYTES)
 
 
 def keep_all_objects() -> None:
