@@ -25,8 +25,8 @@ from .api.body_limit import LimitBody
 from .api.errors import ApiError, as_api_error
 from .api.routes import api_routes
 from .api.streaming import server_sent_event
-from .memory.budget import budget_for
 from .services import make_services
+from .serving.budget import budget_for
 
 ONGOING = 1_000  # requests at a replica or the gate: the engines say when there are too many
 MAX_HELD_BYTES = 16_000_000  # of an answer that is kept back until it is complete, so that another replica can give it

@@ -5,18 +5,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from .gauges import Gauges
-from .memory.budget import Budget, budget_for, keep_all_objects
-from .memory.tickets import Tickets
 from .prometheus import Metrics
 from .questions.roles import prepare_roles
 from .questions.service import Questions
 from .runs.openings import Openings
 from .runs.store import Runs
 from .serving.attention import AttentionWorkers
+from .serving.budget import Budget, budget_for, keep_all_objects
 from .serving.elsewhere.address import read_addresses
 from .serving.engines import Engines
 from .serving.served_models import ServedModels
 from .serving.snapshots import Snapshots
+from .serving.tickets import Tickets
 from .settings import Limits, Settings
 
 

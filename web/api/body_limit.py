@@ -6,7 +6,7 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..memory.budget import Budget, NoRoom
+from ..serving.budget import Budget, NoRoom
 from ..settings import MAX_LONG_TEXT_BYTES, Limits
 from .auth import path_of
 from .errors import ApiError, as_api_error

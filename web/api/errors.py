@@ -14,8 +14,8 @@ from model.lens.questions.progress import Cancelled
 from model.sampling import SAMPLING_OPTIONS
 from model.serving.engine import Busy, Closed
 
-from ..memory.budget import NoRoom
 from ..questions.turns import OutOfTime
+from ..serving.budget import NoRoom
 from ..serving.elsewhere.upstream import EngineLost
 
 RETRY_SECONDS = 2

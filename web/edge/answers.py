@@ -4,7 +4,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..api.errors import as_api_error
-from ..memory.budget import Budget, NoRoom
+from ..serving.budget import Budget, NoRoom
 from .client_address import client_host
 
 DROP = "headscope.drop"  # in a scope's extensions: closes the connection

@@ -15,7 +15,7 @@ from typing import Any
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from ..memory.budget import Budget
+from ..serving.budget import Budget
 from ..settings import LONGEST_BODY_SECONDS, RESERVED_DESCRIPTORS, STALL_SECONDS
 from .answers import DROP
 from .client_address import client_address, client_host

@@ -19,8 +19,8 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..api.auth import path_of
-from ..memory.budget import NoRoom
-from ..memory.tickets import Tickets
+from ..serving.budget import NoRoom
+from ..serving.tickets import Tickets
 from ..settings import FOLLOWED_SECONDS, MAX_RUN_ID, Limits
 from .client_address import client_host
 from .door import GRADIO, refuse

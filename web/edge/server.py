@@ -12,8 +12,8 @@ from starlette.middleware import Middleware
 from starlette.types import ASGIApp
 
 from ..api.body_limit import LimitBody
-from ..memory.budget import Budget
 from ..services import Services
+from ..serving.budget import Budget
 from ..settings import Limits
 from .answers import CountAnswers
 from .connections import Connections

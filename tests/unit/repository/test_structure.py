@@ -24,7 +24,6 @@ WEB_FLOORS = [
     {"web.gauges"},
     {"web.runs", "web.questions"},
     {"web.serving"},
-    {"web.memory"},
     {"web.prometheus", "web.settings", "web.assets"},
 ]
 MODEL_FLOORS = [

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from model.serving.engine import Busy
-from web.memory.budget import Budget, NoRoom
-from web.memory.tickets import Tickets
+from web.serving.budget import Budget, NoRoom
+from web.serving.tickets import Tickets
 
 
 def test_what_is_held_is_given_back() -> None:
@@ -47,7 +47,7 @@ def test_an_error_gives_back() -> None:
 
 def test_memory_is_trimmed_when_much_was_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     budget, trimmed = Budget(10**9), []
-    monkeypatch.setattr("web.memory.budget.trim_heap", lambda: trimmed.append(True))
+    monkeypatch.setattr("web.serving.budget.trim_heap", lambda: trimmed.append(True))
     budget.trim()
     with budget.hold(10**8, "a"):
         budget.trim()

@@ -1,1 +1,0 @@
-"""How many bytes requests in flight may hold."""
