@@ -1,7 +1,7 @@
 """Headscope: a GPT on a web page, with every attention head in view. Run ``python app.py --help``."""
 
+import logging
 import os
-import signal
 import sys
 import threading
 
@@ -11,10 +11,11 @@ from starlette.middleware import Middleware
 from model.checkpoint.precision import choose_device
 from web import settings
 from web.api import mcp
-from web.api.auth import RequireKey, SameSite
 from web.api.routes import api_routes
 from web.assets import asset_route
+from web.edge.front import key_check
 from web.edge.server import bounds, own_server
+from web.edge.signals import listen_for_end
 from web.learn.routes import learn_routes
 from web.page.blocks import LAUNCH, build
 from web.page.routes import page_routes
@@ -43,10 +44,7 @@ def start(chosen: Settings) -> tuple[gr.Blocks, Services]:
         asset_route(),
     ]
     launched = threading.Event()
-    # A Space is shown inside another site's frame.
-    same_site: SameSite = "none" if os.environ.get("SPACE_ID") else "lax"
-    key_check = Middleware(RequireKey, key=chosen.api_key or "", launched=launched, same_site=same_site)
-    with own_server(chosen.limits, chosen.trusted_proxies, services.budget):
+    with own_server(chosen, services.budget):
         demo.launch(
             server_name=chosen.host,
             server_port=chosen.port,
@@ -56,7 +54,7 @@ def start(chosen: Settings) -> tuple[gr.Blocks, Services]:
             app_kwargs={
                 "routes": routes,
                 "middleware": [
-                    *([key_check] if chosen.api_key else []),
+                    *key_check(chosen, launched),
                     *bounds(services, demo, {UPLOAD: chosen.limits.max_training_bytes}),
                     Middleware(KnowVisitor),
                 ],
@@ -79,9 +77,8 @@ def main() -> None:
     except (ValueError, OSError) as error:
         print(f"app.py: {error}", file=sys.stderr)
         sys.exit(2)
-    asked_to_end = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: asked_to_end.set())
+    logging.basicConfig(level=chosen.log_level.upper(), format="%(levelname)s %(name)s: %(message)s")
+    asked_to_end = listen_for_end()
     demo, services = start(chosen)
     threading.Thread(target=services.load_for_good, name="loader", daemon=True).start()
     asked_to_end.wait()

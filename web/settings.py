@@ -9,6 +9,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from .flag_values import (
+    LOG_LEVELS,
+    read_bool,
+    read_count,
+    read_dtype,
+    read_folder,
+    read_key,
+    read_key_file,
+    read_level,
+    read_names,
+    read_origins,
+    read_port,
+)
+
 VERSION = "0.1.0"
 PREFIX = "HEADSCOPE_"
 CHECKPOINTS = Path(__file__).resolve().parent.parent / "checkpoints"
@@ -116,6 +130,9 @@ class Settings:
     share: bool = False
     trusted_proxies: int = 0  # in front of this server, each of which adds to X-Forwarded-For
     api_key: str | None = None
+    allowed_origins: tuple[str, ...] = ()  # of pages elsewhere that may call this server; "*" for all, without cookies
+    access_log: bool = False
+    log_level: str = "warning"
     train: bool = True  # whether visitors may train GPTs of their own
     cache: Path | None = None
     engine_urls: tuple[str, ...] = ()  # of engines that write in the place of ours: URL, or MODEL=URL
@@ -153,6 +170,11 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
     text = "proxies in front of this server whose X-Forwarded-For is believed; 1 by default on a Space and with --share"
     flag("trusted-proxies", n_proxies, None, text, type=n_proxies)
     flag("api-key", read_key, None, "secret that everything except /health then requires", type=read_key)
+    flag("api-key-file", read_folder, None, "file with that secret, which no process list shows", type=read_folder)
+    text = "origins of web pages that may call this server, such as https://example.org, or * for all"
+    flag("allowed-origins", read_origins, (), text, type=read_origins, metavar="ORIGIN[,ORIGIN]")
+    flag("access-log", read_bool, False, "print a line for every request", action="store_true")
+    flag("log-level", read_level, "warning", f"one of {', '.join(LOG_LEVELS)}", type=read_level)
     flag("no-train", read_bool, is_zero_gpu(environ), "let no visitor train a GPT", action="store_true")
     flag("cache", read_folder, default_cache(environ), "folder for what is computed once", type=read_folder)
     group = parser.add_argument_group("another engine", "which writes while this app looks; see deploy/README.md")
@@ -176,6 +198,12 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
         f"[{PREFIX}CHECKPOINT, separated by commas]",
     )
     found = parser.parse_args(arguments)
+    if found.api_key and found.api_key_file:
+        parser.error("--api-key and --api-key-file: one of them is enough")
+    try:
+        api_key = found.api_key if found.api_key_file is None else read_key_file(found.api_key_file)
+    except argparse.ArgumentTypeError as error:
+        parser.error(f"--api-key-file: {error}")
     checkpoints = found.checkpoint or read_names(environ.get(f"{PREFIX}CHECKPOINT", "")) or all_checkpoints()
     trusted_proxies = found.trusted_proxies
     if trusted_proxies is None:
@@ -188,7 +216,10 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
         port=found.port,
         share=found.share,
         trusted_proxies=trusted_proxies,
-        api_key=found.api_key,
+        api_key=api_key,
+        allowed_origins=found.allowed_origins,
+        access_log=found.access_log,
+        log_level=found.log_level,
         train=not found.no_train,
         cache=found.cache,
         engine_urls=tuple(found.engine_url),
@@ -226,46 +257,6 @@ def default_cache(environ: Mapping[str, str]) -> Path | None:
     except RuntimeError:  # there is no home
         return None
     return base / "headscope"
-
-
-def read_folder(text: str) -> Path:
-    return Path(text).expanduser()
-
-
-def read_dtype(text: str) -> str:
-    if text not in ("auto", "float32", "bfloat16", "int8"):
-        raise argparse.ArgumentTypeError(f"dtype must be auto, float32, bfloat16 or int8, found {text!r}")
-    return text
-
-
-def read_port(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 65_535:
-        raise argparse.ArgumentTypeError(f"a port must be a number from 1 to 65535, found {text!r}")
-    return int(text)
-
-
-def read_count(least: int, text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not least <= int(text) <= 10**9:
-        raise argparse.ArgumentTypeError(f"expected a whole number of at least {least}, found {text!r}")
-    return int(text)
-
-
-def read_bool(text: str) -> bool:
-    if text.lower() in ("1", "true", "yes", "on"):
-        return True
-    if text.lower() in ("0", "false", "no", "off"):
-        return False
-    raise argparse.ArgumentTypeError(f"expected true or false, found {text!r}")
-
-
-def read_key(text: str) -> str:
-    if not text or not text.isascii() or not text.isprintable() or " " in text:
-        raise argparse.ArgumentTypeError("a key must be printable ASCII without spaces, and not empty")
-    return text
-
-
-def read_names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def check_address(host: str, port: int) -> None:

@@ -41,6 +41,24 @@ def test_sigterm_drains(checkpoints: Path, grace: str) -> None:
         assert process.wait(60) == 0
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_ends_it_at_once(checkpoints: Path, number: signal.Signals) -> None:
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "app.py", "--checkpoint", str(checkpoints / "tiny"), "--port", str(port)]
+    command += ["--grace-seconds", "300"]
+    with subprocess.Popen(command, cwd=ROOT, env=os.environ | {"HF_HUB_OFFLINE": "1"}) as process:
+        wait_until_healthy(url, process)
+        stream = ask(url, max_tokens=4000, context_shift=True, n=16)
+        stream.readline()
+        process.send_signal(number)
+        with pytest.raises(urllib.error.HTTPError):
+            while True:  # until the signal has arrived
+                ask(url, max_tokens=1).read()
+        process.send_signal(number)
+        assert process.wait(5) == 128 + number
+
+
 def test_sigterm_while_it_still_starts(checkpoints: Path) -> None:
     """The openings are written when the models are there: the process may be inside torch."""
     port = free_port()

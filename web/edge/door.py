@@ -5,8 +5,8 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..api.auth import path_of
+from .bodies import GRADIO
 
-GRADIO = "/gradio_api/"
 # What the page, gradio_client, curl and MCP use of Gradio's API. The rest takes files or passes on requests.
 NEEDED = ("app_id", "call/", "cancel", "info", "mcp", "openapi.json", "queue/", "reset", "startup-events", "theme.css")
 

@@ -22,8 +22,9 @@ from ..api.auth import path_of
 from ..serving.budget import NoRoom
 from ..serving.tickets import Tickets
 from ..settings import FOLLOWED_SECONDS, MAX_RUN_ID, Limits
+from .bodies import GRADIO, read_body, replay
 from .client_address import client_host
-from .door import GRADIO, refuse
+from .door import refuse
 
 log = logging.getLogger(__name__)
 
@@ -212,26 +213,3 @@ def event_in(message: Message) -> str | None:
     """The id of the event that Gradio's answer to a join names."""
     match = re.fullmatch(rb'\{"event_id":\s*"(\w+)"\}', message.get("body", b""))
     return match[1].decode() if match else None
-
-
-async def read_body(receive: Receive) -> bytes:
-    pieces = []
-    while True:
-        message = await receive()
-        pieces.append(message.get("body", b""))
-        if not message.get("more_body"):
-            return b"".join(pieces)
-
-
-def replay(body: bytes, receive: Receive) -> Receive:
-    """``receive`` of a request whose body was read already."""
-    read = False
-
-    async def again() -> Message:
-        nonlocal read
-        if read:
-            return await receive()
-        read = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return again

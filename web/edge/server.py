@@ -14,10 +14,12 @@ from starlette.types import ASGIApp
 from ..api.body_limit import LimitBody
 from ..services import Services
 from ..serving.budget import Budget
-from ..settings import Limits
+from ..settings import Settings
 from .answers import CountAnswers
+from .bodies import PlainBodies
 from .connections import Connections
 from .door import Door
+from .front import in_front
 from .joins import Joins, WatchJoins
 from .log import say_things_once
 
@@ -25,13 +27,13 @@ ACCEPTED_AT_ONCE = 64  # connections that are accepted before any of them is loo
 
 
 @contextmanager
-def own_server(limits: Limits, trusted_proxies: int, budget: Budget) -> Iterator[None]:
+def own_server(chosen: Settings, budget: Budget) -> Iterator[None]:
     """While a Gradio app is launched in here, its server bounds connections by number and time, and answers by bytes.
 
     Everything else stays as Gradio has it: the port, the thread, how the server is closed, and what Spaces add.
     """
-    most, most_of_one = limits.max_connections, limits.max_connections_per_address
-    connections = Connections(budget, most, most_of_one, trusted_proxies)
+    most, most_of_one = chosen.limits.max_connections, chosen.limits.max_connections_per_address
+    connections = Connections(budget, most, most_of_one, chosen.trusted_proxies)
 
     def config(app: ASGIApp, **given: Any) -> uvicorn.Config:
         options = {
@@ -39,8 +41,10 @@ def own_server(limits: Limits, trusted_proxies: int, budget: Budget) -> Iterator
             "ws": "none",  # nothing here speaks it
             "backlog": ACCEPTED_AT_ONCE,
             "proxy_headers": False,  # client_address.py reads them
+            "log_level": chosen.log_level,
+            "access_log": False,  # request_log.py writes one
         }
-        made = uvicorn.Config(Door(CountAnswers(app, budget)), **(given | options))
+        made = uvicorn.Config(in_front(chosen, Door(CountAnswers(app, budget))), **(given | options))
         say_things_once()
         return made
 
@@ -57,5 +61,6 @@ def bounds(services: Services, demo: gr.Blocks, larger: Mapping[str, int]) -> li
     joins = Joins(demo._queue, services.limits, services.tickets)
     return [
         Middleware(LimitBody, limits=services.limits, budget=services.budget, larger=larger),
+        Middleware(PlainBodies),
         Middleware(WatchJoins, joins=joins),
     ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -73,6 +74,23 @@ def test_the_page_asks_once(locked: Server) -> None:
         assert client.get("/gradio_api/info").status_code == 200
         client.cookies.set(next(iter(client.cookies)), "forged")
         assert httpx.get(locked.url, cookies=dict.fromkeys(client.cookies, "forged")).status_code == 401
+
+
+def test_guessing_slows_down_and_locks_nobody_else_out(launch: Any, checkpoints: Path) -> None:
+    server = launch(checkpoints / "tiny", api_key=KEY, trusted_proxies=1)
+
+    def enter(key: str, address: str) -> httpx.Response:
+        return httpx.post(f"{server.url}/key", data={"key": key}, headers={"X-Forwarded-For": address})
+
+    for _ in range(10):
+        assert enter("wrong", "192.0.2.1").status_code == 401
+    for key in ("wrong", KEY):  # or an answer would tell a right guess from a wrong one
+        answer = enter(key, "192.0.2.1")
+        assert answer.status_code == 429 and "too many wrong keys" in answer.text
+        assert answer.headers["retry-after"] in ("1", "2")
+    assert enter(KEY, "192.0.2.2").status_code == 303
+    headers = BEARER | {"X-Forwarded-For": "192.0.2.1"}
+    assert httpx.get(f"{server.url}/v1/models", headers=headers).status_code == 200
 
 
 def test_what_stands_in_the_address_is_escaped(locked: Server) -> None:

@@ -69,6 +69,43 @@ def test_the_proxies_that_are_trusted(arguments: list[str], environ: dict[str, s
     assert read(arguments, environ).trusted_proxies == n_proxies
 
 
+def test_a_key_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "key"
+    path.write_text("open-sesame\n")
+    assert read(["--api-key-file", str(path)], {}).api_key == "open-sesame"
+    assert read([], {"HEADSCOPE_API_KEY_FILE": str(path)}).api_key == "open-sesame"
+    for content, said in (
+        ("", "not empty"),
+        ("two words", "without spaces"),
+        ("x" * 5_000, "4,096 bytes"),
+        ("é", "ASCII"),
+    ):
+        path.write_text(content)
+        with pytest.raises(SystemExit):
+            read(["--api-key-file", str(path)], {})
+        assert said in capsys.readouterr().err
+    path.write_text("open-sesame")
+    for arguments in (["--api-key-file", str(tmp_path)], ["--api-key-file", str(path), "--api-key", "other"]):
+        with pytest.raises(SystemExit):
+            read(arguments, {})
+        assert "--api-key-file" in capsys.readouterr().err
+
+
+def test_origins() -> None:
+    given = "https://Example.org/, http://127.0.0.1:3000,http://[::1]:8000"
+    expected = ("https://example.org", "http://127.0.0.1:3000", "http://[::1]:8000")
+    assert read(["--allowed-origins", given], {}).allowed_origins == expected
+    assert read([], {"HEADSCOPE_ALLOWED_ORIGINS": "*"}).allowed_origins == ("*",)
+    assert read([], {}).allowed_origins == ()
+
+
+def test_logs() -> None:
+    found = read(["--access-log", "--log-level", "INFO"], {})
+    assert found.access_log and found.log_level == "info"
+    found = read([], {"HEADSCOPE_ACCESS_LOG": "1", "HEADSCOPE_LOG_LEVEL": "debug"})
+    assert found.access_log and found.log_level == "debug"
+
+
 def test_every_flag_has_a_variable() -> None:
     environ = {
         "HEADSCOPE_CHECKPOINT": "one, owner/two",
@@ -98,6 +135,9 @@ def test_every_flag_has_a_variable() -> None:
         (["--api-key", ""], {}, "--api-key"),
         (["--api-key", "two words"], {}, "--api-key"),
         (["--colour"], {}, "--colour"),
+        (["--log-level", "loud"], {}, "--log-level"),
+        (["--allowed-origins", "example.org"], {}, "--allowed-origins"),
+        (["--allowed-origins", "https://a.b/path"], {}, "--allowed-origins"),
     ],
 )
 def test_bad_values_end_with_status_2(

@@ -1,0 +1,109 @@
+"""What pages of other sites can do here: read what is public, and nothing more unless the operator allows it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from helpers.server import Server, start
+
+KEY = "open-sesame"
+STRANGER, FRIEND, HUB = "https://evil.example", "https://friend.example", "https://huggingface.co"
+BODY = {"prompt": "ab", "max_tokens": 1}
+SCRIPT = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors", "Origin": STRANGER}
+
+
+@pytest.fixture(scope="module")
+def space(checkpoints: Path) -> Iterator[Server]:
+    """As on a Space: with a key, behind a proxy, shown in the Hub's frame."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPACE_ID", "someone/space")
+        server = start(checkpoints / "tiny", api_key=KEY, trusted_proxies=1, allowed_origins=(FRIEND,))
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def visitor(space: Server) -> Iterator[httpx.Client]:
+    """A browser in which the key was typed, with the cookie sent along whoever asks."""
+    answer = httpx.post(f"{space.url}/key", data={"key": KEY}, headers={"X-Forwarded-Proto": "https"})
+    cookie = answer.headers["set-cookie"]
+    assert {"httponly", "secure", "samesite=none", "partitioned"} <= set(cookie.lower().split("; "))
+    with httpx.Client(base_url=space.url, headers={"Cookie": cookie.partition(";")[0]}) as client:
+        yield client
+
+
+def test_the_page_itself(visitor: httpx.Client) -> None:
+    for headers in ({}, {"Sec-Fetch-Site": "same-origin", "Origin": "https://x.hf.space"}, {"Sec-Fetch-Site": "none"}):
+        assert visitor.get("/v1/models", headers=headers).status_code == 200
+        assert visitor.post("/v1/completions", json=BODY, headers=headers).status_code == 200
+    # Without Sec-Fetch-Site, as from an older browser: the name that was called decides.
+    for host, origin in (("x.hf.space", "https://x.hf.space"), ("127.0.0.1:7860", "http://127.0.0.1:7860")):
+        headers = {"Host": host, "Origin": origin}
+        assert visitor.post("/v1/completions", json=BODY, headers=headers).status_code == 200
+    headers = {"Host": "inside:7860", "X-Forwarded-Host": "x.hf.space", "Origin": "https://x.hf.space:443"}
+    assert visitor.post("/v1/completions", json=BODY, headers=headers).status_code == 200
+
+
+def test_the_hub_shows_it_in_a_frame(visitor: httpx.Client) -> None:
+    headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}
+    page = visitor.get("/", headers=headers | {"Referer": HUB})
+    assert page.status_code == 200
+    ancestors = page.headers["content-security-policy"].removeprefix("frame-ancestors ").split()
+    assert ancestors == ["'self'", HUB, FRIEND]
+
+
+@pytest.mark.parametrize("headers", [SCRIPT, {"Origin": STRANGER}, {"Origin": "null"}, {"Sec-Fetch-Site": "same-site"}])
+def test_the_worlds_scripts_are_strangers(visitor: httpx.Client, headers: dict[str, str]) -> None:
+    read = visitor.get("/v1/models", headers=headers)
+    assert read.status_code == 401  # as for anybody without the key
+    written = visitor.post("/v1/completions", json=BODY, headers=headers)
+    assert written.status_code == 403 and written.json()["error"]["code"] == "foreign_origin"
+    joined = visitor.post("/gradio_api/queue/join", json={}, headers=headers)
+    form = visitor.post("/key", data={"key": KEY}, headers=headers | {"Sec-Fetch-Mode": "navigate"})
+    asked = headers | {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
+    for path in ("/v1/completions", "/gradio_api/queue/join", "/"):
+        before = visitor.options(path, headers=asked)
+        assert before.status_code == 403
+        assert not [name for name in before.headers if name.startswith("access-control")]
+    for answer in (read, written, joined, form):
+        assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+def test_an_origin_that_is_allowed(visitor: httpx.Client) -> None:
+    headers = SCRIPT | {"Origin": FRIEND}
+    before = visitor.options(
+        "/v1/completions",
+        headers=headers
+        | {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,content-type"},
+    )
+    assert before.status_code == 204
+    assert before.headers["access-control-allow-headers"] == "authorization,content-type"
+    answer = visitor.post("/v1/completions", json=BODY, headers=headers)
+    assert answer.status_code == 200
+    for each in (before, answer):
+        assert each.headers["access-control-allow-origin"] == FRIEND
+        assert each.headers["access-control-allow-credentials"] == "true"
+        assert "origin" in each.headers["vary"].lower()
+
+
+def test_everybody_is_allowed_but_without_cookies(launch: Any, checkpoints: Path) -> None:
+    server = launch(checkpoints / "tiny", api_key=KEY, allowed_origins=("*",))
+    cookie = httpx.post(f"{server.url}/key", data={"key": KEY}).headers["set-cookie"].partition(";")[0]
+    with httpx.Client(base_url=server.url, headers=SCRIPT) as script:
+        assert script.post("/v1/completions", json=BODY, headers={"Cookie": cookie}).status_code == 401
+        answer = script.post("/v1/completions", json=BODY, headers={"Authorization": f"Bearer {KEY}"})
+        assert answer.status_code == 200 and answer.headers["access-control-allow-origin"] == "*"
+        assert "access-control-allow-credentials" not in answer.headers
+
+
+def test_without_a_key_too(server: Server) -> None:
+    """A page of another site makes nothing happen here, and reads nothing."""
+    with httpx.Client(base_url=server.url) as client:
+        assert client.post("/v1/completions", json=BODY, headers=SCRIPT).status_code == 403
+        read = client.get("/v1/models", headers=SCRIPT)
+        assert read.status_code == 200 and "access-control-allow-origin" not in read.headers
+        assert "content-security-policy" not in client.get("/").headers  # anybody may show it in a frame
+        assert client.post("/v1/completions", json=BODY, headers={"Origin": server.url}).status_code == 200

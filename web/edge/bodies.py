@@ -1,0 +1,92 @@
+"""What no body may be: compressed, or one that makes Gradio fetch a file."""
+
+import json
+import re
+from typing import Any
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ..api.auth import path_of
+from ..api.errors import ApiError, as_api_error
+
+GRADIO = "/gradio_api/"
+MAY_HOLD_FILE = re.compile(rb"_type|\\u")  # the name of the key, or letters that may spell it
+
+
+class PlainBodies:
+    """ASGI middleware behind the one that limits bodies.
+
+    Gradio takes ``{"path": ADDRESS, "meta": {"_type": "gradio.FileData"}}``, wherever it is in the data of an event,
+    for a file and fetches it. Nothing here takes files.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        coding = Headers(scope=scope).get("content-encoding", "").strip().lower()
+        if coding not in ("", "identity"):
+            message = f"The body is compressed ({coding[:40]}). Send it as it is."
+            error = ApiError(415, message, code="compressed_body", headers={"Accept-Encoding": "identity"})
+            await error.response()(scope, receive, send)
+            return
+        if scope["method"] != "POST" or not path_of(scope).startswith(GRADIO):
+            await self.app(scope, receive, send)
+            return
+        try:
+            body = await read_body(receive)
+        except HTTPException as too_large:
+            await as_api_error(too_large).response()(scope, receive, send)
+            return
+        if holds_file(body):
+            error = ApiError(400, "The data holds a file object. This server takes no files.", code="file_object")
+            await error.response()(scope, receive, send)
+            return
+        await self.app(scope, replay(body, receive), send)
+
+
+def holds_file(body: bytes) -> bool:
+    """Whether there is an object anywhere in the JSON ``body`` that Gradio would take for a file."""
+    if not MAY_HOLD_FILE.search(body):
+        return False
+    try:
+        left: list[Any] = [json.loads(body)]
+    except (ValueError, RecursionError):
+        return False  # Gradio cannot read it either
+    while left:
+        value = left.pop()
+        if isinstance(value, list):
+            left += value
+        elif isinstance(value, dict):
+            if "_type" in value:  # by which Gradio tells its own objects
+                return True
+            left += value.values()
+    return False
+
+
+async def read_body(receive: Receive) -> bytes:
+    pieces = []
+    while True:
+        message = await receive()
+        pieces.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return b"".join(pieces)
+
+
+def replay(body: bytes, receive: Receive) -> Receive:
+    """``receive`` of a request whose body was read already."""
+    was_read = False
+
+    async def again() -> Message:
+        nonlocal was_read
+        if was_read:
+            return await receive()
+        was_read = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again

@@ -1,0 +1,57 @@
+"""A name for every request, and a line about it for whoever wants one."""
+
+import re
+import secrets
+import sys
+import time
+from urllib.parse import quote
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+HEADER = "X-Request-Id"
+GIVEN = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}", re.ASCII)
+
+
+class NameRequests:
+    """ASGI middleware in front of everything.
+
+    The client's own ``X-Request-Id`` is sent back where it is one; otherwise the answer has one made here. With
+    ``access_log`` a line on stdout tells who asked for what, the status, the bytes and the seconds, once it has ended.
+    """
+
+    def __init__(self, app: ASGIApp, *, access_log: bool = False) -> None:
+        self.app, self.access_log = app, access_log
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        given = Headers(scope=scope).get(HEADER, "")
+        name = given if GIVEN.fullmatch(given) else f"req-{secrets.token_hex(12)}"
+        began, status, n_bytes = time.monotonic(), 499, 0  # the number for a client who left before the answer
+
+        async def answered(message: Message) -> None:
+            nonlocal status, n_bytes
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message)[HEADER] = name
+            n_bytes += len(message.get("body", b""))
+            await send(message)
+
+        try:
+            await self.app(scope, receive, answered)
+        except Exception:
+            status = 500
+            raise
+        finally:
+            if self.access_log:
+                seconds = time.monotonic() - began
+                print(line(scope, status, n_bytes, seconds, name), file=sys.stdout, flush=True)
+
+
+def line(scope: Scope, status: int, n_bytes: int, seconds: float, name: str) -> str:
+    """``2026-01-31T12:00:00Z 192.0.2.1 POST /v1/completions 200 1234 B 0.512 s req-...``; never a query or a body."""
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    client = scope["client"][0] if scope.get("client") else "-"
+    return f"{at} {client} {scope['method']} {quote(scope['path'])} {status} {n_bytes} B {seconds:.3f} s {name}"
