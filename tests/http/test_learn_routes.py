@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from helpers.files import ROOT
 from helpers.server import Server
 from model import ladder
 from web import settings
@@ -109,7 +110,7 @@ def test_a_cell_is_the_model_s(server: Server) -> None:
 @pytest.mark.parametrize("rung", range(1, 11))
 def test_sources_are_the_files_lines(server: Server, rung: int) -> None:
     sources = httpx.get(f"{server.url}/learn/sources/{rung}.json").json()["sources"]
-    root = Path(settings.__file__).parents[1]
+    root = ROOT
     for source in sources:
         lines = (root / source["file"]).read_text().splitlines()
         first, second = source["code"].splitlines()[:2]
@@ -122,7 +123,7 @@ def test_modules_are_served_by_name_only(server: Server) -> None:
         response = httpx.get(f"{server.url}/{URL}/{asset.relative_to(FOLDER).as_posix()}")
         assert response.status_code == 200 and "immutable" in response.headers["cache-control"]
         assert response.headers["content-encoding"] == "gzip" and response.content == asset.read_bytes()
-    for path in ("learn/routes.py", "../settings.py", "learn/", "../../app.py"):
+    for path in ("learn/routes.py", "../settings/__init__.py", "learn/", "../../app.py"):
         assert httpx.get(f"{server.url}/{URL}/{path}").status_code == 404
     assert httpx.get(f"{server.url}/learn/sources/11.json").status_code == 404
 

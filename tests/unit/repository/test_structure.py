@@ -25,7 +25,6 @@ WEB_FLOORS = [
     {"web.runs", "web.questions"},
     {"web.serving"},
     {"web.prometheus", "web.settings", "web.assets"},
-    {"web.flag_values"},
 ]
 MODEL_FLOORS = [
     {"model.train"},

@@ -7,7 +7,7 @@ import { request } from "../../../lib/server/http.mjs";
 
 /** @import { Store } from "../../state/store.mjs" */
 
-const MOST_BYTES = 1_000_000; // as the server has it (MAX_LONG_TEXT_BYTES in web/settings.py)
+const MOST_BYTES = 1_000_000; // as the server has it (MAX_LONG_TEXT_BYTES in web/settings/)
 const WRITTEN = 1000; // tokens that the model writes
 
 /**

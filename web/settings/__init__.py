@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from .flag_values import (
+from .values import (
     LOG_LEVELS,
     read_bool,
     read_count,
@@ -25,7 +25,7 @@ from .flag_values import (
 
 VERSION = "0.1.0"
 PREFIX = "HEADSCOPE_"
-CHECKPOINTS = Path(__file__).resolve().parent.parent / "checkpoints"
+CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
 
 MAX_RUN_ID = 64  # characters
 MAX_QUEUED = 1_000  # events in Gradio's queue, all of which run at once: the engines bound what is written
