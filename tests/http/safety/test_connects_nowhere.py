@@ -64,7 +64,7 @@ def test_file_objects_in_gradio_events(server: Server, elsewhere: list[Any]) -> 
                 body = {"data": [data] * max(n_inputs, 1), "fn_index": index, "session_hash": "s", "event_data": data}
                 answer = client.post("/gradio_api/queue/join", json=body)
                 assert answer.status_code == 400 and answer.json()["error"]["code"] == "file_object"
-            for path in ("call/generate", "call/v2/generate", "run/generate", "api/tokenize"):
+            for path in ("call/generate", "call/v2/generate"):
                 assert client.post(f"/gradio_api/{path}", json={"data": [data], "prompt": data}).status_code == 400
         for content in (f'{{"data": [{ESCAPED}]}}', f'{{"prompt": {ESCAPED}}}'):
             assert client.post("/gradio_api/call/v2/generate", content=content).status_code == 400
@@ -72,6 +72,16 @@ def test_file_objects_in_gradio_events(server: Server, elsewhere: list[Any]) -> 
         call["params"] = {"name": "generate", "arguments": {"prompt": FILE}}
         accept = {"Accept": "application/json, text/event-stream"}
         assert client.post("/gradio_api/mcp/", json=call, headers=accept).status_code == 400
+    assert elsewhere == []
+
+
+def test_addresses_in_paths(server: Server, elsewhere: list[Any]) -> None:
+    with httpx.Client(base_url=server.url, timeout=30) as client:
+        for name in ("file", "proxy"):
+            for address in (ELSEWHERE, "https://made-up.hf.space/x", "http%3A%2F%2Fmade-up.example%2Fx"):
+                assert client.get(f"/gradio_api/{name}={address}").status_code == 404
+        files = {"files": ("x.txt", b"x")}
+        assert client.post("/gradio_api/upload", files=files).status_code in (404, 415)
     assert elsewhere == []
 
 
