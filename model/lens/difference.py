@@ -26,32 +26,44 @@ class Piece(NamedTuple):
 def head_differences(a: Residuals, b: Residuals, pieces: Sequence[Piece], first: int = 0) -> Tensor:
     """How differently each head attends: ``(n_layer, n_head)``, of the layers and heads that both models have.
 
-    For the last token of each piece from ``first`` on: half the sum over the pieces that are the same of the absolute
-    difference of the weights on them, which is the total variation distance where all of them are the same; the mean
-    over those tokens, from 0 to 1. Raises ``ValueError`` for pieces that do not fit the texts.
+    The mean of ``row_distances`` over the pieces from ``first`` on, from 0 to 1. Raises ``ValueError`` for pieces that
+    do not fit the texts.
     """
     check_pieces(pieces, len(a.ids), len(b.ids))
     n_layer = min(a.gpt.config.n_layer, b.gpt.config.n_layer)
     n_head = min(a.gpt.config.n_head, b.gpt.config.n_head)
-    same = torch.tensor([piece.same for piece in pieces])
-    spans_a = [(piece.a_start, piece.a_stop) for piece in pieces]
-    spans_b = [(piece.b_start, piece.b_stop) for piece in pieces]
     found = torch.zeros(n_layer, n_head)
     if first >= len(pieces):
         return found
     for layer in range(n_layer):
-        weights_a = pooled(a.attention(layer)[:n_head], spans_a)
-        weights_b = pooled(b.attention(layer)[:n_head], spans_b)
-        found[layer] = ((weights_b - weights_a).abs() * same)[:, first:].sum(-1).mean(-1) / 2
+        distances = row_distances(a.attention(layer)[:n_head], b.attention(layer)[:n_head], pieces)
+        found[layer] = distances[:, first:].mean(-1)
     return found
 
 
-def pooled(attention: Tensor, spans: Sequence[tuple[int, int]]) -> Tensor:
-    """What the last token of each span gives to all of each span: ``(n_head, T, T)`` to ``(n_head, spans, spans)``."""
+def row_distances(a: Tensor, b: Tensor, pieces: Sequence[Piece]) -> Tensor:
+    """How far what the last token of each piece looks at differs: ``(n_head, T, T)`` twice to ``(n_head, pieces)``.
+
+    The total variation distance, half the sum of the absolute differences: 0 is the same attention, 1 is attention to
+    entirely different tokens. The weights on a piece are added up, and all tokens without a counterpart, those outside
+    the pieces and those in pieces that are not the same, are counted as one key.
+    """
+    pooled_a = pooled(a, [(piece.a_start, piece.a_stop) for piece in pieces], [piece.same for piece in pieces])
+    pooled_b = pooled(b, [(piece.b_start, piece.b_stop) for piece in pieces], [piece.same for piece in pieces])
+    return (pooled_a - pooled_b).abs().sum(-1) / 2
+
+
+def pooled(attention: Tensor, spans: Sequence[tuple[int, int]], counts: Sequence[bool]) -> Tensor:
+    """What the last token of each span gives to each span that counts, and to everything else.
+
+    ``(n_head, T, T)`` becomes ``(n_head, spans, spans + 1)``.
+    """
     rows = attention[:, [stop - 1 for _, stop in spans]]
-    columns = torch.tensor([i for i, (start, stop) in enumerate(spans) for _ in range(start, stop)])
-    first, last = spans[0][0], spans[-1][1]
-    return torch.zeros(*rows.shape[:2], len(spans)).index_add_(2, columns, rows[..., first:last])
+    columns = torch.full((attention.shape[-1],), len(spans))
+    for i, ((start, stop), does_count) in enumerate(zip(spans, counts, strict=True)):
+        if does_count:
+            columns[start:stop] = i
+    return rows.new_zeros(*rows.shape[:2], len(spans) + 1).index_add_(2, columns.to(rows.device), rows)
 
 
 def check_pieces(pieces: Sequence[Piece], n_a: int, n_b: int) -> None:

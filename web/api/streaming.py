@@ -25,15 +25,22 @@ class Stream(StreamingResponse):
     """
 
     def __init__(
-        self, content: AsyncIterator[bytes], on_end: Callable[[], Awaitable[None]], limits: Limits, *, media_type: str
+        self,
+        content: AsyncIterator[bytes],
+        on_end: Callable[[], Awaitable[None]],
+        limits: Limits,
+        *,
+        media_type: str,
+        max_seconds: float | None = None,
     ) -> None:
         super().__init__(content, media_type=media_type, headers=NO_CACHE)
-        self.on_end, self.limits = on_end, limits
+        self.on_end = on_end
+        self.seconds = (limits.max_seconds if max_seconds is None else max_seconds) + limits.grace_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             with suppress(TimeoutError):
-                async with asyncio.timeout(self.limits.max_seconds + self.limits.grace_seconds):
+                async with asyncio.timeout(self.seconds):
                     await super().__call__(scope, receive, send)
         finally:
             await self.on_end()

@@ -200,7 +200,7 @@ export interface TextActions {
   halt(run: string): void;
   /** Write another text from the same prompt, beside this one. */
   another(run: string): void;
-  /** Compare the text with itself, read by another model or snapshot, or with heads scaled. */
+  /** Compare the text with another one, or with itself, read by another model or snapshot, or with heads scaled. */
   readAgain(reading: Reading): void;
   /** Write the text at hand with all heads and with heads scaled, side by side; null where one is written at a time. */
   writeScaled: ((mask: number[][] | null) => void) | null;
@@ -216,6 +216,9 @@ export interface TextActions {
 export interface Reading {
   model: string;
   head_mask: number[][] | null;
+  /** Another text, all of which was given: the one at hand without. */
+  ids?: number[];
+  n_prompt?: number;
 }
 
 /** As much of a text as a scrubber needs, or of two texts with one clock. */

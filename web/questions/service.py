@@ -106,14 +106,21 @@ class Questions:
         return self.differences.get_or_make(key, lambda: served_difference(loaded.gpt, text), lambda _: 100)
 
     def ask(
-        self, question: str, asked: Asked, compute: Callable[[Asked, Progress], Answer], client: Hashable, route: str
+        self,
+        question: str,
+        asked: Asked,
+        compute: Callable[[Asked, Progress], Answer],
+        client: Hashable,
+        route: str,
+        max_seconds: float | None = None,
     ) -> "Asking":
         """``async with questions.ask(...) as asking``, then ``asking.progress()`` or ``await asking.answer()``.
 
         ``compute`` gives the answer to the ``question`` in a thread, unless one is kept. The outcome is counted for
-        ``route``.
+        ``route``. ``max_seconds`` is how long it may take where that is not the usual time.
         """
-        return Asking(self, asked.key(question), lambda progress: to_json(compute(asked, progress)), client, route)
+        job = Job(client, lambda progress: to_json(compute(asked, progress)), max_seconds)
+        return Asking(self, asked.key(question), job, route)
 
     def close(self) -> None:
         self.turns.close()
@@ -126,16 +133,8 @@ def to_json(answer: Answer) -> bytes:
 class Asking:
     """One question on its way: it joins those that wait on entering, unless its answer is kept, and ends on leaving."""
 
-    def __init__(
-        self,
-        questions: Questions,
-        key: Hashable,
-        compute: Callable[[Progress], bytes],
-        client: Hashable,
-        route: str,
-    ) -> None:
-        self.questions, self.key, self.route = questions, key, route
-        self.job = Job(client, compute)
+    def __init__(self, questions: Questions, key: Hashable, job: Job, route: str) -> None:
+        self.questions, self.key, self.job, self.route = questions, key, job, route
         self.outcome = "cancelled"  # until another is known
 
     async def __aenter__(self) -> Self:

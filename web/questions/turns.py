@@ -34,10 +34,15 @@ class OutOfTime(Exception):
 
 
 class Job:
-    """One computation for one ``client``: ``done`` is its result, ``fraction`` says how far it is."""
+    """One computation for one ``client``: ``done`` is its result, ``fraction`` says how far it is.
 
-    def __init__(self, client: Hashable, compute: Callable[[Progress], bytes]) -> None:
-        self.client, self.compute = client, compute
+    ``max_seconds`` is how long it may take where that is not the usual time.
+    """
+
+    def __init__(
+        self, client: Hashable, compute: Callable[[Progress], bytes], max_seconds: float | None = None
+    ) -> None:
+        self.client, self.compute, self.max_seconds = client, compute, max_seconds
         self.fraction = 0.0
         self.done: Future[bytes] = Future()
         self.cancelled = False
@@ -162,5 +167,5 @@ class Turns:
                 turn = 0.0
             if job.cancelled:
                 raise Cancelled
-            if job.seconds + turn > self.max_seconds:
+            if job.seconds + turn > (self.max_seconds if job.max_seconds is None else job.max_seconds):
                 raise OutOfTime

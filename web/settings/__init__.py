@@ -100,6 +100,7 @@ class Limits:
     max_body_bytes: int = limit(262_144, "bytes in a request body")
     max_json_weights: int = limit(4_000_000, "attention weights in a JSON answer; safetensors has no limit")
     max_questions: int = limit(2, "questions of Ask that are computed at the same time, for all models together")
+    max_reading_seconds: int = limit(1_800, "seconds that a question of Ask may take over a long text")
     max_traces: int = limit(2, "attention requests that are computed at the same time, for all models together")
     memory_budget_mb: int = limit(
         512, "megabytes that bodies, answers on their way and texts being recorded may take together", least=128

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from ...errors import InputError
+from ..difference import Piece, row_distances
 from .progress import Progress, ignore
 from .text_pass import TextPass
 
@@ -35,8 +36,7 @@ class AttentionDifference:
 def attention_difference(one: TextPass, other: TextPass, *, progress: Progress = ignore) -> AttentionDifference:
     """Compare every head's attention weights in two passes, by the same or another model of the same shape.
 
-    The distance of two rows of attention weights is their total variation distance, half the sum of the absolute
-    differences. Weights on keys without a counterpart are counted as one key. Raises ``InputError`` if the models have
+    The distance of two rows of attention weights is that of ``row_distances``. Raises ``InputError`` if the models have
     different numbers of layers or heads, or if the texts have no token at their beginning or end in common.
     """
     shapes = [(text.config.n_layer, text.config.n_head) for text in (one, other)]
@@ -48,12 +48,9 @@ def attention_difference(one: TextPass, other: TextPass, *, progress: Progress =
         raise InputError("other", "The two texts share no tokens at their beginning or end that could be compared.")
     n_layer, n_head = shapes[0]
     heads, most = torch.empty(n_layer, n_head), torch.empty(n_layer, n_head, dtype=torch.long)
-    places = torch.tensor(pairs).T
+    pieces = [Piece(i, i + 1, j, j + 1, same=True) for i, j in pairs]
     for layer in range(n_layer):
-        rows = [
-            _aligned_rows(text.attention(layer).cpu(), where) for text, where in zip((one, other), places, strict=True)
-        ]
-        distances = (rows[0] - rows[1]).abs().sum(-1) / 2  # (n_head, pairs)
+        distances = row_distances(one.attention(layer).cpu(), other.attention(layer).cpu(), pieces)
         heads[layer], most[layer] = distances.mean(-1), distances.argmax(-1)
         progress((layer + 1) / n_layer)
     return AttentionDifference(pairs, heads, most)
@@ -79,9 +76,3 @@ def _n_shared(one: Sequence[int], other: Sequence[int]) -> int:
     while n < min(len(one), len(other)) and one[n] == other[n]:
         n += 1
     return n
-
-
-def _aligned_rows(attention: Tensor, places: Tensor) -> Tensor:
-    """``(n_head, T, T) -> (n_head, P, P + 1)``: the weights between aligned positions, and the rest of each row."""
-    rows = attention[:, places][:, :, places]
-    return torch.cat([rows, attention[:, places].sum(-1, keepdim=True) - rows.sum(-1, keepdim=True)], -1)

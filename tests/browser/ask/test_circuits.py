@@ -71,6 +71,8 @@ def test_what_carries_the_answer(written: Any, tiny: LoadedModel) -> None:
         match = PER_CENT.fullmatch(shown)
         assert match and abs(number(match[1]) - 100 * float(restored[place])) < 0.51
         assert abs(number(match[2]) - float(expected.heads[place])) < 0.0051
+    best = divmod(int(restored.argmax()), 4)
+    expect(panel.locator(".hs-plain")).to_contain_text(f"L{best[0]} H{best[1]}")
     table = panel.locator(".hs-residual tbody tr")
     expect(table).to_have_count(4)
     assert table.last.locator("td").last.text_content() == "100 %"
@@ -82,6 +84,11 @@ def test_what_carries_the_answer(written: Any, tiny: LoadedModel) -> None:
     changed.fill(whole[:-1].replace("Tom", "Tim"))
     changed.press("Tab")
     expect(panel.get_by_text("wrong must be a single token, found 2")).to_be_visible()
+    panel.get_by_label("wrong answer").fill("")
+    panel.get_by_label("wrong answer").press("Tab")
+    panel.get_by_role("button", name="Compare the two texts").click()
+    for letter, expected_text in (("A", whole), ("B", whole[:-1].replace("Tom", "Tim"))):
+        expect(written.get_by_role("group", name=f"Text {letter}", exact=True)).to_have_text(expected_text)
 
 
 def test_which_heads_feed_this_one(written: Any, tiny: LoadedModel) -> None:

@@ -189,7 +189,8 @@ def test_another_text_beside_the_first(page: Any, server: Server) -> None:
     expect(text(page, "A")).to_have_text(first)
     # Where hardly a token is shared, that is said, and there is no picture of a difference.
     difference = page.get_by_role("region", name="Difference, B less A")
-    expect(difference).to_contain_text("two different texts: they share their first 4 tokens")
+    shared = next(i for i, (one, other) in enumerate(zip(first, second, strict=False)) if one != other)
+    expect(difference).to_contain_text(f"two different texts: they share their first {shared} tokens")
     expect(difference.locator(".hs-board")).to_be_hidden()
     for letter in "AB":
         expect(page.get_by_role("region", name=re.compile(f"^Attention weights {letter},"))).to_be_visible()

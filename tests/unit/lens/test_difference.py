@@ -16,12 +16,13 @@ def by_hand(a: torch.Tensor, b: torch.Tensor, pieces: list[Piece], first: int) -
     """Of two heads ``(T, T)``, one number after the other."""
     distances = []
     for row in pieces[first:]:
-        total = 0.0
+        total, shared_a, shared_b = 0.0, 0.0, 0.0
         for key in pieces:
             if key.same:
                 weight_a = sum(float(a[row.a_stop - 1, i]) for i in range(key.a_start, key.a_stop))
                 weight_b = sum(float(b[row.b_stop - 1, i]) for i in range(key.b_start, key.b_stop))
-                total += abs(weight_b - weight_a)
+                total, shared_a, shared_b = total + abs(weight_b - weight_a), shared_a + weight_a, shared_b + weight_b
+        total += abs(float(a[row.a_stop - 1].sum()) - shared_a - (float(b[row.b_stop - 1].sum()) - shared_b))
         distances.append(total / 2)
     return sum(distances) / len(distances)
 

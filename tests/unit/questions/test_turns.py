@@ -153,6 +153,9 @@ def test_out_of_time_and_closed() -> None:
     stepper.step("one")
     with pytest.raises(OutOfTime):
         job.done.result(20)
+    longer = Job("me", lambda progress: progress(0.5) or b"read", max_seconds=60.0)
+    stepper.turns.submit(longer)
+    assert longer.done.result(20) == b"read"
     stepper.turns.close()
     with pytest.raises(Closed):
         stepper.submit("two")

@@ -100,6 +100,11 @@ class Question:
     answer: type[BaseModel]
     compute: Callable[[Asked, Progress], Answer]
     read: Callable[[Limits, LoadedModel, list[int], Any], Parameters] = own_fields
+    reads_long_texts: bool = False  # which take longer than any other answer may
+
+    def max_seconds(self, limits: Limits) -> int:
+        """How long the answer may take."""
+        return limits.max_reading_seconds if self.reads_long_texts else limits.max_seconds
 
     @property
     def is_about_text(self) -> bool:
@@ -271,5 +276,6 @@ QUESTIONS = [
         PassagesAnswer,
         answer_passages,
         read_passages,
+        reads_long_texts=True,
     ),
 ]

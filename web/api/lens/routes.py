@@ -41,7 +41,9 @@ def add_route(app: FastAPI, services: Services, question: Question) -> None:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(asking)
             if body.stream:  # the answer outlives this function, and so must the computation
-                return Stream(events(asking), stack.pop_all().aclose, services.limits, media_type=EVENTS)
+                seconds = question.max_seconds(services.limits)
+                on_end = stack.pop_all().aclose
+                return Stream(events(asking), on_end, services.limits, media_type=EVENTS, max_seconds=seconds)
             return await unless_client_leaves(request, whole(asking)) or LEFT
 
     answer.__doc__ = f"{question.summary} With `stream: true` the progress comes first, as server-sent events."
@@ -94,7 +96,8 @@ def ask(services: Services, question: Question, asked: Asked, client: object, ro
             common["tokens"] = [token._asdict() for token in asked.loaded.tokens(asked.ids)]
         return common | question.compute(asked, progress) | {"precision": asked.precision()}
 
-    return services.questions.ask(question.name, asked, compute, client, route)
+    max_seconds = question.max_seconds(services.limits)
+    return services.questions.ask(question.name, asked, compute, client, route, max_seconds)
 
 
 async def whole(asking: Asking) -> Response:

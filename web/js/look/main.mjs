@@ -190,10 +190,10 @@ class Page {
     void this.send({ ...fields, head_mask: own }, {}, writeBeside);
   }
 
-  /** Compare the text on the left with itself, read by another model or with heads scaled. @param {Reading} reading */
+  /** Compare the text on the left with another one, or with another reading of it. @param {Reading} reading */
   async readAgain(reading) {
     const { sha256, n_prompt } = this.store.pointer;
-    const pointer = await this.read({ ...reading, sha256, n_prompt, ids: this.store.ids });
+    const pointer = await this.read({ sha256, n_prompt, ids: this.store.ids, ...reading });
     if (pointer) this.texts.compareWith(pointer);
   }
 

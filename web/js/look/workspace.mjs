@@ -36,6 +36,10 @@ export class Workspace {
     const mixer = new Mixer(store, {
       writeBoth: actions.writeScaled,
       compare: (head_mask) => actions.readAgain({ model: store.pointer.model, head_mask }),
+      compareText: (ids) => {
+        const { model, head_mask } = store.pointer;
+        actions.readAgain({ model, head_mask, ids, n_prompt: ids.length });
+      },
     });
     const { element: nextPanel, next } = nextTokenPanel(store, settings, actions.branch, mixer);
     const writing = make("div", { class: "hs-writing" }, textPanel(store, next, actions), nextPanel);

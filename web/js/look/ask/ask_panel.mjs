@@ -11,6 +11,7 @@ import { QUESTIONS } from "./questions.mjs";
 /** @import { Mixer } from "./desk/mixer.mjs" */
 /** @import { AskRequest, BuiltQuestion, Question } from "./question.js" */
 
+const LONG = 3; // seconds after which it is said how long the rest will take
 const QUICK = 4; // seconds; what takes longer is not asked again by itself when the text changes
 
 export class AskPanel {
@@ -22,6 +23,7 @@ export class AskPanel {
   #shown = ""; // key of the answer that is shown
   #slow = false; // whether the last answer took long
   #isPending = false;
+  #began = 0; // milliseconds, when the answer was asked for
   /** @type {Record<string, string>} */
   #choices = {};
 
@@ -49,7 +51,8 @@ export class AskPanel {
     this.controls = make("div", { class: "hs-controls" });
     this.bar = make("progress", { max: 1, "aria-label": "Progress of the answer" });
     const stop = make("button", { type: "button", class: "hs-small", onclick: () => this.stop() }, "Stop");
-    this.progress = make("div", { class: "hs-ask-progress" }, this.bar, stop);
+    this.left = make("span", { class: "hs-hint" });
+    this.progress = make("div", { class: "hs-ask-progress" }, this.bar, this.left, stop);
     this.message = make("span", {});
     this.again = make("button", { type: "button", class: "hs-small", onclick: () => this.ask() }, "Ask");
     this.notice = make("p", { class: "hs-ask-notice", role: "status" }, this.message, " ", this.again);
@@ -201,6 +204,8 @@ export class AskPanel {
     this.hideAnswer();
     this.progress.hidden = false;
     this.bar.value = fraction;
+    if (!fraction) this.#began = performance.now();
+    this.left.textContent = timeLeft((performance.now() - this.#began) / 1000, fraction);
     setFlag(this.element, "aria-busy", true);
   }
 
@@ -227,6 +232,17 @@ export class AskPanel {
     this.controls.hidden = !this.#built?.controls.length;
     setFlag(this.element, "aria-busy", false);
   }
+}
+
+/**
+ * How long the rest will take at this pace, once that can be said.
+ * @param {number} seconds since it began
+ * @param {number} fraction of it that is done
+ */
+function timeLeft(seconds, fraction) {
+  if (seconds < LONG || fraction < 0.005) return "";
+  const left = (seconds * (1 - fraction)) / fraction;
+  return left > 90 ? `about ${Math.round(left / 60)} minutes left` : `about ${Math.ceil(left / 5) * 5} seconds left`;
 }
 
 /** @param {{ computed: string, served: string, largest_difference?: number } | undefined} precision */

@@ -36,12 +36,14 @@ export class Mixer extends Topics {
    * @param {object} actions
    * @param {((mask: Mask) => void) | null} actions.writeBoth null where two texts cannot be written at once
    * @param {(mask: Mask) => void} actions.compare read the text again with a mask, beside it
+   * @param {(ids: number[]) => void} actions.compareText read another text, beside it
    */
-  constructor(store, { writeBoth, compare }) {
+  constructor(store, { writeBoth, compare, compareText }) {
     super();
     this.store = store;
     this.writeBoth = writeBoth;
     this.compare = compare;
+    this.compareText = compareText;
     /** @type {LatestLoader<Source, Changed>} */
     this.loader = new LatestLoader({
       load: (source, position) => this.#load(source, position),

@@ -43,13 +43,18 @@ const loadExamples = () =>
   (loading ??= fetch(new URL("examples.json", import.meta.url)).then((response) => response.json()));
 
 /** @param {AskContext} context @returns {BuiltQuestion} */
-function build({ store, choices, choose, conclude, overlay }) {
+function build({ store, mixer, choices, choose, conclude, overlay }) {
   const changed = make("textarea", { class: "hs-changed", rows: 3, spellcheck: "false" });
   const wrongInput = make("input", { type: "text", class: "hs-wrong", placeholder: "its most probable token" });
   const about = make("p", { class: "hs-hint" });
   const examples = make("p", { class: "hs-chips" });
   const sentence = make("p", { class: "hs-answer" });
   const finding = make("p", { class: "hs-hint" });
+  /** @type {number[]} ids of the changed text of the answer */
+  let changedIds = [];
+  const compare = make("button", { type: "button", class: "hs-small" }, "Compare the two texts");
+  compare.title = "Both texts side by side, with every head in both and how differently they attend";
+  compare.addEventListener("click", () => mixer.compareText(changedIds));
   const list = new HeadList(store, "Share of the difference that each head restores");
   const residual = residualTable(store);
   /** @type {Example[]} */
@@ -116,7 +121,15 @@ function build({ store, choices, choose, conclude, overlay }) {
       field("wrong answer", wrongInput),
       make("button", { type: "button", class: "hs-small", onclick: patch }, "Patch"),
     ],
-    element: make("div", { class: "hs-patching" }, sentence, finding, list.element, residual.element),
+    element: make(
+      "div",
+      { class: "hs-patching" },
+      sentence,
+      finding,
+      make("div", {}, compare),
+      list.element,
+      residual.element,
+    ),
     request() {
       showExamples();
       const problem = textProblem(store, 2);
@@ -161,6 +174,7 @@ function build({ store, choices, choose, conclude, overlay }) {
           ? `No single head carries ${right}: the best one, ${carrier}, brings back ${restored}.`
           : `${carrier} carries ${right} most: put back alone, it restores ${restored}.`,
       );
+      changedIds = answer.corrupted_tokens.map((/** @type {{ id: number }} */ { id }) => id);
       const asExample = known.find(({ model, prompt, corrupted, wrong }) => {
         const [one, two] = [answer.tokens, answer.corrupted_tokens].map((tokens) =>
           tokens.map((/** @type {{ text: string }} */ { text }) => text).join(""),

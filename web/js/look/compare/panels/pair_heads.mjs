@@ -129,7 +129,7 @@ export class PairHeads {
       return "Models of different shapes: heads of the same number need not do the same. Choose B’s own head below.";
     }
     const where = pair.firstRow ? "Mean over the tokens from where the texts part" : "Mean over all tokens";
-    return `${where} of how much weight lies elsewhere on shared tokens: 0 is none, 1 is all.`;
+    return `${where} of how much of its attention lies elsewhere: 0 is none, 1 all. Tokens not shared count as one.`;
   }
 
   drawChips() {
