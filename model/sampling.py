@@ -13,7 +13,7 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import torch
 from torch import Tensor
@@ -23,6 +23,7 @@ from .errors import InvalidValue
 
 MAX_LOGIT_BIAS = 100.0
 MAX_TOP_K = 10_000_000
+PLAIN_TEMPERATURE = 1e-3  # below it, float32 does not hold what logits are divided by
 TOP_P_FIRST = 1024  # tokens that keep_top_p sorts before it sorts them all: nearly always enough, and much faster
 
 
@@ -134,6 +135,15 @@ class SamplingSettings:
         return bool(self.logit_bias or self.presence_penalty or self.frequency_penalty or self.repetition_penalty != 1)
 
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing but the temperature decides what is drawn: every token may be, or only the most probable."""
+        if self.temperature == 0:
+            return not self.has_penalties
+        cuts = self.top_k or self.top_p < 1 or self.min_p > 0
+        return self.temperature >= PLAIN_TEMPERATURE and not cuts and not self.has_penalties
+
+
 SAMPLING_OPTIONS = options(SamplingSettings)
 
 
@@ -234,7 +244,11 @@ def sample(
 def check_finite(number: Tensor) -> None:
     """Raise ``FloatingPointError`` for NaN or infinity, either of which one bad logit gives."""
     if not number.isfinite():
-        raise FloatingPointError("the model's logits hold NaN or infinity, so that no next token can be drawn")
+        raise_not_finite()
+
+
+def raise_not_finite() -> NoReturn:
+    raise FloatingPointError("the model's logits hold NaN or infinity, so that no next token can be drawn")
 
 
 def token_logprobs(logits: Tensor, tokens: Sequence[int]) -> list[float]:

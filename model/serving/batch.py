@@ -1,15 +1,18 @@
-"""One forward pass for many requests, each at its own position in its own text."""
+"""Reading many texts in one forward pass of torch, on any device."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ..cache import attention_dtype
 from ..gpt import GPT, Block
+from .parts import Part, Reading
 
 LENGTH_SLACK = 64  # texts whose lengths differ by at most this much, or by a factor of 2, attend together
 
@@ -17,19 +20,25 @@ LENGTH_SLACK = 64  # texts whose lengths differ by at most this much, or by a fa
 class BatchCache:
     """Keys and values of up to ``n_slots`` requests: ``(n_layer, n_slots, n_head, context_length, head_dim)`` each.
 
-    Zeros take up memory only once written to. What an earlier request left in a slot is masked.
+    On a CPU they take up memory only once written to. What an earlier request left in a slot is masked.
     """
 
     def __init__(self, gpt: GPT, n_slots: int) -> None:
         config, weight = gpt.config, gpt.wte.weight
         shape = (config.n_layer, n_slots, config.n_head, config.context_length, config.head_dim)
-        self.keys = torch.zeros(shape, dtype=attention_dtype(weight), device=weight.device)
-        self.values = torch.zeros_like(self.keys)
+        self.keys, self.values = (empty_cache(shape, weight) for _ in range(2))
 
     def clear(self, slot: int, length: int) -> None:
         """Remove any NaN or infinity that a request left behind: a mask does not hide those."""
         self.keys[:, slot, :, :length] = 0
         self.values[:, slot, :, :length] = 0
+
+
+def empty_cache(shape: Sequence[int], like: Tensor) -> Tensor:
+    """Zeros in the precision and on the device of attention with weights ``like``."""
+    if like.device.type == "cpu":  # the system's zeros, where torch's would be written at once
+        return torch.from_numpy(np.zeros(shape, np.float32))
+    return torch.zeros(shape, dtype=attention_dtype(like), device=like.device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,3 +156,49 @@ def neighbours(places: Sequence[tuple[int, int, bool]]) -> list[list[int]]:
         groups.append([i])
         shortest = longest = length
     return groups
+
+
+class TorchReader:
+    """Reads with the modules of ``gpt``, in their precision and on their device."""
+
+    def __init__(self, gpt: GPT, n_slots: int) -> None:
+        self.gpt = gpt
+        self.cache = BatchCache(gpt, n_slots)
+
+    def read(self, parts: Sequence[Part]) -> list[Reading]:
+        """Parts of one token attend in groups; every other attends alone."""
+        single = sorted((i for i, part in enumerate(parts) if len(part.ids) == 1), key=lambda i: parts[i].slot)
+        groups = neighbours([(parts[i].slot, parts[i].n_read, parts[i].record) for i in single])
+        together = [[single[i] for i in group] for group in groups]
+        together += [[i] for i, part in enumerate(parts) if len(part.ids) > 1]
+        order = list(itertools.chain(*together))
+        result = forward_batch(
+            self.gpt,
+            list(itertools.chain(*(parts[i].ids for i in order))),
+            [self.segment([parts[i] for i in group]) for group in together],
+            [row for row, wanted in enumerate(itertools.chain(*(parts[i].wanted for i in order))) if wanted],
+        )
+        logits = result.logits.split([sum(parts[i].wanted) for i in order])
+        attention = [
+            None if weights is None else weights[:, i].cpu()
+            for group, weights in zip(together, result.attention, strict=True)
+            for i in range(len(group))
+        ]
+        readings = {i: Reading(*found) for i, *found in zip(order, logits, attention, strict=True)}
+        return [readings[i] for i in range(len(parts))]
+
+    def segment(self, group: Sequence[Part]) -> Segment:
+        head_mask = None
+        if any(part.head_mask is not None for part in group):
+            config = self.gpt.config
+            whole = torch.ones(config.n_layer, config.n_head, device=self.cache.keys.device)
+            head_mask = torch.stack([whole if part.head_mask is None else part.head_mask for part in group], 1)
+        first = group[0]
+        lengths = [part.n_read for part in group]
+        return Segment(self.cache, first.slot, lengths, len(first.ids), head_mask, first.record)
+
+    def clear(self, slot: int, length: int) -> None:
+        self.cache.clear(slot, length)
+
+    def close(self) -> None:
+        pass

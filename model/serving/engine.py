@@ -7,13 +7,11 @@ import time
 from collections import Counter
 from collections.abc import Hashable, Sequence
 
-import torch
-from torch import Tensor
-
 from ..generate import GenerationRequest
 from ..loaded import LoadedModel
-from .batch import BatchCache, Segment, forward_batch, neighbours
+from .batch import TorchReader
 from .fair_queue import FairQueue
+from .parts import Reader, Reading
 from .sequence import NO_SLOT, ContextShift, Cut, Event, Failure, Listener, TextSequence
 
 log = logging.getLogger(__name__)
@@ -34,11 +32,15 @@ class Engine:
     """The texts of one model. ``submit`` from any thread; ``run`` in a thread of its own, or ``step`` by hand.
 
     At most ``max_batch`` are at work, each in a slot of the cache; ``max_waiting`` more may wait, fairly by client.
+    ``reader`` reads for the texts that are admitted from now on, and each text keeps the one that it began with. Without
+    one, torch reads.
     """
 
-    def __init__(self, loaded: LoadedModel, *, max_batch: int = 16, max_waiting: int = 64) -> None:
+    def __init__(
+        self, loaded: LoadedModel, *, max_batch: int = 16, max_waiting: int = 64, reader: Reader | None = None
+    ) -> None:
         self.loaded, self.max_batch, self.max_waiting = loaded, max_batch, max_waiting
-        self.cache = BatchCache(loaded.gpt, max_batch)
+        self.reader = reader
         self.queue: FairQueue[TextSequence] = FairQueue()
         self.slots: list[TextSequence | None] = [None] * max_batch
         self.turns = itertools.count()
@@ -146,6 +148,7 @@ class Engine:
                 self.preempt(max(evictable, key=lambda sequence: sequence.turn))
             sequence = self.queue.take(counts)
             sequence.slot, sequence.turn = self.slots.index(None), next(self.turns)
+            sequence.reader = self.reader = self.reader or TorchReader(self.loaded.gpt, self.max_batch)
             self.slots[sequence.slot] = sequence
 
     def preempt(self, sequence: TextSequence) -> None:
@@ -156,9 +159,9 @@ class Engine:
 
     def release_slot(self, sequence: TextSequence) -> None:
         if sequence.n_read and sequence.n_unread > 1:  # no logits have shown yet whether all of it is finite
-            self.cache.clear(sequence.slot, len(sequence.ids))
+            sequence.clear()
         self.slots[sequence.slot] = None
-        sequence.slot = NO_SLOT
+        sequence.slot, sequence.reader = NO_SLOT, None
 
     def end(self, sequence: TextSequence, event: Event) -> None:
         """Remove a text from wherever it is, with a last event."""
@@ -169,7 +172,7 @@ class Engine:
         sequence.report(event)
 
     def fail(self, sequence: TextSequence, error: Exception) -> None:
-        self.cache.clear(sequence.slot, len(sequence.ids))
+        sequence.clear()
         self.end(sequence, Failure(error))
 
     def fail_all(self, error: Exception) -> None:
@@ -178,9 +181,9 @@ class Engine:
             sequences = [*self.queue, *self.at_work]
             self.queue, self.slots = FairQueue(), [None] * self.max_batch
             for sequence in sequences:
-                sequence.slot = NO_SLOT
+                sequence.clear()
+                sequence.slot, sequence.reader = NO_SLOT, None
                 sequence.report(Failure(error))
-            self.cache = BatchCache(self.loaded.gpt, self.max_batch)
 
     def plan(self) -> list[TextSequence]:
         """Decide how much each text reads now: its newest token if it is writing, else a piece of its prompt.
@@ -202,51 +205,26 @@ class Engine:
         return planned
 
     def forward(self, planned: Sequence[TextSequence]) -> None:
-        """Read everything planned in one pass, and let each text that has read all of its tokens write one."""
-        writing = [sequence for sequence in planned if sequence.n_unread == 1]
-        groups = neighbours([(each.slot, each.n_read, each.request.record) for each in writing])
-        together = [[writing[i] for i in group] for group in groups]
-        together += [[sequence] for sequence in planned[len(writing) :]]
-        ordered = list(itertools.chain(*together))
-        wanted = [sequence.wanted_logits for sequence in ordered]
-        result = forward_batch(
-            self.loaded.gpt,
-            list(itertools.chain(*(sequence.planned_ids for sequence in ordered))),
-            [self.segment(group) for group in together],
-            [row for row, needed in enumerate(itertools.chain(*wanted)) if needed],
-        )
-        logits = result.logits.split([sum(rows) for rows in wanted])
-        attention = [
-            None if part is None else part[:, i].cpu()
-            for group, part in zip(together, result.attention, strict=True)
-            for i in range(len(group))
-        ]
-        for sequence, *found in zip(ordered, logits, attention, strict=True):
-            try:
-                self.take(sequence, *found)
-            except Exception as error:  # of one text, as when its logits are NaN
-                log.exception("a request failed")
-                self.fail(sequence, error)
+        """Read everything planned, and let each text that has read all of its tokens write one."""
+        for reader in dict.fromkeys(sequence.reader for sequence in planned):
+            sequences = [sequence for sequence in planned if sequence.reader is reader]
+            assert reader
+            for sequence, reading in zip(sequences, reader.read([each.part for each in sequences]), strict=True):
+                try:
+                    self.take(sequence, reading)
+                except Exception as error:  # of one text, as when its logits are NaN
+                    log.exception("a request failed")
+                    self.fail(sequence, error)
 
-    def segment(self, group: Sequence[TextSequence]) -> Segment:
-        head_mask = None
-        masks = [sequence.request.head_mask for sequence in group]
-        if any(mask is not None for mask in masks):
-            whole = torch.ones(self.loaded.config.n_layer, self.loaded.config.n_head, device=self.loaded.device)
-            head_mask = torch.stack([whole if mask is None else mask for mask in masks], 1)
-        lengths = [sequence.n_read for sequence in group]
-        first = group[0]
-        return Segment(self.cache, first.slot, lengths, first.n_planned, head_mask, first.request.record)
-
-    def take(self, sequence: TextSequence, logits: Tensor, attention: Tensor | None) -> None:
+    def take(self, sequence: TextSequence, reading: Reading) -> None:
         """Report what one text has read, and write its next token if it has read everything."""
         self.tokens_read += sequence.n_planned
         if sequence.reports_prompt:
-            sequence.report_prompt(logits, attention)
+            sequence.report_prompt(reading.logits, reading.attention)
         sequence.n_read += sequence.n_planned
         if sequence.n_unread:
             return
-        step = sequence.next_step(logits[-1], attention)
+        step = sequence.next_step(reading)
         self.tokens_written += 1
         if step.finish_reason:
             self.end(sequence, step)

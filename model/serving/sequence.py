@@ -3,13 +3,14 @@
 import logging
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from torch import Tensor
 
 from ..generate import Continuation, FinishReason, GenerationRequest, Step
 from ..loaded import LoadedModel
 from ..sampling import token_logprobs, top_logprobs
+from .parts import Part, Reader, Reading
 
 log = logging.getLogger(__name__)
 
@@ -94,6 +95,7 @@ class TextSequence(Continuation):
         self.n_read = 0
         self.n_planned = 0  # how many tokens it reads in the current step
         self.slot = NO_SLOT
+        self.reader: Reader | None = None  # while it is at work
         self.turn = 0  # counts admissions to the batch
         self.cancelled = False
         self.refused = False  # to make room in the queue for another client
@@ -113,9 +115,11 @@ class TextSequence(Continuation):
         return len(self.ids) - self.n_read
 
     @property
-    def planned_ids(self) -> list[int]:
-        """The tokens that it reads in the current step."""
-        return self.ids[self.n_read : self.n_read + self.n_planned]
+    def part(self) -> Part:
+        """What it reads in the current step."""
+        asked = self.request
+        ids = self.ids[self.n_read : self.n_read + self.n_planned]
+        return Part(self.slot, self.n_read, ids, self.wanted_logits, asked.record, asked.head_mask)
 
     @property
     def reports_prompt(self) -> bool:
@@ -149,6 +153,11 @@ class TextSequence(Continuation):
             log.exception("the listener of a text failed")
             self.cancelled = True
 
+    def clear(self) -> None:
+        """Forget what was read of it, should any of that not be finite."""
+        if self.reader:
+            self.reader.clear(self.slot, len(self.ids))
+
     def report_prompt(self, logits: Tensor, attention: Tensor | None) -> None:
         """Report the prompt tokens of this step, from ``logits`` ``(n_planned, vocab_size)`` and their weights."""
         start, asked = self.n_read, self.request
@@ -164,18 +173,18 @@ class TextSequence(Continuation):
         )
         self.report(part)
 
-    def next_step(self, logits: Tensor, attention: Tensor | None) -> Step:
-        """Draw the next token from the raw ``logits`` ``(vocab_size,)`` behind everything that was read.
-
-        ``attention`` ``(n_layer, n_head, n, S)`` holds the weights of what was read last.
-        """
-        asked = self.request
-        top = top_logprobs(logits[None], asked.n_top_logprobs)[0] if asked.n_top_logprobs else None
-        if attention is None:
-            step = self.write(logits, top_logprobs=top)
+    def next_step(self, reading: Reading) -> Step:
+        """Draw the next token from the logits behind everything that was read."""
+        asked, logits = self.request, reading.logits[-1]
+        recorded: dict[str, Any] = {}
+        if asked.n_top_logprobs:
+            recorded["top_logprobs"] = top_logprobs(logits[None], asked.n_top_logprobs)[0]
+        if reading.attention is not None:
+            recorded |= {"logits": logits.clone(), "attention": reading.attention[:, :, -1, : self.n_read].clone()}
+        if reading.choose and asked.sampling.is_plain:
+            step = self.add(*reading.choose(asked.sampling, self.generator), **recorded)
         else:
-            newest = attention[:, :, -1, : self.n_read].clone()
-            step = self.write(logits, top_logprobs=top, logits=logits.clone(), attention=newest)
+            step = self.write(logits, **recorded)
         self.ids.append(step.token_id)
         if len(self.ids) > self.context_length:  # only a text with ``context_shift`` goes on from here
             self.ids, self.n_read = self.ids[-max(1, self.context_length // 2) :], 0

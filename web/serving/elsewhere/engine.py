@@ -66,7 +66,6 @@ class RemoteEngine(Engine):
         self, loaded: LoadedModel, address: EngineAddress, *, max_batch: int = 16, max_waiting: int = 64
     ) -> None:
         super().__init__(loaded, max_batch=max_batch, max_waiting=max_waiting)
-        del self.cache  # each text brings its own
         self.address = address
         self.loop: asyncio.AbstractEventLoop | None = None
         self.news = asyncio.Event()

@@ -1,0 +1,183 @@
+"""A GPT whose forward pass is compiled: its weights in panels, the cache of its texts, and the threads that share it."""
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ..gpt import GPT
+from . import forward as loops
+from .draw import BLOCK, draw
+from .forward import Shape, follow, lead, padded
+from .pack import aligned, pack
+
+FLOAT = np.dtype(np.float32)
+FIRST_REST, LONGEST_REST = 64, 8192  # passes on one thread after several were slower
+
+
+class Row(NamedTuple):
+    """A token to read: its id, the slot of its text, its position there, and what is asked of it."""
+
+    token: int
+    slot: int
+    position: int
+    is_wanted: bool  # whether the logits behind it are needed
+    is_recorded: bool = False  # whether its attention weights are
+
+
+class CompiledGPT:
+    """Reads up to ``max_rows`` tokens at a time, of ``n_slots`` texts; made of a ``gpt`` on the CPU.
+
+    Its activations are float32 whatever the precision of the weights. What it computes for a text is the same to the
+    last bit whichever other texts are read with it, and on however many threads. One thread at a time may call it.
+    """
+
+    def __init__(self, gpt: GPT, n_slots: int, max_rows: int, max_threads: int = 1) -> None:
+        config = self.config = gpt.config
+        L, H, D, T, C = config.n_layer, config.n_head, config.head_dim, config.context_length, config.n_embd
+        shape = Shape(
+            L, H, D, C, config.inner_dim, config.vocab_size, T, n_slots, config.activation_function == "gelu_new"
+        )
+        self.control = np.zeros(24, np.int64)
+        self.job = np.zeros(7, np.int64)
+        self.rows = np.zeros((max_rows, 5), np.int64)
+        self.mask = np.ones(L * max_rows * H, np.float32)  # (n_layer, rows, n_head)
+        self.logits = table(max_rows, config.vocab_size)
+        self.summary = np.zeros((max_rows, 3))  # of each row of logits: the likeliest token, its logit, log-sum-exp
+        self.weights = np.empty(config.vocab_size, np.float32)  # to draw with
+        self.sums = np.empty(-(-config.vocab_size // BLOCK))
+        cache = [aligned(L * n_slots * H * size, FLOAT) for size in (padded(T) * D, padded(D) * T)]
+        shared = [table(max_rows, width).reshape(-1) for width in (C, 3 * C)]
+        shared += [aligned(max_rows * C, FLOAT), table(max_rows, config.inner_dim).reshape(-1)]
+        own = [aligned(max_threads * n, FLOAT).reshape(max_threads, -1) for n in (max_rows * C, padded(T), padded(D))]
+        scales = np.array([config.attention_scale(layer) for layer in range(L)], np.float32)
+        self.arguments = (
+            shape, self.control, self.job, self.rows, self.mask, *pack(gpt), np.float32(config.layer_norm_epsilon),
+            scales, *cache, *shared, self.logits.reshape(-1), self.summary, *own,
+        )  # fmt: skip
+        self.pace = Pace(max_threads)
+        self.team: list[Follower] = []
+        self.job[loops.N_THREADS] = 1
+        follow(0, 0, *self.arguments)  # compiles it
+        self.read([Row(0, 0, 0, True)])
+        self.draw(0, 1.0, 0.5)
+        self.team += [Follower(self.control, self.arguments, thread) for thread in range(1, max_threads)]
+
+    def read(self, rows: Sequence[Row], head_mask: NDArray[np.float32] | None = None) -> tuple[Tensor, Tensor | None]:
+        """Read ``rows``; those of one text are in the order of their positions, with no position left out.
+
+        ``head_mask`` ``(n_layer, rows, n_head)`` scales the context vectors. Returns the logits ``(wanted, vocab_size)``,
+        which hold until the next call, and the attention weights ``(n_layer, n_head, recorded, S)``, where ``S`` is one
+        more than the largest position; None if no row is recorded.
+        """
+        job, recorded = self.job, None
+        n_recorded = n_wanted = 0
+        table = []
+        for token, slot, position, is_wanted, is_recorded in rows:
+            table.append((token, slot, position, is_wanted, n_recorded if is_recorded else -1))
+            n_recorded += is_recorded
+            n_wanted += is_wanted
+        self.rows[: len(table)] = table
+        if n_recorded:
+            n_keys = max(row.position for row in rows) + 1
+            recorded = torch.empty(self.config.n_layer, self.config.n_head, n_recorded, n_keys)
+            job[loops.RECORDED], job[loops.N_KEYS] = recorded.data_ptr(), n_keys
+        if head_mask is not None:
+            self.mask[: head_mask.size] = head_mask.reshape(-1)
+        job[loops.N_ROWS], job[loops.N_WANTED], job[loops.N_RECORDED] = len(table), n_wanted, n_recorded
+        job[loops.IS_MASKED] = head_mask is not None
+        self.run(len(table))
+        return torch.from_numpy(self.logits[:n_wanted, : self.config.vocab_size]), recorded
+
+    def run(self, n_rows: int) -> None:
+        """The pass that ``job`` describes, on as many threads as were fastest lately."""
+        n_threads = self.pace.choose(n_rows)
+        self.job[loops.N_THREADS] = n_threads
+        self.control[loops.DONE] = self.control[loops.MET] = 0
+        started = time.perf_counter()
+        if n_threads > 1:
+            self.control[loops.TURN] += 1
+            for follower in self.team:
+                follower.wake()
+        lead(*self.arguments)
+        self.pace.took(n_rows, n_threads, time.perf_counter() - started)
+
+    def draw(self, row: int, temperature: float, uniform: float) -> int:
+        """The token drawn from row ``row`` of the newest logits, as `model.sampling.sample` draws it."""
+        logits = self.logits[row, : self.config.vocab_size]
+        return int(draw(logits, self.summary[row, 1], temperature, uniform, self.weights, self.sums))
+
+    def close(self) -> None:
+        """End its threads."""
+        self.control[loops.TURN] = -1
+        for follower in self.team:
+            follower.wake()
+
+
+def table(n_rows: int, width: int) -> NDArray[np.float32]:
+    """Uninitialised rows, each padded to whole panels."""
+    return aligned(n_rows * padded(width), FLOAT).reshape(n_rows, -1)
+
+
+class Pace:
+    """How many threads a pass should use: all, unless that was slower lately than one, as it is on a busy machine.
+
+    Threads that share a pass wait for each other, so that one which the system keeps waiting delays them all.
+    """
+
+    def __init__(self, max_threads: int) -> None:
+        self.max_threads = max_threads
+        self.alone: dict[int, float] = {}  # rows in a pass -> its seconds on one thread, when last tried
+        self.n_slow = 0  # passes on several threads that were slower, less those that were not
+        self.rest, self.next_rest = 0, FIRST_REST
+
+    def choose(self, n_rows: int) -> int:
+        if self.max_threads == 1 or n_rows not in self.alone:
+            return 1
+        self.rest -= 1
+        return self.max_threads if self.rest < 0 else 1
+
+    def took(self, n_rows: int, n_threads: int, seconds: float) -> None:
+        """Learn from a pass."""
+        if n_threads == 1:
+            self.alone[n_rows] = seconds
+        elif seconds < self.alone[n_rows]:
+            self.n_slow = max(self.n_slow - 1, 0)
+            if self.rest < -FIRST_REST:
+                self.next_rest = FIRST_REST
+        else:
+            self.n_slow += 1
+            if self.n_slow > 1 or seconds > 4 * self.alone[n_rows]:
+                self.rest, self.next_rest = self.next_rest, min(2 * self.next_rest, LONGEST_REST)
+                self.n_slow = 0
+
+
+class Follower:
+    """A thread that takes part in passes: awake while they follow each other closely, asleep otherwise."""
+
+    def __init__(self, control: NDArray[np.int64], arguments: tuple[object, ...], thread: int) -> None:
+        self.control, self.arguments, self.number = control, arguments, thread
+        self.is_asleep = False
+        self.called = threading.Event()
+        threading.Thread(target=self.run, name="a share of the forward passes", daemon=True).start()
+
+    def wake(self) -> None:
+        """Call it after a pass was announced."""
+        if self.is_asleep:
+            self.called.set()
+
+    def run(self) -> None:
+        seen = 0
+        while seen >= 0:
+            # Asleep before the last look at what was announced, so that no call goes unheard.
+            self.is_asleep = True
+            if self.control[loops.TURN] == seen:
+                self.called.wait()
+            self.called.clear()
+            self.is_asleep = False
+            seen = follow(self.number, seen, *self.arguments)

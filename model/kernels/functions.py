@@ -1,0 +1,141 @@
+"""The functions between the products: exponential, layer norm, GELU, softmax. All in float32."""
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from .jit import EXACT, REORDER, compiled
+from .panels import largest, widen_one
+
+LOG2_E = np.float32(1.4426950408889634)
+LN_2_UPPER, LN_2_LOWER = np.float32(0.693359375), np.float32(-2.12194440e-4)  # their sum is ln 2 to 40 bits
+LEAST, MOST = np.float32(-87.0), np.float32(88.0)  # beyond these, e^x leaves the normal float32
+ROUNDING = np.float32(12_582_912.0)  # 1.5 * 2^23: what is added to it is rounded to an integer in its lowest bits
+ROUNDING_BITS = np.int32(0x4B400000)
+EXPONENT_BIAS, MANTISSA_BITS = np.int32(127), np.int32(23)
+SQRT_2_OVER_PI, GELU_CUBIC = np.float32(0.7978845608028654), np.float32(0.044715)
+EXP_3, EXP_4, EXP_5, EXP_6, EXP_7 = (np.float32(1 / n) for n in (6, 24, 120, 720, 5040))
+ERF_SCALE = np.float32(0.3275911)
+ERF_1, ERF_2, ERF_3, ERF_4, ERF_5 = (
+    np.float32(number) for number in (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
+)
+SQRT_HALF = np.float32(0.7071067811865476)
+ZERO, HALF, ONE, TWO = np.float32(0), np.float32(0.5), np.float32(1), np.float32(2)
+
+
+@intrinsic
+def bits_of(typing, number):  # type: ignore[no-untyped-def]
+    """The bits of a float32 as an int32."""
+    return types.int32(types.float32), lambda _context, builder, _, given: builder.bitcast(given[0], ir.IntType(32))
+
+
+@intrinsic
+def float_of(typing, bits):  # type: ignore[no-untyped-def]
+    """The float32 with the bits of an int32."""
+    return types.float32(types.int32), lambda _context, builder, _, given: builder.bitcast(given[0], ir.FloatType())
+
+
+@compiled(EXACT)
+def exp(x):  # type: ignore[no-untyped-def]
+    """e^x within 2 units in the last place: 2^n times a polynomial in the rest (Cody & Waite 1980); NaN stays NaN."""
+    if x < LEAST:
+        x = LEAST
+    if x > MOST:
+        x = MOST
+    shifted = x * LOG2_E + ROUNDING
+    n = shifted - ROUNDING
+    rest = x - n * LN_2_UPPER - n * LN_2_LOWER
+    series = EXP_6 + rest * EXP_7
+    series = EXP_4 + rest * (EXP_5 + rest * series)
+    series = ONE + rest * (ONE + rest * (HALF + rest * (EXP_3 + rest * series)))
+    return series * float_of((bits_of(shifted) - ROUNDING_BITS + EXPONENT_BIAS) << MANTISSA_BITS)
+
+
+# Numba looks at the sign of every index that it cannot prove to be positive, which keeps LLVM from using vectors. So these
+# functions count from 0, in a part of an array that the caller cut out.
+
+
+@compiled(REORDER)
+def layer_norm(x, gain, shift, epsilon, out):  # type: ignore[no-untyped-def]
+    """``out``: the numbers ``x`` with mean 0 and variance 1, times ``gain``, plus ``shift``."""
+    count = len(x)
+    total = ZERO
+    for i in range(count):
+        total += x[i]
+    mean = total / np.float32(count)
+    squares = ZERO
+    for i in range(count):
+        squares += (x[i] - mean) * (x[i] - mean)
+    factor = ONE / np.sqrt(squares / np.float32(count) + epsilon)
+    for i in range(count):
+        out[i] = (x[i] - mean) * factor * gain[i] + shift[i]
+
+
+@compiled(REORDER)
+def gelu_tanh(x):  # type: ignore[no-untyped-def]
+    """GELU in its tanh form, in place (Hendrycks & Gimpel 2016); tanh by way of the exponential."""
+    for i in range(len(x)):
+        v = x[i]
+        x[i] = v / (ONE + exp(-TWO * SQRT_2_OVER_PI * (v + GELU_CUBIC * v * v * v)))
+
+
+@compiled(REORDER)
+def gelu_exact(x):  # type: ignore[no-untyped-def]
+    """GELU in place, its error function within 1.5e-7 (Abramowitz & Stegun 1964, 7.1.26)."""
+    for i in range(len(x)):
+        v = x[i]
+        size = abs(v) * SQRT_HALF
+        t = ONE / (ONE + ERF_SCALE * size)
+        series = t * (ERF_1 + t * (ERF_2 + t * (ERF_3 + t * (ERF_4 + t * ERF_5))))
+        tail = HALF * series * exp(-size * size)  # of the normal distribution, beyond |v|
+        x[i] = v * tail if v < ZERO else v * (ONE - tail)
+
+
+@compiled(REORDER)
+def softmax(scores, scale):  # type: ignore[no-untyped-def]
+    """Turn attention ``scores``, times ``scale``, into attention weights, in place."""
+    count = len(scores)
+    for i in range(count):
+        scores[i] *= scale
+    most = largest(scores, 0, count)
+    total = ZERO
+    for i in range(count):
+        scores[i] = exp(scores[i] - most)
+        total += scores[i]
+    factor = ONE / total
+    for i in range(count):
+        scores[i] *= factor
+
+
+@compiled(REORDER)
+def log_sum_exp(logits, most):  # type: ignore[no-untyped-def]
+    """ln sum e^logit, of which ``most`` is the largest; NaN if one is NaN."""
+    total = ZERO
+    for i in range(len(logits)):
+        total += exp(logits[i] - most)
+    return most + np.log(total)
+
+
+@compiled(EXACT)
+def find(numbers, wanted):  # type: ignore[no-untyped-def]
+    """The first place of ``wanted``; the last place if it is nowhere."""
+    for i in range(len(numbers)):
+        if numbers[i] == wanted:
+            return i
+    return len(numbers) - 1
+
+
+@compiled(EXACT)
+def scaled(numbers, factor, out):  # type: ignore[no-untyped-def]
+    """``out``: the ``numbers`` times ``factor``."""
+    for i in range(len(numbers)):
+        out[i] = numbers[i] * factor
+
+
+@compiled(EXACT)
+def embed(tokens, token, positions, position, out):  # type: ignore[no-untyped-def]
+    """``out``: the embedding of ``token`` plus that of ``position``, from flat tables."""
+    count = len(out)
+    for i in range(count):
+        out[i] = widen_one(tokens, token * count + i) + widen_one(positions, position * count + i)
