@@ -134,7 +134,6 @@ class SamplingSettings:
     def has_penalties(self) -> bool:
         return bool(self.logit_bias or self.presence_penalty or self.frequency_penalty or self.repetition_penalty != 1)
 
-
     @property
     def is_plain(self) -> bool:
         """Whether nothing but the temperature decides what is drawn: every token may be, or only the most probable."""

@@ -1,8 +1,11 @@
 """The services that the page, the API and the Learn tab share, each made once."""
 
+import functools
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+
+from model.serving.readers import compiled_reader
 
 from .gauges import Gauges
 from .prometheus import Metrics
@@ -74,7 +77,8 @@ def make_services(settings: Settings) -> Services:
     """Everything but the models, which ``Services.load`` loads. Raises ``ValueError`` for an engine's bad address."""
     served = ServedModels(settings)
     runs, metrics = Runs(may_see=served.private.may_see), Metrics(served.private.name_in_metrics)
-    engines = Engines(settings.limits, metrics, read_addresses(settings))
+    make_reader = functools.partial(compiled_reader, cache=settings.cache) if settings.kernels else None
+    engines = Engines(settings.limits, metrics, read_addresses(settings), make_reader)
     questions = Questions(settings.limits, metrics, settings.cache)
     metrics.registry.register(Gauges(engines, runs, questions, metrics.model_name))
     budget = budget_for(settings.limits)

@@ -1,4 +1,4 @@
-"""What threads need that work on one forward pass: counting, waiting, and nothing that Python would have to run."""
+"""What threads need that share a forward pass: counting and waiting, with nothing that Python would have to run."""
 
 import platform
 import sys
@@ -9,37 +9,33 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-INT64 = ir.IntType(64)
+from .primitives import element
+
 PAUSES = {"x86_64": "llvm.x86.sse2.pause", "amd64": "llvm.x86.sse2.pause"}
 
 
-def element(context: Any, builder: Any, signature: Any, array: Any, index: Any) -> Any:
-    return builder.gep(context.make_array(signature.args[0])(context, builder, array).data, [index])
-
-
 @intrinsic
-def add(typing, array, index, number):  # type: ignore[no-untyped-def]
-    """Add ``number`` to ``array[index]``, int64, as one action that all threads see in the same order."""
+def add(typing, array, index, number):
+    """Add ``number`` to ``array[index]``, int64, in one step that all threads see in the same order."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array, index, number = arguments
-        return builder.atomic_rmw("add", element(context, builder, signature, array, index), number, "seq_cst")
+        return builder.atomic_rmw("add", element(context, builder, signature, arguments), arguments[2], "seq_cst")
 
     return types.int64(array, types.intp, types.int64), generate
 
 
 @intrinsic
-def read(typing, array, index):  # type: ignore[no-untyped-def]
+def read(typing, array, index):
     """``array[index]``, int64, as another thread left it."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.load_atomic(element(context, builder, signature, *arguments), "acquire", 8)
+        return builder.load_atomic(element(context, builder, signature, arguments), "acquire", 8)
 
     return types.int64(array, types.intp), generate
 
 
 @intrinsic
-def pause(typing):  # type: ignore[no-untyped-def]
+def pause(typing):
     """Tell the processor that this thread only waits."""
 
     def generate(context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
@@ -52,7 +48,7 @@ def pause(typing):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def give_way(typing):  # type: ignore[no-untyped-def]
+def give_way(typing):
     """Let another thread have the core, where the system has a call for it."""
 
     def generate(context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:

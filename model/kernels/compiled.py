@@ -1,4 +1,4 @@
-"""A GPT whose forward pass is compiled: its weights in panels, the cache of its texts, and the threads that share it."""
+"""A GPT whose forward pass is compiled: its weights in panels, the cache of its texts, the threads that share it."""
 
 import threading
 import time
@@ -11,12 +11,27 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..gpt import GPT
-from . import forward as loops
 from .draw import BLOCK, draw
-from .forward import Shape, follow, lead, padded
+from .forward import (
+    DONE,
+    IS_MASKED,
+    MET,
+    N_KEYS,
+    N_RECORDED,
+    N_ROWS,
+    N_THREADS,
+    N_WANTED,
+    RECORDED,
+    TURN,
+    Memory,
+    Shape,
+    Weights,
+    follow,
+    lead,
+    padded,
+)
 from .pack import aligned, pack
 
-FLOAT = np.dtype(np.float32)
 FIRST_REST, LONGEST_REST = 64, 8192  # passes on one thread after several were slower
 
 
@@ -43,65 +58,77 @@ class CompiledGPT:
         shape = Shape(
             L, H, D, C, config.inner_dim, config.vocab_size, T, n_slots, config.activation_function == "gelu_new"
         )
-        self.control = np.zeros(24, np.int64)
-        self.job = np.zeros(7, np.int64)
-        self.rows = np.zeros((max_rows, 5), np.int64)
-        self.mask = np.ones(L * max_rows * H, np.float32)  # (n_layer, rows, n_head)
-        self.logits = table(max_rows, config.vocab_size)
-        self.summary = np.zeros((max_rows, 3))  # of each row of logits: the likeliest token, its logit, log-sum-exp
+        n_own = max_rows * C
+        memory = Memory(
+            control=np.zeros(24, np.int64),
+            job=np.zeros(7, np.int64),
+            rows=np.zeros((max_rows, 5), np.int64),
+            mask=np.ones(L * max_rows * H, np.float32),
+            keys=floats(L * n_slots * H * padded(T) * D),
+            values=floats(L * n_slots * H * padded(D) * T),
+            x=floats(max_rows * padded(C)),
+            qkv=floats(max_rows * padded(3 * C)),
+            contexts=floats(n_own),
+            hidden=floats(max_rows * padded(config.inner_dim)),
+            logits=floats(max_rows * padded(config.vocab_size)),
+            summary=np.zeros((max_rows, 3)),
+            normed=floats(max_threads * n_own).reshape(max_threads, -1),
+            scores=floats(max_threads * padded(T)).reshape(max_threads, -1),
+            context=floats(max_threads * padded(D)).reshape(max_threads, -1),
+        )
+        self.memory = memory
+        self.logits = memory.logits.reshape(max_rows, -1)
         self.weights = np.empty(config.vocab_size, np.float32)  # to draw with
         self.sums = np.empty(-(-config.vocab_size // BLOCK))
-        cache = [aligned(L * n_slots * H * size, FLOAT) for size in (padded(T) * D, padded(D) * T)]
-        shared = [table(max_rows, width).reshape(-1) for width in (C, 3 * C)]
-        shared += [aligned(max_rows * C, FLOAT), table(max_rows, config.inner_dim).reshape(-1)]
-        own = [aligned(max_threads * n, FLOAT).reshape(max_threads, -1) for n in (max_rows * C, padded(T), padded(D))]
-        scales = np.array([config.attention_scale(layer) for layer in range(L)], np.float32)
-        self.arguments = (
-            shape, self.control, self.job, self.rows, self.mask, *pack(gpt), np.float32(config.layer_norm_epsilon),
-            scales, *cache, *shared, self.logits.reshape(-1), self.summary, *own,
-        )  # fmt: skip
+        self.arguments = (shape, pack(gpt), memory)
         self.pace = Pace(max_threads)
         self.team: list[Follower] = []
-        self.job[loops.N_THREADS] = 1
+        memory.job[N_THREADS] = 1
         follow(0, 0, *self.arguments)  # compiles it
         self.read([Row(0, 0, 0, True)])
         self.draw(0, 1.0, 0.5)
-        self.team += [Follower(self.control, self.arguments, thread) for thread in range(1, max_threads)]
+        self.team += [Follower(self.arguments, thread) for thread in range(1, max_threads)]
+
+    @property
+    def summary(self) -> NDArray[np.float64]:
+        """Of each row of the newest logits: the most probable token, its logit, and log-sum-exp."""
+        return self.memory.summary
 
     def read(self, rows: Sequence[Row], head_mask: NDArray[np.float32] | None = None) -> tuple[Tensor, Tensor | None]:
         """Read ``rows``; those of one text are in the order of their positions, with no position left out.
 
-        ``head_mask`` ``(n_layer, rows, n_head)`` scales the context vectors. Returns the logits ``(wanted, vocab_size)``,
-        which hold until the next call, and the attention weights ``(n_layer, n_head, recorded, S)``, where ``S`` is one
-        more than the largest position; None if no row is recorded.
+        ``head_mask`` ``(n_layer, rows, n_head)`` scales the context vectors. Returns the logits
+        ``(wanted, vocab_size)``, which hold until the next call, and the attention weights
+        ``(n_layer, n_head, recorded, S)``, where ``S`` is one more than the largest position; None if no row is
+        recorded.
         """
-        job, recorded = self.job, None
+        job, recorded = self.memory.job, None
         n_recorded = n_wanted = 0
         table = []
         for token, slot, position, is_wanted, is_recorded in rows:
             table.append((token, slot, position, is_wanted, n_recorded if is_recorded else -1))
             n_recorded += is_recorded
             n_wanted += is_wanted
-        self.rows[: len(table)] = table
+        self.memory.rows[: len(table)] = table
         if n_recorded:
             n_keys = max(row.position for row in rows) + 1
             recorded = torch.empty(self.config.n_layer, self.config.n_head, n_recorded, n_keys)
-            job[loops.RECORDED], job[loops.N_KEYS] = recorded.data_ptr(), n_keys
+            job[RECORDED], job[N_KEYS] = recorded.data_ptr(), n_keys
         if head_mask is not None:
-            self.mask[: head_mask.size] = head_mask.reshape(-1)
-        job[loops.N_ROWS], job[loops.N_WANTED], job[loops.N_RECORDED] = len(table), n_wanted, n_recorded
-        job[loops.IS_MASKED] = head_mask is not None
+            self.memory.mask[: head_mask.size] = head_mask.reshape(-1)
+        job[N_ROWS], job[N_WANTED], job[N_RECORDED] = len(table), n_wanted, n_recorded
+        job[IS_MASKED] = head_mask is not None
         self.run(len(table))
         return torch.from_numpy(self.logits[:n_wanted, : self.config.vocab_size]), recorded
 
     def run(self, n_rows: int) -> None:
         """The pass that ``job`` describes, on as many threads as were fastest lately."""
         n_threads = self.pace.choose(n_rows)
-        self.job[loops.N_THREADS] = n_threads
-        self.control[loops.DONE] = self.control[loops.MET] = 0
+        self.memory.job[N_THREADS] = n_threads
+        self.memory.control[DONE] = self.memory.control[MET] = 0
         started = time.perf_counter()
         if n_threads > 1:
-            self.control[loops.TURN] += 1
+            self.memory.control[TURN] += 1
             for follower in self.team:
                 follower.wake()
         lead(*self.arguments)
@@ -114,14 +141,14 @@ class CompiledGPT:
 
     def close(self) -> None:
         """End its threads."""
-        self.control[loops.TURN] = -1
+        self.memory.control[TURN] = -1
         for follower in self.team:
             follower.wake()
 
 
-def table(n_rows: int, width: int) -> NDArray[np.float32]:
-    """Uninitialised rows, each padded to whole panels."""
-    return aligned(n_rows * padded(width), FLOAT).reshape(n_rows, -1)
+def floats(count: int) -> NDArray[np.float32]:
+    """An uninitialised flat array."""
+    return aligned(count, np.dtype(np.float32))
 
 
 class Pace:
@@ -160,8 +187,9 @@ class Pace:
 class Follower:
     """A thread that takes part in passes: awake while they follow each other closely, asleep otherwise."""
 
-    def __init__(self, control: NDArray[np.int64], arguments: tuple[object, ...], thread: int) -> None:
-        self.control, self.arguments, self.number = control, arguments, thread
+    def __init__(self, arguments: tuple[Shape, Weights, Memory], thread: int) -> None:
+        self.arguments, self.number = arguments, thread
+        self.control = arguments[2].control
         self.is_asleep = False
         self.called = threading.Event()
         threading.Thread(target=self.run, name="a share of the forward passes", daemon=True).start()
@@ -176,7 +204,7 @@ class Follower:
         while seen >= 0:
             # Asleep before the last look at what was announced, so that no call goes unheard.
             self.is_asleep = True
-            if self.control[loops.TURN] == seen:
+            if self.control[TURN] == seen:
                 self.called.wait()
             self.called.clear()
             self.is_asleep = False

@@ -9,7 +9,7 @@ BLOCK = 256  # probabilities that are summed before the draw looks among them
 
 
 @compiled(REORDER)
-def weigh(logits, most, inverse, weights, sums):  # type: ignore[no-untyped-def]
+def weigh(logits, most, inverse, weights, sums):
     """``weights``: e^((logit - most) * inverse), in float32; ``sums``: those of each `BLOCK` of them, in float64."""
     for block in range(len(sums)):
         part, out = logits[block * BLOCK :][:BLOCK], weights[block * BLOCK :]
@@ -21,7 +21,7 @@ def weigh(logits, most, inverse, weights, sums):  # type: ignore[no-untyped-def]
 
 
 @compiled(EXACT)
-def draw(logits, most, temperature, uniform, weights, sums):  # type: ignore[no-untyped-def]
+def draw(logits, most, temperature, uniform, weights, sums):
     """The token id where the cumulative probabilities first exceed ``uniform``, as `model.sampling.sample` draws it.
 
     ``most`` is the largest of ``logits`` ``(vocab_size,)``, which are finite; ``weights`` and ``sums`` are memory to

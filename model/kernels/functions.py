@@ -1,12 +1,9 @@
 """The functions between the products: exponential, layer norm, GELU, softmax. All in float32."""
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
 from .jit import EXACT, REORDER, compiled
-from .panels import largest, widen_one
+from .primitives import bits_of, float_of, largest, widen_one
 
 LOG2_E = np.float32(1.4426950408889634)
 LN_2_UPPER, LN_2_LOWER = np.float32(0.693359375), np.float32(-2.12194440e-4)  # their sum is ln 2 to 40 bits
@@ -21,27 +18,17 @@ ERF_1, ERF_2, ERF_3, ERF_4, ERF_5 = (
     np.float32(number) for number in (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 )
 SQRT_HALF = np.float32(0.7071067811865476)
+INFINITY = np.float32(np.inf)
 ZERO, HALF, ONE, TWO = np.float32(0), np.float32(0.5), np.float32(1), np.float32(2)
 
 
-@intrinsic
-def bits_of(typing, number):  # type: ignore[no-untyped-def]
-    """The bits of a float32 as an int32."""
-    return types.int32(types.float32), lambda _context, builder, _, given: builder.bitcast(given[0], ir.IntType(32))
-
-
-@intrinsic
-def float_of(typing, bits):  # type: ignore[no-untyped-def]
-    """The float32 with the bits of an int32."""
-    return types.float32(types.int32), lambda _context, builder, _, given: builder.bitcast(given[0], ir.FloatType())
-
-
 @compiled(EXACT)
-def exp(x):  # type: ignore[no-untyped-def]
+def exp(x):
     """e^x within 2 units in the last place: 2^n times a polynomial in the rest (Cody & Waite 1980); NaN stays NaN."""
+    above = x > MOST
     if x < LEAST:
         x = LEAST
-    if x > MOST:
+    if above:
         x = MOST
     shifted = x * LOG2_E + ROUNDING
     n = shifted - ROUNDING
@@ -49,15 +36,16 @@ def exp(x):  # type: ignore[no-untyped-def]
     series = EXP_6 + rest * EXP_7
     series = EXP_4 + rest * (EXP_5 + rest * series)
     series = ONE + rest * (ONE + rest * (HALF + rest * (EXP_3 + rest * series)))
-    return series * float_of((bits_of(shifted) - ROUNDING_BITS + EXPONENT_BIAS) << MANTISSA_BITS)
+    power = series * float_of((bits_of(shifted) - ROUNDING_BITS + EXPONENT_BIAS) << MANTISSA_BITS)
+    return INFINITY if above else power
 
 
-# Numba looks at the sign of every index that it cannot prove to be positive, which keeps LLVM from using vectors. So these
-# functions count from 0, in a part of an array that the caller cut out.
+# Numba looks at the sign of every index that it cannot prove to be positive, which keeps LLVM from using vectors. So
+# these functions count from 0, in a part of an array that the caller cut out.
 
 
 @compiled(REORDER)
-def layer_norm(x, gain, shift, epsilon, out):  # type: ignore[no-untyped-def]
+def layer_norm(x, gain, shift, epsilon, out):
     """``out``: the numbers ``x`` with mean 0 and variance 1, times ``gain``, plus ``shift``."""
     count = len(x)
     total = ZERO
@@ -73,7 +61,7 @@ def layer_norm(x, gain, shift, epsilon, out):  # type: ignore[no-untyped-def]
 
 
 @compiled(REORDER)
-def gelu_tanh(x):  # type: ignore[no-untyped-def]
+def gelu_tanh(x):
     """GELU in its tanh form, in place (Hendrycks & Gimpel 2016); tanh by way of the exponential."""
     for i in range(len(x)):
         v = x[i]
@@ -81,7 +69,7 @@ def gelu_tanh(x):  # type: ignore[no-untyped-def]
 
 
 @compiled(REORDER)
-def gelu_exact(x):  # type: ignore[no-untyped-def]
+def gelu_exact(x):
     """GELU in place, its error function within 1.5e-7 (Abramowitz & Stegun 1964, 7.1.26)."""
     for i in range(len(x)):
         v = x[i]
@@ -93,12 +81,12 @@ def gelu_exact(x):  # type: ignore[no-untyped-def]
 
 
 @compiled(REORDER)
-def softmax(scores, scale):  # type: ignore[no-untyped-def]
+def softmax(scores, scale):
     """Turn attention ``scores``, times ``scale``, into attention weights, in place."""
     count = len(scores)
     for i in range(count):
         scores[i] *= scale
-    most = largest(scores, 0, count)
+    most = largest(scores)
     total = ZERO
     for i in range(count):
         scores[i] = exp(scores[i] - most)
@@ -109,7 +97,7 @@ def softmax(scores, scale):  # type: ignore[no-untyped-def]
 
 
 @compiled(REORDER)
-def log_sum_exp(logits, most):  # type: ignore[no-untyped-def]
+def log_sum_exp(logits, most):
     """ln sum e^logit, of which ``most`` is the largest; NaN if one is NaN."""
     total = ZERO
     for i in range(len(logits)):
@@ -118,7 +106,7 @@ def log_sum_exp(logits, most):  # type: ignore[no-untyped-def]
 
 
 @compiled(EXACT)
-def find(numbers, wanted):  # type: ignore[no-untyped-def]
+def find(numbers, wanted):
     """The first place of ``wanted``; the last place if it is nowhere."""
     for i in range(len(numbers)):
         if numbers[i] == wanted:
@@ -127,14 +115,14 @@ def find(numbers, wanted):  # type: ignore[no-untyped-def]
 
 
 @compiled(EXACT)
-def scaled(numbers, factor, out):  # type: ignore[no-untyped-def]
+def scaled(numbers, factor, out):
     """``out``: the ``numbers`` times ``factor``."""
     for i in range(len(numbers)):
         out[i] = numbers[i] * factor
 
 
 @compiled(EXACT)
-def embed(tokens, token, positions, position, out):  # type: ignore[no-untyped-def]
+def embed(tokens, token, positions, position, out):
     """``out``: the embedding of ``token`` plus that of ``position``, from flat tables."""
     count = len(out)
     for i in range(count):

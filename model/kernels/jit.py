@@ -48,4 +48,4 @@ def keep_compiled_code(cache: Path | None) -> None:
 
 def compiled(fastmath: set[str]) -> Callable[[F], F]:
     """A decorator: compile when first called, to run without the GIL, with these liberties in rounding."""
-    return njit(nogil=True, error_model="numpy", fastmath=fastmath, cache=bool(numba.config.CACHE_DIR))  # type: ignore[no-any-return]
+    return njit(nogil=True, error_model="numpy", fastmath=fastmath, cache=bool(numba.config.CACHE_DIR))

@@ -1,6 +1,7 @@
 """The weights of a GPT as the loops read them: matrices in panels, one after the other, in as few bytes as is exact."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -8,96 +9,98 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ..gpt import GPT
+from .forward import ZEROS, Weights, padded
 from .int8 import Int8Linear
 from .panels import WIDTH
 
 ALIGNMENT = 64  # bytes: no vector that is read lies in two cache lines
-Array = NDArray[np.generic]
+HUGE = 64_000_000  # bytes; what is larger must not be backed by huge pages, which take up memory as a whole
+Array = NDArray[Any]
+Linear = nn.Linear | Int8Linear
 
 
-class Packed(NamedTuple):
-    """All weights of a model; see `panels` for the layout and the types."""
+def pack(gpt: GPT) -> Weights:
+    """Copy the weights of a ``gpt`` on the CPU, but for the embeddings, which are shared.
 
-    tokens: Array  # the embeddings, flat, as torch holds them
-    positions: Array
-    weights: Array  # flat: per layer query/key/value, attention output, MLP input, MLP output; then the output head
-    weights_at: NDArray[np.int64]  # (n_layer + 1, 4): where each matrix begins
-    scales: NDArray[np.float32]  # flat, beside ``biases``; empty unless the weights are int8
-    biases: NDArray[np.float32]  # flat, each padded to whole panels; at the end zeros
-    biases_at: NDArray[np.int64]  # (n_layer + 1, 4)
-    norms: NDArray[np.float32]  # (n_layer + 1, 4, n_embd): gain and shift of both norms; the last row is the final one
-
-
-def pack(gpt: GPT) -> Packed:
-    """Copy the weights of a ``gpt`` on the CPU. float32 is stored as float16 or bfloat16 where every weight allows."""
-    layers = [[block.attn.c_attn, block.attn.c_proj, block.mlp.c_fc, block.mlp.c_proj] for block in gpt.h]
-    modules = [*layers, [gpt.lm_head]]
-    dtype = storage(gpt, [module for row in modules for module in row])
-    sizes = [[n_panels(module) * WIDTH * module.weight.shape[1] for module in row] for row in modules]
-    widths = [[n_panels(module) * WIDTH for module in row] for row in modules]
+    float32 is stored as float16 or bfloat16 where every weight allows it. In `Weights`, ``panels`` holds for each layer
+    the matrices of queries, keys and values, attention output, MLP input and MLP output, then that of the output head;
+    ``panels_at`` ``(n_layer + 1, 4)`` where each begins. ``biases``, and for int8 ``scales``, hold those of each matrix
+    in the same order, padded to whole panels, and then zeros. ``norms`` ``(n_layer + 1, 4, n_embd)`` are gain and shift
+    of both layer norms, in the last row of the final one.
+    """
+    layers = [(block.attn.c_attn, block.attn.c_proj, block.mlp.c_fc, block.mlp.c_proj) for block in blocks(gpt)]
+    matrices: list[Sequence[Linear]] = [*layers, (gpt.lm_head,)]
+    dtype = storage([matrix for row in matrices for matrix in row])
+    widths = [[padded(len(matrix.weight)) for matrix in row] for row in matrices]
+    n_weights = sum(padded(len(matrix.weight)) * matrix.weight.shape[1] for row in matrices for matrix in row)
     longest = max(max(row) for row in widths)
 
-    weights = aligned(sum(map(sum, sizes)), dtype)
-    biases = aligned(sum(map(sum, widths)) + longest, np.dtype(np.float32))
-    biases[:] = 0
+    panels = aligned(n_weights, dtype)
+    biases = np.zeros(sum(map(sum, widths)) + longest, np.float32)
     scales = biases.copy() if dtype == np.int8 else biases[:0]
-    weights_at, biases_at = (np.zeros((len(modules), 4), np.int64) for _ in range(2))
+    panels_at, biases_at = (np.zeros((len(matrices), 4), np.int64) for _ in range(2))
     at = bias_at = 0
-    for layer, row in enumerate(modules):
-        for i, module in enumerate(row):
-            size, width = sizes[layer][i], widths[layer][i]
-            weights_at[layer, i], biases_at[layer, i] = at, bias_at
-            fill_panels(weights[at : at + size], stored(module.weight, dtype))
-            if module.bias is not None:
-                biases[bias_at : bias_at + len(module.bias)] = floats(module.bias)
-            if isinstance(module, Int8Linear):
-                scales[bias_at : bias_at + len(module.scale)] = floats(module.scale)
+    for layer, row in enumerate(matrices):
+        for i, (matrix, width) in enumerate(zip(row, widths[layer], strict=True)):
+            panels_at[layer, i], biases_at[layer, i] = at, bias_at
+            size = width * matrix.weight.shape[1]
+            fill_panels(panels[at : at + size], stored(matrix.weight, dtype))
+            if matrix.bias is not None:
+                biases[bias_at : bias_at + len(matrix.bias)] = floats(matrix.bias)
+            if isinstance(matrix, Int8Linear):
+                scales[bias_at : bias_at + len(matrix.scale)] = floats(matrix.scale)
             at, bias_at = at + size, bias_at + width
-    biases_at[len(layers), 1] = bias_at  # the zeros
+    biases_at[len(layers), ZEROS] = bias_at
 
-    norms = np.zeros((len(modules), 4, gpt.config.n_embd), np.float32)
-    for layer, block in enumerate(gpt.h):
-        for i, values in enumerate((block.ln_1.weight, block.ln_1.bias, block.ln_2.weight, block.ln_2.bias)):
-            norms[layer, i] = floats(values)
-    norms[-1, 0], norms[-1, 1] = floats(gpt.ln_f.weight), floats(gpt.ln_f.bias)
-    return Packed(flat(gpt.wte), flat(gpt.wpe), weights, weights_at, scales, biases, biases_at, norms)
+    config = gpt.config
+    norms = np.zeros((len(matrices), 4, config.n_embd), np.float32)
+    for layer, block in enumerate(blocks(gpt)):
+        norms[layer] = [floats(part) for norm in (block.ln_1, block.ln_2) for part in (norm.weight, norm.bias)]
+    norms[-1, :2] = [floats(gpt.ln_f.weight), floats(gpt.ln_f.bias)]
+    attention_scales = np.array([config.attention_scale(layer) for layer in range(config.n_layer)], np.float32)
+    epsilon: Any = np.float32(config.layer_norm_epsilon)
+    return Weights(
+        flat(gpt.wte), flat(gpt.wpe), panels, panels_at, scales, biases, biases_at, norms, epsilon, attention_scales
+    )
 
 
-def n_panels(module: nn.Module) -> int:
-    return -(-module.weight.shape[0] // WIDTH)
+def blocks(gpt: GPT) -> list[Any]:
+    """The layers; torch's types do not say of what kind they are."""
+    return list(gpt.h)
 
 
-def storage(gpt: GPT, modules: list[nn.Module]) -> np.dtype[np.generic]:
-    """The type to store the matrices in; see `panels`."""
-    dtypes = {module.weight.dtype for module in modules}
+def storage(matrices: Sequence[Linear]) -> np.dtype[Any]:
+    """The type to store the weights in; see `panels`."""
+    dtypes = {matrix.weight.dtype for matrix in matrices}
     if dtypes == {torch.int8}:
         return np.dtype(np.int8)
     if dtypes == {torch.bfloat16}:
         return np.dtype(np.uint16)
     for narrow, stored_as in ((torch.float16, np.int16), (torch.bfloat16, np.uint16)):
-        if all(torch.equal(module.weight.to(narrow).to(torch.float32), module.weight) for module in modules):
+        if all(torch.equal(matrix.weight.to(narrow).to(matrix.weight.dtype), matrix.weight) for matrix in matrices):
             return np.dtype(stored_as)
     return np.dtype(np.float32)
 
 
-def stored(weight: Tensor, dtype: np.dtype[np.generic]) -> Array:
+def stored(weight: Tensor, dtype: np.dtype[Any]) -> Array:
     """A matrix ``(d_out, d_in)`` in the type that it is stored in."""
+    weight = weight.detach()
     if dtype == np.int16:
-        return weight.detach().to(torch.float16).view(torch.int16).numpy()
+        return weight.to(torch.float16).view(torch.int16).numpy()
     if dtype == np.uint16:
-        return weight.detach().to(torch.bfloat16).view(torch.uint16).numpy()
-    return weight.detach().numpy()
+        return weight.to(torch.bfloat16).view(torch.uint16).numpy()
+    return weight.numpy()
 
 
 def fill_panels(panels: Array, matrix: Array) -> None:
-    """Write ``matrix`` ``(d_out, d_in)`` into flat ``panels``, and zeros where the last panel is not full."""
+    """Write ``matrix`` ``(d_out, d_in)`` into flat ``panels``, and zeros where the last one is not full."""
     d_out, d_in = matrix.shape
     shaped = panels.reshape(-1, d_in, WIDTH)
-    whole = d_out // WIDTH
+    whole, rest = divmod(d_out, WIDTH)
     shaped[:whole] = matrix[: whole * WIDTH].reshape(whole, WIDTH, d_in).transpose(0, 2, 1)
-    if d_out % WIDTH:
+    if rest:
         shaped[whole] = 0
-        shaped[whole, :, : d_out % WIDTH] = matrix[whole * WIDTH :].T
+        shaped[whole, :, :rest] = matrix[whole * WIDTH :].T
 
 
 def floats(values: Tensor) -> NDArray[np.float32]:
@@ -111,8 +114,10 @@ def flat(embedding: nn.Embedding) -> Array:
     return view.numpy().reshape(-1)
 
 
-def aligned(count: int, dtype: np.dtype[np.generic]) -> Array:
+def aligned(count: int, dtype: np.dtype[Any]) -> Array:
     """An uninitialised flat array that begins at a cache line."""
-    raw = np.empty(count * dtype.itemsize + ALIGNMENT, np.uint8)
+    n_bytes = count * dtype.itemsize + ALIGNMENT
+    # NumPy asks for huge pages, torch does not.
+    raw = np.empty(n_bytes, np.uint8) if n_bytes < HUGE else torch.empty(n_bytes, dtype=torch.uint8).numpy()
     start = -raw.ctypes.data % ALIGNMENT
     return raw[start : start + count * dtype.itemsize].view(dtype)

@@ -32,8 +32,8 @@ class Engine:
     """The texts of one model. ``submit`` from any thread; ``run`` in a thread of its own, or ``step`` by hand.
 
     At most ``max_batch`` are at work, each in a slot of the cache; ``max_waiting`` more may wait, fairly by client.
-    ``reader`` reads for the texts that are admitted from now on, and each text keeps the one that it began with. Without
-    one, torch reads.
+    ``reader`` reads for the texts that are admitted from now on, and each text keeps the one that it began with.
+    Without one, torch reads.
     """
 
     def __init__(
@@ -94,6 +94,8 @@ class Engine:
             with self.changed:
                 while not self.queue and not self.at_work:
                     if self.closed:
+                        if self.reader:
+                            self.reader.close()
                         return
                     self.changed.wait()
             try:

@@ -1,11 +1,15 @@
 """Requests to an engine, and what is reported of them."""
 
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from model import LoadedModel, Step
 from model.sampling import SamplingSettings
 from model.serving.engine import Engine
+from model.serving.parts import Reader
+from model.serving.readers import compiled_reader
 from model.serving.sequence import Cut, Event, PromptPart, TextSequence
 
 SETTINGS: list[dict[str, Any]] = [
@@ -15,6 +19,18 @@ SETTINGS: list[dict[str, Any]] = [
     {"temperature": 1.3, "presence_penalty": 0.7, "frequency_penalty": 0.4, "repetition_penalty": 1.4},
     {"temperature": 0.0, "frequency_penalty": 2.0, "logit_bias": {5: 4.0, 7: -100.0}},
 ]
+
+MakeEngine = Callable[..., Engine]
+KERNELS = Path(tempfile.gettempdir()) / "headscope-tests"  # what was compiled for one test is there for the next
+
+
+def reader_for(loaded: LoadedModel, kind: str, n_slots: int) -> Reader | None:
+    """What an engine is given so that it reads with "torch" or is "compiled"."""
+    if kind == "torch":
+        return None
+    reader = compiled_reader(loaded.gpt, n_slots, KERNELS)
+    assert reader, "Numba serves every machine that runs these tests"
+    return reader
 
 
 class Asked:

@@ -64,7 +64,7 @@ def start(*checkpoints: Path | str, loaded: bool = True, **changes: Any) -> Serv
     """The app in this process."""
     port = free_port()
     names = tuple(str(checkpoint) for checkpoint in checkpoints)
-    demo, services = app.start(Settings(checkpoints=names, port=port, **changes))
+    demo, services = app.start(Settings(**{"kernels": False} | {"checkpoints": names, "port": port} | changes))
     services.engines.running = WatchedSet()
     if loaded:
         services.load()

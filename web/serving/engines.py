@@ -1,14 +1,17 @@
 """The engines of the models that are served, each in a thread of its own."""
 
+import logging
 import threading
 import time
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Protocol
 
 from starlette.datastructures import Address
 
 from model import GenerationRequest, LoadedModel
+from model.gpt import GPT
 from model.serving.engine import Closed, Engine
+from model.serving.parts import Reader
 
 from ..prometheus import Metrics
 from ..settings import Limits
@@ -17,13 +20,28 @@ from .elsewhere.engine import RemoteEngine
 from .elsewhere.upstream import check_sent
 from .generation import Generation
 
+log = logging.getLogger(__name__)
+
+MakeReader = Callable[[GPT, int], Reader | None]
+
 
 class Engines:
     """An engine for each model that somebody asks to write; made when first asked for."""
 
-    def __init__(self, limits: Limits, metrics: Metrics, elsewhere: Mapping[str, EngineAddress] | None = None) -> None:
-        """``elsewhere`` says by name of the model which engine writes in the place of one here."""
+    def __init__(
+        self,
+        limits: Limits,
+        metrics: Metrics,
+        elsewhere: Mapping[str, EngineAddress] | None = None,
+        make_reader: MakeReader | None = None,
+    ) -> None:
+        """``elsewhere`` says by name of the model which engine writes in the place of one here.
+
+        ``make_reader`` makes a faster reader for a model and a number of texts, if there can be one. It runs in a
+        thread of its own, while torch reads.
+        """
         self.limits, self.metrics, self.elsewhere = limits, metrics, elsewhere or {}
+        self.make_reader = make_reader
         self.engines: dict[LoadedModel, Engine] = {}
         self.threads: list[threading.Thread] = []
         self.running: set[Generation] = set()  # those that somebody follows
@@ -56,9 +74,11 @@ class Engines:
             return self.engines[loaded]
 
     def new_engine(self, loaded: LoadedModel) -> Engine:
-        sizes = {"max_batch": self.limits.max_batch, "max_waiting": self.limits.max_waiting}
+        max_batch, max_waiting = self.limits.max_batch, self.limits.max_waiting
         address = self.elsewhere.get(loaded.name)
-        return Engine(loaded, **sizes) if address is None else RemoteEngine(loaded, address, **sizes)
+        if address is None:
+            return Engine(loaded, max_batch=max_batch, max_waiting=max_waiting)
+        return RemoteEngine(loaded, address, max_batch=max_batch, max_waiting=max_waiting)
 
     def writes_elsewhere(self, loaded: LoadedModel) -> bool:
         """Whether another engine writes for this model."""
@@ -76,6 +96,21 @@ class Engines:
         thread = threading.Thread(target=engine.run, name=f"engine of {loaded.name}", daemon=True)
         self.threads.append(thread)
         thread.start()
+        if self.make_reader and not self.writes_elsewhere(loaded):
+            threading.Thread(target=self.speed_up, args=(engine,), name=f"reader of {loaded.name}", daemon=True).start()
+
+    def speed_up(self, engine: Engine) -> None:
+        """Give an engine its faster reader when that is ready; texts that it has begun end with the one they have."""
+        assert self.make_reader
+        try:
+            reader = self.make_reader(engine.loaded.gpt, engine.max_batch)
+        except Exception:
+            log.exception("%s is written by torch alone", engine.loaded.name)
+            return
+        if reader:
+            engine.reader = reader
+            if engine.closed:
+                reader.close()
 
     def remove(self, loaded: LoadedModel) -> None:
         """End whatever a model is writing, and its engine: it is no longer served."""

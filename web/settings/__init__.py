@@ -136,6 +136,7 @@ class Settings:
     log_level: str = "warning"
     train: bool = True  # whether visitors may train GPTs of their own
     cache: Path | None = None
+    kernels: bool = True  # whether texts are written by loops compiled for this processor, once they are ready
     engine_urls: tuple[str, ...] = ()  # of engines that write in the place of ours: URL, or MODEL=URL
     engine_models: tuple[str, ...] = ()  # what they call the models: NAME, or MODEL=NAME
     engine_key: str | None = None
@@ -178,6 +179,7 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
     flag("log-level", read_level, "warning", f"one of {', '.join(LOG_LEVELS)}", type=read_level)
     flag("no-train", read_bool, is_zero_gpu(environ), "let no visitor train a GPT", action="store_true")
     flag("cache", read_folder, default_cache(environ), "folder for what is computed once", type=read_folder)
+    flag("no-kernels", read_bool, False, "write with torch alone; slower on a CPU", action="store_true")
     group = parser.add_argument_group("another engine", "which writes while this app looks; see deploy/README.md")
     url_text, name_text = (
         "its address, for all models or for one",
@@ -223,6 +225,7 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
         log_level=found.log_level,
         train=not found.no_train,
         cache=found.cache,
+        kernels=not found.no_kernels,
         engine_urls=tuple(found.engine_url),
         engine_models=tuple(found.engine_model),
         engine_key=found.engine_key,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from helpers.engine import SETTINGS, Asked, alone, finish, ids_of
+from helpers.engine import SETTINGS, Asked, MakeEngine, alone, finish, ids_of, reader_for
 from helpers.models import max_difference, prompt_ids, scripted_model, tiny_bpe, tiny_model
 from model import LoadedModel
 from model.sampling import random_generator
@@ -20,12 +20,22 @@ def tiny() -> LoadedModel:
     return tiny_model(n_layer=3, context_length=64)
 
 
+@pytest.fixture(params=["torch", "compiled"])
+def new_engine(request: pytest.FixtureRequest) -> MakeEngine:
+    """Makes an engine that reads with torch, or with compiled loops."""
+
+    def make(loaded: LoadedModel, max_batch: int = 16) -> Engine:
+        return Engine(loaded, max_batch=max_batch, reader=reader_for(loaded, request.param, max_batch))
+
+    return make
+
+
 @pytest.mark.parametrize("neighbours_too", [0, 1, 16])
 @pytest.mark.parametrize("settings", SETTINGS)
 def test_the_same_seed_writes_the_same_text_whatever_else_runs(
-    neighbours_too: int, settings: dict[str, Any], tiny: LoadedModel
+    neighbours_too: int, settings: dict[str, Any], tiny: LoadedModel, new_engine: MakeEngine
 ) -> None:
-    engine = Engine(tiny, max_batch=17)
+    engine = new_engine(tiny, max_batch=17)
     asked = Asked(tiny, prompt_ids(5), 40, seed=3, settings=settings)
     others = [Asked(tiny, prompt_ids(1 + 2 * i, seed=i), 30 - i, seed=i) for i in range(neighbours_too)]
     engine.submit(*[other.sequence for other in others[: len(others) // 2]])
@@ -45,10 +55,12 @@ def test_the_same_seed_writes_the_same_text_whatever_else_runs(
 
 
 @pytest.mark.parametrize("budget", [1, 3, 7, 64])
-def test_prompts_are_read_in_pieces(budget: int, tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prompts_are_read_in_pieces(
+    budget: int, tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch, new_engine: MakeEngine
+) -> None:
     """No step reads more than its budget of prompts, and those that write get a token at every step."""
     monkeypatch.setattr(engine_module, "PREFILL_TOKENS", budget)
-    engine = Engine(tiny)
+    engine = new_engine(tiny)
     writer = Asked(tiny, prompt_ids(4), 50, seed=1)
     engine.submit(writer.sequence)
     engine.step()
@@ -72,9 +84,11 @@ def test_prompts_are_read_in_pieces(budget: int, tiny: LoadedModel, monkeypatch:
         assert [part.start for part in asked.parts] == sorted({part.start for part in asked.parts})
 
 
-def test_what_is_recorded_is_the_trace(tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_recorded_is_the_trace(
+    tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch, new_engine: MakeEngine
+) -> None:
     monkeypatch.setattr(engine_module, "PREFILL_TOKENS", 5)
-    engine = Engine(tiny)
+    engine = new_engine(tiny)
     engine.submit(Asked(tiny, "A", 40).sequence)
     engine.step()
     asked = [Asked(tiny, prompt_ids(9 + i, seed=i), 12, seed=i, record=i != 1) for i in range(3)]
@@ -95,9 +109,9 @@ def test_what_is_recorded_is_the_trace(tiny: LoadedModel, monkeypatch: pytest.Mo
             assert max_difference(step.logits, trace.logits[position]) <= 1e-4
 
 
-def test_each_has_its_own_head_mask(tiny: LoadedModel) -> None:
+def test_each_has_its_own_head_mask(tiny: LoadedModel, new_engine: MakeEngine) -> None:
     masks = [None, torch.tensor([[0.0, 1.0], [1.0, 1.0], [1.0, 0.5]]), torch.zeros(3, 2)]
-    engine = Engine(tiny)
+    engine = new_engine(tiny)
     asked = [Asked(tiny, "ROMEO:", 20, seed=2, head_mask=mask) for mask in masks]
     engine.submit(*[each.sequence for each in asked])
     finish(engine)
@@ -106,11 +120,11 @@ def test_each_has_its_own_head_mask(tiny: LoadedModel) -> None:
     assert len({tuple(each.ids) for each in asked}) == 3
 
 
-def test_stop_strings_and_characters_split_across_tokens() -> None:
+def test_stop_strings_and_characters_split_across_tokens(new_engine: MakeEngine) -> None:
     bpe = tiny_bpe(257)  # bytes alone
     script = bpe.encode("a🙂bENDc")
     loaded = scripted_model([0, *script], bpe)
-    engine = Engine(loaded)
+    engine = new_engine(loaded)
     whole = Asked(loaded, [1], len(script), settings={"temperature": 0})
     # A scripted model writes by position, so the first token of the script follows a prompt of two.
     stopped = Asked(loaded, [1, 1], len(script), settings={"temperature": 0}, stop=["END"])
@@ -121,8 +135,8 @@ def test_stop_strings_and_characters_split_across_tokens() -> None:
     assert whole.ids == [0, *script][: len(script)]
 
 
-def test_a_full_context_shifts_where_that_is_asked_for(tiny: LoadedModel) -> None:
-    engine = Engine(tiny)
+def test_a_full_context_shifts_where_that_is_asked_for(tiny: LoadedModel, new_engine: MakeEngine) -> None:
+    engine = new_engine(tiny)
     asked = Asked(tiny, prompt_ids(60), 100, seed=5, context_shift=True, record=True)
     engine.submit(asked.sequence)
     finish(engine)
@@ -149,8 +163,8 @@ def test_a_full_context_shifts_where_that_is_asked_for(tiny: LoadedModel) -> Non
     assert max_difference(part.attention, trace.attention) <= 1e-5
 
 
-def test_top_logprobs(tiny: LoadedModel) -> None:
-    engine = Engine(tiny)
+def test_top_logprobs(tiny: LoadedModel, new_engine: MakeEngine) -> None:
+    engine = new_engine(tiny)
     asked = Asked(tiny, prompt_ids(6), 4, n_top_logprobs=3, prompt_logprobs=True)
     engine.submit(asked.sequence)
     finish(engine)

@@ -8,7 +8,9 @@ import torch
 from helpers.engine import Asked, alone, finish, ids_of
 from helpers.models import prompt_ids, scripted_model, tiny_bpe, tiny_model
 from model import LoadedModel
+from model.serving import batch as batch_module
 from model.serving import engine as engine_module
+from model.serving.batch import TorchReader
 from model.serving.engine import Busy, Closed, Engine
 from model.serving.sequence import Event, Failure, TextSequence
 
@@ -145,7 +147,8 @@ def test_a_prompt_given_up_leaves_nothing_in_its_place(tiny: LoadedModel, monkey
     first = Asked(tiny, prompt_ids(30), 3)
     engine.submit(first.sequence)
     engine.step()
-    engine.cache.keys[:, 0, :, :8] = torch.nan
+    assert isinstance(engine.reader, TorchReader)
+    engine.reader.cache.keys[:, 0, :, :8] = torch.nan
     first.sequence.cancel()
     after = Asked(tiny, "B", 5, seed=3)
     engine.submit(after.sequence)
@@ -206,7 +209,7 @@ def test_a_failing_step_fails_its_requests_and_the_engine_goes_on(
     engine.submit(*[each.sequence for each in asked])
     engine.step()
     with monkeypatch.context() as broken:
-        broken.setattr(engine_module, "forward_batch", lambda *_: (_ for _ in ()).throw(MemoryError("no more")))
+        broken.setattr(batch_module, "forward_batch", lambda *_: (_ for _ in ()).throw(MemoryError("no more")))
         engine.step()
     for each in asked[:2]:
         assert isinstance(each.events[-1], Failure) and "no more" in str(each.events[-1].error)
@@ -248,7 +251,9 @@ def test_nan_fails_its_own_request_and_leaves_nothing_in_its_place() -> None:
     engine.step()
     assert isinstance(bad.events[-1], Failure) and isinstance(bad.events[-1].error, FloatingPointError)
     assert not engine.at_work
-    assert engine.cache.keys.isfinite().all() and engine.cache.values.isfinite().all()
+    assert isinstance(engine.reader, TorchReader)
+    cache = engine.reader.cache
+    assert cache.keys.isfinite().all() and cache.values.isfinite().all()
 
 
 def test_a_consumer_that_raises_loses_its_own_request_alone(tiny: LoadedModel) -> None:

@@ -8,7 +8,7 @@ import pytest
 from helpers.gate import GatedEngine
 from helpers.server import run_async
 from model import GenerationRequest, LoadedModel, Step
-from model.serving import engine as engine_module
+from model.serving import batch as batch_module
 from model.serving.engine import Busy, Closed
 from model.serving.sequence import Failure
 from web.prometheus import Metrics
@@ -126,7 +126,7 @@ def test_a_failure(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> None:
         raise MemoryError("no more")
 
-    monkeypatch.setattr(engine_module, "forward_batch", fail)
+    monkeypatch.setattr(batch_module, "forward_batch", fail)
     bench.engine.gate.release()
     with pytest.raises(MemoryError, match="no more"):
         run_async(follow(bench.generate()))

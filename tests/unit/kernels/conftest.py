@@ -1,0 +1,6 @@
+"""What is compiled here is kept, so that only the first run takes long."""
+
+from helpers.engine import KERNELS
+from model.kernels import jit
+
+jit.keep_compiled_code(KERNELS)

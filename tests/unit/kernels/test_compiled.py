@@ -1,0 +1,161 @@
+"""The compiled forward pass against the modules of torch."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from helpers.models import max_difference, prompt_ids, tiny_gpt
+from model.gpt import GPT
+from model.kernels import int8
+from model.kernels.compiled import CompiledGPT, Pace, Row
+from model.kernels.pack import storage
+from model.sampling import SamplingSettings, sample
+
+SHAPES: list[dict[str, Any]] = [
+    {"n_layer": 3, "context_length": 64},
+    {"n_head": 1, "n_embd": 5, "activation_function": "gelu"},
+    {"n_head": 4, "n_embd": 160, "n_inner": 33, "qkv_bias": False},
+    {"scale_attn_by_inverse_layer_idx": True, "tie_word_embeddings": False, "layer_norm_epsilon": 1e-3},
+    {"scale_attn_weights": False, "vocab_size": 300},
+]
+
+
+def read_all(compiled: CompiledGPT, ids: Sequence[int], slot: int = 0, **record: bool) -> tuple[Tensor, Tensor | None]:
+    """Every token of a text in one pass."""
+    logits, attention = compiled.read([Row(token, slot, i, True, **record) for i, token in enumerate(ids)])
+    return logits.clone(), attention
+
+
+def torch_reads(gpt: GPT, ids: Sequence[int], head_mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    result = gpt(torch.tensor([ids]), record=range(gpt.config.n_layer), head_mask=head_mask)
+    return result.logits[0], torch.stack([weights[0] for weights in result.attention.values()])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_logits_and_attention_are_those_of_torch(shape: dict[str, Any]) -> None:
+    gpt = tiny_gpt(**shape)
+    compiled = CompiledGPT(gpt, n_slots=3, max_rows=32)
+    ids = prompt_ids(30)
+    logits, attention = read_all(compiled, ids, slot=2, is_recorded=True)
+    expected, weights = torch_reads(gpt, ids)
+    assert max_difference(logits, expected) < 3e-4
+    assert attention is not None and max_difference(attention, weights) < 1e-4
+    best, most, total = torch.from_numpy(compiled.summary[: len(ids)]).unbind(1)
+    assert best.long().tolist() == logits.argmax(-1).tolist() and most.tolist() == logits.max(-1).values.tolist()
+    assert max_difference(total, logits.double().logsumexp(-1)) < 1e-5
+
+
+def test_a_text_is_the_same_to_the_last_bit_alone_in_pieces_among_others_and_on_two_threads() -> None:
+    gpt = tiny_gpt(n_layer=3, n_embd=96, n_head=3)
+    ids = prompt_ids(24)
+    expected, _ = read_all(CompiledGPT(gpt, 1, 32), ids)
+    compiled = CompiledGPT(gpt, n_slots=16, max_rows=64, max_threads=2)
+    for n_threads in (1, 2):
+        compiled.pace.choose = lambda _rows, n=n_threads: n  # type: ignore[method-assign, misc]
+        found = []
+        for i, token in enumerate(ids):
+            others = [Row((token + slot) % 65, slot, i, False) for slot in range(16) if slot != 7 and i % 3]
+            found.append(compiled.read([*others[:5], Row(token, 7, i, True), *others[5:]])[0][0].clone())
+        assert torch.equal(torch.stack(found), expected)
+    compiled.close()
+
+
+def test_head_masks_of_rows() -> None:
+    gpt = tiny_gpt(n_head=4, n_embd=32)
+    compiled = CompiledGPT(gpt, n_slots=2, max_rows=64)
+    ids = prompt_ids(10)
+    masks = [torch.ones(2, 4), torch.tensor([[0.0, 1, 0.5, 1], [2, 1, -1, 0]])]
+    rows = [Row(token, slot, i, True) for slot in range(2) for i, token in enumerate(ids)]
+    mask = torch.stack([masks[row.slot] for row in rows], 1).numpy()
+    logits, _ = compiled.read(rows, np.ascontiguousarray(mask))
+    for slot, head_mask in enumerate(masks):
+        assert max_difference(logits[slot * 10 :][:10], torch_reads(gpt, ids, head_mask)[0]) < 1e-4
+
+
+def test_weights_take_up_as_few_bytes_as_is_exact() -> None:
+    gpt = tiny_gpt()
+    matrices = [module for module in gpt.modules() if isinstance(module, torch.nn.Linear)]
+    assert storage(matrices) == np.float32
+    gpt.half().float()
+    assert storage(matrices) == np.int16
+    logits, _ = read_all(CompiledGPT(gpt, 1, 32), prompt_ids(20))
+    assert max_difference(logits, torch_reads(gpt, prompt_ids(20))[0]) < 1e-4
+    gpt.bfloat16().float()
+    gpt.h[0].mlp.c_fc.weight[0] = 2.0**-60  # below float16
+    assert storage(matrices) == np.uint16
+
+
+def test_bfloat16_and_int8_are_computed_in_float32() -> None:
+    gpt, narrow, small = (tiny_gpt(n_embd=32) for _ in range(3))
+    ids = prompt_ids(20)
+    wide = gpt.bfloat16().float()
+    found, _ = read_all(CompiledGPT(narrow.bfloat16(), 1, 32), ids)
+    assert max_difference(found, torch_reads(wide, ids)[0]) < 1e-4
+    int8.quantize(small)
+    wide = tiny_gpt(n_embd=32)
+    tensors = dict(small.named_buffers())
+    for name, module in wide.named_modules():
+        if isinstance(module, torch.nn.Linear) and name != "lm_head":
+            module.weight.copy_(tensors[f"{name}.weight"] * tensors[f"{name}.scale"][:, None])
+    expected = wide.ln_f(wide.run_blocks(wide.embed(torch.tensor([ids])), lambda block, x: block.attn(x)[0]))
+    head = tensors["lm_head.weight"] * tensors["lm_head.scale"][:, None]
+    found, _ = read_all(CompiledGPT(small, 1, 32), ids)
+    assert max_difference(found, (expected @ head.T)[0]) < 1e-4
+
+
+def test_a_place_is_used_again_whatever_was_left_in_it() -> None:
+    gpt = tiny_gpt()
+    compiled = CompiledGPT(gpt, n_slots=1, max_rows=32)
+    expected, _ = read_all(compiled, prompt_ids(9))
+    compiled.memory.keys[:] = compiled.memory.values[:] = np.nan
+    assert torch.equal(read_all(compiled, prompt_ids(9))[0], expected)
+
+
+def test_what_is_not_finite_shows_in_the_summary() -> None:
+    gpt = tiny_gpt()
+    gpt.h[1].mlp.c_fc.weight[3] = 3e38
+    compiled = CompiledGPT(gpt, 1, 32)
+    expected = torch_reads(gpt, prompt_ids(9))[0].isfinite().all(1)
+    read_all(compiled, prompt_ids(9))
+    assert np.isfinite(compiled.summary[:9, 2]).tolist() == expected.tolist()
+    assert not expected.all()
+
+
+@pytest.mark.parametrize("temperature", [0.2, 1.0, 7.0])
+def test_draws_are_those_of_sampling(temperature: float) -> None:
+    gpt = tiny_gpt(vocab_size=1_000)
+    compiled = CompiledGPT(gpt, 1, 32)
+    logits, _ = read_all(compiled, [5])
+    settings = SamplingSettings(temperature=temperature)
+
+    class Drawn:
+        """A generator that says what it is asked to."""
+
+        def __init__(self, number: float) -> None:
+            self.number = number
+
+        def random(self) -> float:
+            return self.number
+
+    for uniform in [0.0, *np.linspace(0.0005, 0.9995, 200), 1 - 2**-53]:
+        expected = sample(logits[0], settings, Drawn(uniform))  # type: ignore[arg-type]
+        assert compiled.draw(0, temperature, uniform) == expected
+
+
+def test_threads_that_keep_each_other_waiting_are_given_up_for_a_while() -> None:
+    pace = Pace(max_threads=2)
+    assert pace.choose(1) == 1  # the first pass says what one thread needs
+    pace.took(1, 1, 1.0)
+    assert pace.choose(1) == 2
+    pace.took(1, 2, 0.6)
+    assert pace.choose(1) == 2 and pace.choose(16) == 1
+    pace.took(1, 2, 40.0)
+    rest = [pace.choose(1) for _ in range(100)]
+    assert rest == [1] * 64 + [2] * 36
+    pace.took(1, 2, 40.0)
+    assert [pace.choose(1) for _ in range(200)].count(1) == 128
+    assert Pace(max_threads=1).choose(1) == 1
