@@ -19,6 +19,7 @@ from .serving.elsewhere.address import read_addresses
 from .serving.engines import Engines
 from .serving.served_models import ServedModels
 from .serving.snapshots import Snapshots
+from .serving.templates.renderer import Templates
 from .serving.tickets import Tickets
 from .settings import Limits, Settings
 
@@ -37,6 +38,7 @@ class Services:
     metrics: Metrics
     budget: Budget
     tickets: Tickets
+    templates: Templates = field(default_factory=Templates)
     training: threading.Event = field(default_factory=threading.Event)  # set while a visitor trains a GPT
     closers: list[Callable[[], None]] = field(default_factory=list)  # of what is made from these services
 
@@ -70,6 +72,7 @@ class Services:
         for close in self.closers:
             close()
         self.questions.close()
+        self.templates.close()
         self.engines.close(grace)
 
 

@@ -2,15 +2,12 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
-
-from jinja2 import Template, TemplateError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from model import InputError, LoadedModel
 from model.tokenizer import token_text
 
+from ..serving.templates.renderer import TemplateFailed, Templates
 from ..settings import Limits
 from .completions import Completion
 from .schema import ChatRequest, CompletionRequest, Message
@@ -26,8 +23,8 @@ class ChatCompletion(Completion):
     kinds = ("chat.completion", "chat.completion.chunk")
     id_prefix = "chatcmpl-"
 
-    def __init__(self, loaded: LoadedModel, asked: ChatRequest, limits: Limits) -> None:
-        super().__init__(loaded, as_completion(loaded, asked, limits), limits)
+    def __init__(self, loaded: LoadedModel, asked: ChatRequest, limits: Limits, prompt: str) -> None:
+        super().__init__(loaded, as_completion(loaded, asked, limits, prompt), limits)
         self.with_logprobs = bool(asked.logprobs)
         self.n_top = asked.top_logprobs or 0
         self.begun: set[int] = set()
@@ -68,20 +65,33 @@ def token_entry(token: str, logprob: float) -> dict[str, object]:
     return {"token": token, "logprob": logprob, "bytes": list(raw)}
 
 
-def as_completion(loaded: LoadedModel, asked: ChatRequest, limits: Limits) -> CompletionRequest:
-    """The completion that answers a conversation."""
+async def answer_conversation(
+    templates: Templates, loaded: LoadedModel, asked: ChatRequest, limits: Limits
+) -> ChatCompletion:
+    """The completion that answers a conversation. Raises ``InputError`` for bad input."""
+    check_conversation(asked, limits)
+    return ChatCompletion(loaded, asked, limits, await render(templates, loaded, asked.messages))
+
+
+def check_conversation(asked: ChatRequest, limits: Limits) -> None:
+    """Raise ``InputError`` for what no model could answer."""
     if asked.top_logprobs is not None and not asked.logprobs:
         raise InputError("top_logprobs", "top_logprobs requires logprobs: true.")
-    stop = [asked.stop] if isinstance(asked.stop, str) else list(asked.stop or [])
-    if len(stop) > limits.max_stop:
-        raise InputError("stop", f"stop has {len(stop)} strings; at most {limits.max_stop} are accepted.")
-    is_open = asked.max_tokens is None and asked.max_completion_tokens is None
+    n_stop = len(asked.stop) if isinstance(asked.stop, list) else 0
+    if n_stop > limits.max_stop:
+        raise InputError("stop", f"stop has {n_stop} strings; at most {limits.max_stop} are accepted.")
     n_characters = sum(len(message.text) for message in asked.messages)
     if n_characters > limits.max_prompt_characters:
         most = limits.max_prompt_characters
         raise InputError("messages", f"The messages have {n_characters:,} characters; at most {most:,} are accepted.")
+
+
+def as_completion(loaded: LoadedModel, asked: ChatRequest, limits: Limits, prompt: str) -> CompletionRequest:
+    """The completion that answers a conversation, of which ``prompt`` was made."""
+    stop = [asked.stop] if isinstance(asked.stop, str) else list(asked.stop or [])
+    is_open = asked.max_tokens is None and asked.max_completion_tokens is None
     try:
-        ids = loaded.read_prompt(render(loaded, asked.messages))
+        ids = loaded.read_prompt(prompt)
     except InputError as error:
         raise renamed(error) from None
     given = {name: getattr(asked, name) for name in CompletionRequest.model_fields.keys() & asked.model_fields_set}
@@ -100,36 +110,26 @@ def renamed(error: InputError) -> InputError:
     return InputError("messages", str(error), error.code) if error.field == "prompt" else error
 
 
-def render(loaded: LoadedModel, messages: Sequence[Message], *, add_generation_prompt: bool = True) -> str:
+async def render(
+    templates: Templates, loaded: LoadedModel, messages: Sequence[Message], *, add_generation_prompt: bool = True
+) -> str:
     """The prompt for a conversation, ready for the assistant's turn unless ``add_generation_prompt`` is false.
 
     The checkpoint's own template makes it, in Jinja as transformers has it. A checkpoint without one gets a
     transcript: a line for each message, ``User: ...``, ``Assistant: ...`` or ``System: ...``, and ``Assistant:`` last.
+    Raises ``InputError`` where the template fails.
     """
     if not loaded.chat_template:
         lines = [f"{SPEAKERS[message.role]}: {message.text}" for message in messages]
         return "\n".join([*lines, "Assistant:"] if add_generation_prompt else lines)
-    special = {
+    context: dict[str, Any] = {
         name: "" if token_id is None else token_text(loaded.tokenizer, token_id)
         for name, token_id in (("bos_token", loaded.bos_token_id), ("eos_token", loaded.eos_token_id))
     }
-    conversation = [{"role": message.role, "content": message.text} for message in messages]
+    context["messages"] = [{"role": message.role, "content": message.text} for message in messages]
+    context["add_generation_prompt"] = add_generation_prompt
     try:
-        template = compiled(loaded.chat_template)
-        return template.render(messages=conversation, add_generation_prompt=add_generation_prompt, **special)
-    except Exception as error:  # a template is a program, and may raise anything
+        return await templates.render(loaded.chat_template, context)
+    except TemplateFailed as error:
         message = f"The chat template of {loaded.name} cannot be used for these messages: {error}"
         raise InputError("messages", message, "chat_template") from None
-
-
-@lru_cache(maxsize=16)
-def compiled(source: str) -> Template:
-    """A template in a sandbox: it can neither change what it is given nor reach into Python."""
-    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
-    environment.globals["raise_exception"] = refuse
-    return environment.from_string(source)
-
-
-def refuse(message: str) -> None:
-    """What templates call for a conversation they were not made for."""
-    raise TemplateError(message)

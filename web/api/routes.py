@@ -1,7 +1,8 @@
 """Routes for programs, /v1 as OpenAI has it, and for whoever operates the server."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
+from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import JSONResponse
@@ -21,7 +22,7 @@ from ..serving.engines import client_of
 from ..serving.inputs import UnknownModel, find_model
 from ..settings import VERSION
 from . import openapi
-from .chat import ChatCompletion
+from .chat import answer_conversation
 from .completions import Completion
 from .describe import describe
 from .embeddings import Embeddings
@@ -102,12 +103,20 @@ def v1(services: Services) -> FastAPI:
     @app.post("/completions", responses=openapi.COMPLETION)
     async def create_completion(request: Request) -> Response:
         """Continue one or several texts. With `stream: true` the answer is server-sent events."""
-        return await complete(services, request, COMPLETIONS, CompletionRequest, Completion)
+
+        async def make(loaded: LoadedModel, asked: Any) -> Completion:
+            return Completion(loaded, asked, services.limits)
+
+        return await complete(services, request, COMPLETIONS, CompletionRequest, make)
 
     @app.post("/chat/completions", responses=openapi.CHAT)
     async def create_chat_completion(request: Request) -> Response:
         """Answer a conversation. The checkpoint's chat template makes the prompt; without one, a plain transcript."""
-        return await complete(services, request, CHAT, ChatRequest, ChatCompletion)
+
+        async def make(loaded: LoadedModel, asked: Any) -> Completion:
+            return await answer_conversation(services.templates, loaded, asked, services.limits)
+
+        return await complete(services, request, CHAT, ChatRequest, make)
 
     @app.post("/embeddings", responses=openapi.EMBEDDINGS)
     async def create_embeddings(request: Request) -> Response:
@@ -165,7 +174,7 @@ def v1(services: Services) -> FastAPI:
     async def post_tokenize(request: Request) -> Response:
         """The tokens of a text or of a conversation, as vLLM answers it. Also without `/v1`."""
         body = TokenizeRequest.model_validate_json(await request.body())
-        return JSONResponse(tokenize(model_for(services, body), body, services.limits))
+        return JSONResponse(await tokenize(services.templates, model_for(services, body), body, services.limits))
 
     @app.post("/detokenize", responses=openapi.DETOKENIZE)
     async def post_detokenize(request: Request) -> Response:
@@ -183,13 +192,17 @@ def v1(services: Services) -> FastAPI:
 
 
 async def complete(
-    services: Services, request: Request, route: str, schema: type[Body], kind: Callable[..., Completion]
+    services: Services,
+    request: Request,
+    route: str,
+    schema: type[Body],
+    make: Callable[[LoadedModel, Any], Awaitable[Completion]],
 ) -> Response:
-    """Check a body, write what it asks for, and answer whole or in a stream."""
+    """Check a body, write what ``make`` makes of it, and answer whole or in a stream."""
     with count_refusal(services, route):
         body = schema.model_validate_json(await request.body())
         loaded = model_for(services, body)
-        completion = kind(loaded, body, services.limits)
+        completion = await make(loaded, body)
         services.engines.check(loaded, *completion.requests)
     client = client_of(request)
     generation = services.engines.generate(loaded, *completion.requests, client=client, route=route)

@@ -4,19 +4,23 @@ from model import InputError, LoadedModel
 from model.errors import UnknownTokens, counted
 
 from ..serving.inputs import check_length
+from ..serving.templates.renderer import Templates
 from ..settings import Limits
 from .chat import render
 from .schema import DetokenizeRequest, TokenizeRequest
 
 
-def tokenize(loaded: LoadedModel, asked: TokenizeRequest, limits: Limits) -> dict[str, object]:
+async def tokenize(
+    templates: Templates, loaded: LoadedModel, asked: TokenizeRequest, limits: Limits
+) -> dict[str, object]:
     """The answer to /tokenize. The text may be longer than the context. Raises ``InputError``."""
     if ("prompt" in asked.model_fields_set) == ("messages" in asked.model_fields_set):
         raise InputError("prompt", "Either prompt or messages is needed, and not both.")
     if "prompt" in asked.model_fields_set:
         field, text = "prompt", asked.prompt
     else:
-        field, text = "messages", render(loaded, asked.messages, add_generation_prompt=asked.add_generation_prompt)
+        open_end = asked.add_generation_prompt
+        field, text = "messages", await render(templates, loaded, asked.messages, add_generation_prompt=open_end)
     check_length(field, "text", text, limits.max_prompt_characters)
     try:
         ids = loaded.tokenizer.encode(text)

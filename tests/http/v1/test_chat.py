@@ -1,7 +1,6 @@
 """/v1/chat/completions and /v1/embeddings, through the official client and with what other clients send."""
 
 import base64
-import json
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,27 +10,13 @@ import httpx
 import openai
 import pytest
 import torch
-from transformers import AutoModel, AutoTokenizer
+from transformers import AutoModel
 
-import model
 from helpers.api import error_of, post_body
-from helpers.files import write_json
-from helpers.models import tiny_model
 from helpers.server import CONTEXT, Server
-from model.tokenizer import CharTokenizer
-from web.api.chat import render
-from web.api.schema import Message
 
 MODEL = "tiny"
 HELLO = [{"role": "user", "content": "Hi"}]
-# Of the kind that instruction-tuned checkpoints have.
-TEMPLATE = """\
-{%- if messages[0].role == 'assistant' %}{{ raise_exception('The user speaks first.') }}{% endif %}
-{%- for message in messages %}
-<{{ message['role'] }}>{{ message['content'] | trim }}</{{ message['role'] }}>
-{% endfor %}
-{%- if add_generation_prompt %}<assistant>{% endif %}
-"""
 
 
 @pytest.fixture(scope="module")
@@ -94,43 +79,6 @@ def test_log_probabilities(server: Server, client: openai.OpenAI) -> None:
         assert each.top_logprobs[0].logprob >= each.top_logprobs[1].logprob >= each.top_logprobs[2].logprob
     none = client.chat.completions.create(**asked)
     assert all(each.top_logprobs == [] for each in none.choices[0].logprobs.content)
-
-
-def test_a_checkpoints_own_template(tmp_path: Path) -> None:
-    loaded = tiny_model(tokenizer=CharTokenizer.train("".join(map(chr, range(10, 127)))))
-    loaded.save(tmp_path / "file")
-    (tmp_path / "file" / "chat_template.jinja").write_text(TEMPLATE)
-    loaded.chat_template = TEMPLATE
-    loaded.save(tmp_path / "config")
-    messages = [{"role": "system", "content": " x "}, {"role": "user", "content": "y"}]
-    for name in ("file", "config"):
-        again = model.load(tmp_path / name)
-        theirs = AutoTokenizer.from_pretrained(tmp_path / name)
-        expected = theirs.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        assert render(again, [Message.model_validate(each) for each in messages]) == expected
-        with pytest.raises(model.InputError, match=r"cannot be used for these messages: The user speaks first\."):
-            render(again, [Message(role="assistant", content="z")])
-
-
-@pytest.mark.parametrize(
-    "template", ["{{ messages.__class__.__mro__ }}", "{{ x.y.z }}", "{% for %}", "{{ range(10**9)|list }}", "{{ 1/0 }}"]
-)
-def test_a_template_that_fails_or_reaches_out(template: str) -> None:
-    loaded = tiny_model()
-    loaded.chat_template = template
-    with pytest.raises(model.InputError, match="The chat template of tiny cannot be used"):
-        render(loaded, [Message(role="user", content="y")])
-
-
-def test_named_templates(tmp_path: Path) -> None:
-    tiny_model().save(tmp_path / "tiny")
-    path = tmp_path / "tiny" / "tokenizer_config.json"
-    named = [{"name": "tools", "template": "a"}, {"name": "default", "template": "b"}]
-    write_json(path, json.loads(path.read_text()) | {"chat_template": named})
-    assert model.load(tmp_path / "tiny").chat_template == "b"
-    write_json(path, json.loads(path.read_text()) | {"chat_template": 5})
-    with pytest.raises(model.CheckpointError, match="chat_template of another kind"):
-        model.load(tmp_path / "tiny")
 
 
 NEUTRAL: dict[str, Any] = {

@@ -1,0 +1,122 @@
+"""The chat templates of checkpoints: rendered as transformers does, and never at the cost of anybody else."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+from transformers import AutoTokenizer
+
+import model
+from helpers.api import post_body
+from helpers.files import write_json
+from helpers.models import tiny_model
+from helpers.server import Server, run_async
+from model import LoadedModel
+from model.tokenizer import CharTokenizer
+from web.api.chat import render
+from web.api.schema import Message
+from web.serving.templates import renderer
+from web.serving.templates.renderer import Templates
+
+HELLO = [{"role": "user", "content": "Hi"}]
+# Of the kind that instruction-tuned checkpoints have.
+TEMPLATE = """\
+{%- if messages[0].role == 'assistant' %}{{ raise_exception('The user speaks first.') }}{% endif %}
+{%- for message in messages %}
+<{{ message['role'] }}>{{ message['content'] | trim }}</{{ message['role'] }}>
+{% endfor %}
+{%- if add_generation_prompt %}<assistant>{% endif %}
+"""
+
+
+def rendered(loaded: LoadedModel, messages: list[Message]) -> str:
+    async def render_once() -> str:
+        templates = Templates()
+        try:
+            return await render(templates, loaded, messages)
+        finally:
+            for worker in templates.workers.values():
+                await worker.end()
+
+    return str(run_async(render_once()))
+
+
+def test_a_checkpoints_own_template(tmp_path: Path) -> None:
+    loaded = tiny_model(tokenizer=CharTokenizer.train("".join(map(chr, range(10, 127)))))
+    loaded.save(tmp_path / "file")
+    (tmp_path / "file" / "chat_template.jinja").write_text(TEMPLATE)
+    loaded.chat_template = TEMPLATE
+    loaded.save(tmp_path / "config")
+    messages = [{"role": "system", "content": " x "}, {"role": "user", "content": "y"}]
+    for name in ("file", "config"):
+        again = model.load(tmp_path / name)
+        theirs = AutoTokenizer.from_pretrained(tmp_path / name)
+        expected = theirs.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        assert rendered(again, [Message.model_validate(each) for each in messages]) == expected
+        with pytest.raises(model.InputError, match=r"cannot be used for these messages: The user speaks first\."):
+            rendered(again, [Message(role="assistant", content="z")])
+
+
+@pytest.mark.parametrize(
+    "template", ["{{ messages.__class__.__mro__ }}", "{{ x.y.z }}", "{% for %}", "{{ range(10**9)|list }}", "{{ 1/0 }}"]
+)
+def test_a_template_that_fails_or_reaches_out(template: str) -> None:
+    loaded = tiny_model()
+    loaded.chat_template = template
+    with pytest.raises(model.InputError, match="The chat template of tiny cannot be used"):
+        rendered(loaded, [Message(role="user", content="y")])
+
+
+ENDLESS = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
+DOUBLING = "{% set n = namespace(x='ab') %}{% for i in range(60) %}{% set n.x = n.x ~ n.x %}{% endfor %}{{ n.x }}"
+HARMFUL = {
+    ENDLESS: "more than 0.5 seconds",
+    "{{ 7 ** (10 ** 9) }}": "(more than 0.5 seconds|MemoryError)",
+    DOUBLING: "MemoryError",
+    "{{ 'a' * 2000000 }}": "2,000,000 characters",
+    "{{ '\\ud800' }}": "half of a surrogate pair",
+}
+
+
+@pytest.mark.parametrize(("template", "why"), HARMFUL.items())
+def test_a_template_that_takes_too_much(template: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(renderer, "RENDER_SECONDS", 0.5)
+    loaded = tiny_model()
+    loaded.chat_template = template
+    with pytest.raises(model.InputError, match=f"The chat template of tiny cannot be used .*{why}"):
+        rendered(loaded, [Message(role="user", content="y")])
+
+
+def test_an_endless_template_keeps_nobody_else_waiting(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    models = server.served.models
+    models["endless"] = replace(models["tiny"], name="endless", chat_template=ENDLESS)
+    models["polite"] = replace(models["tiny"], name="polite", chat_template=TEMPLATE)
+    body = {"messages": HELLO, "max_tokens": 1}
+    polite = {**body, "model": "polite", "messages": [{"role": "user", "content": "y"}]}
+    try:
+        assert post_body(server, polite, "chat/completions").status_code == 200
+        monkeypatch.setattr(renderer, "RENDER_SECONDS", 1.0)
+        with ThreadPoolExecutor(2) as pool:
+            stuck = [pool.submit(post_body, server, body | {"model": "endless"}, "chat/completions") for _ in range(2)]
+            for _ in range(5):
+                assert httpx.get(f"{server.url}/health", timeout=1).status_code == 200
+                assert post_body(server, polite, "chat/completions").status_code == 200
+            assert not all(each.done() for each in stuck)
+            assert [each.result().json()["error"]["code"] for each in stuck] == ["chat_template"] * 2
+        assert post_body(server, polite, "chat/completions").status_code == 200
+    finally:
+        del models["endless"], models["polite"]
+
+
+def test_named_templates(tmp_path: Path) -> None:
+    tiny_model().save(tmp_path / "tiny")
+    path = tmp_path / "tiny" / "tokenizer_config.json"
+    named = [{"name": "tools", "template": "a"}, {"name": "default", "template": "b"}]
+    write_json(path, json.loads(path.read_text()) | {"chat_template": named})
+    assert model.load(tmp_path / "tiny").chat_template == "b"
+    write_json(path, json.loads(path.read_text()) | {"chat_template": 5})
+    with pytest.raises(model.CheckpointError, match="chat_template of another kind"):
+        model.load(tmp_path / "tiny")

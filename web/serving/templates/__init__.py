@@ -1,0 +1,1 @@
+"""Chat templates, rendered outside of this process."""

@@ -1,0 +1,129 @@
+"""From a conversation to a prompt by a checkpoint's own chat template, in a process that can be ended.
+
+A template may loop for ever, or ask for more memory than there is; neither may keep other models waiting.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+import model
+from model.errors import readable
+from model.serving.engine import Busy
+
+from .worker import MAX_CHARACTERS, READY
+
+ROOT = Path(model.__file__).resolve().parent.parent
+SECRETS = ("HEADSCOPE_", "HF_", "HUGGING_FACE_")  # beginnings of variables that a template's process does not get
+START_SECONDS = 30.0
+RENDER_SECONDS = 2.0
+MAX_PROCESSES = 4  # the one that was not used for longest is ended
+MAX_WAITING = 16  # conversations for one template
+MAX_LINE = 12 * MAX_CHARACTERS  # bytes: a character may be sent as two escapes
+
+
+class TemplateFailed(Exception):
+    """A template that cannot be rendered for these messages; the message says why."""
+
+
+class Templates:
+    """The processes of the templates in use, each made when it is first needed. Used from one event loop."""
+
+    def __init__(self) -> None:
+        self.workers: OrderedDict[str, Worker] = OrderedDict()
+
+    async def render(self, source: str, context: dict[str, Any]) -> str:
+        """The text that the template ``source`` makes. Raises ``TemplateFailed`` and ``Busy``."""
+        worker = self.workers.setdefault(source, Worker())
+        self.workers.move_to_end(source)
+        while len(self.workers) > MAX_PROCESSES:
+            self.workers.popitem(last=False)[1].kill()
+        found = await worker.ask({"template": source, "context": context})
+        text = found.get("text")
+        if text is None or readable(text) != text:
+            raise TemplateFailed(readable(found.get("error", "it makes half of a surrogate pair")))
+        return text
+
+    def close(self) -> None:
+        for worker in self.workers.values():
+            worker.kill()
+
+
+class Worker:
+    """A process of ``worker.py``, which is started again after it had to be ended."""
+
+    def __init__(self) -> None:
+        self.process: Process | None = None
+        self.turn = asyncio.Lock()
+        self.n_waiting = 0
+
+    async def ask(self, asked: dict[str, Any]) -> dict[str, str]:
+        if self.n_waiting >= MAX_WAITING:
+            raise Busy
+        self.n_waiting += 1
+        try:
+            async with self.turn:
+                return await self.exchange(json.dumps(asked).encode() + b"\n")
+        finally:
+            self.n_waiting -= 1
+
+    async def exchange(self, line: bytes) -> dict[str, str]:
+        """Its answer to one line. Whatever goes wrong ends the process, and so does a caller who leaves."""
+        answered = False
+        try:
+            process = await self.running()
+            assert process.stdin is not None and process.stdout is not None
+            process.stdin.write(line)
+            async with asyncio.timeout(RENDER_SECONDS):
+                await process.stdin.drain()
+                found: dict[str, str] = json.loads(await process.stdout.readline())
+            answered = True
+            return found
+        except TimeoutError:
+            await self.end()
+            raise TemplateFailed(f"it takes more than {RENDER_SECONDS:g} seconds") from None
+        except (OSError, ValueError):  # its end, or a line too long
+            await self.end()
+            raise TemplateFailed("it takes too much memory") from None
+        finally:
+            if not answered:
+                self.kill()
+
+    async def running(self) -> Process:
+        if self.process is None or self.process.returncode is not None:
+            self.process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "web.serving.templates.worker",
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=DEVNULL,
+                cwd=ROOT,
+                env={name: value for name, value in os.environ.items() if not name.startswith(SECRETS)},
+                limit=MAX_LINE,
+                start_new_session=True,  # Ctrl-C is for the server
+            )
+            assert self.process.stdout is not None
+            async with asyncio.timeout(START_SECONDS):
+                if await self.process.stdout.readline() != READY:
+                    raise OSError("the process did not start")
+        return self.process
+
+    async def end(self) -> None:
+        """Kill the process, and return when it has ended."""
+        process = self.process
+        self.kill()
+        if process is not None:
+            await process.wait()
+
+    def kill(self) -> None:
+        if self.process and self.process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                self.process.kill()
+        self.process = None
