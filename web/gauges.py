@@ -24,7 +24,7 @@ class Gauges:
         waiting = GaugeMetricFamily("headscope_waiting", "Texts waiting for a place in the batch.", labels=["model"])
         tokens = CounterMetricFamily("headscope_tokens", "Tokens read and written.", labels=["model", "kind"])
         numbers: dict[str, Counter[str]] = {}
-        for loaded, engine in list(self.engines.engines.items()):
+        for loaded, engine in self.engines.all():
             numbers.setdefault(self.model_name(loaded.name), Counter()).update(
                 batch=len(engine.at_work),
                 waiting=len(engine.queue),

@@ -81,7 +81,7 @@ def make_services(settings: Settings) -> Services:
     served = ServedModels(settings)
     runs, metrics = Runs(may_see=served.private.may_see), Metrics(served.private.name_in_metrics)
     make_reader = functools.partial(compiled_reader, cache=settings.cache) if settings.kernels else None
-    engines = Engines(settings.limits, metrics, read_addresses(settings), make_reader)
+    engines = Engines(settings.limits, metrics, read_addresses(settings), make_reader, zero_gpu=settings.zero_gpu)
     questions = Questions(settings.limits, metrics, settings.cache)
     metrics.registry.register(Gauges(engines, runs, questions, metrics.model_name))
     budget = budget_for(settings.limits)

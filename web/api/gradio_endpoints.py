@@ -55,7 +55,7 @@ def add_endpoints(services: Services) -> None:
             asked = replace(asked, logprobs=False)
             services.engines.check(loaded, asked)
         generation = services.engines.generate(
-            loaded, asked, client=client_of(request), route="/generate", pace=UPDATE_SECONDS
+            loaded, asked, client=client_of(request), route="/generate", pace=UPDATE_SECONDS, in_event=True
         )
         text = ""
         with refusals(services):

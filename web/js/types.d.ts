@@ -203,7 +203,7 @@ export interface TextActions {
   /** Compare the text with another one, or with itself, read by another model or snapshot, or with heads scaled. */
   readAgain(reading: Reading): void;
   /** Write the text at hand with all heads and with heads scaled, side by side; null where one is written at a time. */
-  writeScaled: ((mask: number[][] | null) => void) | null;
+  writeScaled: (mask: number[][] | null) => void;
   /** Read the text on the right once more, with heads scaled. */
   scaleHeads(mask: number[][] | null): void;
   /** The models that are served. */

@@ -1,5 +1,6 @@
 """The page: one Blocks with the shell, the lessons and the examples, of which the shell shows one at a time."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
@@ -12,11 +13,11 @@ from ..api.gradio_endpoints import add_endpoints
 from ..learn.section import learn_section
 from ..services import Services
 from ..serving.engines import client_of
-from ..settings import MAX_QUEUED, MAX_SESSIONS
+from ..settings import MAX_QUEUED, MAX_RUN_ID, MAX_SESSIONS
 from ..training.endpoint import add_train_endpoint
 from ..training.section import train_section
 from ..training.trainings import Trainings
-from .shell import GRADIO_WRITES, HEAD, shell
+from .shell import HEAD, shell
 from .use import use_section
 from .writer import PageWriter, read_page_text
 
@@ -49,9 +50,9 @@ LAUNCH: dict[str, Any] = {
 
 def build(services: Services, writer: PageWriter, trainings: Trainings, *, with_key: bool = False) -> gr.Blocks:
     """The page, whether the models are there yet or not."""
-    with_training = services.served.settings.train
+    with_training, zero_gpu = services.served.settings.train, services.served.settings.zero_gpu
     with gr.Blocks(title="Headscope", analytics_enabled=False, fill_width=True) as demo:
-        view = shell(with_training=with_training)
+        view = shell(with_training=with_training, gradio_writes=zero_gpu)
         with gr.Column(elem_id="hs-learn"):
             learn_section()
         if with_training:
@@ -59,7 +60,7 @@ def build(services: Services, writer: PageWriter, trainings: Trainings, *, with_
                 train_section()
         with gr.Column(elem_id="hs-use-page"):
             use_section(services, demo, with_key)
-        if GRADIO_WRITES:
+        if zero_gpu:
             write_by_event(services, writer, view)
         add_endpoints(services)
         if with_training:
@@ -70,15 +71,21 @@ def build(services: Services, writer: PageWriter, trainings: Trainings, *, with_
 
 
 def write_by_event(services: Services, writer: PageWriter, view: gr.HTML) -> None:
-    """Let a Gradio event write the page's texts, for servers that have their GPU only there."""
+    """Let a Gradio event write the page's texts, for servers that have their GPU only there.
+
+    The page tells its texts apart by ``asked``, which every pointer repeats.
+    """
 
     async def write(request: gr.Request, event: gr.EventData) -> AsyncGenerator[dict[str, Any]]:
+        fields = event._data if isinstance(event._data, dict) else {}
+        asked = {"asked": str(fields.get("asked"))[:MAX_RUN_ID]}
         try:
-            text = read_page_text(services, event._data if isinstance(event._data, dict) else {})
+            text = await asyncio.to_thread(read_page_text, services, fields)
         except InputError as error:
-            raise gr.Error(str(error), print_exception=False) from None
-        async with aclosing(writer.write(text, client_of(request))) as pointers:
+            yield asked | {"refused": str(error)}
+            return
+        async with aclosing(writer.write(text, client_of(request), in_event=True)) as pointers:
             async for pointer in pointers:
-                yield pointer
+                yield pointer | asked
 
     view.write(write, None, view, trigger_mode="multiple", show_progress="hidden", api_visibility="private")

@@ -2,24 +2,20 @@
 
 The template is constant, because Gradio runs what stands in a template as code: text from visitors and models reaches
 the page through ``textContent`` and ``fillText`` only. The modules fetch everything from the routes in ``routes.py``
-and ``web/runs/routes.py``; Gradio's own events carry a text only where work must run inside them (``GRADIO_WRITES``).
+and ``web/runs/routes.py``; Gradio's own events carry a text only where the GPU is there only inside them (ZeroGPU).
 """
 
 import json
-import os
 
 import gradio as gr
 
 from ..assets import FILES, FOLDER, URL
 from .controls import CONTROLS
 
-# On ZeroGPU a GPU exists only inside a Gradio event.
-GRADIO_WRITES = bool(os.environ.get("SPACES_ZERO_GPU"))
-
 TEMPLATE = '<div class="headscope"><p class="hs-quiet">Loading the page ...</p></div>'
 START = f"""
 import(new URL({URL!r} + "/look/main.mjs", document.baseURI))
-  .then((main) => main.mount(element.querySelector(".headscope"), {json.dumps(CONTROLS)}, {json.dumps(GRADIO_WRITES)}
+  .then((main) => main.mount(element.querySelector(".headscope"), {json.dumps(CONTROLS)}, GRADIO_WRITES
     && {{
     write: (fields) => trigger("write", fields),
     watch: (callback) => watch("value", () => callback(props.value)),
@@ -39,7 +35,8 @@ HEAD = FIRST_STYLE + "".join(
 )
 
 
-def shell(*, with_training: bool) -> gr.HTML:
-    """The page; ``with_training`` is whether visitors may train GPTs of their own."""
+def shell(*, with_training: bool, gradio_writes: bool) -> gr.HTML:
+    """The page. ``with_training``: visitors may train GPTs of their own; ``gradio_writes``: an event carries texts."""
     start = START.replace("WITH_TRAINING", json.dumps(with_training))
+    start = start.replace("GRADIO_WRITES", json.dumps(gradio_writes))
     return gr.HTML(html_template=TEMPLATE, js_on_load=start, apply_default_css=False, padding=False, elem_id="hs-view")

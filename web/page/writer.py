@@ -62,11 +62,13 @@ class PageWriter:
         if generation := self.generations.get(run_id):
             generation.stop()
 
-    async def write(self, text: PageText, client: Hashable) -> AsyncGenerator[dict[str, Any]]:
+    async def write(
+        self, text: PageText, client: Hashable, *, in_event: bool = False
+    ) -> AsyncGenerator[dict[str, Any]]:
         """Write a text and yield a pointer whenever it has grown, the last one with the reason why it ended.
 
         ``new`` in a pointer holds the tokens that the one before did not have, of the run it points to; ``at`` is when
-        the newest of them was written, in seconds since the epoch.
+        the newest of them was written, in seconds since the epoch. ``in_event`` is whether this runs in a Gradio event.
         """
         asked, settings = text.request, settings_of(text.request, text.prompt)
         is_remote = self.services.engines.writes_elsewhere(text.loaded)
@@ -77,7 +79,7 @@ class PageWriter:
         n_new = asked.max_new_tokens if is_remote else asked.max_new_tokens + 1
         recorded = replace(asked, max_new_tokens=n_new, record=True, prompt_logprobs=True)
         generation = self.services.engines.generate(
-            text.loaded, recorded, client=client, route="page", pace=TEXT_SECONDS
+            text.loaded, recorded, client=client, route="page", pace=TEXT_SECONDS, in_event=in_event
         )
 
         def point(state: str) -> dict[str, Any]:

@@ -15,8 +15,11 @@ ROOT = Path(__file__).resolve().parents[2]
 CODE = ("app.py", "requirements.txt", "LICENSE")
 CODE_FOLDERS = ("model", "web", "bench/readme")
 CODE_SUFFIXES = {".py", ".mjs", ".css", ".json", ".png", ".svg", ".webp"}
-UNSUPPORTED = {"zero-a10g"}
-HARDWARE = [each.value for each in SpaceHardware if each.value not in UNSUPPORTED]
+HARDWARE = [each.value for each in SpaceHardware]
+ZERO_GPU = SpaceHardware.ZERO_A10G.value
+# The newest that ZeroGPU lists.
+ZERO_GPU_PYTHON, ZERO_GPU_TORCH = "3.12", "2.11.0"
+SPACES = "spaces==0.*  # the GPU, in web/serving/zero_gpu.py"
 
 
 def space_plan(repo_id: str, checkpoints: Sequence[str], hardware: str) -> Plan:
@@ -41,6 +44,8 @@ def space_plan(repo_id: str, checkpoints: Sequence[str], hardware: str) -> Plan:
             raise CannotPublish(f"There is no checkpoint {name}: it is neither a folder nor USER/NAME on the Hub.")
     if len(set(served)) != len(served):
         raise CannotPublish("Two checkpoints have the same name.")
+    if hardware == ZERO_GPU:
+        files["requirements.txt"] = zero_gpu_requirements()
     files["README.md"] = space_card(hardware, [name for name in served if "/" in name])
     variables = {"HEADSCOPE_CHECKPOINT": ",".join(served)}
     return Plan(repo_id, "space", files, hardware, variables, shown=("README.md", "requirements.txt"))
@@ -57,10 +62,22 @@ def checkpoint_files(folder: Path) -> dict[str, Path]:
     return {f"checkpoints/{folder.resolve().name}/{path.relative_to(folder).as_posix()}": path for path in kept}
 
 
+def zero_gpu_requirements() -> str:
+    """requirements.txt with the torch that ZeroGPU has, and with its own package."""
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    torch = f"torch=={ZERO_GPU_TORCH}"
+    changed = [torch if line.startswith("torch==") else line for line in lines]
+    if torch not in changed:
+        raise CannotPublish("requirements.txt pins no torch, so that ZeroGPU's cannot take its place.")
+    return "\n".join([*changed, SPACES, ""])
+
+
 def space_card(hardware: str, hub_ids: Sequence[str]) -> str:
     """README.md of this repository, with the Space's hardware and the models it fetches in the front matter."""
     card = RepoCard((ROOT / "README.md").read_text(encoding="utf-8"))
     card.data["suggested_hardware"] = hardware
+    if hardware == ZERO_GPU:
+        card.data["python_version"] = ZERO_GPU_PYTHON
     if hub_ids:
         card.data["models"] = [name.split("@")[0] for name in hub_ids]
     return str(card)

@@ -19,6 +19,7 @@ from .elsewhere.address import EngineAddress
 from .elsewhere.engine import RemoteEngine
 from .elsewhere.upstream import check_sent
 from .generation import Generation
+from .zero_gpu import ZeroGpuEngine
 
 log = logging.getLogger(__name__)
 
@@ -34,30 +35,39 @@ class Engines:
         metrics: Metrics,
         elsewhere: Mapping[str, EngineAddress] | None = None,
         make_reader: MakeReader | None = None,
+        *,
+        zero_gpu: bool = False,
     ) -> None:
         """``elsewhere`` says by name of the model which engine writes in the place of one here.
 
         ``make_reader`` makes a faster reader for a model and a number of texts, if there can be one. It runs in a
         thread of its own, while torch reads.
         """
-        self.limits, self.metrics, self.elsewhere = limits, metrics, elsewhere or {}
+        self.limits, self.metrics, self.elsewhere, self.zero_gpu = limits, metrics, elsewhere or {}, zero_gpu
         self.make_reader = make_reader
         self.engines: dict[LoadedModel, Engine] = {}
+        self.gpu_engines: dict[LoadedModel, Engine] = {}  # on ZeroGPU, for texts that a Gradio event asks for
         self.threads: list[threading.Thread] = []
         self.running: set[Generation] = set()  # those that somebody follows
         self.lock = threading.Lock()
         self.closed = False
 
     def generate(
-        self, loaded: LoadedModel, *requests: GenerationRequest, client: Hashable, route: str, pace: float = 0.0
+        self,
+        loaded: LoadedModel,
+        *requests: GenerationRequest,
+        client: Hashable,
+        route: str,
+        pace: float = 0.0,
+        in_event: bool = False,
     ) -> Generation:
         """Write texts: ``async with engines.generate(...) as generation``, then ``async for events in generation``.
 
         Texts of one ``client`` share its turns; the outcome is counted for ``route``. After the first, events are
-        handed out at most every ``pace`` seconds.
+        handed out at most every ``pace`` seconds. ``in_event`` is whether a Gradio event asks: ZeroGPU has a GPU there.
         """
         return Generation(
-            self.engine_for(loaded),
+            self.engine_for(loaded, in_event=in_event),
             requests,
             client=client,
             deadline=time.monotonic() + self.limits.max_seconds,
@@ -67,18 +77,20 @@ class Engines:
             running=self.running,
         )
 
-    def engine_for(self, loaded: LoadedModel) -> Engine:
+    def engine_for(self, loaded: LoadedModel, *, in_event: bool = False) -> Engine:
+        on_gpu = in_event and self.zero_gpu and not self.writes_elsewhere(loaded)
         with self.lock:
-            if loaded not in self.engines:
-                self.add(loaded, self.new_engine(loaded))
-            return self.engines[loaded]
+            if loaded not in (self.gpu_engines if on_gpu else self.engines):
+                self.add(loaded, self.new_engine(loaded, on_gpu), on_gpu=on_gpu)
+            return (self.gpu_engines if on_gpu else self.engines)[loaded]
 
-    def new_engine(self, loaded: LoadedModel) -> Engine:
+    def new_engine(self, loaded: LoadedModel, on_gpu: bool) -> Engine:
         max_batch, max_waiting = self.limits.max_batch, self.limits.max_waiting
-        address = self.elsewhere.get(loaded.name)
-        if address is None:
-            return Engine(loaded, max_batch=max_batch, max_waiting=max_waiting)
-        return RemoteEngine(loaded, address, max_batch=max_batch, max_waiting=max_waiting)
+        if on_gpu:
+            return ZeroGpuEngine(loaded, max_waiting=max_waiting)
+        if address := self.elsewhere.get(loaded.name):
+            return RemoteEngine(loaded, address, max_batch=max_batch, max_waiting=max_waiting)
+        return Engine(loaded, max_batch=max_batch, max_waiting=max_waiting)
 
     def writes_elsewhere(self, loaded: LoadedModel) -> bool:
         """Whether another engine writes for this model."""
@@ -89,14 +101,14 @@ class Engines:
         for request in requests if self.writes_elsewhere(loaded) else ():
             check_sent(loaded, request, same_ids=same_ids)
 
-    def add(self, loaded: LoadedModel, engine: Engine) -> None:
-        self.engines[loaded] = engine
+    def add(self, loaded: LoadedModel, engine: Engine, *, on_gpu: bool = False) -> None:
+        (self.gpu_engines if on_gpu else self.engines)[loaded] = engine
         if self.closed:
             engine.close()
         thread = threading.Thread(target=engine.run, name=f"engine of {loaded.name}", daemon=True)
         self.threads.append(thread)
         thread.start()
-        if self.make_reader and not self.writes_elsewhere(loaded):
+        if self.make_reader and not on_gpu and not self.writes_elsewhere(loaded):
             threading.Thread(target=self.speed_up, args=(engine,), name=f"reader of {loaded.name}", daemon=True).start()
 
     def speed_up(self, engine: Engine) -> None:
@@ -115,13 +127,17 @@ class Engines:
     def remove(self, loaded: LoadedModel) -> None:
         """End whatever a model is writing, and its engine: it is no longer served."""
         with self.lock:
-            engine = self.engines.pop(loaded, None)
-        if engine:
+            removed = [engines.pop(loaded, None) for engines in (self.engines, self.gpu_engines)]
+        for engine in filter(None, removed):
             engine.close()
 
     def are_busy(self) -> bool:
         """Whether any text is being written."""
-        return any(engine.at_work for engine in list(self.engines.values()))
+        return any(engine.at_work for _, engine in self.all())
+
+    def all(self) -> list[tuple[LoadedModel, Engine]]:
+        """Every engine, with its model, which may have two."""
+        return [*self.engines.items(), *self.gpu_engines.items()]
 
     def check_open(self) -> None:
         """Raise ``Closed`` once no new requests are accepted."""
@@ -132,7 +148,7 @@ class Engines:
         """Accept no more requests, give running ones ``grace`` seconds, and return when all have ended."""
         with self.lock:
             self.closed = True
-            for engine in self.engines.values():
+            for _, engine in self.all():
                 engine.close(grace)
         until = time.monotonic() + grace + 5.0  # a step may be long
         for thread in self.threads:

@@ -137,6 +137,7 @@ class Settings:
     train: bool = True  # whether visitors may train GPTs of their own
     cache: Path | None = None
     kernels: bool = True  # whether texts are written by loops compiled for this processor, once they are ready
+    zero_gpu: bool = False  # whether the page's texts are written on a GPU that is there only inside Gradio's events
     engine_urls: tuple[str, ...] = ()  # of engines that write in the place of ours: URL, or MODEL=URL
     engine_models: tuple[str, ...] = ()  # what they call the models: NAME, or MODEL=NAME
     engine_key: str | None = None
@@ -162,7 +163,9 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
                 parser.error(f"{variable}: {error}")
         group.add_argument(f"--{name}", default=default, help=f"{text} [{variable}]", **options)
 
-    flag("device", str, "auto", "auto (cuda where usable, else cpu) or a torch device", type=str)
+    # On ZeroGPU there is a GPU only inside Gradio's events, whatever torch says.
+    device = "cpu" if is_zero_gpu(environ) else "auto"
+    flag("device", str, device, "auto (cuda where usable, else cpu) or a torch device", type=str)
     flag("dtype", read_dtype, "auto", "auto (float32 below 50 M weights), float32, bfloat16 or int8", type=read_dtype)
     flag("host", str, default_host(environ), "address to listen on", type=str)
     port = environ.get("GRADIO_SERVER_PORT") or "7860"
@@ -226,6 +229,7 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
         train=not found.no_train,
         cache=found.cache,
         kernels=not found.no_kernels,
+        zero_gpu=is_zero_gpu(environ),
         engine_urls=tuple(found.engine_url),
         engine_models=tuple(found.engine_model),
         engine_key=found.engine_key,
@@ -245,7 +249,7 @@ def default_host(environ: Mapping[str, str]) -> str:
 
 
 def is_zero_gpu(environ: Mapping[str, str]) -> bool:
-    """Whether this is a Space whose hardware is shared: training there would be cut off and slow down others."""
+    """Whether this is a Space on ZeroGPU. Its processor is shared, too: training there would slow down others."""
     return bool(environ.get("SPACE_ID") and environ.get("SPACES_ZERO_GPU"))
 
 

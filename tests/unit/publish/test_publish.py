@@ -112,6 +112,25 @@ def test_a_space(hub: Hub, folder: Path) -> None:
     assert not [name for name in hub.uploaded if name.startswith("tests/") or "__pycache__" in name or "/." in name]
 
 
+def test_a_space_on_zero_gpu(hub: Hub, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run("space", "--repo", "me/demo", "--checkpoint", folder, "--hardware", "zero-a10g", "--dry-run")
+    told = capsys.readouterr().out
+    assert not hub.calls and told.startswith("space me/demo on zero-a10g: ")
+    shown = told.split("---- requirements.txt\n\n")[1].split("\n\nNothing was uploaded.")[0].splitlines()
+    usual = (ROOT / "requirements.txt").read_text().splitlines()
+    changed = {line for line in shown if line not in usual}
+    assert {line.split("  #")[0] for line in changed} == {"torch==2.11.0", "spaces==0.*"}
+    assert [line for line in usual if line not in shown] == ["torch==2.13.0"]
+    assert "  web/serving/zero_gpu.py\n" in told
+    run("space", "--repo", "me/demo", "--checkpoint", folder, "--hardware", "zero-a10g")
+    (_, created), _ = hub.calls
+    assert created["space_hardware"] == "zero-a10g"
+    assert hub.uploaded["requirements.txt"].decode().splitlines() == shown
+    card = RepoCard(hub.uploaded["README.md"].decode())
+    assert card.data["suggested_hardware"] == "zero-a10g" and card.data["python_version"] == "3.12"
+    assert card.data["sdk"] == "gradio" and "models" not in card.data
+
+
 def test_a_space_holds_all_that_the_app_imports_and_serves() -> None:
     files = set(space_plan("me/demo", ["two-layer-steps"], "cpu-basic").files)
     needed = [

@@ -15,7 +15,7 @@ import { View } from "./state/view.mjs";
 
 /** @import { Control, ModelInfo, Reading, SentPointer } from "../types.js" */
 /** @import { PageName } from "./bar/bar.mjs" */
-/** @import { GradioTransport } from "./state/text_writer.mjs" */
+/** @import { GradioTransport } from "../lib/server/gradio_events.mjs" */
 
 /**
  * Where the page's address leads.
@@ -68,7 +68,7 @@ class Page {
       another: (/** @type {string} */ run) => void this.send({ seed: null }, { beside: run }),
       readAgain: (/** @type {Reading} */ reading) => void this.readAgain(reading),
       scaleHeads: (/** @type {number[][] | null} */ mask) => void this.scaleHeads(mask),
-      writeScaled: gradio ? null : (/** @type {number[][] | null} */ mask) => this.writeScaled(mask),
+      writeScaled: (/** @type {number[][] | null} */ mask) => this.writeScaled(mask),
       startMuting: () => this.texts.compare.heads.startMuting(true),
       models: () => this.models,
       changed: () => this.keepAddress(),

@@ -1,16 +1,11 @@
 // Asks the server to write texts, and follows each of them by its own stream.
 
 import { readEvents } from "../../lib/server/event_stream.mjs";
+import { GradioEvents, stopWriting } from "../../lib/server/gradio_events.mjs";
 import { request } from "../../lib/server/http.mjs";
 
+/** @import { GradioTransport } from "../../lib/server/gradio_events.mjs" */
 /** @import { SentPointer } from "../../types.js" */
-
-/**
- * Gradio's events, in the place of streams.
- * @typedef {object} GradioTransport
- * @property {(fields: object) => void} write
- * @property {(callback: (pointer: SentPointer) => void) => void} watch
- */
 
 export class TextWriter {
   /** @type {Set<AbortController>} one for each text that is being written */
@@ -18,12 +13,11 @@ export class TextWriter {
 
   /**
    * @param {(pointer: SentPointer) => void} follow gets every pointer of every text
-   * @param {GradioTransport | false} [gradio]
+   * @param {GradioTransport | false} [gradio] carries the texts in the place of streams
    */
   constructor(follow, gradio = false) {
     this.follow = follow;
-    this.gradio = gradio;
-    if (gradio) gradio.watch((pointer) => pointer && follow(pointer));
+    this.events = gradio && new GradioEvents(gradio);
   }
 
   get isWriting() {
@@ -37,17 +31,12 @@ export class TextWriter {
    * @param {(run: string) => void} [started] gets the run of the text once there is one
    */
   async write(fields, more = {}, started = () => {}) {
-    if (this.gradio) {
-      this.gradio.write(fields);
-      return;
-    }
     const controller = new AbortController();
     this.#streams.add(controller);
     /** @type {SentPointer | null} */
     let last = null;
     try {
-      const response = await request("look/write", { body: fields, signal: controller.signal });
-      for await (const pointer of readEvents(response)) {
+      for await (const pointer of await this.#pointers(fields, controller.signal)) {
         const current = { ...pointer, ...more };
         const isFirst = !last;
         last = current;
@@ -63,9 +52,19 @@ export class TextWriter {
     }
   }
 
+  /**
+   * @param {object} fields
+   * @param {AbortSignal} signal
+   * @returns {Promise<AsyncIterable<SentPointer>>}
+   */
+  async #pointers(fields, signal) {
+    if (this.events) return this.events.write(fields, signal);
+    return readEvents(await request("look/write", { body: fields, signal }));
+  }
+
   /** End a text with its next token. @param {string} run */
   async stop(run) {
-    await request(`look/${run}/stop`, { body: {} });
+    await stopWriting(run);
   }
 
   /** Let go of all texts at once: nobody looks at them any more. */

@@ -34,7 +34,7 @@ export class Mixer extends Topics {
   /**
    * @param {Store} store
    * @param {object} actions
-   * @param {((mask: Mask) => void) | null} actions.writeBoth null where two texts cannot be written at once
+   * @param {(mask: Mask) => void} actions.writeBoth write the text twice, with and without a mask
    * @param {(mask: Mask) => void} actions.compare read the text again with a mask, beside it
    * @param {(ids: number[]) => void} actions.compareText read another text, beside it
    */

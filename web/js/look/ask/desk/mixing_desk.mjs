@@ -42,7 +42,7 @@ function build({ store, mixer, choices, choose, conclude }) {
   const sentence = make("p", { class: "hs-answer", role: "status" });
   const write = make("button", { type: "button", class: "hs-small hs-strong" }, "Write both, side by side");
   const compare = make("button", { type: "button", class: "hs-small" }, "Compare the heads");
-  write.addEventListener("click", () => mixer.writeBoth?.(mixer.mask));
+  write.addEventListener("click", () => mixer.writeBoth(mixer.mask));
   compare.addEventListener("click", () => mixer.compare(mixer.mask));
   const why = make("p", { class: "hs-hint" });
   const table = make("table");
@@ -79,7 +79,6 @@ function build({ store, mixer, choices, choose, conclude }) {
   /** Why both texts cannot be written; "" where they can. */
   function writingProblem() {
     if (!mixer.isChanged) return "Mute or scale a head first.";
-    if (!mixer.writeBoth) return "This server writes one text at a time.";
     if (/@\d+$/.test(store.pointer.model)) return "Weights of a training step read texts, but write none.";
     return "";
   }

@@ -47,9 +47,8 @@ export class PairHeads {
     this.write.title = "From the prompt and with the same seed: A as it was written, B with these heads";
     this.write.addEventListener("click", () => {
       this.startMuting(false);
-      writeScaled?.(pair.stores.b.pointer.head_mask);
+      writeScaled(pair.stores.b.pointer.head_mask);
     });
-    this.canWrite = writeScaled !== null;
     this.hint = make("p", { class: "hs-hint", role: "status" });
     const table = make("table");
     this.table = new TableView("Show differences as table", () => this.drawTable(table), make("div", {}, table));
@@ -101,7 +100,7 @@ export class PairHeads {
     this.scale.hidden = !this.#isMuting;
     this.restore.hidden = !mask;
     const isOneModel = a.pointer.sha256 === b.pointer.sha256 && !/@\d+$/.test(a.pointer.model);
-    this.write.hidden = !mask || !this.canWrite || !isOneModel || pair.isGrowing;
+    this.write.hidden = !mask || !isOneModel || pair.isGrowing;
     this.hint.textContent = this.words();
     this.table.refresh();
     this.mark();

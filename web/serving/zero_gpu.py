@@ -1,0 +1,156 @@
+"""Writing on ZeroGPU, where a GPU is there only inside one function, called from a Gradio event.
+
+The function runs in a process that is forked off this one: it knows the models that are loaded here, and what it yields
+comes back pickled. The rest of the app computes on the CPU, the API included, whose routes are no Gradio events.
+"""
+
+import contextvars
+import copy
+import os
+import time
+from collections.abc import Callable, Generator, Hashable
+from dataclasses import fields, replace
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from model import GenerationRequest, LoadedModel, Step
+from model.serving.engine import Engine
+from model.serving.sequence import Cut, Event, Failure, Listener, TextSequence, is_last
+
+T = TypeVar("T", bound=Callable[..., Any])
+
+SECONDS = 20  # to begin with, on top of those for the tokens
+TOKENS_PER_SECOND = 30  # the least that a GPU writes
+MOST_SECONDS = 120
+GATHER_SECONDS = 0.05  # between two batches of events, which a pipe carries
+MODELS: dict[str, LoadedModel] = {}  # on the CPU; the forked process has them, too
+ON_GPU: dict[str, LoadedModel] = {}  # in the forked process alone
+
+
+def seconds_for(_name: str, request: GenerationRequest, *_: Any) -> int:
+    """How long the GPU is needed at most, which is what a visitor's quota is charged with in advance."""
+    return min(MOST_SECONDS, SECONDS + request.max_new_tokens // TOKENS_PER_SECOND)
+
+
+def on_gpu(function: T) -> T:
+    """What ``spaces`` makes of the function; the function itself anywhere but on ZeroGPU."""
+    if not os.environ.get("SPACES_ZERO_GPU"):
+        return function
+    import spaces  # patches torch, before CUDA is used
+
+    decorated: T = spaces.GPU(duration=seconds_for)(function)
+    return decorated
+
+
+@on_gpu
+def write(name: str, request: GenerationRequest, head_mask: list[list[float]] | None) -> Generator[list[Event]]:
+    """The events of one text, as an engine here reports them, with arrays in the place of tensors."""
+    loaded = loaded_on_gpu(name)
+    request = replace(request, head_mask=loaded.read_head_mask(head_mask))
+    engine = Engine(loaded, max_batch=1)
+    events: list[Event] = []
+    engine.submit(TextSequence(request, loaded, events.append))
+    sent_at = 0.0
+    while engine.at_work or engine.queue:
+        engine.step()
+        if time.monotonic() - sent_at >= GATHER_SECONDS or is_last(events[-1]):
+            yield [with_arrays(event) for event in events]
+            events.clear()
+            sent_at = time.monotonic()
+
+
+def loaded_on_gpu(name: str) -> LoadedModel:
+    """A copy of a model where this process has its GPU."""
+    if name not in ON_GPU:
+        torch.set_num_threads(1)  # the threads of the process that was forked are not here
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        loaded = MODELS[name]
+        ON_GPU[name] = replace(loaded, gpt=copy.deepcopy(loaded.gpt).to(device))
+    return ON_GPU[name]
+
+
+def with_arrays(event: Event) -> Event:
+    """The event with NumPy arrays for its tensors: those are pickled by value."""
+    return changed(event, Tensor, lambda tensor: tensor.cpu().numpy())
+
+
+def with_tensors(event: Event) -> Event:
+    return changed(event, np.ndarray, torch.from_numpy)
+
+
+def changed(event: Event, kind: type[Any], change: Callable[[Any], Any]) -> Event:
+    """The event with all its fields of one kind changed."""
+    values = {field.name: getattr(event, field.name) for field in fields(event)}
+    found: Any = {name: change(value) for name, value in values.items() if isinstance(value, kind)}
+    return replace(event, **found)
+
+
+class GpuText(TextSequence):
+    """A text that is written in the forked process, with the Gradio event that asked for it."""
+
+    def __init__(
+        self, request: GenerationRequest, loaded: LoadedModel, listener: Listener, client: Hashable, deadline: float
+    ) -> None:
+        super().__init__(request, loaded, listener, client, deadline)
+        self.context = contextvars.copy_context()
+        self.stopping = False
+
+    def stop_soon(self) -> None:
+        self.stopping = True
+        super().stop_soon()
+
+
+class ZeroGpuEngine(Engine):
+    """The texts of one model, one after the other: each has the GPU to itself, and is charged to who asked for it."""
+
+    def __init__(self, loaded: LoadedModel, *, max_waiting: int = 64) -> None:
+        super().__init__(loaded, max_batch=1, max_waiting=max_waiting)
+        del self.cache  # the forked process has its own
+        MODELS[loaded.name] = loaded
+
+    def text(self, request: GenerationRequest, listener: Listener, client: Hashable, deadline: float) -> TextSequence:
+        return GpuText(request, self.loaded, listener, client, deadline)
+
+    def step(self) -> None:
+        """Write one text from its beginning to its end."""
+        with self.changed:
+            self.drop_ended()
+            self.admit()
+        for text in self.at_work:
+            if isinstance(text, GpuText):
+                self.write(text)
+
+    def write(self, text: GpuText) -> None:
+        """Report what the forked process writes, and end the text."""
+        asked = text.request
+        mask = None if asked.head_mask is None else asked.head_mask.tolist()
+        batches = write(self.loaded.name, replace(asked, head_mask=None), mask)
+        last: Event | None = None
+        try:
+            while last is None and (events := text.context.run(next, batches, None)) is not None:
+                last = self.take_events(text, [with_tensors(event) for event in events])
+            last = last or Failure(RuntimeError("the GPU's process ended before the text did"))
+        except Exception as error:  # the quota may be used up
+            last = Failure(error)
+        finally:
+            text.context.run(batches.close)
+        with self.changed:
+            self.end(text, last)
+
+    def take_events(self, text: GpuText, events: list[Event]) -> Event | None:
+        """Report events; gives the one that ends the text, which may be that somebody has left or the time is up."""
+        for event in events:
+            if isinstance(event, Step):
+                text.written.append(event.token_id)
+                self.tokens_written += 1
+            if is_last(event):
+                return event
+            text.report(event)
+        if text.cancelled:
+            return Cut("cancelled", "")
+        if time.monotonic() >= text.deadline:
+            return Cut("deadline", "")
+        return Cut("stop", "") if text.stopping else None
