@@ -166,8 +166,8 @@ def test_whoever_leaves_ends_the_text_there_too(server: Server, slow: Any, gated
                 pass
     else:
         body = {"model": "tiny", "prompt": "ab", "max_tokens": 30, "stream": True}
+        slow.gate.release(2)
         with httpx.stream("POST", f"{gated.url}/v1/completions", json=body) as answer:
-            slow.gate.release(2)
             next(answer.iter_lines())
     server.wait_until_idle()
     gated.wait_until_idle()

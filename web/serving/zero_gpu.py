@@ -108,7 +108,6 @@ class ZeroGpuEngine(Engine):
 
     def __init__(self, loaded: LoadedModel, *, max_waiting: int = 64) -> None:
         super().__init__(loaded, max_batch=1, max_waiting=max_waiting)
-        del self.cache  # the forked process has its own
         MODELS[loaded.name] = loaded
 
     def text(self, request: GenerationRequest, listener: Listener, client: Hashable, deadline: float) -> TextSequence:
