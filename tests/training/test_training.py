@@ -153,7 +153,8 @@ def test_not_even_its_owner_finds_it_in_the_api(
     for path in ("completions", "attention"):
         assert visitor.post(f"/v1/{path}", json={"model": name, "prompt": "a"}).status_code == 404
     assert visitor.get("/health").json()["models"] == ["tiny"]
-    assert name not in visitor.get("/metrics").text
+    metrics = visitor.get("/metrics").text
+    assert name not in metrics and 'headscope_trainings{state="training"} 0.0' in metrics
 
 
 def test_a_reload_keeps_it_and_hears_everything_again(

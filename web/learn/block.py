@@ -4,13 +4,14 @@ import torch
 
 from model import GPTConfig
 from model.gpt import Block
+from model.ladder.averages import mask_future
 from model.ladder.block import block_by_ladder, gelu, layer_norm, linear
 from model.ladder.terms import largest_difference, seeded
 
 from ..serving.served_models import ServedModels
 from .ask import Ask
 from .sentence import SIZE, read_sentence
-from .terms import dot_terms
+from .terms import dot_terms, softmax
 
 INNER = 4 * SIZE
 CURVE = [i / 10 for i in range(-40, 41, 2)]  # where GELU is drawn
@@ -40,6 +41,9 @@ def rest_of_a_block(served: ServedModels, ask: Ask) -> dict[str, object]:
         "normed": stages.normed.tolist(),
         "norm_error": largest_difference(stages.normed, unlearned),
         "weights": stages.weights.tolist(),
+        "queries": stages.query[0].tolist(),  # of head 0, one number each, which nothing need scale
+        "keys": stages.key[0].tolist(),
+        "weight_terms": softmax(mask_future(stages.scores[0] * block.attn.scale)),
         "attended": stages.attended.tolist(),
         "attended_terms": dot_terms(stages.heads, block.attn.c_proj.weight),
         "attended_bias": block.attn.c_proj.bias.tolist(),

@@ -20,6 +20,7 @@ from model.serving.engine import Busy, Closed
 from ..services import Services
 from ..settings import KEPT_SECONDS, LEAVING_SECONDS, MAX_KEPT_TRAININGS
 from .ask import TrainingAsk
+from .gauges import TrainingGauges
 from .process import TrainingProcess, command
 from .sizes import seconds_of
 from .training import Training
@@ -49,6 +50,7 @@ class Trainings:
         self.closed = False
         self.lock = threading.Lock()
         services.closers.append(self.close)
+        services.metrics.registry.register(TrainingGauges(self.at_work, self.line))
 
     def get(self, visitor: str) -> Training | None:
         """The training of a visitor, going on or ended."""

@@ -42,6 +42,35 @@ def test_pointing_at_a_number_lights_what_it_is_made_of(page: Any) -> None:
     assert lit(page, "The words x", "hl-now") == [(4, 1)]
 
 
+def test_the_weights_inside_a_block_are_opened(page: Any) -> None:
+    open_rung(page, 9)
+    cell(page, "Attention weights, head 0", 3, 1).locator("button").click()
+    words = page.locator(".hl-picture > .hl-unfold").text_content()
+    query, key, score = (
+        number(found)
+        for found in re.search(r"= (−?[\d.]+) × (−?[\d.]+) = (−?[\d.]+),", words).groups()  # type: ignore[union-attr]
+    )
+    assert abs(query * key - score) < 2e-4
+    total = number(page.locator(".hl-picture > .hl-unfold output").text_content())
+    assert_close(total, numbers(page, "Attention weights, head 0")[3][1])
+    assert lit(page, "Layer norm", "hl-left") == [(3, i) for i in range(3)]
+
+
+def test_the_strips_have_a_table(page: Any) -> None:
+    open_rung(page, 10)
+    strip = page.locator("figure.hl-figure", has=page.locator(".hl-strip")).first
+    strip.get_by_role("button", name="Show Token embedding as table").click()
+    values = [number(found) for found in strip.locator("td").all_text_contents()]
+    assert len(values) == 32
+    assert strip.locator(".hl-strip-value").text_content() == f"number 0: {values[0]:.4f}".replace("-", "−")
+
+
+def test_the_way_to_a_training_of_ones_own(page: Any) -> None:
+    open_rung(page, 3)
+    page.get_by_role("link", name="train your own").click()
+    expect(page.get_by_role("heading", name="Train your own GPT")).to_be_visible()
+
+
 def test_a_number_is_typed_and_everything_follows(page: Any) -> None:
     open_rung(page, 5)
     cell(page, "The words x", 1, 0).click()

@@ -2,7 +2,7 @@
 
 import { make } from "../lib/dom.mjs";
 import { EXERCISES } from "./exercises/exercises.mjs";
-import { heading, paragraph } from "./widgets/elements.mjs";
+import { canTrain, heading, pageLink } from "./widgets/elements.mjs";
 
 /** @import { Lessons } from "./lessons.mjs" */
 /** @import { Rung } from "./rung.js" */
@@ -42,9 +42,27 @@ export function lastPage(lessons, rungs) {
     make("p", { class: "hl-count", role: "status" }, summary),
     make("ol", { class: "hl-learned" }, ...items),
     heading("Where to go from here"),
-    paragraph(
-      "Write & Look shows all heads of a model while it writes; the numbers there are those that you can now compute ",
-      "by hand. Use tells how to call the same model from a program.",
+    make(
+      "ul",
+      { class: "hl-onward" },
+      make(
+        "li",
+        {},
+        pageLink("look", "Write & Look"),
+        ": all heads of a model while it writes, in the numbers that you ",
+        "can now compute by hand.",
+      ),
+      ...(canTrain()
+        ? [
+            make(
+              "li",
+              {},
+              pageLink("train", "Train your own GPT"),
+              ": a minute on a text of yours, and its heads form while you watch.",
+            ),
+          ]
+        : []),
+      make("li", {}, pageLink("use", "Use"), ": how to call the same model from a program."),
     ),
     make("nav", { class: "hl-steps", "aria-label": "Previous and next" }, ...footer(lessons, rungs.length)),
   ];

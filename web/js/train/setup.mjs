@@ -2,6 +2,7 @@
 
 import { make, setFlag, tabs } from "../lib/dom.mjs";
 import { address, HttpError } from "../lib/server/http.mjs";
+import { sampleText } from "./sample_text.mjs";
 import { cost, duration, megabytes, thousands, weights } from "./words.mjs";
 
 /** @import { Size, TrainState } from "./types.js" */
@@ -31,6 +32,12 @@ export class Setup {
       placeholder: "Paste a text here: a play, a book chapter, song lyrics, source code ...",
     });
     this.text.addEventListener("input", () => this.describe());
+    const sample = make("button", { type: "button", class: "hs-small" }, "Take a sample text");
+    sample.title = "Little stories put together from parts, the same for everybody";
+    sample.addEventListener("click", () => {
+      this.text.value = sampleText();
+      this.describe();
+    });
     this.picked = make("input", {
       type: "file",
       id: "ht-file",
@@ -53,7 +60,7 @@ export class Setup {
     this.writer = make("select", { id: "ht-writer", "aria-label": "Model" });
     this.writing = make("p", { class: "hs-hint" });
     this.fields = {
-      paste: make("div", {}, this.text),
+      paste: make("div", {}, this.text, make("p", { class: "ht-sample" }, "Nothing at hand? ", sample)),
       file: make("div", {}, this.picked, drop),
       model: make("div", { class: "ht-writer" }, make("label", { for: "ht-writer" }, "Written by "), this.writer),
     };

@@ -2,7 +2,15 @@
 
 import { make } from "../../lib/dom.mjs";
 import { fixed, number } from "../../lib/numbers.mjs";
-import { Arithmetic, dotCell, dotProduct, named, result, rowOf as cellsOf } from "../../widgets/arithmetic.mjs";
+import {
+  Arithmetic,
+  dotCell,
+  dotProduct,
+  named,
+  result,
+  rowOf as cellsOf,
+  softmaxCell,
+} from "../../widgets/arithmetic.mjs";
 import { chart } from "../widgets/chart.mjs";
 import { slider } from "../widgets/controls.mjs";
 import { code, controls, heading, paragraph, remarks, rowOf, term } from "../widgets/elements.mjs";
@@ -87,9 +95,14 @@ export const restOfABlock = {
       name: "Attention weights, head 0",
       axes: "of 3 heads with 1 number each",
       sums: true,
-      explain: (r, c) => [
-        paragraph(...of(r, " looks at "), ...of(c, `: ${fixed(data.weights[0][r][c])}, as on the rungs before.`)),
-      ],
+      explain: (r, c) => {
+        if (c > r) return [paragraph(...of(c, " comes later: it is masked, and has the weight 0."))];
+        const [query, key] = [data.queries[r][0], data.keys[c][0]];
+        const score = ` = ${fixed(query)} × ${fixed(key)} = ${fixed(query * key)}, and √head_dim is 1.`;
+        const title = [...of(r, " looks at "), ...of(c, ": its score is query × key"), score];
+        return softmaxCell({ terms: data.weight_terms, r, c, total: data.weights[0][r][c], title });
+      },
+      operands: (r, c) => [cellsOf(normed, r), cellsOf(normed, c)],
     });
     const attended = arithmetic.table({
       name: "What attention adds",

@@ -13,6 +13,12 @@ export const code = (text) => make("code", {}, text);
 /** A term where it is introduced. @param {string} text */
 export const term = (text) => make("dfn", {}, text);
 
+/** A way to another page of the tab bar. @param {"look" | "train" | "use"} page @param {string} text */
+export const pageLink = (page, text) => make("a", { href: `#${page}`, class: "hl-page-link" }, text);
+
+/** Whether visitors may train GPTs of their own here. */
+export const canTrain = () => document.querySelector("#hs-train") !== null;
+
 /** @param {string} text */
 export const heading = (text) => make("h3", {}, text);
 

@@ -3,7 +3,7 @@
 import { make, setFlag } from "../../lib/dom.mjs";
 import { METRICS } from "../../lib/metrics.mjs";
 import { measured } from "../../lib/numbers.mjs";
-import { TableView, tableHead } from "../widgets/table_view.mjs";
+import { TableView, tableHead } from "../../widgets/table_view.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 /** @import { Grid } from "./grid.mjs" */

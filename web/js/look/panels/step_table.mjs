@@ -3,7 +3,7 @@
 import { make } from "../../lib/dom.mjs";
 import { exact } from "../../lib/numbers.mjs";
 import { visible } from "../../lib/words.mjs";
-import { TableView, tableHead } from "../widgets/table_view.mjs";
+import { TableView, tableHead } from "../../widgets/table_view.mjs";
 import { TokenRange, tokenTitle } from "../widgets/token_range.mjs";
 
 /** @import { Store } from "../state/store.mjs" */

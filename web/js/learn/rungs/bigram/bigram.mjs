@@ -4,7 +4,7 @@ import { make } from "../../../lib/dom.mjs";
 import { fixed, number } from "../../../lib/numbers.mjs";
 import { askForLines } from "../../server.mjs";
 import { choice, slider } from "../../widgets/controls.mjs";
-import { code, controls, heading, paragraph, term } from "../../widgets/elements.mjs";
+import { canTrain, code, controls, heading, pageLink, paragraph, term } from "../../widgets/elements.mjs";
 import { formula, row, sub } from "../../../widgets/formula.mjs";
 import { Report } from "./report.mjs";
 import { textAsData } from "./text_as_data.mjs";
@@ -126,6 +126,15 @@ export const bigram = {
             "and not what ",
           "it remembers.",
         ),
+        ...(canTrain()
+          ? [
+              paragraph(
+                "A whole GPT is trained in the same way, only with more weights: ",
+                pageLink("train", "train your own"),
+                " in a minute.",
+              ),
+            ]
+          : []),
       ],
       update({ writer, most_characters }) {
         most = most_characters;

@@ -61,6 +61,7 @@ export class OpenHead {
           right,
           products,
           total: score,
+          few: 12,
         }),
       );
     } catch (error) {

@@ -4,9 +4,11 @@ import { make } from "../../../lib/dom.mjs";
 import { onThemeChange, palette } from "../../../lib/drawing/palette.mjs";
 import { ARROWS } from "../../../lib/keys.mjs";
 import { clamp, fixed } from "../../../lib/numbers.mjs";
+import { TableView } from "../../../widgets/table_view.mjs";
 
 const [COLUMNS, FEW] = [128, 64]; // cells in a line, at most, and on a phone
 const PHONE = 640; // pixels
+const IN_A_ROW = 8; // numbers of the table
 const [CELL, LINE] = [8, 15]; // pixels of the canvas
 const STRONGEST = 225; // of the 256 steps of a ramp, as in the tables
 
@@ -32,8 +34,11 @@ export class Strip {
     this.canvas = make("canvas", { class: "hl-strip", tabindex: 0, role: "slider", "aria-label": name });
     this.said = make("span", { class: "hl-strip-value" });
     this.size = make("span", { class: "hl-axes" });
-    const caption = make("figcaption", {}, make("b", {}, name), " ", this.size, " ", this.said);
-    this.element = make("figure", { class: "hl-figure" }, caption, this.canvas);
+    this.rows = make("tbody", {});
+    const table = make("table", {}, make("caption", { class: "hs-hidden" }, name), this.rows);
+    this.table = new TableView(`Show ${name} as table`, () => this.#drawTable(), table);
+    const caption = make("figcaption", {}, make("b", {}, name), " ", this.size, " ", this.table.toggle, " ", this.said);
+    this.element = make("figure", { class: "hl-figure" }, caption, this.canvas, this.table.element);
     this.canvas.addEventListener(
       "pointermove",
       (event) => event.pointerType === "mouse" && this.#take(this.#at(event)),
@@ -50,6 +55,17 @@ export class Strip {
     this.size.textContent = `${values.length} numbers${note ? `, ${note}` : ""}`;
     this.#say();
     this.draw();
+    this.table.refresh();
+  }
+
+  /** The same numbers, some in each row, whose title is the place of the first. */
+  #drawTable() {
+    const rows = [];
+    for (let first = 0; first < this.values.length; first += IN_A_ROW) {
+      const cells = this.values.slice(first, first + IN_A_ROW).map((value) => make("td", {}, fixed(value)));
+      rows.push(make("tr", {}, make("th", { scope: "row" }, first), ...cells));
+    }
+    this.rows.replaceChildren(...rows);
   }
 
   get columns() {

@@ -6,7 +6,7 @@ import { exact, fixed, signed } from "../../../lib/numbers.mjs";
 import { logSoftmax, mostProbable } from "../../../lib/sampling.mjs";
 import { pictureName, visible } from "../../../lib/words.mjs";
 import { vocabulary } from "../../state/vocabulary.mjs";
-import { TableView, tableHead } from "../../widgets/table_view.mjs";
+import { TableView, tableHead } from "../../../widgets/table_view.mjs";
 import { textProblem, tokenName } from "../about_text.mjs";
 import { capital, maskWords } from "../../compare/titles.mjs";
 import { share } from "../plain.mjs";

@@ -4,7 +4,7 @@ import { make } from "../../../lib/dom.mjs";
 import { exact, fixed } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
 import { Stamp } from "../../../widgets/stamp.mjs";
-import { tableHead } from "../../widgets/table_view.mjs";
+import { tableHead } from "../../../widgets/table_view.mjs";
 import { textBody, textProblem } from "../about_text.mjs";
 import { HeadList } from "../head_list.mjs";
 import { askedPrediction, openHead, selectSomething } from "./asked.mjs";

@@ -6,7 +6,7 @@ import { palette } from "../../../lib/drawing/palette.mjs";
 import { ARROWS } from "../../../lib/keys.mjs";
 import { fixed } from "../../../lib/numbers.mjs";
 import { pictureName } from "../../../lib/words.mjs";
-import { TableView, tableHead } from "../../widgets/table_view.mjs";
+import { TableView, tableHead } from "../../../widgets/table_view.mjs";
 import { maskWords } from "../titles.mjs";
 
 /** @import { Place, TextActions } from "../../../types.js" */

@@ -1,6 +1,6 @@
 // The table that a picture also has, and the button that shows and hides it.
 
-import { make, setFlag } from "../../lib/dom.mjs";
+import { make, setFlag } from "../lib/dom.mjs";
 
 export class TableView {
   /**
