@@ -6,11 +6,13 @@ import sys
 import threading
 
 import gradio as gr
+from fastapi.exceptions import RequestValidationError
 from starlette.middleware import Middleware
 
 from model.checkpoint.precision import choose_device
 from web import settings
 from web.api import mcp
+from web.api.errors import answer_bad_body
 from web.api.routes import api_routes
 from web.assets import asset_route
 from web.edge.front import key_check
@@ -53,6 +55,7 @@ def start(chosen: Settings) -> tuple[gr.Blocks, Services]:
             mcp_server=mcp.is_installed(),
             app_kwargs={
                 "routes": routes,
+                "exception_handlers": {RequestValidationError: answer_bad_body},
                 "middleware": [
                     *key_check(chosen, launched),
                     *bounds(services, demo, {UPLOAD: chosen.limits.max_training_bytes}),

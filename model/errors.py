@@ -1,6 +1,7 @@
 """What can be wrong with anything that comes in from outside, each with a message for the person who sent it."""
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 MAX_FOUND = 500  # characters of a checkpoint's own content that an error repeats
@@ -131,5 +132,25 @@ def readable(text: str) -> str:
 
 def shorten(value: object, most: int = MAX_SHOWN) -> str:
     """A value as an error message repeats it, cut after ``most`` characters."""
-    text = repr(value)
+    text = "".join(itertools.islice(written(value, most), most + 1))[: most + 1]
     return text if len(text) <= most else text[:most] + " ..."
+
+
+def written(value: object, most: int) -> Iterator[str]:
+    """The ``repr`` of a value from JSON, in pieces of at least a character: a long one need not be made whole."""
+    if type(value) is str:
+        yield repr(value[: most + 1])
+    elif type(value) is list or type(value) is dict:
+        yield "[" if type(value) is list else "{"
+        for i, item in enumerate(value):
+            if i:
+                yield ", "
+            yield from written(item, most)
+            if type(value) is dict:
+                yield ": "
+                yield from written(value[item], most)
+        yield "]" if type(value) is list else "}"
+    elif type(value) is int and value.bit_length() > 4 * most:
+        yield "a very long number"
+    else:
+        yield repr(value)

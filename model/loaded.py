@@ -18,6 +18,7 @@ from .sampling import SamplingSettings
 from .tokenizer import Tokenizer, token_text
 from .trace import Token, Trace, mean_hidden_state, read
 
+MAX_MASK_ROWS = 1_000  # more layers than any model has
 MAX_HEAD_SCALE = 100
 Prompt = str | Sequence[int]
 HeadMask = Tensor | Sequence[Sequence[float]]
@@ -217,11 +218,16 @@ class LoadedModel:
         """A head mask as a float32 tensor on the model's device; raises ``InputError`` for another shape or NaN."""
         if head_mask is None:
             return None
+        expected = (self.config.n_layer, self.config.n_head)
+        if isinstance(head_mask, list) and len(head_mask) > MAX_MASK_ROWS:  # before anything is made of it
+            found = f"{len(head_mask):,} rows"
+            raise InputError(
+                "head_mask", f"head_mask must have the shape (n_layer, n_head) = {expected}, found {found}"
+            )
         try:
             mask = torch.as_tensor(head_mask, dtype=torch.float32, device=self.device)
         except (TypeError, ValueError, RuntimeError) as error:
             raise InputError("head_mask", f"head_mask must be rows of numbers: {error}") from None
-        expected = (self.config.n_layer, self.config.n_head)
         if mask.shape != expected:
             message = f"head_mask must have the shape (n_layer, n_head) = {expected}, found {tuple(mask.shape)}"
             raise InputError("head_mask", message)

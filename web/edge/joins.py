@@ -4,16 +4,15 @@ Gradio runs an event whether anybody asks for its messages or not, and keeps the
 """
 
 import asyncio
-import json
 import logging
 import re
 import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import parse_qs
 
+import gradio as gr
 from gradio.queueing import Queue
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -21,19 +20,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..api.auth import path_of
 from ..serving.budget import NoRoom
 from ..serving.tickets import Tickets
-from ..settings import FOLLOWED_SECONDS, MAX_RUN_ID, Limits
+from ..settings import FOLLOWED_SECONDS, Limits
 from .bodies import GRADIO, read_body, replay
+from .calls import BadCall, Calls
 from .client_address import client_host
 from .door import refuse
 
 log = logging.getLogger(__name__)
 
-JOIN = re.compile(rf"{GRADIO}(queue/join|call/(v2/)?[^/]+)/?")
+JOIN = re.compile(rf"{GRADIO}(queue/join|call/(?P<keywords>v2/)?(?P<name>[^/]+))/?")
 FOLLOW = re.compile(rf"{GRADIO}(queue/data|call/(v2/)?[^/]+/(?P<event>[^/]+))/?")
 DONE = re.compile(rb'data: \{"msg":"process_completed","event_id":"(\w+)"')  # as Gradio writes it on queue/data
-ENDED = (b"event: complete", b"event: error")  # and on call/NAME/EVENT
 WATCH_SECONDS = 1.0
-MAX_ARGUMENTS = 64
 OBJECTS = 4  # bytes in memory for each in a body, about
 BUSY = "Too many requests are waiting. Try again in a moment."
 
@@ -50,10 +48,11 @@ class Session:
 
 
 class Joins:
-    """The sessions that wait for something. Used from the event loop alone; ``queue`` is Gradio's."""
+    """The sessions that wait for something. Used from the event loop alone."""
 
-    def __init__(self, queue: Queue, limits: Limits, tickets: Tickets) -> None:
-        self.queue, self.tickets = queue, tickets
+    def __init__(self, demo: gr.Blocks, limits: Limits, tickets: Tickets) -> None:
+        self.queue: Queue = demo._queue
+        self.calls, self.tickets = Calls(demo), tickets
         self.most = limits.max_batch + limits.max_waiting  # as many as an engine takes
         self.sessions: dict[str, Session] = {}
         self.joining: Counter[str | None] = Counter()  # requests of a client that Gradio has not answered
@@ -80,20 +79,33 @@ class Joins:
             await asyncio.sleep(WATCH_SECONDS)
             try:
                 await self.drop(self.left())
+                self.forget_lost()
             except Exception:  # whatever Gradio's queue raised, the next round comes
                 log.exception("Dropping sessions of Gradio failed")
         self.watching = None
 
     def left(self) -> list[str]:
         """The sessions that nobody follows, or that wait for nothing."""
-        now, pending = time.monotonic(), self.queue.pending_event_ids_session
+        now = time.monotonic()
         for name, session in self.sessions.items():
-            session.events &= pending.get(name, set())  # Gradio keeps an event there until its answer is sent
+            self.forget_answered(name, session)
         return [
             name
             for name, session in self.sessions.items()
             if not session.n_listeners and (not session.events or now - session.left_at > FOLLOWED_SECONDS)
         ]
+
+    def forget_lost(self) -> None:
+        """Gradio keeps an event that was cancelled while it ended, with all that was sent for it."""
+        queue = self.queue
+        at_work = {event._id for job in queue.active_jobs for event in job or ()}
+        waiting = {event._id for each in queue.event_queue_per_concurrency_id.values() for event in each.queue}
+        for event in queue.event_ids_to_events.keys() - at_work - waiting:
+            del queue.event_ids_to_events[event]
+
+    def forget_answered(self, name: str, session: Session) -> None:
+        """Gradio keeps an event among the pending ones until its answer is sent."""
+        session.events &= self.queue.pending_event_ids_session.get(name, set())
 
     async def drop(self, names: Iterable[str]) -> None:
         dropped = {name: self.sessions.pop(name) for name in names}
@@ -119,23 +131,23 @@ class WatchJoins:
         path = path_of(scope) if scope["type"] == "http" else ""
         if not path.startswith(GRADIO):
             await self.app(scope, receive, send)
-        elif scope["method"] == "POST" and JOIN.fullmatch(path):
-            await self.join(scope, receive, send)
+        elif scope["method"] == "POST" and (match := JOIN.fullmatch(path)):
+            await self.join(match["name"], bool(match["keywords"]), scope, receive, send)
         elif scope["method"] == "GET" and (match := FOLLOW.fullmatch(path)):
             await self.follow(match["event"], scope, receive, send)
         else:
             await self.app(scope, receive, send)
 
-    async def join(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def join(self, endpoint: str | None, by_keyword: bool, scope: Scope, receive: Receive, send: Send) -> None:
         client, joins = client_host(scope), self.joins
         try:
             body = await read_body(receive)
+            fields = joins.calls.read(body, endpoint, by_keyword=by_keyword)
         except HTTPException as error:
             await refuse(error.status_code, error.detail)(scope, receive, send)
             return
-        fields = read_join(body)
-        if isinstance(fields, str):
-            await refuse(422, fields)(scope, receive, send)
+        except BadCall as error:
+            await refuse(error.status, error.why)(scope, receive, send)
             return
         n_bytes = OBJECTS * len(body)
         try:
@@ -181,8 +193,6 @@ class WatchJoins:
             await send(message)
             if done := DONE.match(body):
                 session.events.discard(done[1].decode())
-            elif event and body.startswith(ENDED):
-                session.events.discard(event)
 
         session.n_listeners += 1
         try:
@@ -190,23 +200,7 @@ class WatchJoins:
         finally:
             session.n_listeners -= 1
             session.left_at = time.monotonic()
-
-
-def read_join(body: bytes) -> dict[str, Any] | str:
-    """The fields of a body, or what is wrong with it."""
-    try:
-        fields = json.loads(body)  # which reads NaN, as Gradio does
-    except (ValueError, RecursionError) as error:
-        return f"The body is not valid JSON: {str(error)[:200]}."
-    if not isinstance(fields, dict):
-        return "The body must be a JSON object."
-    session = fields.get("session_hash")
-    if session is not None and not (isinstance(session, str) and 0 < len(session) <= MAX_RUN_ID):
-        return f"session_hash must be a string of 1 to {MAX_RUN_ID} characters."
-    data = fields.get("data", [])
-    if len(fields) > MAX_ARGUMENTS or (isinstance(data, list | dict) and len(data) > MAX_ARGUMENTS):
-        return f"At most {MAX_ARGUMENTS} arguments are accepted."
-    return fields
+            joins.forget_answered(name, session)
 
 
 def event_in(message: Message) -> str | None:

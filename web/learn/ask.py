@@ -2,27 +2,30 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, FailFast, Field
+from typing_extensions import TypeAliasType
 
 from model import InputError
 
 from ..serving.inputs import check_length
+from ..serving.lists import Unicode
 from ..settings import MAX_BIGRAM_STEPS, MAX_LESSON_CHARACTERS, MAX_SENTENCE_CHARACTERS
 
 SHOWN_WORDS = 10  # with more, the numbers in a picture would be too small to read
 MOST_VALUE = 10  # of a number that the visitor may change, either way
 
 Value = Annotated[float, Field(ge=-MOST_VALUE, le=MOST_VALUE, allow_inf_nan=False)]
-Matrix = Annotated[list[Annotated[list[Value], Field(max_length=16)]], Field(max_length=16)]
+Row = Annotated[list[Value], FailFast(), Field(max_length=16)]
+Matrix = TypeAliasType("Matrix", Annotated[list[Row], FailFast(), Field(max_length=16)])
 Role = Literal["query", "key", "value"]
 
 
 class Ask(BaseModel):
     """The settings of all rungs; each rung uses its own."""
 
-    sentence: str = ""
-    lesson: str = ""  # the text to learn from; if empty, that of the page
-    model: str | None = None
+    sentence: Unicode = ""
+    lesson: Unicode = ""  # the text to learn from; if empty, that of the page
+    model: Unicode | None = None
     vectors: Literal["auto", "book", "trained", "random"] = "auto"
     x: Matrix | None = None  # numbers of the words that the visitor has changed
     merges: int = Field(60, ge=0, le=200)
@@ -50,16 +53,16 @@ class Ask(BaseModel):
     head: int | None = Field(None, ge=0, le=10_000)
     query: int | None = Field(None, ge=0, le=10**6)
     key: int = Field(0, ge=0, le=10**6)
-    stage: str = Field("", max_length=20)
+    stage: Unicode = Field("", max_length=20)
     index: int = Field(0, ge=0, le=10**7)
 
 
 class BigramAsk(BaseModel):
     """What to train a bigram model on, and for how long."""
 
-    sentence: str = ""
-    lesson: str = ""  # if empty, a model writes it
-    model: str | None = None
+    sentence: Unicode = ""
+    lesson: Unicode = ""  # if empty, a model writes it
+    model: Unicode | None = None
     steps: int = Field(2_000, ge=1, le=MAX_BIGRAM_STEPS)
     learning_rate: float = Field(0.01, ge=0.001, le=0.01)
     seed: int = Field(1, ge=0, le=10**9)

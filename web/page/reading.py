@@ -9,16 +9,17 @@ from model import InputError, LoadedModel
 from ..runs.run import Run
 from ..services import Services
 from ..serving.inputs import check_text, find_model
+from ..serving.lists import HeadMask, TokenIds
 
 
 class Reading(BaseModel):
     """``ids`` are those of the model with the hash ``sha256``; ``model`` reads them, or NAME@STEP for a snapshot."""
 
     sha256: str = Field(max_length=64)
-    ids: list[int]
+    ids: TokenIds
     n_prompt: int = Field(ge=0)
     model: str
-    head_mask: list[list[float]] | None = None
+    head_mask: HeadMask | None = None
 
 
 def read_again(services: Services, reading: Reading) -> Run:

@@ -13,6 +13,7 @@ from model import InputError
 
 from ..services import Services
 from ..serving.engines import client_of
+from ..serving.lists import TokenIds
 from ..serving.private_models import VISITOR
 from ..training.trainings import Trainings
 from .describe import model_list
@@ -29,7 +30,7 @@ class SnapshotText(BaseModel):
 
     model: str
     step: int
-    ids: list[int]
+    ids: TokenIds
     n_prompt: int = Field(ge=0)
 
 

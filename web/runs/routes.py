@@ -12,6 +12,7 @@ from model import InputError, LoadedModel
 from model.lens.difference import Piece, check_pieces, head_differences
 from model.lens.residuals import Residuals
 
+from ..serving.lists import HeadMask, Pieces, TokenIds
 from ..serving.served_models import ServedModels
 from ..serving.snapshots import Snapshots
 from ..settings import MAX_RUN_ID
@@ -21,14 +22,13 @@ from .store import Runs
 
 FOREVER = "private, max-age=31536000, immutable"  # private, as a key may be asked for
 AGAIN = "again"  # in the place of a run id: compute it again from what the body says
-HeadMask = list[list[float]]
 
 
 class Text(BaseModel):
     """What a browser sends for a run that is no longer kept: enough for any process to compute it again."""
 
     sha256: str = Field(max_length=64)
-    ids: list[int]
+    ids: TokenIds
     n_prompt: int = Field(ge=0)
     head_mask: HeadMask | None = None
 
@@ -44,7 +44,7 @@ class Pair(BaseModel):
 
     a: Side
     b: Side
-    pieces: list[tuple[int, int, int, int, bool]]
+    pieces: Pieces
     first: int = Field(0, ge=0)
 
 

@@ -2,7 +2,7 @@
 
 import json
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,9 @@ import pytest
 
 from helpers.runs import FIELDS
 from helpers.server import Server
+from helpers.siege import until
 from web.settings import KEPT_BYTES, Limits
 
-TRIES = 3_000
 SMALL = Limits(memory_budget_mb=KEPT_BYTES // 1_000_000 + 8)
 
 
@@ -36,10 +36,6 @@ def full(small: Server) -> Iterator[Server]:
             stack.enter_context(small.services.budget.hold(small.services.budget.most, other))
         yield small
     until(small, lambda: not small.services.budget.held)
-
-
-def until(server: Server, condition: Callable[[], bool]) -> None:
-    assert any(condition() for _ in range(TRIES) if httpx.get(f"{server.url}/health").status_code == 200)
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ import pytest
 
 from helpers.gate import GatedEngine
 from helpers.server import Server
+from helpers.siege import until
 from web.edge import joins as module
 from web.settings import Limits
 
-TRIES = 3_000  # requests within which something must have happened: each lets the server's loop go round
 TEXT = ["ab", None, 50, 1.0, None, 1.0, 0.0, 1]  # of /generate
 
 
@@ -35,19 +35,11 @@ def call(client: httpx.Client, name: str, data: list[Any]) -> httpx.Response:
     return client.post(f"/gradio_api/call/{name}", json={"data": data})
 
 
-def until(client: httpx.Client, condition: Callable[[], bool]) -> None:
-    assert any(condition() for _ in range(TRIES) if client.get("/health").status_code == 200)
-
-
-def holds_nothing(server: Server) -> bool:
-    queue = server.demo._queue
-    return not (
-        server.services.budget.held
-        or server.services.tickets.sessions
-        or queue.pending_messages_per_session
-        or queue.pending_event_ids_session
-        or queue.event_ids_to_events
-    )
+def held(server: Server) -> tuple[object, ...]:
+    """What there is of requests in flight, and of Gradio's events."""
+    queue, services = server.demo._queue, server.services
+    waiting = queue.pending_messages_per_session, queue.pending_event_ids_session, queue.event_ids_to_events
+    return services.budget.held, services.tickets.sessions, *waiting
 
 
 @pytest.mark.parametrize(("name", "data"), [("tokenize", ["ab" * 30, None]), ("attention", ["ab" * 30, None, 0, 0])])
@@ -55,7 +47,7 @@ def test_an_answer_that_nobody_collects_is_dropped(server: Server, impatient: No
     with visitor(server) as client:
         for _ in range(5):
             assert call(client, name, data).status_code == 200
-        until(client, lambda: holds_nothing(server))
+        until(server, lambda: not any(held(server)), lambda: held(server))
 
 
 @pytest.mark.parametrize("n_written", [0, 3])
@@ -69,7 +61,7 @@ def test_a_text_that_nobody_follows_ends(server: Server, slow: Any, impatient: N
         (sequence,) = engine.at_work
         engine.news.wait_until(lambda: sequence.cancelled)
         slow.gate.release(5)
-        until(client, lambda: holds_nothing(server))
+        until(server, lambda: not any(held(server)), lambda: held(server))
 
 
 def test_a_listener_that_leaves_is_no_listener(server: Server, slow: Any, impatient: None) -> None:
@@ -83,7 +75,7 @@ def test_a_listener_that_leaves_is_no_listener(server: Server, slow: Any, impati
             assert "generating" in next(answer.iter_lines())
         engine.news.wait_until(lambda: sequence.cancelled)
         slow.gate.release(5)
-        until(client, lambda: holds_nothing(server))
+        until(server, lambda: not any(held(server)), lambda: held(server))
 
 
 def test_one_address_has_its_part_of_the_queue(launch: Callable[..., Server], checkpoints: Path) -> None:
@@ -125,13 +117,38 @@ def test_nothing_waits_here(server: Server, capfd: pytest.CaptureFixture[str]) -
         (b"[]", "JSON object"),
         (b'{"session_hash": 3, "data": []}', "session_hash"),
         (b'{"session_hash": "%s", "data": []}' % (b"x" * 65), "session_hash"),
-        (b'{"session_hash": "x", "data": [%s0]}' % (b"0," * 80), "arguments"),
+        (b'{"data": []}', "session_hash"),
+        (b'{"session_hash": "x", "fn_index": 0, "data": [%s0]}' % (b"0," * 80), "arguments"),
+        (b'{"session_hash": "x", "fn_index": 0, "data": [%s0]}' % (b"0," * 39), "needed, found 40"),
+        (b'{"session_hash": "x", "fn_index": 0, "data": 3}', "arguments"),
     ],
 )
 def test_a_join_that_makes_no_sense(server: Server, body: bytes, said: str) -> None:
     with visitor(server) as client:
         answer = client.post("/gradio_api/queue/join", content=body, headers={"Content-Type": "application/json"})
     assert answer.status_code == 422 and said in answer.json()["detail"] and len(answer.content) < 400
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("call/nobody", {"data": []}, 404),
+        ("call/tokenize", {"data": ["ab"]}, 422),
+        ("call/tokenize", {}, 422),
+        ("call/v2/nobody", {}, 404),
+        ("call/v2/tokenize", {"text": "ab", "colour": 3}, 422),
+        ("queue/join", {"session_hash": "x", "fn_index": 999, "data": []}, 404),
+        ("queue/join", {"session_hash": "x", "fn_index": None, "data": []}, 404),
+    ],
+)
+def test_a_call_of_what_there_is_not(
+    server: Server, path: str, body: Any, status: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with visitor(server) as client:
+        assert client.post(f"/gradio_api/{path}", json=body).status_code == status
+        assert call(client, "tokenize", ["ab", None]).status_code == 200
+        assert client.post("/gradio_api/call/v2/tokenize", json={"text": "ab"}).status_code == 200
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_an_answer_goes_to_its_own_session_alone(server: Server) -> None:

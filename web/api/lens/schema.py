@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, FailFast, Field
 
 from ..schema import Body, HeadMask, TokenIds
 
@@ -29,7 +29,7 @@ class KnockoutBody(TextBody):
 
 
 class RemovalBody(TextBody):
-    heads: list[Annotated[list[int], Field(min_length=2, max_length=2)]] = Field(
+    heads: Annotated[list[Annotated[list[int], Field(min_length=2, max_length=2)]], FailFast()] = Field(
         description="The heads to remove together, each as `[layer, head]`.", min_length=1, max_length=4096
     )
     method: Literal["zero", "mean"] | None = Field("zero", description="As for `knockout`.")
