@@ -6,7 +6,9 @@ import httpx
 import pytest
 
 from helpers.api import Document
-from helpers.fuzz import (
+from helpers.links import served_under
+from helpers.server import Server
+from helpers.siege.fuzz import (
     FILES,
     Damaged,
     a_query_that_nobody_wrote,
@@ -20,8 +22,6 @@ from helpers.fuzz import (
     the_document_is_as_strict_as_the_server,
     whatever_comes_in_is_answered,
 )
-from helpers.links import served_under
-from helpers.server import Server
 from web.api.schema import AttentionRequest, CompletionRequest
 
 ROUTES = [("completions", CompletionRequest), ("attention", AttentionRequest)]

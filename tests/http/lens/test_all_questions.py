@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from helpers.api import Document, open_post
-from helpers.fuzz import few, what_the_document_forbids_is_refused
 from helpers.gate import Gate, News
 from helpers.server import CONTEXT, Server, save_tiny
+from helpers.siege.fuzz import few, what_the_document_forbids_is_refused
 from web.api.lens.questions import QUESTIONS, Question
 from web.settings import Limits
 

@@ -12,7 +12,7 @@ import pytest
 
 from helpers.runs import FIELDS
 from helpers.server import Server
-from helpers.siege import until
+from helpers.siege.watch import until
 from web.settings import KEPT_BYTES, Limits
 
 SMALL = Limits(memory_budget_mb=KEPT_BYTES // 1_000_000 + 8)

@@ -5,9 +5,9 @@ from itertools import islice
 import httpx
 import pytest
 
-from helpers.generated import Generated, good_bodies
 from helpers.server import Server
-from helpers.siege import answer_all, own_routes
+from helpers.siege.generated import Generated, good_bodies
+from helpers.siege.watch import answer_all, own_routes
 
 
 def test_every_route_that_takes_a_body_is_among_them(server: Server) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from helpers.gate import GatedEngine
 from helpers.server import Server
-from helpers.siege import until
+from helpers.siege.watch import until
 from web.edge import joins as module
 from web.settings import Limits
 

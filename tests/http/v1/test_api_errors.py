@@ -10,8 +10,8 @@ import pytest
 from pydantic import ValidationError
 
 from helpers.api import GOOD_BODY, error_of, post_body
-from helpers.fuzz import few, still_serves, whatever_comes_in_is_answered
 from helpers.server import CONTEXT, Server
+from helpers.siege.fuzz import few, still_serves, whatever_comes_in_is_answered
 from web.api.schema import AttentionRequest, CompletionRequest
 from web.settings import Limits
 

@@ -7,8 +7,8 @@ import jsonschema
 import pytest
 
 from helpers.api import Document
-from helpers.fuzz import few, the_document_is_as_strict_as_the_server
 from helpers.server import Server
+from helpers.siege.fuzz import few, the_document_is_as_strict_as_the_server
 from web.api.lens.questions import QUESTIONS
 from web.api.schema import (
     AttentionRequest,

@@ -7,7 +7,14 @@ import pytest
 import torch
 
 import model
-from helpers.fuzz import FILES, Damaged, any_value_in_any_place, any_value_in_the_safetensors_header, damaged_bytes, few
+from helpers.siege.fuzz import (
+    FILES,
+    Damaged,
+    any_value_in_any_place,
+    any_value_in_the_safetensors_header,
+    damaged_bytes,
+    few,
+)
 
 
 @pytest.fixture(scope="module", params=["characters", "bpe"])

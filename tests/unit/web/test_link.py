@@ -2,9 +2,9 @@
 
 import pytest
 
-from helpers.fuzz import a_query_that_nobody_wrote, few, ids_survive, ids_that_nobody_wrote
 from helpers.links import GOOD_QUERY, LINK_SETTINGS, encode_ids, served_under
 from helpers.server import CONTEXT
+from helpers.siege.fuzz import a_query_that_nobody_wrote, few, ids_survive, ids_that_nobody_wrote
 from web.page.link import BadLink, read_link, read_settings
 
 SERVED = served_under(tiny="a" * 64, other="b" * 64)

@@ -5,7 +5,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from .runs import FIELDS
+from ..runs import FIELDS
 
 SURROGATE = "\ud800"
 ODD: list[Any] = [

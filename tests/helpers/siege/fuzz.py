@@ -17,8 +17,8 @@ from helpers.models import tiny_bpe, tiny_model
 from web.page.link import BadLink, decode_ids, read_link, read_settings
 from web.serving.served_models import ServedModels
 
-from .api import GOOD_BODY, Document, bodies, check_answer, error_of
-from .links import GOOD_QUERY, LINK_SETTINGS, RANGES, encode_ids
+from ..api import GOOD_BODY, Document, bodies, check_answer, error_of
+from ..links import GOOD_QUERY, LINK_SETTINGS, RANGES, encode_ids
 
 Property = Callable[[], None]
 COMMON: dict[str, Any] = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}

@@ -6,8 +6,8 @@ from typing import Any
 
 import httpx
 
-from .gate import PATIENCE
-from .server import Server
+from ..gate import PATIENCE
+from ..server import Server
 
 MAX_ERROR_BYTES = 2_000
 OWN = ("/health", "/metrics", "/v1", "/look", "/learn", "/train")
