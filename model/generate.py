@@ -58,7 +58,7 @@ class GenerationRequest:
 REQUEST_OPTIONS: dict[str, Option] = options(GenerationRequest)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)  # not frozen, which would make each several times as slow
 class Step:
     """One token that was written.
 
@@ -101,6 +101,8 @@ class TextOut:
         return text if self.stopped else text + rest
 
     def release(self, new: str) -> str:
+        if not self.stop:
+            return new
         text = self.held + new
         found = [position for string in self.stop if (position := text.find(string)) >= 0]
         if found:

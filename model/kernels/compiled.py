@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -15,12 +14,15 @@ from .draw import BLOCK, draw
 from .forward import (
     DONE,
     IS_MASKED,
+    IS_WANTED,
     MET,
     N_KEYS,
     N_RECORDED,
     N_ROWS,
     N_THREADS,
     N_WANTED,
+    POSITION,
+    RECORD,
     RECORDED,
     TURN,
     Memory,
@@ -35,14 +37,10 @@ from .pack import aligned, pack
 FIRST_REST, LONGEST_REST = 64, 8192  # passes on one thread after several were slower
 
 
-class Row(NamedTuple):
-    """A token to read: its id, the slot of its text, its position there, and what is asked of it."""
-
-    token: int
-    slot: int
-    position: int
-    is_wanted: bool  # whether the logits behind it are needed
-    is_recorded: bool = False  # whether its attention weights are
+# A token to read: its id, the slot of its text, its position there, whether the logits behind it are wanted, and which
+# row of the recorded attention weights is its own.
+Row = tuple[int, int, int, bool, int]
+NOT_RECORDED = -1
 
 
 class CompiledGPT:
@@ -77,7 +75,8 @@ class CompiledGPT:
             context=floats(max_threads * padded(D)).reshape(max_threads, -1),
         )
         self.memory = memory
-        self.logits = memory.logits.reshape(max_rows, -1)
+        self.logits = torch.from_numpy(memory.logits.reshape(max_rows, -1)[:, : config.vocab_size])
+        self.rows_of_logits = self.logits.numpy()
         self.weights = np.empty(config.vocab_size, np.float32)  # to draw with
         self.sums = np.empty(-(-config.vocab_size // BLOCK))
         self.arguments = (shape, pack(gpt), memory)
@@ -85,7 +84,7 @@ class CompiledGPT:
         self.team: list[Follower] = []
         memory.job[N_THREADS] = 1
         follow(0, 0, *self.arguments)  # compiles it
-        self.read([Row(0, 0, 0, True)])
+        self.read([(0, 0, 0, True, NOT_RECORDED)])
         self.draw(0, 1.0, 0.5)
         self.team += [Follower(self.arguments, thread) for thread in range(1, max_threads)]
 
@@ -94,32 +93,27 @@ class CompiledGPT:
         """Of each row of the newest logits: the most probable token, its logit, and log-sum-exp."""
         return self.memory.summary
 
-    def read(self, rows: Sequence[Row], head_mask: NDArray[np.float32] | None = None) -> tuple[Tensor, Tensor | None]:
+    def read(self, rows: Sequence[Row], head_mask: NDArray[np.float32] | None = None) -> Tensor | None:
         """Read ``rows``; those of one text are in the order of their positions, with no position left out.
 
-        ``head_mask`` ``(n_layer, rows, n_head)`` scales the context vectors. Returns the logits
-        ``(wanted, vocab_size)``, which hold until the next call, and the attention weights
-        ``(n_layer, n_head, recorded, S)``, where ``S`` is one more than the largest position; None if no row is
-        recorded.
+        ``head_mask`` ``(n_layer, rows, n_head)`` scales the context vectors. ``logits`` and ``summary`` then hold the
+        rows that are wanted, until the next call. Returns the attention weights ``(n_layer, n_head, recorded, S)``,
+        where ``S`` is one more than the largest position; None if no row is recorded.
         """
-        job, recorded = self.memory.job, None
-        n_recorded = n_wanted = 0
-        table = []
-        for token, slot, position, is_wanted, is_recorded in rows:
-            table.append((token, slot, position, is_wanted, n_recorded if is_recorded else -1))
-            n_recorded += is_recorded
-            n_wanted += is_wanted
-        self.memory.rows[: len(table)] = table
+        job, n_rows = self.memory.job, len(rows)
+        self.memory.rows[:n_rows] = rows
+        n_recorded = max([row[RECORD] for row in rows]) + 1
+        recorded = None
         if n_recorded:
-            n_keys = max(row.position for row in rows) + 1
+            n_keys = max([row[POSITION] for row in rows]) + 1
             recorded = torch.empty(self.config.n_layer, self.config.n_head, n_recorded, n_keys)
             job[RECORDED], job[N_KEYS] = recorded.data_ptr(), n_keys
         if head_mask is not None:
             self.memory.mask[: head_mask.size] = head_mask.reshape(-1)
-        job[N_ROWS], job[N_WANTED], job[N_RECORDED] = len(table), n_wanted, n_recorded
+        job[N_ROWS], job[N_WANTED], job[N_RECORDED] = n_rows, sum([row[IS_WANTED] for row in rows]), n_recorded
         job[IS_MASKED] = head_mask is not None
-        self.run(len(table))
-        return torch.from_numpy(self.logits[:n_wanted, : self.config.vocab_size]), recorded
+        self.run(n_rows)
+        return recorded
 
     def run(self, n_rows: int) -> None:
         """The pass that ``job`` describes, on as many threads as were fastest lately."""
@@ -136,8 +130,7 @@ class CompiledGPT:
 
     def draw(self, row: int, temperature: float, uniform: float) -> int:
         """The token drawn from row ``row`` of the newest logits, as `model.sampling.sample` draws it."""
-        logits = self.logits[row, : self.config.vocab_size]
-        return int(draw(logits, self.summary[row, 1], temperature, uniform, self.weights, self.sums))
+        return int(draw(self.rows_of_logits[row], self.summary[row, 1], temperature, uniform, self.weights, self.sums))
 
     def close(self) -> None:
         """End its threads."""

@@ -1,6 +1,7 @@
 """Reading many texts in one forward pass of torch, on any device."""
 
 import itertools
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from ..cache import attention_dtype
 from ..gpt import GPT, Block
+from ..sampling import SamplingSettings
 from .parts import Part, Reading
 
 LENGTH_SLACK = 64  # texts whose lengths differ by at most this much, or by a factor of 2, attend together
@@ -158,6 +160,17 @@ def neighbours(places: Sequence[tuple[int, int, bool]]) -> list[list[int]]:
     return groups
 
 
+@dataclass(frozen=True, eq=False)
+class TorchReading:
+    """See `Reading`; what torch computed has to be drawn from by torch."""
+
+    logits: Tensor
+    attention: Tensor | None
+
+    def choose(self, _sampling: SamplingSettings, _generator: random.Random) -> None:
+        return None
+
+
 class TorchReader:
     """Reads with the modules of ``gpt``, in their precision and on their device."""
 
@@ -184,7 +197,7 @@ class TorchReader:
             for group, weights in zip(together, result.attention, strict=True)
             for i in range(len(group))
         ]
-        readings = {i: Reading(*found) for i, *found in zip(order, logits, attention, strict=True)}
+        readings = {i: TorchReading(*found) for i, *found in zip(order, logits, attention, strict=True)}
         return [readings[i] for i in range(len(parts))]
 
     def segment(self, group: Sequence[Part]) -> Segment:

@@ -1,6 +1,5 @@
 """Reading many texts in one compiled forward pass, on a CPU."""
 
-import functools
 import math
 import random
 from collections.abc import Sequence
@@ -8,10 +7,36 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from ..kernels.compiled import CompiledGPT, Row
+from ..kernels.compiled import NOT_RECORDED, CompiledGPT, Row
 from ..sampling import SamplingSettings, raise_not_finite
 from .parts import Part, Reading
+
+
+class CompiledReading:
+    """See `Reading`; ``summary`` is that of its last logits."""
+
+    __slots__ = ("attention", "end", "gpt", "start", "summary")
+
+    def __init__(
+        self, gpt: CompiledGPT, start: int, end: int, attention: Tensor | None, summary: tuple[float, float, float]
+    ) -> None:
+        self.gpt, self.start, self.end = gpt, start, end
+        self.attention, self.summary = attention, summary
+
+    @property
+    def logits(self) -> Tensor:
+        return self.gpt.logits[self.start : self.end]
+
+    def choose(self, sampling: SamplingSettings, generator: random.Random) -> tuple[int, float]:
+        best, most, log_sum_exp = self.summary
+        if not math.isfinite(log_sum_exp):
+            raise_not_finite()
+        if sampling.temperature == 0:
+            return int(best), most - log_sum_exp
+        drawn = self.gpt.draw(self.end - 1, sampling.temperature, generator.random())
+        return drawn, float(self.gpt.logits[self.end - 1, drawn]) - log_sum_exp
 
 
 class CompiledReader:
@@ -21,20 +46,24 @@ class CompiledReader:
         self.gpt = gpt
 
     def read(self, parts: Sequence[Part]) -> list[Reading]:
-        rows = [
-            Row(token, part.slot, part.n_read + i, wanted, part.record)
-            for part in parts
-            for i, (token, wanted) in enumerate(zip(part.ids, part.wanted, strict=True))
-        ]
-        logits, attention = self.gpt.read(rows, self.mask(parts))
-        readings, n_wanted, n_recorded = [], 0, 0
+        rows: list[Row] = []
+        n_recorded = 0
         for part in parts:
-            first, n_wanted = n_wanted, n_wanted + sum(part.wanted)
+            for position, (token, wanted) in enumerate(zip(part.ids, part.wanted, strict=True), part.n_read):
+                rows.append((token, part.slot, position, wanted, n_recorded if part.record else NOT_RECORDED))
+                n_recorded += part.record
+        attention = self.gpt.read(rows, self.mask(parts))
+        summary = self.gpt.summary[: len(rows)].tolist()
+        readings: list[Reading] = []
+        end = end_recorded = 0
+        for part in parts:
+            start, end = end, end + sum(part.wanted)
             weights = None
             if attention is not None and part.record:
-                first_recorded, n_recorded = n_recorded, n_recorded + len(part.ids)
-                weights = attention[:, :, first_recorded:n_recorded, : part.n_read + len(part.ids)]
-            readings.append(Reading(logits[first:n_wanted], weights, functools.partial(self.choose, n_wanted - 1)))
+                n = len(part.ids)
+                weights = attention[:, :, end_recorded : end_recorded + n, : part.n_read + n]
+                end_recorded += n
+            readings.append(CompiledReading(self.gpt, start, end, weights, summary[end - 1]))
         return readings
 
     def mask(self, parts: Sequence[Part]) -> NDArray[np.float32] | None:
@@ -45,16 +74,6 @@ class CompiledReader:
         whole = torch.ones(config.n_layer, config.n_head)
         masks = [whole if part.head_mask is None else part.head_mask for part in parts]
         return torch.stack(masks, 1).repeat_interleave(torch.tensor([len(part.ids) for part in parts]), 1).numpy()
-
-    def choose(self, row: int, sampling: SamplingSettings, generator: random.Random) -> tuple[int, float]:
-        """The next token drawn from row ``row`` of the newest logits, and its log-probability."""
-        token_id, most, log_sum_exp = self.gpt.summary[row].tolist()
-        if not math.isfinite(log_sum_exp):
-            raise_not_finite()
-        if sampling.temperature == 0:
-            return int(token_id), most - log_sum_exp
-        drawn = self.gpt.draw(row, sampling.temperature, generator.random())
-        return drawn, float(self.gpt.logits[row, drawn]) - log_sum_exp
 
     def clear(self, slot: int, length: int) -> None:
         """Nothing: no text reads beyond what it wrote into its slot."""

@@ -198,6 +198,8 @@ class Engine:
             sequence.n_planned = 1
         budget = PREFILL_TOKENS if planned else PREFILL_ALONE
         reading = [sequence for sequence in self.at_work if sequence.n_unread > 1]
+        if not reading:
+            return planned
         counts = Counter(sequence.client for sequence in reading)
         for sequence in sorted(reading, key=lambda sequence: (counts[sequence.client], sequence.turn)):
             if budget:

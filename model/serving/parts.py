@@ -1,8 +1,7 @@
 """What the engine asks of a reader: one forward pass for many texts, each at its own place in its own text."""
 
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from torch import Tensor
@@ -25,21 +24,22 @@ class Part(NamedTuple):
     head_mask: Tensor | None = None
 
 
-Choose = Callable[[SamplingSettings, random.Random], tuple[int, float]]
+class Reading(Protocol):
+    """What reading a part gave. It holds until the reader's next pass."""
 
+    @property
+    def logits(self) -> Tensor:
+        """Those that were wanted, ``(wanted, vocab_size)`` float32."""
 
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """What reading a part gave. It holds until the reader's next pass.
+    @property
+    def attention(self) -> Tensor | None:
+        """The attention weights ``(n_layer, n_head, n, S)`` float32, if they were recorded."""
 
-    ``logits`` ``(wanted, vocab_size)`` and ``attention`` ``(n_layer, n_head, n, S)``, None unless it was recorded, are
-    float32. ``choose`` draws the next token behind the last logits, and tells its log-probability, faster than
-    `model.sampling` can; it is for settings that are `plain <SamplingSettings.is_plain>`. None if there is no such way.
-    """
+    def choose(self, sampling: SamplingSettings, generator: random.Random) -> tuple[int, float] | None:
+        """The token drawn behind the last logits, and its log-probability; None if there is no faster way to draw it.
 
-    logits: Tensor
-    attention: Tensor | None
-    choose: Choose | None = None
+        Only for settings that are `plain <SamplingSettings.is_plain>`.
+        """
 
 
 class Reader(Protocol):

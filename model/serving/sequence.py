@@ -89,6 +89,7 @@ class TextSequence(Continuation):
     ) -> None:
         super().__init__(request, loaded.tokenizer, loaded.eos_token_id, loaded.config.context_length)
         self.listener, self.client, self.deadline = listener, client, deadline
+        self.is_plain = request.sampling.is_plain
         self.ids = list(request.prompt)  # all that is to be read: the prompt and what was written, or its newer part
         self.n_given = len(self.ids)  # of ``ids``: the prompt, or what a shift left
         self.n_reported = 0  # of those given, the ones that were reported
@@ -130,7 +131,7 @@ class TextSequence(Continuation):
     @property
     def wanted_logits(self) -> list[bool]:
         """Behind which of its planned tokens the logits are needed."""
-        if self.reports_prompt and self.request.prompt_logprobs:
+        if self.request.prompt_logprobs and self.reports_prompt:
             return [True] * self.n_planned
         return [False] * (self.n_planned - 1) + [self.n_planned == self.n_unread]
 
@@ -175,16 +176,15 @@ class TextSequence(Continuation):
 
     def next_step(self, reading: Reading) -> Step:
         """Draw the next token from the logits behind everything that was read."""
-        asked, logits = self.request, reading.logits[-1]
+        asked = self.request
         recorded: dict[str, Any] = {}
         if asked.n_top_logprobs:
-            recorded["top_logprobs"] = top_logprobs(logits[None], asked.n_top_logprobs)[0]
+            recorded["top_logprobs"] = top_logprobs(reading.logits[-1:], asked.n_top_logprobs)[0]
         if reading.attention is not None:
-            recorded |= {"logits": logits.clone(), "attention": reading.attention[:, :, -1, : self.n_read].clone()}
-        if reading.choose and asked.sampling.is_plain:
-            step = self.add(*reading.choose(asked.sampling, self.generator), **recorded)
-        else:
-            step = self.write(logits, **recorded)
+            recorded["logits"] = reading.logits[-1].clone()
+            recorded["attention"] = reading.attention[:, :, -1, : self.n_read].clone()
+        drawn = reading.choose(asked.sampling, self.generator) if self.is_plain else None
+        step = self.add(*drawn, **recorded) if drawn else self.write(reading.logits[-1], **recorded)
         self.ids.append(step.token_id)
         if len(self.ids) > self.context_length:  # only a text with ``context_shift`` goes on from here
             self.ids, self.n_read = self.ids[-max(1, self.context_length // 2) :], 0

@@ -36,10 +36,8 @@ def test_it_can_be_imported(name: str) -> None:
 
 def test_writing_and_tracing(folder: Path) -> None:
     from bench import decode
-    from bench.harness import open_for_bench
 
-    loaded = open_for_bench(folder)
-    decode.write_together(loaded, n_streams=3, n_tokens=5, threads=1)
+    decode.Writer(folder, "auto", n_streams=3).write(n_tokens=5)
     for row in (decode.recording_row("recorded", folder, 5, 1), decode.trace_row("traced", folder, 1)):
         assert row.ours > 0 and row.ratio and row.as_json()["case"] == row.case
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from helpers.models import max_difference, prompt_ids, tiny_gpt
 from model.gpt import GPT
 from model.kernels import int8
-from model.kernels.compiled import CompiledGPT, Pace, Row
+from model.kernels.compiled import CompiledGPT, Pace
 from model.kernels.pack import storage
 from model.sampling import SamplingSettings, sample
 
@@ -24,10 +24,12 @@ SHAPES: list[dict[str, Any]] = [
 ]
 
 
-def read_all(compiled: CompiledGPT, ids: Sequence[int], slot: int = 0, **record: bool) -> tuple[Tensor, Tensor | None]:
+def read_all(
+    compiled: CompiledGPT, ids: Sequence[int], slot: int = 0, *, record: bool = False
+) -> tuple[Tensor, Tensor | None]:
     """Every token of a text in one pass."""
-    logits, attention = compiled.read([Row(token, slot, i, True, **record) for i, token in enumerate(ids)])
-    return logits.clone(), attention
+    attention = compiled.read([(token, slot, i, True, i if record else -1) for i, token in enumerate(ids)])
+    return compiled.logits[: len(ids)].clone(), attention
 
 
 def torch_reads(gpt: GPT, ids: Sequence[int], head_mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -40,7 +42,7 @@ def test_logits_and_attention_are_those_of_torch(shape: dict[str, Any]) -> None:
     gpt = tiny_gpt(**shape)
     compiled = CompiledGPT(gpt, n_slots=3, max_rows=32)
     ids = prompt_ids(30)
-    logits, attention = read_all(compiled, ids, slot=2, is_recorded=True)
+    logits, attention = read_all(compiled, ids, slot=2, record=True)
     expected, weights = torch_reads(gpt, ids)
     assert max_difference(logits, expected) < 3e-4
     assert attention is not None and max_difference(attention, weights) < 1e-4
@@ -58,8 +60,9 @@ def test_a_text_is_the_same_to_the_last_bit_alone_in_pieces_among_others_and_on_
         compiled.pace.choose = lambda _rows, n=n_threads: n  # type: ignore[method-assign, misc]
         found = []
         for i, token in enumerate(ids):
-            others = [Row((token + slot) % 65, slot, i, False) for slot in range(16) if slot != 7 and i % 3]
-            found.append(compiled.read([*others[:5], Row(token, 7, i, True), *others[5:]])[0][0].clone())
+            others = [((token + slot) % 65, slot, i, False, -1) for slot in range(16) if slot != 7 and i % 3]
+            compiled.read([*others[:5], (token, 7, i, True, -1), *others[5:]])
+            found.append(compiled.logits[0].clone())
         assert torch.equal(torch.stack(found), expected)
     compiled.close()
 
@@ -69,11 +72,11 @@ def test_head_masks_of_rows() -> None:
     compiled = CompiledGPT(gpt, n_slots=2, max_rows=64)
     ids = prompt_ids(10)
     masks = [torch.ones(2, 4), torch.tensor([[0.0, 1, 0.5, 1], [2, 1, -1, 0]])]
-    rows = [Row(token, slot, i, True) for slot in range(2) for i, token in enumerate(ids)]
-    mask = torch.stack([masks[row.slot] for row in rows], 1).numpy()
-    logits, _ = compiled.read(rows, np.ascontiguousarray(mask))
+    rows = [(token, slot, i, True, -1) for slot in range(2) for i, token in enumerate(ids)]
+    mask = torch.stack([masks[slot] for _, slot, *_ in rows], 1).numpy()
+    compiled.read(rows, np.ascontiguousarray(mask))
     for slot, head_mask in enumerate(masks):
-        assert max_difference(logits[slot * 10 :][:10], torch_reads(gpt, ids, head_mask)[0]) < 1e-4
+        assert max_difference(compiled.logits[slot * 10 :][:10], torch_reads(gpt, ids, head_mask)[0]) < 1e-4
 
 
 def test_weights_take_up_as_few_bytes_as_is_exact() -> None:
