@@ -22,6 +22,7 @@ class Gauges:
     def collect(self) -> Iterable[Metric]:
         batch = GaugeMetricFamily("headscope_batch_size", "Texts being written.", labels=["model"])
         waiting = GaugeMetricFamily("headscope_waiting", "Texts waiting for a place in the batch.", labels=["model"])
+        compiled = GaugeMetricFamily("headscope_compiled", "Whether compiled loops write, or torch.", labels=["model"])
         tokens = CounterMetricFamily("headscope_tokens", "Tokens read and written.", labels=["model", "kind"])
         numbers: dict[str, Counter[str]] = {}
         for loaded, engine in self.engines.all():
@@ -30,13 +31,15 @@ class Gauges:
                 waiting=len(engine.queue),
                 read=engine.tokens_read,
                 written=engine.tokens_written,
+                compiled=bool(engine.reader and engine.reader.is_compiled),
             )
         for name, found in numbers.items():
             batch.add_metric([name], found["batch"])
             waiting.add_metric([name], found["waiting"])
+            compiled.add_metric([name], min(found["compiled"], 1))
             for kind in ("read", "written"):
                 tokens.add_metric([name, kind], found[kind])
-        yield from (batch, waiting, tokens)
+        yield from (batch, waiting, compiled, tokens)
         yield GaugeMetricFamily(
             "headscope_traces_cached", "Texts whose attention weights are kept.", len(self.runs.runs)
         )

@@ -60,6 +60,7 @@ class Services:
         """Load the checkpoints, write what the page opens with, and begin to measure what their heads do."""
         self.served.load()
         self.openings.write_all()
+        self.engines.prepare(self.served.models.values())
         prepare_roles(self.questions, self.served.models.values(), self.engines.are_busy)
 
     def load_for_good(self) -> None:

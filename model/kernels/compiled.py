@@ -133,7 +133,8 @@ class CompiledGPT:
         return int(draw(self.rows_of_logits[row], self.summary[row, 1], temperature, uniform, self.weights, self.sums))
 
     def close(self) -> None:
-        """End its threads."""
+        """End its other threads; it would go on on one."""
+        self.pace.max_threads = 1
         self.memory.control[TURN] = -1
         for follower in self.team:
             follower.wake()

@@ -174,6 +174,8 @@ class TorchReading:
 class TorchReader:
     """Reads with the modules of ``gpt``, in their precision and on their device."""
 
+    is_compiled = False
+
     def __init__(self, gpt: GPT, n_slots: int) -> None:
         self.gpt = gpt
         self.cache = BatchCache(gpt, n_slots)

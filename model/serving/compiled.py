@@ -42,6 +42,8 @@ class CompiledReading:
 class CompiledReader:
     """Reads with a `CompiledGPT`: the logits of a text are the same to the last bit whatever is read beside it."""
 
+    is_compiled = True
+
     def __init__(self, gpt: CompiledGPT) -> None:
         self.gpt = gpt
 

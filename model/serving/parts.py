@@ -45,6 +45,8 @@ class Reading(Protocol):
 class Reader(Protocol):
     """A model with room for the texts of some slots."""
 
+    is_compiled: bool  # whether loops of ours compute what torch's modules say
+
     def read(self, parts: Sequence[Part]) -> list[Reading]:
         """Read all parts in one pass; one reading for each, in their order."""
 

@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Protocol
 
 from starlette.datastructures import Address
@@ -110,6 +110,12 @@ class Engines:
         thread.start()
         if self.make_reader and not on_gpu and not self.writes_elsewhere(loaded):
             threading.Thread(target=self.speed_up, args=(engine,), name=f"reader of {loaded.name}", daemon=True).start()
+
+    def prepare(self, models: Iterable[LoadedModel]) -> None:
+        """Begin to make the faster readers of these models, so that they are ready when somebody comes."""
+        if self.make_reader:
+            for loaded in models:
+                self.engine_for(loaded)
 
     def speed_up(self, engine: Engine) -> None:
         """Give an engine its faster reader when that is ready; texts that it has begun end with the one they have."""

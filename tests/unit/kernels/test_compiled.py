@@ -65,6 +65,8 @@ def test_a_text_is_the_same_to_the_last_bit_alone_in_pieces_among_others_and_on_
             found.append(compiled.logits[0].clone())
         assert torch.equal(torch.stack(found), expected)
     compiled.close()
+    del compiled.pace.choose
+    assert torch.equal(read_all(compiled, ids)[0], expected)
 
 
 def test_head_masks_of_rows() -> None:

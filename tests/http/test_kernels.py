@@ -1,0 +1,82 @@
+"""The app with compiled loops: ready in the background, with no difference that a client could see."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from helpers.api import post
+from helpers.engine import KERNELS
+from helpers.server import Server, save_tiny, start
+from model.serving.readers import compiled_reader
+from web.serving.engines import Engines
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Server]]:
+    """One that writes with compiled loops from the first text on, and one that writes with torch."""
+    folder: Path = save_tiny(tmp_path_factory.mktemp("kernels") / "tiny")
+    ready = threading.Event()
+    with pytest.MonkeyPatch.context() as patched:
+        speed_up = Engines.speed_up
+        patched.setattr(Engines, "speed_up", lambda *given: (speed_up(*given), ready.set()))
+        compiled = start(folder, kernels=True, cache=KERNELS)
+        assert ready.wait(120)
+    made = (compiled, start(folder))
+    yield made
+    for server in made:
+        server.close()
+
+
+def test_metrics_say_who_writes(servers: tuple[Server, Server]) -> None:
+    for server, value in zip(servers, ("1.0", "0.0"), strict=True):
+        post(server, max_tokens=2)
+        assert f'headscope_compiled{{model="tiny"}} {value}' in httpx.get(f"{server.url}/metrics").text
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"temperature": 0, "logprobs": 3, "echo": True},
+        {"seed": 5, "n": 3, "max_tokens": 20},
+        {"seed": 5, "top_k": 5, "frequency_penalty": 0.5},
+    ],
+)
+def test_the_answers_are_those_of_torch(servers: tuple[Server, Server], options: dict[str, Any]) -> None:
+    compiled, by_torch = (post(server, prompt="ROMEO:", **options).json()["choices"] for server in servers)
+    assert [choice["text"] for choice in compiled] == [choice["text"] for choice in by_torch]
+    for one, other in zip(compiled, by_torch, strict=True):
+        if one["logprobs"]:
+            pairs = zip(one["logprobs"]["token_logprobs"][1:], other["logprobs"]["token_logprobs"][1:], strict=True)
+            assert max(abs(a - b) for a, b in pairs) < 1e-4
+
+
+def test_a_reader_that_cannot_be_made_leaves_torch_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    ready = threading.Event()
+    speed_up = Engines.speed_up
+    monkeypatch.setattr(Engines, "speed_up", lambda *given: (speed_up(*given), ready.set()))
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError("no compiler here")
+
+    monkeypatch.setattr("web.services.compiled_reader", fail)
+    server = start(save_tiny(tmp_path / "tiny"), kernels=True)
+    try:
+        assert ready.wait(60)
+        assert post(server, max_tokens=3).status_code == 200
+        assert "tiny is written by torch alone" in caplog.text
+    finally:
+        server.close()
+
+
+def test_where_numba_is_missing_there_is_no_compiled_reader(
+    servers: tuple[Server, Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpt = next(iter(servers[0].services.served.models.values())).gpt
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    assert compiled_reader(gpt, 1) is None
