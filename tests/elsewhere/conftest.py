@@ -1,6 +1,6 @@
 """A second Headscope that writes, and an engine that says what a test tells it to."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,11 +10,18 @@ from helpers.oracles.scripted_engine import ScriptedEngine
 from helpers.server import Server, start
 
 
-@pytest.fixture
-def engine() -> Iterator[ScriptedEngine]:
+@pytest.fixture(scope="module")
+def one_engine() -> Iterator[ScriptedEngine]:
     engine = ScriptedEngine()
     yield engine
     engine.close()
+
+
+@pytest.fixture
+def engine(one_engine: ScriptedEngine) -> ScriptedEngine:
+    """An engine that was asked nothing yet."""
+    one_engine.reset()
+    return one_engine
 
 
 @pytest.fixture(scope="module")
@@ -25,10 +32,12 @@ def looking(server: Server, checkpoints: Path) -> Iterator[Server]:
     looking.close()
 
 
-@pytest.fixture
-def beside(engine: ScriptedEngine, launch: Callable[..., Server], checkpoints: Path) -> Server:
+@pytest.fixture(scope="module")
+def beside(one_engine: ScriptedEngine, checkpoints: Path) -> Iterator[Server]:
     """Looks while the scripted engine writes."""
-    return launch(checkpoints / "tiny", engine_urls=(engine.url,))
+    beside = start(checkpoints / "tiny", engine_urls=(one_engine.url,))
+    yield beside
+    beside.close()
 
 
 @pytest.fixture(scope="module")

@@ -44,10 +44,10 @@ def test_it_is_sent_this_and_nothing_else(engine: ScriptedEngine, beside: Server
     ],
 )
 def test_the_name_that_the_engine_has_for_the_model(
-    engine: ScriptedEngine, beside: Server, listed: Any, called: str
+    engine: ScriptedEngine, launch: Callable[..., Server], checkpoints: Path, listed: Any, called: str
 ) -> None:
     engine.models = listed
-    post_body(beside, BODY)
+    post_body(launch(checkpoints / "tiny", engine_urls=(engine.url,)), BODY)
     assert engine.bodies[0]["model"] == called
 
 

@@ -11,16 +11,19 @@ class ScriptedEngine:
     """An OpenAI-compatible engine in a thread: it sends ``pieces`` one by one and remembers what it was sent."""
 
     def __init__(self, port: int = 0) -> None:
+        self.reset()
+        self.server = ThreadingHTTPServer(("127.0.0.1", port), self.handler())
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+
+    def reset(self) -> None:
+        """Say "abc", and forget what was asked."""
         self.status, self.pieces, self.reason = 200, ["ab", "c"], "length"
         self.error: Any = None  # sent as the body of another status, or as a chunk at the end
         self.bodies: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
         self.models: Any = None
-        self.asked = threading.Event()
         self.go_on: Callable[[], object] = lambda: None  # before the last piece
-        self.server = ThreadingHTTPServer(("127.0.0.1", port), self.handler())
-        self.server.daemon_threads = True
-        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 
     @property
     def url(self) -> str:
@@ -57,7 +60,6 @@ class ScriptedEngine:
                 chunks = list(engine.chunks())
                 for i, chunk in enumerate(chunks):
                     if i == len(chunks) - 1:
-                        engine.asked.set()
                         engine.go_on()
                     self.wfile.write(f"data: {json.dumps(chunk)}\n\n".encode())
                     self.wfile.flush()
