@@ -23,9 +23,10 @@ from .layouts import State, complete, config_of, from_book, from_nanogpt, is_boo
 from .memory import check_memory
 from .pickled import SUFFIXES, read_pickled
 from .read import file_hash, read_chat_template, read_config, read_weights, weight_files
-from .vocabulary import has_tokenizer, read_tokenizer
+from .vocabulary import ALPHABET, has_tokenizer, read_tokenizer
 
 SNAPSHOT = re.compile(r"(.+)@(\d{6,})", re.ASCII)  # FOLDER@NNNNNN
+NANOGPT_META = "meta.pkl"  # where nanoGPT keeps its alphabet
 PADDED_TO = 64  # vocabularies are often padded to a multiple of this, which makes matrix products faster
 
 
@@ -99,11 +100,19 @@ def read_file(path: Path, n_head: int | None, activation: Activation | None, tok
         state = complete(state, config, parameter_shapes(config))
     if tokenizer is None:
         if not has_tokenizer(path.parent):
-            raise CheckpointError(path, "no vocabulary in it or beside it", convert_with("--alphabet or --tokenizer"))
+            raise no_vocabulary(path)
         tokenizer = read_tokenizer(path.parent)
     check_tokenizer(path, tokenizer, config)
     end = tokenizer.special_tokens.get(END_OF_TEXT)
     return Source(path.parent.name or path.stem, config, tokenizer, end, end, state, file_hash([path]))
+
+
+def no_vocabulary(path: Path) -> CheckpointError:
+    """What to say of weights without a vocabulary; nanoGPT keeps its alphabet in a pickle."""
+    if not (path.parent / NANOGPT_META).is_file():
+        return CheckpointError(path, "no vocabulary in it or beside it", convert_with("--alphabet or --tokenizer"))
+    found = f"no vocabulary but {NANOGPT_META} beside it, a pickle, which is never opened"
+    return CheckpointError(path, found, f"{convert_with('--alphabet')} with {ALPHABET}")
 
 
 def number_of_heads(path: Path, arguments: object, given: int | None) -> int:

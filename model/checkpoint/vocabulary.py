@@ -16,6 +16,7 @@ MAX_BYTES_PER_TOKEN = 256
 LEAST_BYTES = 1_000_000  # that any vocabulary may take
 # The names under which GPT-2's vocabulary and its merges are published: on the Hub, and by OpenAI.
 FILE_PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
+ALPHABET = "a JSON list of characters, or the text that the model was trained on"
 VOCABULARY = "a character or byte-level BPE vocabulary"
 
 
@@ -76,7 +77,7 @@ def read_alphabet(path: Path) -> CharTokenizer:
 
     Raises ``CheckpointError``. A pickle such as nanoGPT's ``meta.pkl`` is refused: opening one can run code.
     """
-    expected = "a JSON list of characters, or the text that the model was trained on"
+    expected = ALPHABET
     if path.suffix in (".pkl", ".pickle"):
         raise CheckpointError(path, "a pickle, which is never opened", expected)
     if path.suffix != ".json":

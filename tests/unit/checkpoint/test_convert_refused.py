@@ -13,6 +13,7 @@ import model
 from helpers.models import ALPHABET, tiny_model
 from helpers.oracles.other_gpts import book_weights
 from model.checkpoint.__main__ import main
+from model.checkpoint.source import read_source
 
 SIZES = {"n_layer": 1, "n_embd": 16, "vocab_size": 65, "context_length": 8}
 
@@ -118,6 +119,14 @@ def test_files_that_are_something_else(content: bytes, tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(content)
         with pytest.raises(model.CheckpointError, match=name):
             model.load(tmp_path / name)
+
+
+def test_meta_pkl_beside_the_weights_is_named(tmp_path: Path) -> None:
+    (tmp_path / "meta.pkl").write_bytes(b"")
+    torch.save(book_weights(**SIZES), tmp_path / "model.pth")
+    with pytest.raises(model.CheckpointError, match="meta.pkl beside it, a pickle, which is never opened") as refused:
+        read_source(tmp_path / "model.pth", n_head=2)
+    assert "--alphabet" in str(refused.value) and "with a JSON list of characters, or the text" in str(refused.value)
 
 
 def test_meta_pkl_is_refused_with_a_word_on_the_alphabet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
