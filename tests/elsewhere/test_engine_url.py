@@ -106,12 +106,16 @@ def test_the_page_says_how_a_text_ended(engine: ScriptedEngine, beside: Server) 
 @pytest.mark.parametrize(
     ("script", "status", "said"),
     [
-        ({"status": 500, "error": {"error": {"message": "no memory"}}}, 502, "(500 no memory)"),
-        ({"status": 400, "error": {"detail": "Server is pinned to 'x'."}}, 502, "(400 Server is pinned to 'x'.)"),
-        ({"status": 401, "error": "who are you?"}, 502, "(401 who are you?)"),
+        ({"status": 500, "error": {"error": {"message": "no memory"}}}, 502, "tiny failed: 500 no memory"),
+        (
+            {"status": 400, "error": {"detail": "Server is pinned to 'x'."}},
+            502,
+            "tiny failed: 400 Server is pinned",
+        ),
+        ({"status": 401, "error": "who are you?"}, 502, "tiny failed: 401 who are you?"),
         ({"status": 429, "error": {}}, 429, "Too many requests"),
-        ({"error": "out of memory"}, 502, "(out of memory)"),
-        ({"error": {"message": "out of memory"}}, 502, "(out of memory)"),
+        ({"error": "out of memory"}, 502, "tiny failed: out of memory"),
+        ({"error": {"message": "out of memory"}}, 502, "tiny failed: out of memory"),
         ({"reason": None}, 502, "it ended the text without saying why"),
         ({"pieces": ["é"]}, 502, "wrote what this model cannot read: "),
     ],
@@ -141,7 +145,8 @@ def test_an_engine_that_is_lost_and_comes_back(launch: Callable[..., Server], ch
     server = launch(checkpoints / "tiny", engine_urls=(f"http://127.0.0.1:{port}/v1",))
     for _ in range(2):
         answer = post_body(server, BODY)
-        assert answer.status_code == 502 and "The engine that writes for tiny" in error_of(answer)["message"]
+        assert answer.status_code == 502
+        assert error_of(answer)["message"] == "The engine that writes for tiny cannot be reached."
         assert str(port) not in answer.text
     assert write_text(server)[-1]["state"] == "failed"
     assert post_body(server, {"model": "tiny", "prompt": "ab"}, "attention").status_code == 200  # looking goes on
@@ -207,6 +212,7 @@ URL = "http://localhost:8000/v1"
         ([], {}),
         (["--engine-url", f"{URL}/"], {"a": EngineAddress(URL), "b": EngineAddress(URL)}),
         (["--engine-url", f"b={URL}", "--engine-model", "b=/m/b"], {"b": EngineAddress(URL, "/m/b")}),
+        (["--engine-url", f"b={URL}", "--engine-model", "/m/b"], {"b": EngineAddress(URL, "/m/b")}),
         (
             ["--engine-url", f"b={URL}", "https://x.test/v1", "--engine-key", "k", "--engine-model", "m"],
             {"a": EngineAddress("https://x.test/v1", "m", "k"), "b": EngineAddress(URL, "m", "k")},
@@ -228,8 +234,9 @@ def test_an_address_from_the_environment() -> None:
         (("localhost:8000/v1",), (), "must be like http://HOST:PORT/v1, found 'localhost:8000/v1'"),
         (("ftp://x/v1",), (), "must be like http"),
         (("http://x:8000",), (), "must be the base of the engine's routes, http://x:8000/v1"),
-        ((f"c={URL}",), (), "--engine-url names c, which is not served. There are: a"),
-        ((), ("m",), "--engine-model names a, for which there is no --engine-url"),
+        ((f"c={URL}",), (), "--engine-url names c, which is not among: a"),
+        ((), ("m",), "--engine-model needs an --engine-url"),
+        ((URL,), ("c=m",), "--engine-model names c, which is not among: a"),
     ],
 )
 def test_bad_addresses_end_the_start(

@@ -14,6 +14,7 @@ from model.serving.engine import Busy, Closed
 from ..runs.run import Run
 from ..runs.run_writer import RunWriter
 from ..services import Services
+from ..serving.elsewhere.upstream import EngineLost
 from ..serving.generation import Generation
 from ..serving.inputs import read_request, settings_of
 from ..settings import TEXT_SECONDS
@@ -22,9 +23,7 @@ from .pointer import pointer
 
 log = logging.getLogger(__name__)
 
-READ_ALONG = (
-    "Another engine writes this text. Its tokens, probabilities and heads are those of {} here, which reads along."
-)
+READ_ALONG = "Another engine writes this text; every number is from {}, which reads along here."
 
 
 @dataclass(frozen=True)
@@ -105,6 +104,8 @@ class PageWriter:
                         why = "The time limit of this server was reached."
         except Busy:
             state, why = "failed", "Too many texts are being written at the moment. Try again soon."
+        except EngineLost as error:
+            state, why = "failed", f"{error} Try again soon."
         except Closed:
             state, why = "failed", "The server is shutting down."
         except Exception as error:  # whatever the model raised, the page goes on

@@ -71,7 +71,7 @@ def test_another_engine_is_named(
     page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.goto(looking.url)
     expect(page.locator(".hs-number")).not_to_be_empty()
-    note = page.get_by_text("Another engine writes this text.")
+    note = page.get_by_text("Another engine writes this text")
     expect(note).to_be_hidden()  # the opening was written here
     change_settings(page, seed=1, length=20)
     write(page, "But soft")

@@ -21,9 +21,9 @@ def read_addresses(settings: Settings) -> Mapping[str, EngineAddress]:
     """The engine of each model that has one elsewhere, by the model's name. Raises ``ValueError``."""
     names = list(name_sources(settings.checkpoints))
     url_of = by_model(names, settings.engine_urls, "--engine-url")
-    model_of = by_model(names, settings.engine_models, "--engine-model")
-    if without := [name for name in model_of if name not in url_of]:
-        raise ValueError(f"--engine-model names {without[0]}, for which there is no --engine-url")
+    if settings.engine_models and not url_of:
+        raise ValueError("--engine-model needs an --engine-url")
+    model_of = by_model(list(url_of), settings.engine_models, "--engine-model")
     return {name: EngineAddress(read_url(url), model_of.get(name), settings.engine_key) for name, url in url_of.items()}
 
 
@@ -38,7 +38,7 @@ def by_model(names: Sequence[str], given: Sequence[str], flag: str) -> dict[str,
         elif name in names:
             for_one[name] = value
         else:
-            raise ValueError(f"{flag} names {name}, which is not served. There are: {', '.join(names)}")
+            raise ValueError(f"{flag} names {name}, which is not among: {', '.join(names)}")
     return for_all | for_one
 
 

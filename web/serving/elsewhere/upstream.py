@@ -17,6 +17,7 @@ from .address import EngineAddress
 log = logging.getLogger(__name__)
 
 TIMEOUT = httpx.Timeout(60.0, connect=5.0)  # seconds; reading: until the next piece of text
+LIST_SECONDS = 5.0  # to say what models there are
 SENT = ("temperature", "top_p")  # sampling options that every engine understands; max_tokens, seed and stop, too
 MAX_REASON = 300  # characters of an engine's own words that are passed on
 SEEDS_APART = 1_000_003  # between the prompts of one call
@@ -66,6 +67,7 @@ class Upstream:
     def __init__(self, name: str, address: EngineAddress, client: httpx.AsyncClient) -> None:
         self.name, self.address, self.client = name, address, client
         self.model = address.model
+        self.who = f"The engine that writes for {name}"
         self.headers = {"Authorization": f"Bearer {address.key}"} if address.key else {}
 
     async def write(
@@ -95,13 +97,16 @@ class Upstream:
                         return
             raise self.lost("it ended the text without saying why")
         except httpx.HTTPError as error:
-            raise self.lost(f"{type(error).__name__}: {error}") from None
+            log.warning("%s: %s", self.address.url, error or type(error).__name__)
+            is_there = not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+            raise EngineLost(f"{self.who} {'broke off' if is_there else 'cannot be reached'}.") from None
 
     async def model_name(self) -> str:
         """What the engine calls the model: what it is called here, or else the only one that it lists."""
         if self.model is None:
             try:
-                answer = await self.client.get(f"{self.address.url}/models", headers=self.headers)
+                url = f"{self.address.url}/models"
+                answer = await self.client.get(url, headers=self.headers, timeout=LIST_SECONDS)
                 listed = [str(each["id"]) for each in answer.json()["data"]]
             except (httpx.TransportError, ValueError, KeyError, TypeError):
                 return self.name  # some engines cannot list; if this one is not there at all, the next call says so
@@ -131,9 +136,9 @@ class Upstream:
         return self.lost(f"{answer.status_code} {said}")
 
     def lost(self, why: str) -> EngineLost:
-        log.warning("the engine at %s: %s", self.address.url, why)
-        why = why.strip().replace(self.address.url, "...")[:MAX_REASON]  # where it is concerns nobody but the operator
-        return EngineLost(f"The engine that writes for {self.name} does not answer as it should ({why}).")
+        """An error that says why; where the engine is concerns nobody but the operator."""
+        log.warning("%s: %s", self.address.url, why)
+        return EngineLost(f"{self.who} failed: {why.strip().replace(self.address.url, '...')[:MAX_REASON]}")
 
 
 def body_of(prompt: str, request: GenerationRequest, max_tokens: int) -> dict[str, Any]:
