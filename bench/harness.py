@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import socket
 import statistics
 import tempfile
 import time
@@ -122,3 +123,9 @@ def open_for_bench(folder: Path, dtype: str = "auto") -> LoadedModel:
     loaded = model.load(folder, dtype=dtype)
     choose_threads(loaded.gpt)
     return loaded
+
+
+def free_port() -> int:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        return int(server.getsockname()[1])

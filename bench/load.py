@@ -53,13 +53,14 @@ def at_quantile(values: Sequence[float], quantile: float) -> float:
 
 
 def completions(
-    port: int, prompts: Sequence[str], n_tokens: int, spread: float = 1.0, model: str | None = None
+    port: int, prompts: Sequence[str], n_tokens: int, spread: float = 1.0, model: str | None = None, **more: object
 ) -> Load:
     """A client for each prompt streams from /v1/completions, the clients coming evenly within ``spread`` seconds."""
 
     async def ask(prompt: str, delay: float) -> Heard:
         await asyncio.sleep(delay)
         body = {"prompt": prompt, "max_tokens": n_tokens, "temperature": 0, "stream": True, "model": model}
+        body |= more
         return await stream(port, "POST", "/v1/completions", body, b'data: {"')
 
     return Load(run(prompts, ask, spread), n_tokens)

@@ -3,11 +3,11 @@
     python -m bench.serve [--quick] [--soak MINUTES]
 
 Every server runs alone, in turn with the others, on the same folder. A client sends a prompt of eight tokens and
-streams its text; the clients come within one second. ``--soak`` keeps 16 clients busy and watches the memory.
+streams its text; the clients come within one second. ``bench.outside`` says what a token costs beside the model.
+``--soak`` keeps 16 clients busy and watches the memory.
 """
 
 import os
-import socket
 import statistics
 import subprocess
 import sys
@@ -21,12 +21,14 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+from bench import outside
 from bench.harness import (
     CACHE,
     GPT2_SHAPE,
     ROOT,
     Row,
     character_checkpoint,
+    free_port,
     open_for_bench,
     parser,
     random_checkpoint,
@@ -39,12 +41,6 @@ from model.serving.readers import compiled_reader
 from model.serving.sequence import Event, TextSequence
 
 PATIENCE = 180  # seconds for a server to come up
-
-
-def free_port() -> int:
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        return int(server.getsockname()[1])
 
 
 @contextmanager
@@ -130,7 +126,7 @@ class Case:
                 if name == "ours":
                     wait_for_loops(port)
                 found[name] = {n: ask(port, self.prompts(n), self.n_tokens, self.spread) for n in self.n_clients}
-        found["in process"] = {16: self.in_process(16)}
+        found["in process"] = {n: self.in_process(n) for n in (1, 16)}
         return found
 
     def in_process(self, n: int) -> Load:
@@ -170,13 +166,14 @@ class Case:
             rows.append(Row(f"{case}, first token p50", "ms", milliseconds(n, lambda load: load.first(0.5)), "less"))
             rows.append(Row(f"{case}, first token p95", "ms", milliseconds(n, lambda load: load.first(0.95)), "less"))
             rows.append(Row(f"{case}, next token p95", "ms", milliseconds(n, lambda load: load.gap(0.95)), "less"))
-        inside = {"in process": median("in process", 16, rate_of)}
+        for n, bar in ((1, 0.8), (16, 0.85)):
+            inside = {"in process": median("in process", n, rate_of)}
+            case = f"{self.name}, {n} client{'s' * (n > 1)} beside in process"
+            rows.append(Row(case, "tokens/s", median("ours", n, rate_of), "more", inside, bar))
         lone = {"of a lone client": milliseconds(1, lambda load: load.first(0.95))}
         first = milliseconds(16, lambda load: load.first(0.95))
-        bars = (0.85, 3.0) if self.has_bars else (None, None)
-        case = f"{self.name}, 16 clients"
-        rows.append(Row(f"{case} beside in process", "tokens/s", median("ours", 16, rate_of), "more", inside, bars[0]))
-        rows.append(Row(f"{case} beside one, first token p95", "ms", first, "less", lone, bars[1]))
+        case = f"{self.name}, 16 clients beside one, first token p95"
+        rows.append(Row(case, "ms", first, "less", lone, 3.0 if self.has_bars else None))
         return rows
 
 
@@ -215,7 +212,12 @@ def main() -> None:
         Case("gpt2-124m", gpt2, n_clients, 64, 1.0, rounds, True),
         Case("character model", character, n_clients, 200, 0.1, rounds, False),
     ]
-    report("serve", soak(cases[1], given.soak) if given.soak else [row for case in cases for row in case.rows()])
+    if given.soak:
+        report("serve", soak(cases[1], given.soak))
+    else:
+        report(
+            "serve", [row for case in cases for row in case.rows()] + outside.rows([16] if given.quick else [16, 64])
+        )
 
 
 if __name__ == "__main__":

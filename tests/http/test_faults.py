@@ -15,6 +15,7 @@ from helpers.gate import GatedEngine, News
 from helpers.serve_once import PATIENCE
 from helpers.server import Server
 from model.serving import batch as batch_module
+from web.api import routes
 from web.api.embeddings import Embeddings
 from web.serving import attention
 from web.settings import Limits
@@ -92,6 +93,23 @@ def test_a_deadline(launch: Any, checkpoints: Path) -> None:
         choice = asked.result().json()["choices"][0]
     assert (choice["finish_reason"], choice["cut_off_by"]) == ("length", "deadline")  # the first as OpenAI has it
     assert len(choice["text"]) in (3, 4)
+
+
+def test_tokens_that_are_ready_together_go_out_together(
+    server: Server, slow: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first goes out at once, and so does the end; meanwhile the stream rests, here for an hour."""
+    monkeypatch.setattr(routes, "EVENT_SECONDS", 3_600.0)
+    _, gate = gate_of(server)
+    gate.release()
+    body = {"model": "slow", "prompt": "ab", "stream": True, "max_tokens": 7}
+    with httpx.stream("POST", f"{server.url}/v1/completions", json=body, timeout=PATIENCE) as answer:
+        chunks = (json.loads(line[6:]) for line in answer.iter_lines() if line.startswith("data: {"))
+        first = next(chunks)["choices"][0]
+        assert len(first["text"]) == 1 and first["finish_reason"] is None
+        gate.release(6)
+        (rest,) = chunks
+    assert len(rest["choices"][0]["text"]) == 6 and rest["choices"][0]["finish_reason"] == "length"
 
 
 def test_a_stream_that_fails_midway_ends_with_an_error(server: Server, slow: Any) -> None:

@@ -20,7 +20,7 @@ from ..serving.attention import AttentionAnswer
 from ..serving.elsewhere.upstream import EngineLost
 from ..serving.engines import client_of
 from ..serving.inputs import UnknownModel, find_model
-from ..settings import VERSION
+from ..settings import EVENT_SECONDS, VERSION, WHOLE_SECONDS
 from . import openapi
 from .chat import answer_conversation
 from .completions import Completion
@@ -204,8 +204,8 @@ async def complete(
         loaded = model_for(services, body)
         completion = await make(loaded, body)
         services.engines.check(loaded, *completion.requests)
-    client = client_of(request)
-    generation = services.engines.generate(loaded, *completion.requests, client=client, route=route)
+    client, pace = client_of(request), EVENT_SECONDS if completion.asked.stream else WHOLE_SECONDS
+    generation = services.engines.generate(loaded, *completion.requests, client=client, route=route, pace=pace)
     async with AsyncExitStack() as stack:
         with count_refusal(services, route):
             stack.enter_context(services.budget.hold(completion.most_bytes, client))

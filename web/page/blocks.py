@@ -13,7 +13,7 @@ from ..api.gradio_endpoints import add_endpoints
 from ..learn.section import learn_section
 from ..services import Services
 from ..serving.engines import client_of
-from ..settings import MAX_QUEUED, MAX_RUN_ID, MAX_SESSIONS
+from ..settings import MAX_QUEUED, MAX_RUN_ID, MAX_SESSIONS, QUEUE_SECONDS
 from ..training.endpoint import add_train_endpoint
 from ..training.section import train_section
 from ..training.trainings import Trainings
@@ -67,6 +67,7 @@ def build(services: Services, writer: PageWriter, trainings: Trainings, *, with_
             add_train_endpoint(trainings)
     # No limit here: the engines bound what runs at the same time, and one limit is enough.
     queued: gr.Blocks = demo.queue(default_concurrency_limit=None, max_size=MAX_QUEUED, api_open=False)
+    queued._queue.sleep_when_free = QUEUE_SECONDS
     return queued
 
 

@@ -1,7 +1,6 @@
 """Texts in an engine, followed from an event loop."""
 
 import asyncio
-import contextlib
 import threading
 import time
 from collections import deque
@@ -46,13 +45,13 @@ class Generation:
         self.n_undelivered = len(requests)  # texts whose last event was not handed out
         self.events: deque[tuple[int, Event]] = deque()
         self.newest_at = 0.0  # when the newest token was written, in seconds since the epoch
-        self.wakeup_pending = False
-        self.has_delivered = False
+        self.wakeup_pending = False  # or not wanted: while it rests after events were handed out
+        self.rest: asyncio.TimerHandle | None = None
         self.stopped, self.ended = threading.Event(), threading.Event()
 
     async def __aenter__(self) -> Self:
         self.loop = asyncio.get_running_loop()
-        self.news, self.finished = asyncio.Event(), asyncio.Event()
+        self.news = asyncio.Event()
         self.times = [time.perf_counter()] * len(self.sequences)  # of each text's newest token
         try:
             self.engine.submit(*self.sequences)
@@ -66,6 +65,8 @@ class Generation:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.cancel()
+        if self.rest:
+            self.rest.cancel()
         self.running.discard(self)
         self.metrics.count(self.route, self.outcome)
 
@@ -83,10 +84,15 @@ class Generation:
             self.n_running -= 1
             if not self.n_running:
                 self.ended.set()
-                self.loop.call_soon_threadsafe(self.finished.set)
-        if not self.wakeup_pending:
+        if not self.wakeup_pending or not self.n_running:  # the end is told at once
             self.wakeup_pending = True
             self.loop.call_soon_threadsafe(self.news.set)
+
+    def wake_up(self) -> None:
+        """The rest is over: what has come meanwhile is handed out, and what comes from now on at once."""
+        self.rest, self.wakeup_pending = None, False
+        if self.events:
+            self.news.set()
 
     def __aiter__(self) -> Self:
         return self
@@ -94,15 +100,14 @@ class Generation:
     async def __anext__(self) -> list[tuple[int, Event]]:
         if not self.n_undelivered:
             raise StopAsyncIteration
-        if self.pace and self.has_delivered:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.finished.wait(), self.pace)
-        self.has_delivered = True
         events: list[tuple[int, Event]] = []
         while not events:
-            if not self.events:
+            if self.rest or not self.events:
                 await self.news.wait()
             self.news.clear()
+            if self.rest:
+                self.rest.cancel()
+                self.rest = None
             self.wakeup_pending = False  # before the events are taken, or one in between would go unannounced
             # What came before a failure is handed out first.
             while self.events and not (events and isinstance(self.events[0][1], Failure)):
@@ -116,6 +121,9 @@ class Generation:
                 self.outcome = event.reason
         if not self.n_undelivered and self.outcome == "cancelled" and not self.stopped.is_set():
             self.outcome = "ok"
+        if self.pace and self.n_running:
+            self.wakeup_pending = True
+            self.rest = self.loop.call_later(self.pace, self.wake_up)
         return events
 
     def stop(self) -> None:

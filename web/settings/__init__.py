@@ -78,6 +78,9 @@ RESERVED_DESCRIPTORS = 200  # for all but connections: files, pipes, and what is
 # How the page behaves.
 UPDATE_SECONDS = 0.2  # between two updates of a text that is being written; each takes time away from the writing
 TEXT_SECONDS = 0.05  # between two pieces of a text that the page is sent; slower tokens are sent as they come
+EVENT_SECONDS = 0.015  # between two events of a stream under /v1: tokens that come faster go out together
+QUEUE_SECONDS = 0.01  # between two looks of Gradio into its queue, which would look a thousand times a second
+WHOLE_SECONDS = 0.1  # between two looks at texts that are sent whole, when they have ended
 OPENING_TOKENS = 120  # written once for each model when the server starts
 LEAST_OPENING_TOKENS = 60  # of them, before it may end
 OPENING_SEED = 1
