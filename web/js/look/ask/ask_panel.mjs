@@ -70,8 +70,8 @@ export class AskPanel {
   }
 
   /** @param {Question} question */
-  makeEntry({ key, title, explanation }) {
-    const button = make("button", { type: "button" }, make("b", {}, title), make("span", {}, explanation));
+  makeEntry({ key, title, hook }) {
+    const button = make("button", { type: "button" }, make("b", {}, title), make("span", {}, hook));
     button.addEventListener("click", () => this.store.view.set({ ask: key, askWith: "" }));
     return make("li", {}, button);
   }

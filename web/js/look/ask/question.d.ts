@@ -72,6 +72,8 @@ export interface Question {
   /** Its name in links. */
   key: string;
   title: string;
+  /** What a visitor gets to know, in plain words: in the list of questions. */
+  hook: string;
   /** What is computed, in one line. */
   explanation: string;
   /** What the number does not mean, in one line. */

@@ -25,6 +25,7 @@ const LISTED = 12; // tokens in the table
 export const mixingDesk = {
   key: DESK,
   title: "What if heads were switched off?",
+  hook: "Click heads off, and see at once what would come next.",
   explanation: "Mute, solo or scale heads: the next-token bars show at once what the model would predict.",
   caution:
     "Removing a head also removes what later heads read from it, and no model was trained to do without. " +

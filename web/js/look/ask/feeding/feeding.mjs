@@ -30,6 +30,7 @@ const HELP = {
 export const feeding = {
   key: "feeding",
   title: "Which heads feed this one?",
+  hook: "Which earlier heads it builds on.",
   explanation: "A head reads what heads of earlier layers wrote into the residual stream. Whose, and does it matter?",
   caution:
     "A high score of the weights only says that one head could read the other. Whether it does in a text shows when " +

@@ -38,6 +38,7 @@ const short = (value) => fixed(value, Math.abs(value) < 10 ? 2 : 0).replace("0."
 export const knockout = {
   key: "knockout",
   title: "Which heads does this text need?",
+  hook: "Each head is taken away once: how much worse does the model guess?",
   explanation:
     "Each head is removed once, and the change of the loss is measured: above 0, the text got harder to predict.",
   caution:

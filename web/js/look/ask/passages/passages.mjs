@@ -18,6 +18,7 @@ const WHAT = { weight: "largest attention weight off the first token", norm: "no
 export const passages = {
   key: "passages",
   title: "Where does this head fire?",
+  hook: "The places in a long text where it is strongest, and what they share.",
   explanation:
     "A text of up to 1 MB is read, and the passages are kept on which each head acts most strongly: by its largest " +
     "attention weight off the first token, or by the norm of what it adds to the residual stream.",

@@ -20,6 +20,7 @@ const DEFAULTS = { change: "none", wrong: "likely" };
 export const patching = {
   key: "patching",
   title: "What carries the answer?",
+  hook: "Change a word, and find the head that carries it to the answer.",
   explanation:
     "Take this text up to the selected token, the answer, and change a word, so that another answer becomes likely. " +
     "Then single activations of the original are put into a run of the changed text: what brings the answer back " +

@@ -19,6 +19,7 @@ const TOLERANCE = 1e-3; // of the logit, which is the largest of the numbers
 export const arithmetic = {
   key: "arithmetic",
   title: "Show me the arithmetic",
+  hook: "Every number from one cell to the next token’s probability.",
   explanation:
     "One cell of the open head, step by step: from query and key to the attention weight, and on to the logit " +
     "of the next token. Pin another cell to unfold that one.",

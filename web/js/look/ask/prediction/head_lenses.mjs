@@ -16,6 +16,7 @@ import { signed } from "./signed_bar.mjs";
 export const headLenses = {
   key: "head",
   title: "Which tokens does this head use?",
+  hook: "Where it looks, and whether that makes a difference.",
   explanation:
     "Four measures of what the open head takes from each token: where it looks, how much it moves, what that adds to " +
     "the next token’s logit, and what happens when that one edge is cut.",

@@ -13,6 +13,7 @@ import { ReadingsTable } from "./readings.mjs";
 export const layers = {
   key: "layers",
   title: "What did each layer think?",
+  hook: "What the model would say, if it ended after each layer.",
   explanation:
     "The logit lens: after each layer, the residual stream is read out as if that layer were the last " +
     "(nostalgebraist 2020). Each cell is its most probable next token; a stronger colour is a higher probability.",

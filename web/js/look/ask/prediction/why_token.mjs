@@ -22,6 +22,7 @@ const DEFAULTS = { token: "written", against: "none" };
 export const whyToken = {
   key: "why",
   title: "Why this token?",
+  hook: "Which parts of the model spoke for it, and which against.",
   explanation:
     "The logit of the next token is a sum. Each part is what one head, one MLP, the embedding or the biases write " +
     "into the residual stream, read out for this token.",

@@ -19,6 +19,7 @@ const short = (value) => value.toFixed(2).replace(/^0/, "");
 export const roles = {
   key: "roles",
   title: "What is this head for?",
+  hook: "Does it look at the token before, at the same token earlier, or at none of these?",
   explanation: "How much each head looks where known roles would, on random tokens that are repeated once.",
   caution:
     `A head has a label only if its mean weight there is at least ${CLEAR} and three times that of even attention. ` +
