@@ -14,7 +14,7 @@ from .questions.service import Questions
 from .runs.openings import Openings
 from .runs.store import Runs
 from .serving.attention import AttentionWorkers
-from .serving.budget import Budget, budget_for, keep_all_objects
+from .serving.budget import Budget, budget_for, keep_all_objects, trim_heap
 from .serving.elsewhere.address import read_addresses
 from .serving.engines import Engines
 from .serving.served_models import ServedModels
@@ -59,6 +59,7 @@ class Services:
     def load(self) -> None:
         """Load the checkpoints, write what the page opens with, and begin to measure what their heads do."""
         self.served.load()
+        trim_heap()  # of what the weights were converted from
         self.openings.write_all()
         self.engines.prepare(self.served.models.values())
         prepare_roles(self.questions, self.served.models.values(), self.engines.are_busy)

@@ -35,7 +35,9 @@ def load_checkpoint(source: str | Path, device: str = "auto", dtype: str = "auto
     with torch.device("meta"):
         gpt = GPT(config)
     stored = torch.float32 if precision == torch.int8 else precision
-    state = {name: in_fastest_layout(name, tensor.to(target, stored)) for name, tensor in found.state.items()}
+    state = {}
+    for name in list(found.state):  # one by one, so that never all weights are there twice
+        state[name] = in_fastest_layout(name, found.state.pop(name).to(target, stored))
     if config.tie_word_embeddings:
         state["lm_head.weight"] = state["wte.weight"]
     gpt.load_state_dict(state, assign=True)

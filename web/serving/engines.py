@@ -15,6 +15,7 @@ from model.serving.parts import Reader
 
 from ..prometheus import Metrics
 from ..settings import Limits
+from .budget import trim_heap
 from .elsewhere.address import EngineAddress
 from .elsewhere.engine import RemoteEngine
 from .elsewhere.upstream import check_sent
@@ -125,6 +126,7 @@ class Engines:
         except Exception:
             log.exception("%s is written by torch alone", engine.loaded.name)
             return
+        trim_heap()  # of what they were made from
         if reader:
             engine.reader = reader
             if engine.closed:

@@ -1,0 +1,116 @@
+"""How long until the first token: from ``python app.py`` to an answer over HTTP, beside the bare imports it needs.
+
+    python -m bench.start [--quick]
+
+The first token is asked for as soon as the port answers. The memory rows compare a server with a loaded model, whose
+16 places hold short texts, with the same server without a model.
+"""
+
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from bench.harness import CACHE, GPT2_SHAPE, ROOT, Row, arguments, character_checkpoint, random_checkpoint, report
+from bench.load import completions
+from bench.serve import PATIENCE, free_port, wait_for_loops
+
+IMPORTS = "import torch, gradio"
+
+
+@contextmanager
+def app(port: int, *options: str) -> Iterator[int]:
+    """The app as a process, at once; gives its process id."""
+    environ = os.environ | {"HF_HUB_OFFLINE": "1", "GRADIO_ANALYTICS_ENABLED": "False"}
+    command = [sys.executable, "app.py", "--port", str(port), "--cache", str(CACHE / "cache"), *options]
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, cwd=ROOT, env=environ, stdout=quiet, stderr=quiet) as process:
+        try:
+            yield process.pid
+        finally:
+            process.terminate()
+
+
+def wait_for(port: int) -> None:
+    """Return when the port answers."""
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        time.sleep(0.01)
+    raise RuntimeError("the app did not come up")
+
+
+def first_token(folder: Path) -> float:
+    """Seconds from the start of the process to the first token."""
+    port, started = free_port(), time.perf_counter()
+    with app(port, "--checkpoint", str(folder)):
+        wait_for(port)
+        body = json.dumps({"prompt": "\n", "max_tokens": 1}).encode()
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/completions", body, headers)
+        while True:
+            try:
+                with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+                    assert json.loads(answer.read())["usage"]["completion_tokens"] == 1
+            except urllib.error.HTTPError as error:
+                if error.code != 503:  # the checkpoints are being loaded
+                    raise
+                time.sleep(0.01)
+            else:
+                return time.perf_counter() - started
+
+
+def imports() -> float:
+    """Seconds of the bare imports."""
+    started = time.perf_counter()
+    subprocess.run([sys.executable, "-c", IMPORTS], check=True)
+    return time.perf_counter() - started
+
+
+def resident(pid: int) -> int:
+    """Bytes of memory that a process holds."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS"))
+
+
+def memory_row(folder: Path) -> Row:
+    """Megabytes that a model adds to the process, beside the bytes of its weights as they are stored."""
+    held = []
+    for options in (["--checkpoint", str(folder)], ["--checkpoint", str(CACHE / "nothing")]):
+        port = free_port()
+        with app(port, *options) as pid:
+            wait_for(port)
+            if not held:
+                wait_for_loops(port)
+                completions(port, ["\U00020000" * 8] * 16, 16, 0.1)
+            else:
+                time.sleep(5)  # whatever a start does in the background
+            held.append(resident(pid))
+    weights = (folder / "model.safetensors").stat().st_size
+    return Row(f"{folder.name}, memory", "MB", (held[0] - held[1]) / 1e6, "less", {"its weights": weights / 1e6}, 1.6)
+
+
+def main() -> None:
+    rounds = 3 if arguments(__doc__ or "").quick else 9
+    folder = character_checkpoint()
+    found: dict[str, list[float]] = {"app": [], IMPORTS: []}
+    for _ in range(rounds):
+        found["app"].append(first_token(folder))
+        found[IMPORTS].append(imports())
+    medians = {name: statistics.median(seconds) for name, seconds in found.items()}
+    gpt2 = random_checkpoint("gpt2-124m-random", GPT2_SHAPE)
+    rows = [Row("first token after python app.py", "s", medians.pop("app"), "less", medians, 1.25), memory_row(gpt2)]
+    report("start", rows)
+
+
+if __name__ == "__main__":
+    main()
