@@ -34,6 +34,11 @@ class ByteCache(Generic[T]):
             while len(self.kept) > 1 and sum(each for _, each in self.kept.values()) > self.max_bytes:
                 self.kept.popitem(last=False)
 
+    def drop(self, key: Hashable) -> None:
+        """Let go of what is kept under ``key``, if anything is."""
+        with self.lock:
+            self.kept.pop(key, None)
+
     def get_or_make(self, key: Hashable, make: Callable[[], T], size: Callable[[T], int]) -> T:
         """The value kept under ``key``, or a new one. Threads that ask for the same one at once may each make it."""
         value = self.get(key)

@@ -68,6 +68,7 @@ def measure_in_turn(questions: Questions, models: Sequence[LoadedModel], is_busy
                 wait(0)
                 with suppress(FloatingPointError, MemoryError, RuntimeError):  # told to whoever asks for them
                     measure_roles(questions, loaded, wait)
+                questions.let_go(loaded)  # nobody may ever ask
 
 
 def fits(measured: Measured, loaded: LoadedModel) -> bool:

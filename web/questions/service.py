@@ -95,6 +95,10 @@ class Questions:
         key, made = identity(loaded), self.gpts
         return made.get_or_make(key, lambda: in_float32(loaded.gpt), lambda gpt: copied_bytes(loaded.gpt, gpt))
 
+    def let_go(self, loaded: LoadedModel) -> None:
+        """Keep no copy in float32 until there is a question."""
+        self.gpts.drop(identity(loaded))
+
     def text(self, loaded: LoadedModel, ids: tuple[int, ...], head_mask: Tensor | None) -> TextPass:
         """One pass over a text; the newest are kept."""
         gpt = self.gpt(loaded)
