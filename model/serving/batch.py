@@ -25,9 +25,10 @@ class BatchCache:
     On a CPU they take up memory only once written to. What an earlier request left in a slot is masked.
     """
 
-    def __init__(self, gpt: GPT, n_slots: int) -> None:
+    def __init__(self, gpt: GPT, n_slots: int, spare: int = 0) -> None:
+        """With ``spare`` more positions in each slot than a text can have."""
         config, weight = gpt.config, gpt.wte.weight
-        shape = (config.n_layer, n_slots, config.n_head, config.context_length, config.head_dim)
+        shape = (config.n_layer, n_slots, config.n_head, config.context_length + spare, config.head_dim)
         self.keys, self.values = (empty_cache(shape, weight) for _ in range(2))
 
     def clear(self, slot: int, length: int) -> None:
@@ -176,9 +177,9 @@ class TorchReader:
 
     is_compiled = False
 
-    def __init__(self, gpt: GPT, n_slots: int) -> None:
+    def __init__(self, gpt: GPT, n_slots: int, spare: int = 0) -> None:
         self.gpt = gpt
-        self.cache = BatchCache(gpt, n_slots)
+        self.cache = BatchCache(gpt, n_slots, spare)
 
     def read(self, parts: Sequence[Part]) -> list[Reading]:
         """Parts of one token attend in groups; every other attends alone."""

@@ -13,11 +13,17 @@ log = logging.getLogger(__name__)
 
 
 def compiled_reader(gpt: GPT, n_slots: int, cache: Path | None = None) -> Reader | None:
-    """A reader whose forward pass is compiled; None if ``gpt`` is not on a CPU, or not on one that Numba can serve.
+    """A reader that is faster than torch's modules: compiled loops on a CPU, CUDA graphs on a GPU of NVIDIA's.
 
-    Takes a few seconds, most of them only the first time if ``cache`` is a folder that can be written.
+    None where there is neither: on other devices, without Numba, and on processors that the loops are not for.
+    Compiling takes a few seconds, most of them only the first time if ``cache`` is a folder that can be written.
     """
-    if gpt.wte.weight.device.type != "cpu" or importlib.util.find_spec("numba") is None:
+    device = gpt.wte.weight.device.type
+    if device == "cuda":
+        from .graphs import GraphReader
+
+        return GraphReader(gpt, n_slots)
+    if device != "cpu" or importlib.util.find_spec("numba") is None:
         return None
     from ..kernels import jit
 

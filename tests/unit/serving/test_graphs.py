@@ -1,0 +1,72 @@
+"""The steps that a GPU runs as graphs, run on the CPU as they are; and on a GPU, where there is one."""
+
+import pytest
+import torch
+
+from helpers.engine import Asked, alone, finish, ids_of
+from helpers.models import max_difference, prompt_ids, tiny_model
+from model.serving import graphs
+from model.serving.engine import Engine
+from model.serving.graphs import GraphReader
+from model.serving.sequence import Failure
+
+
+def test_every_text_is_what_it_would_be_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts of different lengths, which pass from one graph to the next, and slots with nothing to read."""
+    monkeypatch.setattr(graphs, "SHORTEST", 8)
+    tiny = tiny_model(n_layer=3, context_length=64)
+    reader = GraphReader(tiny.gpt, n_slots=6, capture=False)
+    engine = Engine(tiny, max_batch=6, reader=reader)
+    settings = [{"temperature": 0.0}, {"temperature": 1.0}, {"temperature": 0.0, "frequency_penalty": 2.0}]
+    asked = [
+        Asked(tiny, prompt_ids(2 + 7 * i, seed=i), 4 + 9 * i, seed=i, settings=settings[i % 3], record=i == 4)
+        for i in range(5)
+    ]
+    engine.submit(asked[0].sequence)
+    for _ in range(3):
+        engine.step()
+    engine.submit(*[each.sequence for each in asked[1:]])
+    finish(engine)
+    for i, each in enumerate(asked):
+        expected = alone(tiny, prompt_ids(2 + 7 * i, seed=i), 4 + 9 * i, seed=i, **settings[i % 3])
+        assert each.ids == ids_of(expected)
+        assert max(abs(a.logprob - b.logprob) for a, b in zip(each.steps, expected, strict=True)) < 1e-4
+    assert set(reader.steps) == {8, 32, 64}
+
+
+def test_a_full_context_and_head_masks() -> None:
+    tiny = tiny_model(context_length=32)
+    engine = Engine(tiny, max_batch=2, reader=GraphReader(tiny.gpt, 2, capture=False))
+    mask = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
+    full = Asked(tiny, prompt_ids(20), 40, settings={"temperature": 0})
+    masked = Asked(tiny, prompt_ids(5), 10, settings={"temperature": 0}, head_mask=mask)
+    engine.submit(full.sequence, masked.sequence)
+    finish(engine)
+    assert full.ids == ids_of(alone(tiny, prompt_ids(20), 40, temperature=0))
+    assert masked.ids == ids_of(alone(tiny, prompt_ids(5), 10, temperature=0, head_mask=mask))
+
+
+def test_nan_fails_its_own_text() -> None:
+    tiny = tiny_model(tie_word_embeddings=False)
+    tiny.gpt.wte.weight[9] = torch.nan
+    reader = GraphReader(tiny.gpt, 2, capture=False)
+    engine = Engine(tiny, max_batch=2, reader=reader)
+    bad, good = Asked(tiny, [1, 9], 5), Asked(tiny, [1, 2], 5, settings={"temperature": 0})
+    engine.submit(bad.sequence, good.sequence)
+    finish(engine)
+    assert isinstance(bad.events[-1], Failure) and len(good.steps) == 5
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no NVIDIA GPU")
+def test_graphs_write_what_torch_writes() -> None:
+    tiny = tiny_model(n_layer=3, context_length=64)
+    tiny.gpt.cuda()
+    reader = GraphReader(tiny.gpt, 4)
+    engine = Engine(tiny, max_batch=4, reader=reader)
+    asked = [Asked(tiny, prompt_ids(3 + i, seed=i), 40, seed=i, settings={"temperature": 0}) for i in range(4)]
+    engine.submit(*[each.sequence for each in asked])
+    finish(engine)
+    for i, each in enumerate(asked):
+        assert each.ids == ids_of(alone(tiny, prompt_ids(3 + i, seed=i), 40, seed=i, temperature=0))
+    trace = tiny.trace(prompt_ids(3) + asked[0].ids[:-1])
+    assert max_difference(reader.logits[0].cpu(), trace.logits[-1].cpu()) < 1e-3
