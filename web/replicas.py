@@ -98,9 +98,7 @@ class Gate:
         if scope["type"] != "http":
             return
         if scope["path"] == "/metrics":
-            error = ApiError(
-                404, "Each replica counts for itself; Ray exports metrics of all of them.", code="not_found"
-            )
+            error = ApiError(404, "Each replica counts for itself. Ray has metrics of its own.", code="not_found")
             await error.response()(scope, receive, send)
             return
         request = {name: scope[name] for name in PASSED_ON if name in scope}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 from gradio_client import Client
 
@@ -20,6 +21,8 @@ from helpers.files import ROOT
 from helpers.runs import FIELDS, new_ids
 from helpers.serve_once import free_port, wait_until_healthy
 from helpers.server import CONTEXT
+from model.serving import engine
+from web.serving import zero_gpu
 
 STAND_INS = Path(__file__).parent / "stand_ins"
 PROMPT = FIELDS["prompt"]
@@ -119,8 +122,6 @@ def test_the_page_writes_in_a_gradio_event(space: Space, loaded: model.LoadedMod
     assert call == [space.pid, 20]  # asked for here; what runs there is another process
     # The rows are here, and right.
     sent = httpx.get(f"{space.url}/look/{last['run']}/queries/{len(ids) - 1}").content
-    import numpy as np
-
     row = np.frombuffer(sent, np.float32).reshape(-1, len(ids))
     assert row[0] == pytest.approx(loaded.trace(ids).attention[0, 0, -1].numpy(), abs=1e-5)
 
@@ -162,6 +163,16 @@ def test_gradio_endpoints_may_use_it(space: Space, loaded: model.LoadedModel) ->
     text = Client(space.url, verbose=False).predict("ab", max_new_tokens=8, seed=3, api_name="/generate")
     assert text == "".join(step.text for step in loaded.generate("ab", 8, seed=3))
     assert len(space.gpu_calls) == before + 1
+
+
+def test_a_prompt_that_is_read_in_several_steps(loaded: model.LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "PREFILL_ALONE", 3)
+    monkeypatch.setitem(zero_gpu.MODELS, "long", loaded)
+    request = loaded.request("a long prompt", 5, seed=1)
+    events = [event for batch in zero_gpu.write("long", request, None) for event in batch]
+    expected = [step.token_id for step in loaded.generate("a long prompt", 5, seed=1)]
+    assert [event.token_id for event in events if isinstance(event, model.Step)] == expected
+    del zero_gpu.ON_GPU["long"]
 
 
 def test_nobody_trains_there(space: Space) -> None:

@@ -17,6 +17,7 @@ from model.errors import shorten
 from model.serving.engine import Busy, Closed
 
 from ..services import Services
+from ..serving.elsewhere.upstream import EngineLost
 from ..serving.engines import client_of
 from ..settings import MAX_BIGRAMS, MAX_LESSONS
 from .ask import Ask, BigramAsk
@@ -76,6 +77,8 @@ def learn_routes(services: Services) -> APIRouter:
                     yield failed("The server is already writing as many texts as it can. Try again soon.")
                 except Closed:
                     yield failed("The server is shutting down.")
+                except EngineLost as error:
+                    yield failed(str(error))
                 except Exception:
                     log.exception("training a bigram model failed")
                     yield failed("Internal error; see the server log.")

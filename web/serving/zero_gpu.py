@@ -20,6 +20,8 @@ from model import GenerationRequest, LoadedModel, Step
 from model.serving.engine import Engine
 from model.serving.sequence import Cut, Event, Failure, Listener, TextSequence, is_last
 
+from ..settings import is_zero_gpu
+
 T = TypeVar("T", bound=Callable[..., Any])
 
 SECONDS = 20  # to begin with, on top of those for the tokens
@@ -37,7 +39,7 @@ def seconds_for(_name: str, request: GenerationRequest, *_: Any) -> int:
 
 def on_gpu(function: T) -> T:
     """What ``spaces`` makes of the function; the function itself anywhere but on ZeroGPU."""
-    if not os.environ.get("SPACES_ZERO_GPU"):
+    if not is_zero_gpu(os.environ):
         return function
     import spaces  # patches torch, before CUDA is used
 
@@ -56,7 +58,7 @@ def write(name: str, request: GenerationRequest, head_mask: list[list[float]] | 
     sent_at = 0.0
     while engine.at_work or engine.queue:
         engine.step()
-        if time.monotonic() - sent_at >= GATHER_SECONDS or is_last(events[-1]):
+        if events and (is_last(events[-1]) or time.monotonic() - sent_at >= GATHER_SECONDS):
             yield [with_arrays(event) for event in events]
             events.clear()
             sent_at = time.monotonic()

@@ -253,7 +253,8 @@ def default_host(environ: Mapping[str, str]) -> str:
 
 def is_zero_gpu(environ: Mapping[str, str]) -> bool:
     """Whether this is a Space on ZeroGPU. Its processor is shared, too: training there would slow down others."""
-    return bool(environ.get("SPACE_ID") and environ.get("SPACES_ZERO_GPU"))
+    # As the package spaces reads it.
+    return bool(environ.get("SPACE_ID")) and environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "t", "true")
 
 
 def default_cache(environ: Mapping[str, str]) -> Path | None:
