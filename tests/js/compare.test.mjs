@@ -166,7 +166,7 @@ test("how much the tokens change that both texts have", () => {
   );
   assert.equal(
     changeSentence(changes, 3),
-    "The texts part at token 3. Log-probability of the 2 tokens that both predict before that, B less A: " +
+    "The texts part at token 3. The 2 tokens that both predict before that are on average 28 % more probable in B: " +
       "+0.500 nats in all, +0.250 a token.",
   );
   assert.equal(changeSentence([null], null), "");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { mostProbable, probabilities, softmax } from "../../web/js/lib/sampling.mjs";
+import { drawnHow, mostProbable, probabilities, softmax } from "../../web/js/lib/sampling.mjs";
 
 const LOGITS = Float32Array.from([2, 1, 0, 1, -1]);
 const round = (values) => Array.from(values, (value) => Number(value.toFixed(6)));
@@ -52,4 +52,14 @@ test("the most probable tokens come in their order, of equal ones the lower id f
   assert.deepEqual(mostProbable(LOGITS, 3), [0, 1, 3]);
   assert.deepEqual(mostProbable(LOGITS, 99), [0, 1, 3, 2, 4]);
   assert.deepEqual(mostProbable(new Float32Array(0), 3), []);
+});
+
+test("what tokens are drawn with, in words", () => {
+  assert.match(drawnHow({}), /the model’s own probability, as it is/);
+  assert.match(drawnHow({ temperature: 0 }), /the most probable token is always taken/);
+  assert.equal(
+    drawnHow({ temperature: 0.8, top_k: 40, top_p: 1, min_p: 0 }),
+    "“Drawn with”: the model’s own probability, sharpened by temperature 0.8, then kept for the 40 most probable " +
+      "tokens (top-k).",
+  );
 });

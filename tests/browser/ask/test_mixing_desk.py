@@ -117,7 +117,7 @@ def test_both_texts_are_written_side_by_side(page: Any, desk: Any, server: Serve
     sums = [float(sum(rows[i, ids[i + 1]] for i in range(parts - 1))) for rows in logprobs]
     said = page.locator(".hs-side-b .hs-pair-change").text_content()
     assert f"part at token {parts}." in said
-    found = re.search(r"A: ([+−][\d.]+) nats in all", said)
+    found = re.search(r"in B: ([+−][\d.]+) nats in all", said)
     assert found
     assert float(found[1].replace("−", "-")) == pytest.approx(sums[1] - sums[0], abs=0.002)
     # The same once more from the comparison, with one more head.

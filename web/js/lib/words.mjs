@@ -35,3 +35,6 @@ export function sentence(tokens, query, key, weight) {
   const name = (position) => `“${visible(tokens[position].text)}” at position ${position}`;
   return `${name(query)} (query) looks at ${name(key)} (key): ${exact(weight)}`;
 }
+
+/** "L0 H1", "L0 H1 and L2 H3", "L0 H1, L0 H2 and L2 H3". @param {string[]} names */
+export const listed = (names) => [names.slice(0, -1).join(", "), names.at(-1) ?? ""].filter(Boolean).join(" and ");

@@ -1,6 +1,6 @@
 // How much another reading changes the log-probability of the tokens that both texts have.
 
-import { fixed, signed } from "../../lib/numbers.mjs";
+import { fixed, probabilityChange, signed } from "../../lib/numbers.mjs";
 
 /** @import { Pointer, Token } from "../../types.js" */
 /** @import { Alignment } from "./alignment.mjs" */
@@ -44,9 +44,11 @@ export function changeSentence(changes, parts) {
   if (!known.length) return "";
   const sum = known.reduce((total, { change }) => total + change, 0);
   const shared = parts === null ? "" : `The texts part at token ${parts}. `;
-  const of = known.length === 1 ? "the token" : `the ${known.length} tokens`;
-  return (
-    `${shared}Log-probability of ${of} that both predict${parts === null ? "" : " before that"}, ` +
-    `B less A: ${nats(sum)} nats in all, ${nats(sum / known.length)} a token.`
-  );
+  const before = parts === null ? "" : " before that";
+  const mean = sum / known.length;
+  const of =
+    known.length === 1
+      ? `The token that both predict${before} is`
+      : `The ${known.length} tokens that both predict${before} are on average`;
+  return `${shared}${of} ${probabilityChange(-mean)} in B: ${nats(sum)} nats in all, ${nats(mean)} a token.`;
 }

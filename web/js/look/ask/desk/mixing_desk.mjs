@@ -2,14 +2,13 @@
 // written beside each other.
 
 import { make, tabs } from "../../../lib/dom.mjs";
-import { exact, fixed, signed } from "../../../lib/numbers.mjs";
+import { exact, fixed, share, signed } from "../../../lib/numbers.mjs";
 import { logSoftmax, mostProbable } from "../../../lib/sampling.mjs";
 import { pictureName, visible } from "../../../lib/words.mjs";
 import { vocabulary } from "../../state/vocabulary.mjs";
 import { TableView, tableHead } from "../../../widgets/table_view.mjs";
 import { textProblem, tokenName } from "../about_text.mjs";
 import { capital, maskWords } from "../../compare/titles.mjs";
-import { share } from "../plain.mjs";
 import { changedHeads, scaleOf } from "./masks.mjs";
 import { DEFAULTS, DESK } from "./mixer.mjs";
 import { presets } from "./presets.mjs";

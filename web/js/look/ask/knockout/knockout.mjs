@@ -1,11 +1,10 @@
 // Which heads does this text need? The loss with each head removed.
 
 import { make, tabs } from "../../../lib/dom.mjs";
-import { fixed } from "../../../lib/numbers.mjs";
+import { fixed, probabilityChange } from "../../../lib/numbers.mjs";
 import { pictureName, visible } from "../../../lib/words.mjs";
 import { selectedToken, textBody, textProblem, tokenName } from "../about_text.mjs";
 import { HeadList } from "../head_list.mjs";
-import { probabilityChange } from "../plain.mjs";
 import { NOBODY, Together } from "./together.mjs";
 
 /** @import { Place } from "../../../types.js" */

@@ -1,13 +1,12 @@
 // Heads that are removed together: which ones, and what the text loses without all of them at once.
 
 import { make } from "../../../lib/dom.mjs";
-import { fixed, signed } from "../../../lib/numbers.mjs";
+import { fixed, probabilityChange, signed } from "../../../lib/numbers.mjs";
 import { request } from "../../../lib/server/http.mjs";
 import { LatestRequest } from "../../../lib/server/latest.mjs";
-import { pictureName } from "../../../lib/words.mjs";
+import { listed, pictureName } from "../../../lib/words.mjs";
 import { textBody } from "../about_text.mjs";
 import { changedHeads, decodeMask, encodeMask, withScale } from "../desk/masks.mjs";
-import { listed, probabilityChange } from "../plain.mjs";
 
 /** @import { Place } from "../../../types.js" */
 /** @import { Store } from "../../state/store.mjs" */

@@ -1,9 +1,8 @@
 // The strongest passages of a head as snippets, what they share, and how strongly it acts everywhere.
 
 import { make } from "../../../lib/dom.mjs";
-import { exact, fixed } from "../../../lib/numbers.mjs";
+import { exact, fixed, share } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
-import { share } from "../plain.mjs";
 
 const BEFORE = 12; // tokens shown before the query, and around a key that is further away
 const AFTER = 4;

@@ -1,8 +1,7 @@
 // Whether four measures of one head agree about the keys, in one sentence.
 
-import { exact } from "../../../lib/numbers.mjs";
+import { exact, probabilityChange } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
-import { probabilityChange } from "../plain.mjs";
 import { signed } from "./signed_bar.mjs";
 
 /** @import { HeadLenses, KeyMeasures } from "./answers.js" */

@@ -1,11 +1,10 @@
 // "Show me the arithmetic": every number from one query and key to the logit of the next token.
 
 import { make } from "../../../lib/dom.mjs";
-import { exact, fixed } from "../../../lib/numbers.mjs";
+import { exact, fixed, share } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
 import { Stamp } from "../../../widgets/stamp.mjs";
 import { textBody, textProblem } from "../about_text.mjs";
-import { share } from "../plain.mjs";
 import { askedPrediction, NO_HEAD, openHead, selectSomething } from "./asked.mjs";
 import { largestError, ledgerSteps } from "./ledger.mjs";
 import { signed } from "./signed_bar.mjs";

@@ -1,14 +1,13 @@
 // "Why this token?": what every part of the model adds to the logit of the next token.
 
 import { make } from "../../../lib/dom.mjs";
-import { exact, fixed } from "../../../lib/numbers.mjs";
+import { exact, fixed, share } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
 import { Stamp } from "../../../widgets/stamp.mjs";
 import { tableHead } from "../../../widgets/table_view.mjs";
 import { textBody, textProblem } from "../about_text.mjs";
 import { HeadList } from "../head_list.mjs";
 import { askedPrediction, openHead, selectSomething } from "./asked.mjs";
-import { share } from "../plain.mjs";
 import { axisOf, headsBySize, largestOf, partsBySize, partsInOrder } from "./contributions.mjs";
 import { signed } from "./signed_bar.mjs";
 

@@ -1,9 +1,9 @@
 // What the heads of a model do, as the server measured it on random tokens (model/lens/head_roles.py).
 
+import { share } from "../../../lib/numbers.mjs";
 import { request } from "../../../lib/server/http.mjs";
 import { isBusy } from "../../../lib/states.mjs";
 import { pictureName } from "../../../lib/words.mjs";
-import { share } from "../plain.mjs";
 
 /** @import { Place } from "../../../types.js" */
 /** @import { Store } from "../../state/store.mjs" */
