@@ -5,7 +5,15 @@ Their JSON schemas, in the OpenAPI document, are as strict as the checks: what o
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, StringConstraints, create_model
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    FailFast,
+    Field,
+    StringConstraints,
+    create_model,
+)
 from pydantic.annotated_handlers import GetJsonSchemaHandler
 from pydantic.config import JsonDict
 from pydantic_core import CoreSchema
@@ -40,7 +48,9 @@ def whole_numbers(values: Any) -> Any:
 
 Text = Annotated[str, StringConstraints(min_length=1)]
 Scale = Annotated[float, Field(ge=-MAX_HEAD_SCALE, le=MAX_HEAD_SCALE)]
-Count = Annotated[int | None, BeforeValidator(whole)]  # JSON has one kind of number: 3.0 is 3
+# JSON has one kind of number: 3.0 is 3. Only for bodies: a query is text.
+Count = Annotated[int | None, BeforeValidator(whole)]
+Indexed = Annotated[int, BeforeValidator(whole)]
 NotEmpty = Also(minItems=1)
 # Only the first wrong item of a list is looked at: a large body must not keep the server busy with its mistakes.
 Strings = TypeAliasType("Strings", Annotated[list[Annotated[str, Also(minLength=1)]], FailFast(), NotEmpty])
@@ -70,8 +80,15 @@ def needs(field: str, other: str) -> JsonDict:
 
 
 NEEDS_STREAM = needs("stream_options", "stream")
+
+
+def one_of(*fields: str) -> JsonDict:
+    """In a JSON schema: exactly one of ``fields`` is given."""
+    return {"oneOf": [given(field) for field in fields]}
+
+
 ONE_SOURCE: JsonDict = {"oneOf": [{"required": [name]} for name in ("prompt", "messages")]}
-ONE_TEXT: JsonDict = {"oneOf": [given(name) for name in ("prompt", "tokens")]}
+ONE_TEXT = one_of("prompt", "tokens")
 
 
 class Body(BaseModel):

@@ -61,8 +61,11 @@ def what_the_document_forbids_is_refused(client: httpx.Client, document: Documen
 
 # What no schema can say: it depends on the model, or on several numbers together.
 MODEL_CODES = {"model_not_found", "unknown_characters", "unknown_token", "context_length_exceeded", "too_many_texts"}
-MODEL_FIELDS = {"head_mask": r"the shape \(n_layer", "layers": "from 0 to", "heads": "from 0 to",
-                "logit_bias": "from 0 to", "stop_token_ids": "from 0 to"}  # fmt: skip
+MODEL_FIELDS = {
+    "head_mask": r"the shape \(n_layer",
+    "prompt": "at least two tokens",
+    **dict.fromkeys(("layers", "heads", "logit_bias", "stop_token_ids"), "from 0 to"),
+}
 
 
 def the_document_is_as_strict_as_the_server(

@@ -11,7 +11,7 @@ import torch
 from helpers.api import Document, open_post
 from helpers.gate import Gate, News
 from helpers.server import CONTEXT, Server, save_tiny
-from helpers.siege.fuzz import few, what_the_document_forbids_is_refused
+from helpers.siege.fuzz import few, the_document_is_as_strict_as_the_server
 from web.api.lens.questions import QUESTIONS, Question
 from web.settings import Limits
 
@@ -117,9 +117,9 @@ def test_tokens_in_the_place_of_a_prompt(server: Server, question: Question) -> 
 
 
 @every_text_question
-def test_what_the_document_forbids_is_refused(server: Server, document: Document, question: Question) -> None:
+def test_the_document_is_as_strict_as_the_server(server: Server, document: Document, question: Question) -> None:
     with httpx.Client(base_url=server.url, timeout=60) as client:
-        few(what_the_document_forbids_is_refused(client, document, question.path[1:], question.body))
+        few(the_document_is_as_strict_as_the_server(client, document, question.path[1:], question.body))
 
 
 def test_a_snapshot_of_training(launch: Any, tmp_path: Path) -> None:

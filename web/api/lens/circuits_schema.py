@@ -1,25 +1,31 @@
 """Bodies and answers of the questions about how heads work together: patching, composition, paths, differences."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from ..schema import TokenIds
+from ...serving.inputs import whole
+from ..schema import ONE_TEXT, Also, Indexed, TokenIds, one_of
 from .schema import AnswerToken, ModelAnswer, ModelBody, TextAnswer, TextBody
 
 PerHead = list[list[float]]  # [layer][head]
+TokenName = Annotated[str | int | None, BeforeValidator(whole)]  # its text, or its id
 Score = dict[Literal["q", "k", "v"], PerHead]
 
 
 class PatchBody(TextBody):
     """``prompt`` is the clean text; activations of it are put into a run of the corrupted one."""
 
-    corrupted: str | None = Field(None, description="A text of as many tokens that leads to another answer.")
+    model_config = ConfigDict(json_schema_extra={"allOf": [ONE_TEXT, one_of("corrupted", "corrupted_tokens")]})
+
+    corrupted: Annotated[str, Also(minLength=1)] | None = Field(
+        None, description="A text of as many tokens that leads to another answer."
+    )
     corrupted_tokens: TokenIds | None = Field(None, description="Token ids, instead of a corrupted text.")
-    answer: str | int | None = Field(
+    answer: TokenName = Field(
         None, description="The token that the clean prompt leads to, as text or as an id; by default the most probable."
     )
-    wrong: str | int | None = Field(
+    wrong: TokenName = Field(
         None,
         description="The token that the corrupted prompt leads to; by default the most probable that is not `answer`.",
     )
@@ -30,8 +36,8 @@ class CompositionBody(ModelBody):
 
 
 class PathsBody(TextBody):
-    layer: int = Field(description="Of the later head, counted from 0.")
-    head: int = Field(description="Counted from 0.")
+    layer: Indexed = Field(description="Of the later head, counted from 0.")
+    head: Indexed = Field(description="Counted from 0.")
 
 
 class RolePathsBody(ModelBody):

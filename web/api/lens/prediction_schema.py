@@ -2,6 +2,7 @@
 
 from pydantic import BaseModel, Field
 
+from ..schema import Count, Indexed
 from .schema import AnswerToken, TextAnswer, TextBody
 
 MAX_TOP = 20
@@ -10,35 +11,31 @@ MAX_TOP = 20
 class PredictionBody(TextBody):
     """A question about one next token."""
 
-    position: int | None = Field(None, description="The token that it follows, counted from 0; the last by default.")
-    token: int | None = Field(None, description="The id of the next token; the most probable one by default.")
+    position: Count = Field(None, description="The token that it follows, counted from 0; the last by default.")
+    token: Count = Field(None, description="The id of the next token; the most probable one by default.")
 
 
 class AttributionBody(PredictionBody):
-    against: int | None = Field(
+    against: Count = Field(
         None, description="Another token's id: take the difference of the two logits apart instead of one logit."
     )
 
 
 class HeadBody(PredictionBody):
-    layer: int = Field(description="Counted from 0.")
-    head: int = Field(description="Counted from 0.")
+    layer: Indexed = Field(description="Counted from 0.")
+    head: Indexed = Field(description="Counted from 0.")
 
 
 class LogitLensBody(TextBody):
-    top: int | None = Field(5, ge=1, le=MAX_TOP, description="How many of the most probable tokens to name.")
+    top: Count = Field(5, ge=1, le=MAX_TOP, description="How many of the most probable tokens to name.")
 
 
 class LedgerBody(TextBody):
-    layer: int = Field(description="Counted from 0.")
-    head: int = Field(description="Counted from 0.")
-    query: int | None = Field(None, description="The token that looks, counted from 0; the last by default.")
-    key: int | None = Field(
-        None, description="The token it looks at; by default the one with the largest attention weight."
-    )
-    token: int | None = Field(
-        None, description="The id of the token after the query; the most probable one by default."
-    )
+    layer: Indexed = Field(description="Counted from 0.")
+    head: Indexed = Field(description="Counted from 0.")
+    query: Count = Field(None, description="The token that looks, counted from 0; the last by default.")
+    key: Count = Field(None, description="The token it looks at; by default the one with the largest attention weight.")
+    token: Count = Field(None, description="The id of the token after the query; the most probable one by default.")
 
 
 class PredictionAnswer(TextAnswer):

@@ -2,9 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, FailFast, Field
+from pydantic import BaseModel, ConfigDict, FailFast, Field
 
-from ..schema import Body, HeadMask, TokenIds
+from ..schema import ONE_TEXT, Also, Body, HeadMask, TokenIds
 
 
 class ModelBody(Body):
@@ -16,7 +16,9 @@ class ModelBody(Body):
 class TextBody(ModelBody):
     """A question about the text ``prompt``, or about ``tokens``."""
 
-    prompt: str | None = None
+    model_config = ConfigDict(json_schema_extra=ONE_TEXT)
+
+    prompt: Annotated[str, Also(minLength=1)] | None = None
     tokens: TokenIds | None = Field(None, description="Token ids, instead of a prompt.")
     head_mask: HeadMask | None = Field(None, description="`[layer][head]`: 1 keeps a head, 0 removes it.")
 
