@@ -1,5 +1,7 @@
 """Refuses request bodies above the limit before anything reads them."""
 
+import asyncio
+import time
 from collections.abc import Mapping
 
 from starlette.datastructures import Headers
@@ -14,7 +16,29 @@ from .errors import ApiError, as_api_error
 LONG_TEXTS = "/v1/lens/passages"  # the one route whose body is a whole file's text
 HELD_TIMES = 2  # a body, and what is read from it
 HELD_TIMES_LONG = 8  # the tokens of a long text are numbers
+LARGE_BODY_BYTES = 32_768
+BYTES_PER_SECOND = 3_000_000  # of one client's large bodies
+MOST_DELAY = 5.0  # seconds
 LONG_BODY_BYTES = 3 * MAX_LONG_TEXT_BYTES  # with line breaks, quotes and other letters escaped
+
+
+class Pace:
+    """Large bodies of one client are handed on one after the other: reading one keeps everybody's loop busy."""
+
+    def __init__(self) -> None:
+        self.free_at: dict[str | None, float] = {}  # when the next large body of a client may be handed on
+
+    def delay(self, client: str | None, n_bytes: int) -> float:
+        """Seconds to wait with this one; raises ``NoRoom`` where that is too long."""
+        now = time.monotonic()
+        if n_bytes < LARGE_BODY_BYTES:
+            return 0.0
+        self.free_at = {other: at for other, at in self.free_at.items() if at > now}
+        delay = self.free_at.get(client, now) - now
+        if delay > MOST_DELAY:
+            raise NoRoom
+        self.free_at[client] = now + delay + n_bytes / BYTES_PER_SECOND
+        return delay
 
 
 class LimitBody:
@@ -26,6 +50,7 @@ class LimitBody:
 
     def __init__(self, app: ASGIApp, limits: Limits, budget: Budget, larger: Mapping[str, int] | None = None) -> None:
         self.app, self.limits, self.budget, self.larger = app, limits, budget, larger or {}
+        self.pace = Pace()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -56,9 +81,20 @@ class LimitBody:
             except NoRoom as no_room:
                 raise HTTPException(429, as_api_error(no_room).message) from None
             n_held += times * n_new
+            if message["type"] == "http.request" and not message.get("more_body"):
+                await self.wait(client, n_bytes)
             return message
 
         try:
             await self.app(scope, counted, send)
         finally:
             self.budget.give_back(n_held, client)
+
+    async def wait(self, client: str | None, n_bytes: int) -> None:
+        """Until a body that has arrived may be handed on."""
+        try:
+            delay = self.pace.delay(client, n_bytes)
+        except NoRoom as error:
+            raise HTTPException(429, as_api_error(error).message) from None
+        if delay:
+            await asyncio.sleep(delay)

@@ -53,15 +53,16 @@ Count = Annotated[int | None, BeforeValidator(whole)]
 Indexed = Annotated[int, BeforeValidator(whole)]
 NotEmpty = Also(minItems=1)
 # Only the first wrong item of a list is looked at: a large body must not keep the server busy with its mistakes.
-Strings = TypeAliasType("Strings", Annotated[list[Annotated[str, Also(minLength=1)]], FailFast(), NotEmpty])
+MANY = Field(max_length=1_000)  # of lists and texts; what there may be is less, and said where it is checked
+Strings = TypeAliasType("Strings", Annotated[list[Annotated[str, Also(minLength=1)]], FailFast(), MANY, NotEmpty])
 Texts = TypeAliasType("Texts", Annotated[list[Text], FailFast()])
 Whole = BeforeValidator(whole_numbers)
 TokenIds = TypeAliasType("TokenIds", Annotated[list[Annotated[int, Field(ge=0)]], FailFast(), Whole, NotEmpty])
-TokenIdLists = TypeAliasType("TokenIdLists", Annotated[list[TokenIds], FailFast(), NotEmpty])
+TokenIdLists = TypeAliasType("TokenIdLists", Annotated[list[TokenIds], FailFast(), MANY, NotEmpty])
 AnyTokenIds = TypeAliasType("AnyTokenIds", Annotated[list[Annotated[int, Field(ge=0)]], FailFast(), Whole])
 Index = Annotated[int, Also(minimum=0)]
-Indices = TypeAliasType("Indices", Annotated[list[Index], FailFast(), Whole, Also(minItems=1, uniqueItems=True)])
-HeadMask = TypeAliasType("HeadMask", Annotated[list[Annotated[list[Scale], FailFast()]], FailFast()])
+Indices = TypeAliasType("Indices", Annotated[list[Index], FailFast(), MANY, Whole, Also(minItems=1, uniqueItems=True)])
+HeadMask = TypeAliasType("HeadMask", Annotated[list[Annotated[list[Scale], FailFast(), MANY]], FailFast(), MANY])
 Bias = Annotated[float, Field(ge=-MAX_LOGIT_BIAS, le=MAX_LOGIT_BIAS)]
 LogitBias = Annotated[dict[str, Bias], Also(propertyNames={"pattern": "^[0-9]{1,9}$"})]
 Metadata = Annotated[dict[str, str], Field(max_length=MAX_METADATA)]

@@ -11,6 +11,7 @@ from model.errors import counted, shorten
 from ..settings import MAX_RUN_ID
 
 MAX_ARGUMENTS = 64
+MAX_VALUES = 10_000
 
 
 class BadCall(Exception):
@@ -76,4 +77,19 @@ def read_json(body: bytes) -> dict[str, Any]:
         raise BadCall(422, f"The body is not valid JSON: {str(error)[:200]}.") from None
     if not isinstance(fields, dict):
         raise BadCall(422, "The body must be a JSON object.")
+    if has_more_values(fields, MAX_VALUES):
+        raise BadCall(422, f"The body holds more than {MAX_VALUES:,} values.")
     return fields
+
+
+def has_more_values(value: Any, most: int) -> bool:
+    """Whether there are more than so many values in lists and objects: Gradio copies each of them several times."""
+    left, count = [value], 0
+    while left:
+        inner = left.pop()
+        count += len(inner)
+        if count > most:
+            return True
+        items = inner.values() if isinstance(inner, dict) else inner
+        left += [item for item in items if isinstance(item, list | dict)]
+    return False

@@ -25,7 +25,7 @@ class RunWriter:
                 if self.ended:
                     return
                 if isinstance(event, ContextShift):
-                    self.run.end()
+                    self.runs.end(self.run)
                     self.run = self.runs.shifted(self.run, event.ids)
                 elif isinstance(event, PromptPart | Step):
                     self.run.take(event, last=stopped and is_last(event))
@@ -36,4 +36,4 @@ class RunWriter:
         """Nothing more will be written."""
         self.ended = True  # before the lock: whoever holds it need not finish
         with self.lock:
-            self.run.end()
+            self.runs.end(self.run)

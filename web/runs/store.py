@@ -62,6 +62,12 @@ class Runs:
             self.runs[run.id] = run
             self.trim(run)
 
+    def end(self, run: Run) -> None:
+        """Nothing more will be written of a run, which may make way from now on."""
+        run.end()
+        with self.lock:
+            self.trim(run)
+
     def trim(self, newest: Run) -> None:
         idle = [run for run in self.runs.values() if not run.writing and run is not newest]
         for run in idle:

@@ -4,6 +4,7 @@ import ctypes
 import gc
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from ..settings import KEPT_BYTES, Limits
 MEGABYTE = 1_000_000
 SHARE = 2  # one client may hold the budget divided by this
 WORTH_TRIMMING = 32 * MEGABYTE
+IDLE_SECONDS = 5.0  # between two times of giving memory back when little was held
 
 
 class NoRoom(Busy):
@@ -27,6 +29,7 @@ class Budget:
     def __init__(self, n_bytes: int) -> None:
         self.n_bytes = n_bytes
         self.held = self.highest = 0  # highest since memory was last given back
+        self.trimmed_at, self.used = 0.0, False  # since then
         self.clients: Counter[Hashable] = Counter()
         self.lock = threading.Lock()
 
@@ -45,6 +48,7 @@ class Budget:
             self.held += n_bytes
             self.clients[client] += n_bytes
             self.highest = max(self.highest, self.held)
+            self.used = True
 
     def give_back(self, n_bytes: int, client: Hashable) -> None:
         with self.lock:
@@ -63,11 +67,13 @@ class Budget:
             self.give_back(n_bytes, client)
 
     def trim(self) -> None:
-        """Give memory back to the system, if much of what was held has been let go since this was last done."""
+        """Give memory back to the system, if much of what was held has been let go, or now that nothing is held."""
+        now = time.monotonic()
         with self.lock:
-            if self.highest - self.held < WORTH_TRIMMING:
+            is_idle = self.used and not self.held and now - self.trimmed_at > IDLE_SECONDS
+            if self.highest - self.held < WORTH_TRIMMING and not is_idle:
                 return
-            self.highest = self.held
+            self.highest, self.trimmed_at, self.used = self.held, now, False
         gc.collect()
         trim_heap()
 
@@ -81,6 +87,7 @@ def keep_all_objects() -> None:
     """Let the garbage collector pass over what there is by now: looking through all of it halts everything else."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)  # a body of many lists is no reason to look for garbage a hundred times
 
 
 def trim_heap() -> None:

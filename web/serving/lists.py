@@ -5,7 +5,7 @@ A large body must not keep the server busy with its mistakes.
 
 from typing import Annotated
 
-from pydantic import AfterValidator, FailFast
+from pydantic import AfterValidator, FailFast, Field
 from typing_extensions import TypeAliasType
 
 
@@ -18,7 +18,8 @@ def without_surrogates(text: str) -> str:
 
 
 TokenIds = TypeAliasType("TokenIds", Annotated[list[int], FailFast()])
-HeadMask = TypeAliasType("HeadMask", Annotated[list[Annotated[list[float], FailFast()]], FailFast()])
+Row = Annotated[list[float], FailFast(), Field(max_length=1_000)]
+HeadMask = TypeAliasType("HeadMask", Annotated[list[Row], FailFast(), Field(max_length=1_000)])
 Piece = Annotated[tuple[int, int, int, int, bool], FailFast()]
 Pieces = TypeAliasType("Pieces", Annotated[list[Piece], FailFast()])
 Unicode = Annotated[str, AfterValidator(without_surrogates)]  # JSON can spell half a character, and nothing can send it

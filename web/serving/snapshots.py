@@ -12,6 +12,7 @@ import model
 from model import CheckpointError, InputError, LoadedModel
 from model.checkpoint.files import read_json
 from model.checkpoint.gpt2_format import SNAPSHOTS
+from model.errors import MAX_SHOWN
 from model.lens.head_roles import CLEAR_ROLE
 
 from .inputs import find_model, read_index
@@ -71,7 +72,7 @@ class Snapshots:
         """The model of that name with the weights it had after ``step``. Raises ``InputError``."""
         steps = self.steps(name)
         if not steps:
-            raise InputError("model", f"{name} has no snapshots.")
+            raise InputError("model", f"{name[:MAX_SHOWN]} has no snapshots.")
         step = read_index("step", step, steps[0], steps[-1])
         if step not in steps:
             raise InputError("step", f"There is no snapshot of step {step}. There are: {', '.join(map(str, steps))}")

@@ -81,11 +81,13 @@ def test_a_listener_that_leaves_is_no_listener(server: Server, slow: Any, impati
 def test_one_address_has_its_part_of_the_queue(launch: Callable[..., Server], checkpoints: Path) -> None:
     server = launch(checkpoints / "tiny", limits=Limits(max_batch=1, max_waiting=3))
     loaded = server.served.models["tiny"]
-    server.services.engines.add(loaded, GatedEngine(loaded))
+    engine = GatedEngine(loaded)
+    server.services.engines.add(loaded, engine)
     with visitor(server, "127.0.0.66") as attacker, visitor(server, "127.0.0.9") as other:
         statuses = [call(attacker, "generate", TEXT).status_code for _ in range(6)]
         assert statuses == [200] * 4 + [429] * 2
         assert call(other, "generate", TEXT).status_code == 200
+    engine.gate.release(1_000)
 
 
 def test_a_crowd_at_one_address_keeps_nobody_from_the_engine(launch: Callable[..., Server], checkpoints: Path) -> None:

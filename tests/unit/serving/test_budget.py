@@ -5,6 +5,7 @@ import re
 import pytest
 
 from model.serving.engine import Busy
+from web.api.body_limit import BYTES_PER_SECOND, MOST_DELAY, Pace
 from web.serving.budget import Budget, NoRoom
 from web.serving.tickets import Tickets
 
@@ -78,3 +79,39 @@ def test_what_is_not_collected_is_forgotten() -> None:
     with pytest.raises(NoRoom):
         tickets.leave(b"x" * 600, "session", "a")
     assert not tickets.sessions
+
+
+def test_memory_is_trimmed_once_nothing_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    budget, trimmed, now = Budget(10**9), [], [100.0]
+    monkeypatch.setattr("web.serving.budget.trim_heap", lambda: trimmed.append(True))
+    monkeypatch.setattr("web.serving.budget.time.monotonic", lambda: now[0])
+    with budget.hold(1_000, "a"):
+        budget.trim()
+    assert not trimmed
+    budget.trim()
+    assert len(trimmed) == 1
+    with budget.hold(1_000, "a"):
+        now[0] += 1
+    budget.trim()
+    assert len(trimmed) == 1  # not so often
+    now[0] += 5
+    budget.trim()
+    assert len(trimmed) == 2
+
+
+def test_large_bodies_of_one_client_come_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("web.api.body_limit.time.monotonic", lambda: now[0])
+    pace = Pace()
+    seconds = 300_000 / BYTES_PER_SECOND
+    assert pace.delay("a", 300_000) == 0
+    assert pace.delay("a", 300_000) == pytest.approx(seconds)
+    assert pace.delay("b", 300_000) == 0
+    assert pace.delay("a", 1_000) == 0  # small ones do not wait
+    with pytest.raises(NoRoom):
+        for _ in range(100):
+            pace.delay("a", 300_000)
+    assert max(pace.free_at.values()) - now[0] <= MOST_DELAY + seconds
+    now[0] += 100
+    assert pace.delay("c", 300_000) == 0
+    assert set(pace.free_at) == {"c"}

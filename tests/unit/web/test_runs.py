@@ -69,6 +69,14 @@ def test_what_is_being_written_is_not_dropped() -> None:
     assert runs.get(busy.id) is busy
 
 
+def test_a_run_makes_way_once_it_is_written() -> None:
+    runs = Runs(max_bytes=1)
+    first, second = (runs.new(tiny_model(), [1, 2], 5) for _ in range(2))
+    runs.end(first)
+    runs.end(second)
+    assert list(runs.runs) == [second.id] and not second.writing
+
+
 def test_a_large_run_keeps_only_a_few_heads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_module, "MAX_RUN_BYTES", 100)
     loaded = tiny_model(n_layer=3, n_head=4, n_embd=32, context_length=200)

@@ -1,0 +1,77 @@
+"""How a public server holds up: ten minutes of good visitors between all attacks, on a fresh server.
+
+    python -m bench.siege [--quick]
+
+Linux only: attackers and visitors come from different addresses of the loopback network. ``--quick`` takes two minutes.
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+
+from bench.harness import Row, character_checkpoint, parser, report
+from bench.load import at_quantile
+from bench.serve import free_port
+
+from .attacks import ATTACKS, Attack
+from .process import MB, Server, serving
+from .visitors import Noticed, visit
+
+MAX_DESCRIPTORS = 1_024
+BUDGET = 512  # megabytes, the default of --memory-budget-mb
+VISITORS = 2
+RECOVERY = 40.0  # seconds after the last attack
+
+
+async def besiege(server: Server, seconds: float, attacks: Sequence[Attack]) -> Noticed:
+    """Each attack for its part of the time, twice where there is time, with good visitors all along."""
+    noticed, ended = Noticed(), asyncio.Event()
+    visiting = [asyncio.create_task(visit(server.port, noticed, ended.is_set)) for _ in range(VISITORS)]
+    each = seconds / len(attacks)
+    for attack in attacks:
+        until = time.monotonic() + each
+        while time.monotonic() < until:
+            await attack(server.port, min(each, 20.0))
+    ended.set()
+    await asyncio.gather(*visiting)
+    return noticed
+
+
+async def recovered(server: Server, before: int) -> int:
+    """Memory once it has been given back, or after a while."""
+    until = time.monotonic() + RECOVERY
+    while server.resident > before + 50 * MB and time.monotonic() < until:
+        await asyncio.sleep(1.0)
+    return server.resident
+
+
+def main() -> None:
+    options = parser(__doc__ or "").parse_args()
+    with serving(character_checkpoint(), free_port(), max_descriptors=MAX_DESCRIPTORS) as server:
+        warm = asyncio.run(besiege(server, 0.0, [nothing]))  # so that what is loaded at the first request is there
+        before, log = server.resident, server.log_bytes
+        server.forget_highest()
+        noticed = asyncio.run(besiege(server, 70.0 if options.quick else 600.0, list(ATTACKS.values())))
+        highest = server.highest
+        after = asyncio.run(recovered(server, before))
+        rows = [
+            Row("good requests served", "requests", noticed.served, "more"),
+            Row("good requests lost", "requests", len(noticed.lost) + len(warm.lost), "less", bar=0),
+            Row("first token of the good, p95", "s", at_quantile(noticed.first_token, 0.95), "less", bar=2),
+            Row("memory before", "MB", before / MB, "less"),
+            Row("memory at its highest", "MB", highest / MB, "less", bar=round(before / MB) + BUDGET + 200),
+            Row("memory after", "MB", after / MB, "less", bar=round(before / MB) + 100),
+            Row("descriptors after", "", server.descriptors, "less"),
+            Row("log", "bytes", server.log_bytes - log, "less"),
+        ]
+    for lost in sorted(set(noticed.lost)):
+        print(f"lost: {lost} ({noticed.lost.count(lost)} times)")
+    report("siege", rows)
+
+
+async def nothing(_port: int, _seconds: float) -> None:
+    """No attack."""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""Attacks on a public server, each a bounded number of requests from one or many addresses."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from .wire import BAD, ask, connect, opened, request
+
+AT_ONCE = 50
+SMALL = 4_096  # bytes that an attacker's side takes before it reads
+LONG_TEXT = {"prompt": "ROMEO:", "max_new_tokens": 1_000, "temperature": 0.8, "context_shift": True}
+CALL = ["ROMEO:", None, 4_000, 1.0, None, 1.0, 0.0, 1]  # of /generate
+EMPTY = b"[" + b",".join([b"[]"] * 86_000) + b"]"
+HEAD = b"POST /v1/completions HTTP/1.1\r\nHost: x\r\n"
+STALLED = [
+    b"",
+    HEAD,
+    HEAD + b'Content-Length: 200\r\n\r\n{"prompt":',
+    b"POST /gradio_api/queue/join HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n\r\n{",
+    b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n",
+]
+BOUNDARY = {"Content-Type": "multipart/form-data; boundary=x"}
+FILE = b'--x\r\nContent-Disposition: form-data; name="files"; filename="a"\r\n\r\n' + b"z" * 60_000 + b"\r\n--x--\r\n"
+
+Attack = Callable[[int, float], Awaitable[None]]  # on a port, for about so many seconds
+
+
+async def together(count: int, one: Callable[[int], Awaitable[object]]) -> None:
+    """``one(0)`` to ``one(count - 1)``, some at a time, whatever becomes of them."""
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def guarded(i: int) -> None:
+        async with gate:
+            await one(i)
+
+    await asyncio.gather(*map(guarded, range(count)), return_exceptions=True)
+
+
+@asynccontextmanager
+async def many_open(port: int, sent: list[bytes], small: bool = False) -> AsyncIterator[None]:
+    """A connection for each of ``sent``, on which nothing is read."""
+    async with AsyncExitStack() as stack:
+        for content in sent:
+            try:
+                reader, writer = await connect(port, BAD, SMALL if small else None)
+            except OSError:
+                continue
+            stack.callback(writer.transport.abort)
+            stack.callback(reader.feed_eof)  # and so nobody else holds it
+            writer.transport.pause_reading()  # type: ignore[attr-defined]
+            writer.write(content)
+        yield
+
+
+async def answers_not_collected(port: int, seconds: float) -> None:
+    """Calls of Gradio's endpoints, and nobody who asks for the answers."""
+
+    async def join(i: int) -> None:
+        name, data = (("tokenize", ["a" * 20_000, None]), ("attention", ["a" * 256, None, 0, 0]))[i % 2]
+        await ask(port, "POST", f"/gradio_api/call/{name}", {"data": data}, BAD)
+
+    await together(1_000, join)
+    await asyncio.sleep(seconds)
+
+
+async def texts_not_followed(port: int, seconds: float) -> None:
+    await together(1_000, lambda _: ask(port, "POST", "/gradio_api/call/generate", {"data": CALL}, BAD))
+    await asyncio.sleep(seconds)
+
+
+async def answers_not_read(port: int, seconds: float) -> None:
+    """Whole texts' attention, as JSON and as safetensors."""
+    bodies = [{"prompt": "a" * 256}, {"prompt": "a" * 256, "format": "safetensors"}]
+    sent = [request("POST", "/v1/attention", bodies[i % 2]) for i in range(300)]
+    async with many_open(port, sent, small=True):
+        await asyncio.sleep(seconds)
+
+
+async def texts_not_read(port: int, seconds: float) -> None:
+    """Texts of the page, recorded head by head."""
+    async with many_open(port, [request("POST", "/look/write", LONG_TEXT)] * 200, small=True):
+        await asyncio.sleep(seconds)
+
+
+async def traces(port: int, _seconds: float) -> None:
+    """Hundreds of different texts of the page."""
+    body = {"model": None, "max_new_tokens": 240, "temperature": 0.8}
+    await together(150, lambda i: ask(port, "POST", "/look/write", body | {"prompt": "ROMEO:", "seed": i}, BAD))
+
+
+async def uploads(port: int, _seconds: float) -> None:
+    await together(500, lambda _: ask(port, "POST", "/gradio_api/upload", FILE, BAD, BOUNDARY))
+
+
+async def crowd_on_the_page(port: int, seconds: float) -> None:
+    """A hundred long texts from one address, all of them read."""
+    await crowd(port, [request("POST", "/look/write", LONG_TEXT)] * 100, seconds)
+
+
+async def crowd_on_gradio(port: int, seconds: float) -> None:
+    """The same through Gradio's queue."""
+    events: list[str] = []
+
+    async def join(_: int) -> None:
+        answer = await ask(port, "POST", "/gradio_api/call/generate", {"data": CALL}, BAD)
+        if answer.status == 200:
+            events.append(str(answer.json["event_id"]))
+
+    await together(100, join)
+    await crowd(port, [request("GET", f"/gradio_api/call/generate/{event}") for event in events], seconds)
+
+
+async def crowd(port: int, sent: list[bytes], seconds: float) -> None:
+    async def read(content: bytes) -> None:
+        async with opened(port, content, BAD) as reader:
+            while await reader.read(65_536):
+                pass
+
+    reading = [asyncio.ensure_future(read(content)) for content in sent]
+    await asyncio.wait(reading, timeout=seconds)
+    for task in reading:
+        task.cancel()
+    await asyncio.gather(*reading, return_exceptions=True)
+
+
+async def made_up_addresses(port: int, _seconds: float) -> None:
+    """Another ``X-Forwarded-For`` for each request."""
+    body = {"prompt": "a", "max_tokens": 200}
+
+    async def one(i: int) -> None:
+        headers = {"X-Forwarded-For": f"10.{i % 200}.{i // 200}.1"}
+        await ask(port, "POST", "/v1/completions", body, BAD, headers)
+
+    await together(600, one)
+
+
+async def silent_connections(port: int, seconds: float) -> None:
+    """More than there are descriptors, where those are 1,024: silent, half-sent and idle ones."""
+    sent = [STALLED[i % len(STALLED)] for i in range(1_060)]
+    async with many_open(port, sent):
+        await asyncio.sleep(seconds)
+
+
+async def heavy_bodies(port: int, _seconds: float) -> None:
+    """Lists that are long, nested and wrong."""
+    bodies = [
+        ("/look/again/rows", b'{"sha256":"x","n_prompt":1,"ids":%s}' % EMPTY),
+        ("/look/differences", b'{"pieces":%s}' % EMPTY),
+        ("/v1/attention", b'{"prompt":"a","heads":%s}' % EMPTY),
+        ("/v1/completions", b'{"prompt":%s}' % EMPTY),
+        ("/look/write", b'{"prompt":%s}' % EMPTY),
+        ("/learn/1", b'{"factor":NaN}'),
+        ("/gradio_api/call/tokenize", b'{"data":[%s,null]}' % EMPTY),
+    ]
+    await together(200, lambda i: ask(port, "POST", *bodies[i % len(bodies)], BAD))
+
+
+ATTACKS: dict[str, Attack] = {
+    "answers not collected": answers_not_collected,
+    "texts not followed": texts_not_followed,
+    "answers not read": answers_not_read,
+    "texts not read": texts_not_read,
+    "traces": traces,
+    "uploads": uploads,
+    "a crowd on the page": crowd_on_the_page,
+    "a crowd on Gradio": crowd_on_gradio,
+    "made-up addresses": made_up_addresses,
+    "silent connections": silent_connections,
+    "heavy bodies": heavy_bodies,
+}

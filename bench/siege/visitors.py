@@ -1,0 +1,84 @@
+"""Good visitors, and what they notice."""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+from .wire import GOOD, ask, opened, request
+
+PATIENCE = 20.0  # seconds after which a request is lost
+PAUSE = 0.5  # between two requests of one visitor
+TEXT = {"prompt": "ROMEO:", "max_new_tokens": 20, "temperature": 0.8, "seed": 1}
+CALL = {"data": ["ROMEO:", None, 20, 0.8, None, 1.0, 0.0, 1]}
+
+
+@dataclass
+class Noticed:
+    """The requests of all good visitors."""
+
+    served: int = 0
+    lost: list[str] = field(default_factory=list)
+    first_token: list[float] = field(default_factory=list)  # seconds
+
+
+async def first_line(port: int, sent: bytes, mark: bytes) -> None:
+    """Return with the first line that holds ``mark``; raises ``ConnectionError`` where there is none."""
+    async with opened(port, sent, GOOD) as reader:
+        while line := await reader.readline():
+            if mark in line:
+                return
+    raise ConnectionError("the answer ended")
+
+
+async def from_v1(port: int) -> None:
+    body = {"prompt": "ROMEO:", "max_tokens": 20, "stream": True}
+    await first_line(port, request("POST", "/v1/completions", body), b'data: {"')
+
+
+async def from_page(port: int) -> None:
+    await first_line(port, request("POST", "/look/write", TEXT), b'"writing"')
+
+
+async def from_gradio(port: int) -> None:
+    answer = await ask(port, "POST", "/gradio_api/call/generate", CALL, GOOD, timeout=PATIENCE)
+    if answer.status != 200:
+        raise ConnectionError(f"joining was answered with {answer.status}")
+    path = f"/gradio_api/call/generate/{answer.json['event_id']}"
+    await first_line(port, request("GET", path), b"event: generating")
+
+
+async def look_around(port: int) -> None:
+    for path in ("/health", "/", "/v1/models"):
+        answer = await ask(port, "GET", path, source=GOOD, timeout=PATIENCE)
+        if answer.status != 200:
+            raise ConnectionError(f"{path} was answered with {answer.status}")
+
+
+WRITERS: dict[str, Callable[[int], Coroutine[Any, Any, None]]] = {
+    "/v1": from_v1,
+    "the page": from_page,
+    "Gradio": from_gradio,
+}
+
+
+async def visit(port: int, noticed: Noticed, until: Callable[[], bool]) -> None:
+    """Ask for texts on every way, and look around, one after the other."""
+    while not until():
+        for name, write in WRITERS.items():
+            began = time.perf_counter()
+            if await well(noticed, name, write(port)):
+                noticed.first_token.append(time.perf_counter() - began)
+        await well(noticed, "looking around", look_around(port))
+        await asyncio.sleep(PAUSE)
+
+
+async def well(noticed: Noticed, name: str, asking: Coroutine[Any, Any, None]) -> bool:
+    try:
+        await asyncio.wait_for(asking, PATIENCE)
+    except (OSError, TimeoutError, ValueError, asyncio.IncompleteReadError) as error:
+        noticed.lost.append(f"{name}: {type(error).__name__} {error}")
+        return False
+    noticed.served += 1
+    return True

@@ -1,0 +1,89 @@
+"""HTTP over plain sockets, from any address of the loopback network: what a client library would not let one do."""
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+GOOD, BAD = "127.0.0.9", "127.0.0.66"  # where visitors and attackers come from
+LIMIT = 2**24  # bytes that a reader keeps
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The status, 0 where the connection broke or timed out, and the body as it came, perhaps in chunks."""
+
+    status: int
+    body: bytes
+
+    @property
+    def json(self) -> dict[str, object]:
+        found: dict[str, object] = json.loads(self.body[self.body.index(b"{") : self.body.rindex(b"}") + 1])
+        return found
+
+
+def request(method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None) -> bytes:
+    """The bytes of a request; ``body`` is bytes as they are, or anything to be sent as JSON."""
+    content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+    fields = {"Host": "127.0.0.1", "Content-Type": "application/json", "Content-Length": str(len(content))}
+    head = "".join(f"{name}: {value}\r\n" for name, value in (fields | dict(headers or {})).items())
+    return f"{method} {path} HTTP/1.1\r\n{head}\r\n".encode() + content
+
+
+async def connect(
+    port: int, source: str = GOOD, receive_buffer: int | None = None
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection; with a small ``receive_buffer`` (bytes) little of an answer fits between the two ends."""
+    opened = socket.socket()
+    try:
+        opened.setblocking(False)
+        if receive_buffer:
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        opened.bind((source, 0))
+        await asyncio.get_running_loop().sock_connect(opened, ("127.0.0.1", port))
+    except BaseException:
+        opened.close()
+        raise
+    return await asyncio.open_connection(sock=opened, limit=LIMIT)
+
+
+@asynccontextmanager
+async def opened(
+    port: int, sent: bytes, source: str = GOOD, receive_buffer: int | None = None
+) -> AsyncIterator[asyncio.StreamReader]:
+    """A connection on which ``sent`` was sent, dropped at the end."""
+    reader, writer = await connect(port, source, receive_buffer)
+    try:
+        writer.write(sent)
+        await writer.drain()
+        yield reader
+    finally:
+        writer.transport.abort()
+
+
+async def ask(
+    port: int,
+    method: str,
+    path: str,
+    body: object = None,
+    source: str = GOOD,
+    headers: Mapping[str, str] | None = None,
+    timeout: float = 60.0,
+) -> Answer:
+    """The whole answer to one request on a connection of its own."""
+    sent = request(method, path, body, {"Connection": "close"} | dict(headers or {}))
+    try:
+        async with asyncio.timeout(timeout), opened(port, sent, source) as reader:
+            return await read_answer(reader)
+    except (OSError, TimeoutError, asyncio.IncompleteReadError):
+        return Answer(0, b"")
+
+
+async def read_answer(reader: asyncio.StreamReader) -> Answer:
+    """What comes until the server closes."""
+    found = await reader.read(-1)
+    head, _, body = found.partition(b"\r\n\r\n")
+    words = head.split(b" ", 2)
+    return Answer(int(words[1]) if len(words) > 1 and words[1].isdigit() else 0, body)

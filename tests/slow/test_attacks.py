@@ -1,0 +1,69 @@
+"""Each attack of ``bench.siege`` on a fresh server, and what good visitors elsewhere and the operator notice of it."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from bench.harness import character_checkpoint
+from bench.serve import free_port
+from bench.siege.attacks import ATTACKS
+from bench.siege.process import MB, Server, serving
+from bench.siege.visitors import Noticed, visit
+from helpers.server import Server as OwnServer
+from helpers.siege.generated import Generated
+from helpers.siege.watch import answer_all, own_routes
+from web.settings import Limits
+
+SECONDS = 20.0  # longer than anything that stalls is kept
+FIRST_TOKEN = 2.0
+BUDGET = Limits().memory_budget_mb * MB
+RECOVERY = 40.0
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
+
+
+@pytest.fixture
+def besieged() -> Iterator[Server]:
+    """With few descriptors, and what is loaded at the first request loaded."""
+    with serving(character_checkpoint(), free_port(), max_descriptors=1_024) as server:
+        for _ in range(3):
+            asyncio.run(visits(server, "nothing"))
+        server.forget_highest()
+        yield server
+
+
+async def visits(server: Server, attack: str) -> Noticed:
+    """What good visitors notice while the server is attacked; once around where it is not."""
+    noticed, rounds, ended = Noticed(), iter((False, True)), asyncio.Event()
+    if attack == "nothing":
+        await visit(server.port, noticed, lambda: next(rounds))
+        return noticed
+    visiting = [asyncio.create_task(visit(server.port, noticed, ended.is_set)) for _ in range(2)]
+    await ATTACKS[attack](server.port, SECONDS)
+    ended.set()
+    await asyncio.gather(*visiting)
+    return noticed
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_nobody_else_is_kept_waiting_and_nothing_stays(besieged: Server, attack: str) -> None:
+    before, log = besieged.resident, besieged.log_bytes
+    noticed = asyncio.run(visits(besieged, attack))
+    assert not noticed.lost and noticed.served > 3
+    assert sorted(noticed.first_token)[int(0.95 * len(noticed.first_token))] < FIRST_TOKEN
+    assert besieged.highest <= before + BUDGET + 200 * MB
+    until = time.monotonic() + RECOVERY
+    while besieged.resident > before + 100 * MB or besieged.descriptors > 100:
+        assert time.monotonic() < until, (besieged.resident / MB, before / MB, besieged.descriptors)
+        asyncio.run(visits(besieged, "nothing"))
+    assert besieged.log_bytes - log < 20_000
+
+
+def test_twenty_thousand_generated_requests(server: OwnServer, capfd: pytest.CaptureFixture[str]) -> None:
+    gets = [path for method, path in own_routes(server) if method == "GET"]
+    answer_all(server, islice(Generated(7, server.served.models["tiny"].sha256, gets), 20_000))
+    assert "Traceback" not in capfd.readouterr().err
