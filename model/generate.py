@@ -129,14 +129,18 @@ class Continuation:
         self.out = TextOut(tokenizer, () if request.min_new_tokens else request.stop)
         self.written: list[int] = []
 
+    @property
+    def may_end(self) -> bool:
+        """Whether the next token may be the last."""
+        return len(self.written) >= self.request.min_new_tokens
+
     def write(self, logits: Tensor, /, **recorded: Any) -> Step:
         """Draw the next token from raw ``logits`` ``(vocab_size,)``; the step with a finish reason is the last.
 
         ``recorded`` are further fields of that step.
         """
-        may_end = len(self.written) >= self.request.min_new_tokens
         token_id = sample(
-            logits if may_end else self.without_end_tokens(logits),
+            logits if self.may_end else self.without_end_tokens(logits),
             self.request.sampling,
             self.generator,
             self.request.prompt,
@@ -146,7 +150,7 @@ class Continuation:
 
     def add(self, token_id: int, logprob: float, **recorded: Any) -> Step:
         """Go on with a token, as ``write`` does with the one it draws."""
-        if len(self.written) >= self.request.min_new_tokens:
+        if self.may_end:
             self.out.stop = self.request.stop
         self.written.append(token_id)
         ended = token_id in self.end_tokens

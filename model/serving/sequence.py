@@ -183,7 +183,7 @@ class TextSequence(Continuation):
         if reading.attention is not None:
             recorded["logits"] = reading.logits[-1].clone()
             recorded["attention"] = reading.attention[:, :, -1, : self.n_read].clone()
-        drawn = reading.choose(asked.sampling, self.generator) if self.is_plain else None
+        drawn = reading.choose(asked.sampling, self.generator) if self.is_plain and self.may_end else None
         step = self.add(*drawn, **recorded) if drawn else self.write(reading.logits[-1], **recorded)
         self.ids.append(step.token_id)
         if len(self.ids) > self.context_length:  # only a text with ``context_shift`` goes on from here

@@ -163,6 +163,19 @@ def test_a_full_context_shifts_where_that_is_asked_for(tiny: LoadedModel, new_en
     assert max_difference(part.attention, trace.attention) <= 1e-5
 
 
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_no_end_before_so_many_tokens(temperature: float, tiny: LoadedModel, new_engine: MakeEngine) -> None:
+    settings = {"temperature": temperature}
+    free = ids_of(alone(tiny, prompt_ids(4), 12, seed=1, **settings))
+    engine = new_engine(tiny)
+    asked = Asked(
+        tiny, prompt_ids(4), 12, seed=1, settings=settings, stop_token_ids=[free[2]], min_new_tokens=12, record=False
+    )
+    engine.submit(asked.sequence)
+    finish(engine)
+    assert len(asked.ids) == 12 and free[2] not in asked.ids[:11]
+
+
 def test_top_logprobs(tiny: LoadedModel, new_engine: MakeEngine) -> None:
     engine = new_engine(tiny)
     asked = Asked(tiny, prompt_ids(6), 4, n_top_logprobs=3, prompt_logprobs=True)
