@@ -29,6 +29,8 @@ def take(page: Any, url: str, theme: str) -> bytes:
     page.get_by_role("button", name="L3 H3,").click()
     page.locator(".hs-writing .hs-token").nth(STEP).click()
     page.mouse.move(2, 2)
+    page.locator(".hs-bars table[aria-busy=false]").filter(has_text=f"Token {STEP}, after").wait_for()
+    page.wait_for_selector(".hs-tag:not(:empty)")  # the roles of the heads are known
     page.wait_for_selector("[aria-label='Attention weights, L3 H3'] .hs-readout:not([hidden])")
     page.wait_for_selector(".hs-alternatives:not([hidden])")
     page.evaluate("document.activeElement.blur()")
