@@ -8,7 +8,7 @@ error object then. Every flag of ``app.py`` is its ``HEADSCOPE_*`` variable; ``H
 import asyncio
 import os
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, MutableMapping
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import suppress
 from typing import Any
 
@@ -17,6 +17,8 @@ from ray import serve
 from ray.exceptions import RayError, RayTaskError
 from ray.serve.exceptions import RayServeException
 from ray.serve.handle import DeploymentHandle
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from . import settings
@@ -102,7 +104,11 @@ class Gate:
             await error.response()(scope, receive, send)
             return
         request = {name: scope[name] for name in PASSED_ON if name in scope}
-        body = await whole_body(receive)
+        try:
+            body = await Request(scope, receive).body()
+        except (HTTPException, ClientDisconnect) as error:  # it is too large, or the client has left
+            await as_api_error(error).response()(scope, receive, send)
+            return
         for is_last_try in (False, True):
             messages, answer = self.replicas.answer.remote(request, body), Answer(send)
             try:
@@ -154,15 +160,6 @@ class Answer:
             await self.send({"type": "http.response.body", "body": end, "more_body": False})
         else:
             raise ConnectionError(error.message)  # the client sees that the connection breaks off
-
-
-async def whole_body(receive: Receive) -> bytes:
-    body, more = b"", True
-    while more:
-        message: MutableMapping[str, Any] = await receive()
-        body += message.get("body", b"")
-        more = message.get("more_body", False)
-    return body
 
 
 gate: Any = Gate  # what the decorators have made of the classes
