@@ -16,6 +16,7 @@ from helpers.runs import FIELDS, new_ids, streamed, write_text
 from helpers.serve_once import free_port
 from helpers.server import Server
 from web import settings
+from web.serving.elsewhere import upstream
 from web.serving.elsewhere.address import EngineAddress, read_addresses
 from web.settings import Settings
 
@@ -106,27 +107,32 @@ def test_the_page_says_how_a_text_ended(engine: ScriptedEngine, beside: Server) 
 @pytest.mark.parametrize(
     ("script", "status", "said"),
     [
-        ({"status": 500, "error": {"error": {"message": "no memory"}}}, 502, "tiny failed: 500 no memory"),
-        (
-            {"status": 400, "error": {"detail": "Server is pinned to 'x'."}},
-            502,
-            "tiny failed: 400 Server is pinned",
-        ),
-        ({"status": 401, "error": "who are you?"}, 502, "tiny failed: 401 who are you?"),
+        ({"status": 500, "error": {"error": {"message": "a secret"}}}, 502, "tiny failed: it answered 500."),
+        ({"status": 400, "error": {"detail": "a secret"}}, 502, "tiny failed: it answered 400."),
+        ({"status": 401, "error": "a secret"}, 502, "tiny failed: it answered 401."),
         ({"status": 429, "error": {}}, 429, "Too many requests"),
-        ({"error": "out of memory"}, 502, "tiny failed: out of memory"),
-        ({"error": {"message": "out of memory"}}, 502, "tiny failed: out of memory"),
+        ({"error": "a secret"}, 502, "tiny failed: it reported an error."),
+        ({"error": {"message": "a secret"}}, 502, "tiny failed: it reported an error."),
+        ({"pieces": [{"not": "text"}], "reason": 3, "error": ["a secret"]}, 502, "it reported an error."),
         ({"reason": None}, 502, "it ended the text without saying why"),
         ({"pieces": ["é"]}, 502, "wrote what this model cannot read: "),
     ],
 )
 def test_an_engine_that_fails(
-    engine: ScriptedEngine, beside: Server, script: dict[str, Any], status: int, said: str
+    engine: ScriptedEngine,
+    beside: Server,
+    script: dict[str, Any],
+    status: int,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    logged: list[Any] = []
+    monkeypatch.setattr(upstream.log, "warning", lambda *said: logged.append(said))
     vars(engine).update(script)
     answer = post_body(beside, BODY)
     assert answer.status_code == status and said in error_of(answer)["message"]
-    assert engine.url not in answer.text
+    assert engine.url not in answer.text and "a secret" not in answer.text
+    assert ("a secret" in str(logged)) == ("a secret" in str(script))  # but in the log
     assert error_of(answer)["code"] == {502: "engine_lost", 429: "queue_full"}[status]
     last = write_text(beside)[-1]
     assert last["state"] == "failed" and (said in last["why"] or status == 429)

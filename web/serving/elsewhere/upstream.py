@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 TIMEOUT = httpx.Timeout(60.0, connect=5.0)  # seconds; reading: until the next piece of text
 LIST_SECONDS = 5.0  # to say what models there are
 SENT = ("temperature", "top_p")  # sampling options that every engine understands; max_tokens, seed and stop, too
-MAX_REASON = 300  # characters of an engine's own words that are passed on
+MAX_WORDS = 500  # characters of an engine's own words that are logged
 SEEDS_APART = 1_000_003  # between the prompts of one call
 
 
@@ -117,14 +117,14 @@ class Upstream:
         try:
             chunk = json.loads(content)
             if chunk.get("error"):
-                raise self.lost(words_of(chunk))
+                raise self.lost("it reported an error", words_of(chunk))
             if not chunk["choices"]:
                 return "", None
             (choice,) = chunk["choices"]
             reason = choice.get("finish_reason")
             return str(choice.get("text") or ""), None if not reason else "length" if reason == "length" else "stop"
         except (ValueError, KeyError, TypeError, AttributeError):
-            raise self.lost(f"it sent {content[:MAX_REASON]!r}") from None
+            raise self.lost("what it sent cannot be read", content) from None
 
     def refusal(self, answer: httpx.Response) -> Exception:
         if answer.status_code == httpx.codes.TOO_MANY_REQUESTS:
@@ -133,12 +133,12 @@ class Upstream:
             said = words_of(answer.json())
         except ValueError:
             said = answer.text
-        return self.lost(f"{answer.status_code} {said}")
+        return self.lost(f"it answered {answer.status_code}", said)
 
-    def lost(self, why: str) -> EngineLost:
-        """An error that says why; where the engine is concerns nobody but the operator."""
-        log.warning("%s: %s", self.address.url, why)
-        return EngineLost(f"{self.who} failed: {why.strip().replace(self.address.url, '...')[:MAX_REASON]}")
+    def lost(self, why: str, words: str = "") -> EngineLost:
+        """An error that says why. The engine's own words are for the operator: they may name files and addresses."""
+        log.warning("%s: %s %r", self.address.url, why, words[:MAX_WORDS])
+        return EngineLost(f"{self.who} failed: {why}.")
 
 
 def body_of(prompt: str, request: GenerationRequest, max_tokens: int) -> dict[str, Any]:
