@@ -39,7 +39,7 @@ def test_the_tools(server: Server, launch: Any, checkpoints: Any, key: str | Non
     server = launch(checkpoints / "tiny", api_key=key) if key else server
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     tools, results = run_async(with_tools(server.url, headers, CALLS))
-    lenses = {"roles", "knockout", "attribution", "head_lenses", "logit_lens", "ledger"}
+    lenses = {"roles", "knockout", "removal", "attribution", "head_lenses", "logit_lens", "ledger"}
     lenses |= {"patch", "composition", "paths", "difference", "passages"}
     assert set(tools) == {"generate", "attention", "tokenize", "models", "train"} | lenses
     arguments = tools["generate"].inputSchema["properties"]
