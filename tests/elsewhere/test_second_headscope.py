@@ -1,6 +1,7 @@
 """One Headscope writes, another looks: everything is as if the one that looks had written."""
 
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from gradio_client.exceptions import AppError
 from helpers.api import error_of, post_body
 from helpers.runs import FIELDS, lower, new_ids, streamed, write_text
 from helpers.server import CONTEXT, Server
+from model import GenerationRequest
 from web.page import writer
 
 PROMPT = FIELDS["prompt"]
@@ -203,3 +205,10 @@ def test_the_page_says_who_writes_and_who_reads(server: Server, looking: Server)
     notes = {pointer["note"] for pointer in write_text(looking)}
     assert notes == {writer.READ_ALONG.format("tiny")}
     assert all("note" not in pointer for pointer in write_text(server))
+
+
+def test_every_field_of_a_request_is_carried_out_or_refused() -> None:
+    carried_out = {"prompt", "max_new_tokens", "seed", "sampling", "stop", "choice", "record", "logprobs"}
+    carried_out |= {"prompt_logprobs", "n_top_logprobs"}
+    refused = {"head_mask", "context_shift", "stop_token_ids", "min_new_tokens"}
+    assert {field.name for field in fields(GenerationRequest)} == carried_out | refused
