@@ -9,6 +9,7 @@ from typing import Any
 from .wire import GOOD, ask, opened, request
 
 PATIENCE = 20.0  # seconds after which a request is lost
+BATCH = 16  # texts that are written at once, the default of --max-batch
 PAUSE = 0.5  # between two requests of one visitor
 TEXT = {"prompt": "ROMEO:", "max_new_tokens": 20, "temperature": 0.8, "seed": 1}
 CALL = {"data": ["ROMEO:", None, 20, 0.8, None, 1.0, 0.0, 1]}
@@ -47,6 +48,14 @@ async def from_gradio(port: int) -> None:
         raise ConnectionError(f"joining was answered with {answer.status}")
     path = f"/gradio_api/call/generate/{answer.json['event_id']}"
     await first_line(port, request("GET", path), b"event: generating")
+
+
+async def warm_up(port: int) -> None:
+    """Use everything once, and every place in the batch, so that what a server always keeps is there."""
+    noticed, rounds = Noticed(), iter((False, True))
+    await visit(port, noticed, lambda: next(rounds))
+    body = request("POST", "/look/write", TEXT | {"max_new_tokens": 240})
+    await asyncio.gather(*(first_line(port, body, b'"done"') for _ in range(BATCH)))
 
 
 async def look_around(port: int) -> None:

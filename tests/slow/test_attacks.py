@@ -12,7 +12,7 @@ from bench.harness import character_checkpoint
 from bench.serve import free_port
 from bench.siege.attacks import ATTACKS
 from bench.siege.process import MB, Server, serving
-from bench.siege.visitors import Noticed, visit
+from bench.siege.visitors import Noticed, look_around, visit, warm_up
 from helpers.server import Server as OwnServer
 from helpers.siege.generated import Generated
 from helpers.siege.watch import answer_all, own_routes
@@ -30,18 +30,14 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="m
 def besieged() -> Iterator[Server]:
     """With few descriptors, and what is loaded at the first request loaded."""
     with serving(character_checkpoint(), free_port(), max_descriptors=1_024) as server:
-        for _ in range(3):
-            asyncio.run(visits(server, "nothing"))
+        asyncio.run(warm_up(server.port))
         server.forget_highest()
         yield server
 
 
 async def visits(server: Server, attack: str) -> Noticed:
-    """What good visitors notice while the server is attacked; once around where it is not."""
-    noticed, rounds, ended = Noticed(), iter((False, True)), asyncio.Event()
-    if attack == "nothing":
-        await visit(server.port, noticed, lambda: next(rounds))
-        return noticed
+    """What good visitors notice while the server is attacked."""
+    noticed, ended = Noticed(), asyncio.Event()
     visiting = [asyncio.create_task(visit(server.port, noticed, ended.is_set)) for _ in range(2)]
     await ATTACKS[attack](server.port, SECONDS)
     ended.set()
@@ -59,7 +55,7 @@ def test_nobody_else_is_kept_waiting_and_nothing_stays(besieged: Server, attack:
     until = time.monotonic() + RECOVERY
     while besieged.resident > before + 100 * MB or besieged.descriptors > 100:
         assert time.monotonic() < until, (besieged.resident / MB, before / MB, besieged.descriptors)
-        asyncio.run(visits(besieged, "nothing"))
+        asyncio.run(look_around(besieged.port))
     assert besieged.log_bytes - log < 20_000
 
 

@@ -17,7 +17,7 @@ LONG_TEXTS = "/v1/lens/passages"  # the one route whose body is a whole file's t
 HELD_TIMES = 2  # a body, and what is read from it
 HELD_TIMES_LONG = 8  # the tokens of a long text are numbers
 LARGE_BODY_BYTES = 32_768
-BYTES_PER_SECOND = 3_000_000  # of one client's large bodies
+BYTES_PER_SECOND = 1_000_000  # of one client's large bodies
 MOST_DELAY = 5.0  # seconds
 LONG_BODY_BYTES = 3 * MAX_LONG_TEXT_BYTES  # with line breaks, quotes and other letters escaped
 
