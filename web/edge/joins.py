@@ -95,6 +95,13 @@ class Joins:
             if not session.n_listeners and (not session.events or now - session.left_at > FOLLOWED_SECONDS)
         ]
 
+    def forget_state(self, name: str) -> None:
+        """Gradio keeps a copy of the page's configuration for each session; no endpoint here keeps state in it."""
+        if self.queue.server_app:
+            holder = self.queue.server_app.state_holder
+            holder.session_data.pop(name, None)
+            holder.time_last_used.pop(name, None)
+
     def forget_lost(self) -> None:
         """Gradio keeps an event that was cancelled while it ended, with all that was sent for it."""
         queue = self.queue
@@ -114,6 +121,7 @@ class Joins:
             await self.queue.clean_events(session_hash=name)
             self.queue.pending_messages_per_session.pop(name, None)
             self.queue.pending_event_ids_session.pop(name, None)
+            self.forget_state(name)
             self.tickets.forget(name)
             self.tickets.budget.give_back(session.n_bytes, session.client)
         for task in list(self.queue._asyncio_tasks):
