@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { exact, fixed, full, number, probabilityChange, share, signed } from "../../web/js/lib/numbers.mjs";
+import { brief, exact, fixed, full, number, probabilityChange, share, signed } from "../../web/js/lib/numbers.mjs";
 import { listed } from "../../web/js/lib/words.mjs";
 
 test("numbers as they are written", () => {
@@ -11,6 +11,12 @@ test("numbers as they are written", () => {
     signed(-2, (size) => fixed(size, 1)),
     "−2.0",
   );
+  const three = (size) => fixed(size, 3);
+  assert.deepEqual(
+    [-0.0004, 0, 0.0004, 0.0006].map((value) => signed(value, three)),
+    ["0.000", "0.000", "0.000", "+0.001"],
+  );
+  assert.deepEqual([0, 1.73e-4, 0.0005, 0.25].map(brief), ["0.000", "<0.001", "0.001", "0.250"]);
   assert.equal(full(Math.fround(0.1)), "0.1");
   assert.equal(Math.fround(Number(full(Math.fround(Math.PI)))), Math.fround(Math.PI));
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { placeAmong } from "../../web/js/look/widgets/training_chart.mjs";
+import { lineWords, placeAmong } from "../../web/js/look/widgets/training_chart.mjs";
 import { roundTicks } from "../../web/js/train/panels/line_chart.mjs";
 import { strongest } from "../../web/js/train/panels/scores.mjs";
 
@@ -26,4 +26,17 @@ test("the strongest head is found with its place", () => {
     ]),
     { layer: 1, head: 0, score: 0.7 },
   );
+});
+
+test("a line has its first and last value, and where it starts if that is later than the chart", () => {
+  const loss = {
+    name: "held-out loss",
+    points: [
+      [1000, 2.5],
+      [2000, 1.25],
+    ],
+    isLoss: true,
+  };
+  assert.equal(lineWords(loss, 0), "held-out loss 2.50 to 1.25 nats, first measured at step 1,000");
+  assert.equal(lineWords({ ...loss, name: "induction", isLoss: false }, 1000), "induction 2.50 to 1.25");
 });

@@ -44,14 +44,24 @@ export const fixed = (value, digits = 4) => {
   return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", MINUS);
 };
 
-/** A difference with its sign. @param {number} value @param {(size: number) => string} write a number without one */
-export const signed = (value, write) => `${value > 0 ? "+" : value < 0 ? MINUS : ""}${write(Math.abs(value))}`;
+/**
+ * A difference with its sign, which one that is written as 0 does not have.
+ * @param {number} value
+ * @param {(size: number) => string} write a number without a sign
+ */
+export function signed(value, write) {
+  const text = write(Math.abs(value));
+  return /[1-9]/.test(text) ? `${value < 0 ? MINUS : "+"}${text}` : text;
+}
+
+/** Three decimals, where there is room for no more; what they cannot show is not called 0. @param {number} size */
+export const brief = (size) => (size > 0 && size < 0.0005 ? "<0.001" : size.toFixed(3));
 
 /** @param {number} seconds */
 export const milliseconds = (seconds) => `${(1000 * seconds).toFixed(2)} ms`;
 
 /** A metric's value with its unit. @param {number} value @param {{ unit: string }} metric */
-export const measured = (value, { unit }) => (unit ? `${value.toFixed(2)} ${unit}` : value.toFixed(3));
+export const measured = (value, { unit }) => (unit ? `${value.toFixed(2)} ${unit}` : brief(value));
 
 /** @param {number} n @param {string} noun */
 export const counted = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;

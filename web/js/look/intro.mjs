@@ -85,6 +85,7 @@ export class Intro {
   describe(model) {
     this.#model = model;
     this.#shown = -1;
+    this.button.textContent = "Show me";
     this.update(this.store);
   }
 

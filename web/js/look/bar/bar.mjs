@@ -106,7 +106,10 @@ export class Bar {
     const isPhone = matchMedia(PHONE).matches;
     const isTall = isPhone || document.activeElement === prompt;
     prompt.style.height = "";
+    prompt.classList.remove("hs-folded");
     prompt.classList.toggle("hs-grown", !isPhone && isTall && prompt.scrollHeight > prompt.clientHeight + 2);
+    // Folded, it shows its first line, and no half of the second.
+    prompt.classList.toggle("hs-folded", !isTall && prompt.scrollHeight > prompt.clientHeight + 2);
     if (isTall) prompt.style.height = `${Math.min(prompt.scrollHeight + 2, MOST_HEIGHT)}px`;
     this.box.style.height = isPhone ? prompt.style.height : "";
   }

@@ -29,6 +29,10 @@ export class Texts {
     this.workspace = new Workspace(view, controls, settings, {
       ...actions,
       another: () => actions.another(this.workspace.store.pointer.run),
+      readAgain: (reading) => {
+        this.compare.heads.startMuting(false); // that belonged to the comparison before
+        actions.readAgain(reading);
+      },
     });
     this.pair = new Pair(view);
     this.compare = new CompareView(
@@ -101,6 +105,7 @@ export class Texts {
     b.follow(pointer);
     this.pair.heads.link();
     if (pointer.state === "read") this.pair.restore(step, locked); // what was selected in this very text
+    if (pointer.state !== "read") this.compare.heads.startMuting(false);
     this.compare.ranking.wasLooked = false;
     if (this.compare.element.getBoundingClientRect().top < 0) this.compare.element.scrollIntoView();
     this.actions.changed();

@@ -37,6 +37,15 @@ export function viewControls(store, grid) {
     show(Boolean(element.hidden));
     keep(KEPT, element.hidden ? "" : "open");
   });
+  /** @param {KeyboardEvent} event */
+  const close = (event) => {
+    if (event.key !== "Escape" || element.hidden) return;
+    event.stopPropagation();
+    toggle.click();
+    toggle.focus();
+  };
+  toggle.addEventListener("keydown", close);
+  element.addEventListener("keydown", close);
   show(kept(KEPT) === "open");
   return { element, toggle };
 }

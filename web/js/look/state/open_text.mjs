@@ -30,6 +30,6 @@ export function openText(store, { ids, n_prompt, open = store.open, locked = [],
     options: view,
   };
   const link = new URL(makeLink(state, [], location.href));
-  history.pushState(null, "", `${link.search}${location.hash}`);
+  history.pushState({ isOpenedHere: true }, "", `${link.search}${location.hash}`);
   window.dispatchEvent(new PopStateEvent("popstate"));
 }

@@ -99,6 +99,7 @@ export function tileLegend(store) {
 /** Where the selected token looks, and which tokens look at it. */
 export function attentionLegend() {
   const how =
-    "Hover a token to inspect it, click it to go to its step, shift-click to pin it; or use the arrow keys and Enter.";
+    "Hover a token to see where it looks. Click it for the step that wrote it, where the token before it looks. " +
+    "Shift-click pins a token; or use the arrow keys and Enter.";
   return make("p", { class: "hs-hint" }, ...twoSwatches("where the outlined token looks", `what looks at it. ${how}`));
 }

@@ -40,11 +40,29 @@ export function trainingChart(at, kept, lines) {
     svg.append(shape("polyline", { points: path, class: STYLES[i] }));
     const mark = document.createElement("span");
     mark.className = `hs-swatch ${STYLES[i]}`;
-    legend.append(mark, isLoss ? `${name} (${high.toFixed(2)} to ${low.toFixed(2)} nats) ` : `${name} `);
+    legend.append(mark, `${lineWords({ name, points, isLoss }, kept[0])} `);
   });
+  const ends = document.createElement("p");
+  ends.className = "hs-hint hs-chart-ends";
+  for (const step of [kept[0], kept[kept.length - 1]]) {
+    const end = document.createElement("span");
+    end.textContent = `step ${step.toLocaleString("en")}`;
+    ends.append(end);
+  }
   const figure = document.createElement("div");
-  figure.append(svg, legend);
+  figure.append(svg, ends, legend);
   return figure;
+}
+
+/**
+ * What a line shows, with its first and its last value; and from when on, where that is later than the first snapshot.
+ * @param {Line} line with one point at least
+ * @param {number} start the first step of the chart
+ */
+export function lineWords({ name, points, isLoss }, start) {
+  const [[step, first], [, last]] = [points[0], points[points.length - 1]];
+  const measured = step > start ? `, first measured at step ${step.toLocaleString("en")}` : "";
+  return `${name} ${first.toFixed(2)} to ${last.toFixed(2)}${isLoss ? " nats" : ""}${measured}`;
 }
 
 /**

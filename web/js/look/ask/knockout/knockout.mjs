@@ -1,7 +1,7 @@
 // Which heads does this text need? The loss with each head removed.
 
 import { make, tabs } from "../../../lib/dom.mjs";
-import { fixed, probabilityChange } from "../../../lib/numbers.mjs";
+import { fixed, probabilityChange, signed as withSign } from "../../../lib/numbers.mjs";
 import { pictureName, visible } from "../../../lib/words.mjs";
 import { selectedToken, textBody, textProblem, tokenName } from "../about_text.mjs";
 import { HeadList } from "../head_list.mjs";
@@ -21,7 +21,7 @@ const SLIGHT = 0.05; // nats: a head that changes less makes next to no differen
 const NOTHING = 0.01; // nats: and below this none at all
 
 /** With a sign and three decimals. @param {number} value */
-const signed = (value) => (fixed(value, 3).startsWith("−") ? fixed(value, 3) : `+${fixed(value, 3)}`);
+const signed = (value) => withSign(value, (size) => fixed(size, 3));
 
 /** The head with the largest value. @param {number[][]} values `[layer][head]` @returns {[Place, number]} */
 function largest(values) {

@@ -164,7 +164,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
       sentence.textContent =
         `In this text the logit of ${right} is ${lead(answer.clean)} that of ${other}, in the changed one ` +
         `${lead(answer.corrupted)} it. ${pictureName(first.place, store.pointer)} alone restores ` +
-        `${percent(first.value)} of the difference.`;
+        `${percent(first.value)} of the difference (a head is put back at all positions at once).`;
       if (answer.clean < answer.corrupted) {
         sentence.textContent += ` Mind that it is the changed text that favours ${right}.`;
       }

@@ -120,8 +120,8 @@ export function shortRole(store, place) {
   if (!role) return "";
   const best = bestRole(role);
   const score = role.scores[best].toFixed(2);
-  const even = `even attention: ${role.baseline[best].toFixed(2)}`;
+  const chance = `by chance ${role.baseline[best].toFixed(2)}`;
   return role.label === ROLES[best].name
-    ? `On random tokens: ${role.label} ${score} (${even})`
-    : `On random tokens: no clear role, ${ROLES[best].name} ${score} at most (${even})`;
+    ? `On random tokens: ${role.label} ${score}, ${chance}`
+    : `No clear role: ${ROLES[best].name} ${score} at most, ${chance}`;
 }

@@ -120,7 +120,10 @@ export class PairHeads {
 
   words() {
     const { pair, ranking } = this;
-    if (this.#isMuting) return "Click tiles: B is the same text, read with these heads scaled.";
+    if (this.#isMuting) {
+      const isSame = pair.alignment.parting === null;
+      return `Click tiles: B is ${isSame ? "the same text, read" : "read again"} with these heads scaled.`;
+    }
     if (pair.isGrowing) return "Ranked when both texts are written.";
     if (!ranking.heads) return "";
     const { a, b } = pair.stores;

@@ -30,7 +30,8 @@ function pairLayout(pair, context, tokens, n, width) {
   const own = pair.alignment.isTokenByToken ? Math.max(a.count, b.count, n) : n;
   const longest = a.count >= b.count ? a.tokens : b.tokens;
   const { texts } = layout(context, longest, Math.max(a.count, b.count, 1), width);
-  const margins = [a, b].map((store) => (store.count ? labelMargin(context, store.tokens, store.count) : 0));
+  const labelled = [a.tokens.slice(0, a.count), b.tokens.slice(0, b.count), pieceTokens(pair)];
+  const margins = labelled.map((each) => (each.length ? labelMargin(context, each, each.length) : 0));
   const margin = texts ? Math.max(...margins) : layout(context, tokens, 10_000, width).margin;
   const cell = (width - margin) / own;
   return { margin, cell, texts: texts && cell >= 11 };
@@ -50,6 +51,22 @@ export class SideMatrix extends Matrix {
   }
 }
 
+/**
+ * The pieces as the tokens of the difference: "Lily|Mia" where the texts differ.
+ * @param {Pair} pair
+ * @returns {Token[]}
+ */
+function pieceTokens({ alignment, stores: { a, b } }) {
+  return alignment.pieces.map(({ a0, a1, b0, same }) => {
+    const text = a.tokens
+      .slice(a0, a1)
+      .map((token) => token.text)
+      .join("");
+    const other = same ? "" : `|${b.tokens[b0]?.text ?? ""}`;
+    return { id: -1, text: text + other, logprob: null };
+  });
+}
+
 /** @param {Pair} pair @returns {MatrixSource} the difference as the source of a matrix, whose tokens are pieces */
 function differenceSource(pair) {
   const { a, b } = pair.stores;
@@ -62,14 +79,7 @@ function differenceSource(pair) {
   return {
     view: pair.view,
     get tokens() {
-      return pair.alignment.pieces.map(({ a0, a1, b0, same }) => {
-        const text = a.tokens
-          .slice(a0, a1)
-          .map((token) => token.text)
-          .join("");
-        const other = same ? "" : `|${b.tokens[b0]?.text ?? ""}`;
-        return { id: -1, text: text + other, logprob: null };
-      });
+      return pieceTokens(pair);
     },
     get weights() {
       return pair.difference.values;

@@ -18,7 +18,7 @@ import { badge } from "./pair_text.mjs";
 const SHOWN = 8;
 
 export class PairNext {
-  /** @type {Record<SideName, Prediction | null>} */
+  /** @type {Record<SideName, (Prediction & { position: number }) | null>} */
   #found = { a: null, b: null };
 
   /** @param {Pair} pair */
@@ -65,8 +65,8 @@ export class PairNext {
         const logprobs = logSoftmax(logits);
         return [/** @type {Prediction} */ ({ logprobs, most: mostProbable(logits, SHOWN), texts })];
       },
-      show: (found) => {
-        this.#found[side] = found;
+      show: (found, position) => {
+        this.#found[side] = { ...found, position };
         this.draw();
       },
       report: (error) => store.report(`Could not fetch the logits: ${error.message}`),
@@ -97,12 +97,22 @@ export class PairNext {
     }
   }
 
-  draw() {
+  /** The step that both sides' logits are of, which while more is written may be an earlier one; null for none. */
+  get step() {
     const { pair } = this;
     const { a, b } = this.#found;
-    const step = pair.chosen;
-    this.element.hidden = step === null || !(a && b);
-    if (step === null || !a || !b) return;
+    for (let step = pair.chosen ?? -1; a && b && step >= 0; step--) {
+      const [inA, inB] = SIDES.map((side) => pair.tokenAt(side, step) - 1);
+      if (inA === a.position && inB === b.position) return step;
+    }
+    return null;
+  }
+
+  draw() {
+    const { pair, step } = this;
+    const { a, b } = this.#found;
+    this.element.hidden = pair.chosen === null || !(a && b);
+    if (step === null || !a || !b) return; // one side's logits are still to come: what is drawn is of one step
     const written = SIDES.map((side) => pair.stores[side].tokens[pair.tokenAt(side, step)]?.id ?? null);
     const texts = SIDES.map((side) => pair.stores[side].tokens[pair.tokenAt(side, step)]?.text ?? null);
     this.caption.textContent = `Token ${pair.tokenAt("a", step)}: the model’s own probabilities`;

@@ -1,6 +1,7 @@
 // What else could have been written at the selected token, to branch from there.
 
 import { make } from "../../../lib/dom.mjs";
+import { brief } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
 
 /** @import { NextToken } from "../next_token.mjs" */
@@ -29,8 +30,8 @@ export function alternatives(store, next) {
     }
     element.setAttribute("aria-label", `Alternatives to “${visible(store.tokens[at].text)}”`);
     const buttons = tokens.map(({ id, text, probability }) => {
-      const label = `Branch here with “${text}”, probability ${probability.toFixed(3)}`;
-      const parts = [make("span", {}, text), make("small", {}, probability.toFixed(3))];
+      const label = `Branch here with “${text}”, probability ${brief(probability)}`;
+      const parts = [make("span", {}, text), make("small", {}, brief(probability))];
       const button = make("button", { type: "button", class: "hs-small", "aria-label": label, title: label }, ...parts);
       button.addEventListener("click", () => next.branch(id, at));
       return button;

@@ -82,7 +82,7 @@ function describe({ state, tokens, n_prompt, rate, training, written: n_written 
   }
   const descriptions = {
     none: "",
-    linked: `${counted(tokens, "token")}, from a link`,
+    linked: `${counted(tokens, "token")}, ${history.state?.isOpenedHere ? "opened by Ask" : "from a link"}`,
     snapshot: `${counted(tokens, "token")}, earlier weights`,
     read: `${counted(tokens, "token")}, read again`,
     opening: `${counted(tokens, "token")}, sample text`,
