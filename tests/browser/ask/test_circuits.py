@@ -90,6 +90,15 @@ def test_what_carries_the_answer(written: Any, tiny: LoadedModel) -> None:
     for letter, expected_text in (("A", whole), ("B", whole[:-1].replace("Tom", "Tim"))):
         expect(written.get_by_role("group", name=f"Text {letter}", exact=True)).to_have_text(expected_text)
 
+    # B is not called the same text, and a click on a tile mutes only in the comparison that this was chosen for.
+    mute = written.get_by_role("button", name="Mute heads in B")
+    expect(mute).to_have_attribute("aria-pressed", "false")
+    mute.click()
+    expect(written.get_by_text("Click tiles: B is read again with these heads scaled.")).to_be_visible()
+    written.get_by_role("button", name="Close compare").click()
+    written.get_by_role("button", name="Write another").click()
+    expect(mute).to_have_attribute("aria-pressed", "false")
+
 
 def test_which_heads_feed_this_one(written: Any, tiny: LoadedModel) -> None:
     panel = ask(written, "Which heads feed this one")

@@ -90,6 +90,20 @@ def test_models_by_keyboard(page: Any) -> None:
     expect(page.get_by_role("button", name=re.compile(r"^L\d+ H\d+,"))).to_have_count(4)
 
 
+def test_a_prompt_of_two_lines_shows_no_half_of_the_second(page: Any) -> None:
+    prompt = page.get_by_label("Prompt", exact=True)
+    prompt.fill("one line\nand another")
+    prompt.blur()
+    height = float(prompt.evaluate("each => each.clientHeight"))
+    line = float(prompt.evaluate("each => parseFloat(getComputedStyle(each).lineHeight)"))
+    assert height == line  # the second line begins below the field
+    prompt.focus()
+    assert float(prompt.evaluate("each => each.clientHeight")) > height
+    prompt.fill("one line")
+    prompt.blur()
+    assert float(prompt.evaluate("each => each.clientHeight")) == height
+
+
 def test_the_settings_close_and_return_the_focus(page: Any) -> None:
     button, panel = page.get_by_role("button", name="Settings", exact=True), page.get_by_role("dialog", name="Settings")
     button.focus()

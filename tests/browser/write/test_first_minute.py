@@ -101,6 +101,10 @@ def test_expert_controls_are_folded_away(browser: Any, server: Server) -> None:
     page.get_by_role("button", name="View", exact=True).click()
     for name in controls:
         expect(page.get_by_label(name)).to_be_visible()
+    page.get_by_label("Colour scale").focus()
+    page.keyboard.press("Escape")
+    expect(page.get_by_label("Colour scale")).to_be_hidden()
+    expect(page.get_by_role("button", name="View", exact=True)).to_be_focused()
     page.close()
 
 
