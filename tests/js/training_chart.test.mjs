@@ -3,6 +3,7 @@ import test from "node:test";
 import { lineWords, placeAmong } from "../../web/js/look/widgets/training_chart.mjs";
 import { roundTicks } from "../../web/js/train/panels/line_chart.mjs";
 import { strongest } from "../../web/js/train/panels/scores.mjs";
+import { isMemorising } from "../../web/js/learn/rungs/bigram/report.mjs";
 
 test("a step lies between the kept ones as on the slider", () => {
   const kept = [0, 10, 100, 1000];
@@ -39,4 +40,13 @@ test("a line has its first and last value, and where it starts if that is later 
   };
   assert.equal(lineWords(loss, 0), "held-out loss 2.50 to 1.25 nats, first measured at step 1,000");
   assert.equal(lineWords({ ...loss, name: "induction", isLoss: false }, 1000), "induction 2.50 to 1.25");
+});
+
+test("a model memorises when only its training loss falls", () => {
+  assert.equal(isMemorising([4, 3, 2], [4, 3.5, 3.9]), true);
+  assert.equal(isMemorising([4, 3, 2], [4, 3.5, 3.2]), false);
+  assert.equal(isMemorising([4, 3, 2], [4, 3.5, 3.51]), false); // noise
+  assert.equal(isMemorising([4, 2, 3], [4, 3.5, 3.9]), false); // both rise
+  assert.equal(isMemorising([4, 3, 2], []), false); // nothing is held out
+  assert.equal(isMemorising([], []), false);
 });

@@ -16,11 +16,19 @@ def exercise(page: Any, place: int) -> Any:
     return page.get_by_role("region", name="Exercises").locator("> ol > li").nth(place)
 
 
-def test_an_answer_is_shown_after_one_was_given_and_kept(page: Any) -> None:
+def test_the_solution_is_shown_after_two_wrong_answers_and_kept(page: Any) -> None:
     open_rung(page, 6)
     task = exercise(page, 1)
     assert "√64" not in task.text_content()
     task.get_by_label("Your number").fill("64")
+    task.get_by_role("button", name="Check").click()
+    expect(task.get_by_role("status")).to_have_text(re.compile("^Not yet: try again"))
+    assert "√64" not in task.text_content()
+    page.reload()
+    show_page(page, "Learn")
+    settle(page, 6)
+    expect(task.get_by_role("status")).to_have_text(re.compile("^Not yet: try again"))
+    task.get_by_label("Your number").fill("32")
     task.get_by_role("button", name="Check").click()
     expect(task.get_by_role("status")).to_have_text(re.compile("^No: 8. By √64"))
     page.reload()

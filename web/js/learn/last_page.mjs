@@ -49,8 +49,8 @@ export function lastPage(lessons, rungs) {
         "li",
         {},
         pageLink("look", "Write & Look"),
-        ": all heads of a model while it writes, in the numbers that you ",
-        "can now compute by hand.",
+        ": all heads of a model while it writes, in the numbers that ",
+        done === tasks ? "you can now compute by hand." : "these rungs compute step by step.",
       ),
       ...(canTrain()
         ? [

@@ -8,7 +8,7 @@ export interface Question {
   why: string;
 }
 
-/** A task after the picture; its answer is shown once the visitor has given one. */
+/** A task after the picture; its answer is shown once the visitor has got it right, or wrong twice. */
 export type Exercise =
   | ({ kind: "choice" } & Question)
   | { kind: "many"; ask: string; options: string[]; right: number[]; why: string }
@@ -19,6 +19,8 @@ export type Exercise =
 export interface Answered {
   answer: number | number[];
   isRight: boolean;
+  /** It was the first wrong answer: the solution is still hidden. */
+  mayTryAgain?: boolean;
 }
 
 /** What a visitor has set on a rung; sent to the server with the sentence. */

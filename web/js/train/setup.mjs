@@ -73,6 +73,8 @@ export class Setup {
       await start(() => this.send());
       this.describe();
     });
+    this.missing = make("p", { class: "hs-hint", id: "ht-missing" });
+    this.button.setAttribute("aria-describedby", "ht-missing");
     this.line = make("p", { class: "hs-hint" });
     this.promise = make("p", { class: "hs-hint" });
     this.element = make("div", { class: "ht-setup", hidden: true }, ...this.#parts());
@@ -111,7 +113,7 @@ export class Setup {
     const source = make("section", { class: "hs-panel" }, make("h3", {}, "1. The text"), this.chooser.element);
     source.append(...Object.values(this.fields), this.note);
     const size = make("section", { class: "hs-panel" }, make("h3", {}, "2. The size"), this.sizes);
-    size.append(make("div", { class: "ht-go" }, this.button, this.line));
+    size.append(make("div", { class: "ht-go" }, this.button, this.missing, this.line));
     return [intro, source, size];
   }
 
@@ -172,6 +174,7 @@ export class Setup {
         ? `${thousands(length)} characters, ${thousands(Math.floor(length / 10))} held out.`
         : "");
     this.button.disabled = problem !== "";
+    this.missing.textContent = problem && this.#state ? "It needs a text first: see step 1." : "";
     setFlag(this.text, "aria-invalid", this.#source === "paste" && problem !== "" && length > 0);
   }
 

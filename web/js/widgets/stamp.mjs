@@ -1,15 +1,20 @@
-// Whether two ways lead to the same numbers, and how far apart these are.
+// Whether several ways lead to the same numbers, and how far apart these are.
 
 import { make } from "../lib/dom.mjs";
+
+/** @type {[string, string]} the verdicts on three ways */
+export const ALL_THREE = ["all three agree", "the three differ"];
 
 export class Stamp {
   /**
    * @param {string} what is compared
    * @param {boolean} [isModel] whether one of the two is what the loaded model computed
+   * @param {[string, string]} [verdicts] if they agree, and if they differ
    */
-  constructor(what, isModel = false) {
+  constructor(what, isModel = false, verdicts = ["both ways agree", "the two ways differ"]) {
     this.what = what;
     this.isModel = isModel;
+    this.verdicts = verdicts;
     this.element = make("p", { class: "hl-stamp", role: "status" });
   }
 
@@ -21,11 +26,7 @@ export class Stamp {
     const isEqual = error !== null && error <= most;
     this.element.classList.toggle("hl-differs", !isEqual);
     const shown = error === 0 ? "0" : error === null ? "not a number" : error.toExponential(2).replace("-", "−");
-    const verdict = this.isModel
-      ? `recomputed ${isEqual ? "=" : "≠"} model`
-      : isEqual
-        ? "both ways agree"
-        : "the two ways differ";
+    const verdict = this.isModel ? `recomputed ${isEqual ? "=" : "≠"} model` : this.verdicts[isEqual ? 0 : 1];
     const size = make("small", {}, ` · ${this.what}`);
     this.element.replaceChildren(make("b", {}, verdict), `, max difference ${shown}`, size);
   }

@@ -54,8 +54,8 @@ export const ATTENTION = [
     {
       kind: "many",
       ask:
-        "Find the mistakes: choose “a reader's version” among the matrices, which prints 0.2867 and 0.3880 for the " +
-        "first word. How does it differ from the book?",
+        "Find the mistakes: choose “a reader's code, with mistakes” among the matrices, which prints 0.2867 and " +
+        "0.3880 for the first word. How does it differ from the book?",
       options: [
         "Query and key have changed places in the scores",
         "The scores are divided by √256 = 16, though a query has 2 numbers",

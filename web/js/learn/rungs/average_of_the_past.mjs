@@ -4,7 +4,7 @@ import { Arithmetic, columnOf, dotCell, named, rowOf as cellsOf } from "../../wi
 import { choice } from "../widgets/controls.mjs";
 import { code, controls, heading, paragraph, remarks, rowOf } from "../widgets/elements.mjs";
 import { formula, fraction, row, sub, sum } from "../../widgets/formula.mjs";
-import { Stamp } from "../../widgets/stamp.mjs";
+import { ALL_THREE, Stamp } from "../../widgets/stamp.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 import { toyProduct } from "./toy_product.mjs";
 
@@ -31,7 +31,7 @@ export const averageOfThePast = {
       value: lesson.options.lecture ? "lecture" : "own",
       change: (key) => lesson.set({ lecture: key === "lecture" }),
     });
-    const stamp = new Stamp("the loop, the matrix product and the softmax");
+    const stamp = new Stamp("the loop, the matrix product and the softmax", false, ALL_THREE);
     const arithmetic = new Arithmetic();
     /** @type {any} */
     let data;

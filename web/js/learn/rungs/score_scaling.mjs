@@ -59,8 +59,9 @@ export function scoreScaling() {
     const root = `√${data.head_dim}`;
     status.textContent =
       `head_dim ${data.head_dim}: the scores have variance ${number(unscaled.variance, 2)}, divided by ${root} it is ` +
-      `${number(scaled.variance, 2)}. Of a query's 256 keys the largest weight is ${fixed(unscaled.largest_weight)} ` +
-      `without the division, ${fixed(scaled.largest_weight)} with it.`;
+      `${number(scaled.variance, 2)}. Averaged over many queries with 256 keys each, the ` +
+      `largest weight is ${fixed(unscaled.largest_weight)} without the division, ${fixed(scaled.largest_weight)} ` +
+      "with it.";
     const spread = { "without the division": unscaled.variance, [`divided by ${root}`]: scaled.variance };
     const most = Math.max(unscaled.variance, scaled.variance);
     variance.replaceChildren(bars("Variance of the scores", spread, most, (value) => fixed(value, 2)));
@@ -68,8 +69,8 @@ export function scoreScaling() {
     /** @param {number[]} weights */
     const keys = (weights) => weights.map((value, i) => ({ label: `key ${i}`, value }));
     softmax.replaceChildren(
-      bars("One query, without the division", keys(data.unscaled), 1),
-      bars("The same query, divided by √head_dim", keys(data.scaled), 1),
+      bars("One query with 12 keys, without the division", keys(data.unscaled), 1),
+      bars("The same query and keys, divided by √head_dim", keys(data.scaled), 1),
     );
     const shares = data.softmax.map((/** @type {number} */ value, /** @type {number} */ i) => {
       return { label: number(data.diffuse[i] * data.sharpness, 1), value };
@@ -83,7 +84,7 @@ export function scoreScaling() {
       paragraph(
         "A score is a sum of ",
         code("head_dim"),
-        " products, so its spread grows with the length of the vectors. A softmax of widely spread scores puts nearly ",
+        " products, so its spread grows with their number. A softmax of widely spread scores puts nearly ",
         "all weight on one key, and then hardly anything can be learned from the others. Dividing by √head_dim keeps ",
         "the spread the same.",
       ),

@@ -19,11 +19,22 @@ import { slider } from "../widgets/controls.mjs";
 import { controls, heading, paragraph, remarks, rowOf, term } from "../widgets/elements.mjs";
 import { formula, fraction, row, sub, sum } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
+import { BOOK_SENTENCE } from "../progress.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 
-/** @import { Rung } from "../rung.js" */
+/** @import { Question, Rung } from "../rung.js" */
 
 const FACTORS = [-1000, -100, -10, -1, 1, 2, 5, 10, 20, 50, 60, 80, 100, 200, 500, 1000];
+
+/** @type {Question} for any other sentence than the book's */
+const OWN_QUESTION = {
+  ask: "What decides how much attention one word of your sentence gives to another?",
+  options: ["How well their numbers match", "How near to each other they are", "Which of them comes first"],
+  right: 0,
+  why:
+    "A dot product is large where two vectors point the same way, and where they are long. The position of a word " +
+    "plays no part yet.",
+};
 
 /** An exponential may be long, or more than a float32 can hold. @param {number | null} value */
 const large = (value) => (value === null ? "∞" : value < 1e6 ? fixed(value) : value.toExponential(2));
@@ -45,6 +56,7 @@ export const selfAttention = {
       "almost do. The position of a word plays no part yet.",
   },
   build(lesson) {
+    if (lesson.sentence !== BOOK_SENTENCE) lesson.rephrase(OWN_QUESTION);
     const stamp = new Stamp("naive softmax, and softmax that cannot overflow");
     const loops = new Stamp("a double loop of dot products, and one matrix product");
     const arithmetic = new Arithmetic();

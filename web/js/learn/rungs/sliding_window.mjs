@@ -175,8 +175,9 @@ export const slidingWindow = {
         vocabulary,
         rowOf(token.element, position.element, x.element),
         paragraph(
-          "A trained GPT does the same with hundreds of numbers for each token. On the next rungs each of your words ",
-          "is its three numbers on the right; the book's sentence has three numbers that the book chose.",
+          "A trained GPT does the same with hundreds of numbers for each token. From rung 4 on each word has three ",
+          "numbers again: the book's sentence those that the book chose; your own the token embeddings of a trained ",
+          "model, reduced to three numbers and without positions. Choose “random” there for the sums on the right.",
         ),
         remarks(
           "At the sizes of a real model",

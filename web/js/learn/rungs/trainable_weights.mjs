@@ -26,8 +26,8 @@ import { transferWeights } from "./transfer_weights.mjs";
 const KINDS = {
   parameters: "parameters, seed 123",
   linear: "linear layers, seed 789",
-  reader: "a reader's version",
-  reader_linear: "the same with linear layers",
+  reader: "a reader's code, with mistakes",
+  reader_linear: "the reader's code, linear layers",
 };
 /** @type {Record<string, string>} */
 const ORIGINS = {
@@ -75,9 +75,12 @@ export const trainableWeights = {
     const back = make("button", { type: "button", class: "hs-small" }, "Put the matrices back");
     back.addEventListener("click", () => lesson.set({ matrices: null }));
     const about = make("p", { class: "hl-count", role: "status" });
-    const vectors = vectorsBar(lesson);
+    const vectors = vectorsBar(lesson, "This choice changes only the words: the three matrices stay as they are.");
     const arrows = new Arrows("Queries and keys as arrows", "thick: the query; the other colour: the key in view");
-    const stamp = new Stamp("parameters and linear layers, once the weights of the layers are transferred");
+    const stamp = new Stamp("all three transferred in the right way, whatever you have chosen above", false, [
+      "parameters and linear layers agree",
+      "parameters and linear layers differ",
+    ]);
     const arithmetic = new Arithmetic();
     /** @type {any} */
     let data;

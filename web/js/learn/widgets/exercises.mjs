@@ -1,10 +1,12 @@
-// Tasks after the picture: choose, give a number, put in order. The answer is shown once one was given.
+// Tasks after the picture: choose, give a number, put in order. A second wrong answer shows the solution.
 
 import { make } from "../../lib/dom.mjs";
 import { number } from "../../lib/numbers.mjs";
 
 /** @import { Answered, Exercise } from "../rung.js" */
 /** @import { Progress } from "../progress.mjs" */
+
+const NOT_YET = "Not yet: try again. After a second answer the solution is shown.";
 
 /**
  * @typedef {object} Task how one kind of exercise is answered
@@ -45,18 +47,23 @@ function oneExercise(exercise, earlier, keep) {
   const verdict = make("p", { class: "hl-why", role: "status" });
   const check = make("button", { type: "button", class: "hs-small hl-primary" }, "Check");
   const again = make("button", { type: "button", class: "hs-small", hidden: true }, "Try again");
+  let kept = earlier;
   /** @param {Answered | null} answered */
   const show = (answered) => {
-    task.lock(Boolean(answered));
-    check.hidden = Boolean(answered);
-    again.hidden = !answered;
+    kept = answered;
+    const isOver = Boolean(answered && !answered.mayTryAgain);
+    task.lock(isOver);
+    check.hidden = isOver;
+    again.hidden = !isOver;
     const said = answered?.isRight ? "Yes. " : `No: ${rightAnswer(exercise)}. `;
-    verdict.replaceChildren(...(answered ? [make("b", {}, said), exercise.why] : []));
+    if (isOver) verdict.replaceChildren(make("b", {}, said), exercise.why);
+    else verdict.textContent = answered ? NOT_YET : "";
   };
   check.addEventListener("click", () => {
     const answer = task.read();
     if (answer === null) return;
-    const answered = { answer, isRight: isRight(exercise, answer) };
+    const right = isRight(exercise, answer);
+    const answered = { answer, isRight: right, mayTryAgain: !right && !kept?.mayTryAgain };
     keep(answered);
     show(answered);
   });

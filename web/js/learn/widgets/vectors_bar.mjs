@@ -8,8 +8,11 @@ import { choice } from "./controls.mjs";
 
 const NAMES = { book: "the book's", trained: "trained", random: "random" };
 
-/** @param {Lesson} lesson */
-export function vectorsBar(lesson) {
+/**
+ * @param {Lesson} lesson
+ * @param {string} [rest] what the choice leaves as it is
+ */
+export function vectorsBar(lesson, rest = "") {
   const box = make("div", { class: "hl-controls" });
   const origin = make("p", { class: "hl-count", role: "status" });
   const back = make("button", { type: "button", class: "hs-small" }, "Put the numbers back");
@@ -31,7 +34,7 @@ export function vectorsBar(lesson) {
     }
     back.hidden = !edited;
     const changed = edited ? ` You have changed ${counted(edited, "number")}; everything below follows.` : "";
-    origin.textContent = `They are ${from}.${changed}`;
+    origin.textContent = `They are ${from}.${changed} ${rest}`.trimEnd();
   }
 
   const hint = make("p", { class: "hl-hint" }, "Point at any number below, or click it, to see what it is made of.");

@@ -76,7 +76,8 @@ export class HeadsPanel {
   /** @param {StartEvent} start */
   #build(start) {
     this.#start = start;
-    this.sentence.textContent = `“${start.tokens.map(visible).join("")}”, from the held-out text`;
+    const text = start.tokens.map(visible).join("");
+    this.sentence.textContent = `“… ${text} …”, ${start.tokens.length} characters of the held-out text`;
     this.grid.style.setProperty("--ht-columns", String(start.n_head));
     this.#tiles = Array.from({ length: start.n_layer * start.n_head }, (_, i) => {
       const canvas = make("canvas");

@@ -51,6 +51,24 @@ const NOTHING = {
   snapshots: [],
 };
 
+const MEMORISED =
+  "The training loss falls while the held-out loss rises: the text is too short. The table learns the pairs of this " +
+  "text by heart, and its held-out tenth has other ones.";
+const CLEARLY = 0.05; // nats
+
+/**
+ * Whether the model still gets better on what it learns from, and worse on what it does not.
+ * @param {number[]} training losses
+ * @param {number[]} held losses on the held-out tenth
+ */
+export function isMemorising(training, held) {
+  const [last, heldLast] = [training.at(-1), held.at(-1)];
+  if (last === undefined || heldLast === undefined) return false;
+  const best = held.reduce((a, b) => Math.min(a, b));
+  const then = training[held.indexOf(best)];
+  return heldLast > best + CLEARLY && last < then;
+}
+
 export class Report {
   #replaying = false;
   #training = NOTHING;
@@ -69,6 +87,7 @@ export class Report {
     this.bar = make("progress", { max: 1, value: 0, "aria-label": "Training" });
     this.status = make("p", { class: "hl-count", role: "status" }, "Not trained yet.");
     this.curve = make("div");
+    this.memorised = make("p", { hidden: true }, MEMORISED);
     this.before = make("pre", { class: "hl-wrote", tabindex: 0, "aria-label": "Its writing before training" });
     this.after = make("pre", { class: "hl-wrote", tabindex: 0, "aria-label": "Its writing after training" });
     this.afterTitle = make("h4", {}, "It writes, trained");
@@ -102,7 +121,15 @@ export class Report {
     );
     this.table.append(rowOf(this.follows.element), make("div", {}, this.arithmetic.element));
     this.sentence.element.hidden = true;
-    this.elements = [this.bar, this.status, this.curve, this.samples, this.table, this.sentence.element];
+    this.elements = [
+      this.bar,
+      this.status,
+      this.curve,
+      this.memorised,
+      this.samples,
+      this.table,
+      this.sentence.element,
+    ];
   }
 
   /** @param {string} status */
@@ -256,6 +283,7 @@ export class Report {
     const { points, held, every, uniform, floor, steps } = this.#training;
     const to = number(steps);
     const known = held.filter((value) => value !== null);
+    this.memorised.hidden = !isMemorising(points, known);
     this.curve.replaceChildren(
       chart({
         label: `Loss over ${to} steps`,

@@ -6,7 +6,7 @@ import { ask } from "../../server.mjs";
 import { bars } from "../../widgets/chart.mjs";
 import { slider } from "../../widgets/controls.mjs";
 import { code, controls, paragraph } from "../../widgets/elements.mjs";
-import { Stamp } from "../../../widgets/stamp.mjs";
+import { ALL_THREE, Stamp } from "../../../widgets/stamp.mjs";
 
 const HEADS = [1, 2, 4, 8, 16, 32];
 const TOKENS = [16, 64, 128, 256, 512];
@@ -15,7 +15,7 @@ export function headTimes() {
   const settings = { n_head: 8, n_tokens: 64 };
   const result = make("div", { class: "hl-row" });
   const status = make("p", { class: "hl-count", role: "status" });
-  const stamp = new Stamp("the three constructions on the same random tokens");
+  const stamp = new Stamp("the three constructions on the same random tokens", false, ALL_THREE);
   stamp.element.hidden = true;
 
   async function run() {

@@ -10,6 +10,7 @@ import {
   rowOf as cellsOf,
   softmaxCell,
 } from "../../../widgets/arithmetic.mjs";
+import { make } from "../../../lib/dom.mjs";
 import { code, heading, paragraph, rowOf, term } from "../../widgets/elements.mjs";
 import { formula, row, sub } from "../../../widgets/formula.mjs";
 import { Stamp } from "../../../widgets/stamp.mjs";
@@ -40,7 +41,7 @@ export const manyHeads = {
   build(lesson) {
     const stamp = new Stamp("stacked heads and weight splits, after the transfer of the weights");
     const arithmetic = new Arithmetic();
-    const vectors = vectorsBar(lesson);
+    const vectors = vectorsBar(lesson, "This choice changes only the words: the matrices of the heads stay as they are.");
     const x = arithmetic.table({
       name: "The words x",
       axes: "words × 3",
@@ -155,8 +156,15 @@ export const manyHeads = {
       ),
       picture: [
         vectors.element,
-        rowOf(x.element, ...weights.map((table) => table.element)),
-        rowOf(...headValues.map((table) => table.element)),
+        rowOf(x.element, ...headValues.map((table) => table.element)),
+        rowOf(...weights.map((table) => table.element)),
+        paragraph(
+          "No head has been trained here. Its matrices are drawn at random (seed 123) and their numbers are small, so ",
+          "unless the words have large numbers, both heads spread their weights almost evenly over the words so far. ",
+          "Training makes heads differ: ",
+          make("a", { href: "#learn/10" }, "rung 10"),
+          " shows those of a trained model next to each other.",
+        ),
         heading("One projection, split into heads"),
         paragraph(
           "The wide projection gives each word 4 numbers. ",

@@ -43,7 +43,7 @@ export function nextTokens(explain) {
 }
 
 /**
- * Buttons for the layers, each with what the model would say if it ended there.
+ * Buttons for the layers, each with what the model would say if it ended before that layer.
  * @param {(layer: number) => void} choose
  */
 export function layerPicker(choose) {
@@ -52,8 +52,10 @@ export function layerPicker(choose) {
   function update(guesses, chosen) {
     const steps = guesses.map(({ text, p, length }, i) => {
       const said = make("small", {}, `“${visible(text)}” ${p.toFixed(2)}`);
-      const title = `The residual stream here has length ${fixed(length, 2)}; read out now, it would say “${text}”`;
-      if (i === guesses.length - 1) return make("span", { class: "hl-end", title }, "end", said);
+      const isEnd = i === guesses.length - 1;
+      const where = isEnd ? "after the last layer" : `that goes into layer ${i}`;
+      const title = `The residual stream ${where} has length ${fixed(length, 2)}; read out, it would say “${text}”`;
+      if (isEnd) return make("span", { class: "hl-end", title }, "end", said);
       const onclick = () => choose(i);
       return make(
         "button",

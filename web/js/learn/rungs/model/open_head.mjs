@@ -50,7 +50,9 @@ export class OpenHead {
       if (!cell) return;
       const [from, to] = [query, key].map((position) => visible(this.store.tokens[position].text));
       const { score, scale, scaled, weight, model_weight: used, query: left, key: right, products } = cell;
-      const softmax = `× ${number(scale)} = ${number(scaled)}; softmax over the ${query + 1} keys so far gives `;
+      const softmax =
+        `× ${number(scale)} (1 / √${left.length}) = ${number(scaled)}; ` +
+        `softmax over the ${query + 1} keys so far gives `;
       // The result comes first: below a long sum it would be out of sight.
       this.explanation.replaceChildren(
         paragraph(`Score in L${layer} H${head}: `, ...looks(from, to), ` = ${fixed(score)}`),

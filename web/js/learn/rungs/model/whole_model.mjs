@@ -21,7 +21,7 @@ const BOOK_WORDS = ["Your", "journey", "starts", "with", "one", "step"];
 /** @type {Rung} */
 export const wholeModel = {
   name: "The whole model",
-  learned: "From a token to the next one's probability, a GPT does nothing that you have not computed by now.",
+  learned: "From a token to the next one's probability, a GPT takes only the steps of these ten rungs.",
   options: () => ({ layer: null, head: null, query: null }),
   question: {
     ask: "In a trained model, what do most heads of the same layer look at?",
@@ -110,9 +110,8 @@ export const wholeModel = {
         embedded.element,
         heading("2. Choose a layer and a head"),
         paragraph(
-          "Below each layer is what the model would say next if it ended there. Every tile is one head on your " +
-            "sentence, ",
-          "named if it has a clear role.",
+          "Below each layer is what the model would say next if it ended before that layer. Every tile is one head on ",
+          "your sentence, named if it has a clear role.",
         ),
         layers.element,
         tiles.element,
