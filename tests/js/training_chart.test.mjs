@@ -4,6 +4,7 @@ import { lineWords, placeAmong } from "../../web/js/look/widgets/training_chart.
 import { roundTicks } from "../../web/js/train/panels/line_chart.mjs";
 import { strongest } from "../../web/js/train/panels/scores.mjs";
 import { isMemorising } from "../../web/js/learn/rungs/bigram/report.mjs";
+import { apart } from "../../web/js/learn/widgets/arrows.mjs";
 
 test("a step lies between the kept ones as on the slider", () => {
   const kept = [0, 10, 100, 1000];
@@ -49,4 +50,12 @@ test("a model memorises when only its training loss falls", () => {
   assert.equal(isMemorising([4, 2, 3], [4, 3.5, 3.9]), false); // both rise
   assert.equal(isMemorising([4, 3, 2], []), false); // nothing is held out
   assert.equal(isMemorising([], []), false);
+});
+
+test("labels of arrows are moved apart, also from the names of the axes", () => {
+  const label = (/** @type {number} */ x, /** @type {number} */ y, anchor = "start") => ({ x, y, anchor, size: 4 });
+  const heights = (/** @type {any[]} */ ...given) => apart(given[0], given[1]).map(({ y }) => y);
+  assert.deepEqual(heights([label(0, 10), label(5, 12), label(200, 11)], []), [10, 23, 11]);
+  assert.deepEqual(heights([label(0, 10), label(60, 12, "end")], []), [10, 12]); // side by side
+  assert.deepEqual(heights([label(0, 10), label(0, 30)], [label(10, 15)]), [28, 41]);
 });

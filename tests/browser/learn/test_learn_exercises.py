@@ -69,6 +69,7 @@ def test_the_last_page_says_what_was_learned(page: Any) -> None:
     expect(page.get_by_role("heading", name="What you know now")).to_be_visible()
     expect(page.get_by_text("You have seen 1 of 10 rungs, predicted 1 of 10 results and solved 1 of")).to_be_visible()
     expect(page.locator(".hl-learned > li")).to_have_count(10)
+    expect(page.get_by_text("in the numbers that these rungs compute step by step.")).to_be_visible()
     page.get_by_role("link", name="Trainable weights", exact=True).last.click()
     settle(page, 6)
 

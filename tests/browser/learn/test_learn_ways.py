@@ -64,6 +64,7 @@ def test_one_s_own_sentence_keeps_its_vectors(page: Any) -> None:
     open_rung(page, 5)
     page.get_by_role("button", name="random", exact=True).click()
     expect(page.get_by_text("They are random: new embeddings, as on rung 2")).to_be_visible()
+    expect(page.get_by_text("What decides how much attention one word of your sentence gives")).to_be_visible()
     assert numbers(page, "The words x") == x
     expect(page.get_by_text("Some scores of this sentence are negative")).to_be_visible()
 

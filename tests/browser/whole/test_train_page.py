@@ -32,6 +32,7 @@ def test_a_gpt_is_trained_watched_and_opened(page: Any) -> None:
     page.get_by_label("The text to learn from").fill("too short")
     expect(page.get_by_text("At least 1,000 characters are needed")).to_be_visible()
     expect(page.get_by_role("button", name="Train", exact=True).last).to_be_disabled()
+    expect(page.get_by_text("It needs a text first")).to_be_visible()
     page.get_by_role("button", name="Take a sample text").click()
     expect(page.get_by_text(re.compile(r"^\d{3},\d{3} characters, \d\d,\d{3} held out"))).to_be_visible()
     expect(page.get_by_role("button", name="Train", exact=True).last).to_be_enabled()

@@ -39,7 +39,10 @@ export const restOfABlock = {
   },
   build(lesson) {
     const arithmetic = new Arithmetic();
-    const vectors = vectorsBar(lesson, "This choice changes only the words: the matrices of the block stay as they are.");
+    const vectors = vectorsBar(
+      lesson,
+      "This choice changes only the words: the matrices of the block stay as they are.",
+    );
     const whole = new Stamp("the steps above, and the Block that the GPT runs, with the same weights");
     const joined = new Stamp("the MLP's two layers without GELU, and one layer with the product of their matrices");
     const curve = make("div");

@@ -149,7 +149,7 @@ export const selfAttention = {
       const list = names.map((/** @type {string} */ name, /** @type {number} */ i) => {
         return { name, values: values[i], css: i === key && i !== query ? "hl-other" : "" };
       });
-      const result = { name: `context of ${names[query]}`, values: data.context[query], css: "hl-result" };
+      const result = { name: "context", values: data.context[query], css: "hl-result" };
       arrows.show([...list, result]);
       arrows.focus(names[query], dotInWords(words[query], values[query], words[key], values[key]));
     }

@@ -8,7 +8,8 @@ import { svg } from "./svg.mjs";
 const SIDE = 330;
 const REACH = 138; // pixels of the longest arrow
 const TIP = 7;
-const [NAME, LINE] = [70, 13]; // room of a label, in pixels
+const [CHARACTER, LINE] = [7.3, 13]; // room of a label, in pixels
+const MARGIN = 12;
 const PER_PIXEL = 0.012; // radians
 
 /** @typedef {{ name: string, values: number[], css?: string }} Arrow */
@@ -19,6 +20,9 @@ export class Arrows {
   /** @type {Arrow[]} */
   #arrows = [];
   #focus = "";
+  /** What has been drawn so far lies between these heights; it only grows, so that nothing jumps while it is turned. */
+  #top = SIDE / 2;
+  #bottom = SIDE / 2;
 
   /** @param {string} label @param {string} [hint] */
   constructor(label, hint = "") {
@@ -74,6 +78,13 @@ export class Arrows {
     return [all.every(([x]) => x >= 0) ? 34 : SIDE / 2, all.every(([, y]) => y >= 0) ? SIDE - 30 : SIDE / 2];
   }
 
+  /** Show only the part of the picture that holds something. @param {number[]} heights */
+  #fit(heights) {
+    this.#top = Math.min(this.#top, ...heights.map((y) => y - MARGIN));
+    this.#bottom = Math.max(this.#bottom, ...heights.map((y) => y + MARGIN));
+    this.picture.setAttribute("viewBox", `0 ${this.#top} ${SIDE} ${this.#bottom - this.#top}`);
+  }
+
   #draw() {
     if (!this.#arrows.length) return;
     const size = this.#arrows[0].values.length;
@@ -83,9 +94,16 @@ export class Arrows {
     /** @param {number[]} values */
     const at = (values) => this.#project(values).map((value, i) => origin[i] + (reach * value) / longest);
     const tips = this.#arrows.map(({ values }) => at(values));
-    const labels = apart(tips.map((tip) => labelPlace(origin, tip)));
-    const axes = Array.from({ length: size }, (_, i) => {
-      const [x2, y2] = at(Array.from({ length: size }, (__, j) => (i === j ? longest * 1.12 : 0)));
+    const ends = Array.from({ length: size }, (_, i) =>
+      at(Array.from({ length: size }, (__, j) => (i === j ? longest * 1.12 : 0))),
+    );
+    const names = this.#arrows.map(({ name }) => shortWord(name));
+    const labels = apart(
+      tips.map((tip, i) => ({ ...labelPlace(origin, tip), size: names[i].length })),
+      ends.map(([x, y]) => ({ x, y, anchor: "start", size: 1 })),
+    );
+    this.#fit([origin, ...tips, ...ends, ...labels.map(({ x, y }) => [x, y])].map(([, y]) => y));
+    const axes = ends.map(([x2, y2], i) => {
       const line = svg("line", { x1: origin[0], y1: origin[1], x2, y2, class: "hl-axis" });
       return svg("g", {}, line, svg("text", { x: x2, y: y2, class: "hl-axis-name" }, String(i)));
     });
@@ -101,26 +119,39 @@ export class Arrows {
   }
 }
 
-/** @typedef {{ x: number, y: number, anchor: string }} Label */
+/** @typedef {{ x: number, y: number, anchor: string }} Place */
+/** @typedef {Place & { size: number }} Label with its length in characters */
 
-/** Just beyond the tip of an arrow. @param {number[]} origin @param {number[]} tip @returns {Label} */
+/** Just beyond the tip of an arrow. @param {number[]} origin @param {number[]} tip @returns {Place} */
 function labelPlace([x0, y0], [x, y]) {
   const angle = Math.atan2(y - y0, x - x0);
   const anchor = Math.cos(angle) < -0.25 ? "end" : Math.cos(angle) > 0.25 ? "start" : "middle";
   return { x: x + 9 * Math.cos(angle), y: y + 9 * Math.sin(angle) + 4, anchor };
 }
 
-/** Labels moved down as far as they need to be to be read. @param {Label[]} labels */
-function apart(labels) {
+/**
+ * Labels moved down as far as they need to be to be read.
+ * @param {Label[]} labels
+ * @param {Label[]} kept which stay where they are
+ */
+export function apart(labels, kept) {
   const moved = labels.map((label) => ({ ...label }));
-  const sorted = [...moved].sort((a, b) => a.y - b.y);
-  sorted.forEach((label, i) => {
-    for (const above of sorted.slice(0, i)) {
-      const isNear = Math.abs(above.x - label.x) < NAME && label.y - above.y < LINE;
-      if (isNear) label.y = above.y + LINE;
-    }
-  });
+  const placed = [...kept];
+  for (const label of [...moved].sort((a, b) => a.y - b.y)) {
+    placed.sort((a, b) => a.y - b.y);
+    for (const other of placed) if (overlap(label, other)) label.y = other.y + LINE;
+    placed.push(label);
+  }
   return moved;
+}
+
+/** @param {Label} a @param {Label} b */
+function overlap(a, b) {
+  const [[from, to], [start, end]] = [a, b].map(({ x, anchor, size }) => {
+    const left = x - (anchor === "end" ? 1 : anchor === "middle" ? 0.5 : 0) * size * CHARACTER;
+    return [left, left + size * CHARACTER];
+  });
+  return from < end && start < to && Math.abs(a.y - b.y) < LINE;
 }
 
 /**

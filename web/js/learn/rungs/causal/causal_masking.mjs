@@ -28,7 +28,10 @@ export const causalMasking = {
     const arithmetic = new Arithmetic();
     /** @type {any} */
     let data;
-    const vectors = vectorsBar(lesson, "This choice changes only the words: the matrices of the head stay as they are.");
+    const vectors = vectorsBar(
+      lesson,
+      "This choice changes only the words: the matrices of the head stay as they are.",
+    );
     const x = arithmetic.table({
       name: "The words x",
       axes: "words × 3",

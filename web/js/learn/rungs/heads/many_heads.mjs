@@ -41,7 +41,10 @@ export const manyHeads = {
   build(lesson) {
     const stamp = new Stamp("stacked heads and weight splits, after the transfer of the weights");
     const arithmetic = new Arithmetic();
-    const vectors = vectorsBar(lesson, "This choice changes only the words: the matrices of the heads stay as they are.");
+    const vectors = vectorsBar(
+      lesson,
+      "This choice changes only the words: the matrices of the heads stay as they are.",
+    );
     const x = arithmetic.table({
       name: "The words x",
       axes: "words × 3",
