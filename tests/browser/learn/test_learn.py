@@ -168,7 +168,8 @@ def test_rung_6_why_the_scale(page: Any) -> None:
             float(t) for t in table(page, "Variance of the scores").locator("td:last-child").all_text_contents()
         )
         assert unscaled == pytest.approx(head_dim, rel=0.15) and scaled == pytest.approx(1, rel=0.15)
-        weights = table(page, "One query with 12 keys, without the division").locator("td:last-child").all_text_contents()
+        one_query = table(page, "One query with 12 keys, without the division")
+        weights = one_query.locator("td:last-child").all_text_contents()
         sharpest.append(max(map(float, weights)))
     assert sharpest[1] > 0.5
 
