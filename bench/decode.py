@@ -1,10 +1,11 @@
 """How fast Headscope writes and traces: against transformers and CTranslate2 on the same weights, and against itself.
 
-    python -m bench.decode [--quick]
+    python -m bench.decode [--quick] [--device cuda]
 
 Everything is greedy. Peers run in turn in the same process, each with the thread count that suits it.
 """
 
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -16,10 +17,10 @@ from bench.harness import (
     CACHE,
     GPT2_SHAPE,
     Row,
-    arguments,
     character_checkpoint,
     in_turn,
     open_for_bench,
+    parser,
     random_checkpoint,
     report,
 )
@@ -36,8 +37,8 @@ BAR = 1.2
 class Writer:
     """A model with its reader, which one engine after the other uses."""
 
-    def __init__(self, folder: Path, dtype: str, n_streams: int) -> None:
-        self.loaded, self.n_streams = open_for_bench(folder, dtype), n_streams
+    def __init__(self, folder: Path, dtype: str, n_streams: int, device: str = "cpu") -> None:
+        self.loaded, self.n_streams = open_for_bench(folder, dtype, device), n_streams
         self.reader = compiled_reader(self.loaded.gpt, n_streams, CACHE)
 
     def write(self, n_tokens: int, record: bool = False) -> None:
@@ -72,6 +73,33 @@ def write_rows(case: str, folder: Path, n_streams: int, n_tokens: int, rounds: i
     ]
 
 
+def gpu_rows(case: str, folder: Path, n_streams: int, n_tokens: int, rounds: int) -> list[Row]:
+    """The same on a GPU in bfloat16, and the share of the memory limit: how fast the weights alone could be read."""
+    writer = Writer(folder, "bfloat16", n_streams, "cuda")
+    candidates: dict[str, Callable[[], None]] = {"ours": partial(writer.write, n_tokens)}
+    candidates |= transformers_writers(folder, [PROMPT] * n_streams, n_tokens, torch.get_num_threads(), "cuda")
+    rates = {name: n_streams * n_tokens / seconds for name, seconds in in_turn(candidates, rounds).items()}
+    ours = rates.pop("ours")
+    n_bytes = sum(weight.numel() * weight.element_size() for weight in writer.loaded.gpt.parameters())
+    share = ours / n_streams * n_bytes / gpu_read_rate()
+    return [
+        Row(case, "tokens/s", ours, "more", rates, 8.0),
+        Row(f"{case}, share of the memory limit", "", share, "more"),
+    ]
+
+
+def gpu_read_rate() -> float:
+    """Bytes per second at which the GPU's memory is read: the fastest of a few sums over 4 GB."""
+    numbers = torch.ones(10**9, device="cuda")
+    best = float("inf")
+    for _ in range(5):
+        torch.cuda.synchronize()
+        started = time.perf_counter()
+        numbers.sum().item()
+        best = min(best, time.perf_counter() - started)
+    return 4 * 10**9 / best
+
+
 def recording_row(case: str, folder: Path, n_tokens: int, rounds: int) -> Row:
     """Tokens per second while every head is recorded, against the rate without."""
     writer = Writer(folder, "auto", 1)
@@ -101,9 +129,16 @@ def trace_row(case: str, folder: Path, rounds: int) -> Row:
 
 
 def main() -> None:
-    quick = arguments(__doc__ or "").quick
+    options = parser(__doc__ or "")
+    options.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    chosen = options.parse_args()
+    quick: bool = chosen.quick
     rounds = 3 if quick else 9
     gpt2, character = random_checkpoint("gpt2-124m-random", GPT2_SHAPE), character_checkpoint()
+    if chosen.device == "cuda":
+        one = gpu_rows("gpt2-124m, 1 stream", gpt2, 1, 256, rounds)
+        report("decode", [*one, *gpu_rows("gpt2-124m, 64 streams", gpt2, 64, 256, rounds)])
+        return
     rows = [
         *write_rows("gpt2-124m, 1 stream", gpt2, 1, 32 if quick else 64, rounds),
         *write_rows("gpt2-124m, 16 streams", gpt2, 16, 16 if quick else 64, 1 if quick else rounds),

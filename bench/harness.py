@@ -116,11 +116,11 @@ def character_checkpoint() -> Path:
     return shipped if shipped.is_dir() else random_checkpoint("char-random", CHAR_SHAPE)
 
 
-def open_for_bench(folder: Path, dtype: str = "auto") -> LoadedModel:
+def open_for_bench(folder: Path, dtype: str = "auto", device: str = "cpu") -> LoadedModel:
     """A loaded model with its best number of threads; torch is left at that number."""
     from model.serving.threads import choose_threads
 
-    loaded = model.load(folder, dtype=dtype)
+    loaded = model.load(folder, device=device, dtype=dtype)
     choose_threads(loaded.gpt)
     return loaded
 

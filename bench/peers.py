@@ -14,7 +14,9 @@ from bench.harness import CACHE
 Writer = Callable[[], None]
 
 
-def transformers_writers(folder: Path, prompts: list[list[int]], n_tokens: int, threads: int) -> dict[str, Writer]:
+def transformers_writers(
+    folder: Path, prompts: list[list[int]], n_tokens: int, threads: int, device: str = "cpu"
+) -> dict[str, Writer]:
     """``generate`` with its own cache in float32 and bfloat16, kept from stopping early."""
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
@@ -23,7 +25,7 @@ def transformers_writers(folder: Path, prompts: list[list[int]], n_tokens: int, 
 
     def run(peer: Any) -> None:
         torch.set_num_threads(threads)
-        ids = torch.tensor(prompts)
+        ids = torch.tensor(prompts, device=device)
         options = {"max_new_tokens": n_tokens, "min_new_tokens": n_tokens, "do_sample": False, "pad_token_id": 0}
         with torch.inference_mode():
             written = peer.generate(ids, attention_mask=torch.ones_like(ids), **options)
@@ -31,7 +33,7 @@ def transformers_writers(folder: Path, prompts: list[list[int]], n_tokens: int, 
 
     writers = {}
     for name, dtype in (("float32", torch.float32), ("bfloat16", torch.bfloat16)):
-        peer = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).eval()
+        peer = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).to(device).eval()
         writers[f"transformers {name} {threads}t"] = partial(run, peer)
     return writers
 
