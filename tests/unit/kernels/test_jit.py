@@ -1,0 +1,46 @@
+"""Where compiled code is kept, and where nothing can be."""
+
+from pathlib import Path
+
+import numba
+import pytest
+
+from model.kernels import jit
+
+
+@pytest.fixture
+def cache_dir(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+
+
+@pytest.mark.usefixtures("cache_dir")
+def test_a_folder_for_these_files_and_this_numba(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jit.keep_compiled_code(tmp_path)
+    (first,) = (tmp_path / "kernels").iterdir()
+    assert numba.config.CACHE_DIR == str(first)
+    monkeypatch.setattr(numba, "__version__", "another")
+    jit.keep_compiled_code(tmp_path)
+    assert numba.config.CACHE_DIR != str(first) and len(list((tmp_path / "kernels").iterdir())) == 2
+
+
+@pytest.mark.usefixtures("cache_dir")
+def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+    file = tmp_path / "a file"
+    file.touch()
+    for cache in (None, file, file / "below"):
+        jit.keep_compiled_code(cache)
+        assert numba.config.CACHE_DIR == ""
+
+
+def test_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jit.platform, "machine", lambda: "x86_64")
+    for features, expected in (
+        ({"avx2": True, "fma": True, "f16c": True, "avx512f": False}, True),
+        ({"avx2": True, "fma": False, "f16c": True}, False),
+        ({}, False),
+    ):
+        monkeypatch.setattr(jit.binding, "get_host_cpu_features", lambda found=features: found)
+        assert jit.is_supported() is expected
+    for machine, expected in (("aarch64", True), ("riscv64", False)):
+        monkeypatch.setattr(jit.platform, "machine", lambda name=machine: name)
+        assert jit.is_supported() is expected
