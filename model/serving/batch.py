@@ -168,6 +168,9 @@ class TorchReading:
     logits: Tensor
     attention: Tensor | None
 
+    def last_logits(self) -> Tensor:
+        return self.logits[-1].clone()
+
     def choose(self, _sampling: SamplingSettings, _generator: random.Random) -> None:
         return None
 

@@ -29,6 +29,10 @@ class CompiledReading:
     def logits(self) -> Tensor:
         return self.gpt.logits[self.start : self.end]
 
+    def last_logits(self) -> Tensor:
+        # By NumPy, on one thread: torch's own threads would wait for a core on which one of ours waits for work.
+        return torch.from_numpy(self.gpt.rows_of_logits[self.end - 1].copy())
+
     def choose(self, sampling: SamplingSettings, generator: random.Random) -> tuple[int, float]:
         best, most, log_sum_exp = self.summary
         if not math.isfinite(log_sum_exp):

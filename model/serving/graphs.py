@@ -29,6 +29,9 @@ class GraphReading:
     def __init__(self, logits: Tensor, summary: tuple[float, float, float]) -> None:
         self.logits, self.summary = logits, summary
 
+    def last_logits(self) -> Tensor:
+        return self.logits[-1].clone()
+
     def choose(self, sampling: SamplingSettings, _generator: random.Random) -> tuple[int, float] | None:
         best, most, log_sum_exp = self.summary
         if not math.isfinite(log_sum_exp):

@@ -35,6 +35,9 @@ class Reading(Protocol):
     def attention(self) -> Tensor | None:
         """The attention weights ``(n_layer, n_head, n, S)`` float32, if they were recorded."""
 
+    def last_logits(self) -> Tensor:
+        """A copy of the last of them, ``(vocab_size,)``."""
+
     def choose(self, sampling: SamplingSettings, generator: random.Random) -> tuple[int, float] | None:
         """The token drawn behind the last logits, and its log-probability; None if there is no faster way to draw it.
 

@@ -181,7 +181,7 @@ class TextSequence(Continuation):
         if asked.n_top_logprobs:
             recorded["top_logprobs"] = top_logprobs(reading.logits[-1:], asked.n_top_logprobs)[0]
         if reading.attention is not None:
-            recorded["logits"] = reading.logits[-1].clone()
+            recorded["logits"] = reading.last_logits()
             recorded["attention"] = reading.attention[:, :, -1, : self.n_read].clone()
         drawn = reading.choose(asked.sampling, self.generator) if self.is_plain and self.may_end else None
         step = self.add(*drawn, **recorded) if drawn else self.write(reading.logits[-1], **recorded)
