@@ -86,7 +86,12 @@ class Generation:
                 self.ended.set()
         if not self.wakeup_pending or not self.n_running:  # the end is told at once
             self.wakeup_pending = True
-            self.loop.call_soon_threadsafe(self.news.set)
+            self.loop.call_soon_threadsafe(self.announce)
+
+    def announce(self) -> None:
+        """Wake whoever waits, unless what was pushed has been taken meanwhile and the next is to rest."""
+        if self.events and not (self.rest and self.n_running):
+            self.news.set()
 
     def wake_up(self) -> None:
         """The rest is over: what has come meanwhile is handed out, and what comes from now on at once."""
