@@ -207,7 +207,7 @@ class Completion:
     async def stream(self, generation: Generation) -> AsyncGenerator[bytes]:
         """Server-sent events: a chunk for each piece of text, and ``[DONE]`` at the end.
 
-        What ends it before the first chunk is raised, so that it can be told by a status; later it is told by an event.
+        What ends it before the first chunk is raised, so that the status can say so; later an event does.
         """
         include_usage = self.asked.stream_options and self.asked.stream_options.include_usage
         kind, more = self.kinds[1], {"usage": None} if include_usage else {}

@@ -66,7 +66,7 @@ def measure_in_turn(questions: Questions, models: Sequence[LoadedModel], is_busy
         for loaded in models:
             if loaded.config.context_length >= MIN_CONTEXT_LENGTH:
                 wait(0)
-                with suppress(FloatingPointError, MemoryError, RuntimeError):  # told to whoever asks for them
+                with suppress(FloatingPointError, MemoryError, RuntimeError):  # a later question reports it
                     measure_roles(questions, loaded, wait)
                 questions.let_go(loaded)  # nobody may ever ask
 

@@ -84,12 +84,12 @@ class Generation:
             self.n_running -= 1
             if not self.n_running:
                 self.ended.set()
-        if not self.wakeup_pending or not self.n_running:  # the end is told at once
+        if not self.wakeup_pending or not self.n_running:  # the end is announced at once
             self.wakeup_pending = True
             self.loop.call_soon_threadsafe(self.announce)
 
     def announce(self) -> None:
-        """Wake whoever waits, unless what was pushed has been taken meanwhile and the next is to rest."""
+        """Wake the follower, unless the events were taken in the meantime and the stream is resting."""
         if self.events and not (self.rest and self.n_running):
             self.news.set()
 

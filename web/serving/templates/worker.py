@@ -1,6 +1,6 @@
 """The process that renders one chat template: a line of JSON in, a line of JSON out, until stdin ends.
 
-Nothing but Jinja is imported, and the memory is bounded, since a template is a program from whoever made a checkpoint.
+Nothing but Jinja is imported, and the memory is bounded, since a template is a program by the author of a checkpoint.
 """
 
 import json
