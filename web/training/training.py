@@ -12,7 +12,7 @@ from .process import TrainingProcess
 
 State = Literal["waiting", "starting", "writing", "training", "finishing", "done", "failed"]
 ENDED: tuple[State, ...] = ("done", "failed")
-REPLACED = {"state", "step", "writing"}  # kinds of which only the newest is of use to somebody who comes later
+REPLACED = {"waiting", "step", "writing"}  # of these, only the newest is of use to somebody who comes later
 KEEP_ALIVE_SECONDS = 5.0
 
 
@@ -47,8 +47,8 @@ class Training:
         return self.state in ENDED
 
     def tell(self, event: dict[str, Any]) -> None:
-        """Take an event and wake those who follow."""
-        kind = event["kind"]
+        """Take an event and wake those who follow. Every state is kept, but only the newest place in line."""
+        kind = "waiting" if event.get("state") == "waiting" else event["kind"]
         if kind in REPLACED and kind in self.newest:
             self.events[self.newest[kind]] = None
         self.newest[kind] = len(self.events)
