@@ -123,9 +123,17 @@ def test_all_panels_show_the_same_token_while_a_text_appears(paced: Any, server:
     frames = paced.evaluate("clocks")
     shown = [clocks for clocks in frames if clocks[0] >= 4 and clocks[0] < 32]  # not the opening, nor the first token
     assert len({clocks[0] for clocks in shown}) > 5
-    apart = [clocks for clocks in shown if len(set(clocks)) > 1]
+    apart = [clocks for clocks in shown if len(set(clocks[:-1])) > 1]
     # A busy machine may once be late with what a token needs.
     assert len({clocks[0] for clocks in apart}) <= 2, apart
+    # Tiles are drawn in at most half of the time, so that a busy machine has them a little later than the rest.
+    behind = [count - rows for count, *_, rows in shown]
+    assert min(behind) >= 0 and sorted(behind)[len(behind) // 2] <= 1 and max(behind) <= 4, behind
+    expect(text(paced)).to_have_text(re.compile("^ab.{40}", re.DOTALL))
+    paced.get_by_role("button", name="Skip to the end").dispatch_event("click")
+    expect(paced.get_by_text(re.compile(r"^\d+ tokens written"))).to_be_visible()
+    rows = "Number(document.querySelector('.hs-grid').dataset.rows)"
+    paced.wait_for_function(f"{rows} === document.querySelectorAll('.hs-writing .hs-token').length - 1")
 
 
 def test_a_stopped_text_is_shown_whole(paced: Any, server: Server, slow: Any) -> None:

@@ -57,6 +57,7 @@ def test_nan_fails_its_own_text() -> None:
     assert isinstance(bad.events[-1], Failure) and len(good.steps) == 5
 
 
+@pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no NVIDIA GPU")
 def test_graphs_write_what_torch_writes() -> None:
     tiny = tiny_model(n_layer=3, context_length=64)
