@@ -54,7 +54,7 @@ def folder_of(item: pytest.Item) -> str:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Where CI is set everything can be installed: a test skipped for want of anything but texts or a GPU has failed."""
+    """Where CI is set everything can be installed: a test skipped for want of anything but texts or a GPU fails."""
     report = yield
     excused = item.get_closest_marker("gpu") or "HEADSCOPE_DATA" in str(report.longrepr)
     if report.skipped and not hasattr(report, "wasxfail") and not excused and os.environ.get("CI"):

@@ -213,9 +213,11 @@ export class TextSource extends Problems {
     this.#updater.update();
   }
 
-  /** Everything moves on with the text, in the same frame. */
+  /** Whatever has arrived moves on with the text, in the same frame; the rest is drawn when it arrives. */
   #showMore() {
-    this.emit(...(this.#isReady(this.#playback.shown) ? SHOWN : ["tokens", "focus", "step"]));
+    const rows = this.#playback.shown - 1;
+    const late = [...(this.#data.rows < rows ? ["thumbnails"] : []), ...(this.weights.rows < rows ? ["weights"] : [])];
+    this.emit(...SHOWN.filter((event) => !late.includes(event)));
   }
 
   /** Let a text that appears at its pace wait for a panel. @param {(n: number) => boolean} isReady for n tokens */
