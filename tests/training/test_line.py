@@ -1,23 +1,22 @@
-"""Who trains when: places in line, visitors who stop or leave, limits on both sides, and the end of the server."""
+"""Who trains when: places in line, visitors who stop or leave, and limits on both sides."""
 
-import os
-import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 
-from helpers.serve_once import ROOT, free_port, wait_until_healthy
 from helpers.server import Server
 from helpers.training import TRAINING_TEXT
-from helpers.training.visitors import UPLOAD, Visitor, children, quick_server
+from helpers.training.visitors import UPLOAD, Visitor, children, learn_nothing, quick_server
 
 LONGEST = 4_000
 TEXT = TRAINING_TEXT[:2_000]
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_learned(checkpoints: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    learn_nothing(monkeypatch, checkpoints / "tiny")
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +29,7 @@ def narrow(checkpoints: Path) -> Iterator[Server]:
 
 
 @pytest.fixture
-def at_work(narrow: Server) -> Iterator[Visitor]:
+def at_work(narrow: Server, nothing_is_learned: None) -> Iterator[Visitor]:
     """A visitor whose training is going on, and would for long."""
     visitor = Visitor(narrow)
     assert visitor.train(TEXT, size="large").status_code == 200
@@ -94,7 +93,13 @@ def test_a_model_is_forgotten_after_its_time(narrow: Server, monkeypatch: pytest
     assert visitor.post("/train/here").status_code == 204
     gone = threading.Event()
     forget = narrow.services.forget
-    monkeypatch.setattr(type(narrow.services), "forget", lambda _self, visitor: (forget(visitor), gone.set()))
+
+    def forget_and_say(_: object, visitors_cookie: str) -> None:
+        forget(visitors_cookie)
+        if visitors_cookie == visitor.cookies["headscope_visitor"]:
+            gone.set()
+
+    monkeypatch.setattr(type(narrow.services), "forget", forget_and_say)
     monkeypatch.setattr("web.training.trainings.KEPT_SECONDS", 0.1)
     assert gone.wait(30)
     assert visitor.get(f"/look/opening/{name}").status_code == 404
@@ -155,23 +160,3 @@ def test_a_process_that_dies_is_a_failed_training_and_the_next_one_begins(narrow
     assert failed["why"] == "The training process ended unexpectedly."
     assert at_work.train(TEXT).status_code == 200
     assert at_work.watch_until("state", state="done")
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_the_process_ends_with_the_server(checkpoints: Path, tmp_path: Path, number: signal.Signals) -> None:
-    port = free_port()
-    command = [sys.executable, "app.py", "--port", str(port), "--checkpoint", str(checkpoints / "tiny")]
-    environment = os.environ | {"TMPDIR": str(tmp_path)}
-    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL) as process:
-        url = f"http://127.0.0.1:{port}"
-        wait_until_healthy(url, process)
-        with httpx.Client(base_url=url, timeout=120) as client:
-            assert client.post(f"{UPLOAD}large", content=TRAINING_TEXT.encode()).status_code == 200
-            with client.stream("GET", "/train/events") as stream:
-                next(line for line in stream.iter_lines() if '"training"' in line)
-                (child,) = children(process.pid)
-                process.send_signal(number)
-                assert child.has_ended()
-        process.wait(30)
-    if number == signal.SIGTERM:
-        assert not list(tmp_path.glob("headscope-training-*"))

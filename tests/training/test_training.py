@@ -15,7 +15,7 @@ import model
 from helpers.models import max_difference
 from helpers.server import Server
 from helpers.training import TRAINING_TEXT
-from helpers.training.visitors import QUICK, Visitor, quick_server
+from helpers.training.visitors import QUICK, Visitor, learn_nothing, quick_server
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +29,12 @@ def trained(quick: Server) -> tuple[Visitor, list[dict[str, Any]], str]:
     visitor = Visitor(quick)
     name = visitor.train().json()["name"]
     return visitor, list(visitor.events()), name
+
+
+@pytest.fixture
+def nothing_is_learned(checkpoints: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes of a training is a copy of the model "tiny"."""
+    learn_nothing(monkeypatch, checkpoints / "tiny")
 
 
 @pytest.fixture
@@ -169,7 +175,7 @@ def test_a_reload_keeps_it_and_hears_everything_again(
     assert again[-1]["state"] == "done"
 
 
-def test_it_is_forgotten_with_all_that_was_made_of_it(quick: Server) -> None:
+def test_it_is_forgotten_with_all_that_was_made_of_it(quick: Server, nothing_is_learned: None) -> None:
     visitor = Visitor(quick)
     name = visitor.train().json()["name"]
     assert list(visitor.events())[-1]["state"] == "done"
@@ -184,20 +190,20 @@ def test_it_is_forgotten_with_all_that_was_made_of_it(quick: Server) -> None:
 
 
 def test_a_model_may_write_the_text_first(quick: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("web.training.ask.TRAINING_CHARACTERS", 3_000)
+    monkeypatch.setattr("web.training.ask.TRAINING_CHARACTERS", 1_000)
     visitor = Visitor(quick)
     assert visitor.post("/train/written", json={"size": "small", "model": "nobody"}).status_code == 400
     assert visitor.post("/train/written", json={"size": "small", "model": "tiny"}).status_code == 200
     events = list(visitor.events())
     assert events[-1]["state"] == "done"
     writing = [event for event in events if event["kind"] == "writing"][-1]
-    assert writing["written"] == writing["of"] == 3_000
+    assert writing["written"] == writing["of"] == 1_000
     assert set(writing["text"]) <= set(quick.served.models["tiny"].tokenizer.ids)
     (start,) = (event for event in events if event["kind"] == "start")
-    assert start["train_tokens"] + start["validation_tokens"] == 3_000
+    assert start["train_tokens"] + start["validation_tokens"] == 1_000
 
 
-def test_the_gradio_endpoint(quick: Server) -> None:
+def test_the_gradio_endpoint(quick: Server, nothing_is_learned: None) -> None:
     from gradio_client import Client
 
     job = Client(quick.url, verbose=False).submit(TRAINING_TEXT, "small", api_name="/train")
