@@ -10,9 +10,10 @@ from fastapi.exceptions import RequestValidationError
 from starlette.middleware import Middleware
 
 from model.checkpoint.precision import choose_device
+from model.serving.engine import Busy
 from web import settings
 from web.api import mcp
-from web.api.errors import answer_bad_body
+from web.api.errors import answer_bad_body, answer_busy
 from web.api.routes import api_routes
 from web.assets import asset_route
 from web.edge.front import key_check
@@ -40,7 +41,7 @@ def start(chosen: Settings) -> tuple[gr.Blocks, Services]:
     demo = build(services, writer, trainings, with_key=chosen.api_key is not None)
     routes = [*api_routes(services), *page_routes(services, writer, trainings).routes]
     routes += [
-        *run_routes(services.served, services.snapshots, services.runs).routes,
+        *run_routes(services.served, services.snapshots, services.runs, services.exact).routes,
         *learn_routes(services).routes,
         *(train_routes(trainings).routes if chosen.train else ()),
         asset_route(),
@@ -55,7 +56,7 @@ def start(chosen: Settings) -> tuple[gr.Blocks, Services]:
             mcp_server=mcp.is_installed(),
             app_kwargs={
                 "routes": routes,
-                "exception_handlers": {RequestValidationError: answer_bad_body},
+                "exception_handlers": {RequestValidationError: answer_bad_body, Busy: answer_busy},
                 "middleware": [
                     *key_check(chosen, launched),
                     *bounds(services, demo, {UPLOAD: chosen.limits.max_training_bytes}),

@@ -13,7 +13,6 @@ from .questions.roles import prepare_roles
 from .questions.service import Questions
 from .runs.openings import Openings
 from .runs.store import Runs
-from .serving.attention import AttentionWorkers
 from .serving.budget import Budget, budget_for, keep_all_objects, trim_heap
 from .serving.elsewhere.address import read_addresses
 from .serving.engines import Engines
@@ -21,7 +20,8 @@ from .serving.served_models import ServedModels
 from .serving.snapshots import Snapshots
 from .serving.templates.renderer import Templates
 from .serving.tickets import Tickets
-from .settings import Limits, Settings
+from .serving.workers import Workers
+from .settings import MAX_EXACT, MAX_LESSONS, Limits, Settings
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,9 @@ class Services:
     runs: Runs
     openings: Openings
     engines: Engines
-    attention: AttentionWorkers
+    attention: Workers  # for whole texts under /v1
+    exact: Workers  # for what the page shows of a text beside what was recorded
+    lessons: Workers  # for the numbers of Learn
     questions: Questions
     metrics: Metrics
     budget: Budget
@@ -93,7 +95,9 @@ def make_services(settings: Settings) -> Services:
         runs=runs,
         openings=Openings(served, runs),
         engines=engines,
-        attention=AttentionWorkers(settings.limits),
+        attention=Workers(settings.limits.max_traces, settings.limits.max_waiting),
+        exact=Workers(MAX_EXACT, settings.limits.max_waiting),
+        lessons=Workers(MAX_LESSONS, settings.limits.max_waiting),
         questions=questions,
         metrics=metrics,
         budget=budget,

@@ -1,7 +1,7 @@
 """A queue that is fair to clients, not to requests."""
 
-from collections import OrderedDict, deque
-from collections.abc import Hashable, Iterator, Mapping
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Generic, Protocol, TypeVar
 
 
@@ -54,6 +54,17 @@ class FairQueue(Generic[T]):
         if not self.clients[client]:
             del self.clients[client]
         return item
+
+    def newest_of_most(self, newcomer: Hashable, counts_for: Callable[[T], bool] = lambda _: True) -> T | None:
+        """The newest item of the client with the most waiting, None if that would be the ``newcomer`` with one more.
+
+        Only items that ``counts_for`` accepts are looked at.
+        """
+        found = {client: [each for each in waiting if counts_for(each)] for client, waiting in self.clients.items()}
+        counts = Counter({client: len(items) for client, items in found.items()})
+        counts[newcomer] += 1
+        most, _ = max(counts.items(), key=lambda item: (item[1], item[0] == newcomer))
+        return None if most == newcomer else found[most][-1]
 
     def remove(self, item: T) -> None:
         waiting = self.clients[item.client]

@@ -1,15 +1,20 @@
 """/v1/attention: the weights of a trace, as JSON and as safetensors."""
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 import torch
+from gradio_client import Client
 from safetensors.torch import load
 
+import model
 from helpers.models import max_difference
-from helpers.server import CONTEXT, Server
+from helpers.server import CONTEXT, Server, save_tiny
+from model.checkpoint.write import write_snapshot
 from web.settings import Limits
 
 PROMPT = "so it is"
@@ -86,3 +91,28 @@ def test_too_many_numbers_for_json(launch: Any, checkpoints: Any) -> None:
             error = answer.json()["error"]
             assert error["code"] == "too_many_weights"
             assert all(word in error["message"] for word in ("safetensors", "layers", "heads"))
+
+
+def test_a_training_step(launch: Callable[..., Server], tmp_path: Path) -> None:
+    """``NAME@STEP`` reads with the weights that training kept of that step."""
+    folder, other = save_tiny(tmp_path / "kept"), model.load(save_tiny(tmp_path / "other", seed=3), device="cpu")
+    write_snapshot(folder, 20, other.config, other.gpt.state_dict())
+    server = launch(folder)
+    expected = model.load(f"{folder}@000020", device="cpu").trace(PROMPT).attention
+    for name in ("kept@20", "kept@000020"):
+        found = post(server, model=name, prompt=PROMPT).json()
+        assert found["model"] == "kept@20"
+        assert max_difference(torch.tensor(found["attention"]), expected) < 1e-5
+        content = post(server, model=name, prompt=PROMPT, format="safetensors").content
+        assert max_difference(load(content)["attention"], expected) < 1e-5
+    answer = httpx.post(f"{server.url}/v1/embeddings", json={"model": "kept@20", "input": PROMPT})
+    assert answer.json()["model"] == "kept@20"
+    client = Client(server.url, verbose=False)
+    told = client.predict(PROMPT, "kept@20", 1, 1, api_name="/attention")["attention"]
+    assert max_difference(torch.tensor(told), expected[1, 1]) < 1e-5
+    for name, status in (("kept@21", 400), ("kept@", 404), ("nobody@20", 404), ("kept@2e1", 404)):
+        refused = post(server, model=name, prompt=PROMPT)
+        assert refused.status_code == status and refused.json()["error"]["param"] in ("model", "step")
+    # Texts are written with whole models alone.
+    refused = httpx.post(f"{server.url}/v1/completions", json={"model": "kept@20", "prompt": PROMPT})
+    assert refused.status_code == 404 and refused.json()["error"]["code"] == "model_not_found"

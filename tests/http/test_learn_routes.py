@@ -140,12 +140,18 @@ def test_a_training_too_many_says_when_to_come_back(server: Server) -> None:
     with ExitStack() as trainings:
         lines: list[Iterator[str]] = []  # one that is forgotten would be closed
         body = {"lesson": "to be or not to be " * 100, "sentence": "a", "steps": settings.MAX_BIGRAM_STEPS}
-        for _ in range(settings.MAX_BIGRAMS):
+        for i in range(settings.MAX_BIGRAMS + settings.MAX_WAITING_BIGRAMS):
             stream = httpx.stream("POST", f"{server.url}/learn/bigram", json=body, timeout=60)
             lines.append(trainings.enter_context(stream).iter_lines())
-            next(lines[-1])
+            if i < settings.MAX_BIGRAMS:
+                next(lines[-1])
         refused = post(server, "bigram", **body)
-    assert refused.status_code == 429 and int(refused.headers["retry-after"]) > 0
+        assert refused.status_code == 429 and int(refused.headers["retry-after"]) > 0
+        with httpx.Client(transport=httpx.HTTPTransport(local_address="127.0.0.9"), timeout=60) as elsewhere:
+            asked = body | {"steps": 1}
+            with elsewhere.stream("POST", f"{server.url}/learn/bigram", json=asked) as answer:
+                assert answer.status_code == 200
+                assert json.loads(next(lines[-1]))["stage"] == "failed"  # the newest of the address with the most
 
 
 def test_words_and_punctuation_marks_are_counted_apart(server: Server) -> None:

@@ -113,6 +113,12 @@ async def answer_bad_body(request: Request, error: Exception) -> Response:
     return JSONResponse({"detail": said}, 422)
 
 
+async def answer_busy(_request: Request, error: Exception) -> Response:
+    """Where the page or Learn asks for more than there is room for."""
+    told = as_api_error(error)
+    return JSONResponse({"detail": told.message}, told.status, {"Retry-After": str(RETRY_SECONDS)})
+
+
 def first_problem(error: ValidationError) -> tuple[str, str, str]:
     """The field that is wrong, what is wrong with it, and a short name for that."""
     problem = max(error.errors(include_url=False), key=lambda each: each["type"] == "extra_forbidden")

@@ -16,7 +16,7 @@ from ..serving.engines import client_of
 from ..serving.inputs import find_model, read_head, read_prompt, read_request, read_text
 from ..settings import UPDATE_SECONDS, Limits
 from .describe import describe
-from .guards import leave, refusals
+from .guards import leave, model_to_read_with, refusals
 from .lens.endpoints import lens_endpoints
 
 
@@ -71,7 +71,7 @@ def add_endpoints(services: Services) -> None:
 
         Args:
             prompt: The text to read.
-            model: The name of a model that is served here; the first one by default.
+            model: The name of a model that is served here, or a training step (NAME@STEP); the first one by default.
             layer: The layer, counted from 0.
             head: The head within the layer, counted from 0.
 
@@ -80,11 +80,11 @@ def add_endpoints(services: Services) -> None:
         """
         await served.wait()
         with refusals(services, "/attention"):
-            loaded = find_model(served, model)
+            client = client_of(request)
+            loaded = await model_to_read_with(services, model, client)
             ids = read_prompt(limits, loaded, prompt)
             layer, head = read_head(limits, loaded, layer, head, len(ids))
-            services.attention.check_room()
-            answer = await services.attention.run(head_weights, loaded, ids, layer, head)
+            answer = await services.attention.run(client, head_weights, loaded, ids, layer, head)
         found: dict[str, Any] = leave(services, request, answer)
         return found
 

@@ -1,6 +1,6 @@
 """What routes and endpoints check before anything is computed, and the count of what they refuse."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,7 +14,7 @@ from ..questions.turns import OutOfTime
 from ..services import Services
 from ..serving.elsewhere.upstream import EngineLost
 from ..serving.engines import client_of
-from ..serving.inputs import check_length
+from ..serving.inputs import check_length, find_model
 from ..settings import Limits
 from .errors import ApiError, as_api_error
 
@@ -22,6 +22,22 @@ from .errors import ApiError, as_api_error
 def check_loaded(services: Services) -> None:
     if not services.served.ready.done():
         raise ApiError(503, "The models are still loading. Try again in a moment.", code="loading")
+
+
+def model_to_write_with(services: Services, name: str | None) -> LoadedModel:
+    """The model of that name, once requests are answered. Raises ``InputError``, ``ApiError`` and ``Closed``."""
+    services.engines.check_open()
+    check_loaded(services)
+    return find_model(services.served, name)
+
+
+async def model_to_read_with(services: Services, name: str | None, client: Hashable) -> LoadedModel:
+    """The same for what only reads a text, which the snapshot NAME@STEP can do, too. It may have to be loaded."""
+    services.engines.check_open()
+    check_loaded(services)
+    if name and services.snapshots.is_snapshot(name):
+        return await services.attention.run(client, services.snapshots.model_or_snapshot, name)
+    return find_model(services.served, name)
 
 
 def read_text(limits: Limits, loaded: LoadedModel, prompt: str | None, tokens: Sequence[int] | None) -> list[int]:

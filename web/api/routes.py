@@ -19,7 +19,7 @@ from ..services import Services
 from ..serving.attention import AttentionAnswer
 from ..serving.elsewhere.upstream import EngineLost
 from ..serving.engines import client_of
-from ..serving.inputs import UnknownModel, find_model
+from ..serving.inputs import UnknownModel
 from ..settings import EVENT_SECONDS, VERSION, WHOLE_SECONDS
 from . import openapi
 from .chat import answer_conversation
@@ -27,7 +27,7 @@ from .completions import Completion
 from .describe import describe
 from .embeddings import Embeddings
 from .errors import ApiError, as_api_error
-from .guards import check_loaded, count_refusal, read_text
+from .guards import check_loaded, count_refusal, model_to_read_with, model_to_write_with, read_text
 from .lens.routes import add_lens_routes
 from .schema import (
     AttentionRequest,
@@ -123,40 +123,29 @@ def v1(services: Services) -> FastAPI:
         """Texts as vectors: the mean of the model's last hidden states."""
         with count_refusal(services, EMBEDDINGS):
             body = EmbeddingsRequest.model_validate_json(await request.body())
-            embeddings = Embeddings(model_for(services, body), body, services.limits)
-            services.attention.check_room()
-
-        outcome = "cancelled"  # where the client leaves
-        try:
-            vectors = await unless_client_leaves(request, services.attention.run(embeddings.compute))
-            if vectors is None:
-                return LEFT
-            outcome = "ok"
-            return JSONResponse(embeddings.answer(vectors))
-        except Exception:
-            outcome = "failed"
-            raise
-        finally:
-            services.metrics.count(EMBEDDINGS, outcome)
+            client = client_of(request)
+            loaded = await model_to_read_with(services, body.model, client)
+            embeddings = Embeddings(loaded, body, services.limits)
+            vectors = await unless_client_leaves(request, services.attention.run(client, embeddings.compute))
+        services.metrics.count(EMBEDDINGS, "cancelled" if vectors is None else "ok")
+        return LEFT if vectors is None else JSONResponse(embeddings.answer(vectors))
 
     @app.post("/attention", responses=openapi.ATTENTION)
     async def read_attention(request: Request) -> Response:
         """The attention weights of a text, `attention[layer][head][query][key]`, as JSON or as a safetensors file."""
         with count_refusal(services, ATTENTION):
             body = AttentionRequest.model_validate_json(await request.body())
-            answer = attention_of(services, model_for(services, body), body)
-            services.attention.check_room()
-            as_json = body.format != "safetensors"
-            n_bytes, client = answer.layer_bytes(as_json=as_json), client_of(request)
-            services.budget.take(n_bytes, client)
+            client = client_of(request)
+            loaded = await model_to_read_with(services, body.model, client)
+            answer = attention_of(services, loaded, body)
+        as_json = body.format != "safetensors"
         pieces = answer.json() if as_json else answer.safetensors()
-
         outcome = "cancelled"  # where the client leaves
 
         async def send() -> AsyncIterator[bytes]:
             nonlocal outcome
             try:
-                while (piece := await services.attention.run(next, pieces, None)) is not None:
+                while (piece := await services.attention.go_on(client, next, pieces, None)) is not None:
                     for begin in range(0, len(piece), PIECE):
                         yield piece[begin : begin + PIECE]
                 outcome = "ok"
@@ -164,23 +153,30 @@ def v1(services: Services) -> FastAPI:
                 outcome = "failed"
                 raise
 
-        async def count() -> None:
-            services.budget.give_back(n_bytes, client)
-            services.metrics.count(ATTENTION, outcome)
-
-        return Stream(send(), count, services.limits, media_type=JSON if as_json else BINARY)
+        async with AsyncExitStack() as stack:
+            with count_refusal(services, ATTENTION):
+                stack.enter_context(services.budget.hold(answer.layer_bytes(as_json=as_json), client))
+                # The status is sent with the first piece: whoever must leave the line before it still gets a 429.
+                first = await unless_client_leaves(request, services.attention.run(client, next, pieces))
+            stack.callback(lambda: services.metrics.count(ATTENTION, outcome))
+            if first is None:
+                return LEFT
+            on_end = stack.pop_all().aclose  # the answer outlives this function, and so must what is held for it
+        return Stream(then(first, send()), on_end, services.limits, media_type=JSON if as_json else BINARY)
 
     @app.post("/tokenize", responses=openapi.TOKENIZE)
     async def post_tokenize(request: Request) -> Response:
         """The tokens of a text or of a conversation, as vLLM answers it. Also without `/v1`."""
         body = TokenizeRequest.model_validate_json(await request.body())
-        return JSONResponse(await tokenize(services.templates, model_for(services, body), body, services.limits))
+        return JSONResponse(
+            await tokenize(services.templates, model_to_write_with(services, body.model), body, services.limits)
+        )
 
     @app.post("/detokenize", responses=openapi.DETOKENIZE)
     async def post_detokenize(request: Request) -> Response:
         """The text of tokens, as vLLM answers it. Also without `/v1`."""
         body = DetokenizeRequest.model_validate_json(await request.body())
-        return JSONResponse(detokenize(model_for(services, body), body, services.limits))
+        return JSONResponse(detokenize(model_to_write_with(services, body.model), body, services.limits))
 
     @app.get("/version")
     async def get_version() -> dict[str, str]:
@@ -201,7 +197,7 @@ async def complete(
     """Check a body, write what ``make`` makes of it, and answer whole or in a stream."""
     with count_refusal(services, route):
         body = schema.model_validate_json(await request.body())
-        loaded = model_for(services, body)
+        loaded = model_to_write_with(services, body.model)
         completion = await make(loaded, body)
         services.engines.check(loaded, *completion.requests)
     client, pace = client_of(request), EVENT_SECONDS if completion.asked.stream else WHOLE_SECONDS
@@ -220,12 +216,6 @@ async def complete(
             return LEFT
         on_end = stack.pop_all().aclose  # the answer outlives this function, and so must the generation
         return Stream(then(first, chunks), on_end, services.limits, media_type=EVENTS)
-
-
-def model_for(services: Services, body: Body) -> LoadedModel:
-    services.engines.check_open()
-    check_loaded(services)
-    return find_model(services.served, body.model)
 
 
 def attention_of(services: Services, loaded: LoadedModel, body: AttentionRequest) -> AttentionAnswer:

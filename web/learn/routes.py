@@ -6,7 +6,7 @@ The ladder is imported on first use, so that opening the page does not wait for 
 import asyncio
 import logging
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 
 import orjson
 from fastapi import APIRouter, HTTPException, Request, Response
@@ -19,11 +19,13 @@ from model.serving.engine import Busy, Closed
 from ..services import Services
 from ..serving.elsewhere.upstream import EngineLost
 from ..serving.engines import client_of
-from ..settings import MAX_BIGRAMS, MAX_LESSONS
+from ..serving.workers import Workers
+from ..settings import MAX_BIGRAMS, MAX_WAITING_BIGRAMS
 from .ask import Ask, BigramAsk
 
 log = logging.getLogger(__name__)
 
+TOO_MANY_BIGRAMS = "The server is already training as many bigram models as it can. Try again soon."
 BUSY = {"Retry-After": "5"}  # seconds, about what the training of a bigram model takes
 
 
@@ -31,7 +33,7 @@ def learn_routes(services: Services) -> APIRouter:
     """``GET /learn/sources/{rung}.json``, ``POST /learn/bigram`` and ``POST /learn/{lesson}``."""
     router = APIRouter(prefix="/learn", include_in_schema=False)
     served = services.served
-    lessons, bigrams = asyncio.Semaphore(MAX_LESSONS), asyncio.Semaphore(MAX_BIGRAMS)
+    bigrams = Workers(MAX_BIGRAMS, MAX_WAITING_BIGRAMS)
 
     def needs_models(lesson: str) -> bool:
         from .lessons import LESSONS_WITH_MODEL
@@ -64,12 +66,21 @@ def learn_routes(services: Services) -> APIRouter:
             check_bigram(served, ask)
         except InputError as error:
             raise HTTPException(400, str(error)) from None
-        if bigrams.locked():
-            why = "The server is already training as many bigram models as it can. Try again soon."
-            raise HTTPException(429, why, headers=BUSY)
+        client = client_of(request)
+        try:
+            bigrams.check_room(client)
+        except Busy:
+            raise HTTPException(429, TOO_MANY_BIGRAMS, headers=BUSY) from None
 
         async def lines() -> AsyncGenerator[bytes]:
-            async with bigrams, aclosing(learn_bigram(served, services.engines, ask, client_of(request))) as reports:
+            async with AsyncExitStack() as stack:
+                try:
+                    await stack.enter_async_context(bigrams.place(client))
+                except Busy:
+                    yield failed(TOO_MANY_BIGRAMS)
+                    return
+                learning = learn_bigram(served, services.engines, ask, client)
+                reports = await stack.enter_async_context(aclosing(learning))
                 try:
                     async for report in reports:
                         yield orjson.dumps(report) + b"\n"
@@ -86,15 +97,14 @@ def learn_routes(services: Services) -> APIRouter:
         return StreamingResponse(lines(), media_type="application/x-ndjson", headers={"Cache-Control": "no-store"})
 
     @router.post("/{lesson}")
-    async def post_lesson(lesson: str, ask: Ask) -> Response:
+    async def post_lesson(lesson: str, ask: Ask, request: Request) -> Response:
         """The numbers of a lesson for the visitor's sentence and settings."""
         if await asyncio.to_thread(needs_models, lesson):
             await served.wait()
-        async with lessons:
-            try:
-                data = await asyncio.to_thread(compute, lesson, ask)
-            except InputError as error:
-                raise HTTPException(400, str(error)) from None
+        try:
+            data = await services.lessons.run(client_of(request), compute, lesson, ask)
+        except InputError as error:
+            raise HTTPException(400, str(error)) from None
         if data is None:
             raise HTTPException(404, f"There is no lesson {shorten(lesson)}.")
         return as_json(data)

@@ -5,16 +5,16 @@ compute it again. Everything in it is a visitor's: a link that cannot be followe
 word about why.
 """
 
-import asyncio
 import base64
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 from torch import Tensor
 
 from model import InputError, LoadedModel, PromptError
 from model.errors import InvalidValue, shorten
+from model.serving.engine import Busy
 
 from ..runs.run import Run
 from ..services import Services
@@ -56,24 +56,37 @@ class PageStart:
     second: dict[str, object] | None = None
 
 
-async def resolve_address(services: Services, query: Mapping[str, str]) -> PageStart:
+async def resolve_address(services: Services, query: Mapping[str, str], client: Hashable = None) -> PageStart:
     """Where the query of the page's address leads: to a text, or to a model's opening with a notice saying why."""
-    served = services.served
-    named = query.get("model")
+    served, named = services.served, query.get("model")
     try:
-        link = await asyncio.to_thread(read_link, served, query, services.snapshots)
+        start = await follow_link(services, query, client) if leads_to_text(served, query) else None
     except BadLink as error:
         return await start_with_opening(services, named, [str(error)])
-    if link is None:
+    except Busy:
+        return await start_with_opening(services, named, ["Too many links are being opened. Try again in a moment."])
+    if start is None:
         unknown = [unknown_model(served, named)] if named and served.models and named not in served.models else []
         return await start_with_opening(services, named, unknown)
-    run = await asyncio.to_thread(recompute, services, link)
+    return start
+
+
+async def follow_link(services: Services, query: Mapping[str, str], client: Hashable) -> PageStart | None:
+    """Where a link leads, None where it leads to no text. Raises ``BadLink`` and ``Busy``."""
+    link = await services.exact.run(client, read_link, services.served, query, services.snapshots)
+    if link is None:
+        return None
+    run = await services.exact.run(client, recompute, services, link)
     prompt = link.loaded.tokenizer.decode(link.ids[: link.n_prompt])
-    settings, notices = read_settings(served, link.loaded, prompt, query)
+    settings, notices = read_settings(services.served, link.loaded, prompt, query)
     settings = {"prompt": prompt} | settings
-    second, more = await asyncio.to_thread(find_second, services, query)
-    value = pointer(run, "linked", settings) | {"notices": notices + more + served.problems()}
+    second, more = await services.exact.run(client, find_second, services, query)
+    value = pointer(run, "linked", settings) | {"notices": notices + more + services.served.problems()}
     return PageStart(value, settings, second)
+
+
+def leads_to_text(served: ServedModels, query: Mapping[str, str]) -> bool:
+    return bool(served.models) and any(word in query for word in TEXT)
 
 
 def recompute(services: Services, link: Link) -> Run:
@@ -109,9 +122,9 @@ async def start_with_opening(services: Services, named: str | None, notices: lis
 
 def read_link(served: ServedModels, query: Mapping[str, str], snapshots: Snapshots | None = None) -> Link | None:
     """The text that a page's query leads to, None where it leads to none. Raises ``BadLink``."""
-    if not served.models or not any(word in query for word in TEXT):
+    if not leads_to_text(served, query):
         return None
-    loaded = find_model(served, query.get("model", ""), query.get("sha256", ""), snapshots or Snapshots(served))
+    loaded = linked_model(served, query.get("model", ""), query.get("sha256", ""), snapshots or Snapshots(served))
     context_length = loaded.config.context_length
     # A text may have one token more than the context: the last one written, which was not read any more.
     ids = decode_ids(query.get("ids", ""), context_length + 1)
@@ -144,7 +157,7 @@ def read_mask(loaded: LoadedModel, text: str) -> Tensor | None:
         raise BadLink("This link is broken: the heads that it mutes cannot be read.") from None
 
 
-def find_model(served: ServedModels, name: str, sha256: str, snapshots: Snapshots) -> LoadedModel:
+def linked_model(served: ServedModels, name: str, sha256: str, snapshots: Snapshots) -> LoadedModel:
     """The model with these weights: the one of that name, one that has another name here, or a snapshot."""
     if not HASH.fullmatch(sha256):
         raise BadLink("This link is broken: it does not say which weights wrote its text.")

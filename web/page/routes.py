@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from model import InputError
 
+from ..runs.run import Run
 from ..services import Services
 from ..serving.engines import client_of
 from ..serving.lists import TokenIds
@@ -42,7 +43,7 @@ def page_routes(services: Services, writer: PageWriter, trainings: Trainings) ->
     async def get_landing(request: Request) -> JSONResponse:
         """Where the page's address leads, once the checkpoints are loaded: models, settings and a pointer to a run."""
         await services.served.wait()
-        start = await resolve_address(services, request.query_params)
+        start = await resolve_address(services, request.query_params, client_of(request))
         is_training = trainings.get(VISITOR.get()) is not None
         content = {"models": model_list(services), "training": is_training, **vars(start)}
         return JSONResponse(content, headers={"Cache-Control": "no-store"})
@@ -60,23 +61,26 @@ def page_routes(services: Services, writer: PageWriter, trainings: Trainings) ->
         content = {"steps": services.snapshots.steps(model)} | services.snapshots.training(model)
         return JSONResponse(content, headers={"Cache-Control": "no-store"})
 
+    def with_snapshot(text: SnapshotText) -> Run:
+        loaded = services.snapshots.get(text.model, text.step)
+        ids = text.ids[: loaded.config.context_length + 1]
+        loaded.read_prompt(ids[: loaded.config.context_length])
+        return services.runs.recompute(loaded, ids, text.n_prompt)
+
     @router.post("/snapshot")
-    def read_snapshot(text: SnapshotText) -> JSONResponse:
+    async def read_snapshot(request: Request, text: SnapshotText) -> JSONResponse:
         """A pointer to the same text, read with the weights that the model had after a training step."""
         try:
-            loaded = services.snapshots.get(text.model, text.step)
-            ids = text.ids[: loaded.config.context_length + 1]
-            loaded.read_prompt(ids[: loaded.config.context_length])
-            run = services.runs.recompute(loaded, ids, text.n_prompt)
+            run = await services.exact.run(client_of(request), with_snapshot, text)
         except InputError as error:
             return refuse(error.field, str(error))
         return JSONResponse(pointer(run, "snapshot", {}) | {"training_step": text.step})
 
     @router.post("/read")
-    def read_text(reading: Reading) -> JSONResponse:
+    async def read_text(request: Request, reading: Reading) -> JSONResponse:
         """A pointer to the same text, read by another model, with earlier weights, or with heads scaled."""
         try:
-            run = read_again(services, reading)
+            run = await services.exact.run(client_of(request), read_again, services, reading)
         except InputError as error:
             return refuse(error.field, str(error))
         return JSONResponse(pointer(run, "read", {}))

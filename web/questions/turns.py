@@ -79,12 +79,9 @@ class Turns:
 
     def make_room(self, client: Hashable) -> None:
         """Refuse the newest job of the client with the most waiting; raises ``Busy`` if that is this ``client``."""
-        waiting = Counter(job.client for job in self.queue)
-        waiting[client] += 1
-        most, _ = max(waiting.items(), key=lambda item: (item[1], item[0] == client))
-        if most == client:
+        refused = self.queue.newest_of_most(client)
+        if refused is None:
             raise Busy
-        refused = [job for job in self.queue if job.client == most][-1]
         self.queue.remove(refused)
         refused.done.set_exception(Busy())
 

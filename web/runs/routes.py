@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Callable
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
-from fastapi import APIRouter, HTTPException, Response
+from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
@@ -12,9 +13,11 @@ from model import InputError, LoadedModel
 from model.lens.difference import Piece, check_pieces, head_differences
 from model.lens.residuals import Residuals
 
+from ..serving.engines import client_of
 from ..serving.lists import HeadMask, Pieces, TokenIds
 from ..serving.served_models import ServedModels
 from ..serving.snapshots import Snapshots
+from ..serving.workers import Workers
 from ..settings import MAX_RUN_ID
 from .frame import encode_frame
 from .run import Run
@@ -22,6 +25,9 @@ from .store import Runs
 
 FOREVER = "private, max-age=31536000, immutable"  # private, as a key may be asked for
 AGAIN = "again"  # in the place of a run id: compute it again from what the body says
+
+
+T = TypeVar("T")
 
 
 class Text(BaseModel):
@@ -48,10 +54,14 @@ class Pair(BaseModel):
     first: int = Field(0, ge=0)
 
 
-def run_routes(served: ServedModels, snapshots: Snapshots, runs: Runs) -> APIRouter:
+def run_routes(served: ServedModels, snapshots: Snapshots, runs: Runs, workers: Workers) -> APIRouter:
     """``GET look/{run}/...`` for a run that is kept, ``POST look/again/...`` with a ``Text`` for one that is not."""
     router = APIRouter(prefix="/look", include_in_schema=False)
     vocabularies: WeakKeyDictionary[LoadedModel, bytes] = WeakKeyDictionary()
+
+    async def computed(request: Request, compute: Callable[..., T], *args: object) -> T:
+        """What ``compute`` returns: it may read a whole text, so only a few do at a time, in turn by address."""
+        return await workers.run(client_of(request), compute, *args)
 
     def find(run_id: str) -> Run:
         run = runs.get(run_id)
@@ -59,48 +69,33 @@ def run_routes(served: ServedModels, snapshots: Snapshots, runs: Runs) -> APIRou
             raise HTTPException(404, "This run is no longer kept: send its token ids to look/again.")
         return run
 
-    def find_model(sha256: str) -> LoadedModel:
+    def model_with_hash(sha256: str) -> LoadedModel:
         loaded = served.with_hash(sha256) or snapshots.with_hash(sha256)
         if loaded is None:
             raise HTTPException(410, "The model that wrote this text is no longer served here.")
         return loaded
 
     def recompute(text: Text) -> Run:
-        loaded = find_model(text.sha256)
+        loaded = model_with_hash(text.sha256)
         try:
             ids = loaded.read_prompt(text.ids[: loaded.config.context_length])
             return runs.recompute(loaded, ids, text.n_prompt, loaded.read_head_mask(text.head_mask))
         except InputError as error:
             raise HTTPException(400, str(error)) from None
 
-    # Plain functions: they wait for a lock and compute, so they run in threads, not on the event loop.
-    # The ending tells Gradio to compress it.
-    @router.get("/vocabulary/{sha256}.json")
-    def get_vocabulary(sha256: str) -> Response:
-        """The texts of all tokens of a model, a JSON list in the order of their ids."""
-        loaded = find_model(sha256)
-        if loaded not in vocabularies:
-            texts = [token.text for token in loaded.tokens(range(loaded.config.vocab_size))]
-            vocabularies[loaded] = json.dumps(texts, ensure_ascii=False).encode()
-        return Response(vocabularies[loaded], media_type="application/json", headers={"Cache-Control": FOREVER})
-
-    @router.post("/differences")
-    def post_differences(pair: Pair) -> JSONResponse:
-        """How differently each head attends in two texts: ``[layer][head]``, see ``head_differences``."""
+    def differences(pair: Pair) -> list[list[float]]:
         a, b = (runs.get(side.run) or recompute(side) for side in (pair.a, pair.b))
         pieces = [Piece(*piece) for piece in pair.pieces]
         try:
             check_pieces(pieces, len(a.readable_ids), len(b.readable_ids))
             read_a, read_b = runs.exact.read(a, pieces[-1].a_stop), runs.exact.read(b, pieces[-1].b_stop)
-            heads = head_differences(read_a, read_b, pieces, pair.first)
+            found: list[list[float]] = head_differences(read_a, read_b, pieces, pair.first).tolist()
+            return found
         except ValueError as error:
             raise HTTPException(400, str(error)) from None
-        return JSONResponse({"heads": heads.tolist()}, headers={"Cache-Control": "no-store"})
 
-    @router.post("/scaled/{position}")
-    def post_scaled(text: Text, position: int) -> Response:
-        """The logits at one position of a text. No run is kept of it: many head masks are tried one after the other."""
-        loaded = find_model(text.sha256)
+    def scaled(text: Text, position: int) -> bytes:
+        loaded = model_with_hash(text.sha256)
         if not 0 <= position < len(text.ids):
             raise HTTPException(404, f"there is no token {position}: the text has {len(text.ids)}")
         try:
@@ -108,51 +103,77 @@ def run_routes(served: ServedModels, snapshots: Snapshots, runs: Runs) -> APIRou
             head_mask = loaded.read_head_mask(text.head_mask)
         except InputError as error:
             raise HTTPException(400, str(error)) from None
-        logits = Residuals(loaded.gpt, ids, head_mask).logits(position, position + 1)
-        return octets(logits[0].numpy().tobytes())
+        return Residuals(loaded.gpt, ids, head_mask).logits(position, position + 1)[0].numpy().tobytes()
+
+    async def kept(request: Request, content: Callable[..., bytes], run_id: str, *place: int) -> Response:
+        return octets(await computed(request, at, content, find(run_id), *place))
+
+    async def again(request: Request, content: Callable[..., bytes], text: Text, *place: int) -> Response:
+        return octets(await computed(request, lambda: at(content, recompute(text), *place)))
+
+    # The two plain functions run in threads of the framework's: they look things up.
+    # The ending tells Gradio to compress it.
+    @router.get("/vocabulary/{sha256}.json")
+    def get_vocabulary(sha256: str) -> Response:
+        """The texts of all tokens of a model, a JSON list in the order of their ids."""
+        loaded = model_with_hash(sha256)
+        if loaded not in vocabularies:
+            texts = [token.text for token in loaded.tokens(range(loaded.config.vocab_size))]
+            vocabularies[loaded] = json.dumps(texts, ensure_ascii=False).encode()
+        return Response(vocabularies[loaded], media_type="application/json", headers={"Cache-Control": FOREVER})
 
     @router.get("/{run_id}/rows")
     def get_rows(run_id: str, start: int = 0) -> Response:
-        return binary(encode_frame, find(run_id), max(start, 0))
+        return octets(at(encode_frame, find(run_id), max(start, 0)))
+
+    @router.post("/differences")
+    async def post_differences(request: Request, pair: Pair) -> JSONResponse:
+        """How differently each head attends in two texts: ``[layer][head]``, see ``head_differences``."""
+        heads = await computed(request, differences, pair)
+        return JSONResponse({"heads": heads}, headers={"Cache-Control": "no-store"})
+
+    @router.post("/scaled/{position}")
+    async def post_scaled(request: Request, text: Text, position: int) -> Response:
+        """The logits at one position of a text. No run is kept of it: many head masks are tried one after the other."""
+        return octets(await computed(request, scaled, text, position))
 
     @router.get("/{run_id}/heads/{layer}/{head}")
-    def get_head(run_id: str, layer: int, head: int, start: int = 0) -> Response:
-        return binary(runs.exact.picture, find(run_id), layer, head, max(start, 0))
+    async def get_head(request: Request, run_id: str, layer: int, head: int, start: int = 0) -> Response:
+        return await kept(request, runs.exact.picture, run_id, layer, head, max(start, 0))
 
     @router.get("/{run_id}/queries/{query}")
-    def get_query(run_id: str, query: int) -> Response:
-        return binary(runs.exact.query, find(run_id), query)
+    async def get_query(request: Request, run_id: str, query: int) -> Response:
+        return await kept(request, runs.exact.query, run_id, query)
 
     @router.get("/{run_id}/logits/{position}")
-    def get_logits(run_id: str, position: int, count: int = 1) -> Response:
-        return binary(runs.exact.logits, find(run_id), position, count)
+    async def get_logits(request: Request, run_id: str, position: int, count: int = 1) -> Response:
+        return await kept(request, runs.exact.logits, run_id, position, count)
 
     @router.post(f"/{AGAIN}/rows")
-    def post_rows(text: Text, start: int = 0) -> Response:
-        return binary(encode_frame, recompute(text), max(start, 0))
+    async def post_rows(request: Request, text: Text, start: int = 0) -> Response:
+        return await again(request, encode_frame, text, max(start, 0))
 
     @router.post(f"/{AGAIN}/heads/{{layer}}/{{head}}")
-    def post_head(text: Text, layer: int, head: int, start: int = 0) -> Response:
-        return binary(runs.exact.picture, recompute(text), layer, head, max(start, 0))
+    async def post_head(request: Request, text: Text, layer: int, head: int, start: int = 0) -> Response:
+        return await again(request, runs.exact.picture, text, layer, head, max(start, 0))
 
     @router.post(f"/{AGAIN}/queries/{{query}}")
-    def post_query(text: Text, query: int) -> Response:
-        return binary(runs.exact.query, recompute(text), query)
+    async def post_query(request: Request, text: Text, query: int) -> Response:
+        return await again(request, runs.exact.query, text, query)
 
     @router.post(f"/{AGAIN}/logits/{{position}}")
-    def post_logits(text: Text, position: int, count: int = 1) -> Response:
-        return binary(runs.exact.logits, recompute(text), position, count)
+    async def post_logits(request: Request, text: Text, position: int, count: int = 1) -> Response:
+        return await again(request, runs.exact.logits, text, position, count)
 
     return router
 
 
-def binary(content: Callable[..., bytes], run: Run, *place: int) -> Response:
+def at(content: Callable[..., bytes], run: Run, *place: int) -> bytes:
     """What ``content`` gives, or 404 where it raises ``ValueError`` because there is no such place in the run."""
     try:
-        data = content(run, *place)
+        return content(run, *place)
     except ValueError as error:
         raise HTTPException(404, str(error)) from None
-    return octets(data)
 
 
 def octets(data: bytes) -> Response:

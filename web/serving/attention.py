@@ -1,10 +1,8 @@
-"""Attention weights of whole texts: few are computed at a time, and a long answer goes out layer by layer."""
+"""Attention weights of whole texts as the body of an answer; a long one goes out layer by layer."""
 
-import asyncio
 import json
 import struct
-from collections.abc import Callable, Iterator, Sequence
-from typing import ParamSpec, TypeVar
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import orjson
@@ -13,40 +11,8 @@ from torch import Tensor
 
 from model import LoadedModel
 from model.lens.residuals import Residuals
-from model.serving.engine import Busy
-
-from ..settings import Limits
 
 JSON_BYTES = 12  # of one weight
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-class AttentionWorkers:
-    """Takes turns at reading whole texts, for all models together."""
-
-    def __init__(self, limits: Limits) -> None:
-        self.limits = limits
-        self.waiting = 0
-        self.places = asyncio.Semaphore(limits.max_traces)
-
-    def check_room(self) -> None:
-        """Raise ``Busy`` where too many wait."""
-        if self.waiting >= self.limits.max_waiting:
-            raise Busy
-
-    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What ``function`` returns, run in a thread when a place is free; nothing is held while its result is sent."""
-        self.waiting += 1
-        try:
-            await self.places.acquire()
-        finally:
-            self.waiting -= 1
-        try:
-            return await asyncio.to_thread(function, *args, **kwargs)
-        finally:
-            self.places.release()
 
 
 def head_weights(loaded: LoadedModel, ids: Sequence[int], layer: int, head: int) -> bytes:

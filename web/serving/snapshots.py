@@ -92,16 +92,21 @@ class Snapshots:
                 self.loaded.popitem(last=False)
             return self.loaded[name, step]
 
-    def find_model(self, name: object) -> LoadedModel:
-        """The model of that name, or the snapshot that ``MODEL@STEP`` names. It may have to be loaded first.
+    def model_or_snapshot(self, name: object) -> LoadedModel:
+        """The model of that name, or the snapshot that ``NAME@STEP`` names. It may have to be loaded first.
 
         The first model where no name is given. Raises ``InputError``.
         """
-        model_name, at, step = name.rpartition("@") if isinstance(name, str) else ("", "", "")
-        is_snapshot = at and name not in self.served.models and model_name in self.served.models
-        if is_snapshot and step.isascii() and step.isdigit() and len(step) <= MAX_STEP_DIGITS:
+        if isinstance(name, str) and self.is_snapshot(name):
+            model_name, _, step = name.rpartition("@")
             return self.get(model_name, int(step))
         return find_model(self.served, name)
+
+    def is_snapshot(self, name: str) -> bool:
+        """Whether ``name`` is NAME@STEP of a model that is served, with or without a snapshot of that step."""
+        model_name, at, step = name.rpartition("@")
+        is_step = step.isascii() and step.isdigit() and len(step) <= MAX_STEP_DIGITS
+        return bool(at) and is_step and name not in self.served.models and model_name in self.served.models
 
     def with_hash(self, sha256: str) -> LoadedModel | None:
         """The snapshot whose weights have this hash, if it was ever loaded here, for those who may see it."""

@@ -47,12 +47,14 @@ MAX_ANSWER_BYTES = 16_000_000  # answers of Ask
 MAX_TEXT_PASS_BYTES = 16_000_000  # texts that Ask read in float32, beside the newest
 MAX_FLOAT32_BYTES = 1_000_000_000  # float32 copies of models served in another precision, beside the newest
 KEPT_BYTES = MAX_CACHED_BYTES + MAX_RESIDUAL_BYTES + MAX_ANSWER_BYTES + MAX_TEXT_PASS_BYTES  # part of the budget
+MAX_EXACT = 2  # texts read again for the page, and weights or logits computed from such a reading, at the same time
 MAX_SESSIONS = 500  # browser tabs whose state Gradio keeps
 
 # The Learn tab: small limits, because it must not slow down those who write.
 MAX_SENTENCE_CHARACTERS = 4_000
 MAX_LESSON_CHARACTERS = 40_000  # of a text that a word list, merges or a bigram model is made from
 MAX_LESSONS = 2  # computed at the same time
+MAX_WAITING_BIGRAMS = 8
 MAX_BIGRAMS = 2  # trained at the same time
 MAX_BIGRAM_STEPS = 10_000
 MAX_ALPHABET = 256  # different characters in its text: the table has their number squared

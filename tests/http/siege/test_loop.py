@@ -1,6 +1,7 @@
 """No request keeps the event loop from the others, however its body is made."""
 
 import asyncio
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ import pytest
 from helpers.server import Server
 
 MOST = 0.05  # seconds that one request may take of everybody's loop
+ADDRESSES = itertools.count()
 ATTEMPTS = 5  # of which the best counts: a busy machine halts the loop as well
 EMPTY = b"[" + b",".join([b"[]"] * 86_000) + b"]"
 ROWS = b"[" + b",".join([b"[1]"] * 65_000) + b"]"
@@ -75,6 +77,13 @@ def longest_halt(server: Server) -> Iterator[Callable[[], float]]:
         beating.cancel()
 
 
+def post(url: str, content: bytes) -> httpx.Response:
+    """From an address of its own, as the server takes its time over large bodies of the same one."""
+    address = f"127.0.1.{next(ADDRESSES) % 250 + 1}"
+    with httpx.Client(transport=httpx.HTTPTransport(local_address=address), timeout=60) as client:
+        return client.post(url, content=content, headers={"Content-Type": "application/json"})
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_a_body_keeps_nobody_waiting(server: Server, case: str) -> None:
     path, body = CASES[case]
@@ -83,10 +92,9 @@ def test_a_body_keeps_nobody_waiting(server: Server, case: str) -> None:
     halts: list[float] = []
     while len(halts) < ATTEMPTS and not (halts and min(halts) < MOST):
         with longest_halt(server) as longest:
-            answer = httpx.post(
-                f"{server.url}/{path}", content=content, headers={"Content-Type": "application/json"}, timeout=60
-            )
+            answer = post(f"{server.url}/{path}", content)
             halts.append(longest())
+            print("HALT", halts)
         assert answer.status_code == 200 or (answer.status_code < 500 and len(answer.content) < 1_000)
     assert min(halts) < MOST
 

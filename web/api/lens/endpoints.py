@@ -173,7 +173,8 @@ def lens_endpoints(services: Services) -> list[Callable[..., Awaitable[Any]]]:
         route = f"/{name}"
         await services.served.wait()
         with refusals(services, route):
-            asked = await read_question(services, question, question.body.model_validate(fields))
+            body, client = question.body.model_validate(fields), client_of(request)
+            asked = await read_question(services, question, body, client)
         with refusals(services):
             async with ask(services, question, asked, client_of(request), route) as asking:
                 found: dict[str, Any] = leave(services, request, await asking.answer())

@@ -1,12 +1,11 @@
 """Routes for all questions: a checked body in, progress and the answer out."""
 
-import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Hashable
 from contextlib import AsyncExitStack
 
 from fastapi import FastAPI, Request, Response
 
-from model import InputError, LoadedModel
+from model import InputError
 from model.lens.questions.progress import Progress
 
 from ...questions.service import Answer, Asked, Asking
@@ -14,7 +13,7 @@ from ...services import Services
 from ...serving.engines import client_of
 from .. import openapi
 from ..errors import as_api_error
-from ..guards import check_loaded, count_refusal, read_text
+from ..guards import count_refusal, model_to_read_with, read_text
 from ..streaming import LEFT, Stream, server_sent_event, unless_client_leaves
 from .circuits_schema import DifferenceBody
 from .questions import QUESTIONS, Question
@@ -36,8 +35,9 @@ def add_route(app: FastAPI, services: Services, question: Question) -> None:
     async def answer(request: Request) -> Response:
         with count_refusal(services, route):
             body = await read_body(question, request)
-            asked = await read_question(services, question, body)
-        asking = ask(services, question, asked, client_of(request), route)
+            client = client_of(request)
+            asked = await read_question(services, question, body, client)
+        asking = ask(services, question, asked, client, route)
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(asking)
             if body.stream:  # the answer outlives this function, and so must the computation
@@ -62,11 +62,9 @@ async def read_body(question: Question, request: Request) -> ModelBody:
     return question.body.model_validate_strings(dict(request.query_params))
 
 
-async def read_question(services: Services, question: Question, body: ModelBody) -> Asked:
+async def read_question(services: Services, question: Question, body: ModelBody, client: Hashable) -> Asked:
     """What a body asks for, checked. Raises ``InputError``."""
-    services.engines.check_open()
-    check_loaded(services)
-    loaded = await asyncio.to_thread(services.snapshots.find_model, body.model)
+    loaded = await model_to_read_with(services, body.model, client)
     ids: list[int] = []
     head_mask = None
     if isinstance(body, TextBody):
@@ -75,16 +73,11 @@ async def read_question(services: Services, question: Question, body: ModelBody)
     parameters = question.read(services.limits, loaded, ids, body)
     other = None
     if isinstance(body, DifferenceBody) and body.other_model:
-        other = await asyncio.to_thread(find_other, services, body.other_model)
+        try:
+            other = await model_to_read_with(services, body.other_model, client)
+        except InputError as error:
+            raise InputError("other_model", str(error), error.code) from None
     return Asked(services.questions, loaded, tuple(ids), head_mask, parameters, other)
-
-
-def find_other(services: Services, name: str) -> LoadedModel:
-    """The model to compare with; what is wrong with its name is wrong with ``other_model``."""
-    try:
-        return services.snapshots.find_model(name)
-    except InputError as error:
-        raise InputError("other_model", str(error), error.code) from None
 
 
 def ask(services: Services, question: Question, asked: Asked, client: object, route: str) -> Asking:

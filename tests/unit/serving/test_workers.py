@@ -1,0 +1,139 @@
+"""Computations in turn: how many at once, whose turn it is, and who is refused."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextvars import ContextVar
+
+import pytest
+
+from helpers.gate import PATIENCE
+from model.serving.engine import Busy
+from web.serving.workers import Workers
+
+Job = Callable[[], None]
+
+
+class Watched:
+    """Jobs that are held until they are let go, and the order in which they began."""
+
+    def __init__(self) -> None:
+        self.began: list[str] = []
+        self.at_once = self.most = 0
+        self.lock, self.going_on = threading.Lock(), threading.Event()
+
+    def job(self, name: str) -> Job:
+        def run() -> None:
+            with self.lock:
+                self.began.append(name)
+                self.at_once += 1
+                self.most = max(self.most, self.at_once)
+            assert self.going_on.wait(PATIENCE)
+            with self.lock:
+                self.at_once -= 1
+
+        return run
+
+
+async def asked(workers: Workers, watched: Watched, names: str) -> list["asyncio.Task[None]"]:
+    """A computation for each letter, which is also its client, once all have begun or wait."""
+    tasks = [asyncio.create_task(workers.run(name, watched.job(name))) for name in names]
+    await settled()
+    return tasks
+
+
+async def settled() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+def test_only_so_many_at_once_and_in_turn_by_client() -> None:
+    async def check() -> None:
+        workers, watched = Workers(2, 100), Watched()
+        tasks = await asked(workers, watched, "aaaaaabc")
+        watched.going_on.set()
+        await asyncio.gather(*tasks)
+        assert watched.most == 2 and sorted(watched.began) == list("aaaaaabc")
+        assert set(watched.began[2:5]) >= {"b", "c"}  # before most of those that came first
+        assert not workers.at_work and not workers.queue
+
+    asyncio.run(check())
+
+
+def test_the_line_is_bounded_and_the_client_with_the_most_leaves_it() -> None:
+    async def check() -> None:
+        workers, watched = Workers(1, 3), Watched()
+        tasks = await asked(workers, watched, "aaaa")
+        with pytest.raises(Busy):
+            await workers.run("a", watched.job("a"))
+        with pytest.raises(Busy):
+            workers.check_room("a")
+        workers.check_room("b")
+        tasks += await asked(workers, watched, "b")
+        watched.going_on.set()
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [type(each) for each in ended] == [*[type(None)] * 3, Busy, type(None)]
+
+    asyncio.run(check())
+
+
+def test_what_has_begun_is_not_refused() -> None:
+    async def check() -> None:
+        workers, watched = Workers(1, 1), Watched()
+        tasks = await asked(workers, watched, "a")
+        tasks += [asyncio.create_task(workers.go_on("a", watched.job("a"))) for _ in range(3)]
+        await settled()
+        tasks += await asked(workers, watched, "bc")  # one place in the line
+        watched.going_on.set()
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [type(each) for each in ended] == [*[type(None)] * 5, Busy]
+
+    asyncio.run(check())
+
+
+def test_a_place_is_taken_until_its_thread_ends() -> None:
+    """However often a client comes and leaves."""
+
+    async def check() -> None:
+        workers, watched = Workers(1, 100), Watched()
+        for _ in range(5):
+            (task,) = await asked(workers, watched, "a")
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        assert watched.began == ["a"] and not workers.queue
+        watched.going_on.set()
+        await workers.run("b", watched.job("b"))
+        assert watched.began == ["a", "b"] and watched.most == 1 and not workers.at_work
+
+    asyncio.run(check())
+
+
+def test_leaving_at_the_moment_of_being_served() -> None:
+    async def check() -> None:
+        workers = Workers(1, 100)
+        async with workers.place("a"):
+            waiting = asyncio.create_task(workers.run("b", lambda: None))
+            await settled()
+        waiting.cancel()  # it was given the place, and does not know yet
+        await asyncio.gather(waiting, return_exceptions=True)
+        assert not workers.at_work
+        await workers.run("c", lambda: None)
+
+    asyncio.run(check())
+
+
+def test_an_error_is_handed_on_and_frees_the_place() -> None:
+    visitor: ContextVar[str] = ContextVar("visitor", default="")
+
+    def fail() -> None:
+        raise ValueError(visitor.get())
+
+    async def check() -> None:
+        workers = Workers(1, 0)
+        visitor.set("whose cookie it is")
+        for _ in range(3):
+            with pytest.raises(ValueError, match="whose cookie it is"):
+                await workers.run("a", fail)
+            await settled()
+
+    asyncio.run(check())

@@ -1,0 +1,116 @@
+"""Computations in threads: a few at a time, in turn by client, and no endless line of those that wait."""
+
+import asyncio
+import contextvars
+import functools
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Hashable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import ParamSpec, TypeVar
+
+from model.serving.engine import Busy
+from model.serving.fair_queue import FairQueue
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(eq=False)
+class Place:
+    """A place that somebody waits for. One that is not ``begun`` may be refused, and ``given`` then raises ``Busy``."""
+
+    client: Hashable
+    begun: bool
+    given: asyncio.Future[None] = field(default_factory=asyncio.Future)
+
+
+class Workers:
+    """At most ``n_places`` computations at once, for all clients together. Used from the event loop alone.
+
+    ``max_waiting`` more may wait. When there are too many, the newest of the client with the most is refused.
+    """
+
+    def __init__(self, n_places: int, max_waiting: int) -> None:
+        self.n_places, self.max_waiting = n_places, max_waiting
+        self.queue: FairQueue[Place] = FairQueue()
+        self.at_work: Counter[Hashable] = Counter()  # computations by client
+        # Threads of their own: those of the event loop are also needed to record texts that are being written.
+        self.threads = ThreadPoolExecutor(n_places, thread_name_prefix="worker")
+
+    @asynccontextmanager
+    async def place(self, client: Hashable) -> AsyncIterator[None]:
+        """Wait for a turn, and keep it while in here. Raises ``Busy``."""
+        await self.take_turn(client)
+        try:
+            yield
+        finally:
+            self.end_turn(client)
+
+    async def run(self, client: Hashable, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What ``function`` returns, run in a thread when it is this client's turn. Raises ``Busy``."""
+        return await self.compute(client, functools.partial(function, *args, **kwargs))
+
+    async def go_on(self, client: Hashable, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The same for the next part of what has begun: it waits for its turn, but it is not refused."""
+        return await self.compute(client, functools.partial(function, *args, **kwargs), begun=True)
+
+    async def compute(self, client: Hashable, function: Callable[[], T], *, begun: bool = False) -> T:
+        await self.take_turn(client, begun=begun)
+        in_context = functools.partial(contextvars.copy_context().run, function)
+        work = asyncio.get_running_loop().run_in_executor(self.threads, in_context)
+        # A thread cannot be interrupted, so the place is taken until it ends, even if the client leaves before.
+        work.add_done_callback(lambda _: self.end_turn(client))
+        work.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may ask for it
+        return await asyncio.shield(work)
+
+    async def take_turn(self, client: Hashable, *, begun: bool = False) -> None:
+        if self.at_work.total() < self.n_places and not self.queue:
+            self.at_work[client] += 1
+            return
+        if not begun:
+            self.make_room(client)
+        place = Place(client, begun)
+        self.queue.append(place)
+        try:
+            await place.given
+        except asyncio.CancelledError:
+            if place.given.cancelled():
+                if place in self.queue:
+                    self.queue.remove(place)
+            elif place.given.exception() is None:  # it was given at the moment in which the client left
+                self.end_turn(client)
+            raise
+
+    def end_turn(self, client: Hashable) -> None:
+        self.at_work[client] -= 1
+        self.at_work = +self.at_work  # without the clients that have none
+        while self.queue and self.at_work.total() < self.n_places:
+            place = self.queue.take(self.at_work)
+            if not place.given.done():
+                self.at_work[place.client] += 1
+                place.given.set_result(None)
+
+    def check_room(self, client: Hashable) -> None:
+        """Raise ``Busy`` where this client would be refused."""
+        self.to_refuse(client)
+
+    def make_room(self, client: Hashable) -> None:
+        refused = self.to_refuse(client)
+        if refused:
+            self.queue.remove(refused)
+            refused.given.set_exception(Busy())
+
+    def to_refuse(self, client: Hashable) -> Place | None:
+        """Who must leave the line for one more of this client, if anybody must; raises ``Busy`` if it is the client."""
+        if sum(may_be_refused(place) for place in self.queue) < self.max_waiting:
+            return None
+        refused = self.queue.newest_of_most(client, may_be_refused)
+        if refused is None:
+            raise Busy
+        return refused
+
+
+def may_be_refused(place: Place) -> bool:
+    return not place.begun and not place.given.done()
