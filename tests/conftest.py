@@ -1,6 +1,8 @@
 """Fixtures that every test may use, and what holds for every test."""
 
+import functools
 import os
+import ssl
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 # The models here are tiny: on a busy machine a second thread costs far more than it gives.
 torch.set_num_threads(1)
+# Each client of httpx reads all the world's certificates, which takes 16 ms and which no test needs.
+ssl.create_default_context = functools.cache(ssl.create_default_context)
 # Before transformers or huggingface_hub is imported: no test asks another host for anything.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 

@@ -1,9 +1,11 @@
 """Routes for programs, /v1 as OpenAI has it, and for whoever operates the server."""
 
+import functools
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Any
 
+import orjson
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import ValidationError
@@ -82,10 +84,14 @@ def api_routes(services: Services) -> list[BaseRoute]:
 
 def v1(services: Services) -> FastAPI:
     """An app of its own, since its errors are OpenAI's."""
-    app = FastAPI(docs_url=None, redoc_url=None)
-    app.openapi = lambda: openapi.document(app, services.limits)  # type: ignore[method-assign]
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    document = functools.cache(lambda: orjson.dumps(openapi.document(app, services.limits)))
     for kind in ERRORS:
         app.add_exception_handler(kind, answer_error)
+
+    @app.get("/openapi.json", include_in_schema=False)
+    def get_document() -> Response:  # in a thread: the first time it takes a tenth of a second
+        return Response(document(), media_type=JSON)
 
     @app.get("/models")
     async def list_models() -> dict[str, object]:

@@ -38,9 +38,14 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SWEEP_SECONDS", 0.05)
 
 
-def open_from(server: Server, source: str = "127.0.0.1", sent: bytes = b"") -> socket.socket:
-    port = int(server.url.rsplit(":", 1)[1])
-    connection = socket.create_connection(("127.0.0.1", port), timeout=30, source_address=(source, 0))
+def open_from(server: Server, source: str = "127.0.0.1", sent: bytes = b"", buffer: int | None = None) -> socket.socket:
+    """A connection; ``buffer`` is about how many bytes it takes before anybody reads them."""
+    connection = socket.socket()
+    if buffer:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+    connection.settimeout(30)
+    connection.bind((source, 0))
+    connection.connect(("127.0.0.1", int(server.url.rsplit(":", 1)[1])))
     connection.sendall(sent)
     return connection
 
@@ -78,7 +83,7 @@ def test_what_stalls_is_closed(server: Server, impatient: None, kind: str) -> No
 def test_a_client_that_reads_nothing_is_closed(server: Server, impatient: None) -> None:
     """Its answers fill the buffers on both sides, and are let go."""
     ask = b"GET /v1/openapi.json HTTP/1.1\r\nHost: here\r\n\r\n"
-    connection = open_from(server)
+    connection = open_from(server, buffer=2_048)
     connection.settimeout(0.05)
     own = connection.getsockname()
     sent = 0
