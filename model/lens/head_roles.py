@@ -90,11 +90,11 @@ def clear_role(scores: Mapping[Look, float], uniform: float) -> Look | None:
     return role if scores[role] >= max(CLEAR_ROLE, CLEAR_TIMES_UNIFORM * uniform) else None
 
 
-def repeated_tokens(loaded: LoadedModel, n_texts: int, length: int, seed: int) -> Tensor:
-    """``n_texts`` texts of ``length`` random tokens, each followed by itself: ``(n_texts, 2 * length)``.
+def ordinary_tokens(loaded: LoadedModel) -> Tensor:
+    """The ids of tokens that say something about the heads, in their order.
 
-    Only printable tokens are drawn and, from a byte-level vocabulary, only merged ones: many single bytes never occur
-    on their own in training, so their embeddings are untrained and reveal nothing about the heads.
+    These are the printable ones and, in a byte-level vocabulary, only merged ones: many single bytes never occur on
+    their own in training, so their embeddings are untrained.
     """
     special = set(loaded.tokenizer.special_tokens.values())
     ids = [
@@ -102,9 +102,21 @@ def repeated_tokens(loaded: LoadedModel, n_texts: int, length: int, seed: int) -
     ]
     if loaded.tokenizer.kind == "bpe":
         ids = [i for i in ids if len(loaded.tokenizer.token_bytes(i)) > 1] or ids
+    return torch.tensor(ids)
+
+
+def repeated_tokens(loaded: LoadedModel, n_texts: int, length: int, seed: int) -> Tensor:
+    """``n_texts`` texts of ``length`` random tokens, each followed by itself: ``(n_texts, 2 * length)``."""
+    ids = ordinary_tokens(loaded)
     generator = torch.Generator().manual_seed(seed)
-    chosen = torch.randint(len(ids), (n_texts, length), generator=generator)
-    return torch.tensor(ids)[chosen].repeat(1, 2)
+    return ids[torch.randint(len(ids), (n_texts, length), generator=generator)].repeat(1, 2)
+
+
+def sampled_tokens(loaded: LoadedModel, n_tokens: int = 512, seed: int = 0) -> Tensor:
+    """At most ``n_tokens`` different tokens, drawn at random: ``(N,)``."""
+    ids = ordinary_tokens(loaded)
+    generator = torch.Generator().manual_seed(seed)
+    return ids[torch.randperm(len(ids), generator=generator)[:n_tokens]]
 
 
 @torch.inference_mode()

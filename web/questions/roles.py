@@ -10,18 +10,20 @@ from typing import Any
 
 from model import LoadedModel
 from model.errors import InvalidValue
-from model.lens.head_roles import LOOKS, MIN_CONTEXT_LENGTH, clear_role, role_scores
+from model.lens.copying import CHANCE, CLEAR_COPYING, copying_scores
+from model.lens.head_roles import LOOKS, MIN_CONTEXT_LENGTH, clear_role, role_scores, sampled_tokens
 from model.lens.questions.progress import Cancelled, Progress, ignore
 
 from .service import Questions
 from .turns import lower_priority
 
-VERSION = 1  # another one whenever the definition of a score changes
+VERSION = 2  # another one whenever the definition of a score changes
 NO_ROLE = "no clear role"
+COPYING = "copying"
 IDLE_SECONDS = 0.2  # between two looks at whether anybody is writing
 
 Grid = list[list[float]]  # [layer][head]
-Measured = dict[str, Any]  # {"scores": {role: Grid}, "entropy": Grid, "uniform": float, "uniform_entropy": float}
+Measured = dict[str, Any]  # {"scores": {role: Grid}, "entropy": Grid, "copying": Grid, "uniform": float, ...}
 
 
 def measure_roles(questions: Questions, loaded: LoadedModel, progress: Progress = ignore) -> Measured:
@@ -33,10 +35,12 @@ def measure_roles(questions: Questions, loaded: LoadedModel, progress: Progress 
     kept = questions.disk.get(name) if loaded.sha256 else None
     if kept is not None and fits(kept, loaded):
         return kept
-    found = role_scores(replace(loaded, gpt=questions.gpt(loaded)), progress=progress)
+    gpt = questions.gpt(loaded)
+    found = role_scores(replace(loaded, gpt=gpt), progress=progress)
     measured: Measured = {
         "scores": {role: found.scores[role].tolist() for role in LOOKS},
         "entropy": found.entropy.tolist(),
+        "copying": copying_scores(gpt, sampled_tokens(loaded)).tolist(),
         "uniform": found.uniform,
         "uniform_entropy": found.uniform_entropy,
     }
@@ -74,7 +78,8 @@ def measure_in_turn(questions: Questions, models: Sequence[LoadedModel], is_busy
 def fits(measured: Measured, loaded: LoadedModel) -> bool:
     """Whether a file holds what this version writes for a model of this shape."""
     scores = measured.get("scores")
-    grids = [*(scores.get(role) for role in LOOKS), measured.get("entropy")] if isinstance(scores, dict) else [None]
+    looks = [scores.get(role) for role in LOOKS] if isinstance(scores, dict) else [None]
+    grids = [*looks, measured.get("entropy"), measured.get("copying")]
     numbers = (measured.get("uniform"), measured.get("uniform_entropy"))
     return all(is_grid(grid, loaded) for grid in grids) and all(map(is_number, numbers))
 
@@ -90,15 +95,19 @@ def is_number(value: object) -> bool:
 
 
 def describe_heads(measured: Measured) -> list[list[dict[str, Any]]]:
-    """``[layer][head]``: the label of each head, its scores, and what uniform attention would score."""
+    """``[layer][head]``: the label of each head, its scores, and what uniform attention or random weights would score.
+
+    The label says where the head looks. One that looks at nothing in particular may still be said to copy.
+    """
     scores, uniform = measured["scores"], measured["uniform"]
-    baseline = dict.fromkeys(LOOKS, uniform) | {"entropy": measured["uniform_entropy"]}
+    baseline = dict.fromkeys(LOOKS, uniform) | {"copying": CHANCE, "entropy": measured["uniform_entropy"]}
 
     def head(layer: int, index: int) -> dict[str, Any]:
         own = {role: scores[role][layer][index] for role in LOOKS}
+        more = {name: measured[name][layer][index] for name in ("copying", "entropy")}
         role = clear_role(own, uniform)
-        label = role.replace("_", " ") if role else NO_ROLE
-        return {"label": label, "scores": own | {"entropy": measured["entropy"][layer][index]}, "baseline": baseline}
+        label = role.replace("_", " ") if role else COPYING if more["copying"] >= CLEAR_COPYING else NO_ROLE
+        return {"label": label, "scores": own | more, "baseline": baseline}
 
     n_layer, n_head = len(measured["entropy"]), len(measured["entropy"][0])
     return [[head(layer, index) for index in range(n_head)] for layer in range(n_layer)]

@@ -17,7 +17,10 @@ def certain(server: Server, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     found = role_scores(server.served.models["tiny"])
     scores = {role: (found.scores[role] * 0.2).tolist() for role in LOOKS}
     scores["induction"][1][2] = 0.87
-    measured = {"scores": scores, "entropy": found.entropy.tolist(), "uniform": 0.01, "uniform_entropy": 6.5}
+    copying = [[0.5] * 4 for _ in range(3)]
+    copying[2][1] = 0.96
+    measured = {"scores": scores, "entropy": found.entropy.tolist(), "copying": copying}
+    measured |= {"uniform": 0.01, "uniform_entropy": 6.5}
     monkeypatch.setattr("web.api.lens.questions.measure_roles", lambda *_: measured)
     server.services.questions.answers.kept.clear()
     assert roles_module.describe_heads(measured)[1][2]["label"] == "induction"
@@ -29,7 +32,10 @@ def test_where_a_role_is_clear_it_is_said(certain: dict[str, Any], page: Any) ->
     expect(tile).to_have_attribute("aria-label", re.compile("role: induction 0.87$"))
     expect(tile).to_have_attribute("title", re.compile("on random tokens: induction 0.87"))
     expect(tile.locator(".hs-tag")).to_have_text("ind")
-    assert page.locator(".hs-tag:not(:empty)").count() == 1
+    copying = page.locator(".hs-grid").get_by_role("button", name=re.compile("^L2 H1,"))
+    expect(copying.locator(".hs-tag")).to_have_text("copy")
+    expect(copying).to_have_attribute("title", re.compile("by its weights: copying 0.96"))
+    assert page.locator(".hs-tag:not(:empty)").count() == 2
     tile.click()
     line = page.locator(".hs-role-line")
     expect(line).to_have_text("On random tokens: induction 0.87, by chance 0.01")
@@ -50,3 +56,10 @@ def test_where_a_role_is_clear_it_is_said(certain: dict[str, Any], page: Any) ->
     expect(tile).to_have_attribute("aria-label", re.compile("induction head looks: 0.870$"))
     ask.locator("tr[data-place]").first.get_by_role("button").click()
     expect(ask.get_by_text("Role of L1 H2: induction (0.87 on random tokens")).to_be_visible()
+
+    # A head that copies is named by what it does with a token, and its score stands among the others.
+    copying.click()
+    expect(ask.locator(".hs-plain")).to_have_text(re.compile("L2 H1 copies what it looks at: .* those of 96 % of"))
+    expect(ask.get_by_role("row", name=re.compile("^copying 0.960 0.500"))).to_be_visible()
+    ask.get_by_label("Role").select_option("copying")
+    expect(copying).to_have_attribute("aria-label", re.compile("copying.*: 0.960$", re.IGNORECASE))

@@ -10,7 +10,8 @@ from gradio_client import Client
 
 from helpers.models import tiny_model
 from helpers.server import Server
-from model.lens.head_roles import CLEAR_ROLE, LOOKS, role_scores
+from model.lens.copying import CLEAR_COPYING, copying_scores
+from model.lens.head_roles import CLEAR_ROLE, LOOKS, role_scores, sampled_tokens
 from web.training.visitors import COOKIE, new_visitor
 
 
@@ -20,14 +21,16 @@ def get(server: Server, **query: str) -> httpx.Response:
 
 def test_scores_beside_uniform_attention(server: Server) -> None:
     loaded = server.served.models["tiny"]
-    expected = role_scores(loaded)
+    expected, copying = role_scores(loaded), copying_scores(loaded.gpt, sampled_tokens(loaded))
     found = get(server, model="tiny").json()
-    assert found["threshold"] == CLEAR_ROLE and found["precision"] == {"computed": "float32", "served": "float32"}
+    assert found["threshold"] == CLEAR_ROLE and found["copying_threshold"] == CLEAR_COPYING
+    assert found["precision"] == {"computed": "float32", "served": "float32"}
     assert [len(row) for row in found["heads"]] == [4, 4, 4]
     for layer, row in enumerate(found["heads"]):
         for index, head in enumerate(row):
             own = {role: float(expected.scores[role][layer, index]) for role in LOOKS}
             own["entropy"] = float(expected.entropy[layer, index])
+            own["copying"] = float(copying[layer, index])
             assert head["scores"] == pytest.approx(own, abs=1e-6)
             assert head["baseline"]["induction"] == pytest.approx(expected.uniform)
             assert head["baseline"]["entropy"] == pytest.approx(expected.uniform_entropy)

@@ -60,34 +60,37 @@ test("what names no heads of this model is no mask", () => {
 });
 
 test("presets mute the heads that have a role", () => {
-  const none = { label: "no clear role" };
+  const head = (label, copying = 0.5) => ({ label, scores: { copying } });
+  const none = head("no clear role");
   const roles = [
-    [none, { label: "previous token" }, none, none],
-    [{ label: "induction" }, none, none, { label: "induction" }],
-    [none, none, none, none],
+    [none, head("previous token"), none, none],
+    [head("induction"), none, none, head("induction", 0.95)],
+    [none, none, head("copying", 0.92), none],
   ];
   const found = presets({ shape: SHAPE, roles, layer: 1, mask: null });
-  const [induction, previous, layer, all] = found;
+  const [induction, previous, copying, layer, all] = found;
   assert.equal(encodeMask(induction.mask), "1-0_1-3");
   assert.match(induction.help, /L1 H0, L1 H3/);
   assert.equal(encodeMask(previous.mask), "0-1");
+  assert.equal(encodeMask(copying.mask), "1-3_2-2"); // an induction head may copy, too
   assert.equal(encodeMask(layer.mask), "0_2");
   assert.deepEqual(
     found.map(({ reason }) => reason),
-    ["", "", "", "No head is muted or scaled."],
+    ["", "", "", "", "No head is muted or scaled."],
   );
   assert.equal(all.mask, null);
-  assert.equal(presets({ shape: SHAPE, roles, layer: 1, mask: layer.mask })[3].reason, "");
+  assert.equal(presets({ shape: SHAPE, roles, layer: 1, mask: layer.mask })[4].reason, "");
 });
 
 test("presets that cannot be chosen say why", () => {
-  const none = [[{ label: "no clear role" }]];
+  const none = [[{ label: "no clear role", scores: { copying: 0.5 } }]];
   const shape = { n_layer: 1, n_head: 1 };
   const reasons = presets({ shape, roles: none, layer: 0, mask: null }).map(({ reason }) => reason);
   assert.match(reasons[0], /No head of this checkpoint is clearly an? induction head/);
   assert.match(reasons[1], /clearly a previous token head/);
-  assert.match(reasons[2], /no other layer/);
+  assert.match(reasons[2], /clearly a copying head/);
+  assert.match(reasons[3], /no other layer/);
   const unknown = presets({ shape: SHAPE, roles: null, layer: 3, mask: null }).map(({ reason }) => reason);
   assert.match(unknown[0], /not known yet/);
-  assert.match(unknown[2], /Open a head/);
+  assert.match(unknown[3], /Open a head/);
 });

@@ -94,8 +94,18 @@ def test_every_head_beside_uniform_attention(loaded: LoadedModel) -> None:
     assert [len(row) for row in heads] == [2, 2]
     assert heads[1][0]["label"] == "induction" and heads[1][0]["scores"]["induction"] == 0.8
     for head in (head for row in heads for head in row):
-        assert set(head["scores"]) == set(head["baseline"]) == {*LOOKS, "entropy"}
-        assert head["baseline"]["self"] == measured["uniform"]
+        assert set(head["scores"]) == set(head["baseline"]) == {*LOOKS, "copying", "entropy"}
+        assert head["baseline"]["self"] == measured["uniform"] and head["baseline"]["copying"] == 0.5
+
+
+def test_a_head_that_looks_nowhere_in_particular_may_copy(loaded: LoadedModel) -> None:
+    measured = measure_roles(questions(None), loaded)
+    for role in LOOKS:
+        measured["scores"][role] = [[0.1, 0.1], [0.1, 0.1]]
+    measured["copying"] = [[0.89, 0.9], [0.5, 0.95]]
+    measured["scores"]["induction"][1][1] = 0.8
+    labels = [[head["label"] for head in row] for row in describe_heads(measured)]
+    assert labels == [["no clear role", "copying"], ["no clear role", "induction"]]
 
 
 def test_a_context_too_short_to_repeat_anything(loaded: LoadedModel, tmp_path: Path) -> None:

@@ -53,13 +53,13 @@ def lens_endpoints(services: Services) -> list[Callable[..., Awaitable[Any]]]:
         return await answer(request, "removal", fields)
 
     async def roles(request: gr.Request, model: str | None = None) -> dict[str, Any]:
-        """What each head of a model looks at, measured on random tokens that are repeated once.
+        """What each head of a model looks at on random tokens that are repeated once, and whether it copies.
 
         Args:
             model: The name of a model that is served here; the first one by default.
 
         Returns:
-            For each layer and head a label, its scores for well-known roles, and those of uniform attention.
+            For each layer and head a label, its scores, and what uniform attention or random weights would score.
         """
         return await answer(request, "roles", {"model": model})
 

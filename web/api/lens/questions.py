@@ -24,6 +24,7 @@ from pydantic import BaseModel
 
 from model import LoadedModel
 from model.errors import InvalidValue
+from model.lens.copying import CLEAR_COPYING
 from model.lens.head_roles import CLEAR_ROLE, CLEAR_TIMES_UNIFORM
 from model.lens.questions.knockout import knockout, removal
 from model.lens.questions.progress import Progress
@@ -170,13 +171,13 @@ def answer_knockout(asked: Asked, progress: Progress) -> Answer:
 def answer_roles(asked: Asked, progress: Progress) -> Answer:
     measured = measure_roles(asked.questions, asked.loaded, progress)
     least = max(CLEAR_ROLE, CLEAR_TIMES_UNIFORM * measured["uniform"])
-    return {"threshold": least, "heads": describe_heads(measured)}
+    return {"threshold": least, "copying_threshold": CLEAR_COPYING, "heads": describe_heads(measured)}
 
 
 QUESTIONS = [
     Question(
         "roles",
-        "What each head looks at: its scores for well-known roles beside those of uniform attention.",
+        "What each head looks at, beside uniform attention, and whether it copies what it looks at.",
         ModelBody,
         RolesAnswer,
         answer_roles,

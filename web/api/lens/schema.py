@@ -86,15 +86,22 @@ class RoleScores(BaseModel):
     self: float
     duplicate_token: float
     induction: float
+    copying: float = Field(
+        description="The part of other tokens whose logits the head raises less than that of the token it looks at; "
+        "by its weights, on a sample of tokens."
+    )
     entropy: float = Field(description="In bits.")
 
 
 class HeadRole(BaseModel):
-    label: str = Field(description='"no clear role" unless one score is high, and well above the baseline.')
+    label: str = Field(description='Where it clearly looks, else "copying" where it clearly copies, else "no clear role".')
     scores: RoleScores = Field(description="Mean attention weights on random tokens that are repeated once.")
-    baseline: RoleScores = Field(description="What uniform attention would score on the same texts.")
+    baseline: RoleScores = Field(
+        description="What uniform attention would score on the same texts, and for copying random weights."
+    )
 
 
 class RolesAnswer(ModelAnswer):
     threshold: float = Field(description="The least score of a clear role.")
+    copying_threshold: float = Field(description="The least score of a head that is said to copy.")
     heads: list[list[HeadRole]] = Field(description="`[layer][head]`")

@@ -12,7 +12,7 @@ import { measured } from "../../lib/numbers.mjs";
 import { ORDERS } from "../../lib/options.mjs";
 import { pictureName } from "../../lib/words.mjs";
 import { paintArcs } from "../ask/feeding/arcs.mjs";
-import { clearRole } from "../ask/roles/head_roles.mjs";
+import { clearRole, COPYING } from "../ask/roles/head_roles.mjs";
 import { paintOverlay } from "../ask/overlay.mjs";
 import { sortCards } from "./sort_cards.mjs";
 
@@ -134,7 +134,8 @@ export class Grid {
       const told = role ? `${role.name} ${role.score.toFixed(2)}` : "";
       card.tag.textContent = role?.tag ?? "";
       card.button.setAttribute("aria-label", `${card.name}, ${name} ${value}${told && `, role: ${told}`}`);
-      card.button.title = `${card.name}\n${name}: ${value}${told && `\non random tokens: ${told}`}`;
+      const measuredOn = role?.name === COPYING.name ? "by its weights" : "on random tokens";
+      card.button.title = `${card.name}\n${name}: ${value}${told && `\n${measuredOn}: ${told}`}`;
       const part = (card.value - from) / Math.max(this.most - from, 1e-9);
       card.bar.style.setProperty("--part", String(Math.min(1, Math.max(0.02, part))));
       card.filtered = card.isHead && (card.value < least * this.most || card.value > most * this.most);

@@ -1,25 +1,26 @@
 // Masks to begin with: heads with a role, or all layers but one.
 
 import { pictureName } from "../../../lib/words.mjs";
+import { CLEAR_COPYING } from "../roles/head_roles.mjs";
 import { changedHeads, isSameMask, only, withScale } from "./masks.mjs";
 
 /** @import { Place } from "../../../types.js" */
 /** @import { Mask, Shape } from "./masks.mjs" */
 
-/** @typedef {{ label: string }[][]} Labels the role of each head, `[layer][head]` */
+/** @typedef {{ label: string, scores: { copying: number } }[][]} Roles of each head, `[layer][head]` */
 
 /**
  * A mask with a name; it cannot be chosen where there is a reason why not.
  * @typedef {{ key: string, name: string, mask: Mask, help: string, reason: string }} Preset
  */
 
-const ROLES = { induction: "induction", previous: "previous token" };
+const ROLES = { induction: "induction", previous: "previous token", copying: "copying" };
 const NAMED = 3; // heads that a preset names
 
 /**
  * @param {object} known
  * @param {Shape} known.shape
- * @param {Labels | null} known.roles null while they are not known
+ * @param {Roles | null} known.roles null while they are not known
  * @param {number} known.layer the one whose heads may be kept alone
  * @param {Mask} known.mask what is chosen now
  * @returns {Preset[]}
@@ -31,6 +32,7 @@ export function presets({ shape, roles, layer, mask }) {
   return [
     withoutRole("induction", shape, roles),
     withoutRole("previous", shape, roles),
+    withoutRole("copying", shape, roles),
     {
       key: "layer",
       name: isLayer ? `only layer ${layer}’s heads` : "only one layer’s heads",
@@ -55,14 +57,17 @@ export function presets({ shape, roles, layer, mask }) {
 /**
  * @param {keyof typeof ROLES} key
  * @param {Shape} shape
- * @param {Labels | null} roles
+ * @param {Roles | null} roles
  * @returns {Preset}
  */
 function withoutRole(key, shape, roles) {
   const role = ROLES[key];
   const name = `without ${role.replace(" ", "-")} heads`;
   const places = (roles ?? []).flatMap((row, layer) =>
-    row.flatMap(({ label }, head) => (label === role ? [/** @type {Place} */ ([layer, head])] : [])),
+    row.flatMap(({ label, scores }, head) => {
+      const has = key === "copying" ? scores.copying >= CLEAR_COPYING : label === role;
+      return has ? [/** @type {Place} */ ([layer, head])] : [];
+    }),
   );
   const mask = withScale(null, shape, places, 0);
   const reason = !roles

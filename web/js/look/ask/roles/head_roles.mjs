@@ -1,4 +1,5 @@
-// What the heads of a model do, as the server measured it on random tokens (model/lens/head_roles.py).
+// What the heads of a model do, as the server measured it: where they look on random tokens (model/lens/head_roles.py),
+// and whether they copy what they look at (model/lens/copying.py).
 
 import { share } from "../../../lib/numbers.mjs";
 import { request } from "../../../lib/server/http.mjs";
@@ -10,11 +11,13 @@ import { pictureName } from "../../../lib/words.mjs";
 
 /** @typedef {"previous_token" | "first_token" | "self" | "duplicate_token" | "induction"} RoleName */
 
+/** @typedef {Record<RoleName | "copying" | "entropy", number>} Scores */
+
 /**
  * @typedef {object} HeadRole
- * @property {string} label a role, or "no clear role"
- * @property {Record<RoleName | "entropy", number>} scores
- * @property {Record<RoleName | "entropy", number>} baseline what uniform attention would score
+ * @property {string} label where it clearly looks, else "copying" where it clearly copies, else "no clear role"
+ * @property {Scores} scores
+ * @property {Scores} baseline what uniform attention would score, and random weights for copying
  */
 
 /** @typedef {HeadRole[][]} Roles `[layer][head]` */
@@ -28,6 +31,9 @@ export const ROLES = {
   induction: { name: "induction", tag: "ind", does: "looks at what followed the same token earlier" },
 };
 export const ROLE_NAMES = /** @type {RoleName[]} */ (Object.keys(ROLES));
+/** What a head does with the token that it looks at, wherever that is. */
+export const COPYING = { name: "copying", tag: "copy", does: "copies what it looks at" };
+export const CLEAR_COPYING = 0.9; // as in model/lens/copying.py
 export const CLEAR = 0.3; // mean weight from which a head is said to have a role (CLEAR_ROLE in head_roles.py)
 const LEAST_CONTEXT = 4; // below it there is nothing to measure on
 
@@ -64,34 +70,47 @@ export function loadRoles(store) {
 export const bestRole = ({ scores }) =>
   ROLE_NAMES.reduce((best, name) => (scores[name] > scores[best] ? name : best), ROLE_NAMES[0]);
 
+/** @param {Store} store @param {Place} place */
+export const roleOf = (store, [layer, head]) => store.roles?.[layer]?.[head] ?? null;
+
+/** @param {HeadRole | null} role */
+export const copies = (role) => role !== null && role.scores.copying >= CLEAR_COPYING;
+
 /**
  * The role of a picture where it is clear; null where it is not, or not known.
  * @param {Store} store
  * @param {Place} place
  */
-export function clearRole(store, [layer, head]) {
-  const role = store.roles?.[layer]?.[head];
+export function clearRole(store, place) {
+  const role = roleOf(store, place);
   if (!role) return null;
   const best = bestRole(role);
-  return role.label === ROLES[best].name ? { ...ROLES[best], score: role.scores[best] } : null;
+  if (role.label === ROLES[best].name) return { ...ROLES[best], score: role.scores[best] };
+  return role.label === COPYING.name ? { ...COPYING, score: role.scores.copying } : null;
 }
 
+/** What a head that copies does to the token it looks at. @param {HeadRole} role */
+export const copyingNumbers = ({ scores, baseline }) =>
+  `it raises that token’s logit above those of ${share(scores.copying)} of the others, ` +
+  `where random weights would reach ${share(baseline.copying)}`;
+
 /**
- * A head's role in a sentence; "" where it is not known.
+ * A head's role in a sentence or two; "" where it is not known.
  * @param {Store} store
  * @param {Place} place
  */
 export function roleSentence(store, place) {
-  const role = store.roles?.[place[0]]?.[place[1]];
+  const role = roleOf(store, place);
   if (!role) return "";
   const name = pictureName(place, store.pointer);
   const best = bestRole(role);
   const { scores, baseline } = role;
   const [score, uniform] = [scores[best].toFixed(2), baseline[best].toFixed(2)];
   const numbers = `${score} on random tokens, where uniform attention scores ${uniform}`;
-  return role.label === ROLES[best].name
-    ? `Role of ${name}: ${ROLES[best].name} (${numbers}).`
-    : `${name} has no clear role: its highest score is ${ROLES[best].name} (${numbers}).`;
+  const copying = copies(role) ? ` It copies: when it looks at a token, ${copyingNumbers(role)}.` : "";
+  if (role.label === ROLES[best].name) return `Role of ${name}: ${ROLES[best].name} (${numbers}).${copying}`;
+  const where = copying ? "looks at nothing in particular" : "has no clear role";
+  return `${name} ${where}: its highest score is ${ROLES[best].name} (${numbers}).${copying}`;
 }
 
 /**
@@ -100,14 +119,17 @@ export function roleSentence(store, place) {
  * @param {Place} place
  */
 export function rolePlain(store, place) {
-  const role = store.roles?.[place[0]]?.[place[1]];
+  const role = roleOf(store, place);
   if (!role) return "";
   const name = pictureName(place, store.pointer);
   const best = bestRole(role);
   const [score, even] = [share(role.scores[best]), share(role.baseline[best])];
-  if (role.label !== ROLES[best].name)
-    return `${name} fits none of the five known patterns; nearest is that it ${ROLES[best].does}, with ${score}.`;
-  return `${name} ${ROLES[best].does}, with ${score} of its attention; even attention would give it ${even}.`;
+  if (role.label === ROLES[best].name) {
+    const also = copies(role) ? " It also copies what it finds there." : "";
+    return `${name} ${ROLES[best].does}, with ${score} of its attention; even attention would give it ${even}.${also}`;
+  }
+  if (copies(role)) return `${name} ${COPYING.does}: ${copyingNumbers(role)}.`;
+  return `${name} fits none of the known patterns; nearest is that it ${ROLES[best].does}, with ${score}.`;
 }
 
 /**
@@ -116,12 +138,15 @@ export function rolePlain(store, place) {
  * @param {Place} place
  */
 export function shortRole(store, place) {
-  const role = store.roles?.[place[0]]?.[place[1]];
+  const role = roleOf(store, place);
   if (!role) return "";
   const best = bestRole(role);
   const score = role.scores[best].toFixed(2);
   const chance = `by chance ${role.baseline[best].toFixed(2)}`;
-  return role.label === ROLES[best].name
-    ? `On random tokens: ${role.label} ${score}, ${chance}`
-    : `No clear role: ${ROLES[best].name} ${score} at most, ${chance}`;
+  const copying = `copies ${role.scores.copying.toFixed(2)}`;
+  if (role.label === ROLES[best].name) {
+    return `On random tokens: ${role.label} ${score}, ${chance}${copies(role) ? `; ${copying}` : ""}`;
+  }
+  if (copies(role)) return `Role: ${copying} of what it looks at, by chance ${role.baseline.copying.toFixed(2)}`;
+  return `No clear role: ${ROLES[best].name} ${score} at most, ${chance}`;
 }

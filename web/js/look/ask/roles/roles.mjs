@@ -3,14 +3,19 @@
 import { dropdown, make } from "../../../lib/dom.mjs";
 import { pictureName } from "../../../lib/words.mjs";
 import { HeadList } from "../head_list.mjs";
-import { CLEAR, ROLE_NAMES, rolePlain, roleSentence, ROLES } from "./head_roles.mjs";
+import { CLEAR, CLEAR_COPYING, COPYING, ROLE_NAMES, rolePlain, roleSentence, ROLES } from "./head_roles.mjs";
 
-/** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
+/** @import { AskContext, BuiltQuestion, Overlay, Question } from "../question.js" */
 /** @import { HeadRole, RoleName } from "./head_roles.mjs" */
 
-const NAMES = /** @type {Record<RoleName, string>} */ (
-  Object.fromEntries(ROLE_NAMES.map((name) => [name, ROLES[name].name]))
-);
+/** @typedef {RoleName | "copying"} Score */
+
+const NAMES = /** @type {Record<Score, string>} */ ({
+  ...Object.fromEntries(ROLE_NAMES.map((name) => [name, ROLES[name].name])),
+  copying: COPYING.name,
+});
+
+const CHANCE = 0.5; // how much a head with random weights copies
 
 /** Two decimals, without the leading zero. @param {number} value */
 const short = (value) => value.toFixed(2).replace(/^0/, "");
@@ -19,11 +24,14 @@ const short = (value) => value.toFixed(2).replace(/^0/, "");
 export const roles = {
   key: "roles",
   title: "What is this head for?",
-  hook: "Does it look at the token before, at the same token earlier, or at none of these?",
-  explanation: "How much each head looks where known roles would, on random tokens that are repeated once.",
+  hook: "Does it look at the token before, or at the same token earlier? Does it copy what it finds?",
+  explanation:
+    "How much each head looks where known roles would, on random tokens that are repeated once. Copying is read from " +
+    "its weights: the part of other tokens whose logits it raises less than that of the token it looks at.",
   caution:
-    `A head has a label only if its mean weight there is at least ${CLEAR} and three times that of even attention. ` +
-    "It shows where a head looks, not what it does with what it finds; most heads have roles that nobody has named.",
+    `A head has a label only if its mean weight there is at least ${CLEAR} and three times that of even attention, ` +
+    `or if it copies with at least ${CLEAR_COPYING}, which random weights do not reach. Later layers may undo ` +
+    "what it copies, and most heads have roles that nobody has named.",
   defaults: { role: "previous_token" },
   build,
 };
@@ -33,7 +41,7 @@ function build({ store, choices, choose, conclude, overlay }) {
   const choice = dropdown("Role", NAMES, (role) => choose({ role }));
   const sentence = make("p", { class: "hs-answer" });
   const body = make("tbody", {});
-  const titles = ["looks at", "score", "uniform", ""].map((title) => make("th", { scope: "col" }, title));
+  const titles = ["looks at", "score", "by chance", ""].map((title) => make("th", { scope: "col" }, title));
   const caption = make("caption", { class: "hs-hidden" }, "Scores of the open head");
   const table = make("table", {}, caption, make("thead", {}, make("tr", {}, ...titles)), body);
   const list = new HeadList(store, "Heads by the score for one role");
@@ -49,7 +57,7 @@ function build({ store, choices, choose, conclude, overlay }) {
     draw(answer) {
       /** @type {HeadRole[][]} */
       const heads = answer.heads;
-      const role = /** @type {RoleName} */ (choices.role in ROLES ? choices.role : "previous_token");
+      const role = /** @type {Score} */ (choices.role in NAMES ? choices.role : "previous_token");
       store.setRoles(heads);
       showOpen(heads);
       conclude(rolePlain(store, store.open));
@@ -62,16 +70,8 @@ function build({ store, choices, choose, conclude, overlay }) {
         })),
       );
       rows.sort((a, b) => b.value - a.value);
-      list.show(`${ROLES[role].name}: mean weight`, rows);
-      overlay({
-        title: `Mean weight where a ${ROLES[role].name} head looks`,
-        values,
-        most: 1,
-        ramp: "looks",
-        short,
-        long: (value) => value.toFixed(3),
-        ends: ["never", "always"],
-      });
+      list.show(role === "copying" ? "copying: by its weights" : `${NAMES[role]}: mean weight`, rows);
+      overlay(role === "copying" ? copyingOverlay(values) : looksOverlay(NAMES[role], values));
     },
   };
 
@@ -86,15 +86,37 @@ function build({ store, choices, choose, conclude, overlay }) {
     }
     sentence.textContent = roleSentence(store, store.open);
     const { scores, baseline } = head;
-    const rows = ROLE_NAMES.map((name) => {
+    const rows = /** @type {Score[]} */ (Object.keys(NAMES)).map((name) => {
       const bar = make("span", { class: "hs-amount", "aria-hidden": "true" });
       bar.style.setProperty("--part", String(scores[name]));
-      return scoreRow(ROLES[name].name, scores[name].toFixed(3), baseline[name].toFixed(3), bar);
+      return scoreRow(NAMES[name], scores[name].toFixed(3), baseline[name].toFixed(3), bar);
     });
     rows.push(scoreRow("entropy (bits)", scores.entropy.toFixed(2), baseline.entropy.toFixed(2)));
     body.replaceChildren(...rows);
   }
 }
+
+/** @param {string} name @param {number[][]} values @returns {Overlay} */
+const looksOverlay = (name, values) => ({
+  title: `Mean weight where a ${name} head looks`,
+  values,
+  most: 1,
+  ramp: "looks",
+  short,
+  long: (value) => value.toFixed(3),
+  ends: ["never", "always"],
+});
+
+/** Chance is in the middle of the ramp. @param {number[][]} scores @returns {Overlay} */
+const copyingOverlay = (scores) => ({
+  title: "Copying: the part of other tokens that the one it looks at is raised above",
+  values: scores.map((row) => row.map((score) => score - CHANCE)),
+  most: CHANCE,
+  ramp: "change",
+  short: (value) => short(value + CHANCE),
+  long: (value) => (value + CHANCE).toFixed(3),
+  ends: ["speaks against it", "copies it"],
+});
 
 /** @param {string} name @param {string} score @param {string} uniform @param {Node | string} bar */
 function scoreRow(name, score, uniform, bar = "") {
