@@ -51,7 +51,7 @@ def test_where_a_role_is_clear_it_is_said(certain: dict[str, Any], page: Any) ->
     for role in LOOKS:
         score, uniform = shown[role.replace("_", " ")]
         assert abs(float(score) - certain["scores"][role][0][0]) < 0.0006 and uniform == "0.010"
-    ask.get_by_label("Role").select_option("induction")
+    ask.get_by_label("Role", exact=True).select_option("induction")
     expect(ask.locator("tr[data-place]").first).to_have_attribute("data-place", "1,2")
     expect(tile).to_have_attribute("aria-label", re.compile("induction head looks: 0.870$"))
     ask.locator("tr[data-place]").first.get_by_role("button").click()
@@ -61,5 +61,5 @@ def test_where_a_role_is_clear_it_is_said(certain: dict[str, Any], page: Any) ->
     copying.click()
     expect(ask.locator(".hs-plain")).to_have_text(re.compile("L2 H1 copies what it looks at: .* those of 96 % of"))
     expect(ask.get_by_role("row", name=re.compile("^copying 0.960 0.500"))).to_be_visible()
-    ask.get_by_label("Role").select_option("copying")
+    ask.get_by_label("Role", exact=True).select_option("copying")
     expect(copying).to_have_attribute("aria-label", re.compile("copying.*: 0.960$", re.IGNORECASE))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from helpers.page import open_head, text
+from helpers.page import change_settings, open_head, text, write
 from helpers.server import Server
 
 PHONE = {"width": 390, "height": 844}
@@ -47,6 +47,44 @@ def test_one_tap_shows_what_a_head_does_on_the_same_screen(browser: Any, server:
     page.reload()
     expect(page.locator(".hs-number")).not_to_be_empty()
     expect(intro).to_be_hidden()
+    page.close()
+
+
+def test_the_introduction_leads_through_heads_and_speaks_of_the_visitors_own_text(browser: Any, server: Server) -> None:
+    page = opened(browser, server, {"width": 1440, "height": 900})
+    intro = page.get_by_role("complementary", name="Introduction")
+    intro.get_by_role("button", name="Show me").click()
+    seen = []
+    following = intro.get_by_role("button", name="Next head")
+    for place in itertools.count(1):
+        expect(following).to_contain_text(f"{place} of ")
+        expect(intro).to_contain_text(re.compile(r"In this text, L\d H\d .*looked from"))
+        seen.append(open_head(page))
+        if place == int(following.text_content().split()[-1]):
+            break
+        following.click()
+    assert len(seen) == len(set(seen)) >= 4
+    following.click()
+    expect(following).to_contain_text("1 of ")
+    # The text of the visitor, and numbers that are the model's own.
+    change_settings(page, seed=3, length=30)
+    write(page, "to be or not to be")
+    expect(intro).to_contain_text("In your text, L")
+    loaded = server.served.models["tiny"]
+    weights = loaded.trace(text(page).text_content()).attention
+    T = weights.shape[-1]
+    for layer, head in itertools.product(range(3), range(4)):
+        page.locator(f".hs-grid button[data-place='{layer},{head}']").click()
+        expect(intro).to_contain_text(re.compile(f"In your text, L{layer} H{head} .*attention"))
+        back = re.search(r"looks (at the letter before|\d)", intro.text_content())
+        if not back:
+            continue
+        n = int(back[1]) if back[1].isdigit() else 1
+        mean, places = re.search(r": ([\d.]+) on average over (\d+) such places", intro.text_content()).groups()
+        assert int(places) == T - n
+        assert abs(float(weights[layer, head].diagonal(-n).mean()) - float(mean)) < 0.0051
+    intro.get_by_role("button", name="What is this head for?").click()
+    expect(page.get_by_role("region", name="Ask", exact=True)).to_contain_text("What is this head for?")
     page.close()
 
 

@@ -7,7 +7,7 @@ import { LatestRequest } from "../lib/server/latest.mjs";
 import { isBusy } from "../lib/states.mjs";
 import { Bar } from "./bar/bar.mjs";
 import { Texts } from "./compare/texts.mjs";
-import { Intro } from "./intro.mjs";
+import { Intro } from "./intro/intro.mjs";
 import { skipLinks } from "./widgets/skip_links.mjs";
 import { restoreLinkedView } from "./state/linked_view.mjs";
 import { TextWriter } from "./state/text_writer.mjs";

@@ -60,6 +60,7 @@ export class TextView {
     store.on("state tokens", () => this.fill());
     store.on("tokens focus view step", () => this.colour());
     store.on("step", () => this.scrollToStep());
+    store.on("looks back", () => this.scrollToKey());
   }
 
   /** Drop the spans of a run that is no longer shown. */
@@ -109,6 +110,15 @@ export class TextView {
     const [box, room] = [span.getBoundingClientRect(), element.getBoundingClientRect()];
     if (box.top < room.top) element.scrollTop += box.top - room.top;
     else if (box.bottom > room.bottom) element.scrollTop += box.bottom - room.bottom;
+  }
+
+  /** Scroll back to the token that is looked at most, as far as the selected step stays in view. */
+  scrollToKey() {
+    const { element, store } = this;
+    const [span, step] = [store.focus?.key, store.step].map((at) => this.#spans[at ?? -1]);
+    if (!span || !step) return;
+    const [key, end, room] = [span, step, element].map((each) => each.getBoundingClientRect());
+    if (key.top < room.top) element.scrollTop -= Math.min(room.top - key.top, room.bottom - end.bottom);
   }
 
   colour() {
