@@ -14,7 +14,7 @@ function weightsOf(rows) {
 
 /** Weights that differ everywhere, each row adding up to 1. @param {number} n */
 function mixed(n) {
-  return Array.from({ length: n }, (_, query) => {
+  return Array.from({ length: n }, (_row, query) => {
     const row = Array.from({ length: query + 1 }, (_, key) => 1 + ((7 * query + 5 * key * key) % 11));
     const sum = row.reduce((total, value) => total + value, 0);
     return row.map((value) => value / sum);
@@ -77,7 +77,7 @@ test("a favourite word counts all places at which it was written", () => {
 
 test("the place that is shown is one at which the pattern is the strongest key", () => {
   const n = 20;
-  const rows = Array.from({ length: n }, (_, query) =>
+  const rows = Array.from({ length: n }, (_row, query) =>
     Array.from({ length: query + 1 }, (_, key) => (query === 8 ? Number(key === 7) : Number(key === 0))),
   );
   const tokens = Array(n).fill({ text: " word" });

@@ -1,4 +1,4 @@
-"""Whether a head copies: against a loop through transformers' own modules, and heads made to copy or to do the opposite."""
+"""Whether a head copies: against transformers' own modules, and heads made to copy or to do the opposite."""
 
 from pathlib import Path
 
@@ -52,7 +52,7 @@ def test_heads_made_to_copy_to_oppose_and_to_write_nothing() -> None:
     assert copies > 0.95 and opposes < 0.05 and nothing == CHANCE
 
 
-@pytest.mark.parametrize("n_embd, n_head", [(16, 2), (24, 4), (64, 4), (256, 8)])
+@pytest.mark.parametrize(("n_embd", "n_head"), [(16, 2), (24, 4), (64, 4), (256, 8)])
 def test_heads_with_random_weights_are_not_said_to_copy(n_embd: int, n_head: int) -> None:
     scores = torch.stack(
         [copying_scores(tiny_gpt(seed, n_embd=n_embd, n_head=n_head), torch.arange(65)) for seed in range(8)]

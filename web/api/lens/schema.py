@@ -94,7 +94,7 @@ class RoleScores(BaseModel):
 
 
 class HeadRole(BaseModel):
-    label: str = Field(description='Where it clearly looks, else "copying" where it clearly copies, else "no clear role".')
+    label: str = Field(description='Where it clearly looks, else "copying" if it clearly copies, else "no clear role".')
     scores: RoleScores = Field(description="Mean attention weights on random tokens that are repeated once.")
     baseline: RoleScores = Field(
         description="What uniform attention would score on the same texts, and for copying random weights."
