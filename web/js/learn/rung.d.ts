@@ -8,19 +8,25 @@ export interface Question {
   why: string;
 }
 
-/** A task after the picture; its answer is shown once the visitor has got it right, or wrong twice. */
-export type Exercise =
+/**
+ * A task after the picture. The first wrong answer is met with the hint; from the second on, the worked answer can be
+ * asked for.
+ */
+export type Exercise = { hint: string } & (
   | ({ kind: "choice" } & Question)
   | { kind: "many"; ask: string; options: string[]; right: number[]; why: string }
   | { kind: "number"; ask: string; right: number; tolerance: number; why: string }
-  | { kind: "order"; ask: string; steps: string[]; why: string };
+  | { kind: "order"; ask: string; steps: string[]; why: string }
+);
 
-/** What a visitor has answered, and whether that was right. */
+/** What a visitor has answered last, and whether that was right. */
 export interface Answered {
   answer: number | number[];
   isRight: boolean;
-  /** It was the first wrong answer: the solution is still hidden. */
-  mayTryAgain?: boolean;
+  /** How many answers were wrong. */
+  wrong: number;
+  /** The visitor has asked for the worked answer. */
+  isShown?: boolean;
 }
 
 /** What a visitor has set on a rung; sent to the server with the sentence. */

@@ -1,4 +1,5 @@
-// Tasks after the picture: choose, give a number, put in order. A second wrong answer shows the solution.
+// Tasks after the picture: choose, give a number, put in order. After a wrong answer there is a hint, after a second
+// one the worked answer for those who ask for it.
 
 import { make } from "../../lib/dom.mjs";
 import { number } from "../../lib/numbers.mjs";
@@ -6,7 +7,7 @@ import { number } from "../../lib/numbers.mjs";
 /** @import { Answered, Exercise } from "../rung.js" */
 /** @import { Progress } from "../progress.mjs" */
 
-const NOT_YET = "Not yet: try again. After a second answer the solution is shown.";
+const ENOUGH = 2; // wrong answers, from which on the worked answer can be asked for
 
 /**
  * @typedef {object} Task how one kind of exercise is answered
@@ -46,34 +47,38 @@ function oneExercise(exercise, earlier, keep) {
   const task = makeTask(exercise);
   const verdict = make("p", { class: "hl-why", role: "status" });
   const check = make("button", { type: "button", class: "hs-small hl-primary" }, "Check");
-  const again = make("button", { type: "button", class: "hs-small", hidden: true }, "Try again");
+  const solve = make("button", { type: "button", class: "hs-small" }, "Show the worked answer");
+  const again = make("button", { type: "button", class: "hs-small" }, "Try again");
   let kept = earlier;
   /** @param {Answered | null} answered */
   const show = (answered) => {
     kept = answered;
-    const isOver = Boolean(answered && !answered.mayTryAgain);
+    const isOver = Boolean(answered && (answered.isRight || answered.isShown));
     task.lock(isOver);
     check.hidden = isOver;
     again.hidden = !isOver;
-    const said = answered?.isRight ? "Yes. " : `No: ${rightAnswer(exercise)}. `;
+    solve.hidden = isOver || (answered?.wrong ?? 0) < ENOUGH;
+    const said = answered?.isRight ? "Yes. " : `The answer: ${rightAnswer(exercise)}. `;
     if (isOver) verdict.replaceChildren(make("b", {}, said), exercise.why);
-    else verdict.textContent = answered ? NOT_YET : "";
+    else verdict.replaceChildren(...(answered ? [make("b", {}, "Not yet. Hint: "), exercise.hint] : []));
+  };
+  /** @param {Answered | null} answered */
+  const take = (answered) => {
+    keep(answered);
+    show(answered);
   };
   check.addEventListener("click", () => {
     const answer = task.read();
     if (answer === null) return;
     const right = isRight(exercise, answer);
-    const answered = { answer, isRight: right, mayTryAgain: !right && !kept?.mayTryAgain };
-    keep(answered);
-    show(answered);
+    take({ answer, isRight: right, wrong: (kept?.wrong ?? 0) + (right ? 0 : 1) });
   });
-  again.addEventListener("click", () => {
-    keep(null);
-    show(null);
-  });
+  solve.addEventListener("click", () => kept && take({ ...kept, isShown: true }));
+  again.addEventListener("click", () => take(null));
   if (earlier) task.write(earlier.answer);
   show(earlier);
-  return [make("p", {}, exercise.ask), task.element, make("div", { class: "hl-controls" }, check, again), verdict];
+  const buttons = make("div", { class: "hl-controls" }, check, solve, again);
+  return [make("p", {}, exercise.ask), task.element, buttons, verdict];
 }
 
 /** @param {Exercise} exercise @param {number | number[]} answer */
