@@ -11,7 +11,7 @@ import { bigram } from "./rungs/bigram/bigram.mjs";
 import { causalMasking } from "./rungs/causal/causal_masking.mjs";
 import { manyHeads } from "./rungs/heads/many_heads.mjs";
 import { selfAttention } from "./rungs/self_attention.mjs";
-import { restOfABlock } from "./rungs/rest_of_a_block.mjs";
+import { restOfABlock } from "./rungs/block/rest_of_a_block.mjs";
 import { slidingWindow } from "./rungs/sliding_window.mjs";
 import { textToTokens } from "./rungs/text_to_tokens.mjs";
 import { trainableWeights } from "./rungs/trainable_weights.mjs";

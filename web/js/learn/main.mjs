@@ -4,7 +4,7 @@ import { make } from "../lib/dom.mjs";
 import { Lessons, rungInHash } from "./lessons.mjs";
 
 // In this order.
-const STYLES = ["page", "lesson", "tokens", "charts", "exercises", "model", "end"];
+const STYLES = ["page", "lesson", "tokens", "charts", "exercises", "model", "diagram", "end"];
 
 /**
  * Gradio calls this when the tab is first opened.

@@ -67,6 +67,11 @@ export class OpenLesson {
     this.question.replaceChildren(question(asked, progress.answers[rung], answer));
   }
 
+  /** Open another rung. @param {number} rung */
+  go(rung) {
+    this.lessons.go(rung);
+  }
+
   get shared() {
     return this.lessons.shared;
   }

@@ -46,6 +46,10 @@ export interface Lesson {
   share(changes: Settings): Promise<void>;
   /** Settings, sentence and model as they are sent to the server. */
   readonly body: Settings;
+  /** Its number. */
+  readonly rung: number;
+  /** Open another rung. */
+  go(rung: number): void;
   /** Ask the question before the picture in other words. */
   rephrase(question: Question): void;
 }

@@ -15,6 +15,8 @@ const PAUSE = 60; // milliseconds in which the pointer may still move
 
 export class NumberPanel {
   #request = new LatestRequest();
+  /** @type {(stage: string) => void} is called with the stage whose number is shown */
+  shown = () => {};
 
   /**
    * @param {Lesson} lesson
@@ -45,6 +47,7 @@ export class NumberPanel {
       const found = await this.#request.send((signal) => ask("number", body, signal), PAUSE);
       if (!found) return;
       this.element.classList.add("hl-pinned");
+      this.shown(stage);
       this.body.replaceChildren(...explain(name, index, found));
       for (const strip of this.strips()) {
         const lit = this.sources[stage]?.includes(strip.stage) ? (found.names ? [] : (found.places ?? [index])) : [];

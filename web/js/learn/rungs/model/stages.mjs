@@ -24,6 +24,30 @@ export const STAGES = [
   { stage: "after", name: "Residual stream after the layer", words: "the second sum", error: "after" },
 ];
 
+/** The part of the diagram that shows a stage. @type {Record<string, import("../../widgets/diagram.mjs").Part>} */
+export const PART_OF = {
+  token: "embedding",
+  position: "embedding",
+  x: "norm",
+  normed: "norm",
+  query: "attention",
+  key: "attention",
+  value: "attention",
+  context: "attention",
+  heads: "attention",
+  attended: "attention",
+  middle: "add",
+  normed_again: "norm_again",
+  hidden: "mlp",
+  activated: "mlp",
+  thought: "mlp",
+  after: "add_again",
+  last_x: "last_norm",
+  last_norm: "last_norm",
+  logit: "unembedding",
+  probability: "softmax",
+};
+
 /** The stages that a stage is made of. @type {Record<string, string[]>} */
 export const SOURCES = {
   x: ["token", "position"],

@@ -4,6 +4,7 @@ import { make } from "../../../lib/dom.mjs";
 import { makeLink } from "../../../lib/link.mjs";
 import { visible } from "../../../lib/words.mjs";
 import { code, heading, paragraph, rowOf } from "../../widgets/elements.mjs";
+import { diagramOf } from "../../widgets/parts.mjs";
 import { formula, fraction, root, row, sub, sup } from "../../../widgets/formula.mjs";
 import { HeatTable } from "../../../widgets/heat_table.mjs";
 import { Stamp } from "../../../widgets/stamp.mjs";
@@ -11,7 +12,7 @@ import { OpenHead } from "./open_head.mjs";
 import { HeadTiles } from "./head_tiles.mjs";
 import { layerPicker, nextTokens, storyInNumbers } from "./next_token.mjs";
 import { NumberPanel } from "./number_panel.mjs";
-import { SOURCES, stagesOf } from "./stages.mjs";
+import { PART_OF, SOURCES, STAGES, stagesOf } from "./stages.mjs";
 import { Strip } from "./strip.mjs";
 
 /** @import { Rung } from "../../rung.js" */
@@ -45,6 +46,7 @@ export const wholeModel = {
     ];
     const strips = [token, position, ...stages.strips, last, lastNorm];
     const panel = new NumberPanel(lesson, () => strips, SOURCES);
+    panel.shown = (stage) => diagram.mark(PART_OF[stage] ?? null);
     const next = nextTokens((stage, name, id) => panel.show(stage, name, id));
     const layers = layerPicker((layer) => lesson.set({ layer, head: data.head, query: data.query }));
     const tiles = new HeadTiles((layer, h) => lesson.set({ layer, head: h, query: data.query }));
@@ -56,6 +58,15 @@ export const wholeModel = {
     const packed = new Stamp("rung 8's weight splits, and the same weights packed into MultiHeadAttention");
     const published = new HeatTable({ name: "The book's case, through MultiHeadAttention", axes: "words × 2 numbers" });
     const layerTitle = heading("");
+    const shown = STAGES.map(({ stage }, i) => /** @type {const} */ ([PART_OF[stage], stages.strips[i].element]));
+    const { diagram, follow } = diagramOf(lesson, [
+      ["embedding", token.element],
+      ["attention", tiles.element],
+      ...shown.filter(([part], i) => part !== shown[i - 1]?.[0]).map(([...pair]) => pair),
+      ["last_norm", last.element],
+      ["unembedding", next.elements[0]],
+      ["softmax", next.elements[1]],
+    ]);
     const link = make("a", { class: "hl-link" }, "Open this head in Look →");
 
     /** Link to the head and the cell, in the theme that the address asks for. */
@@ -101,6 +112,7 @@ export const wholeModel = {
         [sub("p", "next"), "=", "softmax", "(", "LayerNorm", "(", sub("x", "end"), ")", sup("E", "T"), ")"],
       ),
       picture: [
+        diagram.element,
         facts,
         story,
         heading("1. Choose a token to follow"),
@@ -163,7 +175,9 @@ export const wholeModel = {
         const { norm_error: norm, logits_error: logits, probability_error: probabilities } = data.end;
         ended.show(Math.max(norm, logits, probabilities), data.largest_error * 10);
         panel.clear();
+        diagram.count(data.n_layer);
       },
+      leave: follow(),
     };
   },
 };

@@ -1,7 +1,7 @@
 // Rung 9: what surrounds attention in a block: residual stream, layer norm, MLP.
 
-import { make } from "../../lib/dom.mjs";
-import { fixed, number } from "../../lib/numbers.mjs";
+import { make } from "../../../lib/dom.mjs";
+import { fixed, number } from "../../../lib/numbers.mjs";
 import {
   Arithmetic,
   dotCell,
@@ -10,19 +10,20 @@ import {
   result,
   rowOf as cellsOf,
   softmaxCell,
-} from "../../widgets/arithmetic.mjs";
-import { chart } from "../widgets/chart.mjs";
-import { slider } from "../widgets/controls.mjs";
-import { code, controls, heading, paragraph, remarks, rowOf, term } from "../widgets/elements.mjs";
-import { formula, fraction, root, row, sub } from "../../widgets/formula.mjs";
-import { Stamp } from "../../widgets/stamp.mjs";
-import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
+} from "../../../widgets/arithmetic.mjs";
+import { slider } from "../../widgets/controls.mjs";
+import { code, controls, heading, paragraph, remarks, rowOf, term } from "../../widgets/elements.mjs";
+import { formula, fraction, root, row, sub } from "../../../widgets/formula.mjs";
+import { Stamp } from "../../../widgets/stamp.mjs";
+import { diagramOf } from "../../widgets/parts.mjs";
+import { changeNumbers, vectorsBar } from "../../widgets/vectors_bar.mjs";
+import { bend } from "./bend.mjs";
 
-/** @import { Rung } from "../rung.js" */
-/** @import { HeatTable } from "../../widgets/heat_table.mjs" */
+/** @import { Rung } from "../../rung.js" */
+/** @import { Part } from "../../widgets/diagram.mjs" */
+/** @import { HeatTable } from "../../../widgets/heat_table.mjs" */
 
 const SCALES = [0.1, 0.2, 0.5, 1, 2, 5, 10, 100];
-const NUMBERS = ["0", "1", "2"];
 
 /** @type {Rung} */
 export const restOfABlock = {
@@ -174,6 +175,23 @@ export const restOfABlock = {
       operands: (r) => [cellsOf(activated, r)],
     });
     const after = sumTable("… + MLP", "after", ["middle", "thought", middle, thought]);
+    /** @type {[Part, HeatTable[]][]} */
+    const parts = [
+      ["norm", [x, scaled, normed]],
+      ["attention", [weights, attended]],
+      ["add", [middle]],
+      ["norm_again", [normedAgain]],
+      ["mlp", [hidden, activated, thought]],
+      ["add_again", [after]],
+    ];
+    const { diagram, follow } = diagramOf(
+      lesson,
+      parts.map(([part, tables]) => [part, tables[0].element]),
+    );
+    arithmetic.shown = (table) => {
+      const part = parts.find(([, tables]) => tables.includes(table));
+      if (part) diagram.mark(part[0]);
+    };
     return {
       text: [
         paragraph(
@@ -219,6 +237,7 @@ export const restOfABlock = {
         ],
       ),
       picture: [
+        diagram.element,
         vectors.element,
         heading("1. Layer norm"),
         paragraph(
@@ -261,13 +280,13 @@ export const restOfABlock = {
       ],
       update(found) {
         data = found;
-        const rows = data.words;
+        const [rows, columns] = [data.words, ["0", "1", "2"]];
         vectors.update(data);
         const twelve = Array.from({ length: data.hidden[0].length }, (_, i) => String(i));
-        x.show({ rows, columns: NUMBERS, values: data.x });
+        x.show({ rows, columns, values: data.x });
         weights.show({ rows, columns: rows, values: data.weights[0] });
         const tables = { scaled, normed, attended, middle, normed_again: normedAgain, thought, after };
-        for (const [name, table] of Object.entries(tables)) table.show({ rows, columns: NUMBERS, values: data[name] });
+        for (const [name, table] of Object.entries(tables)) table.show({ rows, columns, values: data[name] });
         hidden.show({ rows, columns: twelve, values: data.hidden });
         activated.show({ rows, columns: twelve, values: data.activated });
         whole.show(data.error);
@@ -275,16 +294,7 @@ export const restOfABlock = {
         curve.replaceChildren(bend(data.curve));
         arithmetic.update(normed, [1, 0]);
       },
+      leave: follow(),
     };
   },
 };
-
-/** @param {{ x: number[], gelu: number[], relu: number[] }} curve */
-const bend = ({ x, gelu, relu }) =>
-  chart({
-    label: "GELU and ReLU between −4 and 4",
-    x: { from: x[0], to: String(x.at(-1)), count: x.length },
-    lines: { GELU: gelu, "ReLU, for comparison": relu },
-    xName: "hidden number",
-    yName: "after the bend",
-  });

@@ -1,0 +1,56 @@
+"""The picture of a whole GPT whose parts lead to what shows them."""
+
+from typing import Any
+
+from playwright.sync_api import expect
+
+from helpers.learn_page import open_rung, settle, table
+
+PARTS = ["embedding", "norm", "attention", "+", "norm", "MLP", "+", "norm", "unembedding", "softmax"]
+
+
+def part(page: Any, title: str) -> Any:
+    return page.locator(f".hl-diagram .hl-part[aria-label^='{title}']:visible")
+
+
+def shown(page: Any) -> Any:
+    return page.locator(".hl-diagram .hl-part[aria-current=step]:visible text")
+
+
+def test_a_part_leads_to_its_tables_and_a_table_points_out_its_part(page: Any) -> None:
+    page.emulate_media(reduced_motion="reduce")
+    open_rung(page, 9)
+    assert page.locator(".hl-diagram text:visible:not(.hl-frame-name)").all_text_contents() == PARTS
+    expect(shown(page)).to_have_text("norm")
+    part(page, "MLP").click()
+    expect(shown(page)).to_have_text("MLP")
+    expect(table(page, "Hidden numbers")).to_be_in_viewport()
+    top = table(page, "Hidden numbers").bounding_box()["y"]
+    assert top >= page.locator(".hl-diagram").bounding_box()["height"]
+    cells = table(page, "x + attention").locator("td")
+    cells.nth(0).scroll_into_view_if_needed()
+    expect(shown(page)).not_to_have_text("MLP")  # the page has been scrolled back
+    cells.nth(1).hover()
+    said = page.locator(".hl-diagram").get_by_role("status")
+    expect(said).to_have_text("What attention found is added to the residual stream")
+    part(page, "Unembedding").click()  # which this rung does not show
+    settle(page, 10)
+    expect(page.get_by_role("heading", name="The whole model")).to_be_visible()
+
+
+def test_the_part_in_view_is_pointed_out_and_the_layers_are_counted(page: Any) -> None:
+    page.emulate_media(reduced_motion="reduce")
+    open_rung(page, 10)
+    expect(page.locator(".hl-frame-name:visible")).to_have_text("× 3 layers")
+    expect(shown(page)).to_have_text("embedding")
+    for title, stage in [
+        ("Softmax", "softmax"),
+        ("Attention", "attention"),
+        ("MLP", "MLP"),
+        ("Embedding", "embedding"),
+    ]:
+        part(page, title).focus()
+        page.keyboard.press("Enter")
+        expect(shown(page)).to_have_text(stage)
+    page.get_by_role("slider", name="After GELU").click(position={"x": 20, "y": 5})
+    expect(shown(page)).to_have_text("MLP")
