@@ -9,6 +9,7 @@ from ..settings import MAX_LESSON_CHARACTERS
 from . import averages, block, causal, many_heads, self_attention, tokens_and_windows
 from .ask import Ask, check_sentence
 from .bigram import choose_writer
+from .lecture import lecture_training
 from .loaded import one_number, whole_model
 
 
@@ -16,6 +17,8 @@ def bigram(served: ServedModels, ask: Ask) -> dict[str, object]:
     """Rung 3, before the visitor starts the training: the name of the model that would write the text, if any."""
     check_sentence(ask.sentence)
     limit: dict[str, object] = {"most_characters": MAX_LESSON_CHARACTERS}
+    if ask.example:
+        limit["example"] = lecture_training(ask.sentence)
     try:
         return limit | {"writer": choose_writer(served, ask.model).name}
     except InputError:

@@ -83,6 +83,13 @@ def test_the_training_can_be_looked_back_through(page: Any) -> None:
     open_rung(page, 3)
     expect(page.get_by_text("4.8786 (printed, of one batch)")).to_be_visible()
     expect(page.get_by_text("when the input is [18, 47] the target is 56")).to_be_visible()
+    # It opens with the lecture's own training, at its end.
+    expect(page.get_by_text("Already trained: the lecture's own experiment")).to_be_visible()
+    expect(page.get_by_label("the table after step")).to_have_attribute("aria-valuetext", "10000")
+    expect(page.get_by_text("the loss is 2.4666 on the training part, 2.4854 on the held-out tenth")).to_be_visible()
+    expect(page.locator(".hl-chips li")).to_have_count(33)
+    page.get_by_label("the table after step").fill("0")
+    expect(page.get_by_text("the loss is 4.7262 on the training part")).to_be_visible()
     page.get_by_label("Text to learn from").fill(LESSON)
     move(page, "steps", 0, "200")
     page.get_by_role("button", name="Train it").click()

@@ -3,7 +3,7 @@ import test from "node:test";
 import { lineWords, placeAmong } from "../../../web/js/look/widgets/training_chart.mjs";
 import { roundTicks } from "../../../web/js/train/panels/line_chart.mjs";
 import { strongest } from "../../../web/js/train/panels/scores.mjs";
-import { isMemorising } from "../../../web/js/learn/rungs/bigram/report.mjs";
+import { isMemorising } from "../../../web/js/learn/rungs/bigram/memorising.mjs";
 import { apart } from "../../../web/js/learn/widgets/arrows.mjs";
 
 test("a step lies between the kept ones as on the slider", () => {

@@ -13,12 +13,15 @@ import { textAsData } from "./text_as_data.mjs";
 
 const STEPS = [200, 500, 1000, 2000, 5000, 10000];
 const TEXT_ID = "hl-lesson-text";
+const EXAMPLE =
+  "Already trained: the lecture's own experiment, 10,000 steps on tiny Shakespeare with a learning rate of 0.001. Train " +
+  "one on a text of your own, and it takes the place of this one.";
 
 /** @type {Rung} */
 export const bigram = {
   name: "The bigram model",
   learned: "The smallest language model is a table of pairs; loss is surprise, and a held-out part keeps it honest.",
-  options: () => ({}),
+  options: () => ({ example: true }),
   question: questionFor(65),
   build(lesson) {
     const { kept } = lesson; // the text, the settings and the last training survive a look at another rung
@@ -75,6 +78,7 @@ export const bigram = {
       const { signal } = (controller = new AbortController());
       start.disabled = true;
       stop.disabled = false;
+      lesson.options.example = false;
       const own = text.value === kept.written ? "" : text.value;
       Object.assign(kept, { events: [], steps: settings.steps, sentence: lesson.sentence });
       report.begin(own ? "Beginning ..." : "Waiting for the writer ...");
@@ -94,6 +98,7 @@ export const bigram = {
     const stop = make("button", { type: "button", class: "hs-small", disabled: true }, "Stop");
     stop.addEventListener("click", () => controller?.abort());
 
+    lesson.options.example = !kept.events?.length;
     report.replay();
     return {
       text: [
@@ -136,7 +141,8 @@ export const bigram = {
             ]
           : []),
       ],
-      update({ writer, most_characters }) {
+      update({ writer, most_characters, example }) {
+        if (example && !kept.events?.length) report.showExample(example, EXAMPLE);
         most = most_characters;
         checkLength();
         text.placeholder = `Leave this empty, and ${writer ?? "a model"} writes a text on the spot. Or paste your own.`;

@@ -7,6 +7,7 @@ import { Arithmetic, exponentialShare, named } from "../../../widgets/arithmetic
 import { chart } from "../../widgets/chart.mjs";
 import { Chips } from "../../widgets/chips.mjs";
 import { slider } from "../../widgets/controls.mjs";
+import { MEMORISED, isMemorising } from "./memorising.mjs";
 import { controls, heading, paragraph, rowOf } from "../../widgets/elements.mjs";
 
 /** @import { Lesson } from "../../rung.js" */
@@ -50,24 +51,6 @@ const NOTHING = {
   frequent: [],
   snapshots: [],
 };
-
-const MEMORISED =
-  "The training loss falls while the held-out loss rises: the text is too short. The table learns the pairs of this " +
-  "text by heart, and its held-out tenth has other ones.";
-const CLEARLY = 0.05; // nats
-
-/**
- * Whether the model still gets better on what it learns from, and worse on what it does not.
- * @param {number[]} training losses
- * @param {number[]} held losses on the held-out tenth
- */
-export function isMemorising(training, held) {
-  const [last, heldLast] = [training.at(-1), held.at(-1)];
-  if (last === undefined || heldLast === undefined) return false;
-  const best = held.reduce((a, b) => Math.min(a, b));
-  const then = training[held.indexOf(best)];
-  return heldLast > best + CLEARLY && last < then;
-}
 
 export class Report {
   #replaying = false;
@@ -161,11 +144,25 @@ export class Report {
   replay() {
     const { events } = this.lesson.kept;
     if (!events?.length) return;
+    this.#showAll(events);
+    if (["before", "training"].includes(events.at(-1).stage)) this.status.textContent = this.stopped;
+  }
+
+  /** Show a training that is not the visitor's, until there is one. @param {any[]} events @param {string} status */
+  showExample(events, status) {
+    const { told } = this;
+    this.told = { before() {}, after() {} };
+    this.#showAll(events);
+    this.told = told;
+    this.status.textContent = status;
+  }
+
+  /** @param {any[]} events */
+  #showAll(events) {
     this.#replaying = true;
     for (const event of events) this.show(event);
     this.#replaying = false;
     if (this.#training.points.length) this.#draw();
-    if (["before", "training"].includes(events.at(-1).stage)) this.status.textContent = this.stopped;
   }
 
   /** @param {{ model: string, text: string }} event */
@@ -178,7 +175,7 @@ export class Report {
 
   /** @param {Training & { wrote: string }} event */
   #showBefore(event) {
-    this.#training = { ...event, points: [], held: [], every: 1, steps: this.lesson.kept.steps };
+    this.#training = { ...event, points: [], held: [], every: 1, steps: this.lesson.kept.steps ?? 1 };
     this.#training.snapshots = [...event.snapshots];
     this.before.textContent = event.wrote;
     this.samples.hidden = this.table.hidden = false;
@@ -274,7 +271,8 @@ export class Report {
       "Your sentence as the model sees it: below each character is its probability p after the one before it, " +
       "and its " +
       `surprise −ln p in nats.${loss} Outlined characters are not in the text it learned from.`;
-    const isAnother = this.lesson.kept.sentence !== this.lesson.sentence;
+    const { kept, sentence } = this.lesson;
+    const isAnother = (kept.sentence ?? sentence) !== sentence;
     if (!isAnother) this.sentence.show(chips, n, summary);
     else this.sentence.show([], 0, "Your sentence is another one now: train again to see what the model makes of it.");
   }

@@ -1,0 +1,46 @@
+"""Record the training that rung 3 of Learn opens with: the lecture's own, 10,000 steps on tiny Shakespeare.
+
+``python -m bench.lecture TINYSHAKESPEARE.txt`` writes ``web/learn/lecture.json``: what ``BigramTraining`` reports, and
+the whole table after the last step.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from model.ladder.bigram_training import BigramTraining
+
+STEPS, LEARNING_RATE, SEED = 10_000, 1e-3, 1
+SHOWN = 48  # characters of the text that are kept: a quotation, not the text
+FILE = Path(__file__).parents[1] / "web" / "learn" / "lecture.json"
+
+
+def record(text: str) -> dict[str, Any]:
+    """The whole training as JSON."""
+    training = BigramTraining(text, STEPS, LEARNING_RATE, SEED)
+    before = training.begin()
+    advanced = training.advance(float("inf"))
+    with torch.inference_mode():
+        table = training.model.table.weight.softmax(dim=-1)
+    end = training.end("")
+    del end["sentence"]
+    before |= {"beginning": text[:SHOWN], "ids": training.ids[:SHOWN].tolist()}
+    return rounded_to({"before": before, "training": advanced, "after": end}, 4) | {
+        "table": [[float(f"{p:.4g}") for p in row] for row in table.tolist()]
+    }
+
+
+def rounded_to(value: Any, digits: int) -> Any:
+    """The same with all its numbers rounded."""
+    if isinstance(value, float):
+        return round(value, digits)
+    if isinstance(value, list):
+        return [rounded_to(each, digits) for each in value]
+    return {name: rounded_to(each, digits) for name, each in value.items()} if isinstance(value, dict) else value
+
+
+if __name__ == "__main__":
+    FILE.write_text(json.dumps(record(Path(sys.argv[1]).read_text()), separators=(",", ":")) + "\n")

@@ -1,0 +1,45 @@
+"""The training that rung 3 opens with is what training gives, and quotes no more of the text than it may."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from model import ladder
+from model.ladder.bigram_training import BigramTraining
+from web.learn.lecture import lecture_training, recorded
+
+
+def test_the_recorded_table_is_as_good_as_it_says(data_dir: Path) -> None:
+    text = (data_dir / "tinyshakespeare.txt").read_text()
+    found = recorded()
+    before, after = found["before"], found["after"]
+    ids = torch.tensor(ladder.CharacterTokenizer(text).encode(text))
+    n = before["n_train"]
+    logs = torch.tensor(found["table"], dtype=torch.float64).log()
+    assert logs.exp().sum(dim=1) == pytest.approx(1, abs=1e-3)
+    for part, loss in ((ids[:n], after["loss"]), (ids[n:], after["held_out"])):
+        assert -logs[part[:-1], part[1:]].mean().item() == pytest.approx(loss, abs=1e-3)
+    assert before["floor"] == pytest.approx(ladder.counted_bigram_loss(ids[:n], 65), abs=1e-4)
+    again = BigramTraining(text, 10_000, 1e-3)
+    assert again.loss_on(again.held_out) == pytest.approx(before["held_out"], abs=1e-4)
+    first = again.advance(0)["points"]  # less than one point of the curve
+    assert first == [] and len(found["training"]["points"]) == 200
+
+
+def test_it_quotes_at_most_fifty_characters() -> None:
+    before = recorded()["before"]
+    assert len(before["beginning"]) <= 50 and len(before["ids"]) <= 50
+
+
+def test_the_sentence_is_rated_by_the_table() -> None:
+    found = recorded()
+    characters = found["before"]["characters"]
+    *_, end = lecture_training("qu~a")
+    assert [each["probability"] for each in end["sentence"]] == [
+        None,
+        found["table"][characters.index("q")][characters.index("u")],
+        None,
+        None,
+    ]
+    assert [each["known"] for each in end["sentence"]] == [True, True, False, True] and end["n_sentence"] == 4
