@@ -14,8 +14,8 @@ import { textAsData } from "./text_as_data.mjs";
 const STEPS = [200, 500, 1000, 2000, 5000, 10000];
 const TEXT_ID = "hl-lesson-text";
 const EXAMPLE =
-  "Already trained: the lecture's own experiment, 10,000 steps on tiny Shakespeare with a learning rate of 0.001. Train " +
-  "one on a text of your own, and it takes the place of this one.";
+  "Already trained: the lecture's own experiment, 10,000 steps on tiny Shakespeare with a learning rate of 0.001. " +
+  "Train one on a text of your own, and it takes the place of this one.";
 
 /** @type {Rung} */
 export const bigram = {
