@@ -7,7 +7,7 @@ import torch
 
 from model import ladder
 from model.ladder.bigram_training import BigramTraining
-from web.learn.lecture import lecture_training, recorded
+from web.learn.bigram.lecture import lecture_training, recorded
 
 
 def test_the_recorded_table_is_as_good_as_it_says(data_dir: Path) -> None:

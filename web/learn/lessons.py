@@ -8,8 +8,8 @@ from ..serving.served_models import ServedModels
 from ..settings import MAX_LESSON_CHARACTERS
 from . import averages, block, causal, many_heads, self_attention, tokens_and_windows
 from .ask import Ask, check_sentence
-from .bigram import choose_writer
-from .lecture import lecture_training
+from .bigram.lecture import lecture_training
+from .bigram.training import choose_writer
 from .loaded import one_number, whole_model
 
 

@@ -58,7 +58,7 @@ def learn_routes(services: Services) -> APIRouter:
     @router.post("/bigram")
     async def post_bigram(ask: BigramAsk, request: Request) -> Response:
         """Train a bigram model and report its progress as lines of JSON."""
-        from .bigram import check_bigram, learn_bigram
+        from .bigram.training import check_bigram, learn_bigram
 
         if not ask.lesson:
             await served.wait()

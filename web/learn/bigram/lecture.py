@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from .tokens_and_windows import SHOWN_TOKENS
+from ..tokens_and_windows import SHOWN_TOKENS
 
 FILE = Path(__file__).with_name("lecture.json")
 

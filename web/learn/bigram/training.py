@@ -8,12 +8,12 @@ from model import InputError, LoadedModel, PromptError, SamplingSettings, Step
 from model.ladder.bigram_training import BigramTraining
 from model.tokenizer import CharTokenizer
 
-from ..serving.engines import Engines
-from ..serving.inputs import find_model
-from ..serving.served_models import ServedModels
-from ..settings import BIGRAM_CHARACTERS, BIGRAM_TEXTS, MAX_ALPHABET, UPDATE_SECONDS
-from .ask import BigramAsk, check_lesson, check_sentence
-from .tokens_and_windows import SHOWN_TOKENS
+from ...serving.engines import Engines
+from ...serving.inputs import find_model
+from ...serving.served_models import ServedModels
+from ...settings import BIGRAM_CHARACTERS, BIGRAM_TEXTS, MAX_ALPHABET, UPDATE_SECONDS
+from ..ask import BigramAsk, check_lesson, check_sentence
+from ..tokens_and_windows import SHOWN_TOKENS
 
 WRITER = "shakespeare-char"
 
