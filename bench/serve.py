@@ -7,15 +7,11 @@ streams its text; the clients come within one second. ``bench.outside`` says wha
 ``--soak`` keeps 16 clients busy and watches the memory.
 """
 
-import os
 import statistics
-import subprocess
 import sys
 import threading
 import time
-import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -25,7 +21,6 @@ from bench import outside
 from bench.harness import (
     CACHE,
     GPT2_SHAPE,
-    ROOT,
     Row,
     character_checkpoint,
     free_port,
@@ -35,37 +30,15 @@ from bench.harness import (
     report,
 )
 from bench.load import Heard, Load, completions, gradio_calls
+from bench.process import MB, PATIENCE, ours, serving, wait_for_loops
 from model import LoadedModel, SamplingSettings
 from model.serving.engine import Engine
 from model.serving.readers import compiled_reader
 from model.serving.sequence import Event, TextSequence
 
-PATIENCE = 180  # seconds for a server to come up
 
-
-@contextmanager
-def serving(command: list[str], port: int, path: str) -> Iterator[int]:
-    """A server as a process, from the moment it answers on ``path``; gives its process id."""
-    environ = os.environ | {"HF_HUB_OFFLINE": "1", "GRADIO_ANALYTICS_ENABLED": "False"}
-    quiet = subprocess.DEVNULL
-    with subprocess.Popen(command, cwd=ROOT, env=environ, stdout=quiet, stderr=quiet) as process:
-        try:
-            until = time.monotonic() + PATIENCE
-            while True:
-                try:
-                    urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5).close()
-                    break
-                except OSError:
-                    if process.poll() is not None or time.monotonic() > until:
-                        raise RuntimeError(f"{' '.join(command)} did not come up") from None
-                    time.sleep(0.2)
-            yield process.pid
-        finally:
-            process.terminate()
-
-
-def ours(folder: Path, port: int) -> tuple[list[str], str]:
-    return [sys.executable, "app.py", "--checkpoint", str(folder), "--port", str(port)], "/health"
+def headscope(folder: Path, port: int) -> tuple[list[str], str]:
+    return ours(port, "--checkpoint", str(folder)), "/health"
 
 
 def transformers(folder: Path, port: int) -> tuple[list[str], str]:
@@ -75,17 +48,6 @@ def transformers(folder: Path, port: int) -> tuple[list[str], str]:
 
 def plain_demo(folder: Path, port: int) -> tuple[list[str], str]:
     return [sys.executable, "-m", "bench.plain_demo", str(folder), str(port)], "/config"
-
-
-def wait_for_loops(port: int) -> None:
-    """Return when compiled loops write: at the first start on a machine they take a while."""
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE) as answer:
-            lines = [line for line in answer.read().decode().splitlines() if line.startswith("headscope_compiled{")]
-        if lines and all(line.endswith(" 1.0") for line in lines):
-            return
-        time.sleep(0.2)
 
 
 @dataclass(frozen=True)
@@ -113,7 +75,7 @@ class Case:
         """What the clients of each server hear, for each number of clients."""
         named = partial(completions, model=str(self.folder))  # transformers knows a model by its folder
         servers: dict[str, tuple[Any, Any]] = {
-            "ours": (ours, completions),
+            "ours": (headscope, completions),
             "transformers serve": (transformers, named),
             "plain Gradio": (plain_demo, gradio_calls),
         }
@@ -181,22 +143,16 @@ def rate_of(load: Load) -> float:
     return load.rate
 
 
-def resident(pid: int) -> float:
-    """Megabytes of a process."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
-
-
 def soak(case: Case, minutes: float) -> list[Row]:
     """16 clients without a pause: the memory after the first tenth of the time, and at the end."""
     port = free_port()
-    command, path = ours(case.folder, port)
+    command, path = headscope(case.folder, port)
     n_tokens, seen = 0, []
-    with serving(command, port, path) as pid:
+    with serving(command, port, path) as server:
         start = time.monotonic()
         while (passed := time.monotonic() - start) < 60 * minutes:
             n_tokens += 16 * completions(port, case.prompts(16), case.n_tokens, case.spread).n_tokens
-            seen.append((passed, resident(pid)))
+            seen.append((passed, server.resident / MB))
     settled = [size for passed, size in seen if passed > 6 * minutes]
     print(f"{n_tokens:,} tokens in {minutes:g} minutes, {n_tokens / 60 / minutes:.0f} a second")
     return [Row("soak, memory at the end", "MB", settled[-1], "less", {"when settled": settled[0]}, 1.05)]

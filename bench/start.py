@@ -7,7 +7,6 @@ The first token is asked for as soon as the port answers. The memory rows compar
 """
 
 import json
-import os
 import socket
 import statistics
 import subprocess
@@ -15,28 +14,19 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
-from bench.harness import CACHE, GPT2_SHAPE, ROOT, Row, arguments, character_checkpoint, random_checkpoint, report
+from bench.harness import CACHE, GPT2_SHAPE, Row, arguments, character_checkpoint, free_port, random_checkpoint, report
 from bench.load import completions
-from bench.serve import PATIENCE, free_port, wait_for_loops
+from bench.process import MB, PATIENCE, Server, ours, started, wait_for_loops
 
 IMPORTS = "import torch, gradio"
 
 
-@contextmanager
-def app(port: int, *options: str) -> Iterator[int]:
-    """The app as a process, at once; gives its process id."""
-    environ = os.environ | {"HF_HUB_OFFLINE": "1", "GRADIO_ANALYTICS_ENABLED": "False"}
-    command = [sys.executable, "app.py", "--port", str(port), "--cache", str(CACHE / "cache"), *options]
-    quiet = subprocess.DEVNULL
-    with subprocess.Popen(command, cwd=ROOT, env=environ, stdout=quiet, stderr=quiet) as process:
-        try:
-            yield process.pid
-        finally:
-            process.terminate()
+def app(port: int, *flags: str) -> AbstractContextManager[Server]:
+    """The app as a process, at once."""
+    return started(ours(port, "--cache", str(CACHE / "cache"), *flags), port)
 
 
 def wait_for(port: int) -> None:
@@ -76,27 +66,21 @@ def imports() -> float:
     return time.perf_counter() - started
 
 
-def resident(pid: int) -> int:
-    """Bytes of memory that a process holds."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS"))
-
-
 def memory_row(folder: Path) -> Row:
     """Megabytes that a model adds to the process, beside the bytes of its weights as they are stored."""
     held = []
     for options in (["--checkpoint", str(folder)], ["--checkpoint", str(CACHE / "nothing")]):
         port = free_port()
-        with app(port, *options) as pid:
+        with app(port, *options) as server:
             wait_for(port)
             if not held:
                 wait_for_loops(port)
                 completions(port, ["\U00020000" * 8] * 16, 16, 0.1)
             else:
                 time.sleep(5)  # whatever a start does in the background
-            held.append(resident(pid))
+            held.append(server.resident)
     weights = (folder / "model.safetensors").stat().st_size
-    return Row(f"{folder.name}, memory", "MB", (held[0] - held[1]) / 1e6, "less", {"its weights": weights / 1e6}, 1.6)
+    return Row(f"{folder.name}, memory", "MB", (held[0] - held[1]) / MB, "less", {"its weights": weights / MB}, 1.6)
 
 
 def main() -> None:

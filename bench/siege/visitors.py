@@ -6,13 +6,32 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
-from .wire import GOOD, ask, opened, request
+from .wire import GOOD, Answer, ask, opened, request
 
 PATIENCE = 20.0  # seconds after which a request is lost
 BATCH = 16  # texts that are written at once, the default of --max-batch
 PAUSE = 0.5  # between two requests of one visitor
 TEXT = {"prompt": "ROMEO:", "max_new_tokens": 20, "temperature": 0.8, "seed": 1}
 CALL = {"data": ["ROMEO:", None, 20, 0.8, None, 1.0, 0.0, 1]}
+WHOLE = {"prompt": "ROMEO: " * 30}
+HEAD = {"layer": 1, "head": 0}
+LENSES: dict[str, dict[str, object]] = {  # with every question of Ask
+    "/v1/attention": WHOLE,
+    "/v1/embeddings": {"input": WHOLE["prompt"]},
+    "/v1/lens/knockout": WHOLE,
+    "/v1/lens/removal": WHOLE | {"heads": [[0, 0], [1, 1]]},
+    "/v1/lens/attribution": WHOLE,
+    "/v1/lens/logit-lens": WHOLE,
+    "/v1/lens/head": WHOLE | HEAD,
+    "/v1/lens/ledger": WHOLE | HEAD | {"query": 2, "key": 1},
+    "/v1/lens/patch": {"prompt": "ROMEO: ab", "corrupted": "ROMEO: ac"},
+    "/v1/lens/paths": WHOLE | HEAD,
+    "/v1/lens/difference": {"prompt": "ROMEO: ab", "other": "ROMEO: ac"},
+    "/v1/lens/passages": {"text": "ROMEO: " * 300},
+    **{f"/learn/{rung}": {"sentence": "To be or not to be"} for rung in range(1, 11)},
+}
+ABOUT_MODEL = ("/v1/lens/roles", "/v1/lens/composition", "/v1/lens/role-paths?layer=1&head=0")
+LONGEST = 180.0  # seconds that a question may take on a busy machine
 
 
 @dataclass
@@ -44,8 +63,7 @@ async def from_page(port: int) -> None:
 
 async def from_gradio(port: int) -> None:
     answer = await ask(port, "POST", "/gradio_api/call/generate", CALL, GOOD, timeout=PATIENCE)
-    if answer.status != 200:
-        raise ConnectionError(f"joining was answered with {answer.status}")
+    check("joining", answer)
     path = f"/gradio_api/call/generate/{answer.json['event_id']}"
     await first_line(port, request("GET", path), b"event: generating")
 
@@ -56,13 +74,20 @@ async def warm_up(port: int) -> None:
     await visit(port, noticed, lambda: next(rounds))
     body = request("POST", "/look/write", TEXT | {"max_new_tokens": 240})
     await asyncio.gather(*(first_line(port, body, b'"done"') for _ in range(BATCH)))
+    for path, fields in LENSES.items():
+        check(path, await ask(port, "POST", path, fields, GOOD, timeout=LONGEST))
+    for path in ABOUT_MODEL:
+        check(path, await ask(port, "GET", path, source=GOOD, timeout=LONGEST))
 
 
 async def look_around(port: int) -> None:
     for path in ("/health", "/", "/v1/models"):
-        answer = await ask(port, "GET", path, source=GOOD, timeout=PATIENCE)
-        if answer.status != 200:
-            raise ConnectionError(f"{path} was answered with {answer.status}")
+        check(path, await ask(port, "GET", path, source=GOOD, timeout=PATIENCE))
+
+
+def check(path: str, answer: Answer) -> None:
+    if answer.status != 200:
+        raise ConnectionError(f"{path} was answered with {answer.status}")
 
 
 WRITERS: dict[str, Callable[[int], Coroutine[Any, Any, None]]] = {

@@ -50,12 +50,12 @@ def test_writing_in_process(folder: Path) -> None:
 
 
 def test_writing_over_http(folder: Path) -> None:
-    from bench import serve
+    from bench import process, serve
 
     port = serve.free_port()
     case = serve.Case("tiny", folder, [2], n_tokens=6, spread=0.01, rounds=1, has_bars=False)
-    command, path = serve.ours(folder, port)
-    with serve.serving(command, port, path):
+    command, path = serve.headscope(folder, port)
+    with process.serving(command, port, path):
         load = serve.completions(port, case.prompts(2), case.n_tokens, case.spread)
     assert len(load.clients) == 2 and load.rate > 0
 

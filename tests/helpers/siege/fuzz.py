@@ -45,20 +45,6 @@ def whatever_comes_in_is_answered(client: httpx.Client, path: str, schema: Any) 
     return check
 
 
-def what_the_document_forbids_is_refused(client: httpx.Client, document: Document, path: str, schema: Any) -> Property:
-    allowed = document.body_of(f"/{path}")
-
-    @given(bodies(schema))
-    def check(body: Any) -> None:
-        content = json.dumps(body)
-        answer = client.post(f"/v1/{path}", content=content)
-        document.check_answer(f"/{path}", "post", answer)
-        if not allowed.is_valid(json.loads(content)):
-            assert answer.status_code == 400 or error_of(answer)["code"] == "model_not_found"
-
-    return check
-
-
 # What no schema can say: it depends on the model, or on several numbers together.
 MODEL_CODES = {"model_not_found", "unknown_characters", "unknown_token", "context_length_exceeded", "too_many_texts"}
 MODEL_FIELDS = {

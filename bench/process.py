@@ -1,0 +1,122 @@
+"""A server as a process of its own, and what it takes: memory, descriptors, log."""
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.harness import ROOT
+
+PATIENCE = 180.0  # seconds for a server to come up
+ENDING = 20.0  # seconds that it has to end
+MB = 1_000_000
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server. What it takes is read from /proc, which only Linux has."""
+
+    port: int
+    pid: int
+    log: Path
+
+    @property
+    def resident(self) -> int:
+        """Bytes of memory that it holds."""
+        return self.status("VmRSS")
+
+    @property
+    def highest(self) -> int:
+        """The most it held since ``forget_highest``."""
+        return self.status("VmHWM")
+
+    def status(self, field: str) -> int:
+        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
+        return int(next(line for line in lines if line.startswith(field)).split()[1]) * 1024
+
+    def forget_highest(self) -> None:
+        Path(f"/proc/{self.pid}/clear_refs").write_text("5")
+
+    @property
+    def descriptors(self) -> int:
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+    @property
+    def log_bytes(self) -> int:
+        return self.log.stat().st_size
+
+
+def ours(port: int, *flags: str) -> list[str]:
+    """The command that starts the app."""
+    return [sys.executable, "app.py", "--port", str(port), *flags]
+
+
+@contextmanager
+def started(command: Sequence[str], port: int, max_descriptors: int | None = None) -> Iterator[Server]:
+    """A server as a process, at once; ``max_descriptors`` is its RLIMIT_NOFILE."""
+
+    def limit_descriptors() -> None:
+        if max_descriptors:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max_descriptors, max_descriptors))
+
+    environ = os.environ | {"HF_HUB_OFFLINE": "1", "GRADIO_ANALYTICS_ENABLED": "False"}
+    with tempfile.TemporaryDirectory() as beside:
+        log = Path(beside) / "log"
+        with (
+            log.open("wb") as output,
+            subprocess.Popen(
+                command, cwd=ROOT, env=environ, stdout=output, stderr=output, preexec_fn=limit_descriptors
+            ) as process,
+        ):
+            try:
+                yield Server(port, process.pid, log)
+            finally:
+                process.terminate()
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(ENDING)
+                process.kill()
+
+
+@contextmanager
+def serving(
+    command: Sequence[str], port: int, path: str = "/health", max_descriptors: int | None = None
+) -> Iterator[Server]:
+    """The same from the moment it answers on ``path``."""
+    with started(command, port, max_descriptors) as server:
+        until = time.monotonic() + PATIENCE
+        while not answers(port, path):
+            if time.monotonic() > until or has_ended(server.pid):
+                raise RuntimeError(f"{' '.join(command)} did not come up: {server.log.read_text()[-2_000:]}")
+            time.sleep(0.2)
+        yield server
+
+
+def answers(port: int, path: str) -> bool:
+    try:
+        urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5).close()
+    except OSError:
+        return False
+    return True
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a child has ended; its status is left for ``Popen``."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def wait_for_loops(port: int) -> None:
+    """Return when compiled loops write: at the first start on a machine they take a while."""
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE) as answer:
+            lines = [line for line in answer.read().decode().splitlines() if line.startswith("headscope_compiled{")]
+        if lines and all(line.endswith(" 1.0") for line in lines):
+            return
+        time.sleep(0.2)
