@@ -57,6 +57,7 @@ class Services:
         self.openings.made.pop(loaded.name, None)
         self.snapshots.forget(loaded.name)
         self.runs.forget(loaded.name)
+        self.questions.let_go(loaded)
 
     def load(self) -> None:
         """Load the checkpoints, write what the page opens with, and begin to measure what their heads do."""
@@ -91,7 +92,7 @@ def make_services(settings: Settings) -> Services:
     budget = budget_for(settings.limits)
     return Services(
         served=served,
-        snapshots=Snapshots(served),
+        snapshots=Snapshots(served, runs.forget_read_with, questions.let_go),
         runs=runs,
         openings=Openings(served, runs),
         engines=engines,

@@ -15,6 +15,8 @@ from helpers.runs import frame, lower
 from helpers.server import Server, save_tiny
 from model import load
 from model.checkpoint.write import write_snapshot
+from web.serving import snapshots as snapshots_module
+from web.serving.snapshots import weight_bytes
 
 STEPS = (0, 10, 20, 40, 80, 160)
 
@@ -106,11 +108,15 @@ def test_a_text_is_read_with_the_weights_of_a_step(trained: Server) -> None:
         np.testing.assert_allclose(weights, lower(loaded.trace("But soft").attention[1, 0]), atol=atol)
 
 
-def test_few_snapshots_stay_in_memory_and_none_is_listed(trained: Server) -> None:
+def test_few_snapshots_stay_in_memory_and_none_is_listed(trained: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     snapshots = trained.services.snapshots
+    n_bytes = weight_bytes(trained.served.models["kept"])
+    monkeypatch.setattr(snapshots_module, "MAX_SNAPSHOT_BYTES", 4 * n_bytes)
     for step in STEPS:
         assert read_at(trained, step).status_code == 200
     assert [step for _, step in snapshots.loaded] == list(STEPS[-4:])
+    read_with = {run.loaded.name for run in trained.services.runs.runs.values() if "@" in run.loaded.name}
+    assert read_with == {f"kept@{step}" for step in STEPS[-4:]}  # nothing holds on to the others
     first = snapshots.loaded["kept", STEPS[-4]]
     read_at(trained, STEPS[-4])
     read_at(trained, STEPS[0])

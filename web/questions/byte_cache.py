@@ -3,7 +3,7 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -34,10 +34,11 @@ class ByteCache(Generic[T]):
             while len(self.kept) > 1 and sum(each for _, each in self.kept.values()) > self.max_bytes:
                 self.kept.popitem(last=False)
 
-    def drop(self, key: Hashable) -> None:
-        """Let go of what is kept under ``key``, if anything is."""
+    def drop(self, if_true: Callable[[Any], bool]) -> None:
+        """Let go of what is kept under keys for which this is true."""
         with self.lock:
-            self.kept.pop(key, None)
+            for key in [key for key in self.kept if if_true(key)]:
+                del self.kept[key]
 
     def get_or_make(self, key: Hashable, make: Callable[[], T], size: Callable[[T], int]) -> T:
         """The value kept under ``key``, or a new one. Threads that ask for the same one at once may each make it."""

@@ -3,14 +3,22 @@
 import json
 import os
 import tempfile
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 MAX_BYTES = 16_000_000  # of one file
+MAX_FILES = 200  # models that visitors trained are among those that these are about
+MAX_ALL_BYTES = 64_000_000
+LEFT_SECONDS = 3_600.0  # after which a file that is half written belongs to a process that was killed
 
 
 class DiskCache:
-    """Files by name. A folder that cannot be read or written is as good as none: everything is computed again."""
+    """Files by name, bounded in number and bytes: those that were not asked for the longest are removed.
+
+    A folder that cannot be read or written is as good as none: everything is computed again.
+    """
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
@@ -24,6 +32,8 @@ class DiskCache:
             content = json.loads(path.read_bytes()) if path.stat().st_size <= MAX_BYTES else None
         except (OSError, ValueError):
             return None
+        with suppress(OSError):
+            os.utime(path)  # when it was last asked for
         return content if isinstance(content, dict) else None
 
     def put(self, name: str, content: dict[str, Any]) -> None:
@@ -40,5 +50,23 @@ class DiskCache:
             except BaseException:
                 os.unlink(temporary)
                 raise
+            self.prune(name)
         except OSError:
             return
+
+    def prune(self, newest: str) -> None:
+        """Remove what there is too much of, and what was left half written."""
+        assert self.folder is not None
+        kind = newest.partition("-")[0]
+        files = sorted(
+            ((path.stat(), path) for path in self.folder.glob(f"{kind}-*.json")), key=lambda each: each[0].st_mtime
+        )
+        n_bytes = sum(stat.st_size for stat, _ in files)
+        for n_left, (stat, path) in zip(range(len(files), 1, -1), files, strict=False):
+            if n_left <= MAX_FILES and n_bytes <= MAX_ALL_BYTES:
+                break
+            path.unlink(missing_ok=True)
+            n_bytes -= stat.st_size
+        for path in self.folder.glob(f".{kind}-*"):
+            if time.time() - path.stat().st_mtime > LEFT_SECONDS:
+                path.unlink(missing_ok=True)

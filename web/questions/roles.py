@@ -13,6 +13,7 @@ from model.errors import InvalidValue
 from model.lens.copying import CHANCE, CLEAR_COPYING, copying_scores
 from model.lens.head_roles import LOOKS, MIN_CONTEXT_LENGTH, clear_role, role_scores, sampled_tokens
 from model.lens.questions.progress import Cancelled, Progress, ignore
+from model.serving.engine import Busy
 
 from .service import Questions
 from .turns import lower_priority
@@ -70,7 +71,8 @@ def measure_in_turn(questions: Questions, models: Sequence[LoadedModel], is_busy
         for loaded in models:
             if loaded.config.context_length >= MIN_CONTEXT_LENGTH:
                 wait(0)
-                with suppress(FloatingPointError, MemoryError, RuntimeError):  # a later question reports it
+                # A later question reports it.
+                with suppress(FloatingPointError, MemoryError, RuntimeError, Busy):
                     measure_roles(questions, loaded, wait)
                 questions.let_go(loaded)  # nobody may ever ask
 

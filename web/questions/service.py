@@ -13,14 +13,16 @@ from torch import Tensor
 
 from model import InputError, LoadedModel
 from model.gpt import GPT
-from model.lens.questions.float32 import copied_bytes, in_float32, served_difference
+from model.lens.questions.float32 import served_difference
 from model.lens.questions.progress import Progress
 from model.lens.questions.text_pass import TextPass
 from model.serving.engine import Busy
 
 from ..prometheus import Metrics
-from ..settings import MAX_ANSWER_BYTES, MAX_FLOAT32_BYTES, MAX_TEXT_PASS_BYTES, Limits
+from ..serving.budget import MEGABYTE
+from ..settings import MAX_ANSWER_BYTES, MAX_TEXT_PASS_BYTES, Limits
 from .byte_cache import ByteCache
+from .copies import Copies
 from .disk_cache import DiskCache
 from .turns import Job, OutOfTime, Turns
 
@@ -85,19 +87,23 @@ class Questions:
     def __init__(self, limits: Limits, metrics: Metrics, cache: Path | None = None) -> None:
         self.metrics, self.disk = metrics, DiskCache(cache)
         self.turns = Turns(limits.max_questions, limits.max_waiting, limits.max_seconds)
-        self.gpts: ByteCache[GPT] = ByteCache(MAX_FLOAT32_BYTES)
+        self.gpts = Copies(limits.max_float32_mb * MEGABYTE, self.forget_texts)
         self.texts: ByteCache[TextPass] = ByteCache(MAX_TEXT_PASS_BYTES)
         self.answers: ByteCache[bytes] = ByteCache(MAX_ANSWER_BYTES)
         self.differences: ByteCache[float] = ByteCache(DIFFERENCES_AT_MOST)
 
     def gpt(self, loaded: LoadedModel) -> GPT:
         """``loaded`` in float32; a copy is made on demand where it is served in another precision."""
-        key, made = identity(loaded), self.gpts
-        return made.get_or_make(key, lambda: in_float32(loaded.gpt), lambda gpt: copied_bytes(loaded.gpt, gpt))
+        return self.gpts.get(identity(loaded), loaded)
 
     def let_go(self, loaded: LoadedModel) -> None:
-        """Keep no copy in float32 until there is a question."""
+        """Keep nothing of a model in memory until there is a question about it."""
+        self.forget_texts(identity(loaded))
         self.gpts.drop(identity(loaded))
+
+    def forget_texts(self, model: Hashable) -> None:
+        """Drop the texts that were read with a model: each holds on to its weights."""
+        self.texts.drop(lambda key: key[0] == model)
 
     def text(self, loaded: LoadedModel, ids: tuple[int, ...], head_mask: Tensor | None) -> TextPass:
         """One pass over a text; the newest are kept."""

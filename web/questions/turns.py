@@ -137,7 +137,7 @@ class Turns:
                 result = job.compute(lambda fraction: self.progress(job, fraction))
         except BaseException as error:
             result = error
-            if not isinstance(error, InputError | Cancelled | OutOfTime):
+            if not isinstance(error, InputError | Cancelled | OutOfTime | Busy):
                 log.exception("A question failed")
         with self.changed:
             self.take_place(job)

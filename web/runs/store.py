@@ -90,6 +90,13 @@ class Runs:
                 del self.runs[run_id]
                 self.exact.residuals.forget(run_id)
 
+    def forget_read_with(self, loaded: LoadedModel) -> None:
+        """Drop the runs that hold on to these weights; whoever looks at one has it computed again."""
+        with self.lock:
+            for run_id in [run.id for run in self.runs.values() if run.loaded is loaded and not run.writing]:
+                del self.runs[run_id]
+                self.exact.residuals.forget(run_id)
+
     def recompute(self, loaded: LoadedModel, ids: Sequence[int], n_prompt: int, head_mask: Tensor | None = None) -> Run:
         """The run of these token ids, read with ``head_mask``, computed again unless it is still here."""
         mask = "" if head_mask is None else head_mask.tolist()

@@ -3,6 +3,7 @@
 import re
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,10 @@ from model.checkpoint.gpt2_format import SNAPSHOTS
 from model.errors import MAX_SHOWN
 from model.lens.head_roles import CLEAR_ROLE
 
+from ..settings import MAX_SNAPSHOT_BYTES
 from .inputs import find_model, read_index
 from .served_models import ServedModels, for_visitors
 
-MAX_LOADED = 4  # snapshots in memory, of all models together
 MAX_REPORT_BYTES = 4_000_000
 MAX_STEP_DIGITS = 18
 STEP = re.compile(r"\d{1,9}", re.ASCII)
@@ -35,11 +36,19 @@ def read_report(source: Path | str) -> dict[str, Any]:
     return report if isinstance(report, dict) else {}
 
 
-class Snapshots:
-    """The snapshots of the models that are served; the least recently used ones are dropped."""
+def weight_bytes(loaded: LoadedModel) -> int:
+    """Bytes of a model's weights in memory."""
+    return sum({tensor.data_ptr(): tensor.nbytes for tensor in loaded.gpt.state_dict().values()}.values())
 
-    def __init__(self, served: ServedModels) -> None:
-        self.served = served
+
+class Snapshots:
+    """The snapshots of the models that are served; the least recently used ones are dropped, the newest never.
+
+    ``on_drop`` is what lets go of all that was made with one.
+    """
+
+    def __init__(self, served: ServedModels, *on_drop: Callable[[LoadedModel], None]) -> None:
+        self.served, self.on_drop = served, on_drop
         self.loaded: OrderedDict[tuple[str, int], LoadedModel] = OrderedDict()
         self.places: dict[str, tuple[str, int]] = {}  # of the weights that were ever loaded, by their hash
         self.lock = threading.Lock()
@@ -88,9 +97,15 @@ class Snapshots:
                 self.loaded[name, step] = loaded
                 self.places[loaded.sha256] = name, step
             self.loaded.move_to_end((name, step))
-            while len(self.loaded) > MAX_LOADED:
-                self.loaded.popitem(last=False)
+            while len(self.loaded) > 1 and sum(map(weight_bytes, self.loaded.values())) > MAX_SNAPSHOT_BYTES:
+                self.drop(next(iter(self.loaded)))
             return self.loaded[name, step]
+
+    def drop(self, place: tuple[str, int]) -> None:
+        """Called with the lock held."""
+        dropped = self.loaded.pop(place)
+        for let_go in self.on_drop:
+            let_go(dropped)
 
     def model_or_snapshot(self, name: object) -> LoadedModel:
         """The model of that name, or the snapshot that ``NAME@STEP`` names. It may have to be loaded first.
@@ -116,8 +131,8 @@ class Snapshots:
     def forget(self, name: str) -> None:
         """Drop the snapshots of a model that is no longer served."""
         with self.lock:
-            for key in [key for key in self.loaded if key[0] == name]:
-                del self.loaded[key]
+            for place in [place for place in self.loaded if place[0] == name]:
+                self.drop(place)
             self.places = {sha256: place for sha256, place in self.places.items() if place[0] != name}
 
     def named(self, name: str) -> LoadedModel | None:

@@ -45,8 +45,9 @@ MAX_CACHED_RUNS = 1_000
 MAX_LONG_TEXT_BYTES = 1_000_000  # of a text in which Ask looks for the passages on which each head fires
 MAX_ANSWER_BYTES = 16_000_000  # answers of Ask
 MAX_TEXT_PASS_BYTES = 16_000_000  # texts that Ask read in float32, beside the newest
-MAX_FLOAT32_BYTES = 1_000_000_000  # float32 copies of models served in another precision, beside the newest
-KEPT_BYTES = MAX_CACHED_BYTES + MAX_RESIDUAL_BYTES + MAX_ANSWER_BYTES + MAX_TEXT_PASS_BYTES  # part of the budget
+MAX_SNAPSHOT_BYTES = 48_000_000  # weights of training steps that were opened, beside the newest
+# Part of the budget.
+KEPT_BYTES = MAX_CACHED_BYTES + MAX_RESIDUAL_BYTES + MAX_ANSWER_BYTES + MAX_TEXT_PASS_BYTES + MAX_SNAPSHOT_BYTES
 MAX_EXACT = 2  # texts read again for the page, and weights or logits computed from such a reading, at the same time
 MAX_SESSIONS = 500  # browser tabs whose state Gradio keeps
 
@@ -109,6 +110,9 @@ class Limits:
     max_traces: int = limit(2, "attention requests that are computed at the same time, for all models together")
     memory_budget_mb: int = limit(
         512, "megabytes that bodies, answers on their way and texts being recorded may take together", least=128
+    )
+    max_float32_mb: int = limit(
+        1_000, "megabytes of float32 copies, for Ask, of models served in another precision; a larger one is alone"
     )
     max_connections: int = limit(2_000, "connections at the same time, fewer where the system allows fewer descriptors")
     max_connections_per_address: int = limit(

@@ -33,21 +33,22 @@ def in_float32(gpt: GPT) -> GPT:
 def float32_weights(gpt: GPT) -> dict[str, Tensor]:
     """The weights of ``gpt`` under the names of a GPT without int8 layers."""
     weights: dict[str, Tensor] = {}
+    widened: dict[int, Tensor] = {}  # by the tensor that it was made from: a tied one has two names
     rounded = {name: module for name, module in gpt.named_modules() if isinstance(module, Int8Linear)}
     for name, tensor in gpt.state_dict(keep_vars=True).items():
         layer = rounded.get(name.rpartition(".")[0])
         if layer is None or name.endswith(".bias"):
-            weights[name] = tensor.float()  # itself if it is float32
+            weights[name] = widened[id(tensor)] = widened.get(id(tensor), tensor).float()  # itself if it is float32
         elif name.endswith(".weight"):
             weights[name] = tensor.float() * layer.scale[:, None]
     return weights
 
 
-def copied_bytes(gpt: GPT, copy: GPT) -> int:
-    """How many bytes ``copy = in_float32(gpt)`` takes beside ``gpt``."""
-    own = {tensor.data_ptr() for tensor in gpt.state_dict().values()}
-    found = {tensor.data_ptr(): tensor.nbytes for tensor in copy.state_dict().values()}
-    return sum(nbytes for address, nbytes in found.items() if address not in own)
+def float32_bytes(gpt: GPT) -> int:
+    """How many bytes ``in_float32(gpt)`` will take beside ``gpt``: 0 for one that is in float32 already."""
+    scales = {f"{name}.scale" for name, module in gpt.named_modules() if isinstance(module, Int8Linear)}
+    weights = {tensor.data_ptr(): tensor for name, tensor in gpt.state_dict().items() if name not in scales}
+    return sum(4 * tensor.numel() for tensor in weights.values() if tensor.dtype != torch.float32)
 
 
 def served_difference(gpt: GPT, text: TextPass) -> float:

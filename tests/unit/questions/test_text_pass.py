@@ -8,7 +8,7 @@ import torch
 from helpers.models import max_difference, prompt_ids, tiny_gpt
 from model.gpt import GPT
 from model.kernels.int8 import is_exact, quantize
-from model.lens.questions.float32 import copied_bytes, in_float32, served_difference
+from model.lens.questions.float32 import float32_bytes, in_float32, served_difference
 from model.lens.questions.text_pass import TextPass
 from model.lens.residuals import Residuals
 
@@ -69,7 +69,10 @@ def test_float32_with_the_weights_as_served(dtype: torch.dtype, tied: bool) -> N
     exact = in_float32(served)
     assert {tensor.dtype for tensor in exact.state_dict().values()} == {torch.float32}
     assert (exact is served) == (dtype == torch.float32)
-    assert (copied_bytes(served, exact) == 0) == (dtype == torch.float32)
+    own = {tensor.data_ptr() for tensor in served.state_dict().values()}
+    found = {tensor.data_ptr(): tensor.nbytes for tensor in exact.state_dict().values()}
+    assert float32_bytes(served) == sum(nbytes for address, nbytes in found.items() if address not in own)
+    assert (float32_bytes(served) == 0) == (dtype == torch.float32)
     text = TextPass(exact, IDS)
     assert max_difference(text.logits(text.stream[-1])[0], Residuals(served, IDS).logits(0, 14)) < 0.6
     difference = served_difference(served, text)

@@ -1,0 +1,136 @@
+"""What Ask keeps in memory and on disk is bounded, and what is dropped is gone."""
+
+import gc
+import os
+import time
+import weakref
+from pathlib import Path
+
+import pytest
+import torch
+
+from helpers.models import tiny_model
+from model import LoadedModel
+from model.gpt import GPT
+from model.lens.questions.float32 import float32_bytes
+from web.prometheus import Metrics
+from web.questions import disk_cache as module
+from web.questions.disk_cache import DiskCache
+from web.questions.service import Questions
+from web.serving.budget import MEGABYTE, NoRoom
+from web.settings import Limits
+
+
+def served(seed: int, dtype: torch.dtype = torch.bfloat16) -> LoadedModel:
+    loaded = tiny_model(seed, n_embd=32)
+    loaded.gpt, loaded.sha256, loaded.name = loaded.gpt.to(dtype), f"{seed:064}", f"model-{seed}"
+    return loaded
+
+
+def room_for(n_models: int) -> Questions:
+    """Questions that may hold copies of so many models."""
+    questions = Questions(Limits(max_float32_mb=1), Metrics())
+    questions.gpts.max_bytes = n_models * float32_bytes(served(0).gpt)
+    return questions
+
+
+def test_the_limit_is_in_megabytes() -> None:
+    assert Questions(Limits(max_float32_mb=3), Metrics()).gpts.max_bytes == 3 * MEGABYTE
+
+
+def test_copies_are_bounded_and_so_are_those_that_their_texts_hold() -> None:
+    questions, models = room_for(2), [served(seed) for seed in range(4)]
+    copies: list[weakref.ref[GPT]] = []
+    for loaded in models:
+        questions.text(loaded, (1, 2, 3), None)
+        copies.append(weakref.ref(questions.gpt(loaded)))
+    assert [copy() is not None for copy in copies] == [False, False, True, True]
+    assert questions.gpts.nbytes == questions.gpts.max_bytes
+    assert {key[0] for key in questions.texts.kept} == set(questions.gpts.kept)  # type: ignore[index]
+    assert questions.gpt(models[2]) is copies[2]()  # kept, and from now on the newer one
+    questions.gpt(models[0])
+    assert copies[2]() is not None and copies[3]() is None
+
+
+def test_a_copy_in_use_counts_until_it_is_let_go() -> None:
+    questions, models = room_for(2), [served(seed) for seed in range(3)]
+    used = [questions.gpt(loaded) for loaded in models[:2]]
+    with pytest.raises(NoRoom):
+        questions.gpt(models[2])
+    assert questions.gpts.nbytes == questions.gpts.max_bytes
+    assert [questions.gpt(loaded) for loaded in models[:2]] == used  # the same, not another copy
+    used.pop()
+    questions.gpt(models[2])
+
+
+def test_one_alone_may_be_larger() -> None:
+    questions = room_for(0)
+    first = weakref.ref(questions.gpt(served(0)))
+    second = questions.gpt(served(1))
+    assert first() is None and questions.gpts.nbytes == float32_bytes(served(1).gpt)
+    with pytest.raises(NoRoom):
+        questions.gpt(served(2))
+    assert second.wte.weight.dtype == torch.float32
+
+
+def test_what_is_served_in_float32_is_not_copied_nor_held() -> None:
+    questions, loaded = room_for(0), served(0, torch.float32)
+    questions.text(loaded, (1, 2, 3), None)
+    assert questions.gpt(loaded) is loaded.gpt and not questions.gpts.nbytes
+    gpt = weakref.ref(loaded.gpt)
+    questions.let_go(loaded)
+    del loaded
+    gc.collect()
+    assert gpt() is None
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DiskCache:
+    monkeypatch.setattr(module, "MAX_FILES", 3)
+    return DiskCache(tmp_path)
+
+
+def put(cache: DiskCache, name: str, n_bytes: int = 10, age: float = 0.0) -> None:
+    cache.put(name, {"x": "y" * n_bytes})
+    assert cache.folder is not None
+    path = cache.folder / f"{name}.json"
+    if path.exists():
+        at = time.time() - age
+        os.utime(path, (at, at))
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name.removesuffix(".json") for path in folder.iterdir()}
+
+
+def test_the_files_that_were_not_asked_for_the_longest_go(cache: DiskCache, tmp_path: Path) -> None:
+    for i, name in enumerate(("roles-a", "roles-b", "roles-c")):
+        put(cache, name, age=100 - i)
+    assert cache.get("roles-a") is not None
+    put(cache, "roles-d")
+    assert names(tmp_path) == {"roles-a", "roles-c", "roles-d"}
+
+
+def test_bytes_are_bounded_and_the_newest_stays(
+    cache: DiskCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_ALL_BYTES", 250)
+    put(cache, "roles-a", 100, age=100)
+    put(cache, "roles-b", 100, age=50)
+    put(cache, "roles-c", 100)
+    assert names(tmp_path) == {"roles-b", "roles-c"}
+    put(cache, "roles-d", 1_000)
+    assert names(tmp_path) == {"roles-d"}
+
+
+def test_what_is_not_of_this_kind_stays(cache: DiskCache, tmp_path: Path) -> None:
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "notes.json").write_text("{}")
+    half, new = tmp_path / ".roles-x-half", tmp_path / ".roles-y-half"
+    for path in (half, new):
+        path.write_text("")
+    at = time.time() - 2 * module.LEFT_SECONDS
+    os.utime(half, (at, at))
+    for i in range(5):
+        put(cache, f"roles-{i}", age=100 - i)
+    assert names(tmp_path) == {"kernels", "notes", new.name, "roles-2", "roles-3", "roles-4"}
