@@ -102,6 +102,13 @@ def test_a_head_that_is_not_there(client: Client, layer: Any, head: Any) -> None
         client.predict("ab", "tiny", layer, head, api_name="/attention")
 
 
+@pytest.mark.parametrize("name", ["nobody", "nobody@5", 3, ["tiny"], {"a": 1}])
+@pytest.mark.parametrize("endpoint", ["attention", "tokenize", "knockout"])
+def test_a_model_that_is_not_there(client: Client, endpoint: str, name: Any) -> None:
+    with pytest.raises(AppError, match="no model|model:"):
+        client.predict("ab", name, *([0, 0] if endpoint == "attention" else []), api_name=f"/{endpoint}")
+
+
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
 @pytest.mark.parametrize("field", ["temperature", "top_p", "min_p", "top_k", "seed", "max_new_tokens"])
 def test_numbers_that_are_none(server: Server, field: str, number: str) -> None:

@@ -24,18 +24,18 @@ def check_loaded(services: Services) -> None:
         raise ApiError(503, "The models are still loading. Try again in a moment.", code="loading")
 
 
-def model_to_write_with(services: Services, name: str | None) -> LoadedModel:
+def model_to_write_with(services: Services, name: object) -> LoadedModel:
     """The model of that name, once requests are answered. Raises ``InputError``, ``ApiError`` and ``Closed``."""
     services.engines.check_open()
     check_loaded(services)
     return find_model(services.served, name)
 
 
-async def model_to_read_with(services: Services, name: str | None, client: Hashable) -> LoadedModel:
+async def model_to_read_with(services: Services, name: object, client: Hashable) -> LoadedModel:
     """The same for what only reads a text, which the snapshot NAME@STEP can do, too. It may have to be loaded."""
     services.engines.check_open()
     check_loaded(services)
-    if name and services.snapshots.is_snapshot(name):
+    if services.snapshots.is_snapshot(name):
         return await services.attention.run(client, services.snapshots.model_or_snapshot, name)
     return find_model(services.served, name)
 

@@ -5,7 +5,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import orjson
 
@@ -112,13 +112,15 @@ class Snapshots:
 
         The first model where no name is given. Raises ``InputError``.
         """
-        if isinstance(name, str) and self.is_snapshot(name):
+        if self.is_snapshot(name):
             model_name, _, step = name.rpartition("@")
             return self.get(model_name, int(step))
         return find_model(self.served, name)
 
-    def is_snapshot(self, name: str) -> bool:
+    def is_snapshot(self, name: object) -> TypeGuard[str]:
         """Whether ``name`` is NAME@STEP of a model that is served, with or without a snapshot of that step."""
+        if not isinstance(name, str):
+            return False
         model_name, at, step = name.rpartition("@")
         is_step = step.isascii() and step.isdigit() and len(step) <= MAX_STEP_DIGITS
         return bool(at) and is_step and name not in self.served.models and model_name in self.served.models
