@@ -18,7 +18,7 @@ from web.api.routes import api_routes
 from web.assets import asset_route
 from web.edge.front import key_check
 from web.edge.server import bounds, own_server
-from web.edge.signals import listen_for_end
+from web.edge.signals import leave, listen_for_end
 from web.learn.routes import learn_routes
 from web.page.blocks import LAUNCH, build
 from web.page.routes import page_routes
@@ -91,7 +91,7 @@ def main() -> None:
     closer.start()
     closer.join(CLOSING_SECONDS)  # enough to send what is written; clients that do not read are not waited for
     sys.stdout.flush()
-    os._exit(0)  # the loader may still be inside torch, and an interpreter shutting down would abort there
+    leave(0)  # the loader may still be inside torch, and an interpreter shutting down would abort there
 
 
 if __name__ == "__main__":

@@ -5,13 +5,17 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
 
 import pytest
+from gradio import tunneling
+from huggingface_hub.constants import HF_HOME
 
+from helpers.gate import PATIENCE
 from helpers.serve_once import ROOT, free_port, wait_until_healthy
 
 
@@ -57,6 +61,53 @@ def test_a_second_signal_ends_it_at_once(checkpoints: Path, number: signal.Signa
                 ask(url, max_tokens=1).read()
         process.send_signal(number)
         assert process.wait(5) == 128 + number
+
+
+TUNNEL = """#!{python}
+import os, sys, time
+with open({told!r}, "w") as file:
+    print(os.getpid(), *sys.argv[1:], file=file)
+print("start proxy success: http://abc123.gradio.live", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("n_signals", [1, 2])
+def test_a_shared_server_takes_its_tunnel_with_it(checkpoints: Path, tmp_path: Path, n_signals: int) -> None:
+    """With a program in the place of the one that Gradio downloads."""
+    program = tmp_path / tunneling.BINARY_PATH.removeprefix(HF_HOME).lstrip("/")
+    told, port = tmp_path / "told", free_port()
+    program.parent.mkdir(parents=True)
+    program.write_text(TUNNEL.format(python=sys.executable, told=str(told)))
+    program.chmod(0o755)
+    environ = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path), "GRADIO_SHARE_SERVER_ADDRESS": "127.0.0.1:7000"}
+    command = [sys.executable, "app.py", "--checkpoint", str(checkpoints / "tiny"), "--port", str(port), "--share"]
+    command += ["--grace-seconds", "300"]
+    with subprocess.Popen(command, cwd=ROOT, env=os.environ | environ, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert any("public URL: https://abc123.gradio.live" in line for line in process.stdout)
+        wait_until_healthy(f"http://127.0.0.1:{port}", process)
+        pid, *arguments = told.read_text().split()
+        assert arguments[arguments.index("-l") + 1] == str(port) and "127.0.0.1" in arguments
+        stream = ask(f"http://127.0.0.1:{port}", max_tokens=4000, context_shift=True) if n_signals == 2 else None
+        process.send_signal(signal.SIGTERM)
+        if stream:
+            with pytest.raises(urllib.error.HTTPError):
+                while True:  # until the signal has arrived
+                    ask(f"http://127.0.0.1:{port}", max_tokens=1).read()
+            process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == (0 if n_signals == 1 else 128 + signal.SIGTERM)
+    until = time.monotonic() + PATIENCE
+    while is_running(int(pid)):
+        assert time.monotonic() < until
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process that is no child of this one still does anything."""
+    try:
+        return " Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
 
 
 def test_sigterm_while_it_still_starts(checkpoints: Path) -> None:
