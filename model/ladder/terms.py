@@ -126,3 +126,28 @@ def weights_of_random_query(head_dim: int, n_keys: int, generator: torch.Generat
     query = torch.randn(head_dim, generator=generator)
     attn_scores = torch.randn(n_keys, head_dim, generator=generator) @ query
     return RandomQuery(attn_scores, stable_softmax(attn_scores), stable_softmax(attn_scores * head_dim**-0.5))
+
+
+class SpreadTerms(NamedTuple):
+    """What the variance of scores and their rows' mean largest weight are made of."""
+
+    n_scores: int
+    mean: float
+    squares: float  # the sum of squared distances from the mean; divided by n_scores - 1 it is the variance
+    n_rows: int
+    largest: float  # the sum of the rows' largest weights
+
+
+def spread_terms(
+    head_dim: int, n_tokens: int, generator: torch.Generator | None = None
+) -> tuple[SpreadTerms, SpreadTerms]:
+    """The terms of what :func:`scale_demonstration` measures, of the scores that it draws with the same generator."""
+    query = torch.randn(n_tokens, head_dim, generator=generator)
+    key = torch.randn(n_tokens, head_dim, generator=generator)
+    found = []
+    for scores in (query @ key.T, query @ key.T * head_dim**-0.5):
+        mean = scores.mean()
+        squares = (scores - mean).square().sum()
+        largest = stable_softmax(scores).amax(dim=-1).sum()
+        found.append(SpreadTerms(scores.numel(), mean.item(), squares.item(), n_tokens, largest.item()))
+    return found[0], found[1]

@@ -17,6 +17,7 @@ MOST_VALUE = 10  # of a number that the visitor may change, either way
 Value = Annotated[float, Field(ge=-MOST_VALUE, le=MOST_VALUE, allow_inf_nan=False)]
 Row = Annotated[list[Value], FailFast(), Field(max_length=16)]
 Matrix = TypeAliasType("Matrix", Annotated[list[Row], FailFast(), Field(max_length=16)])
+Place = tuple[Annotated[int, Field(ge=0, le=10_000)], Annotated[int, Field(ge=0, le=10_000)]]
 Role = Literal["query", "key", "value"]
 
 
@@ -47,6 +48,7 @@ class Ask(BaseModel):
     dropped: Literal["weights", "ones"] = "weights"
     seed: int = Field(1, ge=0, le=10**9)
     d_out: Literal[2, 4, 16] = 2
+    pair: tuple[Place, Place] | None = None  # layer and head of two heads of a model
     n_head: int = Field(8, ge=1, le=64)
     n_tokens: int = Field(64, ge=1, le=512)
     scale: float = Field(1.0, ge=0.1, le=100)  # of the numbers that go into a block

@@ -9,6 +9,7 @@ from model.ladder.timing import time_attention
 
 from ..serving.served_models import ServedModels
 from .ask import Ask
+from .loaded.two_heads import two_heads
 from .sentence import SIZE, read_sentence
 from .terms import dot_terms, softmax
 
@@ -40,6 +41,15 @@ def multi_head(served: ServedModels, ask: Ask) -> dict[str, object]:
             "wide": wide.tolist(),
             "wide_terms": dot_terms(x, same.W_query.weight),
             "split": query.tolist(),
+            "trained": two_heads(served, ask),
+            "random": [
+                {
+                    "weights": weights.tolist(),
+                    "score_terms": dot_terms(q, k),
+                    "weight_terms": softmax(ladder.mask_future(q @ k.T) * same.scale),
+                }
+                for q, k, weights in zip(query, key, attention.weights, strict=True)
+            ],
             "head_weights": attention.weights.tolist(),
             "head_weight_terms": [
                 softmax(ladder.mask_future(q @ k.T) * same.scale) for q, k in zip(query, key, strict=True)

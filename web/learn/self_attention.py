@@ -9,11 +9,13 @@ from model.ladder.terms import (
     naive_terms,
     scaled_softmax,
     seeded,
+    spread_terms,
     weights_of_random_query,
 )
 
 from ..serving.served_models import ServedModels
 from .ask import Ask
+from .loaded.two_heads import two_heads
 from .sentence import SIZE, read_sentence
 from .terms import dot_terms, softmax
 
@@ -105,8 +107,22 @@ def with_trainable_weights(served: ServedModels, ask: Ask) -> dict[str, object]:
         "weight_terms": softmax(scores * scale),
         "context": context.tolist(),
         "context_terms": dot_terms(weights, value.mT),
+        "trained": two_heads(served, ask),
+        "random": [random_head(x, kind) for kind in ("parameters", "linear")],
         "wide": wide(x).tolist() if is_reader else None,
         "error": error,
+    }
+
+
+def random_head(x: Tensor, kind: str) -> dict[str, object]:
+    """The attention weights of a head with new matrices, and their terms."""
+    matrices = make_matrices(kind)
+    query, key = x @ matrices["query"], x @ matrices["key"]
+    scores = query @ key.T * D_OUT**-0.5
+    return {
+        "weights": ladder.stable_softmax(scores).tolist(),
+        "score_terms": dot_terms(query, key),
+        "weight_terms": softmax(scores),
     }
 
 
@@ -144,10 +160,12 @@ def scaled_scores(ask: Ask) -> dict[str, object]:
         unscaled, scaled = ladder.scale_demonstration(head_dim, SPREAD_TOKENS, generator.manual_seed(ask.seed))
         curve.append({"head_dim": head_dim, "unscaled": unscaled._asdict(), "scaled": scaled._asdict()})
     raw_scores, raw, divided = weights_of_random_query(ask.head_dim, KEYS_OF_ONE_QUERY, generator.manual_seed(ask.seed))
+    terms = spread_terms(ask.head_dim, SPREAD_TOKENS, generator.manual_seed(ask.seed))
     diffuse = torch.tensor(DIFFUSE)
     sharp = diffuse * ask.sharpness
     return {
         "head_dim": ask.head_dim,
+        "spread_terms": {name: each._asdict() for name, each in zip(("unscaled", "scaled"), terms, strict=True)},
         "at": next(point for point in curve if point["head_dim"] == ask.head_dim),
         "curve": [point for point in curve if point["head_dim"] in CURVE_DIMS],
         "unscaled": raw.tolist(),

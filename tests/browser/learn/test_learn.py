@@ -207,7 +207,7 @@ def test_rung_8_many_heads(page: Any) -> None:
     expect(page.get_by_text("2 heads, 256 numbers a token, 16 tokens")).to_be_visible()
     times = table(page, "The same attention, built three ways").locator("td:last-child").all_text_contents()
     assert len(times) == 3 and all(re.fullmatch(r"\d+\.\d\d ms", text) for text in times)
-    assert len(stamps(page)) == 4
+    assert len(stamps(page)) == 5
 
 
 def test_rung_10_a_head_of_the_model_and_the_way_to_it(page: Any, server: Server) -> None:

@@ -14,7 +14,7 @@ import { selfAttention } from "./rungs/self_attention.mjs";
 import { restOfABlock } from "./rungs/block/rest_of_a_block.mjs";
 import { slidingWindow } from "./rungs/sliding_window.mjs";
 import { textToTokens } from "./rungs/text_to_tokens.mjs";
-import { trainableWeights } from "./rungs/trainable_weights.mjs";
+import { trainableWeights } from "./rungs/weights/trainable_weights.mjs";
 import { wholeModel } from "./rungs/model/whole_model.mjs";
 
 /** @import { Rung, Settings } from "./rung.js" */

@@ -83,6 +83,14 @@ export class Arithmetic {
     return table;
   }
 
+  /** Explain a number that is in no table. @param {Part[]} parts */
+  open(...parts) {
+    this.hint.hidden = true;
+    this.element.classList.add("hl-pinned");
+    this.#light([]);
+    this.body.replaceChildren(...parts, this.hint);
+  }
+
   /** @param {HeatTable} table */
   #take(table) {
     this.#chosen = table;

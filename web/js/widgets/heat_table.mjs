@@ -45,10 +45,17 @@ export class HeatTable {
     this.choose = choose;
     this.table = make("table", { class: "hl-heat", "aria-label": name });
     this.axes = make("span", { class: "hl-axes" }, axes);
-    const caption = make("figcaption", {}, make("b", {}, name), " ", this.axes);
+    this.name = make("b", {}, name);
+    const caption = make("figcaption", {}, this.name, " ", this.axes);
     this.element = make("figure", { class: "hl-figure" }, caption, make("div", { class: "hl-scroll" }, this.table));
     if (choose) this.table.addEventListener("keydown", (event) => this.move(event));
     onThemeChange(() => this.paint());
+  }
+
+  /** @param {string} name */
+  rename(name) {
+    this.name.textContent = name;
+    this.table.setAttribute("aria-label", name);
   }
 
   /** The chosen cell, or the one that Tab reaches. */

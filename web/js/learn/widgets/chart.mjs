@@ -100,14 +100,19 @@ function legend(lines, levels) {
  * @param {string} name
  * @param {Record<string, number> | { label: string, value: number }[]} values
  * @param {number} most length of a full bar
- * @param {(value: number) => string} [format]
+ * @param {object} [options]
+ * @param {(value: number) => string} [options.format]
+ * @param {(i: number) => void} [options.explain] shows how a number comes about, when it is pointed at or clicked
  */
-export function bars(name, values, most, format = (value) => fixed(value)) {
+export function bars(name, values, most, { format = (value) => fixed(value), explain } = {}) {
   const entries = Array.isArray(values) ? values : Object.entries(values).map(([label, value]) => ({ label, value }));
-  const rows = entries.map(({ label, value }) => {
+  const rows = entries.map(({ label, value }, i) => {
     const amount = make("span", { class: "hl-amount" });
     amount.style.setProperty("--part", String(most > 0 ? value / most : 0));
-    const cells = [make("td", {}, amount), make("td", {}, format(value))];
+    const title = `How ${format(value)} comes about: ${label}`;
+    const attributes = { type: "button", class: "hl-opens", "aria-label": title, onclick: () => explain?.(i) };
+    const shown = explain ? make("button", attributes, format(value)) : format(value);
+    const cells = [make("td", {}, amount), make("td", {}, shown)];
     return make("tr", {}, make("th", { scope: "row" }, label), ...cells);
   });
   const caption = make("figcaption", {}, make("b", {}, name));

@@ -78,4 +78,4 @@ export function headTimes() {
  * @param {string} name
  * @param {Record<string, number>} seconds
  */
-const timeBars = (name, seconds) => bars(name, seconds, Math.max(...Object.values(seconds)), milliseconds);
+const timeBars = (name, seconds) => bars(name, seconds, Math.max(...Object.values(seconds)), { format: milliseconds });

@@ -10,11 +10,12 @@ import {
   rowOf as cellsOf,
   softmaxCell,
 } from "../../../widgets/arithmetic.mjs";
-import { make } from "../../../lib/dom.mjs";
 import { code, heading, paragraph, rowOf, term } from "../../widgets/elements.mjs";
 import { formula, row, sub } from "../../../widgets/formula.mjs";
 import { Stamp } from "../../../widgets/stamp.mjs";
+import { twoHeads } from "../../widgets/two_heads.mjs";
 import { changeNumbers, vectorsBar } from "../../widgets/vectors_bar.mjs";
+import { randomHeads } from "../weights/random_heads.mjs";
 import { batchedProduct } from "./batched_product.mjs";
 import { headTimes } from "./head_times.mjs";
 import { outputProjection } from "./output_projection.mjs";
@@ -97,6 +98,17 @@ export const manyHeads = {
       const head = Math.floor(c / HEAD_DIM);
       return [cellsOf(weights[head], r), columnOf(headValues[head], c % HEAD_DIM)];
     };
+    const randoms = randomHeads(
+      arithmetic,
+      () => data,
+      () => "seed 123, as in the small case below",
+    );
+    const trained = twoHeads(lesson, arithmetic, {
+      words:
+        "Two heads whose matrices are random (seed 123), as a model's are before its training: both spread their " +
+        "weights almost evenly over the words so far.",
+      tables: randoms.map(({ element }) => element),
+    });
     const wide = arithmetic.table({
       name: "Queries in one piece",
       axes: "(T, 4): x · W query",
@@ -138,11 +150,15 @@ export const manyHeads = {
     return {
       text: [
         paragraph(
-          "One head gives one picture of which words look at which. Several heads, each with its own matrices, give ",
-          "several, and their context vectors are put side by side. Computed one after the other they are ",
+          "The weights in a row add up to 1, so one head looks at one mixture of words: it cannot rest on the word ",
+          "before and on the first word at once. Several heads, each with matrices of its own, can, and their context ",
+          "vectors are put side by side.",
+        ),
+        paragraph(
+          "Computed one after the other they are ",
           term("stacked heads"),
-          ". Stack their matrices instead, and one projection serves all: its result is split into heads, and all ",
-          "scores are one batched product. These are ",
+          ". Put their matrices side by side instead, and one projection serves all: its result is split into heads, ",
+          "and all scores are one batched product. These are ",
           term("weight splits"),
           ". An ",
           term("output projection"),
@@ -158,16 +174,16 @@ export const manyHeads = {
         ["Z", "=", row("[", sub("Z", "0"), ";", "…", ";", sub("Z", "n"), "]"), sub("W", "out"), "+", sub("b", "out")],
       ),
       picture: [
+        heading("Two heads on your sentence"),
+        ...trained.elements,
+        heading("A small case, step by step: two random heads of 2 numbers"),
+        paragraph(
+          "Small enough to follow every number. The matrices are drawn at random (seed 123), so these two heads look ",
+          "alike: it is training that makes them differ.",
+        ),
         vectors.element,
         rowOf(x.element, ...headValues.map((table) => table.element)),
         rowOf(...weights.map((table) => table.element)),
-        paragraph(
-          "No head has been trained here. Its matrices are drawn at random (seed 123) and their numbers are small, so ",
-          "unless the words have large numbers, both heads spread their weights almost evenly over the words so far. ",
-          "Training makes heads differ: ",
-          make("a", { href: "#learn/10" }, "rung 10"),
-          " shows those of a trained model next to each other.",
-        ),
         heading("One projection, split into heads"),
         paragraph(
           "The wide projection gives each word 4 numbers. ",
@@ -182,9 +198,9 @@ export const manyHeads = {
         stamp.element,
         ...projection.elements,
         ...batched.elements,
-        arithmetic.element,
         heading("Where the time goes"),
         ...headTimes(),
+        arithmetic.element,
       ],
       update(found) {
         data = found;
@@ -200,6 +216,8 @@ export const manyHeads = {
         projection.update(data);
         batched.update(data);
         stamp.show(data.error);
+        randoms.forEach((table, i) => table.show({ rows, columns: rows, values: data.random[i].weights }));
+        trained.update(data.trained);
         arithmetic.update(merged.merged, [1, 0]);
       },
     };

@@ -58,6 +58,13 @@ export class NumberPanel {
     }
   }
 
+  /** Show how a number comes about that is in no strip. @param {Node[]} parts */
+  open(...parts) {
+    this.element.classList.add("hl-pinned");
+    this.body.replaceChildren(...parts);
+    this.clear();
+  }
+
   /** Forget what was shown: its numbers are no longer those of the picture. */
   clear() {
     for (const strip of this.strips()) strip.mark(false, []);

@@ -159,7 +159,8 @@ export const wholeModel = {
         facts.textContent =
           `${data.model}: ${data.n_layer} layers × ${data.n_head} heads of ${data.head_dim} numbers. ` +
           "Another model can be chosen at the top of the page.";
-        story.replaceChildren(storyInNumbers(data.story, data.model, data.vocab_size));
+        const open = (/** @type {Node[]} */ ...parts) => panel.open(...parts);
+        story.replaceChildren(storyInNumbers(data.story, { name: data.model, size: data.vocab_size }, open));
         showTokens();
         token.show(data.embedding.token, "learned, one row for each token");
         position.show(data.embedding.position, "learned, one row for each place");

@@ -1,12 +1,15 @@
 // The second half of rung 6: random queries and keys, with the division by √head_dim and without.
 
-import { make } from "../../lib/dom.mjs";
-import { LatestRequest } from "../../lib/server/latest.mjs";
-import { fixed, number } from "../../lib/numbers.mjs";
-import { ask } from "../server.mjs";
-import { bars, chart } from "../widgets/chart.mjs";
-import { slider } from "../widgets/controls.mjs";
-import { code, controls, paragraph } from "../widgets/elements.mjs";
+import { make } from "../../../lib/dom.mjs";
+import { LatestRequest } from "../../../lib/server/latest.mjs";
+import { exact, fixed, number } from "../../../lib/numbers.mjs";
+import { result, softmaxCell } from "../../../widgets/arithmetic.mjs";
+import { ask } from "../../server.mjs";
+import { bars, chart } from "../../widgets/chart.mjs";
+import { slider } from "../../widgets/controls.mjs";
+import { code, controls, paragraph } from "../../widgets/elements.mjs";
+
+/** @import { Arithmetic } from "../../../widgets/arithmetic.mjs" */
 
 /**
  * @typedef {{ variance: number, largest_weight: number }} Spread
@@ -17,7 +20,8 @@ const DIMS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 const SHARPNESS = [1, 2, 4, 8, 16];
 const PAUSE = 80; // milliseconds in which a slider may still move
 
-export function scoreScaling() {
+/** @param {Arithmetic} arithmetic that shows how a number comes about */
+export function scoreScaling(arithmetic) {
   const settings = { head_dim: 16, sharpness: 8 };
   const request = new LatestRequest();
   const dims = slider({
@@ -62,20 +66,47 @@ export function scoreScaling() {
       `${number(scaled.variance, 2)}. Averaged over many queries with 256 keys each, the ` +
       `largest weight is ${fixed(unscaled.largest_weight)} without the division, ${fixed(scaled.largest_weight)} ` +
       "with it.";
+    const kinds = /** @type {const} */ (["unscaled", "scaled"]);
     const spread = { "without the division": unscaled.variance, [`divided by ${root}`]: scaled.variance };
     const most = Math.max(unscaled.variance, scaled.variance);
-    variance.replaceChildren(bars("Variance of the scores", spread, most, (value) => fixed(value, 2)));
+    const largest = { "without the division": unscaled.largest_weight, [`divided by ${root}`]: scaled.largest_weight };
+    /** @param {number} i */
+    const explainVariance = (i) =>
+      arithmetic.open(...varianceOf(data.spread_terms[kinds[i]], data.at[kinds[i]].variance));
+    /** @param {number} i */
+    const explainLargest = (i) =>
+      arithmetic.open(...meanLargest(data.spread_terms[kinds[i]], data.at[kinds[i]].largest_weight));
+    variance.replaceChildren(
+      bars("Variance of the scores", spread, most, { format: (value) => fixed(value, 2), explain: explainVariance }),
+      bars("Largest weight of a query, on average", largest, 1, { explain: explainLargest }),
+    );
     curve.replaceChildren(weightCurve(data.curve, data.head_dim));
     /** @param {number[]} weights */
     const keys = (weights) => weights.map((value, i) => ({ label: `key ${i}`, value }));
+    /** @param {string} terms @param {number[]} weights @param {string} words */
+    const explainWeight = (terms, weights, words) => (/** @type {number} */ c) =>
+      arithmetic.open(...softmaxCell({ terms: data[terms], r: 0, c, total: weights[c], title: [words] }));
+    const [plain, divided] = [
+      "Weight of a key: its score goes into the softmax as it is",
+      `Weight of a key: its score is divided by ${root} first`,
+    ];
     softmax.replaceChildren(
-      bars("One query with 12 keys, without the division", keys(data.unscaled), 1),
-      bars("The same query and keys, divided by √head_dim", keys(data.scaled), 1),
+      bars("One query with 12 keys, without the division", keys(data.unscaled), 1, {
+        explain: explainWeight("unscaled_terms", data.unscaled, plain),
+      }),
+      bars("The same query and keys, divided by √head_dim", keys(data.scaled), 1, {
+        explain: explainWeight("scaled_terms", data.scaled, divided),
+      }),
     );
     const shares = data.softmax.map((/** @type {number} */ value, /** @type {number} */ i) => {
       return { label: number(data.diffuse[i] * data.sharpness, 1), value };
     });
-    fixedScores.replaceChildren(bars(`softmax of these scores × ${data.sharpness}`, shares, 1));
+    const explain = explainWeight(
+      "softmax_terms",
+      data.softmax,
+      `Weight of a score that was multiplied by ${data.sharpness}`,
+    );
+    fixedScores.replaceChildren(bars(`softmax of these scores × ${data.sharpness}`, shares, 1, { explain }));
   }
 
   let started = false;
@@ -122,3 +153,27 @@ function weightCurve(points, head_dim) {
     yName: "largest attention weight",
   });
 }
+
+/**
+ * @typedef {object} SpreadTerms
+ * @property {number} n_scores
+ * @property {number} mean
+ * @property {number} squares
+ * @property {number} n_rows
+ * @property {number} largest
+ */
+
+/** @param {SpreadTerms} terms @param {number} variance */
+const varianceOf = ({ n_scores: n, mean, squares }, variance) => [
+  paragraph(`Variance of ${n.toLocaleString("en")} scores, whose mean is ${fixed(mean)}`),
+  paragraph(
+    `sum of (score − mean)² / (number of scores − 1): ${fixed(squares, 1)} / ${(n - 1).toLocaleString("en")} `,
+    result(fixed(variance)),
+  ),
+];
+
+/** @param {SpreadTerms} terms @param {number} weight */
+const meanLargest = ({ n_rows: n, largest }, weight) => [
+  paragraph(`The largest weight in each of ${n} rows, one row a query with ${n} keys: added up, divided by ${n}`),
+  paragraph(`${fixed(largest)} / ${n} `, result(exact(weight))),
+];

@@ -1,8 +1,8 @@
 // Rung 6: queries, keys and values of their own, and why the scores are divided.
 
-import { make } from "../../lib/dom.mjs";
-import { number } from "../../lib/numbers.mjs";
-import { Arrows, dotInWords } from "../widgets/arrows.mjs";
+import { make } from "../../../lib/dom.mjs";
+import { number } from "../../../lib/numbers.mjs";
+import { Arrows, dotInWords } from "../../widgets/arrows.mjs";
 import {
   Arithmetic,
   AXES,
@@ -12,16 +12,18 @@ import {
   named,
   rowOf as cellsOf,
   softmaxCell,
-} from "../../widgets/arithmetic.mjs";
-import { choice } from "../widgets/controls.mjs";
-import { code, controls, heading, paragraph, remarks, rowOf } from "../widgets/elements.mjs";
-import { formula, fraction, root, row, sub, sup } from "../../widgets/formula.mjs";
-import { Stamp } from "../../widgets/stamp.mjs";
-import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
+} from "../../../widgets/arithmetic.mjs";
+import { choice } from "../../widgets/controls.mjs";
+import { code, controls, heading, paragraph, remarks, rowOf } from "../../widgets/elements.mjs";
+import { formula, fraction, root, row, sub, sup } from "../../../widgets/formula.mjs";
+import { Stamp } from "../../../widgets/stamp.mjs";
+import { changeNumbers, vectorsBar } from "../../widgets/vectors_bar.mjs";
+import { twoHeads } from "../../widgets/two_heads.mjs";
+import { randomHeads } from "./random_heads.mjs";
 import { scoreScaling } from "./score_scaling.mjs";
 import { transferWeights } from "./transfer_weights.mjs";
 
-/** @import { Rung } from "../rung.js" */
+/** @import { Rung } from "../../rung.js" */
 
 const KINDS = {
   parameters: "parameters, seed 123",
@@ -46,6 +48,7 @@ const ABOUT = {
     "as in the book. With 256 numbers in a query instead of 2, its output has the shape (6, 256).",
   reader_linear: "The reader's second version: linear layers, with the same slips.",
 };
+const RANDOM = /** @type {const} */ (["parameters", "linear"]);
 const ROLES = { query: "Queries", key: "Keys", value: "Values" };
 
 /** @type {Rung} */
@@ -166,6 +169,17 @@ export const trainableWeights = {
       axes: "the same recipe, with the dimension that its scale belongs to",
       explain: (r, c) => [paragraph("Weight: ", ...pair(r, c), `: ${number(data.wide[r][c])}.`)],
     });
+    const randoms = randomHeads(
+      arithmetic,
+      () => data,
+      (side) => KINDS[RANDOM[side]],
+    );
+    const heads = twoHeads(lesson, arithmetic, {
+      words:
+        "Two heads whose matrices are random, drawn as a model's are before its training: both spread their weights " +
+        "almost evenly, whatever the words are.",
+      tables: randoms.map(({ element }) => element),
+    });
     const transfer = transferWeights(lesson);
     arithmetic.shown = (table, [r, c]) => {
       if (table === scores || table === weights) drawArrows(r, c);
@@ -180,7 +194,7 @@ export const trainableWeights = {
       arrows.show([...all, { name: `q ${words[r]}`, values: query[r] }]);
       arrows.focus(`q ${words[r]}`, dotInWords(`q ${words[r]}`, query[r], `k ${words[c]}`, key[c]));
     }
-    const scaling = scoreScaling();
+    const scaling = scoreScaling(arithmetic);
     return {
       text: [
         paragraph(
@@ -211,6 +225,9 @@ export const trainableWeights = {
         ["Z", "=", "softmax", "(", fraction(row("Q", sup("K", "T")), root("head_dim")), ")", "V"],
       ),
       picture: [
+        heading("What training makes of it: two heads on your sentence"),
+        ...heads.elements,
+        heading("A small head, step by step, with random matrices"),
         controls(kind.element, back),
         about,
         vectors.element,
@@ -241,9 +258,9 @@ export const trainableWeights = {
         heading("Exercise of the chapter: make the two agree"),
         ...transfer.elements,
         stamp.element,
-        arithmetic.element,
         heading("Why divide by √head_dim?"),
         ...scaling.elements,
+        arithmetic.element,
       ],
       update(found) {
         data = found;
@@ -266,6 +283,8 @@ export const trainableWeights = {
         context.show({ rows, columns, values: data.context });
         stamp.show(data.error);
         arithmetic.update(scores, [1, 1]);
+        randoms.forEach((table, i) => table.show({ rows, columns: rows, values: data.random[i].weights }));
+        heads.update(data.trained);
         scaling.start();
       },
     };

@@ -1,0 +1,100 @@
+"""Two trained heads side by side, for rungs 6 and 8: those of a served model that differ most on the sentence."""
+
+from typing import cast
+
+import torch
+from torch import Tensor
+
+from model.gpt import Block
+from model.ladder.block import block_by_ladder
+from model.ladder.terms import largest_difference
+from model.lens.residuals import Residuals
+
+from ...serving.served_models import ServedModels
+from ..ask import SHOWN_WORDS, Ask
+from ..sentence import reader
+from ..terms import softmax
+from .reading import read, read_once
+
+Place = tuple[int, int]  # layer, head
+
+
+@torch.inference_mode()
+def two_heads(served: ServedModels, ask: Ask) -> dict[str, object] | None:
+    """Their attention weights on the first tokens of the sentence, each with the terms that produced it.
+
+    The heads are those of ``ask.pair`` where the model has them, or the two that differ most. None without a model.
+    """
+    loaded = reader(served, ask.model)
+    if loaded is None:
+        return None
+    found = read(served, ask.model_copy(update={"model": loaded.name}))
+    config, ids = found.loaded.config, found.ids[:SHOWN_WORDS]
+    residuals = read_once(found.loaded, tuple(ids))
+    weights = torch.stack([residuals.attention(layer) for layer in range(config.n_layer)])
+    pair = ask.pair
+    if pair is None or any(layer >= config.n_layer or head >= config.n_head for layer, head in pair):
+        pair = most_different(weights)
+    first, second = (weights[place] for place in pair)
+    return {
+        "model": found.loaded.name,
+        "n_layer": config.n_layer,
+        "n_head": config.n_head,
+        "tokens": [token.text for token in found.loaded.tokens(ids)],
+        "n_tokens": len(found.ids),
+        "largest_error": 1e-4 if found.loaded.dtype == torch.float32 else 0.1,
+        "difference": distance(first, second).item(),
+        "heads": [one_head(cast(Block, found.loaded.gpt.h[layer]), residuals, layer, head) for layer, head in pair],
+    }
+
+
+def one_head(block: Block, residuals: Residuals, layer: int, head: int) -> dict[str, object]:
+    """The weights of a head, recomputed from its queries and keys, and what they mostly rest on."""
+    stages = block_by_ladder(block, residuals.stream[layer][0])
+    query, key = (stage[head].float().cpu() for stage in (stages.query, stages.key))
+    used = residuals.attention(layer)[head]
+    future = torch.ones(len(query), len(query), dtype=torch.bool).triu(1)
+    scores = (query @ key.T).masked_fill(future, -torch.inf) * block.attn.scale
+    return {
+        "layer": layer,
+        "head": head,
+        "weights": used.tolist(),
+        "scale": block.attn.scale,
+        "query": query.tolist(),
+        "key": key.tolist(),
+        "weight_terms": softmax(scores),
+        "error": largest_difference(stages.weights[head].float().cpu(), used),
+        "habits": habits(used),
+    }
+
+
+def habits(weights: Tensor) -> dict[str, float]:
+    """The mean weight that the tokens after the first two give to themselves, the one before, and the first."""
+    rows = weights[2:] if len(weights) > 2 else weights[-1:]
+    at = torch.arange(len(weights) - len(rows), len(weights))
+    places = {"itself": at, "the token before": (at - 1).clamp(min=0), "the first token": torch.zeros_like(at)}
+    return {name: weights[at, place].mean().item() for name, place in places.items()}
+
+
+def distance(first: Tensor, second: Tensor) -> Tensor:
+    """How far two heads' weights ``(..., T, T)`` are apart: half the sum of absolute differences, averaged over rows.
+
+    The first row is left out: it is 1 in every head. 0 for equal heads, 1 for heads that never look at the same token.
+    """
+    rows = slice(1, None) if first.shape[-1] > 1 else slice(None)
+    return (first - second).abs().sum(dim=-1)[..., rows].mean(dim=-1) / 2
+
+
+def most_different(weights: Tensor) -> tuple[Place, Place]:
+    """The two heads of ``(n_layer, n_head, T, T)`` weights that are farthest apart, among those that decide.
+
+    A head that spreads its weights is far from any other one, and shows little: the sharper half is compared.
+    """
+    _, n_head, *_ = weights.shape
+    flat = weights.flatten(0, 1)
+    sharp = flat.amax(dim=-1).mean(dim=-1).argsort(descending=True)[: max(2, len(flat) // 2)].sort().values
+    chosen = flat[sharp]
+    apart = distance(chosen[:, None], chosen[None])
+    first, second = divmod(int(apart.argmax()), len(chosen))
+    a, b = (divmod(int(sharp[i]), n_head) for i in sorted((first, second)))
+    return a, b
