@@ -32,6 +32,7 @@ from .forward import (
     lead,
     padded,
 )
+from .integers import Integers
 from .pack import aligned, pack
 
 FIRST_REST, LONGEST_REST = 64, 8192  # passes on one thread after several were slower
@@ -46,8 +47,9 @@ NOT_RECORDED = -1
 class CompiledGPT:
     """Reads up to ``max_rows`` tokens at a time, of ``n_slots`` texts; made of a ``gpt`` on the CPU.
 
-    Its activations are float32 whatever the precision of the weights. What it computes for a text is the same to the
-    last bit whichever other texts are read with it, and on however many threads. One thread at a time may call it.
+    Between the products everything is float32, whatever the precision of the weights. What it computes for a text is the
+    same to the last bit whichever other texts are read with it, and on however many threads. One thread at a time may
+    call it.
     """
 
     def __init__(self, gpt: GPT, n_slots: int, max_rows: int, max_threads: int = 1) -> None:
@@ -57,6 +59,8 @@ class CompiledGPT:
             L, H, D, C, config.inner_dim, config.vocab_size, T, n_slots, config.activation_function == "gelu_new"
         )
         n_own = max_rows * C
+        weights = pack(gpt)
+        n_integers = max_rows * padded(max(C, config.inner_dim)) if weights.group > 1 else 0
         memory = Memory(
             control=np.zeros(24, np.int64),
             job=np.zeros(7, np.int64),
@@ -73,13 +77,18 @@ class CompiledGPT:
             normed=floats(max_threads * n_own).reshape(max_threads, -1),
             scores=floats(max_threads * padded(T)).reshape(max_threads, -1),
             context=floats(max_threads * padded(D)).reshape(max_threads, -1),
+            integers=Integers(
+                np.zeros((max_threads, n_integers), np.int8),
+                np.zeros((max_threads, max_rows), np.float32),
+                np.zeros((max_threads, max_rows), np.int32),
+            ),
         )
         self.memory = memory
         self.logits = torch.from_numpy(memory.logits.reshape(max_rows, -1)[:, : config.vocab_size])
         self.rows_of_logits = self.logits.numpy()
         self.weights = np.empty(config.vocab_size, np.float32)  # to draw with
         self.sums = np.empty(-(-config.vocab_size // BLOCK))
-        self.arguments = (shape, pack(gpt), memory)
+        self.arguments = (shape, weights, memory)
         self.pace = Pace(max_threads)
         self.team: list[Follower] = []
         memory.job[N_THREADS] = 1

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from . import atomic
 from .functions import ONE, ZERO, embed, find, gelu_exact, gelu_tanh, layer_norm, log_sum_exp, scaled, softmax
+from .integers import Integers, inputs_for
 from .jit import EXACT, compiled
 from .panels import WIDTH, Matrix, Rows, multiply
 from .primitives import address_of, largest
@@ -46,6 +47,7 @@ class Weights(NamedTuple):
     tokens: Array
     positions: Array
     panels: Array
+    group: int
     panels_at: Array
     scales: Array
     biases: Array
@@ -77,6 +79,7 @@ class Memory(NamedTuple):
     normed: Array
     scores: Array
     context: Array
+    integers: Integers
 
 
 @compiled(EXACT)
@@ -128,11 +131,14 @@ def linear(matrix, x, n_rows, out, add, thread, n_threads):
 
 
 @compiled(EXACT)
-def matrix_of(weights, layer, index, depth, width):
-    """Matrix ``index`` of a layer."""
-    bias = weights.biases_at[layer, index]
-    start = weights.panels_at[layer, index]
-    return Matrix(weights.panels, start, depth * WIDTH, depth, width, weights.scales[bias:], weights.biases[bias:])
+def project(weights, layer, index, x, n_rows, depth, width, out, add, memory, thread, n_threads):
+    """This thread's share of what matrix ``index`` of a layer makes of ``x``; see `linear`."""
+    groups = (depth + weights.group - 1) // weights.group
+    start, bias = weights.panels_at[layer, index], weights.biases_at[layer, index]
+    panel_size, scale = groups * weights.group * WIDTH, weights.scales[bias:]
+    matrix = Matrix(weights.panels, start, panel_size, groups, width, scale, weights.biases[bias:])
+    inputs = inputs_for(weights.panels, x, n_rows, depth, memory.integers, thread)
+    linear(matrix, inputs, n_rows, out, add, thread, n_threads)
 
 
 @compiled(EXACT)
@@ -230,28 +236,24 @@ def forward(thread, shape, weights, memory):
 
     for layer in range(L):
         norm(shape, weights, memory, layer, 0, False, own)
-        matrix = matrix_of(weights, layer, QUERY_KEY_VALUE, C, 3 * C)
-        linear(matrix, normed, n_rows, qkv, False, thread, n_threads)
+        project(weights, layer, QUERY_KEY_VALUE, normed, n_rows, C, 3 * C, qkv, False, memory, thread, n_threads)
         met = meet(control, n_threads, met)
         attention(shape, weights, memory, layer, thread, n_threads)
         met = meet(control, n_threads, met)
-        matrix = matrix_of(weights, layer, ATTENTION_OUTPUT, C, C)
-        linear(matrix, contexts, n_rows, x, True, thread, n_threads)
+        project(weights, layer, ATTENTION_OUTPUT, contexts, n_rows, C, C, x, True, memory, thread, n_threads)
         met = meet(control, n_threads, met)
 
         norm(shape, weights, memory, layer, 2, False, own)
-        matrix = matrix_of(weights, layer, MLP_INPUT, C, inner)
-        linear(matrix, normed, n_rows, hidden, False, thread, n_threads)
+        project(weights, layer, MLP_INPUT, normed, n_rows, C, inner, hidden, False, memory, thread, n_threads)
         met = meet(control, n_threads, met)
         gelu(shape, memory, thread, n_threads)
         met = meet(control, n_threads, met)
-        matrix = matrix_of(weights, layer, MLP_OUTPUT, inner, C)
-        linear(matrix, hidden, n_rows, x, True, thread, n_threads)
+        project(weights, layer, MLP_OUTPUT, hidden, n_rows, inner, C, x, True, memory, thread, n_threads)
         met = meet(control, n_threads, met)
 
     norm(shape, weights, memory, L, 0, True, own)
-    matrix = matrix_of(weights, L, OUTPUT_HEAD, C, V)
-    linear(matrix, normed, job[N_WANTED], Rows(memory.logits, 0, padded(V)), False, thread, n_threads)
+    logits = Rows(memory.logits, 0, padded(V))
+    project(weights, L, OUTPUT_HEAD, normed, job[N_WANTED], C, V, logits, False, memory, thread, n_threads)
     met = meet(control, n_threads, met)
     for row in range(thread, job[N_WANTED], n_threads):
         logits, summary = memory.logits[row * padded(V) :][:V], memory.summary[row]

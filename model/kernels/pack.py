@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from ..gpt import GPT
 from .forward import ZEROS, Weights, padded
 from .int8 import Int8Linear
-from .panels import WIDTH
+from .panels import GROUP, UNSIGNED, WIDTH
 
 ALIGNMENT = 64  # bytes: no vector that is read lies in two cache lines
 HUGE = 64_000_000  # bytes; what is larger must not be backed by huge pages, which take up memory as a whole
@@ -23,7 +23,8 @@ def pack(gpt: GPT) -> Weights:
     """Copy the weights of a ``gpt`` on the CPU, but for the embeddings, which are shared.
 
     float32 is stored as float16 or bfloat16 where every weight allows it. In `Weights`, ``panels`` holds for each layer
-    the matrices of queries, keys and values, attention output, MLP input and MLP output, then that of the output head;
+    the matrices of queries, keys and values, attention output, MLP input and MLP output, then that of the output head,
+    with the weights for ``group`` inputs side by side;
     ``panels_at`` ``(n_layer + 1, 4)`` where each begins. ``biases``, and for int8 ``scales``, hold those of each matrix
     in the same order, padded to whole panels, and then zeros. ``norms`` ``(n_layer + 1, 4, n_embd)`` are gain and shift
     of both layer norms, in the last row of the final one.
@@ -32,18 +33,21 @@ def pack(gpt: GPT) -> Weights:
     matrices: list[Sequence[Linear]] = [*layers, (gpt.lm_head,)]
     dtype = storage([matrix for row in matrices for matrix in row])
     widths = [[padded(len(matrix.weight)) for matrix in row] for row in matrices]
-    n_weights = sum(padded(len(matrix.weight)) * matrix.weight.shape[1] for row in matrices for matrix in row)
+    group = GROUP if dtype == np.uint8 else 1
+    sizes = [
+        [padded(len(matrix.weight)) * in_groups(matrix.weight.shape[1], group) for matrix in row] for row in matrices
+    ]
     longest = max(max(row) for row in widths)
 
-    panels = aligned(n_weights, dtype)
+    panels = aligned(sum(map(sum, sizes)), dtype)
     biases = np.zeros(sum(map(sum, widths)) + longest, np.float32)
-    scales = biases.copy() if dtype == np.int8 else biases[:0]
+    scales = biases.copy() if dtype == np.uint8 else biases[:0]
     panels_at, biases_at = (np.zeros((len(matrices), 4), np.int64) for _ in range(2))
     at = bias_at = 0
     for layer, row in enumerate(matrices):
         for i, (matrix, width) in enumerate(zip(row, widths[layer], strict=True)):
             panels_at[layer, i], biases_at[layer, i] = at, bias_at
-            size = width * matrix.weight.shape[1]
+            size = sizes[layer][i]
             fill_panels(panels[at : at + size], stored(matrix.weight, dtype))
             if matrix.bias is not None:
                 biases[bias_at : bias_at + len(matrix.bias)] = floats(matrix.bias)
@@ -59,9 +63,8 @@ def pack(gpt: GPT) -> Weights:
     norms[-1, :2] = [floats(gpt.ln_f.weight), floats(gpt.ln_f.bias)]
     attention_scales = np.array([config.attention_scale(layer) for layer in range(config.n_layer)], np.float32)
     epsilon: Any = np.float32(config.layer_norm_epsilon)
-    return Weights(
-        flat(gpt.wte), flat(gpt.wpe), panels, panels_at, scales, biases, biases_at, norms, epsilon, attention_scales
-    )
+    tables = flat(gpt.wte), flat(gpt.wpe)
+    return Weights(*tables, panels, group, panels_at, scales, biases, biases_at, norms, epsilon, attention_scales)
 
 
 def blocks(gpt: GPT) -> list[Any]:
@@ -73,7 +76,7 @@ def storage(matrices: Sequence[Linear]) -> np.dtype[Any]:
     """The type to store the weights in; see `panels`."""
     dtypes = {matrix.weight.dtype for matrix in matrices}
     if dtypes == {torch.int8}:
-        return np.dtype(np.int8)
+        return np.dtype(np.uint8)
     if dtypes == {torch.bfloat16}:
         return np.dtype(np.uint16)
     for narrow, stored_as in ((torch.float16, np.int16), (torch.bfloat16, np.uint16)):
@@ -89,18 +92,30 @@ def stored(weight: Tensor, dtype: np.dtype[Any]) -> Array:
         return weight.to(torch.float16).view(torch.int16).numpy()
     if dtype == np.uint16:
         return weight.to(torch.bfloat16).view(torch.uint16).numpy()
+    if dtype == np.uint8:
+        return (weight.to(torch.int16) + UNSIGNED).to(torch.uint8).numpy()
     return weight.numpy()
+
+
+def in_groups(count: int, group: int) -> int:
+    """``count`` rounded up to whole groups."""
+    return -(-count // group) * group
 
 
 def fill_panels(panels: Array, matrix: Array) -> None:
     """Write ``matrix`` ``(d_out, d_in)`` into flat ``panels``, and zeros where the last one is not full."""
+    group = GROUP if matrix.dtype == np.uint8 else 1
     d_out, d_in = matrix.shape
-    shaped = panels.reshape(-1, d_in, WIDTH)
+    if d_in % group:  # inputs that are always 0, whatever their weights
+        matrix = np.pad(matrix, ((0, 0), (0, -d_in % group)))
+    groups = matrix.shape[1] // group
+    shaped = panels.reshape(-1, groups, WIDTH, group)
     whole, rest = divmod(d_out, WIDTH)
-    shaped[:whole] = matrix[: whole * WIDTH].reshape(whole, WIDTH, d_in).transpose(0, 2, 1)
+    grouped = matrix.reshape(d_out, groups, group)
+    shaped[:whole] = grouped[: whole * WIDTH].reshape(whole, WIDTH, groups, group).transpose(0, 2, 1, 3)
     if rest:
         shaped[whole] = 0
-        shaped[whole, :, :rest] = matrix[whole * WIDTH :].T
+        shaped[whole, :, :rest] = grouped[whole * WIDTH :].transpose(1, 0, 2)
 
 
 def floats(values: Tensor) -> NDArray[np.float32]:

@@ -5,33 +5,45 @@ multiply it lie side by side, ``(d_out / WIDTH, d_in, WIDTH)``. Each input then 
 whole vectors, and a panel is fetched from memory once for all rows. Every sum runs over the inputs in their order, so
 that the result for a row does not depend on the rows beside it.
 
-Weights are stored as float32, float16, bfloat16, or int8 with a scale per output. They are widened to float32 in the
-registers, which is exact. Numba knows no 16-bit floats: an int16 array holds float16, a uint16 array bfloat16.
+Weights are stored as float32, float16 or bfloat16, and widened to float32 in the registers, which is exact. Numba knows
+no 16-bit floats: an int16 array holds float16, a uint16 array bfloat16.
+
+Or they are stored as 8-bit integers with a scale per output, for inputs that are 8-bit integers too. An output then has
+its weights for `GROUP` inputs side by side, ``(d_out / WIDTH, d_in / GROUP, WIDTH, GROUP)``, since one instruction adds
+up that many products. It multiplies unsigned integers by signed ones, so `UNSIGNED` was added to the weights, and
+`UNSIGNED` times the sum of the inputs is subtracted from the result.
 """
 
+import functools
+import platform
 from typing import Any, NamedTuple
 
 from llvmlite import ir
+from llvmlite.binding import get_host_cpu_features
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 WIDTH = 32  # outputs in a panel
+GROUP = 4  # inputs that are multiplied together where they are integers
+UNSIGNED = 128  # what makes an int8 weight unsigned
 LANES = 16  # numbers in a vector: one register of AVX-512, two of AVX2, four of NEON
 VECTORS = WIDTH // LANES  # for each input of a panel
 AHEAD = 2048  # bytes of weights that are asked for before they are needed
+CACHE_LINE = 64  # bytes
 
 BYTES = ir.IntType(8).as_pointer()
 INT64, INT32, INT16, INT8 = (ir.IntType(bits) for bits in (64, 32, 16, 8))
 FLOAT, HALF = ir.FloatType(), ir.HalfType()
-FLOATS, INTS = ir.VectorType(FLOAT, LANES), ir.VectorType(INT32, LANES)
+FLOATS, INTS, SMALL = ir.VectorType(FLOAT, LANES), ir.VectorType(INT32, LANES), ir.VectorType(INT8, LANES * GROUP)
 
 
 class Matrix(NamedTuple):
     """Where a matrix ``(width, depth)`` lies in flat ``weights``: its first panel and the numbers from one to the next.
 
-    ``bias`` ``(width,)`` and, for int8, ``scale`` ``(width,)`` begin with those of its first output.
+    ``depth`` counts the inputs, or for integers the groups of them. ``bias`` ``(width,)`` and, for integers, ``scale``
+    ``(width,)`` begin with those of its first output.
     """
 
     weights: NDArray[Any]
@@ -51,6 +63,16 @@ class Rows(NamedTuple):
     stride: int
 
 
+class IntegerRows(NamedTuple):
+    """Rows in a flat int8 array, with the scale of each row and `UNSIGNED` times the sum of its integers."""
+
+    numbers: NDArray[Any]
+    start: int
+    stride: int
+    scales: NDArray[Any]
+    offsets: NDArray[Any]
+
+
 @intrinsic(prefer_literal=True)
 def multiply(typing, matrix, panel, x, out, row, add, n_rows, n_panels):
     """Rows ``row``, ``row + 1``, ... of ``out``: those of ``x`` times the panels of ``matrix`` from ``panel`` on.
@@ -61,6 +83,7 @@ def multiply(typing, matrix, panel, x, out, row, add, n_rows, n_panels):
     signature = types.void(matrix, types.intp, x, out, types.intp, types.boolean, n_rows, n_panels)
     row_count, panel_count = n_rows.literal_value, n_panels.literal_value
     kind = matrix.types[0].dtype
+    is_integer = kind == types.uint8
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         matrix, panel, _, _, row, add, *_ = arguments
@@ -85,33 +108,41 @@ def multiply(typing, matrix, panel, x, out, row, add, n_rows, n_panels):
         at_panel = builder.add(first, builder.mul(panel, panel_size))
         panels = [pointer(0, 0, at_panel, times(panel_size, i)) for i in range(panel_count)]
         inputs = starts(2)
-        zero = ir.Constant(FLOATS, [0.0] * LANES)
+        step = WIDTH * GROUP if is_integer else WIDTH
+        zero = ir.Constant(INTS if is_integer else FLOATS, [0] * LANES)
         sums = [[cgutils.alloca_once_value(builder, zero) for _ in range(panel_count * VECTORS)] for _ in inputs]
-        fused = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(FLOATS, [FLOATS] * 3), f"llvm.fma.v{LANES}f32"
-        )
         with cgutils.for_range(builder, depth) as loop:
             weights = []
             for start in panels:
-                place = builder.gep(start, [times(loop.index, WIDTH)])
-                prefetch(builder, place)
+                place = builder.gep(start, [times(loop.index, step)])
+                prefetch(builder, place, step * kind.bitwidth // 8)
                 for vector in range(VECTORS):
-                    weights.append(widen(builder, builder.gep(place, [ir.Constant(INT64, LANES * vector)]), kind))
+                    at_vector = builder.gep(place, [ir.Constant(INT64, step // VECTORS * vector)])
+                    weights.append(load(builder, at_vector, SMALL) if is_integer else widen(builder, at_vector, kind))
             for numbers, row_sums in zip(inputs, sums, strict=True):
-                number = splat(builder, builder.load(builder.gep(numbers, [loop.index])))
+                if is_integer:
+                    group = builder.bitcast(builder.gep(numbers, [times(loop.index, GROUP)]), INT32.as_pointer())
+                    number = builder.bitcast(splat(builder, builder.load(group)), SMALL)
+                else:
+                    number = splat(builder, builder.load(builder.gep(numbers, [loop.index])))
                 for weight, total in zip(weights, row_sums, strict=True):
-                    builder.store(builder.call(fused, [weight, number, builder.load(total)]), total)
+                    more = add_products if is_integer else fused
+                    builder.store(more(builder, builder.load(total), weight, number), total)
 
-        for target, row_sums in zip(starts(3), sums, strict=True):
+        for i, (target, row_sums) in enumerate(zip(starts(3), sums, strict=True)):
             for vector, total in enumerate(row_sums):
                 output = builder.add(times(panel, WIDTH), ir.Constant(INT64, LANES * vector))
                 result = builder.load(total)
-                if kind == types.int8:
-                    result = builder.fmul(result, load(builder, pointer(0, 5, output), FLOAT))
-                result = builder.fadd(result, load(builder, pointer(0, 6, output), FLOAT))
+                if is_integer:
+                    at_row = builder.add(row, ir.Constant(INT64, i))
+                    offset, scale = (builder.load(pointer(2, field, at_row)) for field in (4, 3))
+                    result = builder.sitofp(builder.sub(result, splat(builder, offset)), FLOATS)
+                    result = builder.fmul(result, splat(builder, scale))
+                    result = builder.fmul(result, load(builder, pointer(0, 5, output), FLOATS))
+                result = builder.fadd(result, load(builder, pointer(0, 6, output), FLOATS))
                 place = builder.gep(target, [output])
-                more = builder.fadd(load(builder, place, FLOAT), result)
-                store(builder, builder.select(add, more, result), place)
+                sum_ = builder.fadd(load(builder, place, FLOATS), result)
+                store(builder, builder.select(add, sum_, result), place)
         return context.get_dummy_value()
 
     return signature, generate
@@ -120,37 +151,63 @@ def multiply(typing, matrix, panel, x, out, row, add, n_rows, n_panels):
 def widen(builder: Any, place: Any, kind: types.Type) -> Any:
     """`LANES` stored weights as float32."""
     if kind == types.float32:
-        return load(builder, place, FLOAT)
+        return load(builder, place, FLOATS)
     if kind == types.int16:
-        return builder.fpext(load(builder, place, HALF), FLOATS)
+        return builder.fpext(load(builder, place, ir.VectorType(HALF, LANES)), FLOATS)
     if kind == types.uint16:  # the upper half of a float32
-        upper = builder.shl(builder.zext(load(builder, place, INT16), INTS), ir.Constant(INTS, [16] * LANES))
-        return builder.bitcast(upper, FLOATS)
-    if kind == types.int8:
-        return builder.sitofp(builder.sext(load(builder, place, INT8), INTS), FLOATS)
+        bits = load(builder, place, ir.VectorType(INT16, LANES))
+        return builder.bitcast(builder.shl(builder.zext(bits, INTS), ir.Constant(INTS, [16] * LANES)), FLOATS)
     raise TypeError(f"weights of type {kind}")
 
 
-def prefetch(builder: Any, place: Any) -> None:
+def fused(builder: Any, total: Any, weight: Any, number: Any) -> Any:
+    """``total + weight * number``, rounded once."""
+    function = ir.FunctionType(FLOATS, [FLOATS] * 3)
+    call = cgutils.get_or_insert_function(builder.module, function, f"llvm.fma.v{LANES}f32")
+    return builder.call(call, [weight, number, total])
+
+
+def add_products(builder: Any, total: Any, weight: Any, number: Any) -> Any:
+    """``total`` plus, in each lane, the `GROUP` products of unsigned weights and signed inputs."""
+    if has_integer_products():
+        function = ir.FunctionType(INTS, [INTS, SMALL, SMALL])
+        call = cgutils.get_or_insert_function(builder.module, function, "llvm.x86.avx512.vpdpbusd.512")
+        return builder.call(call, [total, weight, number])
+    wide = ir.VectorType(INT32, LANES * GROUP)
+    products = builder.mul(builder.zext(weight, wide), builder.sext(number, wide))
+    for i in range(GROUP):
+        lanes = ir.Constant(INTS, range(i, LANES * GROUP, GROUP))
+        total = builder.add(total, builder.shuffle_vector(products, products, lanes))
+    return total
+
+
+@functools.cache
+def has_integer_products() -> bool:
+    """Whether this processor adds the products of 8-bit integers in one instruction."""
+    return platform.machine().lower() in {"x86_64", "amd64"} and bool(get_host_cpu_features().get("avx512vnni"))
+
+
+def prefetch(builder: Any, place: Any, n_bytes: int) -> None:
     """Ask for what lies `AHEAD` bytes after a place: by itself, a processor looks ahead only within a page."""
     function = ir.FunctionType(ir.VoidType(), [BYTES, INT32, INT32, INT32])
     call = cgutils.get_or_insert_function(builder.module, function, "llvm.prefetch.p0")
-    ahead = builder.gep(builder.bitcast(place, BYTES), [ir.Constant(INT64, AHEAD)])
-    builder.call(call, [ahead, *(ir.Constant(INT32, number) for number in (0, 2, 1))])  # to read, into L2, data
+    for line in range(0, n_bytes, CACHE_LINE):
+        ahead = builder.gep(builder.bitcast(place, BYTES), [ir.Constant(INT64, AHEAD + line)])
+        builder.call(call, [ahead, *(ir.Constant(INT32, number) for number in (0, 2, 1))])  # to read, into L2, data
 
 
 def splat(builder: Any, number: Any) -> Any:
     """A vector with ``number`` in every lane."""
-    undefined = ir.Constant(FLOATS, ir.Undefined)
+    undefined = ir.Constant(ir.VectorType(number.type, LANES), ir.Undefined)
     first = builder.insert_element(undefined, number, ir.Constant(INT32, 0))
     return builder.shuffle_vector(first, undefined, ir.Constant(INTS, [0] * LANES))
 
 
-def load(builder: Any, place: Any, element: Any) -> Any:
-    """`LANES` numbers of type ``element``, wherever they lie."""
-    vector = builder.load(builder.bitcast(place, ir.VectorType(element, LANES).as_pointer()))
-    vector.align = 1
-    return vector
+def load(builder: Any, place: Any, vector: Any) -> Any:
+    """A ``vector``, wherever it lies."""
+    loaded = builder.load(builder.bitcast(place, vector.as_pointer()))
+    loaded.align = 1
+    return loaded
 
 
 def store(builder: Any, vector: Any, place: Any) -> None:

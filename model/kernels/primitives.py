@@ -71,7 +71,7 @@ def largest(typing, array):
 
         whole = builder.udiv(count, lanes)
         with cgutils.for_range(builder, whole) as loop:
-            compare(load(builder, builder.gep(array.data, [builder.mul(loop.index, lanes)]), FLOAT), vectors)
+            compare(load(builder, builder.gep(array.data, [builder.mul(loop.index, lanes)]), FLOATS), vectors)
         best = builder.load(vectors)
         for lane in range(LANES):
             compare(builder.extract_element(best, ir.Constant(INT32, lane)), single)

@@ -94,22 +94,23 @@ def test_weights_take_up_as_few_bytes_as_is_exact() -> None:
     assert storage(matrices) == np.uint16
 
 
-def test_bfloat16_and_int8_are_computed_in_float32() -> None:
-    gpt, narrow, small = (tiny_gpt(n_embd=32) for _ in range(3))
+def test_bfloat16_is_computed_in_float32() -> None:
+    gpt, narrow = (tiny_gpt(n_embd=32) for _ in range(2))
     ids = prompt_ids(20)
     wide = gpt.bfloat16().float()
     found, _ = read_all(CompiledGPT(narrow.bfloat16(), 1, 32), ids)
     assert max_difference(found, torch_reads(wide, ids)[0]) < 1e-4
-    int8.quantize(small)
-    wide = tiny_gpt(n_embd=32)
-    tensors = dict(small.named_buffers())
-    for name, module in wide.named_modules():
-        if isinstance(module, torch.nn.Linear) and name != "lm_head":
-            module.weight.copy_(tensors[f"{name}.weight"] * tensors[f"{name}.scale"][:, None])
-    expected = wide.ln_f(wide.run_blocks(wide.embed(torch.tensor([ids])), lambda block, x: block.attn(x)[0]))
-    head = tensors["lm_head.weight"] * tensors["lm_head.scale"][:, None]
-    found, _ = read_all(CompiledGPT(small, 1, 32), ids)
-    assert max_difference(found, (expected @ head.T)[0]) < 1e-4
+
+
+@pytest.mark.parametrize("n_embd", [32, 36, 90])
+def test_int8_is_that_of_torch(n_embd: int) -> None:
+    """Torch divides by a scale where the loops multiply by its inverse: now and then one of them rounds up."""
+    gpt = tiny_gpt(n_embd=n_embd, n_head=2)
+    int8.quantize(gpt)
+    found, _ = read_all(CompiledGPT(gpt, 1, 32), prompt_ids(20))
+    expected, _ = torch_reads(gpt, prompt_ids(20))
+    assert max_difference(found, expected) < 0.02
+    assert (found - expected).abs().median() < 1e-5
 
 
 def test_a_place_is_used_again_whatever_was_left_in_it() -> None:

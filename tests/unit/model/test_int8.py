@@ -14,6 +14,8 @@ from model.kernels.int8 import Int8Linear, is_exact
 from model.sampling import SamplingSettings
 from model.serving.engine import Engine
 from model.serving.sequence import TextSequence
+from model.train.data import encode
+from model.train.trainer import validation_loss
 
 pytestmark = pytest.mark.skipif(not is_exact(), reason="int8 products are not exact on this processor")
 SHIPPED = ROOT / "checkpoints" / "shakespeare-char"
@@ -45,6 +47,18 @@ def test_zeros_stay_zeros() -> None:
     nn.init.zeros_(linear.weight)
     assert not Int8Linear(linear)(torch.randn(2, 8)).any()
     assert not Int8Linear(nn.Linear(8, 8, bias=False))(torch.zeros(2, 8)).any()
+
+
+@pytest.mark.parametrize(
+    ("name", "data"), [("shakespeare-char", "tinyshakespeare.txt"), ("stories-bpe", "tinystories-valid.txt")]
+)
+def test_it_predicts_as_well_as_float32(name: str, data: str, data_dir: Path) -> None:
+    text = (data_dir / data).read_text()[-30_000:]  # of what no model was trained on
+    losses = []
+    for dtype in ("float32", "int8"):
+        loaded = model.load(SHIPPED.with_name(name), device="cpu", dtype=dtype)
+        losses.append(validation_loss(loaded.gpt, encode(loaded.tokenizer, text), loaded.config.context_length))
+    assert abs(losses[1] - losses[0]) <= 0.005
 
 
 def test_it_is_close_to_float32(int8: model.LoadedModel) -> None:
