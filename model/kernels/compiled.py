@@ -47,9 +47,9 @@ NOT_RECORDED = -1
 class CompiledGPT:
     """Reads up to ``max_rows`` tokens at a time, of ``n_slots`` texts; made of a ``gpt`` on the CPU.
 
-    Between the products everything is float32, whatever the precision of the weights. What it computes for a text is the
-    same to the last bit whichever other texts are read with it, and on however many threads. One thread at a time may
-    call it.
+    Between the products everything is float32, whatever the precision of the weights. What it computes for a text is
+    the same to the last bit whichever other texts are read with it, and on however many threads. One thread at a time
+    may call it.
     """
 
     def __init__(self, gpt: GPT, n_slots: int, max_rows: int, max_threads: int = 1) -> None:
@@ -59,7 +59,7 @@ class CompiledGPT:
             L, H, D, C, config.inner_dim, config.vocab_size, T, n_slots, config.activation_function == "gelu_new"
         )
         n_own = max_rows * C
-        weights = pack(gpt)
+        weights = self.weights = pack(gpt)
         n_integers = max_rows * padded(max(C, config.inner_dim)) if weights.group > 1 else 0
         memory = Memory(
             control=np.zeros(24, np.int64),
@@ -86,7 +86,7 @@ class CompiledGPT:
         self.memory = memory
         self.logits = torch.from_numpy(memory.logits.reshape(max_rows, -1)[:, : config.vocab_size])
         self.rows_of_logits = self.logits.numpy()
-        self.weights = np.empty(config.vocab_size, np.float32)  # to draw with
+        self.chances = np.empty(config.vocab_size, np.float32)  # of the tokens, to draw with
         self.sums = np.empty(-(-config.vocab_size // BLOCK))
         self.arguments = (shape, weights, memory)
         self.pace = Pace(max_threads)
@@ -139,7 +139,7 @@ class CompiledGPT:
 
     def draw(self, row: int, temperature: float, uniform: float) -> int:
         """The token drawn from row ``row`` of the newest logits, as `model.sampling.sample` draws it."""
-        return int(draw(self.rows_of_logits[row], self.summary[row, 1], temperature, uniform, self.weights, self.sums))
+        return int(draw(self.rows_of_logits[row], self.summary[row, 1], temperature, uniform, self.chances, self.sums))
 
     def close(self) -> None:
         """End its other threads; it would go on on one."""

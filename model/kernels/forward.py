@@ -131,13 +131,13 @@ def linear(matrix, x, n_rows, out, add, thread, n_threads):
 
 
 @compiled(EXACT)
-def project(weights, layer, index, x, n_rows, depth, width, out, add, memory, thread, n_threads):
+def project(weights, layer, index, x, n_rows, depth, width, out, add, integers, thread, n_threads):
     """This thread's share of what matrix ``index`` of a layer makes of ``x``; see `linear`."""
     groups = (depth + weights.group - 1) // weights.group
     start, bias = weights.panels_at[layer, index], weights.biases_at[layer, index]
     panel_size, scale = groups * weights.group * WIDTH, weights.scales[bias:]
     matrix = Matrix(weights.panels, start, panel_size, groups, width, scale, weights.biases[bias:])
-    inputs = inputs_for(weights.panels, x, n_rows, depth, memory.integers, thread)
+    inputs = inputs_for(weights.panels, x, n_rows, depth, integers, thread)
     linear(matrix, inputs, n_rows, out, add, thread, n_threads)
 
 
@@ -219,7 +219,7 @@ def gelu(shape, memory, thread, n_threads):
 def forward(thread, shape, weights, memory):
     """This thread's share of one pass over ``job[N_ROWS]`` rows."""
     L, C, inner, V = shape.n_layer, shape.n_embd, shape.inner_dim, shape.vocab_size
-    job, control, rows = memory.job, memory.control, memory.rows
+    job, control, rows, integers = memory.job, memory.control, memory.rows, memory.integers
     n_rows, n_threads = job[N_ROWS], job[N_THREADS]
     own = memory.normed[thread]  # every thread norms for itself: that is faster than to wait for another
     normed, contexts = Rows(own, 0, C), Rows(memory.contexts, 0, C)
@@ -236,24 +236,24 @@ def forward(thread, shape, weights, memory):
 
     for layer in range(L):
         norm(shape, weights, memory, layer, 0, False, own)
-        project(weights, layer, QUERY_KEY_VALUE, normed, n_rows, C, 3 * C, qkv, False, memory, thread, n_threads)
+        project(weights, layer, QUERY_KEY_VALUE, normed, n_rows, C, 3 * C, qkv, False, integers, thread, n_threads)
         met = meet(control, n_threads, met)
         attention(shape, weights, memory, layer, thread, n_threads)
         met = meet(control, n_threads, met)
-        project(weights, layer, ATTENTION_OUTPUT, contexts, n_rows, C, C, x, True, memory, thread, n_threads)
+        project(weights, layer, ATTENTION_OUTPUT, contexts, n_rows, C, C, x, True, integers, thread, n_threads)
         met = meet(control, n_threads, met)
 
         norm(shape, weights, memory, layer, 2, False, own)
-        project(weights, layer, MLP_INPUT, normed, n_rows, C, inner, hidden, False, memory, thread, n_threads)
+        project(weights, layer, MLP_INPUT, normed, n_rows, C, inner, hidden, False, integers, thread, n_threads)
         met = meet(control, n_threads, met)
         gelu(shape, memory, thread, n_threads)
         met = meet(control, n_threads, met)
-        project(weights, layer, MLP_OUTPUT, hidden, n_rows, inner, C, x, True, memory, thread, n_threads)
+        project(weights, layer, MLP_OUTPUT, hidden, n_rows, inner, C, x, True, integers, thread, n_threads)
         met = meet(control, n_threads, met)
 
     norm(shape, weights, memory, L, 0, True, own)
     logits = Rows(memory.logits, 0, padded(V))
-    project(weights, L, OUTPUT_HEAD, normed, job[N_WANTED], C, V, logits, False, memory, thread, n_threads)
+    project(weights, L, OUTPUT_HEAD, normed, job[N_WANTED], C, V, logits, False, integers, thread, n_threads)
     met = meet(control, n_threads, met)
     for row in range(thread, job[N_WANTED], n_threads):
         logits, summary = memory.logits[row * padded(V) :][:V], memory.summary[row]

@@ -51,8 +51,8 @@ def pack(gpt: GPT) -> Weights:
             fill_panels(panels[at : at + size], stored(matrix.weight, dtype))
             if matrix.bias is not None:
                 biases[bias_at : bias_at + len(matrix.bias)] = floats(matrix.bias)
-            if isinstance(matrix, Int8Linear):
-                scales[bias_at : bias_at + len(matrix.scale)] = floats(matrix.scale)
+            if (scale := getattr(matrix, "scale", None)) is not None:
+                scales[bias_at : bias_at + len(scale)] = floats(scale)
             at, bias_at = at + size, bias_at + width
     biases_at[len(layers), ZEROS] = bias_at
 

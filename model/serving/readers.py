@@ -17,6 +17,7 @@ def compiled_reader(gpt: GPT, n_slots: int, cache: Path | None = None) -> Reader
 
     None where there is neither: on other devices, without Numba, and on processors that the loops are not for.
     Compiling takes a few seconds, most of them only the first time if ``cache`` is a folder that can be written.
+    Afterwards a large ``gpt`` shares the weights of the loops.
     """
     device = gpt.wte.weight.device.type
     if device == "cuda":
@@ -31,6 +32,9 @@ def compiled_reader(gpt: GPT, n_slots: int, cache: Path | None = None) -> Reader
         return None
     jit.keep_compiled_code(cache)
     from ..kernels.compiled import CompiledGPT
+    from ..kernels.in_panels import use_panels
     from .compiled import CompiledReader
 
-    return CompiledReader(CompiledGPT(gpt, n_slots, PREFILL_ALONE + n_slots, available_cores()))
+    compiled = CompiledGPT(gpt, n_slots, PREFILL_ALONE + n_slots, available_cores())
+    use_panels(gpt, compiled.weights)
+    return CompiledReader(compiled)

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from ...gpt import GPT
-from ...kernels.int8 import Int8Linear
 from ..residuals import Residuals
 from .text_pass import TextPass
 
@@ -22,7 +21,7 @@ def in_float32(gpt: GPT) -> GPT:
     own = {name: tensor for name, tensor in gpt.state_dict(keep_vars=True).items() if name in weights}
     if len(own) == len(weights) and all(tensor is own[name] for name, tensor in weights.items()):
         return gpt
-    tied = gpt.config.tie_word_embeddings and not isinstance(gpt.lm_head, Int8Linear)
+    tied = gpt.lm_head.weight is gpt.wte.weight
     with torch.device("meta"):
         copy = GPT(replace(gpt.config, tie_word_embeddings=tied))
     copy.load_state_dict(weights, assign=True)
@@ -34,13 +33,14 @@ def float32_weights(gpt: GPT) -> dict[str, Tensor]:
     """The weights of ``gpt`` under the names of a GPT without int8 layers."""
     weights: dict[str, Tensor] = {}
     widened: dict[int, Tensor] = {}  # by the tensor that it was made from: a tied one has two names
-    rounded = {name: module for name, module in gpt.named_modules() if isinstance(module, Int8Linear)}
+    scales = {name: getattr(module, "scale", None) for name, module in gpt.named_modules()}
     for name, tensor in gpt.state_dict(keep_vars=True).items():
-        layer = rounded.get(name.rpartition(".")[0])
-        if layer is None or name.endswith(".bias"):
+        layer, _, kind = name.rpartition(".")
+        scale = scales.get(layer)
+        if scale is None or kind == "bias":
             weights[name] = widened[id(tensor)] = widened.get(id(tensor), tensor).float()  # itself if it is float32
-        elif name.endswith(".weight"):
-            weights[name] = tensor.float() * layer.scale[:, None]
+        elif kind == "weight":
+            weights[name] = tensor.float() * scale[:, None]
     return weights
 
 

@@ -1,0 +1,86 @@
+"""Layers that share the weights of the loops: everything that asks for a model gets what it got before."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import model
+from helpers.models import max_difference, prompt_ids, tiny_model
+from model.kernels import in_panels, int8
+from model.kernels.in_panels import PanelLinear, use_panels
+from model.kernels.pack import pack
+from model.lens.questions.float32 import copied_bytes, in_float32
+
+SHAPE: Any = {"n_layer": 2, "n_head": 3, "n_embd": 42}  # no whole number of panels, nor of groups
+
+
+@pytest.fixture(params=["float32", "float16", "bfloat16", "int8"])
+def loaded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> model.LoadedModel:
+    """A model whose weights are stored in one of the ways that the loops know."""
+    monkeypatch.setattr(in_panels, "LARGE", 0)
+    tiny = tiny_model(**SHAPE)
+    if request.param == "float16":
+        tiny.gpt.half().float()
+    elif request.param == "bfloat16":
+        tiny.gpt.bfloat16()
+    elif request.param == "int8":
+        int8.quantize(tiny.gpt)
+    return tiny
+
+
+def test_the_weights_are_those_of_before(loaded: model.LoadedModel) -> None:
+    gpt = loaded.gpt
+    before, wide = gpt.state_dict(), in_float32(gpt).state_dict()
+    use_panels(gpt, pack(gpt))
+    after = gpt.state_dict()
+    assert set(before) - set(after) <= {name for name in before if name.endswith("scale")}
+    for name, tensor in after.items():
+        assert tensor.dtype == before[name].dtype and torch.equal(tensor, before[name]), name
+    copy = in_float32(gpt)
+    assert all(torch.equal(tensor, wide[name]) for name, tensor in copy.state_dict().items())
+    assert (copy.lm_head.weight is copy.wte.weight) == (gpt.lm_head.weight is gpt.wte.weight)
+    assert copied_bytes(gpt, copy) > 0
+
+
+def test_a_trace_is_that_of_before(loaded: model.LoadedModel) -> None:
+    ids = prompt_ids(20)
+    before = loaded.trace(ids)
+    use_panels(loaded.gpt, pack(loaded.gpt))
+    assert isinstance(loaded.gpt.h[0].attn.c_attn, PanelLinear)
+    after = loaded.trace(ids)
+    within = {torch.bfloat16: 0.05, torch.int8: 0.05}.get(loaded.dtype, 1e-5)
+    assert max_difference(before.attention, after.attention) < within
+    assert max_difference(before.logits.softmax(-1), after.logits.softmax(-1)) < within
+    assert after.logits.dtype == before.logits.dtype
+
+
+def test_threads_share_a_product(loaded: model.LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_panels(loaded.gpt, pack(loaded.gpt))
+    layer, x = loaded.gpt.h[1].mlp.c_fc, torch.randn(2, 10, SHAPE["n_embd"])
+    alone = layer(x)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
+    assert torch.equal(layer(x), alone)
+
+
+def test_panels_can_be_made_of_it_again(loaded: model.LoadedModel) -> None:
+    first = pack(loaded.gpt)
+    use_panels(loaded.gpt, first)
+    second = pack(loaded.gpt)
+    assert (first.panels == second.panels).all() and (first.scales == second.scales).all()
+
+
+def test_it_is_saved_as_before(loaded: model.LoadedModel, tmp_path: Path) -> None:
+    if loaded.dtype == torch.int8:
+        return  # is never saved
+    use_panels(loaded.gpt, pack(loaded.gpt))
+    loaded.save(tmp_path / "saved")
+    again = model.load(tmp_path / "saved", dtype=str(loaded.dtype).removeprefix("torch."))
+    assert all(torch.equal(tensor, loaded.gpt.state_dict()[name]) for name, tensor in again.gpt.state_dict().items())
+
+
+def test_a_small_model_keeps_its_own_weights() -> None:
+    tiny = tiny_model(**SHAPE)
+    use_panels(tiny.gpt, pack(tiny.gpt))
+    assert not any(isinstance(module, PanelLinear) for module in tiny.gpt.modules())
