@@ -36,6 +36,11 @@ class PanelLinear(nn.Module):
         self.register_buffer("scale", getattr(linear, "scale", None), persistent=False)
 
     @property
+    def n_made(self) -> int:
+        """How many numbers ``weight`` makes."""
+        return self.d_out * self.d_in
+
+    @property
     def weight(self) -> Tensor:
         """``(d_out, d_in)`` as the layer had it; made on each call."""
         group, start = self.weights.group, self.weights.panels_at[self.place]

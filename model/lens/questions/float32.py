@@ -46,9 +46,11 @@ def float32_weights(gpt: GPT) -> dict[str, Tensor]:
 
 def float32_bytes(gpt: GPT) -> int:
     """How many bytes ``in_float32(gpt)`` will take beside ``gpt``: 0 for one that is in float32 already."""
-    scales = {f"{name}.scale" for name, module in gpt.named_modules() if isinstance(module, Int8Linear)}
-    weights = {tensor.data_ptr(): tensor for name, tensor in gpt.state_dict().items() if name not in scales}
-    return sum(4 * tensor.numel() for tensor in weights.values() if tensor.dtype != torch.float32)
+    scales = {id(getattr(module, "scale", None)) for module in gpt.modules()}
+    own = {id(tensor): tensor for tensor in [*gpt.parameters(), *gpt.buffers()]}
+    narrow = sum(own[key].numel() for key in own.keys() - scales if own[key].dtype != torch.float32)
+    # Layers that share the weights of the compiled loops make theirs when asked.
+    return 4 * (narrow + sum(getattr(module, "n_made", 0) for module in gpt.modules()))
 
 
 def served_difference(gpt: GPT, text: TextPass) -> float:
