@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ...errors import InvalidValue
 from .progress import Progress, ignore
-from .text_pass import TextPass
+from .text_pass import TextPass, heads_by_layer
 
 Method = Literal["zero", "mean"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -52,14 +52,7 @@ def removal(text: TextPass, heads: Sequence[tuple[int, int]], *, method: Method 
     ``InputError`` for another method, for a text in which no token is predicted, and for a head that there is not.
     """
     _check(text, method)
-    n_layer, n_head = text.config.n_layer, text.config.n_head
-    for layer, head in heads:
-        if not (0 <= layer < n_layer and 0 <= head < n_head):
-            allowed = f"a layer below {n_layer} and a head below {n_head}"
-            raise InvalidValue("heads", f"layer {layer}, head {head}", allowed)
-    removed: dict[int, list[int]] = {}
-    for layer, head in heads:
-        removed.setdefault(layer, []).append(head)
+    removed = heads_by_layer(text.config, heads)
 
     def remove(layer: int, context: Tensor) -> Tensor:
         if layer not in removed:
@@ -69,7 +62,7 @@ def removal(text: TextPass, heads: Sequence[tuple[int, int]], *, method: Method 
         return changed
 
     plain = text.losses(text.stream[-1])[0]
-    first = min(removed, default=n_layer)
+    first = min(removed, default=text.config.n_layer)
     token_delta = text.losses(text.run_from(first, text.stream[first], remove))[0] - plain
     return Removal(float(plain.mean()), plain.cpu(), float(token_delta.mean()), token_delta.cpu())
 

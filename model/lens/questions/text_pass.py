@@ -7,6 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from ...config import GPTConfig
+from ...errors import InvalidValue
 from ...gpt import GPT, Block
 
 LOGITS_AT_ONCE = 4_000_000  # numbers: with a large vocabulary the logits of a batch would take gigabytes
@@ -14,6 +16,17 @@ TOKENS_AT_ONCE = 4_096  # positions in one batch of variants
 
 # What an intervention makes of a layer's context vectors: (layer, (B, T, n_head, head_dim)) -> the same shape.
 Edit = Callable[[int, Tensor], Tensor]
+
+
+def heads_by_layer(config: GPTConfig, heads: Sequence[tuple[int, int]]) -> dict[int, list[int]]:
+    """``heads`` as ``(layer, head)``, by layer. Raises ``InputError`` for one that there is not."""
+    found: dict[int, list[int]] = {}
+    for layer, head in heads:
+        if not (0 <= layer < config.n_layer and 0 <= head < config.n_head):
+            allowed = f"a layer below {config.n_layer} and a head below {config.n_head}"
+            raise InvalidValue("heads", f"layer {layer}, head {head}", allowed)
+        found.setdefault(layer, []).append(head)
+    return found
 
 
 class QueriesKeysValues(NamedTuple):

@@ -15,7 +15,7 @@ from model.lens.head_roles import repeated_tokens
 from model.lens.questions.difference import attention_difference
 from model.lens.questions.passages.firing import firing, shared
 from model.lens.questions.passages.token_marks import PATTERNS, mark_tokens
-from model.lens.questions.patching import patching
+from model.lens.questions.patching import DIRECTIONS, patching
 from model.lens.questions.paths.composition import composition
 from model.lens.questions.paths.cuts import cut_paths, role_cuts
 from model.lens.questions.text_pass import TextPass
@@ -64,6 +64,21 @@ def test_patch(server: Server, tiny: LoadedModel) -> None:
     assert [guessed[name]["id"] for name in likely] == [int(logits.argmax()) for logits in likely.values()]
     by_id = {"answer": ids["a"], "wrong": ids["b"], "corrupted_tokens": tiny.tokenizer.encode(CORRUPTED)}
     assert post(server, "patch", **by_id).json() == found
+    assert found["direction"] == "denoise" and found["joint"] is None and found["raw"]["joint"] is None
+
+
+def test_patching_heads_together_and_the_other_way_round(server: Server, tiny: LoadedModel) -> None:
+    ids = {name: tiny.tokenizer.encode(name)[0] for name in "ab"}
+    texts = text_of(tiny, CLEAN), text_of(tiny, CORRUPTED)
+    heads = [[0, 1], [2, 3]]
+    for direction in DIRECTIONS:
+        expected = patching(*texts, answer=ids["a"], wrong=ids["b"], direction=direction, together=[(0, 1), (2, 3)])
+        found = post(server, "patch", **PATCH, direction=direction, heads=heads).json()
+        assert found["direction"] == direction and same(found["raw"]["heads"], expected.heads)
+        assert found["raw"]["joint"] == pytest.approx(expected.joint, abs=1e-5)
+        assert found["joint"] == pytest.approx(expected.restored(expected.joint), abs=1e-4)
+        alone = post(server, "patch", **PATCH, direction=direction, heads=heads, grid=False).json()
+        assert alone["joint"] == found["joint"] and alone["heads"] is None and alone["raw"]["residual"] is None
 
 
 @pytest.mark.parametrize(
@@ -78,6 +93,8 @@ def test_patch(server: Server, tiny: LoadedModel) -> None:
         ({"wrong": ""}, "wrong", "empty_prompt", ""),
         ({"wrong": 96}, "wrong", "invalid_value", "from 0 to 95"),
         ({"wrong": "a"}, "wrong", "invalid_value", "two different tokens"),
+        ({"heads": [[0, 1], [3, 0]]}, "heads", "invalid_value", "found 'layer 3, head 0'"),
+        ({"grid": False}, "grid", "invalid_value", "there must be heads"),
     ],
 )
 def test_what_cannot_be_patched(server: Server, body: dict[str, Any], param: str, code: str, message: str) -> None:

@@ -50,6 +50,9 @@ def test_attribution(server: Server, text: TextPass) -> None:
     assert found["against"]["id"] == 4
     expected = attribution(text, position=LAST, token=9, against=4)
     assert found["logit"] == pytest.approx(expected.logit, abs=1e-6)
+    first, second = probabilities.topk(2).indices.tolist()
+    for token, other in ((first, second), (second, first), (None, second)):
+        assert post(server, "attribution", token=token, against="likeliest").json()["against"]["id"] == other
 
 
 def test_one_head(server: Server, text: TextPass) -> None:
@@ -103,6 +106,7 @@ def test_ledger(server: Server, text: TextPass) -> None:
         ("attribution", {"position": -1}, "position"),
         ("attribution", {"token": 96}, "token"),
         ("attribution", {"against": 96}, "against"),
+        ("attribution", {"against": "best"}, "against"),
         ("attribution", {"token": "a"}, "token"),
         ("head", {"head": 0}, "layer"),
         ("head", {"layer": 3, "head": 0}, "layer"),

@@ -14,7 +14,7 @@ from helpers.files import ROOT
 from helpers.models import max_difference, prompt_ids, tiny_model
 from model import InputError, LoadedModel
 from model.lens.questions import text_pass
-from model.lens.questions.patching import Patching, patching
+from model.lens.questions.patching import DIRECTIONS, Direction, Patching, patching
 from model.lens.questions.text_pass import TextPass
 
 CLEAN = prompt_ids(10)
@@ -34,12 +34,15 @@ def patched(
     return patching(TextPass(loaded.gpt, clean), TextPass(loaded.gpt, corrupted), **given)
 
 
+@pytest.mark.parametrize("direction", DIRECTIONS)
 @torch.inference_mode()
-def test_transformers_with_hooks(tiny: LoadedModel, tmp_path: Path) -> None:
+def test_transformers_with_hooks(tiny: LoadedModel, tmp_path: Path, direction: Direction) -> None:
     tiny.save(tmp_path)
     theirs = GPT2LMHeadModel.from_pretrained(tmp_path, dtype=torch.float32).eval()
     blocks = theirs.transformer.h
-    found = patched(tiny)
+    together = [(0, 1), (2, 3), (0, 2)]
+    found = patched(tiny, direction=direction, together=together)
+    source, into = (CLEAN, CORRUPTED) if direction == "denoise" else (CORRUPTED, CLEAN)
 
     def difference(ids: list[int]) -> float:
         logits = theirs(torch.tensor([ids])).logits[0, -1]
@@ -53,30 +56,54 @@ def test_transformers_with_hooks(tiny: LoadedModel, tmp_path: Path) -> None:
     places = [*blocks, theirs.transformer.ln_f]  # before each layer, and after the last
     hooks = [place.register_forward_pre_hook(keep(("stream", i))) for i, place in enumerate(places)]
     hooks += [block.attn.c_proj.register_forward_pre_hook(keep(("context", i))) for i, block in enumerate(blocks)]
-    assert found.clean == pytest.approx(difference(CLEAN), abs=1e-4)
+    difference(source)
     for hook in hooks:
         hook.remove()
+    assert found.clean == pytest.approx(difference(CLEAN), abs=1e-4)
     assert found.corrupted == pytest.approx(difference(CORRUPTED), abs=1e-4)
 
-    def with_patch(module: Any, name: Any, part: Any) -> float:
-        def patch(_module: object, inputs: tuple[Tensor]) -> tuple[Tensor]:
-            x = inputs[0].clone()
-            x[part] = kept[name][part]
-            return (x,)
+    def with_patches(*places: tuple[Any, Any, Any]) -> float:
+        """Places are modules, what was kept of them, and the part of it that is put in."""
 
-        hook = module.register_forward_pre_hook(patch)
+        def patch(name: Any, part: Any) -> Any:
+            def put(_module: object, inputs: tuple[Tensor]) -> tuple[Tensor]:
+                x = inputs[0].clone()
+                x[part] = kept[name][part]
+                return (x,)
+
+            return put
+
+        hooks = [module.register_forward_pre_hook(patch(name, part)) for module, name, part in places]
         try:
-            return difference(CORRUPTED)
+            return difference(into)
         finally:
-            hook.remove()
+            for hook in hooks:
+                hook.remove()
 
-    heads = [
-        [with_patch(block.attn.c_proj, ("context", i), (..., slice(6 * h, 6 * h + 6))) for h in range(4)]
-        for i, block in enumerate(blocks)
-    ]
-    residual = [[with_patch(place, ("stream", i), (0, p)) for p in range(10)] for i, place in enumerate(places)]
+    def head(layer: int, index: int) -> tuple[Any, Any, Any]:
+        return blocks[layer].attn.c_proj, ("context", layer), (..., slice(6 * index, 6 * index + 6))
+
+    heads = [[with_patches(head(layer, index)) for index in range(4)] for layer in range(len(blocks))]
+    residual = [[with_patches((place, ("stream", i), (0, p))) for p in range(10)] for i, place in enumerate(places)]
+    assert found.heads is not None and found.residual is not None
     assert max_difference(found.heads, torch.tensor(heads)) < 1e-4
     assert max_difference(found.residual, torch.tensor(residual)) < 1e-4
+    assert found.joint == pytest.approx(with_patches(*(head(*place) for place in together)), abs=1e-4)
+
+
+def test_heads_together_without_the_grid(tiny: LoadedModel) -> None:
+    both = patched(tiny, together=[(1, 2)])
+    alone = patched(tiny, together=[(1, 2)], grid=False)
+    assert alone.heads is None and alone.residual is None and alone.joint == both.joint
+    assert both.joint == pytest.approx(float(both.heads[1, 2]), abs=1e-5)
+    every = [(layer, head) for layer in range(3) for head in range(4)]
+    # The prompts end alike, and nothing but heads carries anything to the last position.
+    assert patched(tiny, together=every).joint == pytest.approx(both.clean, abs=1e-5)
+    # Noise that is added to the one run is noise removed from the other.
+    there = patched(tiny, direction="noise", together=every)
+    back = patched(tiny, CORRUPTED, CLEAN, together=every)
+    assert there.joint == pytest.approx(back.joint, abs=1e-5)
+    assert max_difference(there.heads, back.heads) < 1e-5
 
 
 def test_what_follows_from_the_definition(tiny: LoadedModel) -> None:
@@ -107,6 +134,10 @@ def test_what_cannot_be_asked(tiny: LoadedModel) -> None:
         patched(tiny, corrupted=CLEAN)
     with pytest.raises(InputError, match="two different tokens"):
         patched(tiny, wrong=ANSWER)
+    with pytest.raises(InputError, match="direction.*'denoise' or 'noise'"):
+        patched(tiny, direction="back")
+    with pytest.raises(InputError, match="found 'layer 3, head 0'"):
+        patched(tiny, together=[(3, 0)])
     # Where every token has the same embeddings, no prompt favours anything over what another one does.
     other = tiny_model(n_layer=3, n_embd=24, n_head=4, tie_word_embeddings=False)
     other.gpt.wte.weight[:] = other.gpt.wte.weight[0]
@@ -131,6 +162,8 @@ def test_an_example_shows_what_it_says(example: dict[str, Any]) -> None:
     found = patching(*texts, answer=answer, wrong=wrong)
     assert found.clean > 2 and found.corrupted < -2
     restored = found.restored(found.heads)
+    together = [(layer, head) for layer, head in example["carriers"]]
+    assert found.restored(patching(*texts, answer=answer, wrong=wrong, together=together, grid=False).joint) > 0.6
     carriers = sum(float(restored[layer, head]) for layer, head in example["carriers"])
     assert carriers > 0.8
     strongest = restored.flatten().argsort(descending=True)[: len(example["carriers"])]

@@ -19,6 +19,8 @@ def circuit_endpoints(ask: Ask) -> list[Endpoint]:
         answer: str | None = None,
         wrong: str | None = None,
         model: str = "",
+        direction: str = "denoise",
+        heads: list[list[int]] | None = None,
     ) -> dict[str, Any]:
         """Which heads and positions carry what two prompts differ in.
 
@@ -28,13 +30,16 @@ def circuit_endpoints(ask: Ask) -> list[Endpoint]:
             answer: The token that the clean prompt leads to, its space included; by default the most probable.
             wrong: The token that the corrupted prompt leads to; by default the most probable other one.
             model: The name of a model that is served here; the first one by default.
+            direction: "denoise" puts activations of the clean prompt into a run of the corrupted one, "noise" those of
+                the corrupted prompt into a run of the clean one.
+            heads: Heads to patch together, each as [layer, head].
 
         Returns:
-            How much of the clean prompt's logit difference is restored in a run of the corrupted one by each head, and
-            by the residual stream at each layer and position: 0 is corrupted, 1 is clean.
+            What the logit difference is with each head, and with the residual stream at each layer and position, taken
+            from the other prompt, and with all heads that are named at once: 0 is corrupted, 1 is clean.
         """
         fields: dict[str, object] = {"prompt": prompt, "corrupted": corrupted, "answer": answer, "wrong": wrong}
-        return await ask(request, "patch", fields | {"model": model})
+        return await ask(request, "patch", fields | {"model": model, "direction": direction, "heads": heads})
 
     async def composition(request: gr.Request, model: str = "", centred: bool = False) -> dict[str, Any]:
         """How strongly the weights of each head read what each earlier head writes.

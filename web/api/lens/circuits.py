@@ -7,16 +7,17 @@ from model import InputError, LoadedModel
 from model.config import check_int
 from model.lens.head_roles import MIN_CONTEXT_LENGTH, repeated_tokens
 from model.lens.questions.difference import attention_difference
-from model.lens.questions.patching import check_prompts, patching
+from model.lens.questions.patching import Direction, check_prompts, patching
 from model.lens.questions.paths.composition import DRAWS, SEED, WAYS, composition
 from model.lens.questions.paths.cuts import cut_paths, role_cuts
 from model.lens.questions.progress import Progress
-from model.lens.questions.text_pass import TextPass
+from model.lens.questions.text_pass import TextPass, heads_by_layer
 
 from ...questions.service import Answer, Asked
 from ...settings import Limits
 from ..guards import read_text
 from .circuits_schema import CompositionBody, DifferenceBody, PatchBody, PathsBody, RolePathsBody
+from .schema import pairs
 
 Parameters = dict[str, Any]
 ROLE_TEXTS, ROLE_LENGTH, ROLE_SEED = 8, 64, 0  # random tokens, repeated once, on which roles are scored
@@ -31,7 +32,13 @@ def read_patch(limits: Limits, loaded: LoadedModel, ids: list[int], body: PatchB
         name: None if value is None else read_token(loaded, name, value)
         for name, value in (("answer", body.answer), ("wrong", body.wrong))
     }
-    return {"corrupted": corrupted} | tokens
+    if body.heads:
+        heads_by_layer(loaded.config, pairs(body.heads))
+    grid = body.grid is not False
+    if not grid and not body.heads:
+        raise InputError("grid", "Without the grid there must be heads to patch together.")
+    direction: Direction = body.direction or "denoise"
+    return {"corrupted": corrupted, "direction": direction, "heads": body.heads or [], "grid": grid} | tokens
 
 
 def read_other_text(
@@ -69,17 +76,29 @@ def answer_patch(asked: Asked, progress: Progress) -> Answer:
     clean_text, corrupted_text = asked.text, asked.text_of(tuple(corrupted))
     answer = most_probable(clean_text) if answer is None else answer
     wrong = most_probable(corrupted_text, besides=answer) if wrong is None else wrong
-    found = patching(clean_text, corrupted_text, answer=answer, wrong=wrong, progress=progress)
+    direction, together = asked.parameters["direction"], pairs(asked.parameters["heads"])
+    found = patching(
+        clean_text,
+        corrupted_text,
+        answer=answer,
+        wrong=wrong,
+        direction=direction,
+        together=together,
+        grid=asked.parameters["grid"],
+        progress=progress,
+    )
     named = asked.loaded.tokens([answer, wrong, *corrupted])
+    raw = {"heads": found.heads, "residual": found.residual}
     return {
         "corrupted_tokens": [token._asdict() for token in named[2:]],
         "answer": named[0]._asdict(),
         "wrong": named[1]._asdict(),
+        "direction": direction,
         "clean": found.clean,
         "corrupted": found.corrupted,
-        "heads": found.restored(found.heads).numpy(),
-        "residual": found.restored(found.residual).numpy(),
-        "raw": {"heads": found.heads.numpy(), "residual": found.residual.numpy()},
+        **{name: None if grid is None else found.restored(grid).numpy() for name, grid in raw.items()},
+        "joint": None if found.joint is None else found.restored(found.joint),
+        "raw": {name: None if grid is None else grid.numpy() for name, grid in raw.items()} | {"joint": found.joint},
     }
 
 

@@ -6,7 +6,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from ...serving.inputs import whole
 from ..schema import ONE_TEXT, Also, Indexed, TokenIds, one_of
-from .schema import AnswerToken, ModelAnswer, ModelBody, TextAnswer, TextBody
+from .schema import AnswerToken, Heads, ModelAnswer, ModelBody, TextAnswer, TextBody
 
 PerHead = list[list[float]]  # [layer][head]
 TokenName = Annotated[str | int | None, BeforeValidator(whole)]  # its text, or its id
@@ -29,6 +29,14 @@ class PatchBody(TextBody):
         None,
         description="The token that the corrupted prompt leads to; by default the most probable that is not `answer`.",
     )
+    direction: Literal["denoise", "noise"] | None = Field(
+        "denoise",
+        description="`denoise`: activations of the clean prompt into the corrupted run; `noise`: the other way round.",
+    )
+    heads: Heads | None = Field(
+        None, description="Heads to patch together, each as `[layer, head]`; the answer then has `joint`."
+    )
+    grid: bool | None = Field(True, description="Patch every head and position alone; false needs `heads`.")
 
 
 class CompositionBody(ModelBody):
@@ -55,24 +63,22 @@ class DifferenceBody(TextBody):
 
 
 class Patched(BaseModel):
-    heads: PerHead = Field(description="`[layer][head]`: one head's context vectors at all positions.")
-    residual: list[list[float]] = Field(
+    heads: PerHead | None = Field(description="`[layer][head]`: one head's context vectors at all positions.")
+    residual: list[list[float]] | None = Field(
         description="`[n_layer + 1][position]`: the residual stream before a layer, at one position; last, after all."
     )
+    joint: float | None = Field(description="The heads that were asked for, all at once.")
 
 
-class PatchAnswer(TextAnswer):
-    """The patches are normalised: 0 is the corrupted prompt, 1 the clean one."""
+class PatchAnswer(TextAnswer, Patched):
+    """The patches are normalised: 0 is the corrupted prompt, 1 the clean one, in either direction."""
 
     corrupted_tokens: list[AnswerToken]
     answer: AnswerToken
     wrong: AnswerToken
+    direction: str
     clean: float = Field(description="The logit of the answer minus that of the wrong token, in the clean run.")
     corrupted: float = Field(description="The same in the corrupted run.")
-    heads: PerHead = Field(description="`[layer][head]`: one head's context vectors at all positions.")
-    residual: list[list[float]] = Field(
-        description="`[n_layer + 1][position]`: the residual stream before a layer, at one position; last, after all."
-    )
     raw: Patched = Field(description="The logit differences themselves.")
 
 

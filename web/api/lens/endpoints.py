@@ -69,7 +69,7 @@ def lens_endpoints(services: Services) -> list[Callable[..., Awaitable[Any]]]:
         model: str | None = None,
         position: int | None = None,
         token: int | None = None,
-        against: int | None = None,
+        against: int | str | None = None,
     ) -> dict[str, Any]:
         """What every head, MLP, the embedding and the biases of a model add to the logit of a next token.
 
@@ -78,7 +78,7 @@ def lens_endpoints(services: Services) -> list[Callable[..., Awaitable[Any]]]:
             model: The name of a model that is served here; the first one by default.
             position: The token after which it is predicted, counted from 0; the last by default.
             token: The id of the next token; the most probable one by default.
-            against: Another token's id, to take the difference of the two logits apart.
+            against: Another token's id, or "likeliest", to take the difference of the two logits apart.
 
         Returns:
             The logit, and its parts, which add up to it.

@@ -19,6 +19,7 @@ from .prediction_schema import AttributionBody, HeadBody, LedgerBody, LogitLensB
 
 Parameters = dict[str, Any]
 ALTERNATIVES = 6  # tokens, to choose from what to ask about next
+LIKELIEST = "likeliest"  # for `against`: the most probable token but the one that is asked about
 MEASURES = ("weight", "norm", "attribution", "loss_change")
 
 
@@ -37,7 +38,8 @@ def read_prediction(
 
 
 def read_attribution(_limits: Limits, loaded: LoadedModel, ids: list[int], body: AttributionBody) -> Parameters:
-    check_index("against", body.against, loaded.config.vocab_size)
+    if not isinstance(body.against, str):
+        check_index("against", body.against, loaded.config.vocab_size)
     return read_prediction(loaded, ids, body, body.position) | {"against": body.against}
 
 
@@ -86,7 +88,10 @@ def most_probable(asked: Asked, position: int) -> list[dict[str, Any]]:
 
 def answer_attribution(asked: Asked, _progress: Progress) -> Answer:
     position, against = asked.parameters["position"], asked.parameters["against"]
-    found = attribution(asked.text, position=position, token=chosen_token(asked, position), against=against)
+    token = chosen_token(asked, position)
+    if against == LIKELIEST:
+        against = next((one["id"] for one in most_probable(asked, position) if one["id"] != token), None)
+    found = attribution(asked.text, position=position, token=token, against=against)
     return {
         "position": position,
         "token": named(asked, found.token),

@@ -1,7 +1,10 @@
 """Bodies and answers of the questions about one predicted token: attribution, one head, logit lens, ledger."""
 
-from pydantic import BaseModel, Field
+from typing import Annotated, Literal
 
+from pydantic import BaseModel, BeforeValidator, Field
+
+from ...serving.inputs import whole
 from ..schema import Count, Indexed
 from .schema import AnswerToken, TextAnswer, TextBody
 
@@ -16,8 +19,10 @@ class PredictionBody(TextBody):
 
 
 class AttributionBody(PredictionBody):
-    against: Count = Field(
-        None, description="Another token's id: take the difference of the two logits apart instead of one logit."
+    against: Annotated[int | Literal["likeliest"] | None, BeforeValidator(whole)] = Field(
+        None,
+        description="Another token's id, or `likeliest`, the most probable other one: take the difference of the two "
+        "logits apart instead of one logit.",
     )
 
 

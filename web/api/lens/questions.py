@@ -28,6 +28,7 @@ from model.lens.copying import CLEAR_COPYING
 from model.lens.head_roles import CLEAR_ROLE, CLEAR_TIMES_UNIFORM
 from model.lens.questions.knockout import knockout, removal
 from model.lens.questions.progress import Progress
+from model.lens.questions.text_pass import heads_by_layer
 
 from ...questions.roles import describe_heads, measure_roles
 from ...questions.service import Answer, Asked
@@ -78,7 +79,7 @@ from .prediction_schema import (
     LogitLensAnswer,
     LogitLensBody,
 )
-from .schema import KnockoutAnswer, KnockoutBody, ModelBody, RemovalAnswer, RemovalBody, RolesAnswer, TextBody
+from .schema import KnockoutAnswer, KnockoutBody, ModelBody, RemovalAnswer, RemovalBody, RolesAnswer, TextBody, pairs
 
 Parameters = dict[str, Any]  # JSON
 
@@ -141,16 +142,13 @@ def check_length(ids: list[int]) -> None:
 
 def read_removal(limits: Limits, loaded: LoadedModel, ids: list[int], body: RemovalBody) -> Parameters:
     check_length(ids)
-    n_layer, n_head = loaded.config.n_layer, loaded.config.n_head
-    for layer, head in body.heads:
-        if not (0 <= layer < n_layer and 0 <= head < n_head):
-            raise InvalidValue("heads", [layer, head], f"[layer, head] below [{n_layer}, {n_head}]")
+    heads_by_layer(loaded.config, pairs(body.heads))
     return own_fields(limits, loaded, ids, body)
 
 
 def answer_removal(asked: Asked, progress: Progress) -> Answer:
     method, heads = asked.parameters["method"], asked.parameters["heads"]
-    found = removal(asked.text, [(layer, head) for layer, head in heads], method=method)
+    found = removal(asked.text, pairs(heads), method=method)
     progress(1)
     losses = {"loss": found.loss, "delta": found.delta}
     return {"method": method, "heads": heads, **losses} | {

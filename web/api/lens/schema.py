@@ -3,8 +3,18 @@
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field
+from typing_extensions import TypeAliasType
 
 from ..schema import ONE_TEXT, Also, Body, HeadMask, TokenIds
+
+MOST_HEADS = 4096
+Place = Annotated[list[int], Field(min_length=2, max_length=2)]
+Heads = TypeAliasType("Heads", Annotated[list[Place], FailFast(), Field(min_length=1, max_length=MOST_HEADS)])
+
+
+def pairs(heads: list[list[int]]) -> list[tuple[int, int]]:
+    """Layers and heads."""
+    return [(layer, head) for layer, head in heads]
 
 
 class ModelBody(Body):
@@ -31,9 +41,7 @@ class KnockoutBody(TextBody):
 
 
 class RemovalBody(TextBody):
-    heads: Annotated[list[Annotated[list[int], Field(min_length=2, max_length=2)]], FailFast()] = Field(
-        description="The heads to remove together, each as `[layer, head]`.", min_length=1, max_length=4096
-    )
+    heads: Heads = Field(description="The heads to remove together, each as `[layer, head]`.")
     method: Literal["zero", "mean"] | None = Field("zero", description="As for `knockout`.")
 
 
