@@ -86,6 +86,36 @@ def test_what_carries_the_answer(written: Any, tiny: LoadedModel) -> None:
     expect(panel.get_by_text("wrong must be a single token, found 2")).to_be_visible()
     panel.get_by_label("wrong answer").fill("")
     panel.get_by_label("wrong answer").press("Tab")
+    # Several heads together, and the other way round.
+    for place in (best, (2, 3) if best != (2, 3) else (0, 0)):
+        panel.get_by_label(f"Patch L{place[0]} H{place[1]} together").check()
+    together = [best, (2, 3) if best != (2, 3) else (0, 0)]
+    wrong = likely[likely[0] == answer]
+    for way, does, sign in (("into the changed text", "restore", 1), ("into the original", "take away", -1)):
+        panel.get_by_role("button", name=way, exact=True).click()
+        said = panel.locator(".hs-together .hs-answer")
+        expect(said).to_contain_text(f"together {does}")
+        both = patching(
+            *texts, answer=answer, wrong=wrong, direction="denoise" if sign > 0 else "noise", together=together
+        )
+        share = both.restored(both.joint) if sign > 0 else 1 - both.restored(both.joint)
+        match = re.search(
+            f"together {does} (−?\\d+) % of the difference, .* difference of (−?[\\d.]+);", said.text_content()
+        )
+        assert match and abs(number(match[1]) - 100 * share) < 0.51 and abs(number(match[2]) - both.joint) < 0.0051
+    found = panel.locator(".hs-plain").text_content()
+    panel.get_by_role("button", name="Compare the two texts").click()
+    expect(written.locator(".hs-compare-why")).to_contain_text(found)
+    written.wait_for_url(re.compile("b_sha256"))
+    written.go_back()  # the finding is still there
+    expect(panel.locator(".hs-plain")).to_have_text(found)
+    expect(panel.locator(".hs-together .hs-answer")).to_contain_text("together take away")
+    written.go_forward()  # nothing was put in between
+    expect(written.locator(".hs-compare")).to_be_visible()
+    written.go_back()
+    panel.get_by_role("button", name="Compare the two texts").click()
+    written.get_by_role("button", name="Back to the answer").click()
+    expect(panel.locator(".hs-plain")).to_have_text(found)
     panel.get_by_role("button", name="Compare the two texts").click()
     for letter, expected_text in (("A", whole), ("B", whole[:-1].replace("Tom", "Tim"))):
         expect(written.get_by_role("group", name=f"Text {letter}", exact=True)).to_have_text(expected_text)

@@ -57,8 +57,17 @@ def number(words: str) -> float:
 
 def test_why_this_token(written: Any, passed: TextPass) -> None:
     box = ask(written, "Why this token?")
-    position = len(passed.ids) - 2
-    expected = attribution(passed, position=position, token=passed.ids[-1])
+    position, token = len(passed.ids) - 2, passed.ids[-1]
+    # First beside the most probable other token: the difference of their logits.
+    first, second = passed.logits(passed.stream[-1][0, position]).topk(2).indices.tolist()
+    other = second if first == token else first
+    expect(box.get_by_text("its logit minus that of")).to_be_visible()
+    expect(box.get_by_label("Rather than another token")).to_have_value(f"{other}-{position}")
+    expected = attribution(passed, position=position, token=token, against=other)
+    assert number(table(written, "parts")[-1][2]) == pytest.approx(expected.logit, abs=0.006)
+    box.get_by_label("Rather than another token").select_option("none")
+    expect(box.get_by_text(": a logit of")).to_be_visible()
+    expected = attribution(passed, position=position, token=token)
     rows = table(written, "parts")
     assert [row[0] for row in rows[:3]] == ["embedding", "L0 heads", "L0 MLP"]
     assert number(rows[1][1]) == pytest.approx(float(expected.heads[0].sum()), abs=0.006)
@@ -75,7 +84,7 @@ def test_why_this_token(written: Any, passed: TextPass) -> None:
     # The difference of two logits, for a token in the middle of what was written.
     text(written).locator("[data-i='45']").click()
     expect(box.get_by_text("at position 44")).to_be_visible()
-    other = box.get_by_label("Rather than another token").locator("option").nth(1).get_attribute("value")
+    other = box.get_by_label("Rather than another token").locator("option").nth(2).get_attribute("value")
     box.get_by_label("Rather than another token").select_option(other)
     expect(box.get_by_text("its logit minus that of")).to_be_visible()
     difference = attribution(passed, position=44, token=passed.ids[45], against=int(other.split("-")[0]))

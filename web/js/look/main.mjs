@@ -2,9 +2,9 @@
 
 import { make } from "../lib/dom.mjs";
 import { request } from "../lib/server/http.mjs";
-import { makeLink } from "../lib/link.mjs";
 import { LatestRequest } from "../lib/server/latest.mjs";
 import { isBusy } from "../lib/states.mjs";
+import { Address } from "./address.mjs";
 import { Bar } from "./bar/bar.mjs";
 import { Texts } from "./compare/texts.mjs";
 import { Intro } from "./intro/intro.mjs";
@@ -41,7 +41,6 @@ export function mount(root, controls, gradio, withTraining) {
 }
 
 class Page {
-  #address = ""; // of the text that is shown, as the page's address has it
   #request = new LatestRequest();
   /** @type {ModelInfo[]} */
   models = [];
@@ -71,14 +70,15 @@ class Page {
       writeScaled: (/** @type {number[][] | null} */ mask) => this.writeScaled(mask),
       startMuting: () => this.texts.compare.heads.startMuting(true),
       models: () => this.models,
-      changed: () => this.keepAddress(),
+      changed: () => this.address.keep(),
     };
     this.texts = new Texts(new View(), actions, controls, settings);
+    this.address = new Address(this.texts, controls);
     this.writer = new TextWriter((pointer) => this.follow(pointer), gradio);
     this.intro = new Intro(() => this.store);
     const parts = [this.bar.element, this.intro.element, this.texts.element];
     this.element = make("div", { class: "hs-page" }, skipLinks(), ...parts);
-    window.addEventListener("popstate", () => location.search !== this.#address && this.reopen());
+    window.addEventListener("popstate", () => this.address.isAnother && this.reopen());
     window.addEventListener("headscope-models", (event) => this.#takeModels(/** @type {CustomEvent} */ (event).detail));
     window.addEventListener("hashchange", () => this.showPage(pageOf(location.hash)));
   }
@@ -108,13 +108,17 @@ class Page {
       this.intro.describe(this.bar.models.chosen);
       this.bar.suggest(String(settings.prompt ?? ""));
       this.bar.settings.show(settings);
-      this.#address = search;
+      this.address.shown = search;
+      this.address.isFollowed = true;
       this.follow(pointer);
       if (second) this.texts.compareWith(second);
+      else this.texts.keep("a"); // it may be one of two texts that are still compared
       if (pointer.state === "linked") restoreLinkedView(this.store, search, second ? this.texts.pair : null);
       if (training) comeBackToTraining();
     } catch (error) {
       this.store.report(`The page could not be opened: ${/** @type {Error} */ (error).message}`);
+    } finally {
+      this.address.isFollowed = false;
     }
   }
 
@@ -127,22 +131,7 @@ class Page {
     const isWriting = this.texts.stores.some((store) => isBusy(store.pointer.state));
     this.bar.showWriting(isWriting);
     this.element.dataset.state = state;
-    if (!isWriting) this.keepAddress();
-  }
-
-  /** Let the page's address lead to the text that is shown, so that a reload and Back find it again. */
-  keepAddress() {
-    const { store } = this;
-    const { state, sha256 } = store.pointer;
-    const wasComparing = new URLSearchParams(this.#address).has("b_sha256");
-    const isCompared = this.texts.isComparing || wasComparing;
-    if (!sha256 || !(isCompared || ["done", "stopped"].includes(state))) return;
-    if (this.texts.stores.some(({ pointer, ids: known }) => isBusy(pointer.state) || known.length < pointer.tokens))
-      return;
-    const link = new URL(makeLink(this.texts.linkState, this.controls, location.href));
-    if (link.search === this.#address) return;
-    this.#address = link.search;
-    history.pushState(null, "", `${link.search}${location.hash}`);
+    if (!isWriting) this.address.keep();
   }
 
   /** Let go of the texts that are being written. */
@@ -194,7 +183,9 @@ class Page {
   async readAgain(reading) {
     const { sha256, n_prompt } = this.store.pointer;
     const pointer = await this.read({ sha256, n_prompt, ids: this.store.ids, ...reading });
-    if (pointer) this.texts.compareWith(pointer);
+    if (!pointer) return;
+    this.address.remember();
+    this.texts.compareWith(pointer);
   }
 
   /** Read the text on the right with heads scaled. @param {number[][] | null} head_mask */
@@ -240,8 +231,8 @@ class Page {
       this.follow(pointer);
       this.intro.describe(this.bar.models.chosen);
       this.bar.suggest(String(pointer.settings?.prompt ?? ""));
-      this.#address = `?model=${encodeURIComponent(name)}`;
-      history.pushState(null, "", this.#address);
+      this.address.shown = `?model=${encodeURIComponent(name)}`;
+      history.pushState(null, "", this.address.shown);
     } catch (error) {
       this.store.report(`Could not open ${name}: ${/** @type {Error} */ (error).message}`);
     }

@@ -27,7 +27,7 @@ export class Workspace {
    * @param {View} view
    * @param {Control[]} controls
    * @param {Settings} settings
-   * @param {Omit<TextActions, "another"> & { another: () => void }} actions
+   * @param {Omit<TextActions, "another"> & { another: () => void, remember: (finding: string) => void }} actions
    */
   constructor(view, controls, settings, actions) {
     const store = new Store(view);
@@ -36,9 +36,10 @@ export class Workspace {
     const mixer = new Mixer(store, {
       writeBoth: actions.writeScaled,
       compare: (head_mask) => actions.readAgain({ model: store.pointer.model, head_mask }),
-      compareText: (ids) => {
+      compareText: (ids, why) => {
         const { model, head_mask } = store.pointer;
         actions.readAgain({ model, head_mask, ids, n_prompt: ids.length });
+        actions.remember(why);
       },
     });
     const { element: nextPanel, next } = nextTokenPanel(store, settings, actions.branch, mixer);

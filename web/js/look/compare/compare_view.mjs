@@ -43,6 +43,10 @@ export class CompareView {
     const close = end("Close compare", "a");
     close.prepend(icon("close"), " ");
     close.title = "Back to the text on the left";
+    this.finding = make("span", {});
+    const back = end("Back to the answer", "a");
+    this.why = make("p", { class: "hs-compare-why" }, this.finding, " ", back);
+    this.why.hidden = true;
     const heading = make("h2", {}, "Compare");
     const settings = make("div", { class: "hs-controls" }, ...colourControls(pair.view));
     const tools = make("div", { class: "hs-compare-tools" }, table.toggle, ...buttons);
@@ -50,7 +54,8 @@ export class CompareView {
     const next = new PairNext(pair);
     this.grid = make("div", { class: "hs-compare-grid" }, this.texts.a.element, this.texts.b.element, clock);
     this.grid.append(this.heads.element, sideHead(pair, "a"), differencePanel(pair), sideHead(pair, "b"), next.element);
-    this.element = make("div", { class: "hs-compare", role: "region", "aria-label": "Compare" }, bar, this.grid);
+    this.element = make("div", { class: "hs-compare", role: "region", "aria-label": "Compare" }, bar);
+    this.element.append(this.why, this.grid);
     pair.on("state tokens", () => {
       this.grid.classList.toggle("hs-apart", pair.isApart);
       this.name();
@@ -59,6 +64,12 @@ export class CompareView {
       for (const store of Object.values(pair.stores)) store.redraw();
       this.heads.draw();
     });
+  }
+
+  /** The answer of Ask that the comparison came from; "" for none. @param {string} finding */
+  remember(finding) {
+    this.finding.textContent = finding;
+    this.why.hidden = !finding;
   }
 
   name() {

@@ -31,8 +31,10 @@ export class Texts {
       another: () => actions.another(this.workspace.store.pointer.run),
       readAgain: (reading) => {
         this.compare.heads.startMuting(false); // that belonged to the comparison before
+        this.compare.remember("");
         actions.readAgain(reading);
       },
+      remember: (finding) => this.compare.remember(finding),
     });
     this.pair = new Pair(view);
     this.compare = new CompareView(
@@ -130,6 +132,7 @@ export class Texts {
     const { locked, step } = kept;
     const open = /** @type {Place} */ ([...(side === "b" ? heads.viewB.open : view.open)]);
     this.#isComparing = false;
+    this.compare.remember("");
     if (open.join() !== view.open.join()) view.choose(open);
     const { store } = this.workspace;
     store.adopt(kept);

@@ -36,7 +36,7 @@ export class Mixer extends Topics {
    * @param {object} actions
    * @param {(mask: Mask) => void} actions.writeBoth write the text twice, with and without a mask
    * @param {(mask: Mask) => void} actions.compare read the text again with a mask, beside it
-   * @param {(ids: number[]) => void} actions.compareText read another text, beside it
+   * @param {(ids: number[], why: string) => void} actions.compareText read another text, beside it, and say why
    */
   constructor(store, { writeBoth, compare, compareText }) {
     super();

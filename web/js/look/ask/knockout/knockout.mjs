@@ -5,7 +5,7 @@ import { fixed, probabilityChange, signed as withSign } from "../../../lib/numbe
 import { pictureName, visible } from "../../../lib/words.mjs";
 import { selectedToken, textBody, textProblem, tokenName } from "../about_text.mjs";
 import { HeadList } from "../head_list.mjs";
-import { NOBODY, Together } from "./together.mjs";
+import { NOBODY, Together } from "../together.mjs";
 
 /** @import { Place } from "../../../types.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
@@ -19,6 +19,7 @@ const ABOUT = { text: "whole text", token: "selected token" };
 const TOKENS = 5; // that the open head matters most for
 const SLIGHT = 0.05; // nats: a head that changes less makes next to no difference
 const NOTHING = 0.01; // nats: and below this none at all
+const MUCH = 0.15; // of the sum, by which the whole must differ to be called more or less
 
 /** With a sign and three decimals. @param {number} value */
 const signed = (value) => withSign(value, (size) => fixed(size, 3));
@@ -28,6 +29,20 @@ function largest(values) {
   const all = values.flatMap((row, layer) => row.map((value, head) => ({ layer, head, value })));
   const { layer, head, value } = all.reduce((best, one) => (one.value > best.value ? one : best));
   return [[layer, head], value];
+}
+
+/**
+ * How the loss without all of them compares with their losses one by one, in a sentence.
+ * @param {number} together nats
+ * @param {number} sum
+ */
+function comparison(together, sum) {
+  const [whole, parts] = [signed(together), signed(sum)];
+  const numbers = `${whole} nats per token; one by one they add up to ${parts}`;
+  const margin = MUCH * Math.abs(sum);
+  if (together > sum + margin) return `${numbers}. That is more: alone, each is partly made up for by the others.`;
+  if (together < sum - margin) return `${numbers}. That is less: they partly do one job together.`;
+  return `${numbers}, about the same: each does its own part.`;
 }
 
 /** Without the leading zero: a tile has little room. @param {number} value */
@@ -53,7 +68,16 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
   const abouts = tabs("Loss of", ABOUT, (about) => choose({ about }));
   const help = make("p", { class: "hs-hint" });
   const sentence = make("p", { class: "hs-answer" });
-  const together = new Together(store, mixer, (set) => choose({ set }));
+  const together = new Together(store, mixer, {
+    verb: ["remove", "Removed"],
+    waiting: "Reading the text without them ...",
+    choose: (set) => choose({ set }),
+    ask: (heads) => ({ route: "removal", body: { ...textBody(store), heads, method: choices.method } }),
+    say: (places, names, { delta }) => {
+      const words = `Without ${names}, tokens are on average ${probabilityChange(delta)}`;
+      return places.length > 1 ? `${words}: ${comparison(delta, together.sum(places))}` : `${words}.`;
+    },
+  });
   const list = new HeadList(store, "Change of the loss without each head", {
     label: (name) => `Remove ${name} together with others`,
     has: (place) => together.has(place),
@@ -75,7 +99,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
     draw(answer) {
       const position = Math.min(selectedToken(store), answer.token_loss.length);
       const isAboutToken = choices.about === "token";
-      together.show(choices.set, choices.method, answer.delta);
+      together.show(choices.set, answer.delta);
       conclude(...conclusion(answer, position));
       if (isAboutToken && position < 1) {
         sentence.textContent = "The first token is not predicted, so it has no loss. Select a later one.";

@@ -1,12 +1,14 @@
 // What carries the answer? Activations of this text, put into a run of a text that leads to another answer.
 
-import { make } from "../../../lib/dom.mjs";
+import { make, tabs } from "../../../lib/dom.mjs";
 import { fixed } from "../../../lib/numbers.mjs";
 import { pictureName, visible } from "../../../lib/words.mjs";
 import { openText } from "../../state/open_text.mjs";
 import { selectedToken, textProblem, tokenName } from "../about_text.mjs";
 import { writeChoices } from "../choices.mjs";
+import { encodeMask, withScale } from "../desk/masks.mjs";
 import { HeadList } from "../head_list.mjs";
+import { NOBODY, Together } from "../together.mjs";
 import { applyEdit, decodeText, encodeText, findEdit, readEdit, writeEdit } from "./edit.mjs";
 import { percent, residualTable } from "./residual_table.mjs";
 
@@ -14,7 +16,26 @@ import { percent, residualTable } from "./residual_table.mjs";
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
 const LITTLE = 0.1; // of the difference: a head that restores less carries nothing by itself
-const DEFAULTS = { change: "none", wrong: "likely" };
+const DEFAULTS = { change: "none", wrong: "likely", way: "denoise", set: NOBODY };
+const WAYS = { denoise: "into the changed text", noise: "into the original" };
+/** @typedef {{ help: string, does: string, do: string, done: string, ends: [string, string] }} Words */
+/** @type {Record<keyof typeof WAYS, Words>} */
+const WAY_WORDS = {
+  denoise: {
+    help: "Denoising: which parts of the original are enough to bring its answer back?",
+    does: "restores",
+    do: "restore",
+    done: "restored",
+    ends: ["away from the answer", "restores the answer"],
+  },
+  noise: {
+    help: "Noising: which parts of the changed text are enough to take the answer away from the original?",
+    does: "takes away",
+    do: "take away",
+    done: "taken away",
+    ends: ["towards the answer", "takes the answer away"],
+  },
+};
 
 /** @type {Question} */
 export const patching = {
@@ -23,8 +44,8 @@ export const patching = {
   hook: "Change a word, and find the head that carries it to the answer.",
   explanation:
     "Take this text up to the selected token, the answer, and change a word, so that another answer becomes likely. " +
-    "Then single activations of the original are put into a run of the changed text: what brings the answer back " +
-    "carries it (activation patching).",
+    "Then activations of the original are put into a run of the changed text, or the other way round: what brings " +
+    "the answer back, or takes it away, carries it (activation patching).",
   caution:
     "A head that restores much is enough to bring part of the answer back, given everything else in the changed run. " +
     "Heads that restore nothing may still be needed, and shares need not add up to 100 %.",
@@ -55,8 +76,33 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
   let changedIds = [];
   const compare = make("button", { type: "button", class: "hs-small" }, "Compare the two texts");
   compare.title = "Both texts side by side, with every head in both and how differently they attend";
-  compare.addEventListener("click", () => mixer.compareText(changedIds));
-  const list = new HeadList(store, "Share of the difference that each head restores");
+  compare.addEventListener("click", () => mixer.compareText(changedIds, conclusion));
+  const ways = tabs("Patch", WAYS, (way) => choose({ way }));
+  const help = make("p", { class: "hs-hint" });
+  const way = () => /** @type {keyof typeof WAYS} */ (choices.way in WAYS ? choices.way : DEFAULTS.way);
+  /** How much of the difference a patch makes, from where the patched run stands. @param {number} place on 0 to 1 */
+  const effect = (place) => (way() === "noise" ? 1 - place : place);
+  /** @type {object} what was asked last */
+  let body = {};
+  let conclusion = ""; // what it came down to
+  const together = new Together(store, mixer, {
+    verb: ["patch", "Patched"],
+    waiting: "Patching them together ...",
+    choose: (set) => choose({ set }),
+    ask: (heads) => ({ route: "patch", body: { ...body, heads, grid: false } }),
+    say: (places, names, { joint, raw }) => {
+      const words = WAY_WORDS[way()];
+      const logits = `which leaves a logit difference of ${fixed(raw.joint, 2)}`;
+      if (places.length === 1) return `${names} ${words.does} ${percent(effect(joint))} of the difference, ${logits}.`;
+      const sum = `one by one, they add up to ${percent(together.sum(places))}`;
+      return `${names} together ${words.do} ${percent(effect(joint))} of the difference, ${logits}; ${sum}.`;
+    },
+  });
+  const list = new HeadList(store, "Share of the difference that each head makes", {
+    label: (name) => `Patch ${name} together with others`,
+    has: (place) => together.has(place),
+    toggle: (place) => together.toggle(place),
+  });
   const residual = residualTable(store);
   /** @type {Example[]} */
   let known = [];
@@ -100,7 +146,8 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
 
   /** @param {Example} example */
   function open({ prompt, corrupted, wrong, tokens, carriers }) {
-    const values = { change: writeEdit(findEdit(prompt, corrupted)), wrong: encodeText(wrong) };
+    const set = encodeMask(withScale(null, store.pointer, carriers, 0));
+    const values = { change: writeEdit(findEdit(prompt, corrupted)), wrong: encodeText(wrong), set };
     const n_prompt = tokens.length - 1; // the answer is the last one
     const askWith = writeChoices(values, DEFAULTS);
     openText(store, {
@@ -120,19 +167,24 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
       about,
       field("changed text", changed),
       field("wrong answer", wrongInput),
-      make("button", { type: "button", class: "hs-small", onclick: patch }, "Patch"),
+      make("div", { class: "hs-field" }, make("span", {}, "patch"), ways.element),
+      make("button", { type: "button", class: "hs-small hs-primary", onclick: patch }, "Patch"),
     ],
     element: make(
       "div",
       { class: "hs-patching" },
+      help,
       sentence,
       finding,
-      make("div", {}, compare),
       list.element,
+      together.element,
+      make("div", {}, compare),
       residual.element,
     ),
     request() {
       showExamples();
+      ways.show(way());
+      help.textContent = WAY_WORDS[way()].help;
       const problem = textProblem(store, 2);
       if (problem) return problem;
       const { position, ids, text } = clean();
@@ -146,35 +198,39 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
       const name = tokenName(store, position);
       about.textContent = `The answer is ${name}; select another token to ask about that.`;
       if (value === text) return "Change a word of the changed text, one that the answer depends on.";
-      const body = { model: store.pointer.model, tokens: ids, corrupted: value, answer: store.ids[position] };
-      return { route: "patch", body: isLikely ? body : { ...body, wrong: token } };
+      body = { model: store.pointer.model, tokens: ids, corrupted: value, answer: store.ids[position] };
+      body = { ...body, direction: way(), ...(isLikely ? {} : { wrong: token }) };
+      return { route: "patch", body };
     },
     draw(answer) {
       const [right, other] = [answer.answer.text, answer.wrong.text].map((text) => `“${visible(text)}”`);
       const lead = (/** @type {number} */ nats) => `${fixed(Math.abs(nats), 2)} ${nats >= 0 ? "above" : "below"}`;
-      const rows = answer.heads.flatMap((/** @type {number[]} */ row, /** @type {number} */ layer) =>
+      const words = WAY_WORDS[way()];
+      /** @type {number[][]} */
+      const effects = answer.heads.map((/** @type {number[]} */ row) => row.map(effect));
+      const rows = effects.flatMap((row, layer) =>
         row.map((value, head) => ({
           place: /** @type {Place} */ ([layer, head]),
           value,
           text: `${percent(value)} (${fixed(answer.raw.heads[layer][head], 2)})`,
         })),
       );
-      rows.sort((/** @type {any} */ a, /** @type {any} */ b) => b.value - a.value);
+      rows.sort((a, b) => b.value - a.value);
       const first = rows[0];
+      const carrier = pictureName(first.place, store.pointer);
+      const at = "(a head is replaced at all positions at once)";
       sentence.textContent =
         `In this text the logit of ${right} is ${lead(answer.clean)} that of ${other}, in the changed one ` +
-        `${lead(answer.corrupted)} it. ${pictureName(first.place, store.pointer)} alone restores ` +
-        `${percent(first.value)} of the difference (a head is put back at all positions at once).`;
+        `${lead(answer.corrupted)} it. ${carrier} alone ${words.does} ${percent(first.value)} of the difference ${at}.`;
       if (answer.clean < answer.corrupted) {
         sentence.textContent += ` Mind that it is the changed text that favours ${right}.`;
       }
-      const carrier = pictureName(first.place, store.pointer);
-      const restored = `${percent(first.value)} of the difference between the two texts`;
-      conclude(
+      const share = `${percent(first.value)} of the difference between the two texts`;
+      conclusion =
         first.value < LITTLE
-          ? `No single head carries ${right}: the best one, ${carrier}, brings back ${restored}.`
-          : `${carrier} carries ${right} most: put back alone, it restores ${restored}.`,
-      );
+          ? `No single head carries ${right}: the best one, ${carrier}, ${words.does} ${share}.`
+          : `${carrier} carries ${right} most: alone, it ${words.does} ${share}.`;
+      conclude(conclusion);
       changedIds = answer.corrupted_tokens.map((/** @type {{ id: number }} */ { id }) => id);
       const asExample = known.find(({ model, prompt, corrupted, wrong }) => {
         const [one, two] = [answer.tokens, answer.corrupted_tokens].map((tokens) =>
@@ -184,16 +240,18 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
       });
       finding.textContent = asExample?.finding ?? "";
       finding.hidden = !asExample;
-      list.show("share restored (and the logit difference then)", rows);
-      residual.show(answer);
+      together.show(choices.set, effects);
+      list.show(`share ${words.done} (and the logit difference then)`, rows);
+      const residuals = answer.residual.map((/** @type {number[]} */ row) => row.map(effect));
+      residual.show({ ...answer, residual: residuals }, words.done);
       overlay({
-        title: `Share of the logit difference between ${right} and ${other} that each head restores`,
-        values: answer.heads,
-        most: Math.max(...rows.map((/** @type {any} */ { value }) => Math.abs(value)), 1e-6),
+        title: `Share of the logit difference between ${right} and ${other} that each head ${words.does}`,
+        values: effects,
+        most: Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-6),
         ramp: "change",
         short: (value) => (100 * value).toFixed(0).replace("-", "−").replace(/^−0$/, "0"),
         long: percent,
-        ends: ["away from the answer", "restores the answer"],
+        ends: words.ends,
       });
     },
   };

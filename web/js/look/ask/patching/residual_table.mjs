@@ -1,4 +1,4 @@
-// How much each position of the residual stream restores, layer by layer: positions that carry nothing are left out.
+// How much each position of the residual stream restores or takes away, by layer; those that do neither are left out.
 
 import { make } from "../../../lib/dom.mjs";
 import { palette } from "../../../lib/drawing/palette.mjs";
@@ -7,7 +7,7 @@ import { visible } from "../../../lib/words.mjs";
 
 /** @import { Store } from "../../state/store.mjs" */
 
-const LEAST = 0.05; // what a position must restore in some layer to be shown
+const LEAST = 0.05; // what a position must do in some layer to be shown
 const MOST_SHOWN = 12;
 
 /** A share as a whole per cent. @param {number} value */
@@ -40,12 +40,15 @@ export function residualTable(store) {
     table,
   );
 
-  /** @param {{ residual: number[][], tokens: { text: string }[], corrupted_tokens: { text: string }[] }} answer */
-  const show = ({ residual, tokens, corrupted_tokens }) => {
+  /**
+   * @param {{ residual: number[][], tokens: { text: string }[], corrupted_tokens: { text: string }[] }} answer
+   * @param {string} done "restored" or "taken away"
+   */
+  const show = ({ residual, tokens, corrupted_tokens }, done) => {
     const positions = carriers(residual);
     const left = residual[0].length - positions.length;
     const rest = left ? ` (positions that stay below ${percent(LEAST)} are left out)` : "";
-    caption.textContent = `Restored by the residual stream at one position, before each layer${rest}`;
+    caption.textContent = `Share ${done} by the residual stream at one position, before each layer${rest}`;
     head.replaceChildren(make("th", { scope: "col" }, ""), ...positions.map((position) => column(position)));
     const ramp = palette().change;
     const rows = residual.map((row, layer) => {

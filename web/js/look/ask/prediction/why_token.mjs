@@ -15,7 +15,9 @@ import { signed } from "./signed_bar.mjs";
 /** @import { AskContext, BuiltQuestion, Overlay, Question } from "../question.js" */
 
 const TOLERANCE = 1e-3; // up to which the sum of the parts counts as the logit
-const DEFAULTS = { token: "written", against: "none" };
+const LIKELIEST = "likeliest"; // the most probable other token
+const NOTHING = "none"; // the logit itself
+const DEFAULTS = { token: "written", against: LIKELIEST };
 
 /** @type {Question} */
 export const whyToken = {
@@ -24,10 +26,10 @@ export const whyToken = {
   hook: "Which parts of the model spoke for it, and which against.",
   explanation:
     "The logit of the next token is a sum. Each part is what one head, one MLP, the embedding or the biases write " +
-    "into the residual stream, read out for this token.",
+    "into the residual stream, read out for this token rather than the most probable other one.",
   caution:
-    "A part is a direct effect only: what a head does by changing what later layers compute is not in it. And only " +
-    "differences of logits matter to the probabilities, so compare with another token before you conclude much.",
+    "A part is a direct effect only: what a head does by changing what later layers compute is not in it. " +
+    "Only differences of logits matter to the probabilities; against another token the parts can look different.",
   defaults: DEFAULTS,
   build,
 };
@@ -72,7 +74,11 @@ function build({ store, choices, choose, conclude, overlay }) {
       if (problem) return problem;
       selectSomething(store);
       const { position, token: written } = askedPrediction(store);
-      const body = { token: tokenOf(choices.token, position) ?? written, against: tokenOf(choices.against, position) };
+      const other = tokenOf(choices.against, position);
+      const body = {
+        token: tokenOf(choices.token, position) ?? written,
+        against: choices.against === NOTHING ? null : (other ?? LIKELIEST),
+      };
       return { route: "attribution", body: { ...textBody(store), position, ...body } };
     },
     /** @param {Attribution} answer */
@@ -110,8 +116,8 @@ function build({ store, choices, choose, conclude, overlay }) {
     );
     const others = alternatives.filter(({ id }) => id !== asked.id);
     against.replaceChildren(
-      make("option", { value: DEFAULTS.against, selected: !other }, "nothing: the logit itself"),
       ...others.map((one) => option(one, one.id === other?.id)),
+      make("option", { value: NOTHING, selected: !other }, "nothing: the logit itself"),
     );
   }
 }
