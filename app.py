@@ -67,6 +67,7 @@ def start(chosen: Settings) -> tuple[gr.Blocks, Services]:
         )
     launched.set()
     mcp.answer_in_json(demo)
+    mcp.take_turns(demo, chosen.limits)
     if chosen.api_key:
         mcp.hand_over_key(demo, chosen.api_key)
     return demo, services

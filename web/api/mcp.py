@@ -1,11 +1,28 @@
-"""The Gradio endpoints as MCP tools, where the package ``mcp`` is installed."""
+"""The Gradio endpoints as MCP tools, where the package ``mcp`` is installed.
 
+For each call of a tool Gradio calls its own API with a client of its own, from a thread, and waits for the answer in a
+thread that everything else needs, too. Here calls take turns by address, nothing waits in a thread for long, and a
+call whose client has left is cancelled.
+"""
+
+import asyncio
 import json
+from collections.abc import Awaitable, Callable
 from importlib.util import find_spec
 from typing import Any
 
 import gradio as gr
 from gradio_client import Client
+
+from model.serving.engine import Busy
+
+from ..serving.engines import client_of
+from ..serving.on_behalf import on_behalf_of
+from ..serving.workers import Workers
+from ..settings import MAX_MCP_CALLS, Limits
+from .errors import as_api_error
+
+Submit = Callable[[], Any]  # sends a call that was put off
 
 
 def is_installed() -> bool:
@@ -32,3 +49,59 @@ def hand_over_key(demo: gr.Blocks, key: str) -> None:
         headers = {"x-gradio-user": "mcp", "Authorization": f"Bearer {key}"}
         options = {"verbose": False, "download_files": False, "analytics_enabled": False, "_skip_components": False}
         demo.mcp_server_obj._client_instance = Client(demo.local_url, headers=headers, **options)
+
+
+class PutOff:
+    """Stands for Gradio's client: a call is sent when its turn has come."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    def submit(self, *arguments: Any, **options: Any) -> Submit:
+        return lambda: self.client.submit(*arguments, **options)
+
+
+def take_turns(demo: gr.Blocks, limits: Limits) -> None:
+    """Bound the calls at work at the same time, half of them for one address, and count each as its caller's."""
+    server: Any = demo.mcp_server_obj
+    if not server:
+        return
+    workers = Workers(MAX_MCP_CALLS, limits.max_waiting, MAX_MCP_CALLS // 2)
+    prepare, make_client, follow = (
+        server._prepare_tool_call_args,
+        server._get_or_create_client,
+        server._execute_tool_with_progress,
+    )
+
+    def caller() -> Any:
+        return client_of(server.mcp_server.request_context.request)
+
+    def prepared(name: str, arguments: dict[str, Any]) -> Any:
+        endpoint, given, headers, function = prepare(name, arguments)
+        return endpoint, given, headers | on_behalf_of(caller()), function
+
+    async def in_turn(submit: Submit, wait: Callable[[Any], Awaitable[Any]]) -> Any:
+        try:
+            async with workers.place(caller()):
+                job = submit()
+                try:
+                    return await wait(job)
+                except asyncio.CancelledError:  # the client has left
+                    asyncio.get_running_loop().run_in_executor(None, job.cancel)
+                    raise
+        except Busy as error:
+            raise RuntimeError(as_api_error(error).message) from None
+
+    async def without_progress(submit: Submit) -> Any:
+        async def wait(job: Any) -> list[Any]:
+            return [await asyncio.wrap_future(job.future)]
+
+        return await in_turn(submit, wait)
+
+    async def with_progress(submit: Submit, token: str | int) -> Any:
+        return await in_turn(submit, lambda job: follow(job, token))
+
+    server._prepare_tool_call_args = prepared
+    server._get_or_create_client = lambda: PutOff(make_client())
+    server._execute_tool_without_progress = without_progress
+    server._execute_tool_with_progress = with_progress

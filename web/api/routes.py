@@ -1,6 +1,6 @@
 """Routes for programs, /v1 as OpenAI has it, and for whoever operates the server."""
 
-import functools
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Any
@@ -85,13 +85,16 @@ def api_routes(services: Services) -> list[BaseRoute]:
 def v1(services: Services) -> FastAPI:
     """An app of its own, since its errors are OpenAI's."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-    document = functools.cache(lambda: orjson.dumps(openapi.document(app, services.limits)))
+    documents: list[bytes] = []  # once it was asked for
     for kind in ERRORS:
         app.add_exception_handler(kind, answer_error)
 
     @app.get("/openapi.json", include_in_schema=False)
-    def get_document() -> Response:  # in a thread: the first time it takes a tenth of a second
-        return Response(document(), media_type=JSON)
+    async def get_document() -> Response:
+        if not documents:  # in a thread, as it takes a tenth of a second
+            document = await asyncio.to_thread(openapi.document, app, services.limits)
+            documents.append(orjson.dumps(document))
+        return Response(documents[0], media_type=JSON)
 
     @app.get("/models")
     async def list_models() -> dict[str, object]:

@@ -5,6 +5,8 @@ from ipaddress import ip_address
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
+from ..serving.on_behalf import sent_for
+
 Address = tuple[str, int]
 
 
@@ -15,9 +17,13 @@ def client_address(scope: Scope, n_proxies: int) -> Address | None:
     further left was sent by the client and can be made up. Without a usable address there, it is the connection's own.
     """
     peer: Address | None = scope.get("client")
+    headers = Headers(scope=scope)
+    host = sent_for(headers)
+    if host is not None:
+        return host, 0
     if not n_proxies:
         return peer
-    fields = Headers(scope=scope).getlist("x-forwarded-for")
+    fields = headers.getlist("x-forwarded-for")
     hosts = [host.strip() for host in ",".join(fields).split(",")]
     host = without_port(hosts[-n_proxies] if len(hosts) >= n_proxies else hosts[0])
     try:

@@ -29,11 +29,12 @@ class Place:
 class Workers:
     """At most ``n_places`` computations at once, for all clients together. Used from the event loop alone.
 
-    ``max_waiting`` more may wait. When there are too many, the newest of the client with the most is refused.
+    One client has at most ``most_of_one`` of them, all unless that is given. ``max_waiting`` more may wait. When there
+    are too many, the newest of the client with the most is refused.
     """
 
-    def __init__(self, n_places: int, max_waiting: int) -> None:
-        self.n_places, self.max_waiting = n_places, max_waiting
+    def __init__(self, n_places: int, max_waiting: int, most_of_one: int | None = None) -> None:
+        self.n_places, self.max_waiting, self.most_of_one = n_places, max_waiting, most_of_one or n_places
         self.queue: FairQueue[Place] = FairQueue()
         self.at_work: Counter[Hashable] = Counter()  # computations by client
         # Threads of their own: those of the event loop are also needed to record texts that are being written.
@@ -66,13 +67,11 @@ class Workers:
         return await asyncio.shield(work)
 
     async def take_turn(self, client: Hashable, *, begun: bool = False) -> None:
-        if self.at_work.total() < self.n_places and not self.queue:
-            self.at_work[client] += 1
-            return
-        if not begun:
-            self.make_room(client)
         place = Place(client, begun)
+        if not self.has_place(client) and not begun:
+            self.make_room(client)
         self.queue.append(place)
+        self.hand_out()
         try:
             await place.given
         except asyncio.CancelledError:
@@ -86,7 +85,14 @@ class Workers:
     def end_turn(self, client: Hashable) -> None:
         self.at_work[client] -= 1
         self.at_work = +self.at_work  # without the clients that have none
-        while self.queue and self.at_work.total() < self.n_places:
+        self.hand_out()
+
+    def has_place(self, client: Hashable) -> bool:
+        return self.at_work.total() < self.n_places and self.at_work[client] < self.most_of_one
+
+    def hand_out(self) -> None:
+        """Give free places to those that wait."""
+        while self.queue and self.has_place(self.queue.next_client(self.at_work)):
             place = self.queue.take(self.at_work)
             if not place.given.done():
                 self.at_work[place.client] += 1

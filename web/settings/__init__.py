@@ -48,6 +48,7 @@ MAX_TEXT_PASS_BYTES = 16_000_000  # texts that Ask read in float32, beside the n
 MAX_SNAPSHOT_BYTES = 48_000_000  # weights of training steps that were opened, beside the newest
 # Part of the budget.
 KEPT_BYTES = MAX_CACHED_BYTES + MAX_RESIDUAL_BYTES + MAX_ANSWER_BYTES + MAX_TEXT_PASS_BYTES + MAX_SNAPSHOT_BYTES
+MAX_MCP_CALLS = 32  # at the same time; Gradio's own client sends no more than 40
 MAX_EXACT = 2  # texts read again for the page, and weights or logits computed from such a reading, at the same time
 MAX_SESSIONS = 500  # browser tabs whose state Gradio keeps
 

@@ -60,6 +60,20 @@ def test_only_so_many_at_once_and_in_turn_by_client() -> None:
     asyncio.run(check())
 
 
+def test_one_client_has_its_part_of_the_places() -> None:
+    async def check() -> None:
+        workers, watched = Workers(4, 100, most_of_one=2), Watched()
+        tasks = await asked(workers, watched, "aaaaa")
+        assert workers.at_work == {"a": 2}
+        tasks += await asked(workers, watched, "bb")
+        assert workers.at_work == {"a": 2, "b": 2}  # at once, though others came before
+        watched.going_on.set()
+        await asyncio.gather(*tasks)
+        assert watched.most == 4 and not workers.at_work and not workers.queue
+
+    asyncio.run(check())
+
+
 def test_the_line_is_bounded_and_the_client_with_the_most_leaves_it() -> None:
     async def check() -> None:
         workers, watched = Workers(1, 3), Watched()

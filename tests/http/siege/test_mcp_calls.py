@@ -1,0 +1,87 @@
+"""Calls of MCP tools: a crowd at one address keeps nobody else waiting, and they end when their clients leave."""
+
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from helpers.gate import GatedEngine
+from helpers.runs import written
+from helpers.server import Server, start
+from helpers.siege.watch import until
+from web.serving.on_behalf import HEADER
+from web.settings import MAX_MCP_CALLS, Limits
+
+pytest.importorskip("mcp")
+CROWD = 60  # more than the threads that the framework has for plain functions
+HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+BAD, GOOD = "127.0.0.66", "127.0.0.9"
+
+
+def body(tool: str, **arguments: Any) -> bytes:
+    parameters = {"name": tool, "arguments": arguments}
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": parameters}).encode()
+
+
+def call(server: Server, tool: str, *, headers: dict[str, str] | None = None, **arguments: Any) -> Any:
+    """What a tool answers to somebody elsewhere."""
+    transport = httpx.HTTPTransport(local_address=GOOD)
+    with httpx.Client(base_url=server.url, timeout=60, transport=transport) as client:
+        content = body(tool, **arguments)
+        answer = client.post("/gradio_api/mcp/", content=content, headers=HEADERS | (headers or {}))
+    (line,) = [line for line in answer.text.splitlines() if line.startswith("data: ")]
+    return json.loads(line.removeprefix("data: "))["result"]
+
+
+@pytest.fixture(scope="module")
+def server(checkpoints: Path) -> Iterator[Server]:
+    server = start(checkpoints / "tiny", checkpoints / "other", limits=Limits(max_batch=40))
+    yield server
+    server.close()
+
+
+@contextmanager
+def crowd(server: Server) -> Iterator[GatedEngine]:
+    """Calls from one address for texts that are not written, once as many as may be are at work."""
+    loaded = server.served.models["tiny"]
+    engine = GatedEngine(loaded, max_batch=40)
+    server.services.engines.add(loaded, engine)
+    content = body("generate", prompt="ab", model="tiny", max_new_tokens=50)
+    fields = HEADERS | {"Host": "here", "Content-Length": str(len(content))}
+    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    connections = []
+    for _ in range(CROWD):
+        connection = socket.socket()
+        connection.bind((BAD, 0))
+        connection.connect(("127.0.0.1", int(server.url.rpartition(":")[2])))
+        connection.sendall(f"POST /gradio_api/mcp/ HTTP/1.1\r\n{head}\r\n".encode() + content)
+        connections.append(connection)
+    until(server, lambda: len(engine.at_work) + len(engine.queue) == MAX_MCP_CALLS // 2)
+    yield engine
+    for connection in connections:
+        connection.close()
+    until(server, lambda: not engine.at_work and not engine.queue)
+    engine.close()
+
+
+def test_a_crowd_keeps_nobody_waiting_and_ends_when_it_leaves(server: Server) -> None:
+    run = written(server.services.runs, server.served.models["other"], 5)
+    with crowd(server) as engine:
+        assert httpx.get(f"{server.url}/look/{run.id}/rows", timeout=5).status_code == 200
+        answer = call(server, "generate", prompt="ab", model="other", max_new_tokens=3)
+        assert not answer["isError"] and len(answer["content"][0]["text"]) == 3
+        assert {each.client for each in engine.at_work} == {BAD}
+
+
+def test_nobody_says_whom_a_request_is_for(server: Server) -> None:
+    """Only the server itself can: it tells whose turn a call takes."""
+    with crowd(server) as engine:
+        for given in (f"x {BAD}", BAD, ""):
+            answer = call(server, "generate", headers={HEADER: given}, prompt="ab", model="other", max_new_tokens=1)
+            assert not answer["isError"]
+        assert {each.client for each in engine.at_work} == {BAD}
