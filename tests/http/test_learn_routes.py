@@ -107,7 +107,7 @@ def test_a_cell_is_the_model_s(server: Server) -> None:
     assert cell["scaled"] == pytest.approx(cell["score"] * 8**-0.5, abs=1e-5)
 
 
-@pytest.mark.parametrize("rung", range(1, 11))
+@pytest.mark.parametrize("rung", range(1, 12))  # the last are the compiled loops
 def test_sources_are_the_files_lines(server: Server, rung: int) -> None:
     sources = httpx.get(f"{server.url}/learn/sources/{rung}.json").json()["sources"]
     root = ROOT

@@ -49,9 +49,9 @@ def learn_routes(services: Services) -> APIRouter:
     @router.get("/sources/{rung}.json")
     def get_sources(rung: int) -> Response:
         """The source code behind a rung."""
-        from .sources import SHOWN, sources
+        from .sources import COMPILED, SHOWN, sources
 
-        if rung not in SHOWN:
+        if rung not in (*SHOWN, COMPILED):
             raise HTTPException(404, f"There is no rung {rung}.")
         return as_json({"sources": sources(rung)})
 

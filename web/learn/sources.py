@@ -1,8 +1,10 @@
 """The source code that a rung shows, read from the files themselves so that it is always current."""
 
+import ast
 import inspect
 from collections.abc import Callable
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from model import ladder
@@ -50,12 +52,16 @@ SHOWN: dict[int, list[Callable[..., object]]] = {
     9: [ladder.layer_norm, ladder.gelu, ladder.block_by_ladder],
     10: [ladder.MultiHeadAttention, ladder.pack_weight_splits, ladder.block_by_ladder, GPT.forward],
 }
+COMPILED = 11  # in the place of a rung: the loops that write on a CPU
+LOOPS = {"model.kernels.forward": "attend", "model.kernels.functions": "softmax"}
 
 
 @cache
 def sources(rung: int) -> list[dict[str, object]]:
     """The ``name``, ``file``, first ``line`` and ``code`` of each class or function that computes a rung."""
     found: list[dict[str, object]] = []
+    if rung == COMPILED:
+        return [loop(module, name) for module, name in LOOPS.items()]
     for shown in SHOWN[rung]:
         undecorated = inspect.unwrap(shown)
         lines, first = inspect.getsourcelines(undecorated)
@@ -63,3 +69,14 @@ def sources(rung: int) -> list[dict[str, object]]:
         code = inspect.cleandoc("\n" + "".join(lines))
         found.append({"name": shown.__qualname__, "file": file.as_posix(), "line": first, "code": code})
     return found
+
+
+def loop(module: str, name: str) -> dict[str, object]:
+    """The same of a function that is compiled, whose module is not imported: the engines decide when that happens."""
+    spec = find_spec(module)
+    file = Path(spec.origin if spec and spec.origin else "")
+    text = file.read_text(encoding="utf-8")
+    (found,) = (node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.name == name)
+    first = min([found.lineno, *(decorator.lineno for decorator in found.decorator_list)])
+    code = "\n".join(text.splitlines()[first - 1 : found.end_lineno])
+    return {"name": name, "file": file.relative_to(ROOT).as_posix(), "line": first, "code": code}

@@ -73,10 +73,22 @@ def test_the_last_page_says_what_was_learned(page: Any) -> None:
     open_rung(page, 11)
     expect(page.get_by_role("heading", name="What you know now")).to_be_visible()
     expect(page.get_by_text("You have seen 1 of 10 rungs, predicted 1 of 10 results and solved 1 of")).to_be_visible()
-    expect(page.locator(".hl-learned > li")).to_have_count(10)
-    expect(page.get_by_text("in the numbers that these rungs compute step by step.")).to_be_visible()
-    page.get_by_role("link", name="Trainable weights", exact=True).last.click()
-    settle(page, 6)
+    rows = page.get_by_role("table", name="Your progress").locator("tbody tr")
+    expect(rows).to_have_count(10)
+    expect(rows.first).to_contain_text("1 of 3")
+    # Every rung is linked from the formula, and each part of the picture is a link.
+    links = page.locator(".hl-formula a > sup").all_text_contents()
+    assert sorted(set(map(int, links))) == list(range(1, 11))
+    expect(page.locator(".hl-diagram .hl-part:visible")).to_have_count(10)
+    for title, rung in [("Attention", 8), ("Softmax", 5)]:
+        page.locator(f".hl-diagram .hl-part[aria-label^='{title}']:visible").click()
+        settle(page, rung)
+        open_rung(page, 11)
+    page.locator(".hl-formula a", has_text="mask").click()
+    settle(page, 7)
+    open_rung(page, 11)
+    page.get_by_role("link", name="Ask", exact=True).click()
+    expect(page.get_by_role("region", name="Ask").get_by_role("button", name="What is this head for?")).to_be_visible()
 
 
 def test_the_training_can_be_looked_back_through(page: Any) -> None:

@@ -1,14 +1,107 @@
-// After the last rung: what was learned, and how the predictions and exercises went.
+// After the last rung: a GPT in one picture and a few lines, how far one has come, and what to do next.
 
 import { make } from "../lib/dom.mjs";
+import { formula, fraction, root, row, sub, sup } from "../widgets/formula.mjs";
 import { EXERCISES } from "./exercises/exercises.mjs";
-import { canTrain, heading, pageLink } from "./widgets/elements.mjs";
+import { Diagram, PARTS } from "./widgets/diagram.mjs";
+import { canTrain, heading, pageLink, paragraph } from "./widgets/elements.mjs";
+import { RUNG_OF, TITLES } from "./widgets/parts.mjs";
 
 /** @import { Lessons } from "./lessons.mjs" */
 /** @import { Rung } from "./rung.js" */
 
 /** @param {Lessons} lessons @param {Rung[]} rungs */
 export function lastPage(lessons, rungs) {
+  return [
+    make("h2", { tabindex: -1 }, "What you know now"),
+    paragraph(
+      "A GPT, whole. Each part leads to the rung that took it apart; the number at a part of a formula is its rung.",
+    ),
+    onePicture(lessons),
+    wholeFormula(lessons, rungs),
+    heading("Three things to do next"),
+    nextSteps(),
+    heading("How far you have come"),
+    ...progressOf(lessons, rungs),
+    make("nav", { class: "hl-steps", "aria-label": "Previous and next" }, ...footer(lessons, rungs.length)),
+  ];
+}
+
+/** @param {Lessons} lessons */
+function onePicture(lessons) {
+  const targets = PARTS.map((part) => {
+    const rung = RUNG_OF[part];
+    return [part, { href: `#learn/${rung}`, title: `${TITLES[part]} (rung ${rung})`, go: () => lessons.go(rung) }];
+  });
+  return new Diagram(Object.fromEntries(targets)).element;
+}
+
+/** The forward pass and the loss, line by line. @param {Lessons} lessons @param {Rung[]} rungs */
+function wholeFormula(lessons, rungs) {
+  /** @param {number} rung @param {...(string | Element)} contents */
+  const of = (rung, ...contents) => {
+    const link = lessons.link(rung, row(...contents), make("sup", {}, rung));
+    link.title = `Rung ${rung}: ${rungs[rung - 1].name}`;
+    return link;
+  };
+  const lines = formula(
+    ["ids", "=", of(1, "the tokens of a text")],
+    ["x", "=", of(2, sub("E", "ids"), "+", sub("P", "positions"))],
+    ["Q", ",", "K", ",", "V", "=", of(6, "y", sub("W", "Q"), ",", "y", sub("W", "K"), ",", "y", sub("W", "V"))],
+    [
+      ...["Z", "=", of(5, "softmax"), "("],
+      of(6, fraction(row("Q", sup("K", "T")), root("head_dim"))),
+      ...["+", of(7, "mask"), ")", of(4, "V")],
+    ],
+    ["Attention", "(", "y", ")", "=", of(8, "[", sub("Z", "0"), ";", "…", ";", sub("Z", "n"), "]", sub("W", "out"))],
+    ["x", "→", of(9, "x", "+", "Attention", "(", "LayerNorm", "(", "x", ")", ")")],
+    ["x", "→", of(9, "x", "+", "MLP", "(", "LayerNorm", "(", "x", ")", ")")],
+    ["p", "=", of(10, "softmax", "(", "LayerNorm", "(", "x", ")", sup("E", "T"), ")")],
+    ["loss", "=", of(3, "−", " mean of ln ", sub("p", "next token"))],
+  );
+  for (const line of lines.children) line.setAttribute("role", "group"); // of a formula, links would not be announced
+  return make("div", {}, lines);
+}
+
+function nextSteps() {
+  /** Open Ask as well, where there is a text to ask about. */
+  const openAsk = () => {
+    /** @type {HTMLButtonElement | null} */
+    const button = document.querySelector('.hs-ask-button[aria-expanded="false"]');
+    setTimeout(() => button?.click());
+  };
+  const ask = pageLink("look", "Ask");
+  ask.addEventListener("click", openAsk);
+  /** @param {Node} link @param {string} words */
+  const step = (link, words) => make("li", {}, link, make("p", {}, words));
+  const train = canTrain()
+    ? step(
+        pageLink("train", "Train"),
+        "Your own GPT, on a text of yours, in about a minute. Watch its loss pass the bigram line, and its first " +
+          "previous-token head form.",
+      )
+    : step(
+        pageLink("use", "Use"),
+        "Call the same models from a program: their texts, their probabilities and every attention weight.",
+      );
+  return make(
+    "ul",
+    { class: "hl-onward" },
+    train,
+    step(
+      ask,
+      "What does a head do? Mute one, or put back what another text had there, and see which words of the text " +
+        "become less likely.",
+    ),
+    step(
+      pageLink("look", "Look"),
+      "Write a text and watch all heads at once. Open one: its every weight is the number you can now compute.",
+    ),
+  );
+}
+
+/** Predictions and exercises, rung by rung. @param {Lessons} lessons @param {Rung[]} rungs */
+function progressOf(lessons, rungs) {
   const { progress } = lessons;
   const results = rungs.map((rung, i) => {
     const answered = progress.answers[i + 1];
@@ -18,54 +111,31 @@ export function lastPage(lessons, rungs) {
       number: i + 1,
       isSeen: progress.seen.includes(i + 1),
       predicted: answered === undefined ? null : answered === rung.question.right,
-      done: tasks.filter((task) => task?.isRight).length,
-      tasks: tasks.length,
+      tasks: tasks.map((task) => (task?.isRight ? "solved" : task ? "tried" : "open")),
     };
   });
   const predicted = results.filter((result) => result.predicted).length;
-  const done = results.reduce((sum, result) => sum + result.done, 0);
-  const tasks = results.reduce((sum, result) => sum + result.tasks, 0);
+  const all = results.flatMap((result) => result.tasks);
+  const done = all.filter((task) => task === "solved").length;
   const seen = results.filter((result) => result.isSeen).length;
   const summary =
     `You have seen ${seen} of ${rungs.length} rungs, predicted ${predicted} of ${rungs.length} results and solved ` +
-    `${done} of ${tasks} exercises. This is kept in your browser and nowhere else.`;
-  const items = results.map((result) => {
-    const title = lessons.link(result.number, result.rung.name);
-    const mark = { true: "predicted", false: "predicted otherwise", null: "not predicted" }[String(result.predicted)];
-    const state = `${result.isSeen ? "seen" : "not seen yet"} · ${mark} · ${result.done} of ${result.tasks} exercises`;
-    const item = make("li", { class: result.isSeen ? "hl-seen" : "" });
-    item.append(make("b", {}, title), make("p", {}, result.rung.learned), make("small", {}, state));
-    return item;
+    `${done} of ${all.length} exercises. This is kept in your browser and nowhere else.`;
+  const rows = results.map(({ rung, number, isSeen, predicted: right, tasks }) => {
+    const said = right === null ? "–" : right ? "✓ as it is" : "otherwise";
+    const solved = tasks.filter((task) => task === "solved").length;
+    const marks = tasks.map((task) => make("i", { class: `hl-task hl-${task}` }));
+    const cells = [
+      make("td", {}, make("b", {}, lessons.link(number, `${number}. ${rung.name}`)), make("p", {}, rung.learned)),
+      make("td", { title: "Your prediction" }, isSeen ? said : "not seen yet"),
+      make("td", { title: `${solved} of ${tasks.length} exercises solved` }, ...marks, ` ${solved} of ${tasks.length}`),
+    ];
+    return make("tr", { class: isSeen ? "hl-seen" : "" }, ...cells);
   });
-  return [
-    make("h2", { tabindex: -1 }, "What you know now"),
-    make("p", { class: "hl-count", role: "status" }, summary),
-    make("ol", { class: "hl-learned" }, ...items),
-    heading("Where to go from here"),
-    make(
-      "ul",
-      { class: "hl-onward" },
-      make(
-        "li",
-        {},
-        pageLink("look", "Write & Look"),
-        ": all heads of a model while it writes, in the numbers that ",
-        done === tasks ? "you can now compute by hand." : "these rungs compute step by step.",
-      ),
-      ...(canTrain()
-        ? [
-            make(
-              "li",
-              {},
-              pageLink("train", "Train your own GPT"),
-              ": a minute on a text of yours, and its heads form while you watch.",
-            ),
-          ]
-        : []),
-      make("li", {}, pageLink("use", "Use"), ": how to call the same model from a program."),
-    ),
-    make("nav", { class: "hl-steps", "aria-label": "Previous and next" }, ...footer(lessons, rungs.length)),
-  ];
+  const titles = ["what it was about", "prediction", "exercises"].map((name) => make("th", { scope: "col" }, name));
+  const table = make("table", { class: "hl-progress", "aria-label": "Your progress" });
+  table.append(make("thead", {}, make("tr", {}, ...titles)), make("tbody", {}, ...rows));
+  return [make("p", { class: "hl-count", role: "status" }, summary), make("div", { class: "hl-scroll" }, table)];
 }
 
 /** @param {Lessons} lessons @param {number} last */

@@ -8,16 +8,26 @@ import { highlight } from "./highlight.mjs";
 export function sourceLines(rung) {
   const box = make("div", { class: "hl-sources" });
   const element = make("details", { class: "hl-source" }, make("summary", {}, "The lines that compute this"), box);
-  element.addEventListener("toggle", async () => {
-    if (!element.open || box.childNodes.length) return;
-    try {
-      const { sources } = await (await request(`learn/sources/${rung}.json`)).json();
-      box.replaceChildren(...sources.flatMap(listing));
-    } catch (error) {
-      box.textContent = `Could not fetch the source: ${/** @type {Error} */ (error).message}`;
-    }
-  });
+  element.addEventListener("toggle", () => element.open && fill(box, rung));
   return element;
+}
+
+/** The lines of a rung, without a button that opens them. @param {number} rung */
+export function openLines(rung) {
+  const box = make("div", { class: "hl-source hl-sources" });
+  void fill(box, rung);
+  return box;
+}
+
+/** @param {HTMLElement} box @param {number} rung */
+async function fill(box, rung) {
+  if (box.childNodes.length) return;
+  try {
+    const { sources } = await (await request(`learn/sources/${rung}.json`)).json();
+    box.replaceChildren(...sources.flatMap(listing));
+  } catch (error) {
+    box.textContent = `Could not fetch the source: ${/** @type {Error} */ (error).message}`;
+  }
 }
 
 /** @param {{ name: string, file: string, line: number, code: string }} source */

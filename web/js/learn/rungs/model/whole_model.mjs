@@ -8,6 +8,7 @@ import { diagramOf } from "../../widgets/parts.mjs";
 import { formula, fraction, root, row, sub, sup } from "../../../widgets/formula.mjs";
 import { HeatTable } from "../../../widgets/heat_table.mjs";
 import { Stamp } from "../../../widgets/stamp.mjs";
+import { compiledLoops } from "./compiled_loops.mjs";
 import { OpenHead } from "./open_head.mjs";
 import { HeadTiles } from "./head_tiles.mjs";
 import { layerPicker, nextTokens, storyInNumbers } from "./next_token.mjs";
@@ -149,6 +150,7 @@ export const wholeModel = {
         ),
         rowOf(published.element),
         packed.element,
+        ...compiledLoops(),
         panel.element,
       ],
       update(found) {
