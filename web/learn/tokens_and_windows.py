@@ -136,6 +136,7 @@ def windows(ask: Ask) -> dict[str, object]:
         "words": words,
         "note": note,
         "n_words": len(all_words),
+        "ids": ids[: len(words)].tolist(),
         "vocabulary": vocabulary[:SHOWN_TOKENS],
         "vocab_size": len(vocabulary),
         "token": token[: len(words)].tolist(),
@@ -158,10 +159,14 @@ def windows(ask: Ask) -> dict[str, object]:
     return data | {
         "context_length": context_length,
         "n_windows": len(inputs),
+        "sentence": all_words[: (SHOWN_WINDOWS - 1) * ask.stride + context_length + 1],
         "batch_size": ask.batch_size,
         "n_batches": len(batches),
         "batches": batches[:SHOWN_BATCHES],
         "left_over": left_over,
+        "tensors": [
+            {"inputs": inputs[batch].tolist(), "targets": targets[batch].tolist()} for batch in batches[:SHOWN_BATCHES]
+        ],
         "windows": [
             {"inputs": window, "targets": shifted}
             for window, shifted in zip(shown(inputs, input_positions), shown(targets, target_positions), strict=True)

@@ -60,6 +60,24 @@ def test_rung_2_windows_and_embeddings(page: Any) -> None:
     assert_close(torch.tensor(token) + torch.tensor(position), x, atol=2e-4)
     cells = table(page, "Window 1").locator("td span").all_text_contents()
     assert cells == ["journey", "starts", "with", "one", "starts", "with", "one", "step"]
+    # One target at a time, with all that may be seen to predict it.
+    expect(
+        page.get_by_text("from “Your journey starts with” (4 tokens) the model has to predict “one”")
+    ).to_be_visible()
+    move(page, "example", 5, "6 of 8")
+    expect(page.get_by_text("Window 1, target 1: from “journey starts” (2 tokens)")).to_be_visible()
+    chips = page.locator(".hl-slide")
+    assert chips.locator(".hl-given").all_text_contents() == ["journey", "starts"]
+    assert chips.locator(".hl-wanted").all_text_contents() == ["with"]
+    page.get_by_role("button", name="Predict “journey” from 1 token of window 0").click()
+    expect(page.get_by_label("example", exact=True)).to_have_attribute("aria-valuetext", "1 of 8")
+    assert table(page, "Batch inputs").locator("td").all_text_contents() == ["0", "1", "3", "5", "1", "3", "5", "2"]
+    assert table(page, "Batch targets").locator("td").all_text_contents() == ["1", "3", "5", "2", "3", "5", "2", "4"]
+    table(page, "Their sum").locator("tbody tr").nth(2).locator("td").nth(1).hover()
+    for name in ("Token embedding", "Position embedding"):
+        expect(table(page, name).locator("tbody tr").nth(2).locator("td").nth(1)).to_have_class(
+            re.compile("hl-left|hl-right")
+        )
     move(page, "context_length", 2, "2")
     move(page, "stride", 2, "2")
     expect(page.get_by_text("2 windows of 2 from 6 tokens")).to_be_visible()

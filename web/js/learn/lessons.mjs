@@ -12,7 +12,7 @@ import { causalMasking } from "./rungs/causal/causal_masking.mjs";
 import { manyHeads } from "./rungs/heads/many_heads.mjs";
 import { selfAttention } from "./rungs/self_attention.mjs";
 import { restOfABlock } from "./rungs/block/rest_of_a_block.mjs";
-import { slidingWindow } from "./rungs/sliding_window.mjs";
+import { slidingWindow } from "./rungs/windows/sliding_window.mjs";
 import { textToTokens } from "./rungs/text_to_tokens.mjs";
 import { trainableWeights } from "./rungs/weights/trainable_weights.mjs";
 import { wholeModel } from "./rungs/model/whole_model.mjs";

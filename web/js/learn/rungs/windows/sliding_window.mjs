@@ -1,14 +1,16 @@
 // Rung 2: inputs and targets, and what a token and its position become.
 
-import { make } from "../../lib/dom.mjs";
-import { counted } from "../../lib/numbers.mjs";
-import { Arithmetic, dotProduct, named } from "../../widgets/arithmetic.mjs";
-import { choice, slider } from "../widgets/controls.mjs";
-import { code, controls, heading, paragraph, remarks, rowOf, term } from "../widgets/elements.mjs";
-import { formula, row, sub } from "../../widgets/formula.mjs";
-import { shortWord } from "../../widgets/heat_table.mjs";
+import { make } from "../../../lib/dom.mjs";
+import { counted } from "../../../lib/numbers.mjs";
+import { Arithmetic, dotProduct, named } from "../../../widgets/arithmetic.mjs";
+import { choice, slider } from "../../widgets/controls.mjs";
+import { code, controls, heading, paragraph, remarks, rowOf, term } from "../../widgets/elements.mjs";
+import { formula, row, sub } from "../../../widgets/formula.mjs";
+import { shortWord } from "../../../widgets/heat_table.mjs";
+import { batchList } from "./batches.mjs";
+import { WindowList } from "./window_list.mjs";
 
-/** @import { Rung } from "../rung.js" */
+/** @import { Rung } from "../../rung.js" */
 
 // What GPT-2's byte pairs make of the beginning of The Verdict, the book's training text.
 const VERDICT = [
@@ -16,8 +18,6 @@ const VERDICT = [
   340, 373, 645, 1049, 5975, 284, 502, 284, 3285, 326, 11, 287, 262, 6001, 286, 465, 13476, 11, 339, 550, 5710, 465,
   12036, 11, 6405, 257, 5527, 27075, 11,
 ];
-
-/** @typedef {{ id: number, text: string }[]} Tokens */
 
 const LONGEST = 10; // tokens of a window
 
@@ -64,56 +64,54 @@ export const slidingWindow = {
       value: lesson.options.drop_last ? "dropped" : "kept",
       change: (key) => lesson.set({ drop_last: key === "dropped" }),
     });
-    const batches = make("p", { class: "hl-spelled" });
-    const batchStatus = make("p", { class: "hl-count", role: "status" });
     const status = make("p", { class: "hl-count", role: "status" });
-    const list = make("ol", { class: "hl-windows" });
+    const list = new WindowList();
+    const batches = batchList();
     const vocabulary = make("p", { class: "hl-spelled" });
     const arithmetic = new Arithmetic();
     /** @type {any} */
     let data;
-    /** @param {number} r @param {number} c */
-    const explain = (r, c) =>
-      dotProduct({
-        title: [named(data.words[r]), ` at position ${r}, number ${c}: token embedding + position embedding`],
-        names: ["token", "position"],
-        products: [data.token[r][c], data.position[r][c]],
-        total: data.x[r][c],
-      });
-    const [token, position, x] = ["Token embedding", "Position embedding", "Their sum"].map((name) =>
-      arithmetic.table({ name, axes: "tokens × 3 numbers", explain }),
-    );
+    const token = arithmetic.table({
+      name: "Token embedding",
+      axes: "tokens × 3 numbers",
+      explain: (r, c) => [
+        paragraph(
+          named(data.words[r]),
+          ` has the id ${data.ids[r]}: this is number ${c} in row ${data.ids[r]} of the table of token embeddings, ` +
+            `which has ${counted(data.vocab_size, "row")}. Nothing is computed, a row is looked up.`,
+        ),
+      ],
+    });
+    const position = arithmetic.table({
+      name: "Position embedding",
+      axes: "positions × 3 numbers",
+      explain: (r, c) => [
+        paragraph(`Number ${c} in row ${r} of the table of position embeddings, whatever token is at that position.`),
+      ],
+    });
+    const x = arithmetic.table({
+      name: "Their sum",
+      axes: "what the model reads",
+      explain: (r, c) =>
+        dotProduct({
+          title: [named(data.words[r]), ` at position ${r}, number ${c}: token embedding + position embedding`],
+          names: ["token", "position"],
+          products: [data.token[r][c], data.position[r][c]],
+          total: data.x[r][c],
+        }),
+      operands: (r, c) => [[[token, r, c]], [[position, r, c]]],
+    });
 
     function showWindows() {
       status.classList.toggle("hl-problem", Boolean(data.problem));
       if (data.problem) {
         status.textContent = data.problem;
-        list.replaceChildren();
-        batches.replaceChildren();
-        batchStatus.textContent = "";
+        list.clear();
         return;
       }
       length.update(data.context_length, Math.min(LONGEST, data.n_words - 1));
-      const n = data.n_windows;
-      status.textContent = `${counted(n, "window")} of ${data.context_length} from ${data.n_words} tokens`;
-      list.replaceChildren(...data.windows.map(windowItem));
-      if (n > data.windows.length)
-        list.append(make("li", { class: "hl-more" }, `… and ${n - data.windows.length} more`));
-    }
-
-    function showBatches() {
-      const { batches: shown = [], n_batches: n, left_over: left } = data;
-      const items = shown.map((/** @type {number[]} */ batch) =>
-        make("span", { class: "hl-word" }, ...batch.map((window) => make("b", {}, window))),
-      );
-      batches.replaceChildren(...items);
-      if (n > shown.length) batches.append(`… and ${n - shown.length} more`);
-      const lost = left
-        ? `; ${counted(left, "window")} that would not fill another one ${left > 1 ? "are" : "is"} left out`
-        : "";
-      batchStatus.textContent = data.problem
-        ? ""
-        : `${counted(n, "batch").replace("batchs", "batches")} of windows${lost}`;
+      status.textContent = `${counted(data.n_windows, "window")} of ${data.context_length} from ${data.n_words} tokens`;
+      list.update(data);
     }
 
     function showVocabulary() {
@@ -137,7 +135,7 @@ export const slidingWindow = {
           " tokens. The ",
           term("targets"),
           " are the same windows, one token later: at each position the model sees the input there and everything to ",
-          "its left, and has to predict the target below.",
+          "its left, and has to predict the target below. Move the slider “example” to go through them.",
         ),
         paragraph(
           "An id only says which row of a table to take. That row, the token embedding, is added to a row for the ",
@@ -149,7 +147,7 @@ export const slidingWindow = {
         heading("Windows over your sentence"),
         controls(length.element, stride.element),
         status,
-        list,
+        ...list.elements,
         remarks(
           "What the choice of windows does",
           "This is how a GPT is pretrained: on texts that nobody has labelled, because the next token is the " +
@@ -168,11 +166,14 @@ export const slidingWindow = {
           "windows alone would pull the weights about. The numbers are those of the windows above, counted from 0.",
         ),
         controls(batchSize.element, order.element, last.element),
-        batchStatus,
-        batches,
+        ...batches.elements,
         heading("From ids to vectors"),
         paragraph("The words of your sentence, sorted, are the vocabulary:"),
         vocabulary,
+        paragraph(
+          "Positions are counted from 0 in each window, so a word gets another position vector in another window. ",
+          "Below, the whole sentence is one window. Point at a number of the sum: the two that it is made of light up.",
+        ),
         rowOf(token.element, position.element, x.element),
         paragraph(
           "A trained GPT does the same with hundreds of numbers for each token. From rung 4 on each word has three ",
@@ -212,26 +213,8 @@ export const slidingWindow = {
         x.show({ rows: data.words, columns, values: data.x });
         arithmetic.update(x, [0, 0]);
         showWindows();
-        showBatches();
+        batches.update(data);
       },
     };
   },
 };
-
-/**
- * Inputs above their targets, each token with its id.
- * @param {{ inputs: Tokens, targets: Tokens }} window
- * @param {number} i
- */
-function windowItem({ inputs, targets }, i) {
-  /** @param {string} name @param {Tokens} tokens */
-  const line = (name, tokens) => {
-    const cells = tokens.map(({ id, text }) =>
-      make("td", {}, make("span", {}, shortWord(text)), make("small", {}, id)),
-    );
-    return make("tr", {}, make("th", { scope: "row" }, name), ...cells);
-  };
-  const body = make("tbody", {}, line("inputs", inputs), line("targets", targets));
-  const table = make("table", { class: "hl-window", "aria-label": `Window ${i}` }, body);
-  return make("li", {}, make("div", { class: "hl-scroll" }, table));
-}
