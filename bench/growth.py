@@ -70,7 +70,7 @@ def measure(loaded: LoadedModel, n_streams: int, context: int, n_tokens: int, li
     if reader:
         reader.close()
     config = loaded.config
-    weights = sum(weight.numel() * weight.element_size() for weight in loaded.gpt.parameters())
+    weights = loaded.config.n_parameters * loaded.dtype.itemsize
     texts = n_streams * 2 * config.n_layer * config.n_embd * 4 * (context + n_tokens / 2)
     return Point(at, n_written / seconds, (weights + texts) * (n_written / n_streams) / seconds / limit)
 

@@ -15,6 +15,7 @@ from model.lens.head_roles import LOOKS, MIN_CONTEXT_LENGTH, clear_role, role_sc
 from model.lens.questions.progress import Cancelled, Progress, ignore
 from model.serving.engine import Busy
 
+from ..serving.budget import trim_heap
 from .service import Questions
 from .turns import lower_priority
 
@@ -75,6 +76,7 @@ def measure_in_turn(questions: Questions, models: Sequence[LoadedModel], is_busy
                 with suppress(FloatingPointError, MemoryError, RuntimeError, Busy):
                     measure_roles(questions, loaded, wait)
                 questions.let_go(loaded)  # nobody may ever ask
+                trim_heap()
 
 
 def fits(measured: Measured, loaded: LoadedModel) -> bool:
