@@ -5,10 +5,13 @@
 Each line varies one of the three. Beside the tokens per second stands the share of the memory limit: every step has
 to read all weights and the keys and values of every text, as fast as a plain sum over 256 MB reads in the same run.
 Near 1, memory is what bounds; above it, part of that stays in the processor. Where the share is small, arithmetic
-bounds, or work around the model.
+bounds, or work around the model. Memory is how much more the process holds once the texts are written than before the
+model was loaded.
 """
 
 import gc
+import math
+import resource
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,10 +20,11 @@ from typing import NamedTuple
 import torch
 
 from bench.harness import CACHE, GPT2_SHAPE, Row, parser, random_checkpoint, report, significant
-from model import GPTConfig, LoadedModel, SamplingSettings, load
+from model import GPTConfig, SamplingSettings, load
 from model.serving.engine import Engine
 from model.serving.readers import compiled_reader
 from model.serving.sequence import TextSequence
+from web.serving.budget import trim_heap
 
 SIZES = {
     "1 M": GPTConfig(n_layer=4, n_head=4, n_embd=128, vocab_size=512, context_length=1024),
@@ -31,14 +35,16 @@ SIZES = {
 STREAMS, CONTEXTS = (1, 2, 4, 8, 16, 32, 64), (64, 128, 256, 512, 1000)
 MIDDLE, SHORT = "5 M", 64
 READ_BYTES = 256_000_000
+WIDTH, HEIGHT, LEFT, GAP, INSET = 300, 150, 60, 30, 24  # of a chart and around it, in the units of the picture
 
 
 class Point(NamedTuple):
-    """One measurement: what was varied, tokens per second of all texts, and the share of the memory limit."""
+    """One measurement: what was varied, tokens per second of all texts, share of the memory limit, and bytes held."""
 
     at: str
     rate: float
     share: float
+    memory: int
 
 
 def read_rate() -> float:
@@ -52,11 +58,22 @@ def read_rate() -> float:
     return READ_BYTES / best
 
 
-def measure(loaded: LoadedModel, n_streams: int, context: int, n_tokens: int, limit: float, at: str) -> Point:
+def resident() -> int:
+    """Bytes of memory that this process holds; 0 where Linux does not say it."""
+    gc.collect()
+    trim_heap()
+    statm = Path("/proc/self/statm")
+    return int(statm.read_text().split()[1]) * resource.getpagesize() if statm.exists() else 0
+
+
+def measure(folder: Path, n_streams: int, context: int, n_tokens: int, limit: float, at: str) -> Point:
     """Write ``n_tokens`` with each text that has read ``context`` tokens, all texts together."""
+    held = resident()
+    loaded = load(folder)
+    config, dtype = loaded.config, loaded.dtype
     reader = compiled_reader(loaded.gpt, n_streams, CACHE)
     engine = Engine(loaded, max_batch=n_streams, reader=reader)
-    prompt = [i % loaded.config.vocab_size for i in range(context)]
+    prompt = [i % config.vocab_size for i in range(context)]
     for _ in range(n_streams):
         request = loaded.request(prompt, n_tokens + 2, sampling=SamplingSettings(temperature=0))
         engine.submit(TextSequence(request, loaded, lambda _event: None))
@@ -67,63 +84,79 @@ def measure(loaded: LoadedModel, n_streams: int, context: int, n_tokens: int, li
         engine.step()
     seconds = time.perf_counter() - started
     n_written = engine.tokens_written - before
+    memory = resident() - held
     if reader:
         reader.close()
-    config = loaded.config
-    weights = loaded.config.n_parameters * loaded.dtype.itemsize
+    weights = config.n_parameters * dtype.itemsize
     texts = n_streams * 2 * config.n_layer * config.n_embd * 4 * (context + n_tokens / 2)
-    return Point(at, n_written / seconds, (weights + texts) * (n_written / n_streams) / seconds / limit)
+    share = (weights + texts) * (n_written / n_streams) / seconds / limit
+    return Point(at, n_written / seconds, share, memory)
 
 
 def lines(quick: bool) -> dict[str, list[Point]]:
     """What is varied -> its measurements."""
-    limit, n_tokens = read_rate(), 16 if quick else 48
-    found: dict[str, list[Point]] = {"streams": [], "tokens of context": [], "weights": []}
-    for name, config in SIZES.items():
-        loaded = load(random_checkpoint(f"growth-{name.replace(' ', '')}", config))
-        if name == MIDDLE:
-            for n_streams in STREAMS:
-                found["streams"].append(measure(loaded, n_streams, SHORT, n_tokens, limit, str(n_streams)))
-            for context in CONTEXTS:
-                found["tokens of context"].append(measure(loaded, 1, context, n_tokens, limit, str(context)))
-        found["weights"].append(measure(loaded, 1, SHORT, n_tokens, limit, name))
-        del loaded
-        gc.collect()
-    return found
+    limit, n_tokens = read_rate(), 16 if quick else 24
+    folders = {name: random_checkpoint(f"growth-{name.replace(' ', '')}", config) for name, config in SIZES.items()}
+
+    def point(at: object, n_streams: int = 1, context: int = SHORT, size: str = MIDDLE) -> Point:
+        return measure(folders[size], n_streams, context, n_tokens, limit, str(at))
+
+    point("the first, which compiles")
+    return {
+        "streams": [point(n, n_streams=n) for n in STREAMS],
+        "tokens of context": [point(n, context=n) for n in CONTEXTS],
+        "weights": [point(name, size=name) for name in SIZES],
+    }
 
 
 def draw(found: dict[str, list[Point]], file: Path) -> None:
-    """The lines side by side, tokens per second on a logarithmic scale, the share of the memory limit at each point."""
-    width, height, left, top = 300, 200, 60, 40
-    most = max(point.rate for points in found.values() for point in points)
-    decades = max(1, len(str(int(most))))
-    parts = []
-
-    def y(rate: float) -> float:
-        exponent = torch.tensor(rate).log10().item()
-        return top + height * (1 - exponent / decades)
-
-    for i, (varied, points) in enumerate(found.items()):
-        x0 = left + i * (width + left)
-        for decade in range(decades + 1):
-            line = y(10.0**decade)
-            parts.append(f'<line x1="{x0}" x2="{x0 + width}" y1="{line:.1f}" y2="{line:.1f}" stroke="#8886"/>')
-            if i == 0:
-                parts.append(f'<text x="{x0 - 6}" y="{line + 4:.1f}" text-anchor="end">{10**decade:,}</text>')
-        step = width / max(1, len(points) - 1)
-        places = [(x0 + n * step, y(point.rate)) for n, point in enumerate(points)]
-        path = " ".join(f"{x:.1f},{at:.1f}" for x, at in places)
-        parts.append(f'<polyline points="{path}" fill="none" stroke="#2a78d6" stroke-width="2"/>')
-        for point, (x, at) in zip(points, places, strict=True):
-            parts.append(f'<circle cx="{x:.1f}" cy="{at:.1f}" r="3" fill="#2a78d6"/>')
-            parts.append(f'<text x="{x:.1f}" y="{at - 8:.1f}" text-anchor="middle">{point.share:.0%}</text>')
-            parts.append(f'<text x="{x:.1f}" y="{top + height + 16}" text-anchor="middle">{point.at}</text>')
-        parts.append(f'<text x="{x0 + width / 2}" y="{top + height + 36}" text-anchor="middle">{varied}</text>')
-    total = left + len(found) * (width + left)
+    """Above tokens per second with the share of the memory limit, below megabytes; both on logarithmic scales."""
+    parts: list[str] = []
+    rates = [[point.rate for point in points] for points in found.values()]
+    shares = [[f"{point.share:.0%}" for point in points] for points in found.values()]
+    sizes = [[max(point.memory / 1e6, 0.1) for point in points] for points in found.values()]
+    said = [[f"{megabytes:,.0f}" for megabytes in row] for row in sizes]
+    charts = (("tokens per second (share of the memory limit)", rates, shares), ("megabytes of memory", sizes, said))
+    for i, (title, values, labels) in enumerate(charts):
+        draw_charts(parts, 44 + i * (HEIGHT + 76), title, values, labels, list(found.values()))
+    foot = 24 + 2 * (HEIGHT + 76)
+    for i, varied in enumerate(found):
+        parts.append(text(LEFT + i * (WIDTH + GAP) + WIDTH / 2, foot, varied))
+    frame = f'viewBox="0 0 {LEFT + len(found) * (WIDTH + GAP)} {foot + 12}"'
     style = 'font-family="sans-serif" font-size="12" fill="#888"'
-    title = '<text x="12" y="18">tokens per second, and the share of the memory limit</text>'
-    size = f'viewBox="0 0 {total} {top + height + 48}"'
-    file.write_text(f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>{title}{"".join(parts)}</svg>\n')
+    file.write_text(f'<svg xmlns="http://www.w3.org/2000/svg" {frame} {style}>{"".join(parts)}</svg>\n')
+
+
+def draw_charts(
+    parts: list[str], top: float, title: str, values: list[list[float]], labels: list[list[str]], at: list[list[Point]]
+) -> None:
+    """A chart for each list of ``values``, side by side on the same scale, with a label at each point."""
+    least = math.floor(math.log10(min(map(min, values))))
+    most = math.ceil(math.log10(max(map(max, values))))
+    parts.append(text(LEFT, top - 26, title, "start"))
+
+    def y(value: float) -> float:
+        return top + HEIGHT * (most - math.log10(value)) / (most - least)
+
+    for i, (numbers, names, points) in enumerate(zip(values, labels, at, strict=True)):
+        x0 = LEFT + i * (WIDTH + GAP)
+        for decade in range(least, most + 1):
+            line = y(10.0**decade)
+            parts.append(f'<line x1="{x0}" x2="{x0 + WIDTH}" y1="{line:.1f}" y2="{line:.1f}" stroke="#8884"/>')
+            if i == 0:
+                parts.append(text(x0 - 8, line + 4, f"{10.0**decade:,g}", "end"))
+        step = (WIDTH - 2 * INSET) / (len(numbers) - 1)
+        places = [(x0 + INSET + n * step, y(number)) for n, number in enumerate(numbers)]
+        path = " ".join(f"{x:.1f},{place:.1f}" for x, place in places)
+        parts.append(f'<polyline points="{path}" fill="none" stroke="#2a78d6" stroke-width="2"/>')
+        for (x, place), name, point in zip(places, names, points, strict=True):
+            parts.append(f'<circle cx="{x:.1f}" cy="{place:.1f}" r="3" fill="#2a78d6"/>')
+            parts.append(text(x, place - 9, name))
+            parts.append(text(x, top + HEIGHT + 18, point.at))
+
+
+def text(x: float, y: float, words: str, anchor: str = "middle") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{words}</text>'
 
 
 def rows(found: dict[str, Sequence[Point]]) -> list[Row]:
@@ -132,6 +165,7 @@ def rows(found: dict[str, Sequence[Point]]) -> list[Row]:
         for point in points:
             made.append(Row(f"{point.at} {varied}", "tokens/s", point.rate, "more"))
             made.append(Row(f"{point.at} {varied}, share of the memory limit", "", significant(point.share), "more"))
+            made.append(Row(f"{point.at} {varied}, memory", "MB", round(point.memory / 1e6, 1), "less"))
     return made
 
 
