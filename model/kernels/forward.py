@@ -122,10 +122,11 @@ def linear(matrix, x, n_rows, out, add, thread, n_threads):
         if row + 4 <= n_rows:
             multiply(matrix, panel, x, out, row, add, 4, 1)
             row += 4
-        if row + 2 <= n_rows:
+        if row + 3 == n_rows:
+            multiply(matrix, panel, x, out, row, add, 3, 1)
+        elif row + 2 == n_rows:
             multiply(matrix, panel, x, out, row, add, 2, 1)
-            row += 2
-        if row < n_rows:
+        elif row < n_rows:
             multiply(matrix, panel, x, out, row, add, 1, 1)
         panel += 1
 
