@@ -83,7 +83,7 @@ def multiply(typing, matrix, panel, x, out, row, add, n_rows, n_panels):
     signature = types.void(matrix, types.intp, x, out, types.intp, types.boolean, n_rows, n_panels)
     row_count, panel_count = n_rows.literal_value, n_panels.literal_value
     kind = matrix.types[0].dtype
-    is_integer = kind == types.uint8
+    sums: FloatSums | IntegerSums = IntegerSums() if kind == types.uint8 else FloatSums(kind)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         matrix, panel, _, _, row, add, *_ = arguments
@@ -108,9 +108,8 @@ def multiply(typing, matrix, panel, x, out, row, add, n_rows, n_panels):
         at_panel = builder.add(first, builder.mul(panel, panel_size))
         panels = [pointer(0, 0, at_panel, times(panel_size, i)) for i in range(panel_count)]
         inputs = starts(2)
-        step = WIDTH * GROUP if is_integer else WIDTH
-        zero = ir.Constant(INTS if is_integer else FLOATS, [0] * LANES)
-        sums = [[cgutils.alloca_once_value(builder, zero) for _ in range(panel_count * VECTORS)] for _ in inputs]
+        step = WIDTH * sums.group
+        totals = [[cgutils.alloca_once_value(builder, sums.zero) for _ in range(panel_count * VECTORS)] for _ in inputs]
         with cgutils.for_range(builder, depth) as loop:
             weights = []
             for start in panels:
@@ -118,67 +117,88 @@ def multiply(typing, matrix, panel, x, out, row, add, n_rows, n_panels):
                 prefetch(builder, place, step * kind.bitwidth // 8)
                 for vector in range(VECTORS):
                     at_vector = builder.gep(place, [ir.Constant(INT64, step // VECTORS * vector)])
-                    weights.append(load(builder, at_vector, SMALL) if is_integer else widen(builder, at_vector, kind))
-            for numbers, row_sums in zip(inputs, sums, strict=True):
-                if is_integer:
-                    group = builder.bitcast(builder.gep(numbers, [times(loop.index, GROUP)]), INT32.as_pointer())
-                    number = builder.bitcast(splat(builder, builder.load(group)), SMALL)
-                else:
-                    number = splat(builder, builder.load(builder.gep(numbers, [loop.index])))
-                for weight, total in zip(weights, row_sums, strict=True):
-                    more = add_products if is_integer else fused
-                    builder.store(more(builder, builder.load(total), weight, number), total)
+                    weights.append(sums.read_weights(builder, at_vector))
+            for numbers, row_totals in zip(inputs, totals, strict=True):
+                number = sums.read_input(builder, builder.gep(numbers, [times(loop.index, sums.group)]))
+                for weight, total in zip(weights, row_totals, strict=True):
+                    builder.store(sums.add(builder, builder.load(total), weight, number), total)
 
-        for i, (target, row_sums) in enumerate(zip(starts(3), sums, strict=True)):
-            for vector, total in enumerate(row_sums):
+        for i, (target, row_totals) in enumerate(zip(starts(3), totals, strict=True)):
+            at_row = builder.add(row, ir.Constant(INT64, i))
+            for vector, total in enumerate(row_totals):
                 output = builder.add(times(panel, WIDTH), ir.Constant(INT64, LANES * vector))
                 result = builder.load(total)
-                if is_integer:
-                    at_row = builder.add(row, ir.Constant(INT64, i))
-                    offset, scale = (builder.load(pointer(2, field, at_row)) for field in (4, 3))
-                    result = builder.sitofp(builder.sub(result, splat(builder, offset)), FLOATS)
-                    result = builder.fmul(result, splat(builder, scale))
-                    result = builder.fmul(result, load(builder, pointer(0, 5, output), FLOATS))
+                if isinstance(sums, IntegerSums):
+                    places = pointer(2, 4, at_row), pointer(2, 3, at_row), pointer(0, 5, output)
+                    result = sums.in_floats(builder, result, *places)
                 result = builder.fadd(result, load(builder, pointer(0, 6, output), FLOATS))
                 place = builder.gep(target, [output])
-                sum_ = builder.fadd(load(builder, place, FLOATS), result)
-                store(builder, builder.select(add, sum_, result), place)
+                more = builder.fadd(load(builder, place, FLOATS), result)
+                store(builder, builder.select(add, more, result), place)
         return context.get_dummy_value()
 
     return signature, generate
 
 
-def widen(builder: Any, place: Any, kind: types.Type) -> Any:
-    """`LANES` stored weights as float32."""
-    if kind == types.float32:
-        return load(builder, place, FLOATS)
-    if kind == types.int16:
-        return builder.fpext(load(builder, place, ir.VectorType(HALF, LANES)), FLOATS)
-    if kind == types.uint16:  # the upper half of a float32
-        bits = load(builder, place, ir.VectorType(INT16, LANES))
-        return builder.bitcast(builder.shl(builder.zext(bits, INTS), ir.Constant(INTS, [16] * LANES)), FLOATS)
-    raise TypeError(f"weights of type {kind}")
+class FloatSums:
+    """How products are summed in float32, of weights that are stored as ``kind``."""
+
+    group, zero = 1, ir.Constant(FLOATS, [0.0] * LANES)
+
+    def __init__(self, kind: types.Type) -> None:
+        self.kind = kind
+
+    def read_weights(self, builder: Any, place: Any) -> Any:
+        """`LANES` stored weights as float32."""
+        if self.kind == types.float32:
+            return load(builder, place, FLOATS)
+        if self.kind == types.int16:
+            return builder.fpext(load(builder, place, ir.VectorType(HALF, LANES)), FLOATS)
+        if self.kind == types.uint16:  # the upper half of a float32
+            bits = load(builder, place, ir.VectorType(INT16, LANES))
+            return builder.bitcast(builder.shl(builder.zext(bits, INTS), ir.Constant(INTS, [16] * LANES)), FLOATS)
+        raise TypeError(f"weights of type {self.kind}")
+
+    def read_input(self, builder: Any, place: Any) -> Any:
+        return splat(builder, builder.load(place))
+
+    def add(self, builder: Any, total: Any, weight: Any, number: Any) -> Any:
+        """``total + weight * number``, rounded once."""
+        function = ir.FunctionType(FLOATS, [FLOATS] * 3)
+        call = cgutils.get_or_insert_function(builder.module, function, f"llvm.fma.v{LANES}f32")
+        return builder.call(call, [weight, number, total])
 
 
-def fused(builder: Any, total: Any, weight: Any, number: Any) -> Any:
-    """``total + weight * number``, rounded once."""
-    function = ir.FunctionType(FLOATS, [FLOATS] * 3)
-    call = cgutils.get_or_insert_function(builder.module, function, f"llvm.fma.v{LANES}f32")
-    return builder.call(call, [weight, number, total])
+class IntegerSums:
+    """How products of 8-bit integers are summed, `GROUP` of them at a time."""
 
+    group, zero = GROUP, ir.Constant(INTS, [0] * LANES)
 
-def add_products(builder: Any, total: Any, weight: Any, number: Any) -> Any:
-    """``total`` plus, in each lane, the `GROUP` products of unsigned weights and signed inputs."""
-    if has_integer_products():
-        function = ir.FunctionType(INTS, [INTS, SMALL, SMALL])
-        call = cgutils.get_or_insert_function(builder.module, function, "llvm.x86.avx512.vpdpbusd.512")
-        return builder.call(call, [total, weight, number])
-    wide = ir.VectorType(INT32, LANES * GROUP)
-    products = builder.mul(builder.zext(weight, wide), builder.sext(number, wide))
-    for i in range(GROUP):
-        lanes = ir.Constant(INTS, range(i, LANES * GROUP, GROUP))
-        total = builder.add(total, builder.shuffle_vector(products, products, lanes))
-    return total
+    def read_weights(self, builder: Any, place: Any) -> Any:
+        return load(builder, place, SMALL)
+
+    def read_input(self, builder: Any, place: Any) -> Any:
+        group = builder.load(builder.bitcast(place, INT32.as_pointer()))
+        return builder.bitcast(splat(builder, group), SMALL)
+
+    def add(self, builder: Any, total: Any, weight: Any, number: Any) -> Any:
+        """``total`` plus, in each lane, the `GROUP` products of unsigned weights and signed inputs."""
+        if has_integer_products():
+            function = ir.FunctionType(INTS, [INTS, SMALL, SMALL])
+            call = cgutils.get_or_insert_function(builder.module, function, "llvm.x86.avx512.vpdpbusd.512")
+            return builder.call(call, [total, weight, number])
+        wide = ir.VectorType(INT32, LANES * GROUP)
+        products = builder.mul(builder.zext(weight, wide), builder.sext(number, wide))
+        for i in range(GROUP):
+            lanes = ir.Constant(INTS, range(i, LANES * GROUP, GROUP))
+            total = builder.add(total, builder.shuffle_vector(products, products, lanes))
+        return total
+
+    def in_floats(self, builder: Any, total: Any, offset: Any, scale: Any, scales: Any) -> Any:
+        """``total`` less the row's offset, times the scale of the row and the scales of the outputs."""
+        exact = builder.sitofp(builder.sub(total, splat(builder, builder.load(offset))), FLOATS)
+        scaled = builder.fmul(exact, splat(builder, builder.load(scale)))
+        return builder.fmul(scaled, load(builder, scales, FLOATS))
 
 
 @functools.cache
