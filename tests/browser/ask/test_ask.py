@@ -159,6 +159,23 @@ def test_an_answer_is_beside_the_tiles_that_it_colours(written: Any, width: int)
     assert head["y"] > tiles["y"] + tiles["height"] and head["x"] + head["width"] < box["x"]
 
 
+def test_the_whole_matrix_is_above_the_fold(written: Any) -> None:
+    """With the list of questions, and with an answer on the tiles."""
+    written.set_viewport_size({"width": 1440, "height": 900})
+    ask_button(written).click()
+    board = written.locator(".hs-open .hs-board")
+    expect(board).to_be_in_viewport(ratio=1)
+    panel(written).get_by_role("button", name=re.compile("Which heads does this text need")).click()
+    expect(panel(written).locator("tr[data-place]").first).to_be_visible()
+    expect(board).to_be_in_viewport(ratio=1)
+    number = written.locator(".hs-open .hs-number").first
+    expect(number).to_be_in_viewport(ratio=1)
+    # The picture is as large as its board, also after the tiles above it have become lower.
+    sizes = "(e) => [e.clientWidth, e.querySelector('canvas').clientWidth]"
+    width, drawn = board.evaluate(sizes)
+    assert abs(width - drawn) <= 1 and width >= 260
+
+
 def test_a_link_and_the_keyboard(written: Any, server: Server) -> None:
     written.locator(".hs-grid button[tabindex='0']").focus()
     written.keyboard.press("a")

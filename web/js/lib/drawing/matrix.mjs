@@ -51,6 +51,8 @@ export class Matrix {
     store.on("open weights tokens view", () => this.draw());
     store.on("focus step", () => this.mark());
     new ResizeObserver(() => this.draw()).observe(this.element);
+    // The board may be narrower than the room it has.
+    new ResizeObserver(() => Math.floor(this.board.clientWidth) !== this.#width && this.draw()).observe(this.board);
   }
 
   draw() {

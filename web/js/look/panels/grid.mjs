@@ -155,7 +155,9 @@ export class Grid {
     const label = sorted ? `Heads, ${ORDERS[sorted]}` : "All heads: rows are layers, columns heads";
     this.element.setAttribute("aria-label", label);
     this.element.style.setProperty("--hs-columns", String(this.tableColumns));
-    this.element.style.setProperty("--hs-layers", String(this.store.pointer.n_layer));
+    // The open head below the tiles takes what they leave of the window.
+    const panels = /** @type {HTMLElement} */ (this.element.closest(".hs-panels") ?? this.element);
+    panels.style.setProperty("--hs-layers", String(this.store.pointer.n_layer));
     this.element.replaceChildren(...(sorted ? this.sortedParts() : this.tableParts()));
     this.mark();
   }

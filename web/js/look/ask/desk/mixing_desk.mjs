@@ -25,7 +25,9 @@ export const mixingDesk = {
   key: DESK,
   title: "What if heads were switched off?",
   hook: "Click heads off, and see at once what would come next.",
-  explanation: "Mute, solo or scale heads: the next-token bars show at once what the model would predict.",
+  explanation:
+    "Mute, solo or scale heads: the next-token bars show at once what the model would predict. Switched off means 0: " +
+    "a muted head adds nothing, not even what it adds on average (which “Which heads does this text need?” offers).",
   caution:
     "Removing a head also removes what later heads read from it, and no model was trained to do without. " +
     "The change is the effect of the removal, not the head’s own share of the prediction.",

@@ -7,6 +7,7 @@ import { visible } from "../../../lib/words.mjs";
 const BEFORE = 12; // tokens shown before the query, and around a key that is further away
 const AFTER = 4;
 const AROUND_KEY = 3;
+const FEW = 8; // passages: what fewer share may be chance
 
 /** What the patterns of model/lens/questions/passages/token_marks.py say, of the looked-at token unless it is named. */
 export const PATTERNS = {
@@ -88,7 +89,12 @@ export function sharedPlain(name, rows) {
   const apart = (/** @type {typeof rows[0]} */ { count, n, everywhere }) => count / n - everywhere;
   const [most] = [...rows].sort((a, b) => apart(b) - apart(a));
   if (!most || apart(most) <= 0) return `The strongest passages of ${name} share nothing that is counted here.`;
-  const often = `${most.count} of ${most.n} passages, against ${share(most.everywhere)} of the text`;
+  const against = `against ${share(most.everywhere)} of the text`;
+  if (most.n < FEW) {
+    const found = `Only ${most.n} passages were found, too few to conclude much`;
+    return `${found}: in ${most.count} of them, the token ${name} looks at ${most.name}, ${against}.`;
+  }
+  const often = `${most.count} of ${most.n} passages, ${against}`;
   return `Where ${name} fires most, the token it looks at ${most.name} (${often}).`;
 }
 
