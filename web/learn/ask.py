@@ -36,7 +36,6 @@ class Ask(BaseModel):
     shuffle: bool = False
     drop_last: bool = True
     lecture: bool = True
-    example: bool = False  # whether to send the recorded training of rung 3
     toy: Literal["ones", "tril", "normalised"] = "normalised"
     factor: float = Field(1.0, ge=-1000, le=1000)
     kind: Literal["parameters", "linear", "reader", "reader_linear"] = "parameters"

@@ -14,15 +14,14 @@ from .loaded import one_number, whole_model
 
 
 def bigram(served: ServedModels, ask: Ask) -> dict[str, object]:
-    """Rung 3, before the visitor starts the training: the name of the model that would write the text, if any."""
+    """Rung 3, before the visitor starts a training: a recorded one, and the model that would write the text, if any."""
     check_sentence(ask.sentence)
-    limit: dict[str, object] = {"most_characters": MAX_LESSON_CHARACTERS}
-    if ask.example:
-        limit["example"] = lecture_training(ask.sentence)
     try:
-        return limit | {"writer": choose_writer(served, ask.model).name}
+        writer = choose_writer(served, ask.model).name
     except InputError:
-        return limit | {"writer": None}
+        writer = None
+    example = lecture_training(ask.sentence)
+    return {"writer": writer, "most_characters": MAX_LESSON_CHARACTERS, "example": example}
 
 
 LESSONS: dict[str, Callable[[Ask], dict[str, object]]] = {

@@ -55,6 +55,7 @@ def multi_head(served: ServedModels, ask: Ask) -> dict[str, object]:
                 softmax(ladder.mask_future(q @ k.T) * same.scale) for q, k in zip(query, key, strict=True)
             ],
             "values": value.tolist(),
+            "value_terms": [dot_terms(x, part) for part in same.W_value.weight.chunk(N_HEAD)],
             "merged_terms": [dot_terms(w, v.mT) for w, v in zip(attention.weights, value, strict=True)],
             "error": largest_difference(stacked(x), merged),
             "torch_error": difference_from_torch(merged),

@@ -109,7 +109,7 @@ def with_trainable_weights(served: ServedModels, ask: Ask) -> dict[str, object]:
         "context_terms": dot_terms(weights, value.mT),
         "trained": two_heads(served, ask),
         "random": [random_head(x, kind) for kind in ("parameters", "linear")],
-        "wide": wide(x).tolist() if is_reader else None,
+        **(wide(x) if is_reader else {"wide": None}),
         "error": error,
     }
 
@@ -126,10 +126,11 @@ def random_head(x: Tensor, kind: str) -> dict[str, object]:
     }
 
 
-def wide(x: Tensor) -> Tensor:
+def wide(x: Tensor) -> dict[str, object]:
     """The attention weights of a reader's version with 256 numbers in a query, for which its scale is the right one."""
     key, query, _ = seeded(123, lambda: [torch.randn(SIZE, 256) for _ in range(3)])
-    return ladder.stable_softmax((x @ key) @ (x @ query).T * READER_SCALE)
+    scores = (x @ key) @ (x @ query).T * READER_SCALE
+    return {"wide": ladder.stable_softmax(scores).tolist(), "wide_terms": softmax(scores)}
 
 
 def transferred_weights(served: ServedModels, ask: Ask) -> dict[str, object]:

@@ -1,11 +1,13 @@
 """The exercises of the Learn tab in Chromium, the training one can look back through, and the last page."""
 
+import math
 import re
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
-from helpers.learn_page import move, numbers, open_rung, settle
+from helpers.learn_page import move, number, numbers, open_rung, settle
 from helpers.page import show_page
 from web.settings import MAX_LESSON_CHARACTERS
 
@@ -99,7 +101,14 @@ def test_the_training_can_be_looked_back_through(page: Any) -> None:
     expect(page.get_by_text("Already trained: the lecture's own experiment")).to_be_visible()
     expect(page.get_by_label("the table after step")).to_have_attribute("aria-valuetext", "10000")
     expect(page.get_by_text("the loss is 2.4666 on the training part, 2.4854 on the held-out tenth")).to_be_visible()
-    expect(page.locator(".hl-chips li")).to_have_count(33)
+    chips = page.locator(".hl-chips li")
+    expect(chips).to_have_count(33)
+    chips.nth(1).get_by_role("button").click()
+    p, nats = (number(found) for found in chips.nth(1).locator("small").text_content().split(" · "))
+    total = number(page.locator(".hl-picture .hl-unfold output").text_content())
+    assert total == pytest.approx(-math.log(p), abs=2e-3) and total == pytest.approx(nats, abs=6e-3)
+    expect(page.get_by_text("Its 65 characters, sorted")).to_be_visible()
+    expect(page.get_by_text("shape (1115394,)")).to_be_visible()
     page.get_by_label("the table after step").fill("0")
     expect(page.get_by_text("the loss is 4.7262 on the training part")).to_be_visible()
     page.get_by_label("Text to learn from").fill(LESSON)

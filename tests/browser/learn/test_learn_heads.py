@@ -6,7 +6,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from helpers.learn_page import number, numbers, open_rung, settle, stamps, table
+from helpers.learn_page import number, numbers, open_rung, settle, stamps, table, unfolded
 from helpers.server import Server
 
 
@@ -56,6 +56,14 @@ def test_a_weight_of_a_trained_head_unfolds(page: Any, server: Server) -> None:
     products = [number(text) for text in panel.locator(".hl-added .hl-term > span").all_text_contents()]
     assert len(products) == loaded.config.n_embd // loaded.config.n_head
     assert sum(products) == pytest.approx(score, abs=1e-3)
+
+
+def test_a_value_of_a_head_unfolds(page: Any) -> None:
+    open_rung(page, 8)
+    table(page, "Values, head 1").locator("tbody tr").nth(2).locator("td button").nth(1).click()
+    terms, total = unfolded(page)
+    assert sum(product for *_, product in terms) == pytest.approx(total, abs=2e-4)
+    assert total == pytest.approx(numbers(page, "Values, head 1")[2][1], abs=2e-4)
 
 
 def test_the_bars_open_their_arithmetic(page: Any) -> None:

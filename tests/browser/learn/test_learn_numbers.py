@@ -67,7 +67,7 @@ def test_the_strips_have_a_table(page: Any) -> None:
 
 def test_the_way_to_a_training_of_ones_own(page: Any) -> None:
     open_rung(page, 3)
-    page.get_by_role("link", name="train your own").click()
+    page.get_by_role("link", name="train your own", exact=True).click()
     expect(page.get_by_role("heading", name="Train your own GPT")).to_be_visible()
 
 
@@ -91,6 +91,7 @@ def test_a_number_is_typed_and_everything_follows(page: Any) -> None:
 
 def test_a_number_is_dragged(page: Any) -> None:
     open_rung(page, 6)
+    cell(page, "W query", 0, 0).scroll_into_view_if_needed()
     box = cell(page, "W query", 0, 0).bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(x, y)

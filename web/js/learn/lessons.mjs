@@ -15,6 +15,7 @@ import { restOfABlock } from "./rungs/block/rest_of_a_block.mjs";
 import { slidingWindow } from "./rungs/windows/sliding_window.mjs";
 import { textToTokens } from "./rungs/text_to_tokens.mjs";
 import { trainableWeights } from "./rungs/weights/trainable_weights.mjs";
+import { canTrain } from "./widgets/elements.mjs";
 import { wholeModel } from "./rungs/model/whole_model.mjs";
 
 /** @import { Rung, Settings } from "./rung.js" */
@@ -68,7 +69,14 @@ export class Lessons {
       this.link(i + 1, make("span", { class: "hl-number" }, i + 1), make("span", {}, name)),
     );
     this.links.push(this.link(LAST_PAGE, make("span", { class: "hl-number" }, "★"), make("span", {}, "What you know")));
-    const list = make("ol", {}, ...this.links.map((link) => make("li", {}, link)));
+    const train = make(
+      "a",
+      { href: "#train" },
+      make("span", { class: "hl-number" }, "→"),
+      make("span", {}, "Train your own"),
+    );
+    const items = canTrain() ? [...this.links, train] : this.links;
+    const list = make("ol", {}, ...items.map((link) => make("li", {}, link)));
     const nav = make("nav", { class: "hl-nav", "aria-label": "Lessons" }, list);
     const columns = make("div", { class: "hl-columns" }, nav, make("div", {}, this.problem, this.article));
     element.replaceChildren(this.#sentenceForm(), columns);

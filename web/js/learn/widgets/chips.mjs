@@ -3,7 +3,13 @@
 import { make } from "../../lib/dom.mjs";
 import { visible } from "../../lib/words.mjs";
 
-/** @typedef {{ text: string, below: string | number, known: boolean }} Chip */
+/**
+ * @typedef {object} Chip
+ * @property {string} text
+ * @property {string | number} below
+ * @property {boolean} known
+ * @property {(() => void) | null} [open] shows how the numbers below come about
+ */
 
 export class Chips {
   constructor() {
@@ -21,9 +27,17 @@ export class Chips {
   show(chips, n, summary, problem = "") {
     this.summary.textContent = summary;
     this.problem.textContent = problem;
-    const items = chips.map(({ text, below, known }) =>
-      make("li", { class: known ? "" : "hl-unknown" }, make("span", {}, visible(text)), make("small", {}, below)),
-    );
+    const items = chips.map(({ text, below, known, open = null }) => {
+      const label = `How ${below} comes about: “${visible(text)}”`;
+      const attributes = { type: "button", class: "hl-opens", "aria-label": label, onclick: () => open?.() };
+      const shown = open ? make("button", attributes, below) : below;
+      return make(
+        "li",
+        { class: known ? "" : "hl-unknown" },
+        make("span", {}, visible(text)),
+        make("small", {}, shown),
+      );
+    });
     if (n > chips.length) items.push(make("li", { class: "hl-more" }, `… and ${n - chips.length} more`));
     this.list.replaceChildren(...items);
   }

@@ -21,7 +21,7 @@ const EXAMPLE =
 export const bigram = {
   name: "The bigram model",
   learned: "The smallest language model is a table of pairs; loss is surprise, and a held-out part keeps it honest.",
-  options: () => ({ example: true }),
+  options: () => ({}),
   question: questionFor(65),
   build(lesson) {
     const { kept } = lesson; // the text, the settings and the last training survive a look at another rung
@@ -78,7 +78,6 @@ export const bigram = {
       const { signal } = (controller = new AbortController());
       start.disabled = true;
       stop.disabled = false;
-      lesson.options.example = false;
       const own = text.value === kept.written ? "" : text.value;
       Object.assign(kept, { events: [], steps: settings.steps, sentence: lesson.sentence });
       report.begin(own ? "Beginning ..." : "Waiting for the writer ...");
@@ -98,7 +97,6 @@ export const bigram = {
     const stop = make("button", { type: "button", class: "hs-small", disabled: true }, "Stop");
     stop.addEventListener("click", () => controller?.abort());
 
-    lesson.options.example = !kept.events?.length;
     report.replay();
     return {
       text: [
@@ -142,7 +140,8 @@ export const bigram = {
           : []),
       ],
       update({ writer, most_characters, example }) {
-        if (example && !kept.events?.length) report.showExample(example, EXAMPLE);
+        experiment.showLecture(example[0]);
+        if (!kept.events?.length) report.showExample(example, EXAMPLE);
         most = most_characters;
         checkLength();
         text.placeholder = `Leave this empty, and ${writer ?? "a model"} writes a text on the spot. Or paste your own.`;

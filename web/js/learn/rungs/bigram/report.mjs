@@ -7,6 +7,7 @@ import { Arithmetic, exponentialShare, named } from "../../../widgets/arithmetic
 import { chart } from "../../widgets/chart.mjs";
 import { Chips } from "../../widgets/chips.mjs";
 import { slider } from "../../widgets/controls.mjs";
+import { ratedSentence } from "./rated_sentence.mjs";
 import { MEMORISED, isMemorising } from "./memorising.mjs";
 import { controls, heading, paragraph, rowOf } from "../../widgets/elements.mjs";
 
@@ -260,17 +261,7 @@ export class Report {
    * @param {number} n
    */
   #showSentence(tokens, n) {
-    const nats = tokens.flatMap(({ probability: p }) => (p === null ? [] : [-Math.log(p)]));
-    const chips = tokens.map(({ text, known, probability: p }) => {
-      const below = p === null ? "–" : `${fixed(p, 3)} · ${fixed(-Math.log(p), 2)}`;
-      return { text, known, below };
-    });
-    const mean = nats.reduce((sum, value) => sum + value, 0) / nats.length;
-    const loss = nats.length ? ` Their mean, ${fixed(mean)}, is the loss on your sentence.` : "";
-    const summary =
-      "Your sentence as the model sees it: below each character is its probability p after the one before it, " +
-      "and its " +
-      `surprise −ln p in nats.${loss} Outlined characters are not in the text it learned from.`;
+    const { chips, summary } = ratedSentence(tokens, this.arithmetic);
     const { kept, sentence } = this.lesson;
     const isAnother = (kept.sentence ?? sentence) !== sentence;
     if (!isAnother) this.sentence.show(chips, n, summary);

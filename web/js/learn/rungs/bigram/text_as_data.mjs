@@ -30,6 +30,8 @@ export function textAsData() {
   let own = null;
   /** @type {{ loss: number, held_out: number | null } | null} */
   let trained = null;
+  /** @type {TextAsData | null} */
+  let lecture = null;
   let isOwn = false;
   const table = make("table", { class: "hl-compare", "aria-label": "The lecture's experiment and yours" });
   const beginning = make("div");
@@ -77,7 +79,8 @@ export function textAsData() {
     const ids = isOwn && own ? own.ids.slice(0, 9) : LECTURE.ids;
     const inputs = isOwn && own ? own.batch.inputs : LECTURE.inputs;
     const targets = isOwn && own ? own.batch.targets : LECTURE.targets;
-    beginning.replaceChildren(...(isOwn && own ? describe(own) : []));
+    const described = isOwn && own ? own : lecture;
+    beginning.replaceChildren(...(described ? describe(described) : []));
     const items = ids.slice(0, -1).map((_, t) => {
       const input = make("code", {}, `[${ids.slice(0, t + 1).join(", ")}]`);
       const words = ` “${visible(text.slice(0, t + 1))}” → “${visible(text[t + 1])}”`;
@@ -113,6 +116,11 @@ export function textAsData() {
       ),
       batch,
     ],
+    /** The lecture's text: its alphabet and how it begins. @param {TextAsData} text */
+    showLecture(text) {
+      lecture = text;
+      showParts();
+    },
     /** A text, before training. @param {TextAsData} text */
     show(text) {
       own = text;

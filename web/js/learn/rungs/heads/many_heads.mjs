@@ -88,9 +88,11 @@ export const manyHeads = {
       arithmetic.table({
         name: `Values, head ${head}`,
         axes: "words × 2",
-        explain: (r, c) => [
-          paragraph(`Number ${c} of the value of `, named(data.words[r]), ` in head ${head}: x · W value.`),
-        ],
+        explain: (r, c) => {
+          const title = ["Value of ", named(data.words[r]), ` in head ${head}, number ${c}: x · W value`];
+          return dotCell({ terms: data.value_terms[head], r, c, total: data.values[head][r][c], title });
+        },
+        operands: (r) => [cellsOf(x, r)],
       }),
     );
     /** @param {number} r @param {number} c @returns {import("../../../widgets/arithmetic.mjs").Operand[][]} */

@@ -167,7 +167,10 @@ export const trainableWeights = {
     const wide = arithmetic.table({
       name: "The reader's weights with 256 numbers in a query",
       axes: "the same recipe, with the dimension that its scale belongs to",
-      explain: (r, c) => [paragraph("Weight: ", ...pair(r, c), `: ${number(data.wide[r][c])}.`)],
+      explain: (r, c) => {
+        const title = ["Weight: ", ...pair(r, c), ", of a score of 256 products, × 1 / √256"];
+        return softmaxCell({ terms: data.wide_terms, r, c, total: data.wide[r][c], title });
+      },
     });
     const randoms = randomHeads(
       arithmetic,
