@@ -125,7 +125,7 @@ def test_modules_are_served_by_name_only(server: Server) -> None:
         assert response.headers["content-encoding"] == "gzip" and response.content == asset.read_bytes()
     for path in ("learn/routes.py", "../settings/__init__.py", "learn/", "../../app.py"):
         assert httpx.get(f"{server.url}/{URL}/{path}").status_code == 404
-    assert httpx.get(f"{server.url}/learn/sources/11.json").status_code == 404
+    assert httpx.get(f"{server.url}/learn/sources/12.json").status_code == 404
 
 
 def test_a_key_guards_the_lessons(launch: Callable[..., Server], checkpoints: Path) -> None:

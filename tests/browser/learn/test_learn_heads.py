@@ -66,6 +66,16 @@ def test_a_value_of_a_head_unfolds(page: Any) -> None:
     assert total == pytest.approx(numbers(page, "Values, head 1")[2][1], abs=2e-4)
 
 
+def test_the_shapes_lead_to_their_tables(page: Any) -> None:
+    page.emulate_media(reduced_motion="reduce")
+    open_rung(page, 8)
+    steps = page.get_by_role("navigation", name="The shapes on the way").get_by_role("link")
+    expect(steps).to_have_count(7)
+    for step, name in [(2, "Queries of head 0"), (6, "After the output projection"), (1, "Queries in one piece")]:
+        steps.nth(step).click()
+        expect(table(page, name)).to_be_in_viewport()
+
+
 def test_the_bars_open_their_arithmetic(page: Any) -> None:
     open_rung(page, 6)
     panel = page.locator(".hl-picture > .hl-unfold")

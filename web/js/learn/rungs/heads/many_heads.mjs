@@ -18,6 +18,7 @@ import { changeNumbers, vectorsBar } from "../../widgets/vectors_bar.mjs";
 import { randomHeads } from "../weights/random_heads.mjs";
 import { batchedProduct } from "./batched_product.mjs";
 import { headTimes } from "./head_times.mjs";
+import { shapesOfHeads } from "./shapes.mjs";
 import { outputProjection } from "./output_projection.mjs";
 
 /** @import { Rung } from "../../rung.js" */
@@ -183,6 +184,14 @@ export const manyHeads = {
           "Small enough to follow every number. The matrices are drawn at random (seed 123), so these two heads look ",
           "alike: it is training that makes them differ.",
         ),
+        shapesOfHeads({
+          x: x.element,
+          wide: wide.element,
+          split: split[0].element,
+          weights: weights[0].element,
+          merged: merged.merged.element,
+          projected: projection.place,
+        }),
         vectors.element,
         rowOf(x.element, ...headValues.map((table) => table.element)),
         rowOf(...weights.map((table) => table.element)),

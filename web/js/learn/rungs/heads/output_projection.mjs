@@ -68,6 +68,7 @@ export function outputProjection(arithmetic, lesson) {
     operands: (r, c) => [cellsOf(context, r), columnOf(projection, c)],
   });
   return {
+    place: projected.element,
     elements: [
       heading("The output projection"),
       paragraph(
