@@ -147,6 +147,7 @@ class Writing(Sampling):  # type: ignore[misc]  # Sampling is made from the tabl
     user: str | None = None
     safety_identifier: str | None = None
     prompt_cache_key: str | None = None
+    prompt_cache_retention: Literal["in-memory", "24h"] | None = None
     metadata: Metadata | None = None
     # Options that are not supported, with the values that ask for nothing.
     best_of: Count = Field(None, ge=1, description="Only the value of `n`.")
@@ -156,7 +157,19 @@ class Writing(Sampling):  # type: ignore[misc]  # Sampling is made from the tabl
     tool_choice: Literal["none", "auto"] | None = None
     parallel_tool_calls: bool | None = None
     response_format: PlainText | None = None
+    reasoning_effort: Literal["none"] | None = None
+    verbosity: Literal["medium"] | None = None
+    prediction: None = None
+    audio: None = None
+    web_search_options: None = None
+    # The same of vLLM's.
     ignore_eos: Literal[False] | None = None
+    skip_special_tokens: Literal[True] | None = None
+    include_stop_str_in_output: Literal[False] | None = None
+    use_beam_search: Literal[False] | None = None
+    truncate_prompt_tokens: None = None
+    allowed_token_ids: None = None
+    prompt_logprobs: None = None
 
 
 class CompletionRequest(Writing):

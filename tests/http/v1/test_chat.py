@@ -93,12 +93,31 @@ NEUTRAL: dict[str, Any] = {
     "stop": None,
     "stream_options": None,
     "max_tokens": None,
+    "prompt_cache_retention": "24h",
+    "reasoning_effort": "none",
+    "verbosity": "medium",
+    **dict.fromkeys(("prediction", "audio", "web_search_options")),
+    "ignore_eos": False,
+    "skip_special_tokens": True,
+    "include_stop_str_in_output": False,
+    "use_beam_search": False,
+    **dict.fromkeys(("truncate_prompt_tokens", "allowed_token_ids", "prompt_logprobs")),
 }
 
 
 def test_options_that_ask_for_nothing(server: Server) -> None:
-    body = {"model": MODEL, "messages": HELLO, "max_completion_tokens": 4, "seed": 1} | NEUTRAL
-    assert post_body(server, body, "chat/completions").status_code == 200
+    body = {"model": MODEL, "messages": HELLO, "max_completion_tokens": 4, "seed": 1}
+    plain, neutral = (post_body(server, each, "chat/completions") for each in (body, body | NEUTRAL))
+    assert neutral.status_code == 200 and neutral.json()["choices"] == plain.json()["choices"]
+
+
+@pytest.mark.parametrize(
+    "name", ["reasoning_effort", "verbosity", "prediction", "allowed_token_ids", "use_beam_search"]
+)
+def test_what_they_would_ask_for_is_refused_by_name(server: Server, name: str) -> None:
+    body = {"messages": HELLO, "max_tokens": 1, name: {"type": "content"} if name == "prediction" else "high"}
+    answer = post_body(server, body, "chat/completions")
+    assert answer.status_code == 400 and error_of(answer)["param"] == name and name in error_of(answer)["message"]
 
 
 @pytest.mark.parametrize(("most", "newer"), [(3, 5), (5, 3), (None, 3), (3, None)])
