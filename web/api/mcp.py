@@ -7,6 +7,7 @@ call whose client has left is cancelled.
 
 import asyncio
 import json
+import threading
 from collections.abc import Awaitable, Callable
 from importlib.util import find_spec
 from typing import Any
@@ -67,11 +68,16 @@ def take_turns(demo: gr.Blocks, limits: Limits) -> None:
     if not server:
         return
     workers = Workers(MAX_MCP_CALLS, limits.max_waiting, MAX_MCP_CALLS // 2)
+    making_client = threading.Lock()
     prepare, make_client, follow = (
         server._prepare_tool_call_args,
         server._get_or_create_client,
         server._execute_tool_with_progress,
     )
+
+    def put_off() -> PutOff:
+        with making_client:  # Gradio would make one for each of the calls that come first
+            return PutOff(make_client())
 
     def caller() -> Any:
         return client_of(server.mcp_server.request_context.request)
@@ -102,6 +108,6 @@ def take_turns(demo: gr.Blocks, limits: Limits) -> None:
         return await in_turn(submit, lambda job: follow(job, token))
 
     server._prepare_tool_call_args = prepared
-    server._get_or_create_client = lambda: PutOff(make_client())
+    server._get_or_create_client = put_off
     server._execute_tool_without_progress = without_progress
     server._execute_tool_with_progress = with_progress

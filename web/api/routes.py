@@ -86,14 +86,16 @@ def v1(services: Services) -> FastAPI:
     """An app of its own, since its errors are OpenAI's."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     documents: list[bytes] = []  # once it was asked for
+    making_document = asyncio.Lock()
     for kind in ERRORS:
         app.add_exception_handler(kind, answer_error)
 
     @app.get("/openapi.json", include_in_schema=False)
     async def get_document() -> Response:
-        if not documents:  # in a thread, as it takes a tenth of a second
-            document = await asyncio.to_thread(openapi.document, app, services.limits)
-            documents.append(orjson.dumps(document))
+        async with making_document:
+            if not documents:  # in a thread, as it takes a tenth of a second
+                document = await asyncio.to_thread(openapi.document, app, services.limits)
+                documents.append(orjson.dumps(document))
         return Response(documents[0], media_type=JSON)
 
     @app.get("/models")
