@@ -7,7 +7,6 @@ call whose client has left is cancelled.
 
 import asyncio
 import json
-import threading
 from collections.abc import Awaitable, Callable
 from importlib.util import find_spec
 from typing import Any
@@ -23,7 +22,7 @@ from ..serving.workers import Workers
 from ..settings import MAX_MCP_CALLS, Limits
 from .errors import as_api_error
 
-Submit = Callable[[], Any]  # sends a call that was put off
+Submit = Callable[[Client], Any]  # sends a call that was put off
 
 
 def is_installed() -> bool:
@@ -55,11 +54,8 @@ def hand_over_key(demo: gr.Blocks, key: str) -> None:
 class PutOff:
     """Stands for Gradio's client: a call is sent when its turn has come."""
 
-    def __init__(self, client: Client) -> None:
-        self.client = client
-
     def submit(self, *arguments: Any, **options: Any) -> Submit:
-        return lambda: self.client.submit(*arguments, **options)
+        return lambda client: client.submit(*arguments, **options)
 
 
 def take_turns(demo: gr.Blocks, limits: Limits) -> None:
@@ -68,16 +64,12 @@ def take_turns(demo: gr.Blocks, limits: Limits) -> None:
     if not server:
         return
     workers = Workers(MAX_MCP_CALLS, limits.max_waiting, MAX_MCP_CALLS // 2)
-    making_client = threading.Lock()
+    making_client = Workers(1, limits.max_waiting + MAX_MCP_CALLS)
     prepare, make_client, follow = (
         server._prepare_tool_call_args,
         server._get_or_create_client,
         server._execute_tool_with_progress,
     )
-
-    def put_off() -> PutOff:
-        with making_client:  # Gradio would make one for each of the calls that come first
-            return PutOff(make_client())
 
     def caller() -> Any:
         return client_of(server.mcp_server.request_context.request)
@@ -89,7 +81,8 @@ def take_turns(demo: gr.Blocks, limits: Limits) -> None:
     async def in_turn(submit: Submit, wait: Callable[[Any], Awaitable[Any]]) -> Any:
         try:
             async with workers.place(caller()):
-                job = submit()
+                # In a thread of its own: to be made, the client asks this server, which needs the others to answer.
+                job = submit(await making_client.run(None, make_client))
                 try:
                     return await wait(job)
                 except asyncio.CancelledError:  # the client has left
@@ -108,6 +101,6 @@ def take_turns(demo: gr.Blocks, limits: Limits) -> None:
         return await in_turn(submit, lambda job: follow(job, token))
 
     server._prepare_tool_call_args = prepared
-    server._get_or_create_client = put_off
+    server._get_or_create_client = PutOff
     server._execute_tool_without_progress = without_progress
     server._execute_tool_with_progress = with_progress

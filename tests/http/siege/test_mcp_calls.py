@@ -78,6 +78,13 @@ def test_a_crowd_keeps_nobody_waiting_and_ends_when_it_leaves(server: Server) ->
         assert {each.client for each in engine.at_work} == {BAD}
 
 
+def test_the_first_calls_are_a_crowd(launch: Any, checkpoints: Path) -> None:
+    """Gradio makes a client of its own for them, and asks its own server for what that needs."""
+    server = launch(checkpoints / "tiny", limits=Limits(max_batch=40))
+    with crowd(server):
+        assert not call(server, "tokenize", text="ab")["isError"]
+
+
 def test_nobody_says_whom_a_request_is_for(server: Server) -> None:
     """Only the server itself can: it tells whose turn a call takes."""
     with crowd(server) as engine:
