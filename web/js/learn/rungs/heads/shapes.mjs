@@ -40,6 +40,7 @@ export function shapesOfHeads(places) {
       "a",
       { href: "#learn/8", "aria-label": title, class: "hl-part" },
       svg("title", {}, title),
+      svg("rect", { x: step.x - 45, y: 0, width: 90, height: HEIGHT, class: "hl-hit" }), // also between two grids
       ...gridsOf(step),
       text(step.name, HEIGHT - 24),
       text(step.shape, HEIGHT - 8, "hl-frame-name"),
