@@ -88,6 +88,21 @@ def test_the_introduction_leads_through_heads_and_speaks_of_the_visitors_own_tex
     page.close()
 
 
+def test_the_first_example_waits_for_what_the_heads_do(browser: Any, server: Server) -> None:
+    page = opened(browser, server, {"width": 1440, "height": 900})
+    page.route("**/v1/lens/roles?*", lambda _: None)  # the answer does not come
+    page.reload()
+    expect(page.locator(".hs-number")).not_to_be_empty()
+    page.clock.install()
+    intro = page.get_by_role("complementary", name="Introduction")
+    intro.get_by_role("button", name="Show me").click()
+    expect(intro).to_contain_text("Measuring what each head does")
+    page.clock.fast_forward(3_000)  # but not for long
+    expect(intro).to_contain_text("In this text, L")
+    expect(intro.get_by_role("button", name="Next head")).to_contain_text("1 of ")
+    page.close()
+
+
 def test_a_tile_opens_its_head_over_a_phones_screen(browser: Any, server: Server) -> None:
     page = opened(browser, server, PHONE)
     tile = page.get_by_role("button", name="L0 H2,")

@@ -13,11 +13,13 @@ import { openPattern, patternSentence, placeSentence, unitOf } from "./sentences
 /** @import { Pattern } from "./patterns.mjs" */
 
 const KEPT = "headscope-intro";
+const PATIENCE = 2500; // milliseconds that the first example waits for the roles of the heads
 
 export class Intro {
   /** @type {Set<string>} the examples that were shown; more may come, once roles are known */
   #shown = new Set();
   #wantsStep = false;
+  #waitsUntil = 0; // for roles, in milliseconds since the page was opened; 0 where nobody waits
   /** @type {Set<Store>} those it listens to */
   #heard = new Set();
   /** @type {ModelInfo | undefined} */
@@ -70,6 +72,7 @@ export class Intro {
   }
 
   #restart() {
+    this.#waitsUntil = 0;
     this.#shown.clear();
     this.#wantsStep = false;
     this.button.textContent = "Show me";
@@ -81,6 +84,10 @@ export class Intro {
     if (this.#run !== store.pointer.run) {
       this.#run = store.pointer.run;
       this.#restart();
+    }
+    if (this.#waitsUntil && store.roles) {
+      this.next();
+      return;
     }
     if (this.#wantsStep && this.#isReady) this.#chooseStep();
     this.words.replaceChildren(...this.#sentences());
@@ -108,6 +115,7 @@ export class Intro {
     if (store.isGrowing) {
       return [`With every ${unitOf(store)} that is written, each tile gains a row: where its head looked to write it.`];
     }
+    if (this.#waitsUntil) return ["Measuring what each head does ..."];
     if (!this.#isHead || (!this.#shown.size && !isOwn)) return this.opening();
     if (!this.#isReady) return [`Opening ${pictureName(store.open, store.pointer)} ...`];
     const { words } = this.#count();
@@ -138,9 +146,16 @@ export class Intro {
     ];
   }
 
-  /** Open the next of the examples, at a step where it is easily seen. */
+  /** Open the next of the examples, at a step where it is easily seen. What surprises most is known with the roles. */
   next() {
     const { store } = this;
+    if (!store.roles && !this.#shown.size && !this.#waitsUntil) {
+      const until = (this.#waitsUntil = performance.now() + PATIENCE);
+      setTimeout(() => this.#waitsUntil === until && this.next(), PATIENCE);
+      this.update(store);
+      return;
+    }
+    this.#waitsUntil = 0;
     const examples = examplesOf(store);
     if (!examples.length) return;
     if (examples.every((example) => this.#shown.has(example.join()))) this.#shown.clear();
