@@ -110,6 +110,14 @@ async def crowd_on_gradio(port: int, seconds: float) -> None:
     await crowd(port, [request("GET", f"/gradio_api/call/generate/{event}") for event in events], seconds)
 
 
+async def crowd_on_mcp(port: int, seconds: float) -> None:
+    """The same through MCP's tools."""
+    call = {"name": "generate", "arguments": {"prompt": "ROMEO:", "max_new_tokens": 4_000}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    headers = {"Accept": "application/json, text/event-stream"}
+    await crowd(port, [request("POST", "/gradio_api/mcp/", body, headers)] * 100, seconds)
+
+
 async def crowd(port: int, sent: list[bytes], seconds: float) -> None:
     async def read(content: bytes) -> None:
         async with opened(port, content, BAD) as reader:
@@ -164,6 +172,7 @@ ATTACKS: dict[str, Attack] = {
     "uploads": uploads,
     "a crowd on the page": crowd_on_the_page,
     "a crowd on Gradio": crowd_on_gradio,
+    "a crowd on MCP": crowd_on_mcp,
     "made-up addresses": made_up_addresses,
     "silent connections": silent_connections,
     "heavy bodies": heavy_bodies,
