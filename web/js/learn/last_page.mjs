@@ -15,7 +15,8 @@ export function lastPage(lessons, rungs) {
   return [
     make("h2", { tabindex: -1 }, "What you know now"),
     paragraph(
-      "A GPT, whole. Each part leads to the rung that took it apart; the number at a part of a formula is its rung.",
+      "A whole GPT. Each part of the picture leads to the rung that takes it apart, and so do the parts of the " +
+        "formulas, whose small numbers are rungs.",
     ),
     onePicture(lessons),
     wholeFormula(lessons, rungs),
@@ -77,7 +78,7 @@ function nextSteps() {
   const train = canTrain()
     ? step(
         pageLink("train", "Train"),
-        "Your own GPT, on a text of yours, in about a minute. Watch its loss pass the bigram line, and its first " +
+        "Your own GPT, on a text of yours, in about a minute. Watch its loss pass the bigram line, and a " +
           "previous-token head form.",
       )
     : step(
@@ -95,7 +96,7 @@ function nextSteps() {
     ),
     step(
       pageLink("look", "Look"),
-      "Write a text and watch all heads at once. Open one: its every weight is the number you can now compute.",
+      "Write a text and watch all heads at once. Open one: every weight in it is a number that you can now compute.",
     ),
   );
 }

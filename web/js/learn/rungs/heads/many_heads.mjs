@@ -153,9 +153,9 @@ export const manyHeads = {
     return {
       text: [
         paragraph(
-          "The weights in a row add up to 1, so one head looks at one mixture of words: it cannot rest on the word ",
-          "before and on the first word at once. Several heads, each with matrices of its own, can, and their context ",
-          "vectors are put side by side.",
+          "The weights in a row add up to 1, so one head makes a single mixture: what it takes from the word before ",
+          "and from the first word ends up in one sum. Several heads, each with matrices of its own, keep them ",
+          "apart, and their context vectors are put side by side.",
         ),
         paragraph(
           "Computed one after the other they are ",
