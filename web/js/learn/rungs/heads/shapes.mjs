@@ -54,7 +54,11 @@ export function shapesOfHeads(places) {
   });
   const box = { viewBox: `0 0 ${WIDTH} ${HEIGHT}` };
   const picture = svg("svg", box, svg("path", { d: arrows.join(""), class: "hl-flow" }), ...links);
-  return make("nav", { class: "hl-diagram hl-shapes", "aria-label": "The shapes on the way" }, picture);
+  return make(
+    "nav",
+    { class: "hl-diagram hl-shapes", "aria-label": "The shapes on the way" },
+    make("div", { class: "hl-scroll" }, picture),
+  );
 }
 
 /** The cells of a step, one grid below the other. @param {Step} step */
