@@ -50,12 +50,17 @@ class AtOnce:
         return context
 
 
+@pytest.fixture(scope="session")
+def context(browser: Any) -> Any:
+    """A browser profile that keeps the page's files from one test to the next, which halves the time of opening it."""
+    return browser.new_context(viewport={"width": 1440, "height": 900})
+
+
 @pytest.fixture
-def page(browser: Any, server: Server) -> Iterator[Any]:
+def page(context: Any, server: Server) -> Iterator[Any]:
     """The opened page; the test fails if it threw an error or asked another host for anything."""
     errors: list[str] = []
     strangers: list[str] = []
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
     page.on("pageerror", lambda error: errors.append(str(error)))
@@ -64,9 +69,21 @@ def page(browser: Any, server: Server) -> Iterator[Any]:
     page.goto(server.url)
     expect(page.locator(".hs-number")).not_to_be_empty()  # the opening is there and drawn
     yield page
-    context.close()
+    forget(context, server)
     assert not errors
     assert not strangers
+
+
+def forget(context: Any, server: Server) -> None:
+    """Close a visitor's pages, and keep nothing of the visit but the files."""
+    first, *others = context.pages
+    for page in others:
+        page.close()
+    session = context.new_cdp_session(first)
+    session.send("Storage.clearDataForOrigin", {"origin": server.url, "storageTypes": "local_storage,indexeddb"})
+    first.close()
+    context.clear_cookies()
+    context.clear_permissions()
 
 
 def is_error(said: Any) -> bool:

@@ -70,8 +70,14 @@ def test_one_s_own_sentence_keeps_its_vectors(page: Any) -> None:
 
 
 @pytest.mark.parametrize("rung", RUNGS)
-def test_an_empty_sentence_is_named(page: Any, rung: int) -> None:
+def test_no_sentence_is_too_short_or_too_long(page: Any, rung: int) -> None:
     open_rung(page, rung)
+    expect_an_empty_sentence_named(page)
+    expect_one_token(page, rung)
+    expect_three_hundred_tokens(page, rung)
+
+
+def expect_an_empty_sentence_named(page: Any) -> None:
     for empty in ("", "  \t "):
         say(page, empty)
         expect(problem(page)).to_have_text("The sentence is empty. Type at least one word.")
@@ -81,9 +87,7 @@ def test_an_empty_sentence_is_named(page: Any, rung: int) -> None:
     expect(page.locator(".hl-picture")).to_be_visible()
 
 
-@pytest.mark.parametrize("rung", RUNGS)
-def test_one_token(page: Any, rung: int) -> None:
-    open_rung(page, rung)
+def expect_one_token(page: Any, rung: int) -> None:
     say(page, "I")
     settle(page, rung)
     expect(problem(page)).to_be_empty()
@@ -94,9 +98,7 @@ def test_one_token(page: Any, rung: int) -> None:
         assert numbers(page, "2b. Softmax") == [[1.0]]
 
 
-@pytest.mark.parametrize("rung", RUNGS)
-def test_three_hundred_tokens(page: Any, rung: int) -> None:
-    open_rung(page, rung)
+def expect_three_hundred_tokens(page: Any, rung: int) -> None:
     words = " ".join(["word"] * 300)
     say(page, words)
     settle(page, rung)
