@@ -15,7 +15,6 @@ from helpers.server import CONTEXT, Server
 from model.ladder import averages
 from model.ladder.bigram_training import BigramTraining
 
-pytestmark = pytest.mark.slow  # every way on every rung
 RUNGS = range(1, 11)
 # What reaches over the edge without a scroll bar of its own.
 OVER_THE_EDGE = """() => [...document.querySelectorAll('.hl-page *')].filter((e) => {
