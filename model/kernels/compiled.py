@@ -66,8 +66,8 @@ class CompiledGPT:
             job=np.zeros(7, np.int64),
             rows=np.zeros((max_rows, 5), np.int64),
             mask=np.ones(L * max_rows * H, np.float32),
-            keys=floats(L * n_slots * H * padded(T) * D),
-            values=floats(L * n_slots * H * padded(D) * T),
+            keys=floats(L * n_slots * H * padded(T) * D, is_sparse=True),
+            values=floats(L * n_slots * H * padded(D) * T, is_sparse=True),
             x=floats(max_rows * padded(C)),
             qkv=floats(max_rows * padded(3 * C)),
             contexts=floats(n_own),
@@ -149,9 +149,9 @@ class CompiledGPT:
             follower.wake()
 
 
-def floats(count: int) -> NDArray[np.float32]:
-    """An uninitialised flat array."""
-    return aligned(count, np.dtype(np.float32))
+def floats(count: int, *, is_sparse: bool = False) -> NDArray[np.float32]:
+    """An uninitialised flat array; see ``aligned``."""
+    return aligned(count, np.dtype(np.float32), is_sparse=is_sparse)
 
 
 class Pace:

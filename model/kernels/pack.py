@@ -129,10 +129,11 @@ def flat(embedding: nn.Embedding) -> Array:
     return view.numpy().reshape(-1)
 
 
-def aligned(count: int, dtype: np.dtype[Any]) -> Array:
-    """An uninitialised flat array that begins at a cache line."""
+def aligned(count: int, dtype: np.dtype[Any], *, is_sparse: bool = False) -> Array:
+    """An uninitialised flat array that begins at a cache line; ``is_sparse`` if only parts of it will be used."""
     n_bytes = count * dtype.itemsize + ALIGNMENT
     # NumPy asks for huge pages, torch does not.
-    raw = np.empty(n_bytes, np.uint8) if n_bytes < HUGE else torch.empty(n_bytes, dtype=torch.uint8).numpy()
+    in_small_pages = is_sparse or n_bytes >= HUGE
+    raw = torch.empty(n_bytes, dtype=torch.uint8).numpy() if in_small_pages else np.empty(n_bytes, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
     return raw[start : start + count * dtype.itemsize].view(dtype)
