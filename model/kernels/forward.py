@@ -6,6 +6,7 @@ rows, and they meet wherever the next product needs all of them.
 
 from typing import Any, NamedTuple
 
+import numpy as np
 from numba import carray
 from numpy.typing import NDArray
 
@@ -16,8 +17,11 @@ from .jit import EXACT, compiled
 from .panels import WIDTH, Matrix, Rows, multiply
 from .primitives import address_of, largest
 
-QUERY_KEY_VALUE, ATTENTION_OUTPUT, MLP_INPUT, MLP_OUTPUT = range(4)  # the matrices of a layer
-OUTPUT_HEAD, ZEROS = 0, 1  # what stands after the last layer
+# As NumPy's numbers: Numba would compile the functions that get them once more for each number of Python's.
+QUERY_KEY_VALUE, ATTENTION_OUTPUT, MLP_INPUT, MLP_OUTPUT = (np.int64(i) for i in range(4))  # the matrices of a layer
+OUTPUT_HEAD, ZEROS = np.int64(0), np.int64(1)  # what stands after the last layer
+SET, ADD = np.bool_(False), np.bool_(True)  # what a product does with what it finds
+LEADER = np.int64(0)  # the thread that announces a pass
 TURN, DONE, MET = 0, 8, 16  # places in ``control``, each in a cache line of its own
 N_ROWS, N_WANTED, N_THREADS, IS_MASKED, RECORDED, N_RECORDED, N_KEYS = range(7)  # places in ``job``
 TOKEN, SLOT, POSITION, IS_WANTED, RECORD = range(5)  # columns of ``rows``
@@ -237,24 +241,24 @@ def forward(thread, shape, weights, memory):
 
     for layer in range(L):
         norm(shape, weights, memory, layer, 0, False, own)
-        project(weights, layer, QUERY_KEY_VALUE, normed, n_rows, C, 3 * C, qkv, False, integers, thread, n_threads)
+        project(weights, layer, QUERY_KEY_VALUE, normed, n_rows, C, 3 * C, qkv, SET, integers, thread, n_threads)
         met = meet(control, n_threads, met)
         attention(shape, weights, memory, layer, thread, n_threads)
         met = meet(control, n_threads, met)
-        project(weights, layer, ATTENTION_OUTPUT, contexts, n_rows, C, C, x, True, integers, thread, n_threads)
+        project(weights, layer, ATTENTION_OUTPUT, contexts, n_rows, C, C, x, ADD, integers, thread, n_threads)
         met = meet(control, n_threads, met)
 
         norm(shape, weights, memory, layer, 2, False, own)
-        project(weights, layer, MLP_INPUT, normed, n_rows, C, inner, hidden, False, integers, thread, n_threads)
+        project(weights, layer, MLP_INPUT, normed, n_rows, C, inner, hidden, SET, integers, thread, n_threads)
         met = meet(control, n_threads, met)
         gelu(shape, memory, thread, n_threads)
         met = meet(control, n_threads, met)
-        project(weights, layer, MLP_OUTPUT, hidden, n_rows, inner, C, x, True, integers, thread, n_threads)
+        project(weights, layer, MLP_OUTPUT, hidden, n_rows, inner, C, x, ADD, integers, thread, n_threads)
         met = meet(control, n_threads, met)
 
     norm(shape, weights, memory, L, 0, True, own)
     logits = Rows(memory.logits, 0, padded(V))
-    project(weights, L, OUTPUT_HEAD, normed, job[N_WANTED], C, V, logits, False, integers, thread, n_threads)
+    project(weights, L, OUTPUT_HEAD, normed, job[N_WANTED], C, V, logits, SET, integers, thread, n_threads)
     met = meet(control, n_threads, met)
     for row in range(thread, job[N_WANTED], n_threads):
         logits, summary = memory.logits[row * padded(V) :][:V], memory.summary[row]
@@ -287,6 +291,6 @@ def follow(thread, seen, shape, weights, memory):
 @compiled(EXACT)
 def lead(shape, weights, memory):
     """Run the pass that was announced, and return when all threads have done their share."""
-    forward(0, shape, weights, memory)
+    forward(LEADER, shape, weights, memory)
     while atomic.read(memory.control, DONE) < memory.job[N_THREADS] - 1:
         atomic.pause()

@@ -103,4 +103,4 @@ def use_panels(gpt: GPT, weights: Weights) -> None:
             (MLP_INPUT, mlp, "c_fc"),
             (MLP_OUTPUT, mlp, "c_proj"),
         ):
-            setattr(owner, name, PanelLinear(getattr(owner, name), weights, layer, index))
+            setattr(owner, name, PanelLinear(getattr(owner, name), weights, layer, int(index)))
