@@ -81,6 +81,18 @@ test("what will be wanted soon is loaded ahead, several places at a time", async
   assert.deepEqual(shown, ["one", "two", "four"]);
 });
 
+test("a pause ends when something is wanted at once", async () => {
+  const { loader, asked } = makeLoader();
+  loader.want("run", 1, 500);
+  await settled();
+  assert.equal(asked.size, 0);
+  loader.want("run", 2, 0);
+  await settled();
+  assert.deepEqual([...asked.keys()], [2]);
+  asked.get(2).resolve("two");
+  await settled();
+});
+
 test("what could not be loaded ahead is asked for again when it is wanted", async () => {
   const { loader, asked, shown, reported } = makeLoader();
   loader.want("run", 1, 0, 2);

@@ -1,6 +1,7 @@
 """Roles on the page: on tiles, at the open head, and as a question."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from web.questions import roles as roles_module
 
 
 @pytest.fixture
-def certain(server: Server, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def certain(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     """A measurement in which L1 H2 is clearly an induction head and no other head has a role."""
     found = role_scores(server.served.models["tiny"])
     scores = {role: (found.scores[role] * 0.2).tolist() for role in LOOKS}
@@ -24,7 +25,8 @@ def certain(server: Server, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.setattr("web.api.lens.questions.measure_roles", lambda *_: measured)
     server.services.questions.answers.kept.clear()
     assert roles_module.describe_heads(measured)[1][2]["label"] == "induction"
-    return measured
+    yield measured
+    server.services.questions.answers.kept.clear()  # the server lives on, for the tests that follow
 
 
 def test_where_a_role_is_clear_it_is_said(certain: dict[str, Any], page: Any) -> None:

@@ -14,8 +14,10 @@ export class Topics {
       this.#listeners.set(topic, [...(this.#listeners.get(topic) ?? []), callback]);
   }
 
-  /** @param {...string} topics */
+  /** @param {...string} topics one name each */
   emit(...topics) {
+    const unheard = topics.find((topic) => topic.includes(" "));
+    if (unheard) throw new Error(`A topic is one name, found "${unheard}"`);
     const callbacks = new Set(topics.flatMap((topic) => this.#listeners.get(topic) ?? []));
     for (const callback of callbacks) callback();
   }

@@ -23,6 +23,7 @@ export class LatestLoader {
   #last = 0;
   #pause = 0;
   #busy = false;
+  #endPause = () => {};
 
   /**
    * @param {object} options
@@ -43,7 +44,7 @@ export class LatestLoader {
    * Show the value of a place, at once where it is kept; null for nothing.
    * @param {Source} source
    * @param {number | null} place
-   * @param {number} pause milliseconds to wait before the server is asked
+   * @param {number} pause milliseconds to wait before the server is asked; 0 also ends a pause that has begun
    * @param {number} [last] the last place that will be wanted soon, and is loaded ahead
    */
   want(source, place, pause, last = place ?? 0) {
@@ -58,6 +59,7 @@ export class LatestLoader {
       this.#keep(place, found);
       this.show(found, place);
     }
+    if (!pause) this.#endPause();
     if (!this.#busy) this.#fetch();
   }
 
@@ -87,7 +89,10 @@ export class LatestLoader {
   async #fetch() {
     this.#busy = true;
     while (this.#missing !== null) {
-      await wait(this.#pause);
+      await Promise.race([
+        wait(this.#pause),
+        new Promise((/** @type {(value: void) => void} */ resolve) => (this.#endPause = resolve)),
+      ]);
       const [source, place] = [/** @type {Source} */ (this.#source), this.#missing];
       if (place === null) break;
       try {

@@ -13,7 +13,11 @@ import { openPattern, patternSentence, placeSentence, unitOf } from "./sentences
 /** @import { Pattern } from "./patterns.mjs" */
 
 const KEPT = "headscope-intro";
+const MARGIN = 8; // pixels around what is brought into view
 const PATIENCE = 2500; // milliseconds that the first example waits for the roles of the heads
+
+/** Whether the visitor wants nothing to move. */
+const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 export class Intro {
   /** @type {Set<string>} the examples that were shown; more may come, once roles are known */
@@ -76,6 +80,7 @@ export class Intro {
     this.#shown.clear();
     this.#wantsStep = false;
     this.button.textContent = "Show me";
+    this.element.classList.remove("hs-held");
   }
 
   /** @param {Store} store */
@@ -180,12 +185,27 @@ export class Intro {
       clearestPlace(weights, tokens, count, null, firstStep);
     if (query === null) return;
     store.select(query + 1);
-    store.emit("looks back");
+    this.element.classList.add("hs-held");
+    requestAnimationFrame(() => {
+      store.emit("looks-back"); // when the tokens are marked
+      this.#bringIntoView();
+    });
+  }
+
+  /** On a small screen: scroll down to the open tile, as far as the two tokens stay in view. */
+  #bringIntoView() {
+    const tile = document.querySelector(".hs-grid [aria-pressed=true]");
+    if (getComputedStyle(this.element).position !== "sticky" || !tile) return;
+    const room = [...document.querySelectorAll(".hs-writing :is(.hs-chosen, .hs-key, .hs-query)")].map(
+      (token) => token.getBoundingClientRect().top - this.element.offsetHeight - MARGIN,
+    );
+    const down = tile.getBoundingClientRect().bottom + MARGIN - innerHeight;
+    scrollBy({ top: Math.min(Math.max(down, 0), ...room), behavior: isStill() ? "instant" : "smooth" });
   }
 
   /** Draw the eye to the open tile. */
   #point() {
-    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    if (isStill()) return;
     const tile = document.querySelector(".hs-grid [aria-pressed=true]");
     tile?.animate({ scale: [1, 1.25, 1], offset: [0, 0.4, 1] }, { duration: 600, easing: "ease-in-out" });
   }

@@ -34,6 +34,16 @@ export const unitOf = ({ tokens }) =>
 const lookOf = (store) => (roleOf(store, store.open)?.label ?? "").replaceAll(" ", "_");
 
 /**
+ * Over how many tokens the open head spreads its attention: 2 to the power of its entropy.
+ * @param {Store} store
+ * @param {string} unit
+ */
+function spreadOf(store, unit) {
+  const spread = Math.round(2 ** store.metric(store.open, METRICS.entropy.place));
+  return spread > 1 ? `about ${spread} ${unit}s` : `one ${unit}`;
+}
+
+/**
  * The pattern that the open head follows in this text; null where it follows none.
  * @param {Store} store
  */
@@ -55,15 +65,13 @@ export function patternSentence(store, pattern) {
   const copying = copies(roleOf(store, open));
   if (copying && !isClear(pattern) && pattern?.name !== lookOf(store)) {
     const favourite = favouriteWord(weights, tokens, count);
-    const most =
-      favourite && `: most of all at “${favourite.word}”, with ${favourite.share.toFixed(2)} of its attention`;
-    return `${where}, ${name} copies the words that it looks at${most ?? ""}.`;
+    const most = favourite
+      ? `most of all at “${favourite.word}”, with ${favourite.share.toFixed(2)} of its attention`
+      : `its attention spreads over ${spreadOf(store, unit)}`;
+    return `${where}, ${name} copies the ${favourite ? "word" : unit}s that it looks at: ${most}.`;
   }
-  if (!pattern) {
-    const spread = Math.round(2 ** store.metric(open, METRICS.entropy.place));
-    const over = spread > 1 ? `about ${spread} ${unit}s` : `one ${unit}`;
-    return `${where}, ${name} follows no simple pattern: it spreads its attention over ${over}.`;
-  }
+  if (!pattern)
+    return `${where}, ${name} follows no simple pattern: its attention spreads over ${spreadOf(store, unit)}.`;
   const { mean, even, places } = pattern;
   const looks = `${isClear(pattern) ? "" : "partly "}${LOOKS[pattern.name](unit, pattern.back)}`;
   const also = copying ? ", and copies what it finds" : "";

@@ -60,7 +60,7 @@ export class TextView {
     store.on("state tokens", () => this.fill());
     store.on("tokens focus view step", () => this.colour());
     store.on("step", () => this.scrollToStep());
-    store.on("looks back", () => this.scrollToKey());
+    store.on("looks-back", () => this.scrollToKey());
   }
 
   /** Drop the spans of a run that is no longer shown. */
