@@ -25,6 +25,7 @@ from web.page.routes import page_routes
 from web.page.writer import PageWriter
 from web.runs.routes import run_routes
 from web.services import Services, make_services
+from web.serving.budget import share_heaps
 from web.serving.elsewhere.address import read_addresses
 from web.settings import Settings
 from web.training.routes import UPLOAD, train_routes
@@ -83,6 +84,7 @@ def main() -> None:
         print(f"app.py: {error}", file=sys.stderr)
         sys.exit(2)
     logging.basicConfig(level=chosen.log_level.upper(), format="%(levelname)s %(name)s: %(message)s")
+    share_heaps()
     asked_to_end = listen_for_end()
     demo, services = start(chosen)
     threading.Thread(target=services.load_for_good, name="loader", daemon=True).start()

@@ -69,6 +69,7 @@ class Services:
 
     def load_for_good(self) -> None:
         """The same in a process that does nothing else."""
+        self.engines.tidy_up = keep_all_objects
         self.load()
         keep_all_objects()
 

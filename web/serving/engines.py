@@ -49,6 +49,7 @@ class Engines:
         self.engines: dict[LoadedModel, Engine] = {}
         self.gpu_engines: dict[LoadedModel, Engine] = {}  # on ZeroGPU, for texts that a Gradio event asks for
         self.threads: list[threading.Thread] = []
+        self.tidy_up: Callable[[], None] = trim_heap
         self.running: set[Generation] = set()  # those that somebody follows
         self.lock = threading.Lock()
         self.closed = False
@@ -126,7 +127,7 @@ class Engines:
         except Exception:
             log.exception("%s is written by torch alone", engine.loaded.name)
             return
-        trim_heap()  # of what they were made from
+        self.tidy_up()  # what they were made from
         if reader:
             engine.reader = reader
             if engine.closed:

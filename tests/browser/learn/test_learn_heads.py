@@ -50,6 +50,7 @@ def test_a_weight_of_a_trained_head_unfolds(page: Any, server: Server) -> None:
     of = table(page, f"L{layer} H{head} of tiny")
     of.locator("tbody tr").nth(5).locator("td button").nth(2).click()
     panel = page.locator(".hl-picture > .hl-unfold")
+    expect(panel.locator("output")).to_have_count(2)
     score, weight = (number(text) for text in panel.locator("output").all_text_contents())
     assert weight == pytest.approx(weights_of(server, layer, head)[5, 2].item(), abs=6e-5)
     loaded = server.served.models["tiny"]

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from helpers import also_slow
 from model.sampling import SamplingSettings, probabilities
 from web.assets import URL
 
@@ -43,7 +44,7 @@ def check(page: Any, logits: Tensor, chosen: list[dict[str, Any]]) -> None:
     assert most == ranked[:20]
 
 
-@pytest.mark.parametrize("size", [1, 65, 4_096])
+@pytest.mark.parametrize("size", [65, *also_slow(1, 4_096)])
 def test_the_browser_draws_from_the_same_probabilities(page: Any, size: int) -> None:
     for logits in many_logits(size):
         check(page, logits, settings(size))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from helpers import also_slow
 from helpers.page import choose_model, expect_model, text
 from helpers.server import Server, save_tiny
 
@@ -65,7 +66,7 @@ def test_scrubber_and_legend_stay_in_view(page: Any) -> None:
     expect(text(page)).to_be_in_viewport(ratio=1)
 
 
-@pytest.mark.parametrize("width", [390, 1024, 1440])
+@pytest.mark.parametrize("width", [1024, *also_slow(390, 1440)])
 def test_the_top_of_a_panel_is_one_row(browser: Any, server: Server, width: int) -> None:
     page = browser.new_page(viewport={"width": width, "height": 844})
     page.goto(server.url)
@@ -83,7 +84,7 @@ def test_the_top_of_a_panel_is_one_row(browser: Any, server: Server, width: int)
     page.close()
 
 
-@pytest.mark.parametrize("n_head", [2, 8, 16])
+@pytest.mark.parametrize("n_head", [16, *also_slow(2, 8)])
 def test_labels_of_all_columns_are_whole(
     browser: Any, launch: Callable[..., Server], tmp_path: Path, n_head: int
 ) -> None:

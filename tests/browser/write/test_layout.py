@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from helpers import also_slow
 from helpers.page import CONTRAST, choose_model, open_head, text, write
 from helpers.server import Server, save_tiny
 
@@ -38,7 +39,7 @@ def test_the_bar_leaves_the_screen_to_the_panels(browser: Any, server: Server) -
     page.close()
 
 
-@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1180, 820), (1024, 768)])
+@pytest.mark.parametrize(("width", "height"), [(1024, 768), *also_slow((1440, 900), (1180, 820))])
 def test_the_heads_are_on_the_first_screen(
     browser: Any, launch: Callable[..., Server], tmp_path: Path, width: int, height: int
 ) -> None:
@@ -56,7 +57,7 @@ def test_the_first_heads_are_on_a_phones_first_screen(browser: Any, server: Serv
     page.close()
 
 
-@pytest.mark.parametrize("width", [360, 390, 768, 1024])
+@pytest.mark.parametrize("width", [390, *also_slow(360, 768, 1024)])
 def test_nothing_scrolls_sideways(browser: Any, server: Server, width: int) -> None:
     page = opened(browser, server.url, width, 844)
     page.get_by_role("button", name="Settings", exact=True).click()

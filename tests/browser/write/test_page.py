@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from helpers import also_slow
 from helpers.page import (
     check_number,
     choose_model,
@@ -153,7 +154,7 @@ def test_another_model(page: Any, server: Server) -> None:
     check_number(page, server.services.served.models["other"])
 
 
-@pytest.mark.parametrize("width", [390, 800, 1440])
+@pytest.mark.parametrize("width", [390, *also_slow(800, 1440)])
 def test_no_sideways_scrolling(browser: Any, server: Server, width: int) -> None:
     page = browser.new_page(viewport={"width": width, "height": 844})
     page.goto(server.url)

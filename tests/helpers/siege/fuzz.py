@@ -25,8 +25,8 @@ COMMON: dict[str, Any] = {"deadline": None, "database": None, "suppress_health_c
 
 
 def few(check: Property) -> None:
-    """A few hundred examples, the same in every run."""
-    settings(max_examples=150, derandomize=True, **COMMON)(check)()
+    """A few examples, the same in every run."""
+    settings(max_examples=40, derandomize=True, **COMMON)(check)()
 
 
 def many(check: Property, n_examples: int = 2_000) -> None:

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from helpers import also_slow
 from model.lens.metrics import METRICS
 from model.lens.pictures import last_rows, picture, picture_index
 from model.lens.recording import Recording
@@ -44,7 +45,7 @@ def recorded(attention: Tensor, prompt: int, looks: tuple[int, ...] = (), **opti
 
 
 @pytest.mark.parametrize(
-    ("T", "prompt", "looks"), [(7, 0, ()), (65, 65, ()), (66, 3, (10, 11)), (300, 40, (41, 128, 129, 257))]
+    ("T", "prompt", "looks"), [(7, 0, ()), (65, 65, ()), (66, 3, (10, 11)), *also_slow((300, 40, (41, 128, 129, 257)))]
 )
 @pytest.mark.parametrize(("n_layer", "n_head"), [(3, 4), (1, 1)])
 def test_every_picture_is_exact_however_its_rows_came(
@@ -65,7 +66,7 @@ def test_every_picture_is_exact_however_its_rows_came(
 
 
 @pytest.mark.parametrize(
-    ("T", "prompt", "looks"), [(7, 0, ()), (65, 65, ()), (66, 3, (10, 11)), (300, 40, (41, 128, 129, 257))]
+    ("T", "prompt", "looks"), [(7, 0, ()), (65, 65, ()), (66, 3, (10, 11)), *also_slow((300, 40, (41, 128, 129, 257)))]
 )
 def test_thumbnails_hold_the_largest_of_each_tile_and_the_first_token_alone(
     T: int, prompt: int, looks: tuple[int, ...]

@@ -1,12 +1,14 @@
 """How many bytes may be held, by all and by one, and answers that wait for whoever has the ticket."""
 
 import re
+from collections.abc import Callable
 
 import pytest
 
 from model.serving.engine import Busy
 from web.api.body_limit import BYTES_PER_SECOND, MOST_DELAY, Pace
-from web.serving.budget import Budget, NoRoom
+from web.serving import budget as budget_module
+from web.serving.budget import Budget, NoRoom, share_heaps, trim_heap
 from web.serving.tickets import Tickets
 
 
@@ -115,3 +117,18 @@ def test_large_bodies_of_one_client_come_one_after_the_other(monkeypatch: pytest
     now[0] += 100
     assert pace.delay("c", 300_000) == 0
     assert set(pace.free_at) == {"c"}
+
+
+def test_two_heaps_for_all_threads_where_the_c_library_is_glibc(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, tuple[int, ...]]] = []
+
+    def of_glibc(name: str) -> Callable[..., None]:
+        return lambda *given: asked.append((name, given))
+
+    monkeypatch.setattr(budget_module, "of_glibc", of_glibc)
+    share_heaps()
+    trim_heap()
+    assert asked == [("mallopt", (-8, 2)), ("malloc_trim", (0,))]
+    monkeypatch.setattr(budget_module, "of_glibc", lambda _: None)
+    share_heaps()
+    trim_heap()

@@ -1,5 +1,6 @@
 """Texts followed from an event loop: each ends in one outcome, and is counted once."""
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -205,3 +206,14 @@ def test_what_came_before_a_failure_is_handed_out(bench: Bench) -> None:
         return found
 
     assert run_async(follow_to_the_failure()) == [1, 2] and bench.counted == {"failed": 1}
+
+
+def test_what_a_faster_reader_was_made_from_is_tidied_up(loaded: LoadedModel) -> None:
+    tidied = threading.Event()
+    engines = Engines(Limits(), Metrics(), make_reader=lambda *_: None)
+    engines.tidy_up = tidied.set
+    try:
+        engines.prepare([loaded])
+        assert tidied.wait(30)
+    finally:
+        engines.close(0)
