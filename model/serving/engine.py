@@ -18,6 +18,7 @@ log = logging.getLogger(__name__)
 
 PREFILL_TOKENS = 64  # of all prompts together in one step, while other texts are being written and would have to wait
 PREFILL_ALONE = 512  # while none is
+MANY = 4  # texts being written, which take longer than to read the weights once more for prompts alone
 
 
 class Busy(Exception):
@@ -46,6 +47,7 @@ class Engine:
         self.turns = itertools.count()
         self.changed = threading.Condition()
         self.closed = False
+        self.prompts_alone = False  # whether the newest step was one that read prompts alone
         self.tokens_read = self.tokens_written = 0
 
     @property
@@ -191,22 +193,24 @@ class Engine:
         """Decide how much each text reads now: its newest token if it is writing, else a piece of its prompt.
 
         Texts being written come first, in the order of their slots; then the clients with the fewest prompts to read,
-        each prompt in the order in which it joined.
+        each prompt in the order in which it joined. But prompts that can be read to their end are every other time
+        read alone, so that their first tokens need not wait for those of many others.
         """
-        planned = [sequence for sequence in self.at_work if sequence.n_unread == 1]
-        for sequence in planned:
+        writing = [sequence for sequence in self.at_work if sequence.n_unread == 1]
+        for sequence in writing:
             sequence.n_planned = 1
-        budget = PREFILL_TOKENS if planned else PREFILL_ALONE
-        reading = [sequence for sequence in self.at_work if sequence.n_unread > 1]
-        if not reading:
-            return planned
-        counts = Counter(sequence.client for sequence in reading)
-        for sequence in sorted(reading, key=lambda sequence: (counts[sequence.client], sequence.turn)):
+        budget = PREFILL_TOKENS if writing else PREFILL_ALONE
+        unread = [sequence for sequence in self.at_work if sequence.n_unread > 1]
+        counts = Counter(sequence.client for sequence in unread)
+        reading = []
+        for sequence in sorted(unread, key=lambda sequence: (counts[sequence.client], sequence.turn)):
             if budget:
                 sequence.n_planned = min(sequence.n_unread, budget)
                 budget -= sequence.n_planned
-                planned.append(sequence)
-        return planned
+                reading.append(sequence)
+        finishing = [sequence for sequence in reading if sequence.n_planned == sequence.n_unread]
+        self.prompts_alone = bool(finishing) and len(writing) >= MANY and not self.prompts_alone
+        return finishing if self.prompts_alone else writing + reading
 
     def forward(self, planned: Sequence[TextSequence]) -> None:
         """Read everything planned, and let each text that has read all of its tokens write one."""

@@ -54,6 +54,27 @@ def test_the_same_seed_writes_the_same_text_whatever_else_runs(
         assert other.ids == ids_of(alone(tiny, prompt_ids(1 + 2 * i, seed=i), 30 - i, seed=i))
 
 
+def test_a_prompt_is_read_before_others_write_on_but_only_every_other_time(
+    tiny: LoadedModel, new_engine: MakeEngine
+) -> None:
+    engine = new_engine(tiny)
+    writers = [Asked(tiny, prompt_ids(4), 40, seed=i) for i in range(5)]
+    engine.submit(*[asked.sequence for asked in writers])
+    engine.step()
+    n_written = [1]
+    for i in range(8):  # one more comes before every step
+        new = Asked(tiny, prompt_ids(6, seed=i), 1, seed=i)
+        engine.submit(new.sequence)
+        engine.step()
+        assert len(new.steps) == 1
+        n_written.append(len(writers[0].steps))
+    assert n_written == [1, 1, 2, 2, 3, 3, 4, 4, 5]
+    finish(engine)
+    assert [asked.ids for asked in writers] == [
+        ids_of(alone(tiny, prompt_ids(4), 40, seed=i)) for i in range(len(writers))
+    ]
+
+
 @pytest.mark.parametrize("budget", [1, 3, 7, 64])
 def test_prompts_are_read_in_pieces(
     budget: int, tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch, new_engine: MakeEngine
