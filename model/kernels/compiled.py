@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -35,7 +36,7 @@ from .forward import (
 from .integers import Integers
 from .pack import aligned, pack
 
-FIRST_REST, LONGEST_REST = 64, 8192  # passes on one thread after several were slower
+FIRST_REST, LONGEST_REST = 64, 512  # passes on one thread after several were slower
 
 
 # A token to read: its id, the slot of its text, its position there, whether the logits behind it are wanted, and which
@@ -154,6 +155,16 @@ def floats(count: int, *, is_sparse: bool = False) -> NDArray[np.float32]:
     return aligned(count, np.dtype(np.float32), is_sparse=is_sparse)
 
 
+@dataclass
+class Tries:
+    """How passes of one number of rows went lately."""
+
+    alone: float  # seconds on one thread, when last tried
+    n_slow: int = 0  # passes on several threads that were slower, less those that were not
+    rest: int = 0  # passes to go on one thread; below zero, how many were on several
+    next_rest: int = FIRST_REST
+
+
 class Pace:
     """How many threads a pass should use: all, unless that was slower lately than one, as it is on a busy machine.
 
@@ -162,29 +173,30 @@ class Pace:
 
     def __init__(self, max_threads: int) -> None:
         self.max_threads = max_threads
-        self.alone: dict[int, float] = {}  # rows in a pass -> its seconds on one thread, when last tried
-        self.n_slow = 0  # passes on several threads that were slower, less those that were not
-        self.rest, self.next_rest = 0, FIRST_REST
+        self.tries: dict[int, Tries] = {}  # by the number of rows
 
     def choose(self, n_rows: int) -> int:
-        if self.max_threads == 1 or n_rows not in self.alone:
+        tries = self.tries.get(n_rows)
+        if self.max_threads == 1 or tries is None:
             return 1
-        self.rest -= 1
-        return self.max_threads if self.rest < 0 else 1
+        tries.rest -= 1
+        return self.max_threads if tries.rest < 0 else 1
 
     def took(self, n_rows: int, n_threads: int, seconds: float) -> None:
         """Learn from a pass."""
         if n_threads == 1:
-            self.alone[n_rows] = seconds
-        elif seconds < self.alone[n_rows]:
-            self.n_slow = max(self.n_slow - 1, 0)
-            if self.rest < -FIRST_REST:
-                self.next_rest = FIRST_REST
+            self.tries.setdefault(n_rows, Tries(seconds)).alone = seconds
+            return
+        tries = self.tries[n_rows]
+        if seconds < tries.alone:
+            tries.n_slow = max(tries.n_slow - 1, 0)
+            if tries.rest < -FIRST_REST:
+                tries.next_rest = FIRST_REST
         else:
-            self.n_slow += 1
-            if self.n_slow > 1 or seconds > 4 * self.alone[n_rows]:
-                self.rest, self.next_rest = self.next_rest, min(2 * self.next_rest, LONGEST_REST)
-                self.n_slow = 0
+            tries.n_slow += 1
+            if tries.n_slow > 1 or seconds > 4 * tries.alone:
+                tries.rest, tries.next_rest = tries.next_rest, min(2 * tries.next_rest, LONGEST_REST)
+                tries.n_slow = 0
 
 
 class Follower:

@@ -51,9 +51,14 @@ class AtOnce:
 
 
 @pytest.fixture(scope="session")
-def context(browser: Any) -> Any:
-    """A browser profile that keeps the page's files from one test to the next, which halves the time of opening it."""
-    return browser.new_context(viewport={"width": 1440, "height": 900})
+def context(browser: Any, server: Server) -> Any:
+    """A browser profile that keeps the page's files from one test to the next, and what was compiled of them.
+
+    That takes a page that stays open, and makes opening another twice as fast.
+    """
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    context.new_page().goto(server.url)
+    return context
 
 
 @pytest.fixture
@@ -76,12 +81,12 @@ def page(context: Any, server: Server) -> Iterator[Any]:
 
 def forget(context: Any, server: Server) -> None:
     """Close a visitor's pages, and keep nothing of the visit but the files."""
-    first, *others = context.pages
-    for page in others:
+    kept, *opened = context.pages
+    for page in opened:
         page.close()
-    session = context.new_cdp_session(first)
+    session = context.new_cdp_session(kept)
     session.send("Storage.clearDataForOrigin", {"origin": server.url, "storageTypes": "local_storage,indexeddb"})
-    first.close()
+    session.detach()
     context.clear_cookies()
     context.clear_permissions()
 

@@ -154,4 +154,6 @@ def test_threads_that_keep_each_other_waiting_are_given_up_for_a_while() -> None
     assert rest == [1] * 64 + [2] * 36
     pace.took(1, 2, 40.0)
     assert [pace.choose(1) for _ in range(200)].count(1) == 128
+    pace.took(16, 1, 1.0)
+    assert pace.choose(16) == 2  # passes of another size are tried for themselves
     assert Pace(max_threads=1).choose(1) == 1
