@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from helpers.page import AT_ONCE
+from helpers.page import AT_ONCE, expect_drawn
 from helpers.server import Server
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -72,7 +72,7 @@ def page(context: Any, server: Server) -> Iterator[Any]:
     page.on("console", lambda said: errors.append(said.text) if is_error(said) else None)
     page.on("request", lambda request: None if is_own(request.url, server.url) else strangers.append(request.url))
     page.goto(server.url)
-    expect(page.locator(".hs-number")).not_to_be_empty()  # the opening is there and drawn
+    expect_drawn(page)  # the opening is there and drawn
     yield page
     forget(context, server)
     assert not errors

@@ -18,6 +18,11 @@ READOUT = re.compile(r"“(.+)” (\d+), query looks at “(.+)” (\d+), key([\
 AT_ONCE = 'localStorage["headscope-speed"] ??= "0"; localStorage["headscope-view"] ??= "open"'
 
 
+def expect_drawn(page: Any) -> None:
+    """Wait until a text is there with its open head drawn. Every frame is looked at: ``expect`` looks less often."""
+    page.wait_for_function("document.querySelector('.hs-number')?.textContent")
+
+
 def choose_model(page: Any, name: str) -> None:
     page.get_by_role("button", name="Model", exact=True).click()
     page.get_by_role("listbox", name="Model").locator(f"[data-name='{name}']").click()
@@ -102,7 +107,7 @@ def text(page: Any) -> Any:
 
 def readout(page: Any) -> tuple[int, int, float]:
     """Query, key and weight that the open head's panel names."""
-    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect_drawn(page)
     found = READOUT.fullmatch(page.locator(".hs-readout").text_content())
     assert found, page.locator(".hs-readout").text_content()
     return int(found[2]), int(found[4]), float(found[5])

@@ -10,6 +10,7 @@ from helpers.page import (
     change_settings,
     check_number,
     choose_model,
+    expect_drawn,
     is_shown_as,
     readout,
     stop_button,
@@ -99,7 +100,7 @@ def test_a_branch_of_what_was_kept(page: Any, server: Server) -> None:
     expect(write_button(page)).to_be_visible()
     page.get_by_role("button", name="Keep right").click()
     expect(text(page)).to_have_text(second)
-    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect_drawn(page)
     other = branch_at(page, page, 40, row=1)
     third = expected_text(loaded, second[:40] + other)
     expect(text(page, "B")).to_have_text(third)
@@ -156,7 +157,7 @@ def test_a_closed_branch_is_written_no_further(page: Any, server: Server, slow: 
 def test_stacked_on_a_phone(browser: Any, server: Server) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 844})
     page.goto(server.url)
-    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect_drawn(page)
     branch_at(page, page, 20)
     left, right = side(page, "First text").bounding_box(), side(page, "Branch at token 20").bounding_box()
     assert left["x"] == right["x"] and right["y"] >= left["y"] + left["height"]

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from helpers.page import choose_model, is_shown_as, readout, write, write_button
+from helpers.page import choose_model, expect_drawn, is_shown_as, readout, write, write_button
 from helpers.server import Server, save_tiny
 from model import load
 from model.checkpoint.write import write_snapshot
@@ -166,7 +166,7 @@ def test_another_training_step(browser: Any, launch: Callable[..., Server], tmp_
     server = launch(tmp_path / "tiny")
     page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.goto(server.url)
-    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect_drawn(page)
     written = page.get_by_role("group", name="Text", exact=True).text_content()
     compare(page, "with another training step")
     expect(page.get_by_role("region", name="tiny, training step 20")).to_be_visible()

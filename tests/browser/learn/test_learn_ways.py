@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from helpers import also_slow
 from helpers.learn_page import move, numbers, open_rung, say, settle, stamps, table, unfolded
-from helpers.page import CONTRAST, show_page
+from helpers.page import CONTRAST, expect_drawn, show_page
 from helpers.server import CONTEXT, Server
 from model.ladder import averages
 from model.ladder.bigram_training import BigramTraining
@@ -188,7 +188,7 @@ def test_nothing_of_it_is_fetched_before_it_is_opened(browser: Any, server: Serv
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(server.url)
-    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect_drawn(page)
     assert not [url for url in asked if "/learn/" in url]
     open_rung(page, 1)
     assert [url for url in asked if "/learn/main.mjs" in url]

@@ -12,7 +12,17 @@ import torch
 from playwright.sync_api import expect
 
 import model
-from helpers.page import change_settings, check_number, is_shown_as, open_head, readout, show_summaries, text, write
+from helpers.page import (
+    change_settings,
+    check_number,
+    expect_drawn,
+    is_shown_as,
+    open_head,
+    readout,
+    show_summaries,
+    text,
+    write,
+)
 from helpers.server import Server, save_tiny
 from model import LoadedModel
 from model.lens.metrics import METRICS
@@ -277,6 +287,6 @@ def test_attention_that_looks_untrained_is_called_so(
 
 
 def test_trained_looking_attention_is_not(page: Any) -> None:
-    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect_drawn(page)
     assert len(METRICS) == 5
     expect(page.get_by_text("looks untrained")).to_have_count(0)

@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 from safetensors import safe_open
 from torch import Tensor
 
-from helpers.page import show_summaries, text, write
+from helpers.page import expect_drawn, show_summaries, text, write
 from helpers.server import CONTEXT, Server
 from model import LoadedModel
 from model.lens.pictures import picture
@@ -36,7 +36,7 @@ def save(page: Any, menu: str, kind: str, folder: Path) -> Path:
 def open_picture(page: Any, name: str) -> None:
     page.get_by_role("button", name=re.compile(f"^{name},")).click()
     expect(page.get_by_role("region", name=f"Attention weights, {name}")).to_be_visible()
-    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect_drawn(page)
 
 
 def shown_ids(page: Any, loaded: LoadedModel) -> list[int]:
@@ -120,7 +120,7 @@ def test_a_head_as_svg_and_png(page: Any, server: Server, tmp_path: Path) -> Non
 def test_pictures_are_light_and_follow_the_scale(browser: Any, server: Server, tmp_path: Path) -> None:
     page = browser.new_page()
     page.goto(f"{server.url}?__theme=dark")
-    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect_drawn(page)
     show_summaries(page)
     open_picture(page, "L0 mean")
     page.get_by_label("Colour scale").select_option("linear")
@@ -268,7 +268,7 @@ def test_the_table_of_heads(page: Any, server: Server) -> None:
 def test_nothing_sticks_out_on_a_phone(browser: Any, server: Server) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 844})
     page.goto(server.url)
-    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect_drawn(page)
     show_summaries(page)
     open_picture(page, "Mean of all heads")
     page.get_by_role("button", name="Back to the heads").click()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from helpers.page import CONTRAST, change_settings, readout, text, write, write_slowly
+from helpers.page import CONTRAST, change_settings, expect_drawn, readout, text, write, write_slowly
 from helpers.server import Server
 
 WORDS = (
@@ -30,7 +30,7 @@ TICKED = """(box) => {
 def test_a_checked_box_is_seen_to_be_checked(browser: Any, server: Server, theme: str) -> None:
     page = browser.new_page()
     page.goto(f"{server.url}/?__theme={theme}")
-    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect_drawn(page)
     for name in ("colour by surprise", "hide the first token"):
         box = page.get_by_label(name)
         assert not box.evaluate(TICKED)
@@ -43,7 +43,7 @@ def test_a_checked_box_is_seen_to_be_checked(browser: Any, server: Server, theme
 def test_words_stand_out_from_what_is_behind_them(browser: Any, server: Server, theme: str) -> None:
     page = browser.new_page()
     page.goto(f"{server.url}/?__theme={theme}")
-    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect_drawn(page)
     expect(page.locator(".hs-bars tbody tr").first).to_be_visible()
     found = page.evaluate(CONTRAST, WORDS)
     assert len(found) > 80 and min(found) >= 4.5

@@ -15,6 +15,7 @@ from helpers.page import (
     change_settings,
     check_number,
     choose_model,
+    expect_drawn,
     expect_model,
     number_field,
     opened_settings,
@@ -58,7 +59,7 @@ def open_new(browser: Any, address: str) -> Any:
     page.errors = []
     page.on("pageerror", lambda error: page.errors.append(str(error)))
     page.goto(address)
-    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect_drawn(page)
     return page
 
 

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from helpers.gate import Gate, News
-from helpers.page import change_settings, check_number, stop_button, text, write, write_button
+from helpers.page import change_settings, check_number, expect_drawn, stop_button, text, write, write_button
 from helpers.server import Server
 from web.serving import zero_gpu
 
@@ -37,7 +37,7 @@ def test_gradio_events_carry_the_texts(
     loaded = server.served.models["tiny"]
     page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.goto(server.url)
-    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect_drawn(page)
     change_settings(page, seed=1, length=20)
     write(page, "But soft")
     gate.release(4)
@@ -70,7 +70,7 @@ def test_another_engine_is_named(
     looking = launch(checkpoints / "tiny", engine_urls=(f"{server.url}/v1",))
     page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.goto(looking.url)
-    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect_drawn(page)
     note = page.get_by_text("Another engine writes this text")
     expect(note).to_be_hidden()  # the opening was written here
     change_settings(page, seed=1, length=20)

@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 
 from helpers.page import (
     change_settings,
+    expect_drawn,
     expect_model,
     number_field,
     opened_settings,
@@ -188,7 +189,7 @@ def test_focus_is_seen(browser: Any, server: Server, theme: str) -> None:
     """Pixels around sliders, fields and boxes change when they get the focus by keyboard."""
     page = browser.new_page(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
     page.goto(f"{server.url}?__theme={theme}")
-    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect_drawn(page)
     with opened_settings(page) as panel:
         controls = [
             panel.get_by_label("temperature", exact=True),

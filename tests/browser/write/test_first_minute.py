@@ -8,7 +8,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from helpers.page import change_settings, open_head, text, write
+from helpers.page import change_settings, expect_drawn, open_head, text, write
 from helpers.server import Server
 
 PHONE = {"width": 390, "height": 844}
@@ -20,7 +20,7 @@ def opened(browser: Any, server: Server, viewport: dict[str, int], more: str = "
     page = browser.new_page(viewport=viewport)
     page.add_init_script('localStorage["headscope-view"] = "";' + more)
     page.goto(server.url)
-    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect_drawn(page)
     return page
 
 
@@ -49,7 +49,7 @@ def test_one_tap_shows_what_a_head_does_on_the_same_screen(browser: Any, server:
     intro.get_by_role("button", name="Close the introduction").click()
     expect(intro).to_be_hidden()
     page.reload()
-    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect_drawn(page)
     expect(intro).to_be_hidden()
     page.close()
 
@@ -96,7 +96,7 @@ def test_the_first_example_waits_for_what_the_heads_do(browser: Any, server: Ser
     page = opened(browser, server, {"width": 1440, "height": 900})
     page.route("**/v1/lens/roles?*", lambda _: None)  # the answer does not come
     page.reload()
-    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect_drawn(page)
     page.clock.install()
     intro = page.get_by_role("complementary", name="Introduction")
     intro.get_by_role("button", name="Show me").click()

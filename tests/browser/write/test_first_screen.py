@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from helpers import also_slow
-from helpers.page import choose_model, expect_model, text
+from helpers.page import choose_model, expect_drawn, expect_model, text
 from helpers.server import Server, save_tiny
 
 
@@ -49,7 +49,7 @@ def test_what_was_typed_before_the_opening_came_stays(browser: Any, server: Serv
     typed.append("Typed early")
     for route in held:
         route.continue_()
-    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect_drawn(page)
     expect_model(page, "tiny", "3 layers × 4 heads")
     expect(page.get_by_label("Prompt")).to_have_value("Typed early")
     page.reload()
@@ -70,7 +70,7 @@ def test_scrubber_and_legend_stay_in_view(page: Any) -> None:
 def test_the_top_of_a_panel_is_one_row(browser: Any, server: Server, width: int) -> None:
     page = browser.new_page(viewport={"width": width, "height": 844})
     page.goto(server.url)
-    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect_drawn(page)
     for heads in ("Whole", "This step"):
         page.get_by_role("button", name=heads, exact=True).click()
         for panel in ("Text", "Heads"):
@@ -93,7 +93,7 @@ def test_labels_of_all_columns_are_whole(
     page.goto(server.url)
     for width in (1440, 1180, 1024, 760, 390):
         page.set_viewport_size({"width": width, "height": 844})
-        expect(page.locator(".hs-number")).not_to_be_empty()
+        expect_drawn(page)
         page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
         edge = page.locator(".hs-scroll").bounding_box()
         page.get_by_label("means and rollout").check()

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from helpers import also_slow
-from helpers.page import CONTRAST, choose_model, open_head, text, write
+from helpers.page import CONTRAST, choose_model, expect_drawn, open_head, text, write
 from helpers.server import Server, save_tiny
 
 SHIFTS = """
@@ -27,7 +27,7 @@ def opened(browser: Any, address: str, width: int, height: int) -> Any:
     page = browser.new_page(viewport={"width": width, "height": height})
     page.add_init_script('localStorage["headscope-view"] = ""')  # as it opens for a new visitor
     page.goto(address)
-    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect_drawn(page)
     return page
 
 
@@ -82,7 +82,7 @@ def test_nothing_jumps_while_it_opens_and_writes(browser: Any, server: Server, s
     page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.add_init_script(SHIFTS)
     page.goto(server.url)
-    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect_drawn(page)
     expect(page.locator(".hs-bars table[aria-busy=false]")).to_be_visible()
     check_shifts(page, "opening")
     choose_model(page, "slow")

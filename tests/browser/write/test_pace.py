@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from helpers.page import choose_model, stop_button, text, write, write_button
+from helpers.page import choose_model, expect_drawn, stop_button, text, write, write_button
 from helpers.server import Server
 from model import Step
 from web.serving.generation import Generation
@@ -67,7 +67,7 @@ def paced(browser: Any, server: Server) -> Iterator[Any]:
     page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.add_init_script('localStorage.removeItem("headscope-speed")')
     page.goto(server.url)
-    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect_drawn(page)
     yield page
     page.close()
 

@@ -12,6 +12,7 @@ from helpers import also_slow
 from helpers.page import (
     check_number,
     choose_model,
+    expect_drawn,
     expect_model,
     is_shown_as,
     open_head,
@@ -36,7 +37,7 @@ def test_it_opens_with_something_to_see(page: Any, server: Server) -> None:
     show_summaries(page)
     labels = ["", "H0", "H1", "H2", "H3", "mean", "rollout", "L0", "L1", "L2", "mean of all heads"]
     assert page.locator(".hs-grid .hs-label").all_text_contents() == labels
-    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect_drawn(page)
     check_number(page, server.services.served.models["tiny"])
 
 
@@ -110,7 +111,7 @@ def test_by_keyboard(page: Any, server: Server) -> None:
     opened = (layer + (1 if layer < 2 else -1), head + (1 if head < 3 else -1))
     page.keyboard.press("Enter")
     expect(page.get_by_role("region", name=f"Attention weights, L{opened[0]} H{opened[1]}")).to_be_visible()
-    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect_drawn(page)
     page.get_by_role("application").focus()
     query, key, _ = readout(page)
     page.keyboard.press("ArrowUp")
@@ -141,7 +142,7 @@ def test_a_lost_run_is_looked_at_all_the_same(page: Any, server: Server) -> None
     for name in ("L0 H3", "L1 H0"):
         page.get_by_role("button", name=f"{name},").click()
         expect(page.get_by_role("region", name=f"Attention weights, {name}")).to_be_visible()
-        expect(page.locator(".hs-number")).not_to_be_empty()
+        expect_drawn(page)
         check_number(page, server.services.served.models["tiny"])
         server.services.runs.runs.clear()
 
@@ -150,7 +151,7 @@ def test_another_model(page: Any, server: Server) -> None:
     choose_model(page, "other")
     expect_model(page, "other", "2 layers × 2 heads")
     expect(page.get_by_role("button", name=re.compile(r"^L\d+ H\d+,"))).to_have_count(4)
-    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect_drawn(page)
     check_number(page, server.services.served.models["other"])
 
 
@@ -158,7 +159,7 @@ def test_another_model(page: Any, server: Server) -> None:
 def test_no_sideways_scrolling(browser: Any, server: Server, width: int) -> None:
     page = browser.new_page(viewport={"width": width, "height": 844})
     page.goto(server.url)
-    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect_drawn(page)
     for tab in ("Use", "Write & Look"):
         show_page(page, tab)
         assert page.evaluate("document.documentElement.scrollWidth") <= width

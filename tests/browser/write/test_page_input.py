@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from helpers.models import tiny_bpe, tiny_model
-from helpers.page import choose_model, number_field, opened_settings, stop, text, write, write_button
+from helpers.page import choose_model, expect_drawn, number_field, opened_settings, stop, text, write, write_button
 from helpers.server import CONTEXT, Server
 
 # Each would leave a mark on the page if it were run.
@@ -58,7 +58,7 @@ def test_spaces_inside_tokens_are_seen(browser: Any, launch: Callable[..., Serve
     prompt = "It's a fine\n\n  day\n,  isn't\tit?"
     page = browser.new_page()
     page.goto(server.url)
-    expect(page.locator(".hs-number")).not_to_be_empty()
+    expect_drawn(page)
     write(page, prompt)
     expect(text(page)).to_have_text(re.compile("^" + re.escape(prompt)))
     tokens = [token.text for token in loaded.tokens(loaded.read_prompt(prompt))]

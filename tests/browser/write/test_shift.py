@@ -6,7 +6,7 @@ from typing import Any
 
 from playwright.sync_api import expect
 
-from helpers.page import change_settings, is_shown_as, open_head, opened_settings, readout, text, write
+from helpers.page import change_settings, expect_drawn, is_shown_as, open_head, opened_settings, readout, text, write
 from helpers.server import CONTEXT, Server
 from model.sampling import SamplingSettings
 from model.serving.engine import Engine
@@ -43,7 +43,7 @@ def test_the_text_goes_on_and_its_newer_half_is_looked_at(page: Any, server: Ser
     window = "".join(text(page).locator(".hs-token").all_text_contents())
     assert earlier + window == expected and len(window) <= CONTEXT + 1
     layer, head = open_head(page)
-    expect(page.locator(".hs-number")).not_to_be_empty()  # its weights have come
+    expect_drawn(page)  # its weights have come
     query, key, shown = readout(page)
     assert is_shown_as(float(loaded.trace(window[:CONTEXT]).attention[layer, head, query, key]), shown)
 
