@@ -27,7 +27,6 @@ from web.runs.routes import run_routes
 from web.services import Services, make_services
 from web.serving.budget import share_heaps
 from web.serving.elsewhere.address import read_addresses
-from web.settings import Settings
 from web.training.routes import UPLOAD, train_routes
 from web.training.trainings import Trainings
 from web.training.visitors import KnowVisitor
@@ -35,7 +34,7 @@ from web.training.visitors import KnowVisitor
 CLOSING_SECONDS = 3.0
 
 
-def start(chosen: Settings) -> tuple[gr.Blocks, Services]:
+def start(chosen: settings.Settings) -> tuple[gr.Blocks, Services]:
     """Open the port; everything but the models is there when this returns."""
     services = make_services(chosen)
     writer, trainings = PageWriter(services), Trainings(services)

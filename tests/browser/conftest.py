@@ -51,13 +51,13 @@ class AtOnce:
 
 
 @pytest.fixture(scope="session")
-def context(browser: Any, server: Server) -> Any:
+def context(browser: Any) -> Any:
     """A browser profile that keeps the page's files from one test to the next, and what was compiled of them.
 
-    That takes a page that stays open, and makes opening another twice as fast.
+    That takes a first page that stays open, and makes opening another twice as fast.
     """
     context = browser.new_context(viewport={"width": 1440, "height": 900})
-    context.new_page().goto(server.url)
+    context.new_page()
     return context
 
 
@@ -66,6 +66,9 @@ def page(context: Any, server: Server) -> Iterator[Any]:
     """The opened page; the test fails if it threw an error or asked another host for anything."""
     errors: list[str] = []
     strangers: list[str] = []
+    (kept,) = context.pages
+    if not kept.url.startswith(server.url):
+        kept.goto(server.url)
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
     page.on("pageerror", lambda error: errors.append(str(error)))

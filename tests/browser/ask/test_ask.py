@@ -19,7 +19,7 @@ SIGNED = re.compile(r"([+−]?[\d.]+) → (−?[\d.]+)")
 
 @pytest.fixture
 def written(page: Any) -> Any:
-    change_settings(page, length=20)
+    change_settings(page, seed=1, length=20)
     write(page, PROMPT)
     expect(page.get_by_text("20 tokens written")).to_be_visible()
     return page
@@ -50,7 +50,7 @@ def listed(page: Any) -> dict[tuple[int, int], tuple[float, float]]:
     found = {}
     for row in panel(page).locator("tr[data-place]").all():
         layer, head = map(int, row.get_attribute("data-place").split(","))
-        match = SIGNED.search(row.text_content())
+        match = SIGNED.search(" ".join(row.locator("th, td").all_text_contents()))
         assert match
         change, loss = (float(number.replace("−", "-")) for number in match.groups())
         found[layer, head] = change, loss

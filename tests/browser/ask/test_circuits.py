@@ -27,7 +27,7 @@ def tiny(server: Server) -> LoadedModel:
 
 @pytest.fixture
 def written(page: Any) -> Any:
-    change_settings(page, length=6)
+    change_settings(page, seed=1, length=6)
     write(page, PROMPT)
     expect(page.get_by_text("6 tokens written")).to_be_visible()
     return page

@@ -19,7 +19,7 @@ PROMPT = "What light through yonder window breaks?"
 
 @pytest.fixture
 def written(page: Any) -> Any:
-    change_settings(page, length=20)
+    change_settings(page, seed=1, length=20)
     write(page, PROMPT)
     expect(page.get_by_text("20 tokens written")).to_be_visible()
     return page

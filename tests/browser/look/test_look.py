@@ -36,7 +36,7 @@ PROMPT = "What light through yonder window breaks?"
 @pytest.fixture
 def written(page: Any) -> Any:
     """The page with a text just written, all of it drawn."""
-    change_settings(page, length=20)
+    change_settings(page, seed=1, length=20)
     write(page, PROMPT)
     expect(page.get_by_text("20 tokens written")).to_be_visible()
     expect(text(page)).to_have_text(re.compile("^" + re.escape(PROMPT)))
@@ -239,6 +239,7 @@ def test_the_text_of_a_head_is_coloured_both_ways(written: Any, server: Server) 
     spans = view.locator(".hs-token")
     spans.nth(45).click(modifiers=["Shift"])
     written.mouse.move(5, 5)
+    expect_drawn(written)
     weights = loaded.trace(text(written).text_content()).attention[0, 1]
     ramps = [ramp(written, "looks"), ramp(written, "seen")]
     coloured = 0

@@ -96,7 +96,7 @@ function suggestionsOf(store) {
 }
 
 /**
- * What a head does in this text, in one sentence with the model's numbers.
+ * What a head does in this text, in one sentence with the model's numbers, short enough for one line.
  * @param {Store} store
  * @param {Place} place
  */
@@ -114,10 +114,10 @@ export function describePicture(store, place) {
     ["first", ROLES.first_token.does],
   ]);
   const [metric, does] = value("previous") >= value("first") ? roles[0] : roles[1];
-  if (value(metric) >= CLEAR) return `${title} ${does}: ${value(metric).toFixed(2)} on average in this text.`;
+  if (value(metric) >= CLEAR) return `${title} ${does}: ${value(metric).toFixed(2)} on average.`;
   const [back, weight] = place.join() === store.open.join() ? store.weights.steadiest() : [0, 0];
-  if (weight >= CLEAR) return `${title} looks ${back} tokens back: ${weight.toFixed(2)} on average in this text.`;
+  if (weight >= CLEAR) return `${title} looks ${back} tokens back: ${weight.toFixed(2)} on average.`;
   const spread = 2 ** value("entropy");
-  const over = spread < 1.5 ? "on one token" : `over about ${Math.round(spread)} tokens`;
-  return `${title}: no single pattern in this text; it spreads its attention ${over}.`;
+  const many = spread < 1.5 ? "one token" : `about ${Math.round(spread)} tokens`;
+  return `${title}: no single pattern; its attention spreads over ${many}.`;
 }
