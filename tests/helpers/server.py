@@ -1,6 +1,8 @@
 """The app on a free port with tiny models, in the process of the test."""
 
 import asyncio
+import functools
+import gc
 import string
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -66,9 +68,17 @@ def start(*checkpoints: Path | str, loaded: bool = True, **changes: Any) -> Serv
     names = tuple(str(checkpoint) for checkpoint in checkpoints)
     demo, services = app.start(Settings(**{"kernels": False} | {"checkpoints": names, "port": port} | changes))
     services.engines.running = WatchedSet()
+    keep_what_was_imported()
     if loaded:
         services.load()
     return Server(f"http://127.0.0.1:{port}", services, demo)
+
+
+@functools.cache
+def keep_what_was_imported() -> None:
+    """As a server in a process of its own does: looking for garbage there would halt everything for half a second."""
+    gc.collect()
+    gc.freeze()
 
 
 def run_async(coroutine: Coroutine[Any, Any, Any]) -> Any:

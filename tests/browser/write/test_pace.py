@@ -122,10 +122,13 @@ def test_all_panels_show_the_same_token_while_a_text_appears(paced: Any, server:
     expect(text(paced)).to_have_text(re.compile("^ab.{30}", re.DOTALL))
     frames = paced.evaluate("clocks")
     shown = [clocks for clocks in frames if clocks[0] >= 4 and clocks[0] < 32]  # not the opening, nor the first token
-    assert len({clocks[0] for clocks in shown}) > 5
-    apart = [clocks for clocks in shown if len(set(clocks[:-1])) > 1]
-    # A busy machine may once be late with what a token needs.
+    tokens = {clocks[0] for clocks in shown}
+    assert len(tokens) > 5
+    # A busy machine may once be late with what a token needs, and for longer with what the server is asked for.
+    apart = [clocks for clocks in shown if len({*clocks[:2], *clocks[3:-1]}) > 1]
     assert len({clocks[0] for clocks in apart}) <= 2, apart
+    without_bars = [clocks for clocks in shown if clocks[0] != clocks[2]]
+    assert len({clocks[0] for clocks in without_bars}) <= len(tokens) / 2, without_bars
     # Tiles are drawn in at most half of the time, so that a busy machine has them a little later than the rest.
     behind = [count - rows for count, *_, rows in shown]
     assert min(behind) >= 0 and sorted(behind)[len(behind) // 2] <= 1 and max(behind) <= 4, behind

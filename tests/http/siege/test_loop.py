@@ -66,6 +66,8 @@ def settled() -> Iterator[None]:
     yield
     gc.unfreeze()
     gc.set_threshold(*before)
+    gc.collect()
+    gc.freeze()  # again what was imported, without what was made here
 
 
 @contextmanager
