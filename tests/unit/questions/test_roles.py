@@ -24,6 +24,12 @@ def loaded() -> LoadedModel:
     return loaded
 
 
+@pytest.fixture(autouse=True)
+def own_priority(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What runs in a thread of its own elsewhere must not slow down all tests that follow here."""
+    monkeypatch.setattr(roles_module, "lower_priority", lambda: None)
+
+
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the models that were measured."""
