@@ -128,11 +128,11 @@ def measure(n_clients: int, *, by_part: bool) -> Cost:
             written, before = engine.tokens_written, time.process_time()
             heard = clients(port, n_clients, n_tokens, cores[0])
             seconds = time.process_time() - before
-            n = engine.tokens_written - written
+            n, spent_then = engine.tokens_written - written, Counter(spent)
     finally:
         services.close()
         demo.close(verbose=False)
-    parts = {part: spent[part] / n / 1000 for part in PARTS} if by_part else {}
+    parts = {part: spent_then[part] / n / 1000 for part in PARTS} if by_part else {}
     if by_part:
         parts["engine"] -= parts["handing over"] + parts["text"]  # which happen in its steps
         parts["event loop and the rest"] = 1e6 * seconds / n - sum(parts.values())

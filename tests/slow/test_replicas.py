@@ -4,7 +4,9 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -40,14 +42,18 @@ def url(ray: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     config["http_options"] = {"host": "127.0.0.1", "port": free_port()}
     config["applications"][0]["runtime_env"]["env_vars"]["HEADSCOPE_CHECKPOINT"] = NAME
     (folder / "serve.yaml").write_text(yaml.safe_dump(config))
-    environ = os.environ | {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(ROOT)}
     program = str(Path(sys.executable).with_name("serve"))
     command = [program, "run", str(folder / "serve.yaml")]
     url = f"http://127.0.0.1:{config['http_options']['port']}"
     with (
+        tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as cluster,
+        pytest.MonkeyPatch.context() as patched,
         (folder / "log").open("wb") as log,
-        subprocess.Popen(command, cwd=ROOT, env=environ, stdout=log, stderr=log) as process,
     ):
+        # A cluster of its own: Ray would join one that tests in another process have begun.
+        patched.setenv("RAY_TMPDIR", cluster)
+        environ = os.environ | {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(ROOT)}
+        process = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=log, stderr=log)
         try:
             wait_until_healthy(url, process)
             ray.init(address="auto", namespace="serve", log_to_driver=False)
@@ -55,6 +61,7 @@ def url(ray: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         finally:
             ray.shutdown()
             process.terminate()
+            process.wait(60)
 
 
 def ask(url: str, **options: Any) -> httpx.Response:
@@ -107,6 +114,17 @@ def test_requests_are_spread(url: str) -> None:
     assert len(counts) == 2 and min(counts) >= 4
 
 
+def actor_of(ray: Any, replica: str) -> Any:
+    """Ray's actor of a replica, which it may be slow to find on a busy machine."""
+    until = time.monotonic() + 30
+    while True:
+        try:
+            return ray.get_actor(f"SERVE_REPLICA::headscope#Replica#{replica}", namespace="serve")
+        except ValueError:
+            if time.monotonic() > until:
+                raise
+
+
 def test_one_replica_is_killed(ray: Any, url: str) -> None:
     streams = [LongStream(url)]
     while len({stream.replica for stream in streams}) < 2:
@@ -116,7 +134,7 @@ def test_one_replica_is_killed(ray: Any, url: str) -> None:
     with ThreadPoolExecutor(6) as threads:
         plain = [threads.submit(ask, url, **LONG | {"max_tokens": 1500, "seed": seed}) for seed in range(6)]
         doomed = streams[0].replica
-        actor = ray.get_actor(f"SERVE_REPLICA::headscope#Replica#{doomed}", namespace="serve")
+        actor = actor_of(ray, doomed)
         n_streams = sum(stream.replica == doomed for stream in streams)
         while ray.get(actor.get_num_ongoing_requests.remote()) == n_streams:
             assert not any(each.done() for each in plain)
