@@ -201,6 +201,9 @@ class Engine:
             sequence.n_planned = 1
         budget = PREFILL_TOKENS if writing else PREFILL_ALONE
         unread = [sequence for sequence in self.at_work if sequence.n_unread > 1]
+        if not unread:
+            self.prompts_alone = False
+            return writing
         counts = Counter(sequence.client for sequence in unread)
         reading = []
         for sequence in sorted(unread, key=lambda sequence: (counts[sequence.client], sequence.turn)):

@@ -64,3 +64,6 @@ export function checkbox(choose) {
   input.addEventListener("change", () => choose(input.checked));
   return input;
 }
+
+/** Whether the visitor wants nothing to move. */
+export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -1,6 +1,6 @@
 // A GPT in one picture: the residual stream, what reads from it and what is added to it. Every part is a link.
 
-import { make } from "../../lib/dom.mjs";
+import { isStill, make } from "../../lib/dom.mjs";
 import { svg } from "./svg.mjs";
 
 /** @typedef {keyof typeof NAMES} Part */
@@ -170,6 +170,5 @@ export class Diagram {
 
 /** Scroll to what shows a part. @param {Element} place */
 export function scrollTo(place) {
-  const isCalm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  place.scrollIntoView({ block: "start", behavior: isCalm ? "auto" : "smooth" });
+  place.scrollIntoView({ block: "start", behavior: isStill() ? "auto" : "smooth" });
 }

@@ -1,6 +1,6 @@
 // For those who have never seen attention: what the page shows, heads to look at, and what they do in this text.
 
-import { make } from "../../lib/dom.mjs";
+import { isStill, make } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { pictureName } from "../../lib/words.mjs";
 import { keep, kept } from "../state/kept.mjs";
@@ -15,9 +15,6 @@ import { openPattern, patternSentence, placeSentence, unitOf } from "./sentences
 const KEPT = "headscope-intro";
 const MARGIN = 8; // pixels around what is brought into view
 const PATIENCE = 2500; // milliseconds that the first example waits for the roles of the heads
-
-/** Whether the visitor wants nothing to move. */
-const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 export class Intro {
   /** @type {Set<string>} the examples that were shown; more may come, once roles are known */

@@ -1,10 +1,10 @@
 // What the introduction says of a head, with the numbers of the text at hand.
 
 import { make } from "../../lib/dom.mjs";
-import { METRICS } from "../../lib/metrics.mjs";
 import { exact } from "../../lib/numbers.mjs";
 import { pictureName, visible } from "../../lib/words.mjs";
 import { copies, roleOf } from "../ask/roles/head_roles.mjs";
+import { spreadOf } from "../panels/top_heads.mjs";
 import { favouriteWord, isClear, patternsOf, tellingPattern } from "./patterns.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
@@ -34,16 +34,6 @@ export const unitOf = ({ tokens }) =>
 const lookOf = (store) => (roleOf(store, store.open)?.label ?? "").replaceAll(" ", "_");
 
 /**
- * Over how many tokens the open head spreads its attention: 2 to the power of its entropy.
- * @param {Store} store
- * @param {string} unit
- */
-function spreadOf(store, unit) {
-  const spread = Math.round(2 ** store.metric(store.open, METRICS.entropy.place));
-  return spread > 1 ? `about ${spread} ${unit}s` : `one ${unit}`;
-}
-
-/**
  * The pattern that the open head follows in this text; null where it follows none.
  * @param {Store} store
  */
@@ -67,11 +57,11 @@ export function patternSentence(store, pattern) {
     const favourite = favouriteWord(weights, tokens, count);
     const most = favourite
       ? `most of all at “${favourite.word}”, with ${favourite.share.toFixed(2)} of its attention`
-      : `its attention spreads over ${spreadOf(store, unit)}`;
+      : `its attention spreads over ${spreadOf(store, open, unit)}`;
     return `${where}, ${name} copies the ${favourite ? "word" : unit}s that it looks at: ${most}.`;
   }
   if (!pattern)
-    return `${where}, ${name} follows no simple pattern: its attention spreads over ${spreadOf(store, unit)}.`;
+    return `${where}, ${name} follows no simple pattern: its attention spreads over ${spreadOf(store, open, unit)}.`;
   const { mean, even, places } = pattern;
   const looks = `${isClear(pattern) ? "" : "partly "}${LOOKS[pattern.name](unit, pattern.back)}`;
   const also = copying ? ", and copies what it finds" : "";

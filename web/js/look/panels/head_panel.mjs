@@ -1,6 +1,6 @@
 // The open picture: its three views, and the table of its numbers.
 
-import { make, tabs } from "../../lib/dom.mjs";
+import { isStill, make, tabs } from "../../lib/dom.mjs";
 import { Matrix } from "../../lib/drawing/matrix.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { MODES } from "../../lib/options.mjs";
@@ -71,8 +71,7 @@ export function headPanel(store, actions) {
     const isPhone = matchMedia(PHONE).matches;
     lift(isPhone);
     const isBelow = region.getBoundingClientRect().top > MOST_BELOW * innerHeight;
-    const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    if (isBelow && !isPhone) region.scrollIntoView({ block: "nearest", behavior: isStill ? "auto" : "smooth" });
+    if (isBelow && !isPhone) region.scrollIntoView({ block: "nearest", behavior: isStill() ? "auto" : "smooth" });
   });
   close.addEventListener("click", () => lift(false));
   view.on((changed) => changed.includes("ask") && lift(false)); // the questions are beside the heads

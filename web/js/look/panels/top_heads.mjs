@@ -96,6 +96,17 @@ function suggestionsOf(store) {
 }
 
 /**
+ * Over how many tokens, or letters, a head spreads its attention: 2 to the power of its entropy.
+ * @param {Store} store
+ * @param {Place} place
+ * @param {string} unit
+ */
+export function spreadOf(store, place, unit) {
+  const spread = Math.round(2 ** store.metric(place, METRICS.entropy.place));
+  return spread > 1 ? `about ${spread} ${unit}s` : `one ${unit}`;
+}
+
+/**
  * What a head does in this text, in one sentence with the model's numbers, short enough for one line.
  * @param {Store} store
  * @param {Place} place
@@ -117,7 +128,5 @@ export function describePicture(store, place) {
   if (value(metric) >= CLEAR) return `${title} ${does}: ${value(metric).toFixed(2)} on average.`;
   const [back, weight] = place.join() === store.open.join() ? store.weights.steadiest() : [0, 0];
   if (weight >= CLEAR) return `${title} looks ${back} tokens back: ${weight.toFixed(2)} on average.`;
-  const spread = 2 ** value("entropy");
-  const many = spread < 1.5 ? "one token" : `about ${Math.round(spread)} tokens`;
-  return `${title}: no single pattern; its attention spreads over ${many}.`;
+  return `${title}: no single pattern; its attention spreads over ${spreadOf(store, place, "token")}.`;
 }
