@@ -66,8 +66,11 @@ def test_what_a_token_costs_outside_of_the_model(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(outside, "SECONDS", 0.5)
     row, *parts = outside.rows([16])[:-2]
     assert row.unit == "us/token" and 0 < row.ours < 10 * outside.BAR  # of a machine that may be busy
-    *parts, _rest = parts  # which is a difference
-    assert len(parts) == len(outside.PARTS) and all(part.ours > 0 for part in parts)
+    found = [part.case.rpartition(": ")[2] for part in parts]
+    assert [part for part in found if part != "socket"] == [  # which uvloop, where it is installed, does its own way
+        *(part for part in outside.PARTS if part != "socket"),
+        "event loop and the rest",
+    ]
 
 
 def test_the_race_of_trainings(tmp_path: Path) -> None:
