@@ -1,5 +1,9 @@
 """Headscope: a GPT on a web page, with every attention head in view. Run ``python app.py --help``."""
 
+import gc
+
+gc.disable()  # no module is garbage, and looking for some while 2,500 of them are imported takes half a second
+
 import logging
 import os
 import sys
@@ -30,6 +34,8 @@ from web.serving.elsewhere.address import read_addresses
 from web.training.routes import UPLOAD, train_routes
 from web.training.trainings import Trainings
 from web.training.visitors import KnowVisitor
+
+gc.enable()
 
 CLOSING_SECONDS = 3.0
 

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from ..gpt import GPT
 from ..kernels.int8 import quantize
+from ..meta import gpt_on_meta
 from ..tokenizer import Tokenizer
 from .gpt2_format import TRANSPOSED
 from .precision import choose_device, choose_dtype
@@ -32,8 +33,7 @@ def load_checkpoint(source: str | Path, device: str = "auto", dtype: str = "auto
     found = read_source(source)
     config = found.config
     precision = choose_dtype(dtype, config, target)
-    with torch.device("meta"):
-        gpt = GPT(config)
+    gpt = gpt_on_meta(config)
     stored = torch.float32 if precision == torch.int8 else precision
     state = {}
     for name in list(found.state):  # one by one, so that never all weights are there twice

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ..config import Activation, GPTConfig
 from ..errors import CheckpointError, readable
-from ..gpt import GPT
+from ..meta import gpt_on_meta
 from ..tokenizer import END_OF_TEXT, CharTokenizer, Tokenizer
 from .files import checkpoint_errors
 from .gpt2_format import CONFIG, SNAPSHOTS, TOKENIZER
@@ -164,8 +164,7 @@ def without_padding(source: Source) -> Source:
 
 def parameter_shapes(config: GPTConfig) -> dict[str, torch.Size]:
     """The shape of every weight of a GPT, without allocating one."""
-    with torch.device("meta"):
-        return {name: tensor.shape for name, tensor in GPT(config).state_dict().items()}
+    return {name: tensor.shape for name, tensor in gpt_on_meta(config).state_dict().items()}
 
 
 def file_versions(folder: Path) -> list[tuple[int, int]]:

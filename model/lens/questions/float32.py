@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from ...gpt import GPT
+from ...meta import gpt_on_meta
 from ..residuals import Residuals
 from .text_pass import TextPass
 
@@ -22,8 +23,7 @@ def in_float32(gpt: GPT) -> GPT:
     if len(own) == len(weights) and all(tensor is own[name] for name, tensor in weights.items()):
         return gpt
     tied = gpt.lm_head.weight is gpt.wte.weight
-    with torch.device("meta"):
-        copy = GPT(replace(gpt.config, tie_word_embeddings=tied))
+    copy = gpt_on_meta(replace(gpt.config, tie_word_embeddings=tied))
     copy.load_state_dict(weights, assign=True)
     copy.tie_weights()  # assigning split the shared parameter in two
     return copy.eval().requires_grad_(False)
