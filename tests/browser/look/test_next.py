@@ -123,7 +123,7 @@ def test_the_scrubber_is_dragged(page: Any, server: Server) -> None:
 
 def test_play_walks_to_the_end(page: Any) -> None:
     newest = newest_token(page)
-    go_to(page, newest - 3)
+    go_to(page, newest - 20)  # long enough to see that it plays
     page.get_by_role("button", name="Replay").click()
     expect(page.get_by_role("button", name="Pause")).to_be_visible()
     expect(page.get_by_label("Step", exact=True)).to_have_value(str(newest))

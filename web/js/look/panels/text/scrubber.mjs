@@ -18,8 +18,9 @@ export class Scrubber {
   /**
    * @param {ScrubSource} store
    * @param {(step: number) => { text: string, numbers: string }} describe the token of a step
+   * @param {HTMLElement[]} actions what can be done with that token
    */
-  constructor(store, describe) {
+  constructor(store, describe, ...actions) {
     this.store = store;
     this.describe = describe;
     this.range = make("input", { type: "range", step: 1, "aria-label": "Step" });
@@ -37,7 +38,8 @@ export class Scrubber {
     this.speed = dropdown("Speed", SPEEDS, (key) => this.setSpeed(key));
     this.speed.title = "How fast a text appears and is replayed; the model writes as fast as it can";
     this.status = make("output", { class: "hs-scrubber-status" });
-    this.element = make("div", { class: "hs-scrubber" }, this.button, this.range, this.skip, this.speed, this.status);
+    const controls = [this.button, this.range, this.skip, this.speed, ...actions];
+    this.element = make("div", { class: "hs-scrubber" }, ...controls, this.status);
     store.on("state tokens step", () => this.draw());
     this.setSpeed(readSpeed());
     this.pause();

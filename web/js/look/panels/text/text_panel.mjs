@@ -39,12 +39,7 @@ export function textPanel(store, next, actions) {
   show();
   const another = make("button", { type: "button", class: "hs-small", onclick: actions.another }, "Write another");
   another.title = "Write a second text from the same prompt, beside this one";
-  const pin = make(
-    "button",
-    { type: "button", class: "hs-small" },
-    icon("pin"),
-    make("span", { class: "hs-wide" }, "Pin"),
-  );
+  const pin = make("button", { type: "button", class: "hs-small", "aria-label": "Pin" }, icon("pin"));
   pin.title = "Keep the selected token highlighted in every view (or shift-click a token)";
   pin.addEventListener("click", () => store.pinSelected());
   store.on("state focus step", () => {
@@ -52,16 +47,12 @@ export function textPanel(store, next, actions) {
     pin.disabled = !store.count;
     setFlag(pin, "aria-pressed", store.locked.length > 0);
   });
-  const bySurprise = make(
-    "label",
-    {},
-    surprise,
-    make("span", {}, make("span", { class: "hs-wide" }, "colour by "), "surprise"),
-  );
-  const controls = make("div", { class: "hs-controls" }, bySurprise, pin, another, compareMenu(store, actions));
+  surprise.setAttribute("aria-label", "colour by surprise");
+  const bySurprise = make("label", { title: "Colour each token by how little it was expected" }, surprise, "surprise");
+  const controls = make("div", { class: "hs-controls" }, bySurprise, another, compareMenu(store, actions));
   const table = textTable(store);
   const top = make("div", { class: "hs-top" }, make("h2", {}, "Text"), status, table.toggle);
-  const scrubber = new Scrubber(store, (step) => describeToken(store.tokens[step], step)).element;
+  const scrubber = new Scrubber(store, (step) => describeToken(store.tokens[step], step), pin).element;
   const box = make("div", { class: "hs-text-box" }, text.element);
   const parts = [top, box, text.announcement, table.element, scrubber, alternatives(store, next), controls];
   parts.push(legends.attention, legends.surprise);
