@@ -14,9 +14,11 @@ from .generate import GenerationRequest, Step
 from .loaded import LoadedModel, load
 from .sampling import SamplingSettings
 from .serving.threads import choose_threads
+from .serving.writer import BatchWriter
 from .trace import Token, Trace
 
 __all__ = [
+    "BatchWriter",
     "CheckpointError",
     "ContextLengthExceeded",
     "EmptyPrompt",

@@ -32,5 +32,7 @@ def test_it_has_the_shapes_of_a_gpt(tied: bool) -> None:
 
 def test_loading_and_writing_need_no_compiler_of_torch() -> None:
     """Its import would make every start most of a second longer."""
-    done = subprocess.run([sys.executable, "-c", LOADS_AND_WRITES], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", LOADS_AND_WRITES], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
     assert done.stdout.strip() == "False", done.stderr

@@ -1,0 +1,76 @@
+"""Writing many texts from Python, in the batches and with the forward pass of the server."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..generate import GenerationRequest, Step
+from ..loaded import HeadMask, LoadedModel, Prompt
+from ..sampling import SamplingSettings
+from .engine import Engine
+from .readers import compiled_reader
+from .sequence import Cut, Event, Failure, TextSequence
+
+
+class BatchWriter:
+    """Writes texts with ``loaded``, up to ``n_streams`` at the same time; one thread at a time may use it.
+
+    Making one compiles the forward pass: a few seconds, most of them only the first time if ``cache`` is a folder that
+    can be written. Afterwards a large model shares its weights with the compiled pass. Torch writes where there is
+    nothing to compile with.
+    """
+
+    def __init__(self, loaded: LoadedModel, n_streams: int = 16, cache: str | Path | None = None) -> None:
+        self.loaded, self.n_streams = loaded, n_streams
+        self.reader = compiled_reader(loaded.gpt, n_streams, None if cache is None else Path(cache))
+
+    def write(
+        self,
+        prompts: Iterable[Prompt],
+        max_new_tokens: int = 100,
+        *,
+        stop: str | Iterable[str] = (),
+        seed: int | None = None,
+        head_mask: HeadMask | None = None,
+        **sampling: Any,
+    ) -> list[str]:
+        """What follows each of the ``prompts``, which are text or token ids.
+
+        The options are those of ``LoadedModel.generate``, and so are the errors, all before the first text is begun.
+        With a ``seed``, the texts are those of a request for the same list of prompts over HTTP.
+        """
+        requests = [
+            self.loaded.request(
+                prompt,
+                max_new_tokens,
+                sampling=SamplingSettings(**sampling),
+                stop=stop,
+                seed=seed,
+                head_mask=head_mask,
+                choice=(place, 0),
+            )
+            for place, prompt in enumerate(prompts)
+        ]
+        texts = [""] * len(requests)
+        for place, text in self.stream(requests):
+            texts[place] += text
+        return texts
+
+    def stream(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, str]]:
+        """While all ``requests`` are carried out: the place of one that went on, and its new text."""
+        heard: list[tuple[int, Event]] = []
+
+        def hear(place: int, event: Event) -> None:
+            heard.append((place, event))
+
+        engine = Engine(self.loaded, max_batch=self.n_streams, max_waiting=len(requests), reader=self.reader)
+        engine.submit(*(TextSequence(each, self.loaded, partial(hear, place)) for place, each in enumerate(requests)))
+        while engine.queue or engine.at_work:
+            engine.step()
+            for place, event in heard:
+                if isinstance(event, Failure):
+                    raise event.error
+                if isinstance(event, Step | Cut) and event.text:
+                    yield place, event.text
+            heard.clear()
