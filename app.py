@@ -13,7 +13,6 @@ import gradio as gr
 from fastapi.exceptions import RequestValidationError
 from starlette.middleware import Middleware
 
-from model.checkpoint.precision import choose_device
 from model.serving.engine import Busy
 from web import settings
 from web.api import mcp
@@ -28,9 +27,8 @@ from web.page.blocks import LAUNCH, build
 from web.page.routes import page_routes
 from web.page.writer import PageWriter
 from web.runs.routes import run_routes
-from web.services import Services, make_services
+from web.services import Services, check, make_services
 from web.serving.budget import share_heaps
-from web.serving.elsewhere.address import read_addresses
 from web.training.routes import UPLOAD, train_routes
 from web.training.trainings import Trainings
 from web.training.visitors import KnowVisitor
@@ -72,19 +70,14 @@ def start(chosen: settings.Settings) -> tuple[gr.Blocks, Services]:
             **LAUNCH,
         )
     launched.set()
-    mcp.answer_in_json(demo)
-    mcp.take_turns(demo, chosen.limits)
-    if chosen.api_key:
-        mcp.hand_over_key(demo, chosen.api_key)
+    mcp.set_up(demo, chosen)
     return demo, services
 
 
 def main() -> None:
     chosen = settings.read(sys.argv[1:], os.environ)
     try:
-        choose_device(chosen.device)
-        settings.check_address(chosen.host, chosen.port)
-        read_addresses(chosen)
+        check(chosen)
     except (ValueError, OSError) as error:
         print(f"app.py: {error}", file=sys.stderr)
         sys.exit(2)

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from model.checkpoint.precision import choose_device
 from model.serving.readers import compiled_reader
 
 from .gauges import Gauges
@@ -21,7 +22,7 @@ from .serving.snapshots import Snapshots
 from .serving.templates.renderer import Templates
 from .serving.tickets import Tickets
 from .serving.workers import Workers
-from .settings import MAX_EXACT, MAX_LESSONS, Limits, Settings
+from .settings import MAX_EXACT, MAX_LESSONS, Limits, Settings, check_address
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,13 @@ class Services:
         self.questions.close()
         self.templates.close()
         self.engines.close(grace)
+
+
+def check(settings: Settings) -> None:
+    """Raise ``ValueError`` or ``OSError`` for what cannot be had: the device, the port, the address of an engine."""
+    choose_device(settings.device)
+    check_address(settings.host, settings.port)
+    read_addresses(settings)
 
 
 def make_services(settings: Settings) -> Services:

@@ -8,9 +8,9 @@ from torch import Tensor
 
 from ..gpt import GPT
 from ..kernels.int8 import quantize
-from ..meta import gpt_on_meta
 from ..tokenizer import Tokenizer
 from .gpt2_format import TRANSPOSED
+from .meta import gpt_on_meta
 from .precision import choose_device, choose_dtype
 from .source import read_source
 

@@ -14,13 +14,13 @@ from torch import Tensor
 
 from ..config import Activation, GPTConfig
 from ..errors import CheckpointError, readable
-from ..meta import gpt_on_meta
 from ..tokenizer import END_OF_TEXT, CharTokenizer, Tokenizer
 from .files import checkpoint_errors
 from .gpt2_format import CONFIG, SNAPSHOTS, TOKENIZER
 from .hub import HUB_ID, download
 from .layouts import State, complete, config_of, from_book, from_nanogpt, is_book
 from .memory import check_memory
+from .meta import gpt_on_meta
 from .pickled import SUFFIXES, read_pickled
 from .read import file_hash, read_chat_template, read_config, read_weights, weight_files
 from .vocabulary import ALPHABET, has_tokenizer, read_tokenizer

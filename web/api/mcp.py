@@ -19,7 +19,7 @@ from model.serving.engine import Busy
 from ..serving.engines import client_of
 from ..serving.on_behalf import on_behalf_of
 from ..serving.workers import Workers
-from ..settings import MAX_MCP_CALLS, Limits
+from ..settings import MAX_MCP_CALLS, Limits, Settings
 from .errors import as_api_error
 
 Submit = Callable[[Client], Any]  # sends a call that was put off
@@ -27,6 +27,14 @@ Submit = Callable[[Client], Any]  # sends a call that was put off
 
 def is_installed() -> bool:
     return find_spec("mcp") is not None
+
+
+def set_up(demo: gr.Blocks, settings: Settings) -> None:
+    """What Gradio's MCP server lacks, once ``demo`` is launched. Without the package ``mcp`` there is nothing to do."""
+    answer_in_json(demo)
+    take_turns(demo, settings.limits)
+    if settings.api_key:
+        hand_over_key(demo, settings.api_key)
 
 
 def answer_in_json(demo: gr.Blocks) -> None:

@@ -5,8 +5,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from ...checkpoint.meta import gpt_on_meta
 from ...gpt import GPT
-from ...meta import gpt_on_meta
 from ..residuals import Residuals
 from .text_pass import TextPass
 

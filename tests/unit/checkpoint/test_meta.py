@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from helpers.files import ROOT
+from model.checkpoint.meta import gpt_on_meta
 from model.config import GPTConfig
 from model.gpt import GPT
-from model.meta import gpt_on_meta
 
 LOADS_AND_WRITES = """
 import sys, model

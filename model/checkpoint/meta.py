@@ -7,8 +7,8 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from .config import GPTConfig
-from .gpt import GPT
+from ..config import GPTConfig
+from ..gpt import GPT
 
 
 def gpt_on_meta(config: GPTConfig) -> GPT:
