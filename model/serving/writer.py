@@ -23,7 +23,7 @@ class BatchWriter:
 
     def __init__(self, loaded: LoadedModel, n_streams: int = 16, cache: str | Path | None = None) -> None:
         self.loaded, self.n_streams = loaded, n_streams
-        self.reader = compiled_reader(loaded.gpt, n_streams, None if cache is None else Path(cache))
+        self.reader = compiled_reader(loaded.gpt, n_streams, None if cache is None else Path(cache).expanduser())
 
     def write(
         self,
