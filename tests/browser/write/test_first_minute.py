@@ -87,6 +87,11 @@ def test_the_introduction_leads_through_heads_and_speaks_of_the_visitors_own_tex
         mean, places = re.search(r": ([\d.]+) on average over (\d+) such places", intro.text_content()).groups()
         assert int(places) == T - n
         assert abs(float(weights[layer, head].diagonal(-n).mean()) - float(mean)) < 0.0051
+    # A text that fills the context has a last token without a row.
+    change_settings(page, seed=3, length=60)
+    write(page, "to be or not to be")
+    expect(page.get_by_text("The context of 64 tokens is full")).to_be_visible()
+    expect(intro).to_contain_text("In your text, L")
     intro.get_by_role("button", name="What is this head for?").click()
     expect(page.get_by_role("region", name="Ask", exact=True)).to_contain_text("What is this head for?")
     page.close()

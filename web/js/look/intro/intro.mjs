@@ -103,10 +103,10 @@ export class Intro {
     return Boolean(pointer.run) && open[0] < pointer.n_layer && open[1] < pointer.n_head;
   }
 
-  /** Whether all weights of the open head are there. */
+  /** Whether all weights of the open head are there. The last token of a text that fills the context has no row. */
   get #isReady() {
-    const { count, readable, isGrowing } = this.current();
-    return count > 1 && count === readable && !isGrowing;
+    const { count, readable, pointer, isGrowing } = this.current();
+    return count > 1 && count === Math.min(readable, pointer.rows) && !isGrowing;
   }
 
   /** @returns {(string | Node)[]} */

@@ -11,7 +11,7 @@ const ROLES = /** @type {const} */ ({
   induction: { name: "induction", css: "ht-role-3", help: "looks at what followed the same character, further back" },
 });
 const ROLE_ENTRIES = /** @type {[keyof typeof ROLES, (typeof ROLES)[keyof typeof ROLES]][]} */ (Object.entries(ROLES));
-const ALIKE = { name: "looks at all alike", css: "ht-uniform" };
+const ALIKE = { name: "attention spread evenly", css: "ht-uniform" };
 
 /** The layer and head with the highest of `scores[layer][head]`, and that score. @param {number[][]} scores */
 export function strongest(scores) {
