@@ -5,13 +5,12 @@ import time
 from collections.abc import Mapping
 
 from starlette.datastructures import Headers
-from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..serving.budget import Budget, NoRoom
 from ..settings import MAX_LONG_TEXT_BYTES, Limits
 from .auth import path_of
-from .errors import ApiError, as_api_error
+from .errors import RefusedBody, as_api_error
 
 LONG_TEXTS = "/v1/lens/passages"  # the one route whose body is a whole file's text
 HELD_TIMES = 2  # a body, and what is read from it
@@ -60,10 +59,10 @@ class LimitBody:
         if path == LONG_TEXTS:
             most = max(most, LONG_BODY_BYTES)
         most = self.larger.get(path, most)
-        error = ApiError(413, f"The body has more than {most:,} bytes.", code="body_too_large")
+        too_large = RefusedBody(413, f"The body has more than {most:,} bytes.", "body_too_large")
         said = Headers(scope=scope).get("content-length", "")
         if said.isdigit() and int(said) > most:
-            await error.response()(scope, receive, send)
+            await as_api_error(too_large).response()(scope, receive, send)
             return
         n_bytes = n_held = 0
         times = HELD_TIMES_LONG if path == LONG_TEXTS else HELD_TIMES
@@ -75,11 +74,11 @@ class LimitBody:
             n_new = len(message.get("body", b""))
             n_bytes += n_new
             if n_bytes > most:
-                raise HTTPException(413, error.message)
+                raise too_large
             try:
                 self.budget.take(times * n_new, client)
-            except NoRoom as no_room:
-                raise HTTPException(429, as_api_error(no_room).message) from None
+            except NoRoom as error:
+                raise refused(error) from None
             n_held += times * n_new
             if message["type"] == "http.request" and not message.get("more_body"):
                 await self.wait(client, n_bytes)
@@ -95,6 +94,11 @@ class LimitBody:
         try:
             delay = self.pace.delay(client, n_bytes)
         except NoRoom as error:
-            raise HTTPException(429, as_api_error(error).message) from None
+            raise refused(error) from None
         if delay:
             await asyncio.sleep(delay)
+
+
+def refused(error: NoRoom) -> RefusedBody:
+    told = as_api_error(error)
+    return RefusedBody(told.status, told.message, told.code)

@@ -69,6 +69,14 @@ class ApiError(Exception):
         return JSONResponse(self.body, self.status, retry | self.headers)
 
 
+class RefusedBody(HTTPException):
+    """Raised while a body is received; each app answers it in its own form."""
+
+    def __init__(self, status: int, message: str, code: str | None) -> None:
+        super().__init__(status, message)
+        self.code = code
+
+
 def as_api_error(error: Exception) -> ApiError:
     """What the caller is told of any exception."""
     match error:
@@ -79,7 +87,9 @@ def as_api_error(error: Exception) -> ApiError:
             return ApiError(400, message, field or None, code)
         case InputError():
             return ApiError(404 if error.code == "model_not_found" else 400, str(error), error.field, error.code)
-        case HTTPException():  # no such route, no such method, a body too large
+        case RefusedBody():
+            return ApiError(error.status_code, error.detail, code=error.code)
+        case HTTPException():  # no such route, no such method
             code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_")
             return ApiError(error.status_code, str(error.detail), code=code, headers=error.headers)  # Allow, with a 405
         case ClientDisconnect():

@@ -57,10 +57,10 @@ def own_server(chosen: Settings, budget: Budget) -> Iterator[None]:
 
 
 def bounds(services: Services, demo: gr.Blocks, larger: Mapping[str, int]) -> list[Middleware]:
-    """What bounds bodies and Gradio's queue; ``larger`` names the paths whose bodies may be larger, in bytes."""
+    """What bounds bodies and Gradio's queue; ``larger`` names the paths that take plain text, and its most bytes."""
     joins = Joins(demo, services.limits, services.tickets)
     return [
         Middleware(LimitBody, limits=services.limits, budget=services.budget, larger=larger),
-        Middleware(PlainBodies),
+        Middleware(PlainBodies, texts=tuple(larger)),
         Middleware(WatchJoins, joins=joins),
     ]

@@ -96,7 +96,8 @@ def for_visitors(error: BaseException) -> str:
     """What is wrong with a checkpoint, without where it lies on this machine."""
     if isinstance(error, model.CheckpointError):
         return f"{Path(error.file).name}: {error.reason}"
-    return readable(str(error)) or type(error).__name__
+    reason = readable(str(error)) or type(error).__name__
+    return reason[0].upper() + reason[1:]
 
 
 def name_sources(checkpoints: Sequence[str]) -> dict[str, Path | str]:

@@ -21,7 +21,7 @@ QUERIES = ["", "", "?model=nobody", "?x=%ff", "?start=-1", "?count=a"]
 RAW = [
     b"", b"null", b"[]", b"3", b'"text"', b"{", b'{"a":', b"\xff\xfe", b"\xef\xbb\xbf{}", b"{}{}", b"[" * 5_000,
     b'{"a":' * 3_000, b"1" * 6_000, b'{"prompt": "\\ud800"}', b'{"model": "\\u0000"}', b"NaN", b'{"x": 1e999}',
-    b"a=b&c=d", b"\x00" * 100,
+    b"a=b&c=d", b"\x00" * 100, *('{"data": ["ab", "tiny"]}'.encode(coding) for coding in ("utf-16", "utf-32-le")),
 ]  # fmt: skip
 
 

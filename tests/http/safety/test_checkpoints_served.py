@@ -45,8 +45,8 @@ def test_bad_folders_first(launch: Any, checkpoints: Path, tmp_path: Path) -> No
     assert health.status_code == 200 and health.json()["models"] == ["strange", "tiny"]
     failed = health.json()["failed"]
     assert set(failed) == {"overflowing", "surrogate", r"bad\udcff"}
-    assert "NaN or infinity" in failed["overflowing"] and "surrogate" in failed["surrogate"]
-    assert "not UTF-8" in failed[r"bad\udcff"]
+    assert failed["overflowing"].startswith("The model's logits") and "NaN or infinity" in failed["overflowing"]
+    assert "surrogate" in failed["surrogate"] and "not UTF-8" in failed[r"bad\udcff"]
     assert [model["id"] for model in httpx.get(f"{server.url}/v1/models").json()["data"]] == ["strange", "tiny"]
     landing = httpx.get(f"{server.url}/look/landing").json()
     assert [model["name"] for model in landing["models"]] == ["strange", "tiny"]
@@ -69,7 +69,7 @@ def test_a_model_that_fails_at_its_opening(launch: Any, checkpoints: Path, monke
     assert httpx.get(f"{server.url}/health").json() == {
         "status": "ok",
         "models": ["tiny"],
-        "failed": {"other": "overflow"},
+        "failed": {"other": "Overflow"},
     }
     assert httpx.get(f"{server.url}/look/landing").json()["pointer"]["model"] == "tiny"
 

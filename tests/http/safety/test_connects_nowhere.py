@@ -75,6 +75,21 @@ def test_file_objects_in_gradio_events(server: Server, elsewhere: list[Any]) -> 
     assert elsewhere == []
 
 
+@pytest.mark.parametrize("coding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le"])
+@pytest.mark.parametrize("path", ["queue/join", "call/tokenize", "call/v2/tokenize", "mcp/"])
+def test_file_objects_in_any_encoding(server: Server, elsewhere: list[Any], path: str, coding: str) -> None:
+    """The oracle is ``json.loads``, which Gradio reads bodies with: it tells all of these encodings apart."""
+    content = json.dumps({"data": [FILE, "tiny"], "text": FILE, "params": {"arguments": {"prompt": FILE}}})
+    assert json.loads(content.encode(coding))["text"] == FILE
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    for cut in (len(content), 1, 2):  # in one piece, and the first bytes alone
+        sent = content.encode(coding)
+        answer = httpx.post(f"{server.url}/gradio_api/{path}", content=iter([sent[:cut], sent[cut:]]), headers=headers)
+        assert answer.status_code == 400
+        assert answer.json()["error"]["code"] == ("file_object" if coding == "utf-8" else "not_utf8")
+    assert elsewhere == []
+
+
 def test_addresses_in_paths(server: Server, elsewhere: list[Any]) -> None:
     with httpx.Client(base_url=server.url, timeout=30) as client:
         for name in ("file", "proxy"):

@@ -68,6 +68,21 @@ def test_identity_is_no_compression(server: Server) -> None:
     assert post_body(server, BODY).status_code == 200
 
 
+@pytest.mark.parametrize("path", ["v1/completions", "v1/lens/knockout", "look/write", "learn/1", "tokenize"])
+@pytest.mark.parametrize("coding", ["utf-16", "utf-32-be", "utf-8-sig", "latin-1"])
+def test_json_is_utf8(server: Server, path: str, coding: str) -> None:
+    content = json.dumps({"prompt": "é"}, ensure_ascii=False).encode(coding)
+    answer = httpx.post(f"{server.url}/{path}", content=content, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 400 and "UTF-8, without a byte order mark" in answer.text
+
+
+def test_letters_of_several_bytes_may_come_in_pieces(server: Server) -> None:
+    content = json.dumps({"model": "é𝒳\ufeff"}, ensure_ascii=False).encode()
+    pieces = iter([content[i : i + 1] for i in range(len(content))])
+    answer = httpx.post(f"{server.url}/v1/completions", content=pieces)
+    assert error_of(answer)["param"] == "prompt"  # which is missing: the body itself is well
+
+
 def test_the_second_signal_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[int] = []
     monkeypatch.setattr(signals.os, "_exit", ended.append)

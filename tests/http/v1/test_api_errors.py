@@ -109,7 +109,7 @@ def test_the_other_side_of_each_limit(server: Server, changes: dict[str, Any]) -
     assert post_body(server, GOOD_BODY | changes).status_code == 200
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'"a"', b"\xff\xfe", b'{"prompt": "\\ud800"}', b"[" * 100_000])
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'"a"', b"NaN", b'{"prompt": "\\ud800"}', b"[" * 100_000])
 def test_a_body_that_is_no_object(server: Server, content: bytes) -> None:
     answer = post_body(server, content)
     assert answer.status_code == 400 and error_of(answer)["code"] == "invalid_json"
@@ -129,7 +129,7 @@ def test_a_body_too_large(server: Server) -> None:
     answer = post_body(server, b" " * (most + 1))
     assert answer.status_code == 413 and error_of(answer)["code"] == "body_too_large"
     pieces = httpx.post(f"{server.url}/v1/completions", content=(b" " * 4096 for _ in range(most // 4096 + 1)))
-    assert pieces.status_code == 413 and error_of(pieces)["message"]
+    assert pieces.status_code == 413 and error_of(pieces) == error_of(answer)
     fits = json.dumps(GOOD_BODY).encode().ljust(most)
     assert post_body(server, fits).status_code == 200
 
