@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { HeadWeights } from "../../web/js/lib/triangle.mjs";
 import { align } from "../../web/js/look/compare/alignment.mjs";
 import { Difference, firstDifferingRow } from "../../web/js/look/compare/difference.mjs";
-import { matchingPlace } from "../../web/js/look/compare/linked_heads.mjs";
+import { hasPlace, matchingPlace } from "../../web/js/look/compare/linked_heads.mjs";
 import { logSoftmax } from "../../web/js/lib/sampling.mjs";
 import { nextRows } from "../../web/js/look/compare/next_tokens.mjs";
 import { maskWords, sideTitles } from "../../web/js/look/compare/titles.mjs";
@@ -112,6 +112,16 @@ test("a picture of another model in the same place", () => {
   assert.deepEqual(matchingPlace([3, 7], large, small), [1, 2]);
   assert.deepEqual(matchingPlace([1, 4], small, large), [1, 9]); // a rollout for a rollout
   assert.deepEqual(matchingPlace([2, 3], small, large), [4, 8]); // the mean of all heads
+  for (const [place, has] of [
+    [[1, 2], true],
+    [[2, 2], false],
+    [[1, 5], false],
+    [[1, 9], true], // a rollout
+    [[3, 8], false],
+    [[4, 8], true],
+  ]) {
+    assert.equal(hasPlace(place, large, small), has, place.join());
+  }
 });
 
 test("the next tokens of both sides, with the difference of their log-probabilities", () => {

@@ -88,11 +88,24 @@ def test_the_next_token_moves_with_the_heads(page: Any, desk: Any, server: Serve
     page.goto(link)
     expect(text(page)).to_have_text(re.compile(f"^{PROMPT}.{{{LENGTH}}}$", re.DOTALL))
     check_bars(page, server, mask, len(PROMPT) + 2)
-    # All back: what the text was read with.
+    # A preset stays where it is when it is clicked, and says that it is in force. All back: as the text was read.
+    preset = desk.locator("[data-preset=layer]")
+    box = preset.bounding_box()
+    preset.click()
+    expect(preset).to_have_attribute("aria-pressed", "true")
+    expect(desk.locator(".hs-plain")).to_contain_text("Without 8 heads")
+    assert preset.bounding_box() == box
     desk.locator("[data-preset=all]").click()
     expect(page.locator(".hs-bars .hs-change")).to_have_count(0)
     expect(page.locator(".hs-scale-badge")).to_have_count(0)
     expect(desk.locator("[data-preset=all]")).to_be_disabled()
+    # Escape closes what is open beside it first, then Ask.
+    page.get_by_role("button", name="Settings", exact=True).click()
+    page.keyboard.press("Escape")
+    expect(page.locator("#hs-settings")).to_be_hidden()
+    expect(desk).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(desk).to_be_hidden()
 
 
 def test_both_texts_are_written_side_by_side(page: Any, desk: Any, server: Server) -> None:

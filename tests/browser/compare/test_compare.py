@@ -141,8 +141,14 @@ def test_another_model_with_other_heads(page: Any, server: Server) -> None:
     page.get_by_role("button", name="L2 H3,").click()
     compare(page, "with other")
     expect(page.get_by_role("region", name="other", exact=True)).to_be_visible()
-    expect(head_panel(page, "B")).to_have_attribute("aria-label", re.compile("L1 H1"))  # the nearest that it has
+    # The nearest that it has is shown, but not said to be the same head, nor subtracted before it is chosen.
+    expect(head_panel(page, "B")).to_have_attribute("aria-label", re.compile("L1 H1"))
+    expect(head_panel(page, "B")).to_contain_text("B has no L2 H3; shows L1 H1")
+    difference = page.get_by_role("region", name="Difference, B less A")
+    expect(difference).to_contain_text("B has no L2 H3, so it shows L1 H1")
+    expect(difference.locator(".hs-board")).to_be_hidden()
     page.get_by_label("Head of side B").select_option(label="L0 H1")
+    expect(difference.locator(".hs-board")).to_be_visible()
     point(head_panel(page, "B"), 7, 2)
     for letter, model, place in (("A", loaded, (2, 3)), ("B", other, (0, 1))):
         query, key, number = readout(head_panel(page, letter))

@@ -2,7 +2,7 @@
 
 import { make } from "../lib/dom.mjs";
 import { onThemeChange } from "../lib/drawing/palette.mjs";
-import { AskPanel, askButton, askKey } from "./ask/ask_panel.mjs";
+import { AskPanel } from "./ask/ask_panel.mjs";
 import { headScale } from "./ask/desk/head_scale.mjs";
 import { Mixer } from "./ask/desk/mixer.mjs";
 import { mixTiles } from "./ask/desk/tiles.mjs";
@@ -14,6 +14,7 @@ import { headsPanel } from "./panels/heads_panel.mjs";
 import { nextTokenPanel } from "./panels/next_token.mjs";
 import { textPanel } from "./panels/text/text_panel.mjs";
 import { Store } from "./state/store.mjs";
+import { askButton, askKeys } from "./widgets/ask_button.mjs";
 
 /** @import { Control, TextActions } from "../types.js" */
 /** @import { Settings } from "./bar/settings.mjs" */
@@ -56,7 +57,7 @@ export class Workspace {
     const actionsOfHead = [askButton(store), saveHead(store), copyLink(store, controls), headScale(mixer)];
     this.panels.append(headPanel(store, actionsOfHead));
     this.element = make("div", { class: "hs-workspace" }, this.notices, this.panels);
-    askKey(store, this.element, ask.element);
+    askKeys(store, this.element, ask.element);
     store.on("state problem thumbnails", () => this.showMessages());
     store.on("tokens", () => this.#wasBehind !== store.playback.isBehind && this.showMessages());
     onThemeChange(() => store.redraw());

@@ -262,31 +262,3 @@ function isBelowTheFold(element) {
   const { top } = element.getBoundingClientRect();
   return top > window.innerHeight - 120;
 }
-
-/** Opens and closes Ask; in the header of the open head. @param {Store} store */
-export function askButton(store) {
-  const { view } = store;
-  const button = make("button", { type: "button", class: "hs-small hs-ask-button", "aria-expanded": "false" }, "Ask");
-  button.title = "Questions about this head and this text (key: A)";
-  button.addEventListener("click", () => view.set(view.options.ask ? { ask: "", askWith: "" } : { ask: "list" }));
-  view.on(() => setFlag(button, "aria-expanded", view.options.ask !== ""));
-  return button;
-}
-
-/**
- * "A" opens and closes Ask while the focus is in the workspace and not in a field.
- * @param {Store} store
- * @param {HTMLElement} workspace
- * @param {HTMLElement} panel
- */
-export function askKey(store, workspace, panel) {
-  workspace.addEventListener("keydown", (event) => {
-    const isTyping = event.target instanceof Element && event.target.closest("input, textarea, select");
-    if (event.key.toLowerCase() !== "a" || event.ctrlKey || event.metaKey || event.altKey || isTyping) return;
-    event.preventDefault();
-    const { view } = store;
-    view.set(view.options.ask ? { ask: "", askWith: "" } : { ask: "list" });
-    // A frame later the panel is there.
-    if (view.options.ask) requestAnimationFrame(() => panel.focus({ preventScroll: true }));
-  });
-}

@@ -76,6 +76,7 @@ export class Settings {
     });
     this.element.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || this.panel.hidden) return;
+      event.preventDefault();
       close();
     });
   }

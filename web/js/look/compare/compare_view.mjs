@@ -56,8 +56,8 @@ export class CompareView {
     this.grid.append(this.heads.element, sideHead(pair, "a"), differencePanel(pair), sideHead(pair, "b"), next.element);
     this.element = make("div", { class: "hs-compare", role: "region", "aria-label": "Compare" }, bar);
     this.element.append(this.why, this.grid);
-    pair.on("state tokens", () => {
-      this.grid.classList.toggle("hs-apart", pair.isApart);
+    pair.on("state tokens view", () => {
+      this.grid.classList.toggle("hs-apart", pair.isApart || pair.heads.isStandIn);
       this.name();
     });
     onThemeChange(() => {

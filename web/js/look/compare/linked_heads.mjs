@@ -46,6 +46,13 @@ export class LinkedHeads extends Topics {
     this.emit("view");
   }
 
+  /** Whether B has no such head, so that the nearest is shown in its place. */
+  get isStandIn() {
+    const { a, b } = this.stores();
+    if (this.isUnlinked || !a.pointer.run || !b.pointer.run) return false;
+    return !hasPlace(this.view.open, a.pointer, b.pointer);
+  }
+
   /** Open the head on B that is in the place of that on A. */
   link() {
     const { a, b } = this.stores();
@@ -53,6 +60,17 @@ export class LinkedHeads extends Topics {
     this.viewB.set(this.view.options);
     if (a.pointer.run && b.pointer.run) this.viewB.choose(matchingPlace(this.view.open, a.pointer, b.pointer));
   }
+}
+
+/**
+ * Whether another model has a picture in the same place.
+ * @param {Place} place
+ * @param {Shape} from
+ * @param {Shape} to
+ */
+export function hasPlace([layer, column], from, to) {
+  if (layer >= from.n_layer) return true; // the mean of all heads
+  return layer < to.n_layer && (column >= from.n_head || column < to.n_head);
 }
 
 /**

@@ -25,7 +25,9 @@ export function copyLink(store, controls, linkState = () => store.linkState) {
   };
   const element = make("div", { class: "hs-link" }, button, announcement, box);
   element.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") close();
+    if (event.key !== "Escape" || box.hidden) return;
+    event.preventDefault();
+    close();
   });
   element.addEventListener("focusout", (event) => {
     if (!element.contains(/** @type {Node | null} */ (event.relatedTarget))) close();

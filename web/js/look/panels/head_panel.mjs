@@ -76,7 +76,11 @@ export function headPanel(store, actions) {
   close.addEventListener("click", () => lift(false));
   view.on((changed) => changed.includes("ask") && lift(false)); // the questions are beside the heads
   matchMedia(PHONE).addEventListener("change", () => lift(false));
-  document.addEventListener("keydown", (event) => event.key === "Escape" && lift(false));
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !region.classList.contains("hs-sheet")) return;
+    event.preventDefault();
+    lift(false);
+  });
   return region;
 }
 

@@ -1,7 +1,7 @@
 // What if heads were switched off? Mute, solo or scale them: the next token changes at once, and both texts can be
 // written beside each other.
 
-import { make, tabs } from "../../../lib/dom.mjs";
+import { make, setFlag, tabs } from "../../../lib/dom.mjs";
 import { exact, fixed, share, signed } from "../../../lib/numbers.mjs";
 import { logSoftmax, mostProbable } from "../../../lib/sampling.mjs";
 import { pictureName, visible } from "../../../lib/words.mjs";
@@ -9,7 +9,7 @@ import { vocabulary } from "../../state/vocabulary.mjs";
 import { TableView, tableHead } from "../../../widgets/table_view.mjs";
 import { textProblem, tokenName } from "../about_text.mjs";
 import { capital, maskWords } from "../../compare/titles.mjs";
-import { changedHeads, scaleOf } from "./masks.mjs";
+import { changedHeads, isSameMask, scaleOf } from "./masks.mjs";
 import { DEFAULTS, DESK } from "./mixer.mjs";
 import { presets } from "./presets.mjs";
 import { scaleWords } from "./tiles.mjs";
@@ -91,7 +91,9 @@ function build({ store, mixer, choices, choose, conclude }) {
       const chip = make("button", { type: "button", class: "hs-chip", "data-preset": key }, name);
       chip.disabled = reason !== "";
       chip.title = reason || help;
-      chip.addEventListener("click", () => mixer.set(mask));
+      const isOn = !chip.disabled && isSameMask(mask, mixer.mask);
+      if (key !== "all") setFlag(chip, "aria-pressed", isOn);
+      chip.addEventListener("click", () => mixer.set(isOn ? null : mask));
       return chip;
     });
     refill(chips, presetChips);
@@ -124,7 +126,11 @@ function build({ store, mixer, choices, choose, conclude }) {
     const changed = position < 0 ? null : mixer.logitsAt(position);
     if (!changed) {
       prediction = null;
-      conclude(mixer.isChanged ? "" : "Nothing is switched off yet: click tiles to mute their heads.");
+      conclude(
+        mixer.isChanged
+          ? "Reading the text with these changes ..."
+          : "Nothing is switched off yet: click tiles to mute their heads.",
+      );
       sentence.textContent = "";
       view.refresh();
       return;

@@ -9,6 +9,7 @@ import { pictureName } from "../../../lib/words.mjs";
 import { weightLegend } from "../../widgets/legend.mjs";
 import { DifferenceMatrix, SideMatrix } from "./pair_matrix.mjs";
 import { rowTable } from "./pair_table.mjs";
+import { baseName } from "../pair.mjs";
 import { badge, LETTERS } from "./pair_text.mjs";
 
 /** @import { Place, Pointer } from "../../../types.js" */
@@ -20,18 +21,26 @@ export function sideHead(pair, side) {
   const store = pair.stores[side];
   const matrix = new SideMatrix(pair, side);
   const { select, show } = headSelect(pair, side);
-  const label = make("span", { class: "hs-same" }, side === "b" ? "same head as A" : "");
+  const label = make("span", { class: "hs-same" });
   const top = make("div", { class: "hs-top" }, badge(side), select, label);
   const region = make("section", { class: `hs-panel hs-pair-head hs-side-${side}` }, top, matrix.element);
   region.append(weightLegend(store));
   const name = () => {
     show();
     label.hidden = side === "a" || pair.heads.isUnlinked;
+    label.textContent = label.title = label.hidden ? "" : sameWords(pair);
     region.setAttribute("aria-label", `Attention weights ${LETTERS[side]}, ${store.openName}`);
   };
   store.on("state open", name);
   pair.on("view state", name);
   return region;
+}
+
+/** How the head of side B goes with that of side A. @param {Pair} pair */
+function sameWords({ heads, stores: { a, b } }) {
+  if (heads.isStandIn) return `B has no ${a.openName}; shows ${b.openName}`;
+  const isOneModel = baseName(a.pointer.model) === baseName(b.pointer.model);
+  return isOneModel ? "same head as A" : "same place as in A";
 }
 
 /**
@@ -47,6 +56,7 @@ function headSelect(pair, side) {
     if (side === "a") pair.heads.choose(place);
     else pair.heads.chooseB(select.value === "same" ? null : place);
   });
+  const same = make("option", { value: "same" });
   let shape = "";
   const show = () => {
     const { pointer } = store;
@@ -56,10 +66,12 @@ function headSelect(pair, side) {
       const options = pictures(pointer).map((place) =>
         make("option", { value: place.join(".") }, pictureName(place, pointer)),
       );
-      if (side === "b") options.unshift(make("option", { value: "same" }, "same as A"));
+      if (side === "b") options.unshift(same);
       select.replaceChildren(...options);
     }
-    select.value = store.open.join(".");
+    const { isStandIn } = pair.heads;
+    same.textContent = isStandIn ? `${store.openName} (nearest)` : "same as A";
+    select.value = side === "b" && isStandIn ? "same" : store.open.join(".");
   };
   return { select, show };
 }
@@ -83,18 +95,15 @@ export function differencePanel(pair) {
   const top = make("div", { class: "hs-top" }, title, largest, table.toggle);
   const legend = differenceLegend(pair, matrix);
   const region = make("section", { class: "hs-panel hs-pair-difference", "aria-label": "Difference, B less A" });
-  const apart = make("p", { class: "hs-apart-words", role: "status" });
-  region.append(top, apart, matrix.element, legend.element, table.element);
+  const why = make("p", { class: "hs-apart-words", role: "status" }); // where there is no difference to show
+  region.append(top, why, matrix.element, legend.element, table.element);
   const parts = [largest, table.toggle, matrix.element, legend.element];
-  pair.on("state tokens", () => {
-    const { isApart, alignment } = pair;
-    for (const part of parts) part.hidden = isApart;
-    apart.hidden = !isApart;
-    if (isApart) table.show(false);
-    const shared = counted(alignment.parting ?? 0, "token");
-    apart.textContent =
-      `These are two different texts: they share their first ${shared} and no more, so their heads are ` +
-      "shown side by side, not subtracted. Compare the patterns, not the cells.";
+  pair.on("state tokens view", () => {
+    why.textContent = notSubtracted(pair);
+    const isNone = why.textContent !== "";
+    for (const part of parts) part.hidden = isNone;
+    why.hidden = !isNone;
+    if (isNone) table.show(false);
   });
   pair.on("weights view", () => {
     const { difference } = pair;
@@ -103,6 +112,22 @@ export function differencePanel(pair) {
     legend.draw();
   });
   return region;
+}
+
+/** Why the open heads are not subtracted; "" where they are. @param {Pair} pair */
+function notSubtracted({ isApart, alignment, heads, stores: { a, b } }) {
+  if (isApart) {
+    const shared = counted(alignment.parting ?? 0, "token");
+    return (
+      `These are two different texts: they share their first ${shared} and no more, so their heads are ` +
+      "shown side by side, not subtracted. Compare the patterns, not the cells."
+    );
+  }
+  if (!heads.isStandIn) return "";
+  return (
+    `B has no ${a.openName}, so it shows ${b.openName}, a head that need not have anything to do with it. ` +
+    "To subtract two heads, choose one for B in its list, or one that both models have."
+  );
 }
 
 /**

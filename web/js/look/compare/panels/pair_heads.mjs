@@ -4,9 +4,10 @@
 import { dropdown, make, setFlag } from "../../../lib/dom.mjs";
 import { palette } from "../../../lib/drawing/palette.mjs";
 import { ARROWS } from "../../../lib/keys.mjs";
-import { fixed } from "../../../lib/numbers.mjs";
+import { counted, fixed } from "../../../lib/numbers.mjs";
 import { pictureName } from "../../../lib/words.mjs";
 import { TableView, tableHead } from "../../../widgets/table_view.mjs";
+import { baseName } from "../pair.mjs";
 import { maskWords } from "../titles.mjs";
 
 /** @import { Place, TextActions } from "../../../types.js" */
@@ -127,11 +128,10 @@ export class PairHeads {
     if (pair.isGrowing) return "Ranked when both texts are written.";
     if (!ranking.heads) return "";
     const { a, b } = pair.stores;
-    if (a.pointer.n_layer !== b.pointer.n_layer || a.pointer.n_head !== b.pointer.n_head) {
-      return "Models of different shapes: heads of the same number need not do the same. Choose B’s own head below.";
+    if (baseName(a.pointer.model) !== baseName(b.pointer.model)) {
+      return "Two different models: heads of the same number need not do the same. Choose a head for B below.";
     }
-    const where = pair.firstRow ? "Mean over the tokens from where the texts part" : "Mean over all tokens";
-    return `${where} of how much of its attention lies elsewhere: 0 is none, 1 all. Tokens not shared count as one.`;
+    return meaning(pair);
   }
 
   drawChips() {
@@ -236,4 +236,13 @@ export class PairHeads {
     const caption = `Differences of the heads${maskWords(this.pair.stores.b.pointer) ? ", B with heads scaled" : ""}`;
     table.replaceChildren(make("caption", {}, caption), tableHead("head", "difference"), make("tbody", {}, ...rows));
   }
+}
+
+/** What the numbers of the heads are. @param {Pair} pair */
+function meaning({ alignment: { pieces, parting }, firstRow }) {
+  const where = firstRow ? "the tokens after the texts part" : "all tokens";
+  const share = `How much of its attention each head moves in B, averaged over ${where}: 0 is none, 1 is all.`;
+  if (parting === null) return share;
+  const shared = counted(pieces.filter(({ same }) => same).length, "token");
+  return `${share} Only the ${shared} that both texts share are told apart; all others count as one place.`;
 }
