@@ -7,13 +7,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .metrics import METRICS, metric_sums
 from .pictures import n_pictures, picture_index
 from .rollout import GrowingRollout
-from .thumbnails import Thumbnails
+from .summary import Summary
 from .weight_buffer import WeightBuffer, lower_triangle, triangle
 
 FLUSH_ROWS = 32  # rows gathered before they are pooled together, where nobody asks sooner
+SLACK = 4  # rows that a reader gets beyond those asked for, rather than a summary of its own
 
 
 class ThumbnailRows(NamedTuple):
@@ -36,8 +36,9 @@ class Recording:
         self.n_layer, self.n_head, self.capacity = n_layer, n_head, capacity
         self.n_pictures = n_pictures(n_layer, n_head)
         self.n_rows = 0
-        self.thumbnail_cells = Thumbnails(self.n_pictures, capacity)
-        self.metric_sums = torch.zeros(self.n_pictures, len(METRICS))
+        self.summary = Summary(self.n_pictures, capacity)
+        self.earlier: Summary | None = None  # of the first ``n_earlier`` rows
+        self.n_earlier = 0
         self.buffer = WeightBuffer(self.n_pictures, capacity, keep_all=keep_weights)
         self.rollout: GrowingRollout | None = GrowingRollout(n_layer, capacity)
         self.total: Tensor | None = None  # of the heads in the layers that came so far
@@ -48,7 +49,7 @@ class Recording:
     @property
     def nbytes(self) -> int:
         """The most bytes this recording will hold once it is finished."""
-        return self.thumbnail_cells.nbytes + self.buffer.nbytes
+        return 2 * self.summary.nbytes + self.buffer.nbytes
 
     @property
     def working_bytes(self) -> int:
@@ -82,18 +83,35 @@ class Recording:
             self.rollout = None
             self.buffer.newest.clear()
 
-    def thumbnails(self, start: int = 0) -> ThumbnailRows:
-        """The thumbnails of all pictures as far as rows from ``start`` on touch them."""
-        with self.lock:
-            self.flush()
-            first, cells = self.thumbnail_cells.rows(start, self.n_rows)
-            return ThumbnailRows(self.n_rows, self.thumbnail_cells.factor, first, cells)
+    def thumbnails(self, start: int = 0, until: int | None = None) -> ThumbnailRows:
+        """The thumbnails of all pictures as far as rows from ``start`` on touch them.
 
-    def metrics(self) -> Tensor:
+        With ``until`` they are what they were at about as many rows, if that can still be told: for a reader who sees
+        the text grow more slowly than it is written.
+        """
+        with self.lock:
+            summary, n_rows = self.summary_at(until)
+            first, cells = summary.thumbnails.rows(start, n_rows)
+            return ThumbnailRows(n_rows, summary.thumbnails.factor, first, cells)
+
+    def metrics(self, until: int | None = None) -> Tensor:
         """The mean over all queries but the first of each of ``METRICS``: ``(n_pictures, len(METRICS))``."""
         with self.lock:
-            self.flush()
-            return self.metric_sums / max(self.n_rows - 1, 1)
+            summary, n_rows = self.summary_at(until)
+            return summary.sums / max(n_rows - 1, 1)
+
+    def summary_at(self, until: int | None) -> tuple[Summary, int]:
+        """The summary of about ``until`` rows, and how many they are; the lock is held."""
+        self.flush()
+        if until is None or until >= self.n_rows - SLACK or not self.buffer.keeps_all:
+            self.earlier = None
+            return self.summary, self.n_rows
+        if self.earlier is None or self.n_earlier > until:
+            self.earlier, self.n_earlier = Summary(self.n_pictures, self.capacity), 0
+        if self.n_earlier < until:
+            self.earlier.add(slice(None), self.n_earlier, self.buffer.rows(self.n_earlier, until))
+            self.n_earlier = until
+        return self.earlier, self.n_earlier
 
     def picture(self, layer: int, column: int, start: int, recompute: Callable[[int], Tensor]) -> bytes:
         """The float32 weights of one picture, rows ``start`` to the newest, one after the other.
@@ -159,5 +177,4 @@ class Recording:
     def add(self, pictures: slice, first: int, block: Tensor) -> None:
         """Keep, measure and pool the rows from ``first`` on of some pictures, ``(pictures, rows, keys)``."""
         self.buffer.add(pictures, first, block)
-        self.metric_sums[pictures] += metric_sums(block, first)
-        self.thumbnail_cells.add(pictures, first, block)
+        self.summary.add(pictures, first, block)

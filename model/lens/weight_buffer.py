@@ -63,6 +63,18 @@ class WeightBuffer:
         rows = self.followed.get(index) if self.weights is None else self.weights[index]
         return None if rows is None else rows[triangle(start) : triangle(stop)]
 
+    @property
+    def keeps_all(self) -> bool:
+        return self.weights is not None
+
+    def rows(self, start: int, stop: int) -> Tensor:
+        """Rows ``start`` to ``stop`` of all pictures, where all are kept: ``(n_pictures, stop - start, stop)``."""
+        assert self.weights is not None, "all are kept"
+        block = torch.zeros(self.n_pictures, stop - start, stop)
+        for i, row in enumerate(range(start, stop)):
+            block[:, i, : row + 1] = self.weights[:, triangle(row) : triangle(row + 1)]
+        return block
+
     def query(self, query: int) -> Tensor | None:
         """One row of every picture, ``(n_pictures, query + 1)``, None where it is not kept."""
         if self.weights is not None:

@@ -55,6 +55,45 @@ test("it never shows what is not known, and ends with all of it", () => {
   assert.equal(frames.length, 0);
 });
 
+test("it waits while it is paused, whatever comes, and goes on at its pace", () => {
+  const { made } = playback();
+  made.extend(10, false);
+  frame(10);
+  made.pause(true);
+  frame(1000);
+  made.extend(50, false);
+  made.setSpeed(60);
+  made.setSpeed(0);
+  assert.equal(made.shown, 3);
+  assert.ok(made.isPaused && made.isBehind);
+  made.setSpeed(20);
+  made.pause(false);
+  frame(10);
+  assert.equal(made.shown, 4);
+  frame(50);
+  assert.equal(made.shown, 5);
+});
+
+test("what is skipped is not paused", () => {
+  const { made } = playback();
+  made.extend(10, false);
+  made.pause(true);
+  made.skip();
+  made.extend(20, false);
+  assert.equal(made.shown, 20);
+  assert.equal(made.isPaused, false);
+});
+
+test("rows are fetched for half a second, again when they last for less than a quarter", () => {
+  const { made } = playback();
+  assert.equal(made.rowsToFetch(100), 100); // of a text that is not behind
+  made.extend(100, false);
+  assert.equal(made.rowsToFetch(100), 2 + 10);
+  assert.equal(made.rowsToFetch(8), 8);
+  assert.ok(made.needsRows(6, 100) && !made.needsRows(7, 100));
+  assert.ok(!made.needsRows(6, 6));
+});
+
 test("after a pause the pace begins anew", () => {
   const { made } = playback();
   made.extend(3, false);

@@ -224,7 +224,11 @@ export interface Reading {
 /** As much of a text as a scrubber needs, or of two texts with one clock. */
 export interface ScrubSource {
   readonly pointer: { readonly run: string };
-  readonly playback: Pick<import("./look/state/playback.mjs").Playback, "skip" | "isBehind" | "setSpeed">;
+  readonly playback: Pick<
+    import("./look/state/playback.mjs").Playback,
+    "skip" | "isBehind" | "isPaused" | "pause" | "setSpeed"
+  >;
+  readonly isGrowing: boolean;
   readonly length: number;
   readonly step: number | null;
   readonly firstStep: number;

@@ -18,10 +18,10 @@ import struct
 from .run import Run
 
 
-def encode_frame(run: Run, start: int) -> bytes:
-    """What a browser that has ``start`` rows of a run lacks."""
-    thumbnails = run.recording.thumbnails(start)
-    metrics = run.recording.metrics()
+def encode_frame(run: Run, start: int, until: int | None = None) -> bytes:
+    """What a browser that has ``start`` rows of a run lacks; with ``until``, of about as many rows as that."""
+    thumbnails = run.recording.thumbnails(start, until)
+    metrics = run.recording.metrics(until)
     n_tokens = len(run.ids)  # the writer goes on meanwhile: at least as many as the rows
     tokens = run.loaded.tokens(run.ids[start:n_tokens])
     header = {

@@ -123,8 +123,8 @@ def run_routes(served: ServedModels, snapshots: Snapshots, runs: Runs, workers: 
         return Response(vocabularies[loaded], media_type="application/json", headers={"Cache-Control": FOREVER})
 
     @router.get("/{run_id}/rows")
-    def get_rows(run_id: str, start: int = 0) -> Response:
-        return octets(at(encode_frame, find(run_id), max(start, 0)))
+    def get_rows(run_id: str, start: int = 0, until: int | None = None) -> Response:
+        return octets(at(encode_frame, find(run_id), max(start, 0), None if until is None else max(until, 1)))
 
     @router.post("/differences")
     async def post_differences(request: Request, pair: Pair) -> JSONResponse:
@@ -168,7 +168,7 @@ def run_routes(served: ServedModels, snapshots: Snapshots, runs: Runs, workers: 
     return router
 
 
-def at(content: Callable[..., bytes], run: Run, *place: int) -> bytes:
+def at(content: Callable[..., bytes], run: Run, *place: int | None) -> bytes:
     """What ``content`` gives, or 404 where it raises ``ValueError`` because there is no such place in the run."""
     try:
         return content(run, *place)

@@ -93,7 +93,7 @@ def test_a_text_appears_smoothly_and_can_be_skipped(paced: Any, server: Server, 
         # What a frame has drawn is counted in the next one, and what came late is made up for.
         assert more - few <= 3 + SPEED * (after - before) / 1000, (before, after, few, more)
     begun = next(now for now, count in shown if count > 2)
-    assert all(count - 2 <= 2 + SPEED * (now - begun + 60) / 1000 for now, count in shown if count > 2)
+    assert all(count - 2 <= 2 + SPEED * (now - begun + 200) / 1000 for now, count in shown if count > 2)
 
 
 def test_what_is_said_of_a_text_waits_until_it_is_shown(paced: Any, server: Server) -> None:

@@ -103,6 +103,34 @@ def test_metrics_are_means_over_the_queries() -> None:
             assert value == pytest.approx(sums[name] / (T - 1), abs=1e-5), (place, name)
 
 
+@pytest.mark.parametrize("is_finished", [False, True])
+def test_it_tells_what_it_was_at_fewer_rows(is_finished: bool) -> None:
+    T = 150
+    attention = causal(2, 3, T)
+    recording = recorded(attention, 5)
+    if is_finished:
+        recording.finish()
+    for until in (3, 9, 66, 80, 20, 133):  # one goes back
+        then = recorded(attention[:, :, :until, :until], 5 if until > 5 else until)
+        assert recording.thumbnails(0, until)[:3] == then.thumbnails()[:3]
+        for start in (0, until - 2):
+            found, expected = recording.thumbnails(start, until).cells, then.thumbnails(start).cells
+            difference = torch.frombuffer(bytearray(found), dtype=torch.uint8).int() - torch.frombuffer(
+                bytearray(expected), dtype=torch.uint8
+            )
+            assert int(difference.abs().max()) <= 1
+        torch.testing.assert_close(recording.metrics(until), then.metrics(), atol=1e-5, rtol=0)
+    whole = recording.thumbnails()
+    for until in (T - 2, T, T + 9):  # about as many
+        assert recording.thumbnails(0, until) == whole
+        assert recording.metrics(until).equal(recording.metrics())
+
+
+def test_where_not_all_weights_are_kept_it_tells_what_it_is() -> None:
+    recording = recorded(causal(2, 3, 40), 5, keep_weights=False)
+    assert recording.thumbnails(0, 20) == recording.thumbnails()
+
+
 def test_a_single_token_has_no_metrics() -> None:
     assert recorded(causal(1, 2, 1), 1).metrics().abs().max() == 0
 

@@ -61,6 +61,11 @@ export class Pair extends Topics {
     }
     /** For both at once. */
     this.playback = {
+      isPaused: false,
+      pause: (/** @type {boolean} */ isPaused) => {
+        SIDES.forEach((side) => this.stores[side].playback.pause(isPaused));
+        this.playback.isPaused = isPaused;
+      },
       skip: () => SIDES.forEach((side) => this.stores[side].playback.skip()),
       setSpeed: (/** @type {number} */ speed) => SIDES.forEach((side) => this.stores[side].playback.setSpeed(speed)),
       isBehind: false,
@@ -241,8 +246,6 @@ export class Pair extends Topics {
     const query = this.#alignment.last(side, row);
     return key === null ? { query } : { query, key: this.#alignment.first(side, key) };
   }
-
-  // What has come of the texts.
 
   #grow() {
     this.#findVocabularies();

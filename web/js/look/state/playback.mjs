@@ -16,6 +16,7 @@ export class Playback {
   #shownAt = 0; // when `show` last ended, and how long it took
   #took = 0;
   #hasBegun = false; // whether a token of this text was shown at its pace
+  #isPaused = false;
 
   /**
    * @param {() => void} show is called in a frame in which more is shown
@@ -37,42 +38,74 @@ export class Playback {
 
   /** How many tokens will be shown half a second from now. */
   get soon() {
-    return Math.min(this.#known, this.#shown + Math.ceil(this.#speed / 2));
+    return this.#after(0.5);
+  }
+
+  /** Whether more rows should be fetched, of the `rows` that there are. @param {number} here @param {number} rows */
+  needsRows(here, rows) {
+    return here < Math.min(rows, this.isBehind ? this.#after(0.25) : rows);
+  }
+
+  /** How many to fetch then: enough for half a second. @param {number} rows */
+  rowsToFetch(rows) {
+    return this.isBehind ? Math.min(rows, this.soon) : rows;
+  }
+
+  /** @param {number} seconds */
+  #after(seconds) {
+    return Math.min(this.#known, this.#shown + Math.ceil(this.#speed * seconds));
+  }
+
+  /** Whether it waits until it may go on. */
+  get isPaused() {
+    return this.#isPaused;
+  }
+
+  /** Wait with what is not shown yet, or go on. @param {boolean} isPaused */
+  pause(isPaused) {
+    this.#isPaused = isPaused;
+    cancelAnimationFrame(this.#frame);
+    this.#frame = 0;
+    this.#begin();
   }
 
   /** Another text: all that is known of it is shown. @param {number} known */
   reset(known) {
     cancelAnimationFrame(this.#frame);
     this.#frame = this.#due = 0;
-    this.#atOnce = this.#hasBegun = false;
+    this.#atOnce = this.#hasBegun = this.#isPaused = false;
     this.#shown = this.#known = this.#from = known;
   }
 
   /** More is known. @param {number} known @param {boolean} atOnce whether it is shown without a pace */
   extend(known, atOnce) {
     this.#known = known;
-    if (atOnce || this.#atOnce || !this.#speed || document.hidden) {
+    if (atOnce || this.#atOnce || ((!this.#speed || document.hidden) && !this.#isPaused)) {
       const hasMore = this.#shown < known;
       this.#shown = known;
       if (hasMore && !atOnce) this.show();
       return;
     }
-    if (!this.#frame && this.isBehind) {
-      this.#restart();
-      this.#frame = requestAnimationFrame((now) => this.#advance(now));
-    }
+    this.#begin();
+  }
+
+  #begin() {
+    if (this.#frame || this.#isPaused || !this.isBehind) return;
+    this.#restart();
+    this.#frame = requestAnimationFrame((now) => this.#advance(now));
   }
 
   /** @param {number} speed tokens per second */
   setSpeed(speed) {
     this.#speed = speed;
-    if (!speed && this.isBehind) this.skip();
+    if (!speed && this.isBehind && !this.#isPaused) this.skip();
     this.#restart();
   }
 
   /** Show everything, and what is still to come as soon as it is known. */
   skip() {
     this.#atOnce = true;
+    this.#isPaused = false;
     cancelAnimationFrame(this.#frame);
     this.#frame = 0;
     this.#shown = this.#known;

@@ -25,6 +25,8 @@ export class RunData {
     this.thumbnails = new Thumbnails(pictures);
     /** @type {Float32Array} */
     this.metrics = new Float32Array(pictures * N_METRICS);
+    /** @type {{ rows: number, metrics: Float32Array }[]} those of rows that are not shown yet */
+    this.later = [];
   }
 
   /**
@@ -44,20 +46,34 @@ export class RunData {
     return this.#first;
   }
 
-  /** @param {Frame} frame */
-  merge({ header, metrics, thumbnails }) {
+  /** @param {Frame} frame @param {number} shown rows */
+  merge({ header, metrics, thumbnails }, shown) {
     header.tokens.forEach((text, i) => {
       this.tokens[header.start + i] = { text, id: header.ids[i], logprob: header.logprobs[i] };
     });
     this.#first = [];
     this.thumbnails.merge(header, thumbnails);
-    this.metrics = metrics;
+    this.later.push({ rows: header.rows, metrics });
+    this.show(this.rows ? shown : header.rows); // the first are shown, rather than none
     this.rows = header.rows;
+  }
+
+  /** Let the metrics be those of the rows that are shown, or of fewer. @param {number} rows */
+  show(rows) {
+    while (this.later.length && this.later[0].rows <= rows) {
+      this.metrics = /** @type {{ metrics: Float32Array }} */ (this.later.shift()).metrics;
+    }
   }
 
   /** Forget the weights, because another picture was opened. */
   forgetWeights() {
     this.weights = new HeadWeights();
+  }
+
+  /** The places of all heads. @returns {Place[]} */
+  get heads() {
+    const { n_layer, n_head } = this;
+    return Array.from({ length: n_layer * n_head }, (_, i) => [Math.floor(i / n_head), i % n_head]);
   }
 
   /** The number of a picture, as the server counts them. @param {Place} place */

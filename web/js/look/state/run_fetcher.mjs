@@ -18,9 +18,13 @@ export class RunFetcher {
     this.knownText = knownText;
   }
 
-  /** The frame from row `start` on. @param {number} start */
-  async rows(start) {
-    return decode(await this.#fetch(`rows?start=${start}`));
+  /**
+   * The frame from row `start` on, to the newest or, about, to row `until`.
+   * @param {number} start
+   * @param {number | null} [until]
+   */
+  async rows(start, until = null) {
+    return decode(await this.#fetch(`rows?start=${start}${until === null ? "" : `&until=${until}`}`));
   }
 
   /**

@@ -99,7 +99,7 @@ export class TextSource extends Problems {
     return this.isGrowing && length > Math.max(this.#pointer.n_prompt, 1) ? length - 1 : length;
   }
 
-  /** The last row that panels will soon show, as more of the text appears: they may load it ahead. */
+  /** The last row that panels will soon show: they may load it ahead. */
   get soonRow() {
     return Math.min(this.#playback.soon - 2, this.#pointer.rows - 1);
   }
@@ -121,10 +121,8 @@ export class TextSource extends Problems {
     return this.#data.untrained;
   }
 
-  /** The places of all heads. @returns {Place[]} */
   get heads() {
-    const { n_layer, n_head } = this.#pointer;
-    return Array.from({ length: n_layer * n_head }, (_, i) => [Math.floor(i / n_head), i % n_head]);
+    return this.#data.heads;
   }
 
   /** @param {Place} place */
@@ -209,15 +207,18 @@ export class TextSource extends Problems {
     this.#data = other.#data;
     if (this.open.join() !== other.open.join()) this.#data.forgetWeights();
     this.#playback.reset(this.#data.tokens.length);
+    this.#data.show(this.readable);
     this.emit(...EVERYTHING);
     this.#updater.update();
   }
 
-  /** Whatever has arrived moves on with the text, in the same frame; the rest is drawn when it arrives. */
+  /** What has arrived moves on with the text, in the same frame; the rest is drawn when it arrives. */
   #showMore() {
     const rows = this.#playback.shown - 1;
     const late = [...(this.#data.rows < rows ? ["thumbnails"] : []), ...(this.weights.rows < rows ? ["weights"] : [])];
+    this.#data.show(this.readable);
     this.emit(...SHOWN.filter((event) => !late.includes(event)));
+    if (this.#playback.needsRows(this.#data.rows, this.#pointer.rows)) this.#updater.update();
   }
 
   /** Let a text that appears at its pace wait for a panel. @param {(n: number) => boolean} isReady for n tokens */
@@ -276,11 +277,12 @@ export class TextSource extends Problems {
   async #fetchRows() {
     const fetcher = this.#fetcher;
     const { run, rows, tokens } = this.#pointer;
-    if (!run || (this.#data.rows >= rows && this.#data.tokens.length >= tokens)) return;
-    const frame = await fetcher.rows(this.#data.rows);
+    const until = this.#playback.rowsToFetch(rows);
+    if (!run || (this.#data.rows >= until && this.#data.tokens.length >= tokens)) return;
+    const frame = await fetcher.rows(this.#data.rows, this.isGrowing ? until : null);
     if (fetcher !== this.#fetcher) return; // another run came meanwhile
     const isDue = this.#isDue;
-    this.#data.merge(frame);
+    this.#data.merge(frame, this.readable);
     this.#playback.extend(this.#data.tokens.length, isGiven(this.#pointer.state));
     if (isDue) await this.#updater.draw(() => this.emit("tokens", "thumbnails", "focus", "step"));
   }

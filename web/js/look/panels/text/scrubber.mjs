@@ -29,7 +29,7 @@ export class Scrubber {
       this.goto(Number(this.range.value));
     });
     this.button = make("button", { type: "button", class: "hs-small hs-play" });
-    this.button.addEventListener("click", () => (this.#timer ? this.pause() : this.play()));
+    this.button.addEventListener("click", () => this.#press());
     const skip = () => store.playback.skip();
     this.skip = make("button", { type: "button", class: "hs-small hs-play", onclick: skip, hidden: true });
     this.skip.setAttribute("aria-label", "Skip to the end");
@@ -43,6 +43,17 @@ export class Scrubber {
     store.on("state tokens step", () => this.draw());
     this.setSpeed(readSpeed());
     this.pause();
+  }
+
+  /** Let the text that appears wait or go on; where all of it is there, replay it. */
+  #press() {
+    const { playback, isGrowing } = this.store;
+    if (this.#timer) this.pause();
+    else if (!isGrowing) this.play();
+    else {
+      playback.pause(!playback.isPaused);
+      this.#nameIdleButton();
+    }
   }
 
   /** @param {string} key of SPEEDS */
@@ -75,11 +86,19 @@ export class Scrubber {
   pause() {
     clearInterval(this.#timer);
     this.#timer = undefined;
-    this.#nameButton("Replay", "play");
+    this.#nameIdleButton();
+  }
+
+  #nameIdleButton() {
+    const { playback, isGrowing } = this.store;
+    if (!isGrowing) this.#nameButton("Replay", "play");
+    else if (playback.isPaused) this.#nameButton("Go on", "play");
+    else this.#nameButton("Pause", "pause");
   }
 
   /** @param {string} name @param {"play" | "pause"} sign */
   #nameButton(name, sign) {
+    if (this.button.title === name) return;
     this.button.setAttribute("aria-label", name);
     this.button.title = name;
     this.button.replaceChildren(icon(sign));
@@ -90,7 +109,8 @@ export class Scrubber {
     const { chosen, length } = store;
     this.element.classList.toggle("hs-idle", chosen === null);
     this.skip.hidden = !store.playback.isBehind;
-    range.disabled = this.button.disabled = chosen === null || length - 1 <= store.firstStep;
+    range.disabled = chosen === null || length - 1 <= store.firstStep;
+    this.button.disabled = range.disabled && !store.isGrowing;
     if (chosen === null) {
       this.status.textContent = "";
       return;
@@ -103,6 +123,7 @@ export class Scrubber {
     this.status.replaceChildren(make("b", {}, text), numbers && ` ${numbers}`);
     range.setAttribute("aria-valuetext", numbers ? `${text}, ${numbers}` : text);
     if (store.step === null) this.pause();
+    else if (!this.#timer) this.#nameIdleButton();
   }
 }
 
