@@ -208,3 +208,18 @@ def test_a_click_on_a_token_goes_to_its_step(page: Any, server: Server) -> None:
     tokens.nth(30).hover()
     page.mouse.move(5, 5)
     expect(page.locator(".hs-readout")).to_have_text(re.compile(rf" {newest - 2}, query"))
+
+
+def test_a_step_comes_into_view_with_what_is_before_it(page: Any) -> None:
+    newest = newest_token(page)
+    text(page).evaluate("(e) => Object.assign(e.style, { flex: '0 0 70px', minHeight: 0, width: '90px' })")
+    text(page).evaluate("(e) => (e.scrollTop = e.scrollHeight)")
+    lines = """(e) => [...e.querySelectorAll(".hs-token")].map((token) => {
+      const [box, room] = [token.getBoundingClientRect(), e.getBoundingClientRect()];
+      return box.top >= room.top - 1 && box.bottom <= room.bottom + 1;
+    })"""
+    step = newest // 2
+    assert not text(page).evaluate(lines)[step]
+    go_to(page, step)
+    in_view = text(page).evaluate(lines)
+    assert in_view[step] and in_view[step - 8]

@@ -102,14 +102,16 @@ export class TextView {
     if (isAtEnd) element.scrollTop = element.scrollHeight;
   }
 
-  /** Scroll to the selected step, without moving the page. */
+  /** Scroll to the selected step and, where there is room, what it looks at, without moving the page. */
   scrollToStep() {
     const { element, store } = this;
     const span = store.step === null ? null : this.#spans[store.step];
     if (!span) return;
     const [box, room] = [span.getBoundingClientRect(), element.getBoundingClientRect()];
-    if (box.top < room.top) element.scrollTop += box.top - room.top;
-    else if (box.bottom > room.bottom) element.scrollTop += box.bottom - room.bottom;
+    // The last line, as what it looks at is above.
+    if (box.top >= room.top && box.bottom <= room.bottom) return;
+    element.scrollTop += box.bottom - room.bottom;
+    this.scrollToKey();
   }
 
   /** Scroll back to the token that is looked at most, as far as the selected step stays in view. */
