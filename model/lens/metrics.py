@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 
 METRICS = ("entropy", "distance", "first", "previous", "uniform")
+DISTANCES = range(2, 7)  # how many tokens back a head may look from every query, beside the token before
+MEASURES = (*METRICS, *(f"{n} back" for n in DISTANCES))
 
 
 def metric_sums(rows: Tensor, first: int) -> Tensor:
@@ -34,6 +36,18 @@ def metric_sums(rows: Tensor, first: int) -> Tensor:
     entropy = entropy_in_bits(rows)
     metrics = (entropy, (rows * distance).sum(-1), rows[:, :, 0], previous, variation)
     return torch.stack([metric.sum(-1) for metric in metrics], -1)
+
+
+def distance_sums(rows: Tensor, first: int) -> Tensor:
+    """The weight on the token ``n`` before the query, for each ``n`` of ``DISTANCES``: ``(heads, len(DISTANCES))``.
+
+    ``rows`` ``(heads, n, S)`` are those of the queries ``first``, ``first + 1``, ..., over which it is summed. A query
+    with fewer than ``n`` tokens before it adds nothing.
+    """
+    n = rows.shape[1]
+    keys = torch.arange(first, first + n)[:, None] - torch.tensor(DISTANCES)  # (n, len(DISTANCES))
+    weights = rows[:, torch.arange(n)[:, None], keys.clamp_min(0)]
+    return (weights * (keys >= 0)).sum(1)
 
 
 def entropy_in_bits(rows: Tensor) -> Tensor:

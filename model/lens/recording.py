@@ -95,10 +95,10 @@ class Recording:
             return ThumbnailRows(n_rows, summary.thumbnails.factor, first, cells)
 
     def metrics(self, until: int | None = None) -> Tensor:
-        """The mean over all queries but the first of each of ``METRICS``: ``(n_pictures, len(METRICS))``."""
+        """The mean over the queries of each of ``MEASURES``: ``(n_pictures, len(MEASURES))``."""
         with self.lock:
             summary, n_rows = self.summary_at(until)
-            return summary.sums / max(n_rows - 1, 1)
+            return summary.means(n_rows)
 
     def summary_at(self, until: int | None) -> tuple[Summary, int]:
         """The summary of about ``until`` rows, and how many they are; the lock is held."""

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from .metrics import METRICS, metric_sums
+from .metrics import DISTANCES, MEASURES, METRICS, distance_sums, metric_sums
 from .thumbnails import Thumbnails
 
 
@@ -12,7 +12,7 @@ class Summary:
 
     def __init__(self, n_pictures: int, capacity: int) -> None:
         self.thumbnails = Thumbnails(n_pictures, capacity)
-        self.sums = torch.zeros(n_pictures, len(METRICS))
+        self.sums = torch.zeros(n_pictures, len(MEASURES))
 
     @property
     def nbytes(self) -> int:
@@ -20,5 +20,13 @@ class Summary:
 
     def add(self, pictures: slice, first: int, block: Tensor) -> None:
         """Measure and pool the rows from ``first`` on of some pictures, ``(pictures, rows, keys)``."""
-        self.sums[pictures] += metric_sums(block, first)
+        self.sums[pictures] += torch.cat([metric_sums(block, first), distance_sums(block, first)], -1)
         self.thumbnails.add(pictures, first, block)
+
+    def means(self, n_rows: int) -> Tensor:
+        """The mean over the queries of ``n_rows`` rows of each of ``MEASURES``: ``(n_pictures, len(MEASURES))``.
+
+        Queries that have no such key are left out: the first one, and the first ``n`` of ``n`` tokens back.
+        """
+        left_out = torch.tensor([1] * len(METRICS) + list(DISTANCES))
+        return self.sums / (n_rows - left_out).clamp_min(1)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from helpers import also_slow
-from model.lens.metrics import METRICS
+from model.lens.metrics import DISTANCES, MEASURES, METRICS
 from model.lens.pictures import last_rows, picture, picture_index
 from model.lens.recording import Recording
 from model.lens.thumbnails import encode_weights, tile
@@ -99,8 +99,11 @@ def test_metrics_are_means_over_the_queries() -> None:
             sums["first"] += row[0]
             sums["previous"] += row[q - 1]
             sums["uniform"] += sum(abs(w - 1 / (q + 1)) for w in row) / 2
-        for name, value in zip(METRICS, found[place].tolist(), strict=True):
-            assert value == pytest.approx(sums[name] / (T - 1), abs=1e-5), (place, name)
+        means = {name: total / (T - 1) for name, total in sums.items()}
+        for n in DISTANCES:
+            means[f"{n} back"] = sum(float(weights[q, q - n]) for q in range(n, T)) / (T - n)
+        for name, value in zip(MEASURES, found[place].tolist(), strict=True):
+            assert value == pytest.approx(means[name], abs=1e-5), (place, name)
 
 
 @pytest.mark.parametrize("is_finished", [False, True])

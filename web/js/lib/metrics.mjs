@@ -2,8 +2,14 @@
 
 /** @import { MetricName } from "../types.js" */
 
-export const METRIC_ORDER = ["entropy", "distance", "first", "previous", "uniform"];
+/** Distances at which a head may look from every token, beside the token before. */
+export const DISTANCES = [2, 3, 4, 5, 6];
+const NAMED = ["entropy", "distance", "first", "previous", "uniform"];
+export const METRIC_ORDER = [...NAMED, ...DISTANCES.map((n) => `${n} back`)];
 export const N_METRICS = METRIC_ORDER.length;
+
+/** Where a frame has the mean weight `n` tokens back. @param {number} n */
+export const placeOfDistance = (n) => METRIC_ORDER.indexOf(`${n} back`);
 
 /** How far a head is from spreading its weights evenly: not offered as a choice, but it reveals an untrained model. */
 export const UNIFORM = METRIC_ORDER.indexOf("uniform");
