@@ -26,7 +26,10 @@ test("a header of any length leaves the floats aligned", () => {
     for (let i = 0; i < N_METRICS; i++) new DataView(buffer.buffer).setFloat32(4 + header.length + 4 * i, i / 4, true);
     buffer.set([7, 255], 4 + header.length + 4 * N_METRICS);
     const { metrics, thumbnails } = decode(buffer.buffer);
-    assert.deepEqual(Array.from(metrics), Array.from({ length: N_METRICS }, (_, i) => i / 4));
+    assert.deepEqual(
+      Array.from(metrics),
+      Array.from({ length: N_METRICS }, (_, i) => i / 4),
+    );
     assert.deepEqual(Array.from(thumbnails), [7, 255]);
   }
 });

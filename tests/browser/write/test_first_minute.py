@@ -57,19 +57,36 @@ def test_one_tap_shows_what_a_head_does_on_the_same_screen(browser: Any, server:
 def test_the_introduction_leads_through_heads_and_speaks_of_the_visitors_own_text(browser: Any, server: Server) -> None:
     page = opened(browser, server, {"width": 1440, "height": 900})
     intro = page.get_by_role("complementary", name="Introduction")
+    expect(intro).to_contain_text("Here, each letter is a token.")
     intro.get_by_role("button", name="Show me").click()
     seen = []
-    following = intro.get_by_role("button", name="Next head")
+    following = intro.get_by_role("button", name=re.compile("Next head|Done"))
     for place in itertools.count(1):
         expect(following).to_contain_text(f"{place} of ")
-        expect(intro).to_contain_text(re.compile(r"In this text, L\d H\d .*looked from"))
+        expect(intro).to_contain_text(re.compile(r"In this text, L\d H\d .*Strongest place: before .* looked from"))
+        # What it says agrees with the panel of the open head.
+        does = re.search(r"follows no single pattern|looks|rests|copies", intro.text_content())[0]  # type: ignore[index]
+        expect(page.locator(".hs-open .hs-role").first).to_contain_text(does.removeprefix("follows "))
         seen.append(open_head(page))
-        if place == int(following.text_content().split()[-1]):
+        if "Done" in following.text_content():
             break
         following.click()
-    assert len(seen) == len(set(seen)) >= 4
+    assert len(seen) == len(set(seen)) >= 1
+    assert following.text_content() == f"Done {len(seen)} of {len(seen)}"
     following.click()
+    expect(intro).to_contain_text("That was the tour. Press Write")
+    expect(following).to_be_hidden()
+    layer, head = seen[0]
+    page.get_by_role("button", name=f"L{layer} H{(head + 1) % 4},").click()
+    expect(intro).to_contain_text(re.compile(rf"^In this text, L{layer} H{(head + 1) % 4} "))
+    # Opening another head ends it, too.
+    page.reload()
+    expect_drawn(page)
+    intro.get_by_role("button", name="Show me").click()
     expect(following).to_contain_text("1 of ")
+    page.get_by_role("button", name=f"L{layer} H{(head + 1) % 4},").click()
+    expect(intro).to_contain_text(re.compile(rf"^In this text, L{layer} H{(head + 1) % 4} "))
+    expect(following).to_be_hidden()
     # The text of the visitor, and numbers that are the model's own.
     change_settings(page, seed=3, length=30)
     write(page, "to be or not to be")
@@ -80,11 +97,11 @@ def test_the_introduction_leads_through_heads_and_speaks_of_the_visitors_own_tex
     for layer, head in itertools.product(range(3), range(4)):
         page.locator(f".hs-grid button[data-place='{layer},{head}']").click()
         expect(intro).to_contain_text(re.compile(f"In your text, L{layer} H{head} .*attention"))
-        back = re.search(r"looks (at the letter before|\d)", intro.text_content())
+        back = re.search(r"looks (at the letter before|\d) .*on average", intro.text_content())
         if not back:
             continue
         n = int(back[1]) if back[1].isdigit() else 1
-        mean, places = re.search(r": ([\d.]+) on average over (\d+) such places", intro.text_content()).groups()
+        mean, places = re.search(r": ([\d.]+) on average over (\d+) places", intro.text_content()).groups()
         assert int(places) == T - n
         assert abs(float(weights[layer, head].diagonal(-n).mean()) - float(mean)) < 0.0051
     # A text that fills the context has a last token without a row.
@@ -108,7 +125,7 @@ def test_the_first_example_waits_for_what_the_heads_do(browser: Any, server: Ser
     expect(intro).to_contain_text("Measuring what each head does")
     page.clock.fast_forward(3_000)  # but not for long
     expect(intro).to_contain_text("In this text, L")
-    expect(intro.get_by_role("button", name="Next head")).to_contain_text("1 of ")
+    expect(intro.get_by_role("button", name=re.compile("Next head|Done"))).to_contain_text("1 of ")
     page.close()
 
 

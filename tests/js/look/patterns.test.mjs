@@ -2,8 +2,11 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { clearestPlace, favouriteWord, patternsOf, tellingPattern } from "../../../web/js/look/intro/patterns.mjs";
+import { METRICS, placeOfDistance } from "../../../web/js/lib/metrics.mjs";
 import { HeadWeights } from "../../../web/js/lib/triangle.mjs";
+import { labelOf } from "../../../web/js/look/ask/roles/labels.mjs";
+import { clearestPattern, patternsOf, strongestPlace } from "../../../web/js/look/ask/roles/patterns.mjs";
+import { measuredPatterns, patternDoes, patternName } from "../../../web/js/look/ask/roles/text_roles.mjs";
 
 /** @param {number[][]} rows */
 function weightsOf(rows) {
@@ -53,38 +56,50 @@ test("patterns are mean weights over the queries that can follow them", () => {
   }
 });
 
-test("the pattern of a head's role comes first, else the strongest, else none", () => {
-  const pattern = (name, mean, even, places = 9) => ({ name, mean, even, places, back: 0, keys: () => [] });
+test("what a head does is its strongest clear pattern, or none", () => {
+  const pattern = (name, mean, even, places = 9) => ({ name, mean, even, places, back: 0 });
   const first = pattern("first_token", 0.6, 0.05);
-  const induction = pattern("induction", 0.2, 0.04);
-  assert.equal(tellingPattern([first, induction], "induction"), induction);
-  assert.equal(tellingPattern([first, induction], ""), first);
-  assert.equal(tellingPattern([first, pattern("induction", 0.05, 0.01)], "induction"), first);
-  assert.equal(tellingPattern([pattern("self", 0.5, 0.3), pattern("back", 0.09, 0.01)], ""), null);
-  assert.equal(tellingPattern([pattern("induction", 0, 0, 0)], "induction"), null);
+  assert.equal(clearestPattern([pattern("induction", 0.4, 0.04), first]), first);
+  assert.equal(clearestPattern([pattern("self", 0.5, 0.3), pattern("back", 0.29, 0.01)]), null); // near chance, weak
+  assert.equal(clearestPattern([pattern("back", 0.9, 0.1, 3)]), null); // too few places
 });
 
-test("a favourite word counts all places at which it was written", () => {
-  const tokens = ["Sue", " saw", " Sue", ",", " a", " dog"].map((text) => ({ text }));
-  const rows = mixed(6);
-  let sum = 0;
-  for (let query = 1; query < 6; query++) sum += rows[query][0] + (query > 1 ? rows[query][2] : 0);
-  const favourite = favouriteWord(weightsOf(rows), tokens, 6);
-  assert.equal(favourite.word, "Sue");
-  assert.ok(Math.abs(favourite.share - sum / 5) < 1e-6);
-  assert.equal(favouriteWord(weightsOf(rows), Array(6).fill({ text: "," }), 6), null);
+test("the metrics of all heads say the same as the exact weights of one", () => {
+  const n = 16;
+  const rows = mixed(n).map((row, query) =>
+    query < 3 ? row : row.map((weight, key) => 0.1 * weight + (key === query - 3 ? 0.9 : 0)),
+  );
+  const ids = Array.from({ length: n }, (_, i) => i);
+  const exact = patternsOf(weightsOf(rows), ids, n);
+  const byPlace = new Map([
+    [METRICS.previous.place, exact[0].mean],
+    [METRICS.first.place, exact[1].mean],
+    ...exact.filter(({ name }) => name === "back").map(({ back, mean }) => [placeOfDistance(back), mean]),
+  ]);
+  const store = { rows: n, metric: (_head, place) => byPlace.get(place) };
+  for (const { name, back, ...numbers } of measuredPatterns(store, [0, 0])) {
+    const same = exact.find((one) => one.name === name && (name !== "back" || one.back === back));
+    assert.equal(numbers.places, same.places);
+    assert.equal(numbers.mean, same.mean);
+    assert.ok(Math.abs(numbers.even - same.even) < 1e-9, `${name} ${back}`);
+  }
+  const clear = clearestPattern(measuredPatterns(store, [0, 0]));
+  assert.equal(patternName(clear), "3 tokens back");
+  assert.equal(patternDoes(clear), "looks 3 tokens back");
+  const told = `3 tokens back ${clear.mean.toFixed(2)}`;
+  assert.deepEqual(labelOf({ ...store, roles: null }, [0, 0]), { tag: "3 back", told, where: "in this text" });
 });
 
-test("the place that is shown is one at which the pattern is the strongest key", () => {
+test("the place that is shown has the largest weight of the pattern", () => {
   const n = 20;
   const rows = Array.from({ length: n }, (_row, query) =>
     Array.from({ length: query + 1 }, (_, key) => (query === 8 ? Number(key === 7) : Number(key === 0))),
   );
-  const tokens = Array(n).fill({ text: " word" });
   const ids = Array.from({ length: n }, (_, i) => i);
   const weights = weightsOf(rows);
   const [previous] = patternsOf(weights, ids, n);
-  assert.equal(clearestPlace(weights, tokens, n, previous, 1), 8);
-  assert.equal(clearestPlace(weights, tokens, n, { ...previous, keys: () => [] }, 1), null);
-  assert.equal(clearestPlace(weights, tokens, 1, null, 1), null);
+  assert.deepEqual(strongestPlace(weights, previous, 2, n), { query: 8, key: 7 });
+  assert.deepEqual(strongestPlace(weights, null, 9, n), { query: 9, key: 0 });
+  assert.equal(strongestPlace(weights, { ...previous, keys: () => [] }, 1, n), null);
+  assert.equal(strongestPlace(weights, null, 1, 1), null);
 });

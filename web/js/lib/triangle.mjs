@@ -41,23 +41,6 @@ export class HeadWeights {
     return this.values[cells(query) + key];
   }
 
-  /**
-   * The distance back, from 2 to `most`, at which the queries look most, and their mean weight there.
-   * @param {number} most
-   * @returns {[number, number]}
-   */
-  steadiest(most = 8) {
-    /** @type {[number, number]} */
-    let best = [0, 0];
-    for (let back = 2; back <= Math.min(most, this.rows - 1); back++) {
-      let sum = 0;
-      for (let query = back; query < this.rows; query++) sum += this.at(query, query - back);
-      const mean = sum / (this.rows - back);
-      if (mean > best[1]) best = [back, mean];
-    }
-    return best;
-  }
-
   /** The weights of the keys 0 to `query`. @param {number} query */
   row(query) {
     return this.values.subarray(cells(query), cells(query + 1));

@@ -3,31 +3,34 @@
 import { isStill, make } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { pictureName } from "../../lib/words.mjs";
+import { strongestPlace } from "../ask/roles/patterns.mjs";
+import { isComplete, openPattern } from "../ask/roles/text_roles.mjs";
 import { keep, kept } from "../state/kept.mjs";
 import { examplesOf } from "./examples.mjs";
-import { clearestPlace } from "./patterns.mjs";
-import { openPattern, patternSentence, placeSentence, unitOf } from "./sentences.mjs";
+import { patternSentence, placeSentence, unitOf } from "./sentences.mjs";
 
 /** @import { ModelInfo, Place } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
-/** @import { Pattern } from "./patterns.mjs" */
 
 const KEPT = "headscope-intro";
 const MARGIN = 8; // pixels around what is brought into view
 const PATIENCE = 2500; // milliseconds that the first example waits for the roles of the heads
 
 export class Intro {
-  /** @type {Set<string>} the examples that were shown; more may come, once roles are known */
-  #shown = new Set();
+  /** @type {Place[]} the heads that it leads through, once it has begun */
+  #examples = [];
+  #shown = 0; // how many of them
+  #hasEnded = false;
+  #saysGoodbye = false; // until another head or text is opened
   #wantsStep = false;
+  /** @type {{ query: number, key: number } | null} where the open example shows most clearly what it does */
+  #strongest = null;
   #waitsUntil = 0; // for roles, in milliseconds since the page was opened; 0 where nobody waits
   /** @type {Set<Store>} those it listens to */
   #heard = new Set();
   /** @type {ModelInfo | undefined} */
   #model;
   #run = "";
-  /** @type {{ of: string, pattern: Pattern | null, words: string }} what was counted last */
-  #counted = { of: "", pattern: null, words: "" };
 
   /** @param {() => Store} store of the text that is shown */
   constructor(store) {
@@ -74,9 +77,20 @@ export class Intro {
 
   #restart() {
     this.#waitsUntil = 0;
-    this.#shown.clear();
-    this.#wantsStep = false;
+    this.#examples = [];
+    this.#shown = 0;
+    this.#hasEnded = this.#saysGoodbye = this.#wantsStep = false;
+    this.#strongest = null;
     this.button.textContent = "Show me";
+    this.element.classList.remove("hs-held");
+  }
+
+  /** No more heads are shown. @param {boolean} saysGoodbye rather than what the open head does */
+  #end(saysGoodbye) {
+    this.#hasEnded = true;
+    this.#saysGoodbye = saysGoodbye;
+    this.#wantsStep = false;
+    this.#strongest = null;
     this.element.classList.remove("hs-held");
   }
 
@@ -91,22 +105,18 @@ export class Intro {
       this.next();
       return;
     }
-    if (this.#wantsStep && this.#isReady) this.#chooseStep();
+    if (this.#shown && store.open.join() !== this.#examples[this.#shown - 1].join()) this.#end(false);
+    if (this.#wantsStep && isComplete(store)) this.#chooseStep();
     this.words.replaceChildren(...this.#sentences());
-    this.button.style.visibility = examplesOf(store).length && !store.isGrowing ? "" : "hidden"; // its place is kept
-    this.ask.hidden = !this.#isHead;
+    const canLead = store.rows > 0 && !store.isGrowing && !this.#hasEnded;
+    this.button.style.visibility = canLead ? "" : "hidden"; // its place is kept
+    this.ask.hidden = !this.#isHead || this.#saysGoodbye;
   }
 
   /** Whether the open picture is that of a head, not a mean or rollout. */
   get #isHead() {
     const { open, pointer } = this.current();
     return Boolean(pointer.run) && open[0] < pointer.n_layer && open[1] < pointer.n_head;
-  }
-
-  /** Whether all weights of the open head are there. The last token of a text that fills the context has no row. */
-  get #isReady() {
-    const { count, readable, pointer, isGrowing } = this.current();
-    return count > 1 && count === Math.min(readable, pointer.rows) && !isGrowing;
   }
 
   /** @returns {(string | Node)[]} */
@@ -118,21 +128,14 @@ export class Intro {
       return [`With every ${unitOf(store)} that is written, each tile gains a row: where its head looked to write it.`];
     }
     if (this.#waitsUntil) return ["Measuring what each head does ..."];
-    if (!this.#isHead || (!this.#shown.size && !isOwn)) return this.opening();
-    if (!this.#isReady) return [`Opening ${pictureName(store.open, store.pointer)} ...`];
-    const { words } = this.#count();
-    return !this.#shown.size ? [words] : [words, " ", ...placeSentence(store)];
-  }
-
-  /** What the open head does in this text, counted once. */
-  #count() {
-    const { store } = this;
-    const of = [store.pointer.run, store.pointer.state, store.open, store.count, Boolean(store.roles)].join();
-    if (of !== this.#counted.of) {
-      const pattern = openPattern(store);
-      this.#counted = { of, pattern, words: patternSentence(store, pattern) };
+    if (this.#saysGoodbye) {
+      const tap = "Any tile opens its head.";
+      return ["That was the tour. Press ", make("b", {}, "Write"), ` to watch the heads work on a new text. ${tap}`];
     }
-    return this.#counted;
+    if (!this.#isHead || (!this.#shown && !isOwn)) return this.opening();
+    if (!isComplete(store)) return [`Opening ${pictureName(store.open, store.pointer)} ...`];
+    const words = patternSentence(store);
+    return !this.#shown ? [words] : [words, " ", ...placeSentence(store, this.#strongest)];
   }
 
   /** @returns {(string | Node)[]} */
@@ -140,48 +143,53 @@ export class Intro {
     const unit = unitOf(this.current());
     const [source] = (this.#model?.about ?? "").split(/[:(]/);
     const trained = source && source.length < 60 ? ` trained on ${source.trim().replace(/^A /, "a ")},` : "";
-    const piece = unit === "letter" ? "letter" : "token (a word or a piece)";
+    const piece = unit === "letter" ? "letter" : "token (a word or a piece of one)";
+    const same = unit === "letter" ? " Here, each letter is a token." : "";
     return [
       `This is a small GPT${trained} writing one ${piece} at a time. Each tile is one `,
       make("b", {}, "attention head"),
-      `: it shows which earlier ${unit}s the model looks back at. `,
+      `: it shows which earlier ${unit}s the model looks back at.${same}`,
     ];
   }
 
-  /** Open the next of the examples, at a step where it is easily seen. What surprises most is known with the roles. */
+  /** Open the next of the examples, where it is clearest; after the last one, end. Some are known with the roles. */
   next() {
     const { store } = this;
-    if (!store.roles && !this.#shown.size && !this.#waitsUntil) {
+    if (this.#shown && this.#shown === this.#examples.length) {
+      this.#end(true);
+      this.update(store);
+      return;
+    }
+    if (!store.roles && !this.#shown && !this.#waitsUntil) {
       const until = (this.#waitsUntil = performance.now() + PATIENCE);
       setTimeout(() => this.#waitsUntil === until && this.next(), PATIENCE);
       this.update(store);
       return;
     }
     this.#waitsUntil = 0;
-    const examples = examplesOf(store);
-    if (!examples.length) return;
-    if (examples.every((example) => this.#shown.has(example.join()))) this.#shown.clear();
-    const example = /** @type {Place} */ (examples.find((place) => !this.#shown.has(place.join())));
-    this.#shown.add(example.join());
-    this.button.replaceChildren("Next head ", make("small", {}, `${this.#shown.size} of ${examples.length}`));
+    if (!this.#shown) this.#examples = examplesOf(store);
+    const all = this.#examples.length;
+    if (!all) return;
+    this.#shown++;
+    const isLast = this.#shown === all;
+    this.button.replaceChildren(isLast ? "Done " : "Next head ", make("small", {}, `${this.#shown} of ${all}`));
     this.#wantsStep = true;
+    this.#strongest = null;
     store.view.set({ heads: "whole" });
-    store.view.choose(example);
+    store.view.choose(this.#examples[this.#shown - 1]);
     this.update(store);
     this.#point();
   }
 
-  /** Select a place in the middle of the text at which the open head shows what it does. */
+  /** Select the step at which the open head shows most clearly what it does. */
   #chooseStep() {
     const { store } = this;
     this.#wantsStep = false;
-    const { count, tokens, weights, firstStep } = store;
-    const { pattern } = this.#count();
-    const query =
-      clearestPlace(weights, tokens, count, pattern, firstStep) ??
-      clearestPlace(weights, tokens, count, null, firstStep);
-    if (query === null) return;
-    store.select(query + 1);
+    const { count, weights, firstStep } = store;
+    const strongest = strongestPlace(weights, openPattern(store), firstStep - 1, count - 1);
+    if (!strongest) return;
+    this.#strongest = strongest;
+    store.select(strongest.query + 1);
     this.element.classList.add("hs-held");
     requestAnimationFrame(() => {
       store.emit("looks-back"); // when the tokens are marked

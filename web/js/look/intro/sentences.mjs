@@ -3,12 +3,12 @@
 import { make } from "../../lib/dom.mjs";
 import { exact } from "../../lib/numbers.mjs";
 import { pictureName, visible } from "../../lib/words.mjs";
-import { copies, roleOf } from "../ask/roles/head_roles.mjs";
+import { clearRole, copies, COPYING, roleOf } from "../ask/roles/head_roles.mjs";
+import { openPattern } from "../ask/roles/text_roles.mjs";
 import { spreadOf } from "../panels/top_heads.mjs";
-import { favouriteWord, isClear, patternsOf, tellingPattern } from "./patterns.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
-/** @import { Pattern, PatternName } from "./patterns.mjs" */
+/** @import { PatternName } from "../ask/roles/patterns.mjs" */
 
 /** @type {Record<string, string>} */
 const SPOKEN = { " ": "a space", "\n": "a line break" };
@@ -30,54 +30,40 @@ const LOOKS = {
 export const unitOf = ({ tokens }) =>
   tokens.length && tokens.every(({ text }) => text.length === 1) ? "letter" : "token";
 
-/** Where the open head looks on random tokens, by the name of a pattern. @param {Store} store */
-const lookOf = (store) => (roleOf(store, store.open)?.label ?? "").replaceAll(" ", "_");
-
 /**
- * The pattern that the open head follows in this text; null where it follows none.
+ * What the open head does in this text, in a sentence or two that agree with its panel.
  * @param {Store} store
  */
-export function openPattern(store) {
-  const { weights, ids, count } = store;
-  return tellingPattern(patternsOf(weights, ids, count), lookOf(store));
-}
-
-/**
- * What the open head does in this text, in one sentence.
- * @param {Store} store
- * @param {Pattern | null} pattern
- */
-export function patternSentence(store, pattern) {
-  const { weights, tokens, count, open, pointer } = store;
-  const name = pictureName(open, pointer);
+export function patternSentence(store) {
+  const { open, pointer } = store;
+  const pattern = openPattern(store);
   const unit = unitOf(store);
   const where = pointer.state === "done" || pointer.state === "stopped" ? "In your text" : "In this text";
-  const copying = copies(roleOf(store, open));
-  if (copying && !isClear(pattern) && pattern?.name !== lookOf(store)) {
-    const favourite = favouriteWord(weights, tokens, count);
-    const most = favourite
-      ? `most of all at “${favourite.word}”, with ${favourite.share.toFixed(2)} of its attention`
-      : `its attention spreads over ${spreadOf(store, open, unit)}`;
-    return `${where}, ${name} copies the ${favourite ? "word" : unit}s that it looks at: ${most}.`;
+  const start = `${where}, ${pictureName(open, pointer)}`;
+  const isCopying = copies(roleOf(store, open));
+  if (!pattern) {
+    const spread = `its attention spreads over ${spreadOf(store, open, unit)}`;
+    return isCopying
+      ? `${start} copies: wherever it looks, it makes the model more likely to write that ${unit}; ${spread}.`
+      : `${start} follows no single pattern: ${spread}.`;
   }
-  if (!pattern)
-    return `${where}, ${name} follows no simple pattern: its attention spreads over ${spreadOf(store, open, unit)}.`;
-  const { mean, even, places } = pattern;
-  const looks = `${isClear(pattern) ? "" : "partly "}${LOOKS[pattern.name](unit, pattern.back)}`;
-  const also = copying ? ", and copies what it finds" : "";
-  const over = `${places} such place${places === 1 ? "" : "s"}`;
-  return (
-    `${where}, ${name} ${looks}${also}: ${mean.toFixed(2)} on average over ${over}, ` +
-    `where even attention would give ${even.toFixed(2)}.`
-  );
+  const { name, back, mean, even, places } = pattern;
+  const also = isCopying && name !== "first_token" ? ", and copies what it finds there" : "";
+  const role = clearRole(store, open);
+  const elsewhere = role && ![COPYING.name, name.replace("_", " ")].includes(role.name);
+  const numbers = `${mean.toFixed(2)} on average over ${places} places`;
+  const chance = `(${even.toFixed(2)} if it were spread evenly)`;
+  const onRandom = elsewhere ? ` On random tokens it ${role.does}: ${role.score.toFixed(2)}.` : "";
+  return `${start} ${LOOKS[name](unit, back)}${also}: ${numbers} ${chance}.${onRandom}`;
 }
 
 /**
  * What it does at the selected token.
  * @param {Store} store
+ * @param {{ query: number, key: number } | null} strongest where the head shows most clearly what it does
  * @returns {(string | Node)[]}
  */
-export function placeSentence(store) {
+export function placeSentence(store, strongest) {
   const { focus, tokens, weights } = store;
   if (!focus || focus.key === null) return [];
   const unit = unitOf(store);
@@ -85,8 +71,10 @@ export function placeSentence(store) {
   const back = query - key;
   const where = back ? `, ${back} ${unit}${back > 1 ? "s" : ""} back` : ", itself";
   const written = tokens[query + 1];
+  const isStrongest = query === strongest?.query && key === strongest.key;
+  const start = written ? "before the model wrote " : "to go on";
   return [
-    written ? "Before the model wrote " : "To go on",
+    isStrongest ? `Strongest place: ${start}` : `${start[0].toUpperCase()}${start.slice(1)}`,
     ...(written ? [make("b", {}, spoken(written.text))] : []),
     `, it looked from ${spoken(tokens[query].text)} at `,
     make("b", {}, spoken(tokens[key].text)),

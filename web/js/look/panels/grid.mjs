@@ -12,7 +12,7 @@ import { measured } from "../../lib/numbers.mjs";
 import { ORDERS } from "../../lib/options.mjs";
 import { pictureName } from "../../lib/words.mjs";
 import { paintArcs } from "../ask/feeding/arcs.mjs";
-import { clearRole, COPYING } from "../ask/roles/head_roles.mjs";
+import { labelOf, NO_LABEL } from "../ask/roles/labels.mjs";
 import { paintOverlay } from "../ask/overlay.mjs";
 import { sortCards } from "./sort_cards.mjs";
 
@@ -130,12 +130,10 @@ export class Grid {
     for (const card of this.#cards) {
       const value = measured(card.value, { unit });
       card.number.textContent = short(card.value);
-      const role = clearRole(store, card.place);
-      const told = role ? `${role.name} ${role.score.toFixed(2)}` : "";
-      card.tag.textContent = role?.tag ?? "";
+      const { tag, told, where } = card.isHead ? labelOf(store, card.place) : NO_LABEL;
+      card.tag.textContent = tag;
       card.button.setAttribute("aria-label", `${card.name}, ${name} ${value}${told && `, role: ${told}`}`);
-      const measuredOn = role?.name === COPYING.name ? "by its weights" : "on random tokens";
-      card.button.title = `${card.name}\n${name}: ${value}${told && `\n${measuredOn}: ${told}`}`;
+      card.button.title = `${card.name}\n${name}: ${value}${told && `\n${where}: ${told}`}`;
       const part = (card.value - from) / Math.max(this.most - from, 1e-9);
       card.bar.style.setProperty("--part", String(Math.min(1, Math.max(0.02, part))));
       card.filtered = card.isHead && (card.value < least * this.most || card.value > most * this.most);

@@ -4,7 +4,7 @@ import { isStill, make, tabs } from "../../lib/dom.mjs";
 import { Matrix } from "../../lib/drawing/matrix.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { MODES } from "../../lib/options.mjs";
-import { roleSentence, shortRole } from "../ask/roles/head_roles.mjs";
+import { roleSentence, shortRole } from "../ask/roles/role_words.mjs";
 import { attentionLegend, weightLegend } from "../widgets/legend.mjs";
 import { headTable } from "./head_table.mjs";
 import { Lines } from "./lines.mjs";
@@ -44,7 +44,7 @@ export function headPanel(store, actions) {
     measured.textContent = shortRole(store, store.open);
     measured.title = roleSentence(store, store.open);
   };
-  store.on("state open thumbnails roles", describe);
+  store.on("state open thumbnails weights roles", describe);
   const text = new SheetText(store);
   const region = make("section", { class: "hs-panel hs-open" }, top, text.element, role, measured);
   region.append(make("div", { class: "hs-controls" }, modes.element), ...Object.values(parts));

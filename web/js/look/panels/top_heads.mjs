@@ -4,12 +4,16 @@ import { make } from "../../lib/dom.mjs";
 import { METRICS } from "../../lib/metrics.mjs";
 import { measured } from "../../lib/numbers.mjs";
 import { pictureName } from "../../lib/words.mjs";
-import { CLEAR, ROLES } from "../ask/roles/head_roles.mjs";
+import { CLEAR, copies, COPYING, copyingNumbers, roleOf } from "../ask/roles/head_roles.mjs";
+import { isAboveChance, isClear, patternsOf } from "../ask/roles/patterns.mjs";
+import { measuredPatterns, patternDoes, patternName, patternOf } from "../ask/roles/text_roles.mjs";
 
-/** @import { FittingHead, MetricName, Place } from "../../types.js" */
+/** @import { MetricName, Place } from "../../types.js" */
+/** @import { Pattern } from "../ask/roles/patterns.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 
 const SHOWN = 5;
+const ENOUGH = 3; // suggestions; where a text has fewer, heads that copy join them
 
 /** For entropy the most focused heads are the interesting ones. @param {MetricName} metric */
 const isLowestFirst = (metric) => metric === "entropy";
@@ -42,14 +46,25 @@ export function topHeads(store) {
   };
 
   const showSuggested = () => {
-    const chips = suggestionsOf(store).map(({ role, head, score }) => {
-      const name = pictureName(head, store.pointer);
-      const { name: roleName, does } = ROLES[role];
-      const text = score >= CLEAR ? capitalised(roleName) : `Nearest to ${roleName}`;
-      const weak = score >= CLEAR ? "" : `, less than the ${CLEAR} of a clear role`;
-      const explanation = `${name} ${does}: ${score.toFixed(2)} of its attention on average in this text${weak}`;
-      return chip(head, `${text} ${name} ${score.toFixed(2)}`, explanation);
-    });
+    const suggestions = suggestionsOf(store);
+    const copying = copyingHeads(store).slice(0, Math.max(ENOUGH - suggestions.length, 0));
+    const chips = [
+      ...suggestions.map(({ head, pattern }) => {
+        const name = pictureName(head, store.pointer);
+        const [score, even] = [pattern.mean.toFixed(2), pattern.even.toFixed(2)];
+        const clear = isClear(pattern);
+        const text = clear ? capitalised(patternName(pattern)) : `Nearest to ${patternName(pattern)}`;
+        const explanation =
+          `${name} ${patternDoes(pattern)}: ${score} of its attention on average in this text, where uniform ` +
+          `attention would give ${even}.${clear ? "" : ` The role is clear from ${CLEAR} on.`}`;
+        return chip(head, `${text} ${name} ${score}`, explanation);
+      }),
+      ...copying.map(({ head, role }) => {
+        const name = pictureName(head, store.pointer);
+        const text = `${capitalised(COPYING.name)} ${name} ${role.scores.copying.toFixed(2)}`;
+        return chip(head, text, `${name} ${COPYING.does}: ${copyingNumbers(role)}.`);
+      }),
+    ];
     suggested.replaceChildren(make("span", {}, "In this text"), ...chips);
     suggested.hidden = !chips.length;
   };
@@ -72,27 +87,49 @@ export function topHeads(store) {
     top.hidden = !store.rows;
   };
 
-  store.on("state thumbnails open", showSuggested);
+  store.on("state thumbnails open roles", showSuggested);
   store.on("state thumbnails view open", showTop);
   return make("div", { class: "hs-top-heads" }, suggested, top);
 }
 
 /**
- * Those the server suggests, else the best for the roles that a text's metrics show.
+ * For each pattern the head that follows it most, where that is more than uniform attention would: clear ones, and the
+ * nearest to the roles that are always looked for.
  * @param {Store} store
- * @returns {FittingHead[]}
+ * @returns {{ head: Place, pattern: Pattern }[]}
  */
 function suggestionsOf(store) {
-  const { suggested_heads } = store.pointer;
-  if (suggested_heads.length || !store.rows) return suggested_heads;
-  const roles = /** @type {const} */ ([
-    ["previous_token", METRICS.previous.place],
-    ["first_token", METRICS.first.place],
-  ]);
-  return roles.map(([role, place]) => {
-    const scores = store.heads.map((head) => ({ role, head, score: store.metric(head, place) }));
-    return scores.reduce((best, one) => (one.score > best.score ? one : best));
-  });
+  if (!store.rows) return [];
+  /** @type {Map<string, { head: Place, pattern: Pattern }>} */
+  const best = new Map();
+  for (const head of store.heads) {
+    for (const pattern of measuredPatterns(store, head)) {
+      const name = patternName(pattern);
+      if (pattern.mean > (best.get(name)?.pattern.mean ?? 0)) best.set(name, { head, pattern });
+    }
+  }
+  // That of induction is known of a text that the server has read before.
+  const induction = store.pointer.suggested_heads.find(({ role }) => role === "induction");
+  if (induction && !store.isGrowing) {
+    const nowhere = { at: () => 0 };
+    const even = patternsOf(nowhere, store.ids, store.rows).find(({ name }) => name === "induction");
+    if (even) best.set("induction", { head: induction.head, pattern: { ...even, mean: induction.score } });
+  }
+  const found = [...best.values()].filter(
+    ({ pattern }) => isClear(pattern) || (pattern.name !== "back" && isAboveChance(pattern)),
+  );
+  return found.sort((a, b) => b.pattern.mean - a.pattern.mean).slice(0, SHOWN);
+}
+
+/** Heads that copy what they look at, wherever that is: the clearest first. @param {Store} store */
+function copyingHeads(store) {
+  if (!store.rows) return [];
+  return store.heads
+    .flatMap((head) => {
+      const role = roleOf(store, head);
+      return role && copies(role) && !patternOf(store, head) ? [{ head, role }] : [];
+    })
+    .sort((a, b) => b.role.scores.copying - a.role.scores.copying);
 }
 
 /**
@@ -118,15 +155,8 @@ export function describePicture(store, place) {
   if (!store.rows || layer >= n_layer) return "";
   if (head === n_head) return "The mean of this layer's heads.";
   if (head > n_head) return "Attention rollout: how much of each token is in each position, through all layers so far.";
-  /** @param {MetricName} metric */
-  const value = (metric) => store.metric(place, METRICS[metric].place);
-  const roles = /** @type {const} */ ([
-    ["previous", ROLES.previous_token.does],
-    ["first", ROLES.first_token.does],
-  ]);
-  const [metric, does] = value("previous") >= value("first") ? roles[0] : roles[1];
-  if (value(metric) >= CLEAR) return `${title} ${does}: ${value(metric).toFixed(2)} on average.`;
-  const [back, weight] = place.join() === store.open.join() ? store.weights.steadiest() : [0, 0];
-  if (weight >= CLEAR) return `${title} looks ${back} tokens back: ${weight.toFixed(2)} on average.`;
-  return `${title}: no single pattern; its attention spreads over ${spreadOf(store, place, "token")}.`;
+  const pattern = patternOf(store, place);
+  if (pattern) return `${title} ${patternDoes(pattern)}: ${pattern.mean.toFixed(2)} on average.`;
+  const does = copies(roleOf(store, place)) ? ` ${COPYING.does}` : ": no single pattern";
+  return `${title}${does}; its attention spreads over ${spreadOf(store, place, "token")}.`;
 }

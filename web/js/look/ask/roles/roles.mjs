@@ -3,7 +3,8 @@
 import { dropdown, make } from "../../../lib/dom.mjs";
 import { pictureName } from "../../../lib/words.mjs";
 import { HeadList } from "../head_list.mjs";
-import { CLEAR, CLEAR_COPYING, COPYING, ROLE_NAMES, rolePlain, roleSentence, ROLES } from "./head_roles.mjs";
+import { CLEAR, CLEAR_COPYING, COPYING, ROLE_NAMES, ROLES } from "./head_roles.mjs";
+import { rolePlain, roleSentence } from "./role_words.mjs";
 
 /** @import { AskContext, BuiltQuestion, Overlay, Question } from "../question.js" */
 /** @import { HeadRole, RoleName } from "./head_roles.mjs" */
@@ -29,7 +30,7 @@ export const roles = {
     "How much each head looks where known roles would, on random tokens that are repeated once. Copying is read from " +
     "its weights: the part of other tokens whose logits it raises less than that of the token it looks at.",
   caution:
-    `A head has a label only if its mean weight there is at least ${CLEAR} and three times that of even attention, ` +
+    `A head has a label only if its mean weight there is at least ${CLEAR} and three times the uniform one, ` +
     `or if it copies with at least ${CLEAR_COPYING}, which random weights do not reach. Later layers may undo ` +
     "what it copies, and most heads have roles that nobody has named.",
   defaults: { role: "previous_token" },

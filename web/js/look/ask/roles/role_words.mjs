@@ -1,0 +1,78 @@
+// What a head does, in words: its role on random tokens, or else the distance at which it looks in the text.
+
+import { share } from "../../../lib/numbers.mjs";
+import { pictureName } from "../../../lib/words.mjs";
+import { bestRole, copies, COPYING, copyingNumbers, roleOf, ROLES } from "./head_roles.mjs";
+import { fixedDistance, patternDoes } from "./text_roles.mjs";
+
+/** @import { Place } from "../../../types.js" */
+/** @import { Store } from "../../state/store.mjs" */
+
+/**
+ * A head's role in a sentence or two; "" where it is not known.
+ * @param {Store} store
+ * @param {Place} place
+ */
+export function roleSentence(store, place) {
+  const role = roleOf(store, place);
+  if (!role) return "";
+  const name = pictureName(place, store.pointer);
+  const best = bestRole(role);
+  const { scores, baseline } = role;
+  const [score, uniform] = [scores[best].toFixed(2), baseline[best].toFixed(2)];
+  const numbers = `${score} on random tokens, where uniform attention scores ${uniform}`;
+  const copying = copies(role) ? ` It copies: when it looks at a token, ${copyingNumbers(role)}.` : "";
+  if (role.label === ROLES[best].name) return `Role of ${name}: ${ROLES[best].name} (${numbers}).${copying}`;
+  const distance = fixedDistance(store, place);
+  if (distance) {
+    const does = `In this text, ${name} ${patternDoes(distance)}: ${distance.mean.toFixed(2)} on average.`;
+    return `${does} Of the roles below, its highest score is ${ROLES[best].name} (${numbers}).${copying}`;
+  }
+  const where = copying ? "looks at nothing in particular" : "has no clear role";
+  return `${name} ${where}: its highest score is ${ROLES[best].name} (${numbers}).${copying}`;
+}
+
+/**
+ * What a head does, in plain words; "" where it is not known.
+ * @param {Store} store
+ * @param {Place} place
+ */
+export function rolePlain(store, place) {
+  const role = roleOf(store, place);
+  if (!role) return "";
+  const name = pictureName(place, store.pointer);
+  const best = bestRole(role);
+  const [score, even] = [share(role.scores[best]), share(role.baseline[best])];
+  if (role.label === ROLES[best].name) {
+    const also = copies(role) ? " It also copies what it finds there." : "";
+    const chance = `uniform attention would give it ${even}`;
+    return `${name} ${ROLES[best].does}, with ${score} of its attention; ${chance}.${also}`;
+  }
+  const distance = fixedDistance(store, place);
+  if (distance) {
+    const also = copies(role) ? ` It also ${COPYING.does}.` : "";
+    return `In this text, ${name} ${patternDoes(distance)}, with ${share(distance.mean)} of its attention.${also}`;
+  }
+  if (copies(role)) return `${name} ${COPYING.does}: ${copyingNumbers(role)}.`;
+  return `${name} fits none of the known patterns; nearest is that it ${ROLES[best].does}, with ${score}.`;
+}
+
+/**
+ * The same in one line.
+ * @param {Store} store
+ * @param {Place} place
+ */
+export function shortRole(store, place) {
+  const role = roleOf(store, place);
+  if (!role) return "";
+  const best = bestRole(role);
+  const score = role.scores[best].toFixed(2);
+  const chance = `by chance ${role.baseline[best].toFixed(2)}`;
+  const copying = `copies ${role.scores.copying.toFixed(2)}`;
+  if (role.label === ROLES[best].name) {
+    return `On random tokens: ${role.label} ${score}, ${chance}${copies(role) ? `; ${copying}` : ""}`;
+  }
+  if (copies(role)) return `Role: ${copying} of what it looks at, by chance ${role.baseline.copying.toFixed(2)}`;
+  if (fixedDistance(store, place)) return "On random tokens: none of the roles that are measured there";
+  return `On random tokens: no clear role, ${ROLES[best].name} ${score} at most, ${chance}`;
+}
