@@ -74,5 +74,5 @@ export function shortRole(store, place) {
   }
   if (copies(role)) return `Role: ${copying} of what it looks at, by chance ${role.baseline.copying.toFixed(2)}`;
   if (fixedDistance(store, place)) return "On random tokens: none of the roles that are measured there";
-  return `On random tokens: no clear role, ${ROLES[best].name} ${score} at most, ${chance}`;
+  return `On random tokens: no clear role (${ROLES[best].name} ${score}, ${chance})`;
 }
