@@ -17,7 +17,7 @@ from model.lens.head_roles import ROLES, role_scores
 from model.loaded import LoadedModel
 from model.train.card import bits_per_byte, strongest_head
 from model.train.data import documents, encode, load_text
-from model.train.trainer import validation_loss
+from model.train.losses import validation_loss
 
 
 def card_rows(folder: Path, texts: Path) -> list[Row]:

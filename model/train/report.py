@@ -36,6 +36,7 @@ class Progress(TypedDict):
     step: int
     seconds: float
     best: float | None  # the lowest validation loss
+    best_step: int  # after which it was measured, and whose weights are kept
     history: list[Losses]
     heads: list[HeadScores]
     recent_loss: float  # summed since the last validation
@@ -55,6 +56,7 @@ class Report(TypedDict):
     samples: list[Sample]
     finished: bool
     best_validation_loss: float | None
+    best_step: int  # whose weights are the model's
     n_parameters: int
     data_sha256: str
     train_tokens: int

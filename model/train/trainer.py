@@ -13,8 +13,6 @@ from types import FrameType
 from typing import NoReturn
 
 import torch
-from torch import Tensor
-from torch.nn import functional as F
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 from tqdm import tqdm
 
@@ -29,7 +27,8 @@ from ..lens.head_roles import MIN_CONTEXT_LENGTH, role_scores
 from ..loaded import LoadedModel
 from ..tokenizer import END_OF_TEXT
 from .card import write_report
-from .data import consecutive_batches, load_text, make_dataset, random_batch, train_tokenizer
+from .data import load_text, make_dataset, random_batch, train_tokenizer
+from .losses import loss_of, validation_loss
 from .optimizers import make_optimizers
 from .precision import keep_attention_in_float32
 from .report import Losses, Progress, Report
@@ -41,22 +40,6 @@ HALF_PRECISION_COST = 0.001  # nats per token that storing the weights in half p
 SAMPLE_SEEDS = (1, 2, 3)
 SAMPLE_TEMPERATURE = 0.8
 SAMPLE_LENGTH = 200
-
-
-def loss_of(gpt: GPT, inputs: Tensor, targets: Tensor, reduction: str = "mean") -> Tensor:
-    """The cross-entropy of ``targets`` ``(B, T)``, the tokens that follow each of ``inputs``, in nats."""
-    logits = gpt(inputs).logits.float()
-    return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction=reduction)
-
-
-@torch.inference_mode()
-def validation_loss(gpt: GPT, ids: Tensor, context_length: int) -> float:
-    """The loss on all of ``ids`` ``(n_tokens,)`` in nats per token: consecutive windows, every token counted once."""
-    gpt.eval()
-    device = gpt.wte.weight.device
-    batches = consecutive_batches(ids, 16, context_length)
-    total = sum(loss_of(gpt, inputs.to(device), targets.to(device), "sum").item() for inputs, targets in batches)
-    return total / (len(ids) - 1)
 
 
 class Trainer:
@@ -99,6 +82,7 @@ class Trainer:
             "step": 0,
             "seconds": 0.0,
             "best": None,
+            "best_step": 0,
             "history": [],
             "heads": [],
             "recent_loss": 0.0,
@@ -210,15 +194,20 @@ class Trainer:
         if not math.isfinite(loss):
             raise ValueError(f"the validation loss is {loss} at step {row['step']}: try lower learning rates")
         if self.progress["best"] is None or loss < self.progress["best"]:
-            self.progress["best"] = loss
+            self.progress["best"], self.progress["best_step"] = loss, row["step"]
             self.write_weights()
 
     def snapshot(self) -> None:
         """Store the weights of this step, and score what the heads do at this point."""
-        step = self.progress["step"]
+        self.keep_snapshot(self.progress["step"])
+
+    def keep_snapshot(self, step: int) -> None:
+        """Store the weights that ``averaged`` has now as those of ``step``, with the scores of their heads."""
         write_snapshot(self.folder, step, self.config, self.averaged.state_dict())
         if self.config.context_length >= MIN_CONTEXT_LENGTH:
-            self.progress["heads"].append({"step": step, **role_scores(self.loaded).rounded()})
+            heads = self.progress["heads"]
+            heads.append({"step": step, **role_scores(self.loaded).rounded()})
+            heads.sort(key=lambda row: row["step"])
 
     def sample(self, seed: int = SAMPLE_SEEDS[0]) -> str:
         """A text that the current weights generate from the prompt."""
@@ -251,6 +240,9 @@ class Trainer:
         else:
             for name, parameter in self.averaged.named_parameters():
                 parameter.copy_(best[name])
+        best_step = self.progress["best_step"]
+        if self.settings.snapshots and best_step not in {row["step"] for row in self.progress["heads"]}:
+            self.keep_snapshot(best_step)
         self.finished = True
         self.write_report([self.sample(seed) for seed in SAMPLE_SEEDS])
         (self.folder / STATE_FILE).unlink(missing_ok=True)
@@ -278,6 +270,7 @@ class Trainer:
             ],
             "finished": self.finished,
             "best_validation_loss": self.progress["best"],
+            "best_step": self.progress["best_step"],
             "n_parameters": self.config.n_parameters,
             "data_sha256": self.data.sha256,
             "train_tokens": len(self.data.train),

@@ -92,7 +92,7 @@ def read_at(server: Server, step: Any, **changes: Any) -> httpx.Response:
 def test_the_steps_that_training_kept(trained: Server) -> None:
     found = httpx.get(f"{trained.url}/look/steps/kept").json()
     assert found["steps"] == list(STEPS) and found["history"] == [{"step": 0, "val_loss": 4.2}]
-    assert set(found) == {"steps", "history", "heads"}
+    assert set(found) == {"steps", "history", "heads", "kept"}
     for name in ("tiny", "nobody", quote("../kept", safe="")):
         assert httpx.get(f"{trained.url}/look/steps/{name}").json() == {"steps": []}
 

@@ -32,7 +32,7 @@ def run(language: str, code: str, folder: Path, **environ: str) -> str:
 
 def check(text: str, folder: Path, **environ: str) -> None:
     runnable = [(language, code) for language, code in blocks(text) if language != "json" and "pip install" not in code]
-    health, curled, openai, weights, _, gradio = [run(language, code, folder, **environ) for language, code in runnable]
+    curled, openai, weights, _, gradio, health = [run(language, code, folder, **environ) for language, code in runnable]
     assert '"ok"' in health
     written = json.loads(curled)["choices"][0]["text"]
     assert len(written) == 50 and openai == written

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { clamp, counted, exact, fixed, full, measured, number, surprise } from "../../web/js/lib/numbers.mjs";
 import { pictureName, sentence, shorten, visible } from "../../web/js/lib/words.mjs";
 import { clock, cost, duration, megabytes } from "../../web/js/train/words.mjs";
+import { percent } from "../../web/js/train/words.mjs";
 
 test("spaces and line breaks of a token can be seen", () => {
   assert.equal(visible(" a b\n\t\r"), "·a·b↵⇥␍");
@@ -76,4 +77,9 @@ test("what a size costs is said in words", () => {
   ]);
   assert.deepEqual([0, 9.9, 61].map(clock), ["0:00", "0:09", "1:01"]);
   assert.deepEqual([999, 5_000_000].map(megabytes), ["999 bytes", "5.0 MB"]);
+});
+
+test("a probability is never rounded to 0 or to 100 %", () => {
+  const written = [0.5, 0.2304, Math.exp(-6.055), 1e-5, 0.9987].map(percent);
+  assert.deepEqual(written, ["50 %", "23 %", "0.23 %", "less than 0.01 %", "99.9 %"]);
 });

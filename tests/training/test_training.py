@@ -57,6 +57,8 @@ def test_it_is_told_how_the_model_learns(trained: tuple[Visitor, list[dict[str, 
     assert start["validation_tokens"] == len(TRAINING_TEXT) // 10
     assert start["bigram"] < start["uniform"]
     losses = [event["validation_loss"] for event in of["loss"]]
+    assert start["watched_tokens"] == start["validation_tokens"]  # few enough to measure them all
+    assert end["loss"] == pytest.approx(min(losses), abs=1e-3) and losses[-1] < min(losses) + 0.05
     assert losses[0] == pytest.approx(start["uniform"], abs=0.1) and end["loss"] < losses[0]
     steps = [event["step"] for event in of["snapshot"]]
     assert steps[0] == 0 and steps[-1] == end["step"] and steps == sorted(set(steps))

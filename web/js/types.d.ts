@@ -87,6 +87,8 @@ export interface FittingHead {
 /** What training kept of a model (web/serving/snapshots.py). */
 export interface TrainingReport {
   steps: number[];
+  /** The step whose weights are the model's, where that is known; else they are the last. */
+  kept?: number | null;
   history?: { step: number; train_loss: number; validation_loss: number }[];
   heads?: { step: number; induction: number[][]; previous_token: number[][] }[];
 }

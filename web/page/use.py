@@ -13,11 +13,8 @@ DEFAULT_ADDRESS = "http://127.0.0.1:7860"
 ADDRESS_SCRIPT = "() => new URL('.', document.baseURI).href"
 
 TEXT = """
-### Is it up?
-`200` when models are served, `503` while they load. `/metrics` has counters for Prometheus.
-```bash
-curl {address}/health
-```
+What this page shows, a program can have as well: the texts a model writes, its probabilities and its attention weights.
+Every example runs as it is, with the address of this server and its first model.
 
 ### Write with curl
 The same as OpenAI's text completion. With `"stream": true` the text arrives as server-sent events.
@@ -37,8 +34,8 @@ for chunk in client.completions.create(model={model}, prompt={prompt}, max_token
     print(chunk.choices[0].text, end="")
 ```
 Beyond OpenAI's options there are `top_k`, `min_p`, `repetition_penalty`, `context_shift`, and `head_mask`, which
-removes or scales heads; pass them in the client's `extra_body`. An option that is not
-[listed]({address}/v1/openapi.json) is refused by name.
+removes or scales heads; pass them in the client's `extra_body`. An option that is not in the
+[list]({address}/v1/openapi.json) is an error, and the error names it.
 
 ### Attention weights with curl
 `attention[layer][head][query][key]`: how much each token (query) looks at each token (key).
@@ -70,6 +67,12 @@ learns; [this page]({address}/?view=api) lists all parameters.
 The same endpoints, if the server has the package `mcp` (`pip install "mcp<2"`). In the settings of an MCP client:
 ```json
 {mcp}
+```
+
+### Is the server running?
+`200` when models are served, `503` while they load. `/metrics` has counters for Prometheus.
+```bash
+curl {address}/health
 ```
 """
 KEY_NOTE = "\nThis server requires an API key: run `export HEADSCOPE_API_KEY=...` before the examples.\n"

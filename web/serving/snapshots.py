@@ -64,13 +64,17 @@ class Snapshots:
     def training(self, name: str) -> dict[str, Any]:
         """What training.json says of the way: losses, and the score of every head at each step. Empty without one."""
         report = read_report(self.served.sources.get(name, ""))
-        return {"history": report["history"], "heads": report["heads"]} if {"history", "heads"} <= report.keys() else {}
+        if not {"history", "heads"} <= report.keys():
+            return {}
+        return {"history": report["history"], "heads": report["heads"], "kept": report.get("best_step")}
 
     def formed_head(self, name: str) -> tuple[int, int] | None:
         """The induction head that formed while a model with snapshots was trained, None where none did."""
-        heads = self.training(name).get("heads") if self.steps(name) else None
+        training = self.training(name) if self.steps(name) else {}
+        heads = training.get("heads")
         try:
-            scores = heads[-1]["induction"] if heads else []
+            now = [row for row in heads or () if row["step"] == training["kept"]] or heads
+            scores = now[-1]["induction"] if now else []
             places = [(score, (layer, head)) for layer, row in enumerate(scores) for head, score in enumerate(row)]
             score, place = max(places, default=(0.0, (0, 0)))
             return place if score >= CLEAR_ROLE else None

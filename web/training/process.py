@@ -29,8 +29,8 @@ RECIPE = {"dropout": 0.0, "average": 0.98, "warmup": 30, "snapshots": 12, "steps
 FINISHING = 0.06  # of the time, for the loss on the whole held-out text and the card
 LIMITS = "Trained for a very short time on one text: it has learned how words are spelled and put together there."
 NOTE = (
-    "The losses along the way are those of a part of the held-out text, spread evenly over it; the last one is that of "
-    "all of it."
+    "The losses along the way are all measured on the same part of the held-out text, or on all of it where it is "
+    "short. The weights with the lowest of them were kept."
 )
 
 
@@ -57,7 +57,7 @@ def command(
 
 def recipe(size: Size, seconds: float) -> dict[str, Any]:
     """The settings with which a model of this size is trained, within so many seconds in all."""
-    shape = {name: value for name, value in asdict(size).items() if name not in ("name", "seconds")}
+    shape = {name: value for name, value in asdict(size).items() if name not in ("name", "seconds", "enough")}
     return RECIPE | shape | {"seconds": round(seconds * (1 - FINISHING), 2)}
 
 

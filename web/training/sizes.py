@@ -20,6 +20,7 @@ class Size:
     context_length: int
     batch_size: int
     seconds: int
+    enough: int = 0  # characters of a text; with fewer, the held-out loss rises before the time is over
 
     def n_parameters(self, vocab_size: int) -> int:
         """The number of weights with a vocabulary of that size."""
@@ -33,9 +34,9 @@ class Size:
 
 
 SIZES = (
-    Size("small", n_layer=2, n_head=4, n_embd=64, context_length=64, batch_size=24, seconds=20),
-    Size("medium", n_layer=3, n_head=4, n_embd=96, context_length=64, batch_size=24, seconds=60),
-    Size("large", n_layer=4, n_head=6, n_embd=144, context_length=128, batch_size=16, seconds=180),
+    Size("small", n_layer=2, n_head=4, n_embd=64, context_length=64, batch_size=24, seconds=20, enough=50_000),
+    Size("medium", n_layer=3, n_head=4, n_embd=96, context_length=64, batch_size=24, seconds=60, enough=100_000),
+    Size("large", n_layer=4, n_head=6, n_embd=144, context_length=128, batch_size=16, seconds=180, enough=300_000),
 )
 
 

@@ -1,6 +1,7 @@
 """A training run that somebody watches: it reports what it has learned while it learns."""
 
 import base64
+import copy
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -11,10 +12,11 @@ from torch import Tensor
 
 from ...lens.residuals import Residuals
 from ...lens.thumbnails import encode_weights
+from ..losses import loss_of
 from ..report import Losses
 from ..schedule import ByClock, Marks
 from ..settings import TrainSettings
-from ..trainer import Trainer, loss_of
+from ..trainer import Trainer
 from .baselines import bigram_loss, uniform_loss
 
 if TYPE_CHECKING:
@@ -34,8 +36,9 @@ SNAPSHOT_PART = 0.08
 class LiveTrainer(Trainer):
     """A run whose losses, samples and snapshots go to ``report`` as they come about.
 
-    The loss along the way is that of a part of the held-out text, the last one that of all of it. Measuring, sampling
-    and drawing take a small part of the time, however slow the machine is.
+    Every loss along the way is measured on the same tokens: all that are held out if they are few, else a part of them.
+    The weights with the lowest of these losses are kept, and in the end they are measured on all held-out tokens.
+    Measuring, sampling and drawing take a small part of the time, however slow the machine is.
     """
 
     def __init__(self, settings: TrainSettings, folder: Path, report: Report) -> None:
@@ -43,7 +46,9 @@ class LiveTrainer(Trainer):
         super().__init__(settings, folder)
         if isinstance(self.schedule, ByClock):
             self.schedule.evaluations, self.schedule.samples = Marks([1.0], 0.0), Marks([], 0.0)
-        self.windows = spread_windows(self.data.validation, settings.context_length)
+        self.windows = watched_windows(self.data.validation, settings.context_length)
+        self.lowest = math.inf  # of the losses along the way
+        self.kept = copy.deepcopy(self.averaged.state_dict())  # the weights that had it
         self.sentence = sentence_of(self.loaded.tokenizer.decode(self.data.validation[:1000].tolist()))
         self.sentence_ids = self.loaded.tokenizer.encode(self.sentence)[: min(MAX_SENTENCE, settings.context_length)]
         self.began = self.reported = self.clock()
@@ -70,13 +75,13 @@ class LiveTrainer(Trainer):
                 "seconds": self.settings.seconds,
                 "train_tokens": len(self.data.train),
                 "validation_tokens": len(self.data.validation),
-                "watched_tokens": self.windows[1].numel(),
+                "watched_tokens": self.windows[1].numel() if self.windows else len(self.data.validation),
                 "uniform": uniform_loss(vocab_size),
                 "bigram": bigram_loss(self.data.train, self.data.validation, vocab_size),
                 "tokens": [token.text for token in self.loaded.tokens(self.sentence_ids)],
             }
         )
-        self.report_loss(None)
+        self.report_loss(0, None)
         self.began = self.clock()
         return super().run()
 
@@ -88,7 +93,7 @@ class LiveTrainer(Trainer):
             self.report({"kind": "step", "step": step, "seconds": now - self.began, "loss": loss})
         if self.losses.is_due():
             with self.losses:
-                self.report_loss(self.mean_loss())
+                self.report_loss(step, self.mean_loss())
         if self.samples.is_due():
             with self.samples:
                 self.report({"kind": "sample", "step": step, "text": self.short_sample()})
@@ -101,29 +106,40 @@ class LiveTrainer(Trainer):
         return loss
 
     @torch.no_grad()
-    def report_loss(self, train_loss: float | None) -> None:
-        """Measure the loss on the watched windows; only later does ``finish`` measure that on all held-out tokens."""
+    def watched_loss(self) -> float:
+        """The loss on the held-out tokens that are measured along the way, in nats per token."""
+        if self.windows is None:
+            return self.validation_loss()
         self.averaged.eval()
         inputs, targets = self.windows
-        loss = loss_of(self.averaged, inputs.to(self.device), targets.to(self.device)).item()
+        return loss_of(self.averaged, inputs.to(self.device), targets.to(self.device)).item()
+
+    def report_loss(self, step: int, train_loss: float | None) -> None:
+        """Measure the loss after ``step`` steps, and keep the weights if it is the lowest so far."""
+        loss = self.watched_loss()
         if not math.isfinite(loss):
             raise ValueError("the loss is no longer a number: this text cannot be learned with these settings")
-        step = self.progress["step"] + (train_loss is not None)
         if train_loss is not None:
             row: Losses = {"step": step, "train_loss": train_loss, "validation_loss": loss}
             self.progress["history"].append(row)
+        if loss < self.lowest:
+            self.lowest, self.progress["best_step"] = loss, step
+            self.kept = copy.deepcopy(self.averaged.state_dict())
         seconds = self.progress["seconds"]
-        told = {"kind": "loss", "step": step, "seconds": seconds, "validation_loss": loss, "train_loss": train_loss}
-        self.report(told)
+        self.report(
+            {"kind": "loss", "step": step, "seconds": seconds, "validation_loss": loss, "train_loss": train_loss}
+        )
 
-    def evaluate(self, bar: "tqdm[NoReturn]") -> None:
-        if not self.progress["recent_steps"]:  # a loss was reported after this very step
-            self.progress["recent_loss"], self.progress["recent_steps"] = (
-                self.progress["history"].pop()["train_loss"],
-                1,
-            )
+    def evaluate(self, bar: "tqdm[NoReturn]") -> None:  # noqa: ARG002 - nobody sees the bar
+        """Measure the last weights as those before them, then the kept ones on all held-out tokens, and store these."""
+        if self.progress["recent_steps"]:  # else they have just been measured
+            self.report_loss(self.progress["step"], self.mean_loss())
         self.report({"kind": "finishing", "step": self.progress["step"]})
-        super().evaluate(bar)
+        last = copy.deepcopy(self.averaged.state_dict())
+        self.averaged.load_state_dict(self.kept)
+        self.progress["best"] = self.validation_loss()
+        self.write_weights()
+        self.averaged.load_state_dict(last)
 
     def snapshot(self) -> None:
         started = self.clock()
@@ -171,6 +187,7 @@ class LiveTrainer(Trainer):
                 "step": self.progress["step"],
                 "seconds": self.progress["seconds"],
                 "loss": self.progress["best"],
+                "kept": self.progress["best_step"],
                 "stopped": self.stopping,
                 "text": self.short_sample(),
             }
@@ -195,12 +212,13 @@ class Pace:
         self.next = now + max(self.least, (now - self.started) / self.part)
 
 
-def spread_windows(ids: Tensor, context_length: int) -> tuple[Tensor, Tensor]:
-    """Inputs and targets ``(n, T)`` of at most ``WINDOWS`` windows that lie evenly in ``ids``."""
-    length = min(context_length, len(ids) - 1)
-    count = min(WINDOWS, (len(ids) - 1) // length)
-    starts = torch.linspace(0, len(ids) - 1 - length, count).long()
-    windows = ids[starts[:, None] + torch.arange(length + 1)].long()
+def watched_windows(ids: Tensor, context_length: int) -> tuple[Tensor, Tensor] | None:
+    """Inputs and targets ``(WINDOWS, T)`` of windows that lie evenly in ``ids``; None where these are not even as many
+    tokens, and all of them can be measured along the way."""
+    if len(ids) - 1 <= WINDOWS * context_length:
+        return None
+    starts = torch.linspace(0, len(ids) - 1 - context_length, WINDOWS).long()
+    windows = ids[starts[:, None] + torch.arange(context_length + 1)].long()
     return windows[:, :-1], windows[:, 1:]
 
 

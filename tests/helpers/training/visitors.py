@@ -18,7 +18,7 @@ from helpers.training import TRAINING_TEXT
 from web.training import process, sizes, trainings
 from web.training.sizes import Size, seconds_of
 
-QUICK = Size("small", n_layer=2, n_head=2, n_embd=16, context_length=16, batch_size=4, seconds=1)
+QUICK = Size("small", n_layer=2, n_head=2, n_embd=16, context_length=16, batch_size=4, seconds=1, enough=2_000)
 ENDLESS = Size("large", n_layer=1, n_head=2, n_embd=16, context_length=16, batch_size=4, seconds=150)
 UPLOAD = "/train/text?size="
 STAND_IN = Path(__file__).with_name("stand_in.py")

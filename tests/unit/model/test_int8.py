@@ -15,7 +15,7 @@ from model.sampling import SamplingSettings
 from model.serving.engine import Engine
 from model.serving.sequence import TextSequence
 from model.train.data import encode
-from model.train.trainer import validation_loss
+from model.train.losses import validation_loss
 
 pytestmark = pytest.mark.skipif(not is_exact(), reason="int8 products are not exact on this processor")
 SHIPPED = ROOT / "checkpoints" / "shakespeare-char"

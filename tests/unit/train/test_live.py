@@ -1,18 +1,25 @@
 """What a run that is watched measures, against plain computations of the same."""
 
 import itertools
+import json
 import math
 from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+import model
 from helpers.models import ALPHABET, tiny_model
 from helpers.training import TRAINING_TEXT
 from model.tokenizer import CharTokenizer
 from model.train.live.baselines import SMOOTHING, bigram_loss, uniform_loss
-from model.train.live.trainer import MAX_SENTENCE, sentence_of, spread_windows
+from model.train.live.trainer import MAX_SENTENCE, WINDOWS, LiveTrainer, Pace, sentence_of, watched_windows
 from model.train.live.writing import write_text
+from model.train.losses import validation_loss
+from model.train.settings import TrainSettings
 
 
 def test_the_bigram_loss_is_that_of_counted_pairs() -> None:
@@ -28,13 +35,53 @@ def test_the_bigram_loss_is_that_of_counted_pairs() -> None:
     assert uniform_loss(V) == math.log(V)
 
 
-@pytest.mark.parametrize(("n_tokens", "count"), [(2, 1), (16, 1), (17, 1), (100, 6), (100_000, 64)])
-def test_watched_windows_lie_evenly_in_the_text(n_tokens: int, count: int) -> None:
-    inputs, targets = spread_windows(torch.arange(n_tokens), 16)
-    assert len(inputs) == count and torch.equal(inputs + 1, targets)
-    assert inputs[0, 0] == 0 and (count == 1 or targets[-1, -1] == n_tokens - 1)
+@pytest.mark.parametrize("n_tokens", [1_026, 1_500, 100_000])
+def test_watched_windows_lie_evenly_in_the_text(n_tokens: int) -> None:
+    windows = watched_windows(torch.arange(n_tokens), 16)
+    assert windows
+    inputs, targets = windows
+    assert len(inputs) == WINDOWS and torch.equal(inputs + 1, targets)
+    assert inputs[0, 0] == 0 and targets[-1, -1] == n_tokens - 1
     gaps = inputs[1:, 0] - inputs[:-1, 0]
-    assert count == 1 or int(gaps.max() - gaps.min()) <= 1
+    assert int(gaps.max() - gaps.min()) <= 1
+
+
+@pytest.mark.parametrize("n_tokens", [2, 17, 1_025])
+def test_few_held_out_tokens_are_all_watched(n_tokens: int) -> None:
+    assert watched_windows(torch.arange(n_tokens), 16) is None
+
+
+def test_the_weights_with_the_lowest_held_out_loss_are_kept(tmp_path: Path) -> None:
+    """The held-out part has the same characters in another order: knowing which are frequent helps, more does not."""
+    text, out = tmp_path / "text.txt", tmp_path / "out"
+    text.write_text("efghijklmnop" + "abcd" * 447 + "dcba" * 50)
+    told: list[dict[str, Any]] = []
+    small = {"n_layer": 1, "n_head": 2, "n_embd": 16, "context_length": 16, "batch_size": 4, "dropout": 0.0}
+    settings = TrainSettings(data=str(text), steps=120, warmup=2, snapshots=2, **small)
+    assert EveryStep(settings, out, told.append).run()
+    losses = {event["step"]: event["validation_loss"] for event in told if event["kind"] == "loss"}
+    end = next(event for event in told if event["kind"] == "end")
+    best = min(losses, key=losses.__getitem__)
+    assert losses[120] > losses[best] + 0.5 and 0 < end["kept"] == best < 120 == end["step"]
+    assert end["loss"] == pytest.approx(losses[best], abs=1e-3)  # the same tokens: the curve does not jump at its end
+    loaded = model.load(out, dtype="float32")
+    held_out = torch.tensor(loaded.tokenizer.encode("dcba" * 50))
+    assert validation_loss(loaded.gpt, held_out, 16) == pytest.approx(end["loss"], abs=1e-4)
+    report = json.loads((out / "training.json").read_text())
+    assert report["best_step"] == best and report["best_validation_loss"] == end["loss"]
+    assert [row["validation_loss"] for row in report["history"]] == [losses[step] for step in losses if step]
+    # The slider over the snapshots has these weights too, with the scores of their heads.
+    assert (out / f"steps/{best:06d}.safetensors").is_file() and (out / "steps/000120.safetensors").is_file()
+    assert best in (steps := [row["step"] for row in report["heads"]]) and steps == sorted(set(steps))
+
+
+class EveryStep(LiveTrainer):
+    """A run whose loss is measured after every step."""
+
+    def __init__(self, settings: TrainSettings, folder: Path, report: Callable[[dict[str, Any]], None]) -> None:
+        super().__init__(settings, folder, report)
+        self.losses = Pace(itertools.count().__next__, 0.0, 1e9)
+        self.samples = Pace(lambda: 0.0, 1.0, 1.0)
 
 
 @pytest.mark.parametrize(

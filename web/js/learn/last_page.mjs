@@ -78,8 +78,8 @@ function nextSteps() {
   const train = canTrain()
     ? step(
         pageLink("train", "Train"),
-        "Your own GPT, on a text of yours, in about a minute. Watch its loss pass the bigram line, and a " +
-          "previous-token head form.",
+        "Your own GPT, on a text of yours, in about a minute. Watch its loss pass the bigram line, and its heads " +
+          "begin to look back.",
       )
     : step(
         pageLink("use", "Use"),

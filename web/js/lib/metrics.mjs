@@ -40,3 +40,10 @@ export const METRICS = {
 function metric(key, name, unit, help) {
   return { name, unit, place: METRIC_ORDER.indexOf(key), help };
 }
+
+/** The mean weight from which a head is said to have a role, as in model/lens/head_roles.py. */
+export const CLEAR_ROLE = 0.3;
+const CLEAR_TIMES_UNIFORM = 3;
+
+/** @param {number} score @param {number} uniform what looking at all tokens alike would score */
+export const isClearRole = (score, uniform) => score >= Math.max(CLEAR_ROLE, CLEAR_TIMES_UNIFORM * uniform);

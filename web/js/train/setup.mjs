@@ -66,6 +66,7 @@ export class Setup {
     };
     this.fields.model.append(this.writing);
     this.note = make("p", { class: "hs-hint ht-note", role: "status" });
+    this.warning = make("p", { class: "ht-warning", role: "status", hidden: true });
     this.sizes = make("div", { class: "ht-sizes", role: "radiogroup", "aria-label": "Size" });
     this.button = make("button", { type: "button", class: "hs-small ht-primary" }, "Train");
     this.button.addEventListener("click", async () => {
@@ -95,23 +96,29 @@ export class Setup {
       make(
         "ol",
         { class: "ht-steps" },
-        make("li", {}, "The last tenth of the text is held out: the loss on it tells learning from memorising."),
         make(
           "li",
           {},
-          "The loss falls from that of pure guessing, past that of a bigram model, as far as time allows.",
+          "The last tenth of the text is held out: the loss on it shows whether the model learns or only memorises.",
         ),
         make(
           "li",
           {},
-          "Every few seconds it writes a sample, and the heads are drawn again as they take on their roles.",
+          "The loss falls from that of pure guessing and, with enough text, past that of a bigram model. On a short " +
+            "text it soon rises again, because the model learns the text by heart: the best weights are kept.",
+        ),
+        make(
+          "li",
+          {},
+          "Every few seconds it writes a sample, and its heads are drawn again. In so short a time few of them take " +
+            "on a clear role.",
         ),
         make("li", {}, "Then it opens in Write & Look, with its earlier weights on the slider, and can be downloaded."),
       ),
       this.promise,
     );
     const source = make("section", { class: "hs-panel" }, make("h3", {}, "1. The text"), this.chooser.element);
-    source.append(...Object.values(this.fields), this.note);
+    source.append(...Object.values(this.fields), this.note, this.warning);
     const size = make("section", { class: "hs-panel" }, make("h3", {}, "2. The size"), this.sizes);
     size.append(make("div", { class: "ht-go" }, this.button, this.missing, this.line));
     return [intro, source, size];
@@ -141,7 +148,10 @@ export class Setup {
   #card(size) {
     const { name, n_layer, n_head, n_embd, context_length } = size;
     const input = make("input", { type: "radio", name: "ht-size", value: name, checked: name === this.#size });
-    input.addEventListener("change", () => (this.#size = name));
+    input.addEventListener("change", () => {
+      this.#size = name;
+      this.describe();
+    });
     const title = make("b", {}, name[0].toUpperCase() + name.slice(1));
     const shape = `${n_layer} layers × ${n_head} heads, ${n_embd} wide, reads ${context_length} characters at once`;
     const lines = [title, make("span", {}, cost(size)), make("small", {}, shape)];
@@ -171,10 +181,12 @@ export class Setup {
     this.note.textContent =
       problem ||
       (this.#source === "paste"
-        ? `${thousands(length)} characters, ${thousands(Math.floor(length / 10))} held out.`
+        ? `${thousands(length)} characters, ${thousands(length - Math.floor(0.9 * length))} held out.`
         : "");
     this.button.disabled = problem !== "";
     this.missing.textContent = problem && this.#state ? "It needs a text first: see step 1." : "";
+    this.warning.textContent = problem ? "" : this.#warning();
+    this.warning.hidden = !this.warning.textContent;
     setFlag(this.text, "aria-invalid", this.#source === "paste" && problem !== "" && length > 0);
   }
 
@@ -197,6 +209,19 @@ export class Setup {
         : "";
     }
     return this.#state.writers.length ? "" : "No model is served here that could write.";
+  }
+
+  /** What is to be expected of a text that is short for the chosen size, "" otherwise. */
+  #warning() {
+    const size = this.#state?.sizes.find(({ name }) => name === this.#size);
+    const length = this.#source === "file" ? (this.#file?.size ?? 0) : this.text.value.length;
+    if (!size || this.#source === "model" || length >= size.enough) return "";
+    const isSmallest = size.name === this.#state?.sizes[0].name;
+    return (
+      `This is short for a ${size.name} model, which needs about ${thousands(size.enough)} characters. With less it ` +
+      "soon learns the text by heart, and writes well only what it has read (it overfits): the loss on the held-out " +
+      `part falls at first and then rises. The best weights are kept.${isSmallest ? "" : " A smaller size needs less."}`
+    );
   }
 
   /** Send what was chosen; the answer comes when the training is in line. */

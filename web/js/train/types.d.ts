@@ -9,6 +9,8 @@ export interface Size {
   context_length: number;
   seconds: number;
   n_parameters: number;
+  /** Characters of a text below which it overfits in that time. */
+  enough: number;
 }
 
 /** The answer of `train/state`. */
@@ -65,6 +67,18 @@ export interface SnapshotEvent {
   cells: string;
 }
 
+export interface EndEvent {
+  kind: "end";
+  step: number;
+  seconds: number;
+  /** Of the kept weights on all held-out characters. */
+  loss: number;
+  /** The step whose weights are kept. */
+  kept: number;
+  stopped: boolean;
+  text: string;
+}
+
 export interface StateEvent {
   kind: "state";
   state: "waiting" | "starting" | "writing" | "training" | "finishing" | "done" | "failed";
@@ -82,4 +96,4 @@ export type TrainEvent =
   | { kind: "step"; step: number; seconds: number; loss: number }
   | { kind: "sample"; step: number; text: string }
   | { kind: "finishing"; step: number }
-  | { kind: "end"; step: number; seconds: number; loss: number; stopped: boolean; text: string };
+  | EndEvent;

@@ -6,9 +6,9 @@ import { HeadsPanel } from "./panels/heads.mjs";
 import { LossPanel } from "./panels/loss.mjs";
 import { SamplePanel } from "./panels/sample.mjs";
 import { ScoresPanel } from "./panels/scores.mjs";
-import { clock, thousands, weights } from "./words.mjs";
+import { clock, percent, thousands, weights } from "./words.mjs";
 
-/** @import { StateEvent, TrainEvent } from "./types.js" */
+/** @import { EndEvent, StateEvent, TrainEvent } from "./types.js" */
 
 const TITLES = {
   waiting: "Waiting in line",
@@ -20,10 +20,27 @@ const TITLES = {
   failed: "The training has ended",
 };
 
+/**
+ * What came of a training.
+ * @param {EndEvent} end
+ * @param {number} bigram the loss of a bigram model
+ */
+function result({ loss, step, kept, stopped }, bigram) {
+  const which =
+    kept < step ? `The weights of step ${thousands(kept)}, which had the lowest held-out loss, are kept: ` : "";
+  const worse = loss > bigram ? ` A bigram model would do better (${bigram.toFixed(3)}).` : "";
+  const average = `a probability of ${percent(Math.exp(-loss))} (geometric mean)`;
+  return (
+    `${which}${loss.toFixed(3)} nats per character on the whole held-out tenth${stopped ? ", stopped early" : ""}: ` +
+    `on average the model gives the right character ${average}.${worse}`
+  );
+}
+
 export class Watch {
   /** @type {StateEvent} */
   #state = { kind: "state", state: "starting", name: "" };
   #seconds = 0; // of the whole training
+  #bigram = Infinity; // the loss of a bigram model
   #isStopping = false;
 
   /**
@@ -98,6 +115,7 @@ export class Watch {
         break;
       case "start":
         this.#seconds = event.seconds;
+        this.#bigram = event.bigram;
         this.says.textContent =
           `${weights(event.n_parameters)}, random at first, learn from ${thousands(event.train_tokens)} characters ` +
           `(${event.vocab_size} different ones). ${thousands(event.validation_tokens)} more are held out.`;
@@ -115,10 +133,7 @@ export class Watch {
       case "end":
         this.bar.value = 1;
         this.detail.textContent = `${thousands(event.step)} steps in ${clock(event.seconds)}`;
-        this.says.textContent =
-          `${event.loss.toFixed(3)} nats per character on the whole held-out tenth` +
-          `${event.stopped ? ", stopped early" : ""}: on average it gives the right character a probability of ` +
-          `${(100 * Math.exp(-event.loss)).toFixed(0)} % (geometric mean).`;
+        this.says.textContent = result(event, this.#bigram);
         break;
     }
   }

@@ -22,5 +22,12 @@ export function duration(seconds) {
 /** What a size costs. @param {Pick<Size, "n_parameters" | "seconds">} size */
 export const cost = ({ n_parameters, seconds }) => `${weights(n_parameters)}, about ${duration(seconds)}`;
 
+/** A probability in per cent, with two digits that say something: "23 %", "0.23 %". @param {number} probability */
+export function percent(probability) {
+  const value = 100 * probability;
+  if (value < 0.01) return "less than 0.01 %";
+  return `${Number(value.toPrecision(value < 99 ? 2 : 3))} %`;
+}
+
 /** Seconds as a clock shows them. @param {number} seconds */
 export const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;

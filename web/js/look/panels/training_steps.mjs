@@ -107,7 +107,8 @@ export class TrainingSteps {
     const { steps, history = [], heads = [] } = this.#report;
     this.element.hidden = !steps.length;
     if (!steps.length) return;
-    const at = this.step ?? steps[steps.length - 1];
+    const { kept } = this.#report;
+    const at = this.step ?? (kept != null && steps.includes(kept) ? kept : steps[steps.length - 1]);
     this.range.max = String(steps.length - 1);
     this.range.value = String(Math.max(0, steps.indexOf(at)));
     this.range.style.setProperty("--part", String(steps.indexOf(at) / Math.max(steps.length - 1, 1)));

@@ -3,6 +3,7 @@
 import { make, setFlag } from "../../lib/dom.mjs";
 import { context2d } from "../../lib/drawing/canvas.mjs";
 import { onThemeChange, palette } from "../../lib/drawing/palette.mjs";
+import { isClearRole } from "../../lib/metrics.mjs";
 import { Scale } from "../../lib/drawing/scale.mjs";
 import { ThumbnailPainter } from "../../lib/drawing/thumbnail_painter.mjs";
 import { Thumbnails } from "../../lib/thumbnails.mjs";
@@ -144,7 +145,9 @@ export class HeadsPanel {
     const roles = /** @type {const} */ (["previous_token", "induction", "duplicate_token"]);
     const best = roles.reduce((a, b) => (heads[b][layer][head] > heads[a][layer][head] ? b : a));
     const score = heads[best][layer][head];
-    return score > 3 * heads.uniform ? `: ${best.replace("_", " ")} ${score.toFixed(2)}` : ": no clear role yet";
+    return isClearRole(score, heads.uniform)
+      ? `: ${best.replace("_", " ")} ${score.toFixed(2)}`
+      : ": no clear role yet";
   }
 
   /** The strongest weight under the pointer, or what the picture shows. @param {PointerEvent | null} event */

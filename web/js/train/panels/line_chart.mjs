@@ -10,6 +10,7 @@ import { clock } from "../words.mjs";
  */
 
 /** @typedef {{ name: string, css: string, value: number }} Level a line across the chart */
+/** @typedef {{ name: string, css: string, at: [seconds: number, value: number] }} Spot a point that stands out */
 
 const FRAME = { left: 40, right: 10, top: 10, bottom: 22 };
 const STEPS = [1, 2, 5, 10];
@@ -61,8 +62,9 @@ export class LineChart {
    * @param {Line[]} lines
    * @param {Level[]} levels
    * @param {{ last: number, low: number, high: number }} range of the seconds and the values
+   * @param {Spot[]} [spots]
    */
-  draw(lines, levels, { last, low, high }) {
+  draw(lines, levels, { last, low, high }, spots = []) {
     const width = this.element.clientWidth || this.box[0];
     const height = this.element.clientHeight || this.box[1];
     this.box = [width, height];
@@ -94,6 +96,12 @@ export class LineChart {
       if (inside.length) parts.push(svg("polyline", { points: inside.join(" "), class: `ht-line ${css}` }));
       const end = points.at(-1);
       if (end) parts.push(svg("circle", { cx: x(end[0]), cy: y(end[1]), r: 3, class: `ht-dot ${css}` }));
+    }
+    for (const { name, css, at } of spots) {
+      const [left, top] = [x(at[0]), y(at[1])];
+      const anchor = left > (FRAME.left + right) / 2 ? "end" : "start";
+      const place = { x: left, y: Math.min(top + 16, bottom - 3), "text-anchor": anchor, class: css };
+      parts.push(svg("circle", { cx: left, cy: top, r: 5, class: `ht-spot ${css}` }), svg("text", place, name));
     }
     this.mark.setAttribute("y1", String(FRAME.top));
     this.mark.setAttribute("y2", String(bottom));

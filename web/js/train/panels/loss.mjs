@@ -7,6 +7,7 @@ import { legend, LineChart } from "./line_chart.mjs";
 /** @import { LossEvent, StartEvent, TrainEvent } from "../types.js" */
 
 const HELD_OUT = { name: "held-out text", css: "ht-held-out" };
+const RISEN = 0.05; // nats above its lowest value from which the held-out loss is said to rise
 const TRAINING = { name: "training text", css: "ht-training" };
 
 export class LossPanel {
@@ -24,9 +25,10 @@ export class LossPanel {
     this.more = make("details", {}, make("summary", {}, "Table"), make("div", { class: "ht-table" }, table));
     this.more.addEventListener("toggle", () => this.#fillTable());
     this.hint = make("p", { class: "hs-hint" });
+    this.rise = make("p", { class: "ht-rise", role: "status", hidden: true });
     const top = make("div", { class: "hs-top" }, make("h2", {}, "Loss"), this.now);
     this.element = make("section", { class: "hs-panel ht-loss", "aria-label": "Loss" }, top, this.chart.element);
-    this.element.append(legend([HELD_OUT, TRAINING]), this.hint, this.more);
+    this.element.append(legend([HELD_OUT, TRAINING]), this.rise, this.hint, this.more);
     new ResizeObserver(() => this.#draw()).observe(this.chart.element);
   }
 
@@ -38,6 +40,7 @@ export class LossPanel {
     this.#losses = [];
     this.#start = null;
     this.hint.textContent = "";
+    this.rise.hidden = true;
     this.now.textContent = "";
     this.chart.element.replaceChildren();
     this.table.replaceChildren();
@@ -47,14 +50,20 @@ export class LossPanel {
   take(event) {
     if (event.kind === "start") {
       this.#start = event;
-      this.hint.textContent =
-        `In nats per character. Along the way it is measured on ${thousands(event.watched_tokens)} characters, ` +
-        "spread evenly over the held-out tenth; in the end on all of it. Lower is better.";
+      const { watched_tokens, validation_tokens } = event;
+      const part =
+        watched_tokens < validation_tokens
+          ? `${thousands(watched_tokens)} characters, spread evenly over the held-out tenth`
+          : `all ${thousands(validation_tokens)} held-out characters`;
+      this.hint.textContent = `In nats per character, always measured on ${part}. Lower is better.`;
     } else if (event.kind === "loss") this.#losses.push(event);
     else if (event.kind === "end") {
-      const { step, seconds, loss } = event;
-      this.#losses.push({ kind: "loss", step, seconds, validation_loss: loss, train_loss: null });
+      const { watched_tokens = 0, validation_tokens = 0 } = this.#start ?? {};
+      if (watched_tokens < validation_tokens)
+        this.hint.textContent += ` The kept weights, measured on the whole tenth: ${event.loss.toFixed(3)}.`;
+      return;
     } else return;
+    this.#explain();
     this.#draw();
     this.#point(null);
     this.#fillTable();
@@ -74,8 +83,33 @@ export class LossPanel {
     const values = [uniform, bigram, ...lines.flatMap(({ points }) => points.map(([, value]) => value))];
     const last = Math.max(seconds, this.#losses[this.#losses.length - 1].seconds);
     const low = Math.floor(Math.min(...values) * 4 - 0.2) / 4;
-    this.chart.draw(lines, levels, { last, low, high: Math.max(...values) * 1.04 });
+    const range = { last, low, high: Math.max(...values) * 1.04 };
+    const lowest = this.#risenFrom;
+    const spots = lowest
+      ? [{ name: "lowest, kept", css: "ht-held-out", at: pointsOf([lowest], "validation_loss")[0] }]
+      : [];
+    this.chart.draw(lines, levels, range, spots);
     this.chart.element.setAttribute("aria-label", `Loss over the training: ${describe(this.#losses)}`);
+  }
+
+  /** The lowest held-out loss, if it has clearly risen since; else null. */
+  get #risenFrom() {
+    const last = this.#losses.at(-1);
+    if (!last) return null;
+    const lowest = this.#losses.reduce((best, row) => (row.validation_loss < best.validation_loss ? row : best), last);
+    return last.validation_loss > lowest.validation_loss + RISEN ? lowest : null;
+  }
+
+  /** Say what it means that the held-out loss rises. */
+  #explain() {
+    const lowest = this.#risenFrom;
+    this.rise.hidden = !lowest;
+    if (!lowest) return;
+    const { step, validation_loss } = lowest;
+    this.rise.textContent =
+      `The held-out loss has been rising since step ${thousands(step)} (${validation_loss.toFixed(3)}): the model ` +
+      "overfits. It now memorises the text it learns from, which does not help with text it has not seen. The text " +
+      `is too short for a model of this size. The weights of step ${thousands(step)} are the ones that are kept.`;
   }
 
   /** Say the losses at a time, or the newest. @param {number | null} seconds */

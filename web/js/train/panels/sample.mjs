@@ -41,7 +41,7 @@ export class SamplePanel {
       this.text.textContent = event.text;
     } else if (event.kind === "start") this.title.textContent = "What it writes";
     else if (event.kind === "sample" || event.kind === "end") {
-      this.#samples.push({ step: event.step, text: event.text });
+      this.#samples.push({ step: event.kind === "end" ? event.kept : event.step, text: event.text });
       this.#show();
     }
   }

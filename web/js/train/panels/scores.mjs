@@ -1,6 +1,7 @@
 // How the heads take on their roles: for each role the score of the head that fits it best, at each snapshot.
 
 import { make } from "../../lib/dom.mjs";
+import { CLEAR_ROLE, isClearRole } from "../../lib/metrics.mjs";
 import { legend, LineChart } from "./line_chart.mjs";
 
 /** @import { SnapshotEvent, StartEvent, TrainEvent } from "../types.js" */
@@ -30,8 +31,9 @@ export class ScoresPanel {
     this.chart = new LineChart("Highest score of any head for each role");
     this.best = make("ul", { class: "ht-best" });
     const hint =
-      "Measured on random characters that are repeated once, where only looking back can tell what comes next: " +
-      "the mean attention weight of the best head on what its role looks at.";
+      "The mean attention weight of the best head on what its role looks at, on random characters that are repeated " +
+      `once. A role counts from ${CLEAR_ROLE} on. In a minute of training, at most a head for the character before ` +
+      "usually gets there, on a long text; induction heads take longer than a training here.";
     const top = make("div", { class: "hs-top" }, make("h2", {}, "Roles of heads"));
     this.element = make("section", { class: "hs-panel ht-scores", "aria-label": "Roles of heads" }, top);
     this.element.append(this.chart.element, legend([...ROLE_ENTRIES.map(([, role]) => role), ALIKE]), this.best);
@@ -75,7 +77,9 @@ export class ScoresPanel {
     this.chart.draw(lines, levels, range);
     const rows = ROLE_ENTRIES.map(([role, { name, help }]) => {
       const { layer, head, score } = strongest(heads[role]);
-      return make("li", {}, make("b", {}, name), ` (${help}): L${layer} H${head}, ${score.toFixed(3)}`);
+      const best = `L${layer} H${head} comes closest with ${score.toFixed(3)}`;
+      const found = isClearRole(score, uniform) ? `L${layer} H${head}, ${score.toFixed(3)}` : `none yet; ${best}`;
+      return make("li", {}, make("b", {}, name), ` (${help}): ${found}`);
     });
     this.best.replaceChildren(...rows);
   }

@@ -1,6 +1,7 @@
 // What the heads of a model do, as the server measured it: where they look on random tokens (model/lens/head_roles.py),
 // and whether they copy what they look at (model/lens/copying.py).
 
+import { CLEAR_ROLE } from "../../../lib/metrics.mjs";
 import { share } from "../../../lib/numbers.mjs";
 import { request } from "../../../lib/server/http.mjs";
 import { isBusy } from "../../../lib/states.mjs";
@@ -33,7 +34,7 @@ export const ROLE_NAMES = /** @type {RoleName[]} */ (Object.keys(ROLES));
 /** What a head does with the token that it looks at, wherever that is. */
 export const COPYING = { name: "copying", tag: "copy", does: "copies what it looks at" };
 export const CLEAR_COPYING = 0.9; // as in model/lens/copying.py
-export const CLEAR = 0.3; // mean weight from which a head is said to have a role (CLEAR_ROLE in head_roles.py)
+export const CLEAR = CLEAR_ROLE;
 const LEAST_CONTEXT = 4; // below it there is nothing to measure on
 
 /** @type {Map<string, Roles>} by the hash of the weights */
