@@ -1,12 +1,14 @@
 """Attacks on a public server, each a bounded number of requests from one or many addresses."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import cycle
 
 from .wire import BAD, ask, connect, opened, request
 
 AT_ONCE = 50
+MANY = [f"127.0.1.{i}" for i in range(1, 9)]  # addresses
 SMALL = 4_096  # bytes that an attacker's side takes before it reads
 LONG_TEXT = {"prompt": "ROMEO:", "max_new_tokens": 1_000, "temperature": 0.8, "context_shift": True}
 CALL = ["ROMEO:", None, 4_000, 1.0, None, 1.0, 0.0, 1]  # of /generate
@@ -37,19 +39,25 @@ async def together(count: int, one: Callable[[int], Awaitable[object]]) -> None:
 
 
 @asynccontextmanager
-async def many_open(port: int, sent: list[bytes], small: bool = False) -> AsyncIterator[None]:
-    """A connection for each of ``sent``, on which nothing is read."""
+async def many_open(
+    port: int, sent: list[bytes], small: bool = False, sources: Sequence[str] = (BAD,)
+) -> AsyncIterator[None]:
+    """A connection for each of ``sent``, from one of ``sources`` after the other, on which nothing is read."""
     async with AsyncExitStack() as stack:
-        for content in sent:
+        for content, source in zip(sent, cycle(sources), strict=False):
             try:
-                reader, writer = await connect(port, BAD, SMALL if small else None)
+                reader, writer = await connect(port, source, SMALL if small else None)
             except OSError:
                 continue
-            stack.callback(writer.transport.abort)
-            stack.callback(reader.feed_eof)  # and so nobody else holds it
+            stack.callback(abort, reader, writer)
             writer.transport.pause_reading()  # type: ignore[attr-defined]
             writer.write(content)
         yield
+
+
+def abort(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Close a connection; asyncio closes one as soon as nobody holds both of its ends."""
+    writer.transport.abort()
 
 
 async def answers_not_collected(port: int, seconds: float) -> None:
@@ -68,12 +76,17 @@ async def texts_not_followed(port: int, seconds: float) -> None:
     await asyncio.sleep(seconds)
 
 
-async def answers_not_read(port: int, seconds: float) -> None:
+async def answers_not_read(port: int, seconds: float, sources: Sequence[str] = (BAD,)) -> None:
     """Whole texts' attention, as JSON and as safetensors."""
     bodies = [{"prompt": "a" * 256}, {"prompt": "a" * 256, "format": "safetensors"}]
-    sent = [request("POST", "/v1/attention", bodies[i % 2]) for i in range(300)]
-    async with many_open(port, sent, small=True):
+    sent = [request("POST", "/v1/attention", bodies[i // len(sources) % 2]) for i in range(300)]
+    async with many_open(port, sent, small=True, sources=sources):
         await asyncio.sleep(seconds)
+
+
+async def answers_not_read_by_many(port: int, seconds: float) -> None:
+    """The same from several addresses, which fill all of the budget."""
+    await answers_not_read(port, seconds, MANY)
 
 
 async def texts_not_read(port: int, seconds: float) -> None:
@@ -167,6 +180,7 @@ ATTACKS: dict[str, Attack] = {
     "answers not collected": answers_not_collected,
     "texts not followed": texts_not_followed,
     "answers not read": answers_not_read,
+    "answers not read by many": answers_not_read_by_many,
     "texts not read": texts_not_read,
     "traces": traces,
     "uploads": uploads,

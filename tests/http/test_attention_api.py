@@ -15,6 +15,8 @@ import model
 from helpers.models import max_difference
 from helpers.server import CONTEXT, Server, save_tiny
 from model.checkpoint.write import write_snapshot
+from model.lens.residuals import Residuals
+from web.serving import attention
 from web.settings import Limits
 
 PROMPT = "so it is"
@@ -48,6 +50,31 @@ def test_both_formats_give_the_trace(server: Server, choice: dict[str, Any], mas
     metadata = metadata_of(answer.content)
     assert metadata["model"] == "tiny" and json.loads(metadata["heads"]) == chosen["heads"]
     assert json.loads(metadata["tokens"]) == found["tokens"]
+
+
+@pytest.mark.parametrize("n_weights", [1, 5, 16, 33, 200, 65_536])
+def test_the_pieces_of_an_answer(server: Server, monkeypatch: pytest.MonkeyPatch, n_weights: int) -> None:
+    """The oracles: ``json.dumps`` and the file of safetensors, made of the whole trace at once."""
+    monkeypatch.setattr(attention, "PIECE_WEIGHTS", n_weights)
+    loaded = server.services.served.models["tiny"]
+    ids = loaded.tokenizer.encode(PROMPT)
+    weights = loaded.trace(PROMPT).attention[[2, 0]][:, [3, 1]]
+    answer = attention.AttentionAnswer(loaded, ids, [2, 0], [3, 1], None)
+    as_json, binary = list(answer.json()), list(answer.safetensors())
+    assert max_difference(torch.tensor(json.loads(b"".join(as_json))["attention"]), weights) < 1e-5
+    assert max_difference(load(b"".join(binary))["attention"], weights) < 1e-5
+    most = max(n_weights, len(ids))  # a row is not cut
+    assert all(piece.count(b",") <= most for piece in as_json[1:]) and all(len(p) <= 4 * most for p in binary[1:])
+
+
+@pytest.mark.parametrize("heads", [[0], [0, 1, 2, 3]])
+def test_an_answer_holds_no_more_than_is_counted(server: Server, heads: list[int]) -> None:
+    loaded = server.services.served.models["tiny"]
+    ids = loaded.tokenizer.encode("a" * 64)
+    answer = attention.AttentionAnswer(loaded, ids, [0, 1, 2], heads, None)
+    pieces = max(map(len, (*answer.json(), *answer.safetensors())))
+    stream, layer = Residuals(loaded.gpt, ids).nbytes, torch.zeros(len(heads), 64, 64).nbytes
+    assert stream + layer + 2 * pieces < answer.held_bytes - attention.REQUEST_BYTES
 
 
 def test_tokens_in_the_place_of_a_prompt(server: Server) -> None:

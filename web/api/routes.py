@@ -166,7 +166,7 @@ def v1(services: Services) -> FastAPI:
 
         async with AsyncExitStack() as stack:
             with count_refusal(services, ATTENTION):
-                stack.enter_context(services.budget.hold(answer.layer_bytes(as_json=as_json), client))
+                stack.enter_context(services.budget.hold(answer.held_bytes, client))
                 # The status is sent with the first piece: whoever must leave the line before it still gets a 429.
                 first = await unless_client_leaves(request, services.attention.run(client, next, pieces))
             stack.callback(lambda: services.metrics.count(ATTENTION, outcome))
@@ -242,7 +242,7 @@ def attention_of(services: Services, loaded: LoadedModel, body: AttentionRequest
             'Ask for "format": "safetensors", or name fewer layers and heads.'
         )
         raise InputError("format", message, "too_many_weights")
-    if answer.layer_bytes(as_json=body.format != "safetensors") > services.budget.most:
+    if answer.held_bytes > services.budget.most:
         message = f"These are {answer.n_weights:,} attention weights, more than this server can hold. Name fewer heads."
         raise InputError("heads", message, "too_many_weights")
     return answer

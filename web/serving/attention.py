@@ -1,8 +1,8 @@
-"""Attention weights of whole texts as the body of an answer; a long one goes out layer by layer."""
+"""Attention weights of whole texts as the body of an answer, computed layer by layer and sent in pieces."""
 
 import json
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import orjson
@@ -12,7 +12,11 @@ from torch import Tensor
 from model import LoadedModel
 from model.lens.residuals import Residuals
 
-JSON_BYTES = 12  # of one weight
+JSON_BYTES = 14  # of one weight, at most
+TOKEN_BYTES = 500  # of one token's object, in Python and as text
+REQUEST_BYTES = 150_000  # of a request on its way, beside its answer
+GAPS = 1.25  # the heap of the C library takes so many times what is in use, since large blocks come and go
+PIECE_WEIGHTS = 65_536  # that are made into bytes at a time
 
 
 def head_weights(loaded: LoadedModel, ids: Sequence[int], layer: int, head: int) -> bytes:
@@ -23,7 +27,7 @@ def head_weights(loaded: LoadedModel, ids: Sequence[int], layer: int, head: int)
 
 
 class AttentionAnswer:
-    """The attention weights of some heads as the body of an answer, in pieces of one layer."""
+    """The attention weights of some heads as the body of an answer, in pieces of ``PIECE_WEIGHTS`` at most."""
 
     def __init__(
         self, loaded: LoadedModel, ids: list[int], layers: list[int], heads: list[int], head_mask: Tensor | None
@@ -33,21 +37,31 @@ class AttentionAnswer:
         self.n_weights = len(layers) * len(heads) * len(ids) ** 2
         self.header: dict[str, object] = {"model": loaded.name, "tokens": tokens, "layers": layers, "heads": heads}
 
-    def layer_bytes(self, *, as_json: bool) -> int:
-        """About the size of the largest piece."""
-        return self.n_weights // len(self.layers) * (JSON_BYTES if as_json else 4)
+    @property
+    def held_bytes(self) -> int:
+        """What is in memory while the client reads: the residual stream, one layer's weights, two pieces of the body.
 
-    def weights(self) -> Iterator[NDArray[np.float32]]:
-        """Each layer's ``(heads, T, T)`` float32, as a NumPy array."""
+        Computing a layer takes more for a moment, but only in as many threads as there are workers.
+        """
+        gpt, config, n_tokens = self.loaded.gpt, self.loaded.config, len(self.ids)
+        stream = (config.n_layer + 1) * n_tokens * config.n_embd * gpt.wte.weight.element_size()
+        layer = len(self.heads) * n_tokens**2
+        pieces = 2 * JSON_BYTES * min(layer, PIECE_WEIGHTS)
+        return int(GAPS * (stream + 4 * layer + pieces + n_tokens * TOKEN_BYTES)) + REQUEST_BYTES
+
+    def layers_in(self, form: Callable[[NDArray[np.float32]], Iterator[bytes]]) -> Iterator[Iterator[bytes]]:
+        """The pieces of each layer; its ``(heads, T, T)`` float32 weights are let go with the last of them."""
         residuals = Residuals(self.loaded.gpt, self.ids, self.head_mask)
         for layer in self.layers:
-            yield residuals.attention(layer)[self.heads].contiguous().numpy()
+            yield form(residuals.attention(layer)[self.heads].contiguous().numpy())
 
     def json(self) -> Iterator[bytes]:
         """``{"model", "tokens", "layers", "heads", "attention": [layer][head][query][key]}``."""
         yield orjson.dumps(self.header)[:-1] + b',"attention":['
-        for i, layer in enumerate(self.weights()):
-            yield b"," * (i > 0) + orjson.dumps(layer, option=orjson.OPT_SERIALIZE_NUMPY)
+        for i, pieces in enumerate(self.layers_in(in_json)):
+            if i > 0:
+                yield b","
+            yield from pieces
         yield b"]}"
 
     def safetensors(self) -> Iterator[bytes]:
@@ -59,5 +73,24 @@ class AttentionAnswer:
         header = json.dumps({"__metadata__": metadata, "attention": tensor}, ensure_ascii=False).encode()
         header += b" " * (-len(header) % 8)  # the format aligns the data
         yield struct.pack("<Q", len(header)) + header
-        for layer in self.weights():
-            yield layer.tobytes()
+        for pieces in self.layers_in(in_binary):
+            yield from pieces
+
+
+def in_json(layer: NDArray[np.float32]) -> Iterator[bytes]:
+    """``(heads, T, T)`` weights as nested lists; a piece holds some rows of one head."""
+    n_heads, n_tokens, _ = layer.shape
+    n_rows = max(1, PIECE_WEIGHTS // n_tokens)
+    for head in range(n_heads):
+        for row in range(0, n_tokens, n_rows):
+            text = memoryview(orjson.dumps(layer[head, row : row + n_rows], option=orjson.OPT_SERIALIZE_NUMPY))
+            before = b"," if row else b",[" if head else b"[["
+            ends = row + n_rows >= n_tokens
+            after = (b"]]" if head == n_heads - 1 else b"]") if ends else b""
+            yield b"".join((before, text[1:-1], after))
+
+
+def in_binary(layer: NDArray[np.float32]) -> Iterator[bytes]:
+    weights = layer.reshape(-1)
+    for begin in range(0, weights.size, PIECE_WEIGHTS):
+        yield weights[begin : begin + PIECE_WEIGHTS].tobytes()
