@@ -14,10 +14,10 @@ from helpers.server import Server
 PHONE = {"width": 390, "height": 844}
 
 
-def opened(browser: Any, server: Server, viewport: dict[str, int], more: str = "") -> Any:
+def opened(browser: Any, server: Server, viewport: dict[str, int], more: str = "", **options: bool) -> Any:
     """The page of a visitor who comes for the first time, when the roles of all heads are known."""
     httpx.get(f"{server.url}/v1/lens/roles", params={"model": "tiny"}, timeout=60).raise_for_status()
-    page = browser.new_page(viewport=viewport)
+    page = browser.new_page(viewport=viewport, **options)
     page.add_init_script('localStorage["headscope-view"] = "";' + more)
     page.goto(server.url)
     expect_drawn(page)
@@ -157,7 +157,10 @@ def test_a_tile_opens_its_head_over_a_phones_screen(browser: Any, server: Server
 
 
 def test_a_finger_hits_what_it_aims_at(browser: Any, server: Server) -> None:
-    page = opened(browser, server, PHONE)
+    page = opened(browser, server, PHONE, has_touch=True, is_mobile=True)
+    # It cannot hover, and there are no keys.
+    expect(page.get_by_text("tap one to branch")).to_have_count(1)
+    assert "Hover" not in page.locator(".headscope").first.text_content()
     for box in (tile.bounding_box() for tile in page.locator(".hs-grid button").all()):
         assert box["width"] >= 40 and box["height"] >= 40
     assert text(page).evaluate("e => parseFloat(getComputedStyle(e).lineHeight)") >= 28

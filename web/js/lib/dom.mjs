@@ -21,6 +21,13 @@ export function make(tag, attributes = {}, ...children) {
 }
 
 /**
+ * How to do something: with a mouse, or with a finger where nothing can hover.
+ * @param {string} mouse
+ * @param {string} touch
+ */
+export const forPointer = (mouse, touch) => (matchMedia("(hover: none)").matches ? touch : mouse);
+
+/**
  * Set an attribute that is "true" or "false".
  * @param {Element} element
  * @param {string} name

@@ -1,6 +1,6 @@
 // The arithmetic behind a cell: the products of a dot product with their sum, or an exponential's share of its row.
 
-import { make, setFlag } from "../lib/dom.mjs";
+import { forPointer, make, setFlag } from "../lib/dom.mjs";
 import { fixed, number } from "../lib/numbers.mjs";
 import { CellEditor } from "./cell_editor.mjs";
 import { HeatTable } from "./heat_table.mjs";
@@ -39,7 +39,8 @@ export class Arithmetic {
   shown = null;
 
   constructor() {
-    const hint = "Point at any number, click it or move with the arrow keys, to see what it is made of.";
+    const how = forPointer("Point at any number, click it or move with the arrow keys,", "Tap any number");
+    const hint = `${how} to see what it is made of.`;
     this.hint = make("p", { class: "hl-hint" }, hint);
     this.editor = new CellEditor();
     this.body = make("div", { "aria-live": "polite" });

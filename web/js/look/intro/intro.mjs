@@ -108,8 +108,8 @@ export class Intro {
     if (this.#shown && store.open.join() !== this.#examples[this.#shown - 1].join()) this.#end(false);
     if (this.#wantsStep && isComplete(store)) this.#chooseStep();
     this.words.replaceChildren(...this.#sentences());
-    const canLead = store.rows > 0 && !store.isGrowing && !this.#hasEnded;
-    this.button.style.visibility = canLead ? "" : "hidden"; // its place is kept
+    this.button.hidden = this.#hasEnded;
+    this.button.style.visibility = store.rows > 0 && !store.isGrowing ? "" : "hidden"; // its place is kept
     this.ask.hidden = !this.#isHead || this.#saysGoodbye;
   }
 
@@ -129,7 +129,7 @@ export class Intro {
     }
     if (this.#waitsUntil) return ["Measuring what each head does ..."];
     if (this.#saysGoodbye) {
-      const tap = "Any tile opens its head.";
+      const tap = "Choose any tile to open its head.";
       return ["That was the tour. Press ", make("b", {}, "Write"), ` to watch the heads work on a new text. ${tap}`];
     }
     if (!this.#isHead || (!this.#shown && !isOwn)) return this.opening();

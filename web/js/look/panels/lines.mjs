@@ -1,7 +1,7 @@
 // Two columns of tokens: lines lead from each selected token (query) to those it looks at (key), as strong as the
 // weight; where none is selected and there is a threshold, from every token.
 
-import { make } from "../../lib/dom.mjs";
+import { forPointer, make } from "../../lib/dom.mjs";
 import { label } from "../../lib/drawing/axes.mjs";
 import { sharpContext } from "../../lib/drawing/canvas.mjs";
 import { monospace } from "../../lib/drawing/fonts.mjs";
@@ -70,8 +70,8 @@ export class Lines {
     this.announcement = make("p", { class: "hs-hidden", "aria-live": "polite" });
     this.board = make("div", { class: "hs-lines", tabindex: 0, role: "application" }, this.canvas, this.#floor);
     const titles = ["this token (query)", "looks at that token (key)"].map((title) => make("span", {}, title));
-    const hint =
-      "Hover a token or lock it to see only its lines. Otherwise “weight at least” shows all lines above that weight.";
+    const how = forPointer("Hover a token or lock it", "Tap a token");
+    const hint = `${how} to see only its lines. Otherwise “weight at least” shows all lines above that weight.`;
     this.element = make("div", {}, make("p", { class: "hs-columns" }, ...titles), this.board, this.announcement);
     this.element.append(make("p", { class: "hs-hint" }, hint));
     this.board.addEventListener("pointermove", (event) => store.point(this.cellAt(event)));

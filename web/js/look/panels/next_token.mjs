@@ -1,7 +1,7 @@
 // What the next token is drawn from at the selected step. The bars follow the sliders without the server. While heads
 // are muted or scaled they show what the model then predicts, over outlines of what it predicts as it is.
 
-import { make, setFlag } from "../../lib/dom.mjs";
+import { forPointer, make, setFlag } from "../../lib/dom.mjs";
 import { LatestLoader, pauseFor } from "../../lib/server/latest.mjs";
 import { exact, fixed, signed } from "../../lib/numbers.mjs";
 import { drawnHow, logSoftmax, mostProbable, probabilities, softmax } from "../../lib/sampling.mjs";
@@ -52,7 +52,7 @@ export function nextTokenPanel(store, settings, branch, mixer) {
     const ids = [...store.tokens.slice(0, at).map(({ id }) => id), token];
     branch({ of: run, model, sha256, n_prompt, ids, instead: store.tokens[at]?.id ?? null });
   };
-  const hint = make("p", { class: "hs-status" }, "click one to branch");
+  const hint = make("p", { class: "hs-status" }, forPointer("click one to branch", "tap one to branch"));
   const top = make("div", { class: "hs-top" }, make("h2", {}, "Next token"), hint);
   const next = new NextToken(store, settings, branchAt, mixer);
   const how = make("p", { class: "hs-hint hs-drawn-how" });

@@ -1,6 +1,6 @@
 // What the colours mean.
 
-import { make } from "../../lib/dom.mjs";
+import { forPointer, make } from "../../lib/dom.mjs";
 import { context2d, packedPixels } from "../../lib/drawing/canvas.mjs";
 import { onThemeChange, palette } from "../../lib/drawing/palette.mjs";
 import { ticksOf } from "../../lib/drawing/scale.mjs";
@@ -98,8 +98,10 @@ export function tileLegend(store) {
 
 /** Where the selected token looks, and which tokens look at it. */
 export function attentionLegend() {
-  const how =
+  const how = forPointer(
     "Hover a token to see where it looks. Click it for the step that wrote it, where the token before it looks. " +
-    "Shift-click pins a token; or use the arrow keys and Enter.";
+      "Shift-click pins a token; or use the arrow keys and Enter.",
+    "Tap a token for the step that wrote it: you see where the token before it looks.",
+  );
   return make("p", { class: "hs-hint" }, ...twoSwatches("where the outlined token looks", `what looks at it. ${how}`));
 }

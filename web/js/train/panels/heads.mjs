@@ -1,6 +1,6 @@
 // All heads of one fixed sentence, at each snapshot, and one of them large.
 
-import { make, setFlag } from "../../lib/dom.mjs";
+import { forPointer, make, setFlag } from "../../lib/dom.mjs";
 import { context2d } from "../../lib/drawing/canvas.mjs";
 import { onThemeChange, palette } from "../../lib/drawing/palette.mjs";
 import { isClearRole } from "../../lib/metrics.mjs";
@@ -155,7 +155,8 @@ export class HeadsPanel {
     const tokens = this.#start?.tokens ?? [];
     if (!event || !this.#shown) {
       this.readout.textContent =
-        "Each row is a character (query), each column one that it looks at (key): point at a cell.";
+        "Each row is a character (query), each column one that it looks at (key): " +
+        `${forPointer("point at", "tap")} a cell.`;
       return;
     }
     const { left, top, width } = this.large.getBoundingClientRect();

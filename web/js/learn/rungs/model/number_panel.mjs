@@ -1,6 +1,6 @@
 // The arithmetic behind one number of the model, fetched when it is pointed at.
 
-import { make } from "../../../lib/dom.mjs";
+import { forPointer, make } from "../../../lib/dom.mjs";
 import { counted, exact, fixed, number } from "../../../lib/numbers.mjs";
 import { LatestRequest } from "../../../lib/server/latest.mjs";
 import { visible } from "../../../lib/words.mjs";
@@ -27,7 +27,8 @@ export class NumberPanel {
     this.lesson = lesson;
     this.strips = strips;
     this.sources = sources;
-    const hint = "Point at any number of a strip, or move with the arrow keys, to see what it is made of.";
+    const how = forPointer("Point at any number of a strip, or move with the arrow keys,", "Tap any number of a strip");
+    const hint = `${how} to see what it is made of.`;
     this.body = make("div", { "aria-live": "polite" }, make("p", { class: "hl-hint" }, hint));
     const close = make("button", { type: "button", class: "hl-close", "aria-label": "Put it away" }, "×");
     this.element = make("div", { class: "hl-unfold" }, close, this.body);

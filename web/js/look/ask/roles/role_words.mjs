@@ -73,6 +73,6 @@ export function shortRole(store, place) {
     return `On random tokens: ${role.label} ${score}, ${chance}${copies(role) ? `; ${copying}` : ""}`;
   }
   if (copies(role)) return `Role: ${copying} of what it looks at, by chance ${role.baseline.copying.toFixed(2)}`;
-  if (fixedDistance(store, place)) return "On random tokens: none of the roles that are measured there";
+  if (fixedDistance(store, place)) return "On random tokens: none of the known roles";
   return `On random tokens: no clear role (${ROLES[best].name} ${score}, ${chance})`;
 }
