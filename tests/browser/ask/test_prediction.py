@@ -145,7 +145,7 @@ def test_what_each_layer_thought(written: Any, passed: TextPass, server: Server)
     expect(marked).to_have_attribute("data-position", str(len(passed.ids) - 2))
     for position, row in enumerate(table(written, "readings")):
         decided = int(expected.decided[position])
-        assert row[1] == (f"layer {decided - 1}" if decided else "embedding")
+        assert row[1] == (f"L{decided - 1}" if decided else "embed")
         shown = [word.replace("·", " ").replace("↵", "\n") for word in row[2:]]
         assert shown == [tokenizer.decode([token]) for token in expected.ids[:, position, 0].tolist()]
     cell = box.locator("tr[data-position='44'] [data-reading='1'] button")

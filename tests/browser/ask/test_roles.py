@@ -48,6 +48,12 @@ def test_where_a_role_is_clear_it_is_said(certain: dict[str, Any], page: Any) ->
     ask = page.get_by_role("region", name="Ask", exact=True)
     ask.get_by_role("button", name=re.compile("What is this head for?")).click()
     expect(ask.get_by_text("L0 H0 has no clear role")).to_be_visible()
+    role = ask.get_by_label("Role", exact=True)
+    for each, shown in ((copying, "copying"), (tile, "induction")):  # until another is chosen, that of the open head
+        each.click()
+        expect(role).to_have_value(shown)
+    page.locator(".hs-grid").get_by_role("button", name=re.compile("^L0 H0,")).click()
+    expect(ask.get_by_text("L0 H0 has no clear role")).to_be_visible()
     rows = ask.get_by_role("table", name="Scores of the open head").locator("tbody tr").all()
     shown = {row.locator("th").text_content(): row.locator("td").all_text_contents()[:2] for row in rows}
     for role in LOOKS:

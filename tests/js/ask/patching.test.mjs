@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { differenceWords, lastTokenWarning, verdict } from "../../../web/js/look/ask/patching/pair.mjs";
 import {
   applyEdit,
   decodeText,
@@ -33,4 +34,19 @@ test("what is no edit changes nothing", () => {
   assert.equal(applyEdit("short", { at: 4, removed: 3, text: "x" }), "short");
   assert.equal(decodeText("_w"), null); // no UTF-8
   assert.equal(decodeText(encodeText(" Mia")), " Mia");
+});
+
+test("where two texts differ, and what that says about the heads", () => {
+  const text = (words) => words.split(" ").map((word) => ({ id: word.length * 100 + word.charCodeAt(0), text: word }));
+  const [one, other, both] = ["Lily ran and saw", "Ben ran and saw", "Ben ran and hid"].map(text);
+  assert.equal(differenceWords(one, other), "The two texts differ in token 0 (“Lily” / “Ben”).");
+  assert.equal(
+    differenceWords(one, both),
+    "The two texts differ in token 0 (“Lily” / “Ben”) and token 3 (“saw” / “hid”), so a share may be due to any of " +
+      "these.",
+  );
+  assert.equal(lastTokenWarning(one, other, 0, "restores"), "");
+  assert.match(lastTokenWarning(one, both, 0.57, "restores"), /^The last token differs too: .* alone restores 57 %/);
+  assert.match(verdict("“a”", { name: "L3 H2", value: 0.14 }, "restores"), /^No single head .* 14 % .* less than 20 %/);
+  assert.match(verdict("“a”", { name: "L1 H2", value: 0.9 }, "restores"), /^L1 H2 carries “a” most: .* 90 %/);
 });

@@ -3,8 +3,9 @@ import test from "node:test";
 
 import { agreement, correlation } from "../../../web/js/look/ask/prediction/agreement.mjs";
 import { axisOf, headsBySize, partsInOrder } from "../../../web/js/look/ask/prediction/contributions.mjs";
-import { decidedWords, windowStart } from "../../../web/js/look/ask/prediction/readings.mjs";
+import { shortName, windowStart } from "../../../web/js/look/ask/prediction/readings.mjs";
 import { signed } from "../../../web/js/look/ask/prediction/signed_bar.mjs";
+import { whyPlain } from "../../../web/js/look/ask/prediction/why_token.mjs";
 
 const heads = [
   [0.5, -2],
@@ -98,8 +99,18 @@ test("numbers with their sign", () => {
   );
 });
 
-test("where a token is decided, in words", () => {
-  assert.deepEqual([0, 1, 6].map(decidedWords), ["embedding", "layer 0", "layer 5"]);
+test("where a token settles, by the name of the layer", () => {
+  assert.deepEqual([0, 1, 6].map(shortName), ["embed", "L0", "L5"]);
+});
+
+test("what speaks for a token, in two sentences", () => {
+  const [token, against] = [{ text: "\n" }, { text: " " }];
+  const asked = { token, against, logit: 1.75, probability: 0.9, embedding: 1, heads, mlps: [3, -1], biases: -2.5 };
+  assert.deepEqual(whyPlain(asked), [
+    "The logit of “↵” is 1.8 higher than that of “·”; the largest contribution in its favour comes from the MLP of " +
+      "layer 0 (+3.0).",
+    "Second is L1 H0 (+1.0); the largest contribution against it comes from the biases (−2.5).",
+  ]);
 });
 
 test("the rows of a long text that are shown", () => {

@@ -90,7 +90,7 @@ export function readComposition(answer, [layer, head], way) {
           margin < CLOSE && second ? `, but hardly more than ${name(second.place)}` : ""
         }. Whether it does shows when that path is cut.`,
     column: `${way.toUpperCase()}-composition score (above random heads, in their spreads)`,
-    title: `${way.toUpperCase()}-composition with ${name([layer, head])}, less that of random heads`,
+    title: `${way.toUpperCase()}-composition score with ${here} (random heads: ${fixed(mean, 3)}, in the middle)`,
     ends: ["below random heads", "above random heads"],
     short: (value) => score(value).replace("0.", "."),
     long: score,

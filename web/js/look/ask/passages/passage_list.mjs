@@ -62,7 +62,7 @@ export function passageEntry(passage, answer, open) {
 }
 
 /**
- * What the passages share, beside how often that is so for any token of the text.
+ * What the passages share, beside how often that is so of the token that the head looks at most from any token.
  * @param {any} answer
  * @param {any} head
  * @param {Measure} measure
@@ -89,7 +89,7 @@ export function sharedPlain(name, rows) {
   const apart = (/** @type {typeof rows[0]} */ { count, n, everywhere }) => count / n - everywhere;
   const [most] = [...rows].sort((a, b) => apart(b) - apart(a));
   if (!most || apart(most) <= 0) return `The strongest passages of ${name} share nothing that is counted here.`;
-  const against = `against ${share(most.everywhere)} of the text`;
+  const against = `against ${share(most.everywhere)} of the time over the whole text`;
   if (most.n < FEW) {
     const found = `Only ${most.n} passages were found, too few to conclude much`;
     return `${found}: in ${most.count} of them, the token ${name} looks at ${most.name}, ${against}.`;

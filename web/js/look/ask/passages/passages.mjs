@@ -24,7 +24,8 @@ export const passages = {
     "attention weight off the first token, or by the norm of what it adds to the residual stream.",
   caution:
     "The strongest passages show a head at its most extreme, not what it does most of the time; compare the counts " +
-    "with those of the whole text. A strong weight moves little if the value behind it is small.",
+    "with what the head looks at from all tokens of the text, which is not how often such tokens occur in it. " +
+    "A strong weight moves little if the value behind it is small.",
   defaults: { measure: "weight" },
   build,
 };
@@ -91,7 +92,7 @@ function build({ store, choices, choose, conclude, overlay }) {
             {},
             make("b", {}, `${count} of ${n}`),
             `: the looked-at token ${name} `,
-            make("span", {}, `(${(100 * everywhere).toFixed(0)} % of all)`),
+            make("span", {}, `(${(100 * everywhere).toFixed(0)} % over the whole text)`),
           ),
       );
       shares.replaceChildren(...rows);

@@ -10,12 +10,12 @@ import { encodeMask, withScale } from "../desk/masks.mjs";
 import { HeadList } from "../head_list.mjs";
 import { NOBODY, Together } from "../together.mjs";
 import { applyEdit, decodeText, encodeText, findEdit, readEdit, writeEdit } from "./edit.mjs";
+import { differenceWords, lastTokenWarning, verdict } from "./pair.mjs";
 import { percent, residualTable } from "./residual_table.mjs";
 
 /** @import { Place } from "../../../types.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
-const LITTLE = 0.1; // of the difference: a head that restores less carries nothing by itself
 const DEFAULTS = { change: "none", wrong: "likely", way: "denoise", set: NOBODY };
 const WAYS = { denoise: "into the changed text", noise: "into the original" };
 /** @typedef {{ help: string, does: string, do: string, done: string, ends: [string, string] }} Words */
@@ -225,12 +225,12 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
       if (answer.clean < answer.corrupted) {
         sentence.textContent += ` Mind that it is the changed text that favours ${right}.`;
       }
-      const share = `${percent(first.value)} of the difference between the two texts`;
-      conclusion =
-        first.value < LITTLE
-          ? `No single head carries ${right}: the best one, ${carrier}, ${words.does} ${share}.`
-          : `${carrier} carries ${right} most: alone, it ${words.does} ${share}.`;
-      conclude(conclusion);
+      sentence.textContent += ` ${differenceWords(answer.tokens, answer.corrupted_tokens)}`;
+      const residuals = answer.residual.map((/** @type {number[]} */ row) => row.map(effect));
+      conclusion = verdict(right, { name: carrier, value: first.value }, words.does);
+      const warning = lastTokenWarning(answer.tokens, answer.corrupted_tokens, residuals[0].at(-1), words.does);
+      if (warning) conclude(warning, conclusion);
+      else conclude(conclusion);
       changedIds = answer.corrupted_tokens.map((/** @type {{ id: number }} */ { id }) => id);
       const asExample = known.find(({ model, prompt, corrupted, wrong }) => {
         const [one, two] = [answer.tokens, answer.corrupted_tokens].map((tokens) =>
@@ -242,7 +242,6 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
       finding.hidden = !asExample;
       together.show(choices.set, effects);
       list.show(`share ${words.done} (and the logit difference then)`, rows);
-      const residuals = answer.residual.map((/** @type {number[]} */ row) => row.map(effect));
       residual.show({ ...answer, residual: residuals }, words.done);
       overlay({
         title: `Share of the logit difference between ${right} and ${other} that each head ${words.does}`,

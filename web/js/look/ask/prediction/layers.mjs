@@ -4,7 +4,7 @@ import { make } from "../../../lib/dom.mjs";
 import { visible } from "../../../lib/words.mjs";
 import { textBody, textProblem } from "../about_text.mjs";
 import { askedPrediction, selectSomething } from "./asked.mjs";
-import { ReadingsTable } from "./readings.mjs";
+import { ReadingsTable, shortName } from "./readings.mjs";
 
 /** @import { LogitLens } from "./answers.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
@@ -35,8 +35,9 @@ function decidedPlain({ tokens, layers: readings, decided }, position) {
   const when = decided[position];
   const [after, next] = [tokens[position].text, readings[last][position].text].map((text) => `“${visible(text)}”`);
   if (!when) return `After ${after}, ${next} is the most probable token from the embedding on: no layer changes that.`;
-  const which = when === last ? `only in layer ${when - 1}, the last one` : `in layer ${when - 1} of ${last}`;
-  return `After ${after}, the model settles on ${next} ${which}.`;
+  const which = when === last ? `only in ${shortName(when)}, the last layer` : `in ${shortName(when)}`;
+  const rest = when === last ? "" : `; the layers after it, up to ${shortName(last)}, do not change that`;
+  return `After ${after}, the model settles on ${next} ${which}${rest}.`;
 }
 
 /** @param {AskContext} context @returns {BuiltQuestion} */

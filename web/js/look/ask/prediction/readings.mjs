@@ -18,10 +18,7 @@ const STRONGEST = 225; // of the 256 steps of a ramp: the darkest would hide the
 const placeName = (reading) => (reading ? `after layer ${reading - 1}` : "of the embedding");
 
 /** The same in the few characters of a title. @param {number} reading */
-const shortName = (reading) => (reading ? `L${reading - 1}` : "embed");
-
-/** From which reading on the answer stays the same. @param {number} reading */
-export const decidedWords = (reading) => (reading ? `layer ${reading - 1}` : "embedding");
+export const shortName = (reading) => (reading ? `L${reading - 1}` : "embed");
 
 /** The first row of the window that has `position` in its middle. @param {number} position @param {number} count */
 export const windowStart = (position, count) => clamp(position - ROWS / 2, 0, Math.max(0, count - ROWS));
@@ -32,6 +29,7 @@ export class ReadingsTable {
   #place = [0, 0];
   /** @type {LogitLens | null} */
   #answer = null;
+  #isNew = false; // whether its columns are still to be scrolled to the last
   /** @type {ReturnType<typeof palette> | null} the colours that are shown */
   #ramps = null;
 
@@ -40,10 +38,11 @@ export class ReadingsTable {
     this.store = store;
     this.table = make("table", { class: "hs-answer-table hs-readings", "data-table": "readings" });
     this.scroll = make("div", { class: "hs-answer-scroll" }, this.table);
-    this.wide = make("p", { class: "hs-hint", hidden: true }, "Scroll sideways for the later layers.");
-    new ResizeObserver(() => (this.wide.hidden = this.scroll.scrollWidth <= this.scroll.clientWidth + 1)).observe(
-      this.table,
+    this.wide = make("p", { class: "hs-hint", hidden: true }, "Scroll sideways for the earlier layers.");
+    const observer = new ResizeObserver(
+      () => (this.wide.hidden = this.scroll.scrollWidth <= this.scroll.clientWidth + 1),
     );
+    for (const element of [this.table, this.scroll]) observer.observe(element);
     const turn = (/** @type {number} */ by) => () => this.open(this.#start + by);
     this.earlier = make("button", { type: "button", class: "hs-small", onclick: turn(-ROWS) }, "Earlier tokens");
     this.later = make("button", { type: "button", class: "hs-small", onclick: turn(ROWS) }, "Later tokens");
@@ -61,7 +60,11 @@ export class ReadingsTable {
   show(answer, position) {
     const isOther = answer !== this.#answer;
     this.#answer = answer;
-    if (isOther) this.#place[1] = answer.layers.length - 1;
+    if (isOther) {
+      this.#place[1] = answer.layers.length - 1;
+      this.#isNew = true;
+      this.table.style.setProperty("--readings", String(answer.layers.length));
+    }
     if (isOther || position !== this.#place[0]) this.select(clamp(position, 0, answer.tokens.length - 1));
     else if (this.#ramps !== palette()) this.open(this.#start);
   }
@@ -74,11 +77,21 @@ export class ReadingsTable {
     const isShown = position >= this.#start && position < this.#start + ROWS && this.table.childElementCount > 0;
     this.open(isShown ? this.#start : windowStart(position, answer.tokens.length));
     this.explain();
+    this.reveal(position);
+  }
+
+  /**
+   * Bring a row into view, and the model's own answer where there is no room for all layers.
+   * @param {number} position
+   */
+  reveal(position) {
     // Once it has a size; within the table alone, so that the page stays where it is.
     requestAnimationFrame(() => {
       const { scroll } = this;
       const top = this.row(position)?.offsetTop ?? 0;
       scroll.scrollTop = clamp(scroll.scrollTop, top - scroll.clientHeight + ABOVE, top - ABOVE);
+      if (this.#isNew) scroll.scrollLeft = scroll.scrollWidth;
+      this.#isNew = false;
     });
   }
 
@@ -101,10 +114,10 @@ export class ReadingsTable {
     const rows = positions.map((position) => {
       const title = make("th", { scope: "row" }, visible(tokens[position].text), make("small", {}, String(position)));
       const cells = layers.map((_, reading) => this.makeCell(position, reading));
-      const when = make("td", { class: "hs-decided" }, decidedWords(decided[position]));
+      const when = make("td", { class: "hs-decided" }, shortName(decided[position]));
       return make("tr", { "data-position": position }, title, when, ...cells);
     });
-    const titles = ["after", "decided at", ...layers.map((_, reading) => shortName(reading))];
+    const titles = ["after", "settles", ...layers.map((_, reading) => shortName(reading))];
     this.table.replaceChildren(
       make("caption", { class: "hs-hidden" }, "The most probable next token of each reading"),
       make("thead", {}, make("tr", {}, ...titles.map((title) => make("th", { scope: "col" }, title)))),

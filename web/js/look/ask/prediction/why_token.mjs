@@ -146,14 +146,17 @@ export function whyPlain(answer) {
   const [first, second] = parts;
   const last = parts[parts.length - 1];
   const part = (/** @type {{ name: string, value: number }} */ one) => `${one.name} (${signed(one.value, 1)})`;
-  const rest = `Next for it: ${part(second)}; most against it: ${part(last)}.`;
+  const rest =
+    last.value < 0
+      ? `Second is ${part(second)}; the largest contribution against it comes from ${part(last)}.`
+      : `Second is ${part(second)}; nothing counts against it.`;
   if (!against) {
-    const by = `it adds ${fixed(first.value, 1)} to the logit of ${fixed(logit, 1)}`;
-    return [`What speaks for ${name} (${share(probability)}) most is ${first.name}: ${by}.`, rest];
+    const by = `${first.name}, which adds ${fixed(first.value, 1)} to its logit of ${fixed(logit, 1)}`;
+    return [`The largest contribution to ${name} (${share(probability)}) comes from ${by}.`, rest];
   }
   const other = `“${visible(against.text)}”`;
-  const lead = `${name} is ${fixed(Math.abs(logit), 1)} ${logit >= 0 ? "ahead of" : "behind"} ${other} in the logit`;
-  return [`${lead}; most for it is ${part(first)}.`, rest];
+  const lead = `The logit of ${name} is ${fixed(Math.abs(logit), 1)} ${logit >= 0 ? "higher" : "lower"}`;
+  return [`${lead} than that of ${other}; the largest contribution in its favour comes from ${part(first)}.`, rest];
 }
 
 /** What the answer is about. @param {Attribution} answer */

@@ -70,6 +70,12 @@ export function loadRoles(store) {
 export const bestRole = ({ scores }) =>
   ROLE_NAMES.reduce((best, name) => (scores[name] > scores[best] ? name : best), ROLE_NAMES[0]);
 
+/** What a head is named after first: where it clearly looks, else that it copies. @param {HeadRole} role */
+export function headlineRole(role) {
+  const best = bestRole(role);
+  return role.label !== ROLES[best].name && copies(role) ? "copying" : best;
+}
+
 /** @param {Store} store @param {Place} place */
 export const roleOf = (store, [layer, head]) => store.roles?.[layer]?.[head] ?? null;
 

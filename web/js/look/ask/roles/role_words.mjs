@@ -8,6 +8,8 @@ import { fixedDistance, patternDoes } from "./text_roles.mjs";
 /** @import { Place } from "../../../types.js" */
 /** @import { Store } from "../../state/store.mjs" */
 
+const NEAR = 3; // times what uniform attention scores: below it a head is not near any role
+
 /**
  * A head's role in a sentence or two; "" where it is not known.
  * @param {Store} store
@@ -54,7 +56,12 @@ export function rolePlain(store, place) {
     return `In this text, ${name} ${patternDoes(distance)}, with ${share(distance.mean)} of its attention.${also}`;
   }
   if (copies(role)) return `${name} ${COPYING.does}: ${copyingNumbers(role)}.`;
-  return `${name} fits none of the known patterns; nearest is that it ${ROLES[best].does}, with ${score}.`;
+  const none = `${name} fits none of the known patterns`;
+  if (role.scores[best] < NEAR * role.baseline[best]) {
+    const highest = `at most ${score}, for ${ROLES[best].name}, against ${even}`;
+    return `${none}: no score is clearly above that of uniform attention (${highest}).`;
+  }
+  return `${none}; nearest is that it ${ROLES[best].does}, with ${score}.`;
 }
 
 /**

@@ -3,7 +3,7 @@
 import { dropdown, make } from "../../../lib/dom.mjs";
 import { pictureName } from "../../../lib/words.mjs";
 import { HeadList } from "../head_list.mjs";
-import { CLEAR, CLEAR_COPYING, COPYING, ROLE_NAMES, ROLES } from "./head_roles.mjs";
+import { CLEAR, CLEAR_COPYING, COPYING, headlineRole, ROLE_NAMES, ROLES } from "./head_roles.mjs";
 import { rolePlain, roleSentence } from "./role_words.mjs";
 
 /** @import { AskContext, BuiltQuestion, Overlay, Question } from "../question.js" */
@@ -16,6 +16,7 @@ const NAMES = /** @type {Record<Score, string>} */ ({
   copying: COPYING.name,
 });
 
+const OWN = "own"; // the choice of the role that the open head has, or is nearest to
 const CHANCE = 0.5; // how much a head with random weights copies
 
 /** Two decimals, without the leading zero. @param {number} value */
@@ -27,13 +28,14 @@ export const roles = {
   title: "What is this head for?",
   hook: "Does it look at the token before, or at the same token earlier? Does it copy what it finds?",
   explanation:
-    "How much each head looks where known roles would, on random tokens that are repeated once. Copying is read from " +
-    "its weights: the part of other tokens whose logits it raises less than that of the token it looks at.",
+    "How much attention each head pays to the token that a known role would look at, on random tokens that are " +
+    "repeated once. Copying is computed from the weights: of all other tokens, the share whose logits the head " +
+    "raises by less than that of the token it looks at.",
   caution:
     `A head has a label only if its mean weight there is at least ${CLEAR} and three times the uniform one, ` +
     `or if it copies with at least ${CLEAR_COPYING}, which random weights do not reach. Later layers may undo ` +
     "what it copies, and most heads have roles that nobody has named.",
-  defaults: { role: "previous_token" },
+  defaults: { role: OWN },
   build,
 };
 
@@ -51,14 +53,16 @@ function build({ store, choices, choose, conclude, overlay }) {
     controls: [make("label", {}, "role ", choice)],
     element: make("div", { class: "hs-roles" }, sentence, make("div", { class: "hs-head-list" }, table), list.element),
     request() {
-      choice.value = choices.role;
       const { run, model } = store.pointer;
       return run ? { route: "roles", query: { model } } : "There is no model to ask about yet.";
     },
     draw(answer) {
       /** @type {HeadRole[][]} */
       const heads = answer.heads;
-      const role = /** @type {Score} */ (choices.role in NAMES ? choices.role : "previous_token");
+      const open = heads[store.open[0]]?.[store.open[1]];
+      const own = open ? headlineRole(open) : "previous_token";
+      const role = /** @type {Score} */ (choices.role in NAMES ? choices.role : own);
+      choice.value = role;
       store.setRoles(heads);
       showOpen(heads);
       conclude(rolePlain(store, store.open));
@@ -110,7 +114,7 @@ const looksOverlay = (name, values) => ({
 
 /** Chance is in the middle of the ramp. @param {number[][]} scores @returns {Overlay} */
 const copyingOverlay = (scores) => ({
-  title: "Copying: the part of other tokens that the one it looks at is raised above",
+  title: "Copying: the share of other tokens whose logits it raises by less than that of the one it looks at",
   values: scores.map((row) => row.map((score) => score - CHANCE)),
   most: CHANCE,
   ramp: "change",

@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { readComposition } from "../../../web/js/look/ask/feeding/measures.mjs";
+import { sharedPlain } from "../../../web/js/look/ask/passages/passage_list.mjs";
+import { headlineRole } from "../../../web/js/look/ask/roles/head_roles.mjs";
+import { rolePlain } from "../../../web/js/look/ask/roles/role_words.mjs";
+
+const UNIFORM = { previous_token: 0.011, first_token: 0.011, self: 0.011, duplicate_token: 0.011, induction: 0.011 };
+
+/** @param {string} label @param {Partial<Record<keyof typeof UNIFORM | "copying", number>>} scores */
+const head = (label, scores) => ({
+  label,
+  scores: { ...UNIFORM, copying: 0.5, entropy: 5, ...scores },
+  baseline: { ...UNIFORM, copying: 0.5, entropy: 6 },
+});
+
+test("a head is named after where it clearly looks, else after copying, and else by no role", () => {
+  const heads = [
+    head("induction", { induction: 0.8, copying: 0.95 }),
+    head("copying", { previous_token: 0.1, copying: 0.95 }),
+    head("no clear role", { first_token: 0.012 }),
+    head("no clear role", { first_token: 0.2 }),
+  ];
+  assert.deepEqual(heads.map(headlineRole), ["induction", "copying", "first_token", "first_token"]);
+  const store = { roles: [heads], pointer: { n_layer: 1, n_head: 4 }, rows: 9, metric: () => 0 };
+  const words = heads.map((_, at) => rolePlain(/** @type {any} */ (store), [0, at]));
+  assert.match(words[0], /^L0 H0 looks at what followed .* also copies/);
+  assert.match(words[1], /^L0 H1 copies what it looks at/);
+  assert.match(words[2], /^L0 H2 fits none .* no score is clearly above .* for first token, against 1.1 %\)\.$/);
+  assert.match(words[3], /^L0 H3 fits none .* nearest is that it rests on the first token, with 20 %\.$/);
+});
+
+test("the colours of composition are named after the numbers that they show", () => {
+  const answer = { baseline: { k: { mean: 0.063, spread: 0.002 } }, k: [[], [[[0.135, 0.06]]]] };
+  const { title, short, rows } = readComposition(answer, [1, 0], "k");
+  assert.equal(title, "K-composition score with L1 H0 (random heads: 0.063, in the middle)");
+  assert.deepEqual(
+    rows.map(({ value }) => short(value)),
+    [".135", ".060"],
+  );
+});
+
+test("passages are compared with what the head looks at all over the text", () => {
+  const row = { name: "begins with a capital letter", count: 11, n: 12, everywhere: 0.59 };
+  assert.equal(
+    sharedPlain("L1 H2", [row]),
+    "Where L1 H2 fires most, the token it looks at begins with a capital letter (11 of 12 passages, against 59 % of " +
+      "the time over the whole text).",
+  );
+});
