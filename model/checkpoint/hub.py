@@ -4,19 +4,19 @@ import re
 from pathlib import Path
 
 from ..errors import CheckpointError, HubError
-from .gpt2_format import CONFIG, OLDER_WEIGHTS, SHARD_INDEX, TOKENIZER, WEIGHTS
-from .read import read_config, weight_files
+from .gpt2_format import CHAT_TEMPLATE, CONFIG, OLDER_WEIGHTS, SHARD_INDEX, TOKENIZER, TOKENIZER_CONFIG, WEIGHTS
+from .read import read_chat_template, read_config, weight_files
 from .vocabulary import FILE_PAIRS, has_tokenizer, read_tokenizer
 
 HUB_ID = re.compile(r"([A-Za-z0-9][\w.-]{0,95}/[\w.-]{1,96})(?:@([\w./-]{1,200}))?", re.ASCII)  # USER/NAME@REVISION
-SMALL_FILES = [CONFIG, TOKENIZER, SHARD_INDEX, *FILE_PAIRS[0]]
+SMALL_FILES = [CONFIG, TOKENIZER, TOKENIZER_CONFIG, CHAT_TEMPLATE, SHARD_INDEX, *FILE_PAIRS[0]]
 
 
 def download(source: str) -> Path:
     """The local folder of a Hub repository, ``USER/NAME`` or ``USER/NAME@REVISION``.
 
-    Config and vocabulary are downloaded and checked before the weights, and nothing else is. What the cache holds is
-    not downloaded again, and serves without a network. Raises ``CheckpointError``.
+    Config, vocabulary and chat template are downloaded and checked before the weights, and nothing else is. What the
+    cache holds is not downloaded again, and serves without a network. Raises ``CheckpointError``.
     """
     matched = HUB_ID.fullmatch(source)
     assert matched is not None
@@ -27,6 +27,7 @@ def download(source: str) -> Path:
         if not has_tokenizer(folder):
             raise HubError(source, f"it has neither {TOKENIZER} nor {' and '.join(FILE_PAIRS[0])}")
         read_tokenizer(folder)
+        read_chat_template(folder)
         wanted = [path.name for path in weight_files(folder)] if (folder / SHARD_INDEX).is_file() else [WEIGHTS]
         fetch(repo_id, revision, wanted)
         if wanted == [WEIGHTS] and not (folder / WEIGHTS).is_file():

@@ -1,6 +1,7 @@
 """Opening files that ``torch.save`` wrote, without running any code in them."""
 
 import pickle
+import re
 from pathlib import Path
 
 import torch
@@ -8,6 +9,7 @@ import torch
 from ..errors import CheckpointError
 
 SUFFIXES = (".pt", ".pth", ".bin")
+FORBIDDEN = re.compile(r"GLOBAL (\S+) w(?:as not|hose module)")  # in torch's message
 PLAIN = "tensors and plain values, saved by torch.save"
 
 
@@ -20,15 +22,34 @@ def read_pickled(path: Path) -> dict[str, object]:
         raise CheckpointError(path, "no file", PLAIN)
     try:
         content = load_plain(path)
-    except pickle.UnpicklingError as error:
-        reason = str(error).split("GLOBAL ")[-1].split(" was not")[0] if "GLOBAL " in str(error) else "other objects"
-        raise CheckpointError(path, f"a pickle that holds {reason}, which is never executed", PLAIN) from None
-    except (RuntimeError, OSError, EOFError, ValueError, KeyError, AttributeError, TypeError) as error:
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise CheckpointError(path, f"an unreadable file ({reason})", PLAIN) from None
+    except (
+        pickle.UnpicklingError,
+        RuntimeError,
+        OSError,
+        EOFError,
+        ValueError,
+        LookupError,
+        AttributeError,
+        TypeError,
+    ) as error:
+        raise CheckpointError(path, what_is_wrong(error), PLAIN) from None
     if not isinstance(content, dict):
         raise CheckpointError(path, f"a {type(content).__name__}", "a dictionary of tensors")
     return content
+
+
+def what_is_wrong(error: Exception) -> str:
+    """In a few words: torch's own messages are paragraphs, or a number out of its reader."""
+    if isinstance(error, pickle.UnpicklingError):
+        named = FORBIDDEN.search(str(error))
+        return f"a pickle that holds {named[1] if named else 'other objects'}, which is never executed"
+    if isinstance(error, EOFError):
+        return "a file that is empty or cut off"
+    if isinstance(error, OSError):
+        return f"an unreadable file ({error.strerror or error})"
+    if "zip archive" in str(error):
+        return "a damaged zip archive"
+    return "a file that torch.save did not write, or a damaged one"
 
 
 def load_plain(path: Path) -> object:

@@ -23,7 +23,7 @@ from .memory import check_memory
 from .meta import gpt_on_meta
 from .pickled import SUFFIXES, read_pickled
 from .read import file_hash, read_chat_template, read_config, read_weights, weight_files
-from .vocabulary import ALPHABET, has_tokenizer, read_tokenizer
+from .vocabulary import ALPHABET, PICKLES, has_tokenizer, read_tokenizer
 
 SNAPSHOT = re.compile(r"(.+)@(\d{6,})", re.ASCII)  # FOLDER@NNNNNN
 NANOGPT_META = "meta.pkl"  # where nanoGPT keeps its alphabet
@@ -87,6 +87,9 @@ def read_folder(folder: Path, name: str, step: str | None, tokenizer: Tokenizer 
 
 def read_file(path: Path, n_head: int | None, activation: Activation | None, tokenizer: Tokenizer | None) -> Source:
     """A checkpoint of nanoGPT, or weights of the book's model. What they do not hold must be given."""
+    if path.suffix in PICKLES:
+        expected = f"the file of the weights, and {convert_with('--alphabet')} with {ALPHABET}"
+        raise CheckpointError(path, "a pickle, which is never opened", expected)
     content = read_pickled(path) if path.suffix in SUFFIXES else read_safetensors(path)
     arguments = content.get("model_args") if isinstance(content.get("model"), dict) else None
     stored = content.get("model") if arguments is not None else content.get("model_state_dict", content)

@@ -17,6 +17,7 @@ LEAST_BYTES = 1_000_000  # that any vocabulary may take
 # The names under which GPT-2's vocabulary and its merges are published: on the Hub, and by OpenAI.
 FILE_PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
 ALPHABET = "a JSON list of characters, or the text that the model was trained on"
+PICKLES = (".pkl", ".pickle")  # of Python itself, which are never opened: that can run code
 VOCABULARY = "a character or byte-level BPE vocabulary"
 
 
@@ -78,7 +79,7 @@ def read_alphabet(path: Path) -> CharTokenizer:
     Raises ``CheckpointError``. A pickle such as nanoGPT's ``meta.pkl`` is refused: opening one can run code.
     """
     expected = ALPHABET
-    if path.suffix in (".pkl", ".pickle"):
+    if path.suffix in PICKLES:
         raise CheckpointError(path, "a pickle, which is never opened", expected)
     if path.suffix != ".json":
         text = read_text(path, expected)

@@ -1,7 +1,10 @@
 """Sources that cannot be converted: the error names what is missing or wrong, and the flag that helps."""
 
 import json
+import os
 import pickle
+import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -112,6 +115,47 @@ def test_code_in_a_pickle_is_not_executed(convert: Callable[..., str], tmp_path:
     assert not sprung.exists()
 
 
+class Call:
+    """Its pickle calls a function when opened."""
+
+    def __init__(self, function: Callable[..., object], *arguments: object) -> None:
+        self.called = function, arguments
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        return self.called
+
+
+@pytest.mark.parametrize(
+    ("function", "argument", "name"),
+    [(os.system, "true", f"{os.name}.system"), (eval, "1", "eval"), (shutil.rmtree, "x", "shutil.rmtree")],
+)
+@pytest.mark.parametrize("zipped", [True, False])
+def test_what_a_pickle_would_call_is_named_in_one_sentence(
+    function: Callable[..., object], argument: str, name: str, zipped: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.pt"
+    torch.save({"a": Call(function, argument)}, path, _use_new_zipfile_serialization=zipped)
+    expected = "tensors and plain values, saved by torch.save"
+    message = f"{path}: found a pickle that holds {name}, which is never executed, expected {expected}"
+    with pytest.raises(model.CheckpointError, match=f"^{re.escape(message)}$"):
+        model.load(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"junk data of a file" * 9, "a file that torch.save did not write, or a damaged one"),
+        (b"hi", "a file that torch.save did not write, or a damaged one"),
+        (b"", "a file that is empty or cut off"),
+        (b"PK\x03\x04 not a zip", "a damaged zip archive"),
+    ],
+)
+def test_what_is_no_file_of_weights_is_called_so(content: bytes, found: str, tmp_path: Path) -> None:
+    (tmp_path / "ckpt.pt").write_bytes(content)
+    with pytest.raises(model.CheckpointError, match=f": found {re.escape(found)}, expected tensors and plain values"):
+        model.load(tmp_path / "ckpt.pt")
+
+
 @pytest.mark.filterwarnings("ignore:Detected pickle protocol")
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 not a zip", b"\x80\x02}", pickle.dumps([1])])
 def test_files_that_are_something_else(content: bytes, tmp_path: Path) -> None:
@@ -140,6 +184,15 @@ def test_meta_pkl_is_refused_with_a_word_on_the_alphabet(tmp_path: Path, capsys:
         with pytest.raises(SystemExit):
             main([*map(str, arguments), str(tmp_path / name)])
         assert message in capsys.readouterr().err
+
+
+def test_meta_pkl_is_not_what_is_converted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "meta.pkl").write_bytes(pickle.dumps({"stoi": {}}))
+    with pytest.raises(SystemExit):
+        main(["convert", str(tmp_path / "meta.pkl"), str(tmp_path / "folder")])
+    told = capsys.readouterr().err
+    assert "found a pickle, which is never opened, expected the file of the weights, and --alphabet" in told
+    assert "with a JSON list of characters, or the text that the model was trained on" in told
 
 
 @pytest.mark.parametrize("alphabet", ['{"a": 1}', "[]", '["a", "a"]', '["ab"]', "[1, 2]", "["])

@@ -1,6 +1,7 @@
 """Hub repositories: what is asked for, in which order, and what is said when it cannot be had."""
 
 import fnmatch
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -50,9 +51,26 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hub:
 
 def test_only_the_files_needed(hub: Hub) -> None:
     loaded = model.load("someone/gpt", device="cpu")
-    assert hub.fetched == ["config.json", "tokenizer.json", "model.safetensors"]
+    assert hub.fetched == ["config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"]
     assert loaded.name == "someone/gpt"
     assert torch.equal(loaded.trace("To be").logits, tiny_model().trace("To be").logits)
+
+
+@pytest.mark.parametrize("name", ["chat_template.jinja", "tokenizer_config.json"])
+def test_the_chat_template_comes_along(hub: Hub, name: str) -> None:
+    """The oracle is the same folder, opened without the Hub."""
+    template = "{{ messages[0].content }}"
+    content = template if name.endswith(".jinja") else json.dumps({"chat_template": template})
+    (hub.remote / name).write_text(content)
+    assert model.load("someone/gpt", device="cpu").chat_template == template
+    assert model.load(hub.remote, device="cpu").chat_template == template
+
+
+def test_no_weights_are_fetched_where_the_chat_template_is_refused(hub: Hub) -> None:
+    (hub.remote / "tokenizer_config.json").write_text('{"chat_template": 5}')
+    with pytest.raises(model.CheckpointError, match="a chat_template of another kind"):
+        model.load("someone/gpt")
+    assert "model.safetensors" not in hub.fetched
 
 
 def test_a_revision(hub: Hub) -> None:

@@ -121,7 +121,7 @@ def test_config_lies(changes: dict[str, Any], message: str, folder: Path, monkey
     def never(*args: object) -> None:
         raise AssertionError("built before the config was checked")
 
-    monkeypatch.setattr(checkpoint, "GPT", never)
+    monkeypatch.setattr(checkpoint, "gpt_on_meta", never)
     monkeypatch.setattr(vocabulary, "from_spec", never)
     edit_json(folder / CONFIG, **changes)
     refused(folder, CONFIG, message)
