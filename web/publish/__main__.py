@@ -6,7 +6,7 @@ from pathlib import Path
 
 from .model_repo import model_plan
 from .plan import CannotPublish, Plan, upload
-from .space_repo import HARDWARE, space_plan
+from .space_repo import HARDWARE, TAKEN, space_plan
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -15,9 +15,9 @@ def main(arguments: list[str] | None = None) -> int:
     as_model = kinds.add_parser("model", help="a checkpoint folder as a model")
     as_model.add_argument("folder", type=Path, metavar="FOLDER", help="the checkpoint folder")
     as_space = kinds.add_parser("space", help="this app as a Space")
-    text = "checkpoints to serve, as for app.py; everything in checkpoints/ by default"
+    text = f"what to serve: {TAKEN}; everything in checkpoints/ by default"
     as_space.add_argument("--checkpoint", nargs="+", default=[], metavar="NAME_OR_FOLDER_OR_HUB_ID", help=text)
-    text = f"one of {', '.join(HARDWARE)}"
+    text = f"one of {', '.join(HARDWARE)}; cpu-basic by default, also for a Space that exists"
     as_space.add_argument("--hardware", default="cpu-basic", choices=HARDWARE, metavar="HARDWARE", help=text)
     for command in (as_model, as_space):
         command.add_argument("--repo", required=True, metavar="USER/NAME", help="the repository; created if missing")

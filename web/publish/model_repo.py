@@ -5,9 +5,9 @@ from pathlib import Path
 from huggingface_hub import ModelCard
 
 import model
-from model.checkpoint.gpt2_format import CONFIG, SNAPSHOTS, TOKENIZER, WEIGHTS
-from model.checkpoint.read import weight_files
+from model.checkpoint.gpt2_format import CONFIG, TOKENIZER
 
+from .folder import files_of, load_folder
 from .plan import CannotPublish, Plan
 
 CARD = """\
@@ -33,30 +33,16 @@ Headscope shows every attention head while it writes:
 
     python app.py --checkpoint {repo_id}
 """
-OPTIONAL = ("tokenizer_config.json", "chat_template.jinja", "generation_config.json", "training.json", "LICENSE")
-PICTURES = ("*.svg", "*.png")
 
 
 def model_plan(folder: Path, repo_id: str) -> Plan:
     """The files of a checkpoint that others need, and its card. Raises ``CannotPublish`` if it cannot be loaded."""
-    try:
-        loaded = model.load(folder, device="cpu")
-    except model.CheckpointError as error:
-        raise CannotPublish(str(error)) from None
+    loaded = load_folder(folder)
     if not (folder / CONFIG).is_file() or not (folder / TOKENIZER).is_file():
         raise CannotPublish(
             f"{folder} is not a checkpoint folder: convert it with `python -m model.checkpoint convert`."
         )
-    weights = weight_files(folder)
-    paths = [folder / CONFIG, folder / TOKENIZER, *weights, *(folder / name for name in OPTIONAL)]
-    if weights[0].name != WEIGHTS:
-        paths += folder.glob("*.index.json")
-    for pattern in PICTURES:
-        paths += sorted(folder.glob(pattern))
-    paths += sorted((folder / SNAPSHOTS).glob("*.safetensors"))
-    files: dict[str, Path | str] = {
-        path.relative_to(folder).as_posix(): path for path in paths if path.is_file() and not path.name.startswith(".")
-    }
+    files: dict[str, Path | str] = {**files_of(folder)}
     card = folder / "README.md"
     files["README.md"] = checked_card(card) if card.is_file() else new_card(loaded, repo_id)
     return Plan(repo_id, "model", files)

@@ -48,6 +48,8 @@ class Plan:
         lines = [f"{self.repo_type} {self.repo_id}{hardware}: {len(names)} files, {total:,} bytes", ""]
         lines += [f"{self.size(name):>12,}  {name}" for name in names]
         lines += [f"{'variable':>12}  {name}={value}" for name, value in self.variables.items()]
+        if self.repo_type == "space":
+            lines += ["", "If the Space exists, all its other files are deleted."]
         for name in self.shown:
             lines += ["", f"---- {name}", "", self.text(name).rstrip("\n")]
         return "\n".join(lines)
@@ -67,22 +69,26 @@ class Plan:
 
 
 def upload(plan: Plan, private: bool) -> str:
-    """Create the repository where there is none, upload the files in one commit, and return the address.
+    """Create the repository where there is none, upload the files, and return the address.
 
-    Raises ``CannotPublish`` if the Hub refuses or cannot be reached.
+    Of a Space that exists, the files that are not in the plan are deleted; its variables and its hardware are set once
+    the files are there. A large upload is several commits. Raises ``CannotPublish`` if the Hub refuses or cannot be
+    reached.
     """
     from huggingface_hub import HfApi, SpaceHardware
     from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError, OfflineModeIsEnabled
 
     api = HfApi()
+    is_space = plan.repo_type == "space"
     variables = [{"key": key, "value": value} for key, value in plan.variables.items()]
     try:
+        was_there = api.repo_exists(plan.repo_id, repo_type=plan.repo_type)
         address = api.create_repo(
             plan.repo_id,
             repo_type=plan.repo_type,
             private=private,
             exist_ok=True,
-            space_sdk="gradio" if plan.repo_type == "space" else None,
+            space_sdk="gradio" if is_space else None,
             space_hardware=SpaceHardware(plan.hardware) if plan.hardware else None,
             space_variables=variables or None,
         )
@@ -93,7 +99,13 @@ def upload(plan: Plan, private: bool) -> str:
                 repo_type=plan.repo_type,
                 folder_path=folder,
                 commit_message="Upload from Headscope",
+                delete_patterns="*" if is_space else None,
             )
+        if is_space and was_there:  # ``create_repo`` sets both for a new one only
+            for key, value in plan.variables.items():
+                api.add_space_variable(plan.repo_id, key, value)
+            if plan.hardware:
+                api.request_space_hardware(plan.repo_id, SpaceHardware(plan.hardware))
     except LocalTokenNotFoundError:
         raise CannotPublish("No token for the Hub: run `hf auth login`, or set HF_TOKEN.") from None
     except OfflineModeIsEnabled:

@@ -5,10 +5,11 @@ from pathlib import Path
 
 from huggingface_hub import RepoCard, SpaceHardware
 
-import model
 from model.checkpoint.hub import HUB_ID
+from model.checkpoint.source import SNAPSHOT
 
 from ..settings import CHECKPOINTS, all_checkpoints
+from .folder import files_of, load_folder
 from .plan import CannotPublish, Plan
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,13 +20,14 @@ HARDWARE = [each.value for each in SpaceHardware]
 ZERO_GPU = SpaceHardware.ZERO_A10G.value
 # The newest that ZeroGPU lists.
 ZERO_GPU_PYTHON, ZERO_GPU_TORCH = "3.12", "2.11.0"
+TAKEN = "a name in checkpoints/, a folder, or USER/NAME[@REVISION] on the Hub"
 SPACES = "spaces==0.*  # the GPU, in web/serving/zero_gpu.py"
 
 
 def space_plan(repo_id: str, checkpoints: Sequence[str], hardware: str) -> Plan:
     """The app, and the ``checkpoints``: names or folders are uploaded with it, Hub ids are fetched by the Space.
 
-    Raises ``CannotPublish`` for a checkpoint that cannot be loaded.
+    Raises ``CannotPublish`` for a checkpoint that cannot be loaded, or whose weights are in a pickle.
     """
     names = list(checkpoints) or all_checkpoints()
     files: dict[str, Path | str] = {name: ROOT / name for name in CODE}
@@ -36,12 +38,14 @@ def space_plan(repo_id: str, checkpoints: Sequence[str], hardware: str) -> Plan:
     for name in names:
         folder = CHECKPOINTS / name if (CHECKPOINTS / name).is_dir() else Path(name)
         if folder.is_dir():
+            load_folder(folder)
+            top = f"checkpoints/{folder.resolve().name}"
             served.append(folder.resolve().name)
-            files |= checkpoint_files(folder)
-        elif HUB_ID.fullmatch(name):
+            files |= {f"{top}/{path}": file for path, file in files_of(folder).items()}
+        elif HUB_ID.fullmatch(name) and not is_local(name):
             served.append(name)
         else:
-            raise CannotPublish(f"There is no checkpoint {name}: it is neither a folder nor USER/NAME on the Hub.")
+            raise CannotPublish(f"--checkpoint takes {TAKEN}, found {name!r}: {why_not(name)}")
     if len(set(served)) != len(served):
         raise CannotPublish("Two checkpoints have the same name.")
     if hardware == ZERO_GPU:
@@ -51,15 +55,18 @@ def space_plan(repo_id: str, checkpoints: Sequence[str], hardware: str) -> Plan:
     return Plan(repo_id, "space", files, hardware, variables, shown=("README.md", "requirements.txt"))
 
 
-def checkpoint_files(folder: Path) -> dict[str, Path]:
-    """What the app needs of a checkpoint folder, by its path in the Space."""
-    try:
-        model.load(folder, device="cpu")
-    except model.CheckpointError as error:
-        raise CannotPublish(str(error)) from None
-    paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and not is_hidden(path.relative_to(folder)))
-    kept = (path for path in paths if path.suffix in {".json", ".safetensors", ".md", ".svg", ".jinja"})
-    return {f"checkpoints/{folder.resolve().name}/{path.relative_to(folder).as_posix()}": path for path in kept}
+def is_local(name: str) -> bool:
+    """Whether this is a file or a training step of a folder, either of which may look like a Hub id."""
+    snapshot = SNAPSHOT.fullmatch(name)
+    return Path(name).is_file() or bool(snapshot and any((top / snapshot[1]).is_dir() for top in (CHECKPOINTS, Path())))
+
+
+def why_not(name: str) -> str:
+    if Path(name).is_file():
+        return "make a folder of a file with `python -m model.checkpoint convert`."
+    if is_local(name):
+        return "publish the whole folder; each of its training steps can be chosen on the page."
+    return "there is no such folder."
 
 
 def zero_gpu_requirements() -> str:

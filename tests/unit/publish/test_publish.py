@@ -1,5 +1,6 @@
 """What would be uploaded to the Hub, and what its client is asked to do; nothing leaves this machine."""
 
+import inspect
 import json
 import re
 from pathlib import Path
@@ -7,12 +8,14 @@ from typing import Any
 
 import huggingface_hub
 import pytest
-from huggingface_hub import RepoCard
+import torch
+from huggingface_hub import HfApi, RepoCard
 from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError, OfflineModeIsEnabled
+from safetensors.torch import load_file, save_file
 
 import model
 from helpers.files import ROOT
-from helpers.models import tiny_model
+from helpers.models import tiny_bpe, tiny_model
 from model.checkpoint.write import write_snapshot
 from web.publish.__main__ import main
 from web.publish.space_repo import space_plan
@@ -23,10 +26,26 @@ class Hub:
 
     calls: list[tuple[str, dict[str, Any]]]
     uploaded: dict[str, bytes]
+    exists = False
     error: Exception | None = None
 
     def __init__(self) -> None:
         self.calls, self.uploaded = [], {}
+
+    def repo_exists(self, repo_id: str, *, repo_type: str) -> bool:
+        if self.error:
+            raise self.error
+        return self.exists
+
+    def __getattr__(self, name: str) -> Any:
+        """Any other call, which the real client must be able to take."""
+        takes = inspect.signature(getattr(HfApi, name))
+
+        def call(*arguments: Any, **options: Any) -> None:
+            given = takes.bind(self, *arguments, **options).arguments
+            self.calls.append((name, {key: value for key, value in given.items() if key != "self"}))
+
+        return call
 
     def create_repo(self, repo_id: str, **options: Any) -> str:
         if self.error:
@@ -69,6 +88,12 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     return capsys.readouterr().err
 
 
+def put(files: dict[str, bytes], folder: Path) -> None:
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+
+
 def test_a_dry_run_shows_everything_and_uploads_nothing(
     hub: Hub, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -88,11 +113,9 @@ def test_a_model_is_uploaded_and_opens_again(hub: Hub, folder: Path, tmp_path: P
     run("model", folder, "--repo", "me/tiny", "--private")
     (_, created), (_, sent) = hub.calls
     assert created["repo_id"] == "me/tiny" and created["private"] is True and created["exist_ok"] is True
-    assert sent == {"repo_id": "me/tiny", "repo_type": "model", "commit_message": "Upload from Headscope"}
+    assert (sent["repo_id"], sent["repo_type"], sent["delete_patterns"]) == ("me/tiny", "model", None)
     assert hub.uploaded["README.md"] == b"---\nlicense: mit\n---\nMy model.\n"
-    for name, content in hub.uploaded.items():
-        (tmp_path / "again" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "again" / name).write_bytes(content)
+    put(hub.uploaded, tmp_path / "again")
     assert model.load(tmp_path / "again").sha256 == model.load(folder).sha256
     assert (folder / "model.safetensors").stat().st_nlink == 1  # the staged links are gone
 
@@ -111,6 +134,80 @@ def test_a_space(hub: Hub, folder: Path) -> None:
     assert "checkpoints/two-layer-steps/model.safetensors" in hub.uploaded
     assert "checkpoints/stories-bpe/model.safetensors" not in hub.uploaded
     assert not [name for name in hub.uploaded if name.startswith("tests/") or "__pycache__" in name or "/." in name]
+
+
+def test_a_space_that_exists_is_changed(hub: Hub, folder: Path) -> None:
+    """``create_repo`` gives hardware and variables to a new Space only."""
+    hub.exists = True
+    run("space", "--repo", "me/demo", "--checkpoint", folder, "--hardware", "t4-small")
+    (_, _), (_, sent), *changes = hub.calls
+    assert sent["delete_patterns"] == "*"  # but for what is uploaded
+    assert changes == [
+        ("add_space_variable", {"repo_id": "me/demo", "key": "HEADSCOPE_CHECKPOINT", "value": "tiny"}),
+        ("request_space_hardware", {"repo_id": "me/demo", "hardware": "t4-small"}),
+    ]
+
+
+def in_gpt2s_files(folder: Path) -> None:
+    """Put the weights into shards, and the vocabulary into GPT-2's pair of files."""
+    tiny_model(tokenizer=tiny_bpe(300)).save(folder)
+    found = json.loads((folder / "tokenizer.json").read_text())["model"]
+    (folder / "tokenizer.json").unlink()
+    (folder / "vocab.json").write_text(json.dumps(found["vocab"]))
+    merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in found["merges"]]
+    (folder / "merges.txt").write_text("\n".join(merges))
+    weights = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    names = {name: f"part-{i % 2}.safetensors" for i, name in enumerate(sorted(weights))}
+    for file in set(names.values()):
+        save_file({name: weights[name] for name in names if names[name] == file}, folder / file)
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": names}))
+    (folder / "chat_template.jinja").write_text("{{ messages }}")
+
+
+@pytest.mark.parametrize("kind", ["usual", "of GPT-2"])
+def test_what_a_space_gets_of_a_folder_is_all_that_is_read(hub: Hub, folder: Path, tmp_path: Path, kind: str) -> None:
+    """The oracle: what was uploaded, opened on its own, is the same model. Nothing else of the folder is uploaded."""
+    if kind == "of GPT-2":
+        in_gpt2s_files(folder)
+    run("space", "--repo", "me/demo", "--checkpoint", folder)
+    files = {name: content for name, content in hub.uploaded.items() if name.startswith("checkpoints/tiny/")}
+    put(files, tmp_path / "again")
+    again, loaded = model.load(tmp_path / "again/checkpoints/tiny"), model.load(folder)
+    assert (again.sha256, again.chat_template) == (loaded.sha256, loaded.chat_template)
+    assert again.tokenizer.encode("To be") == loaded.tokenizer.encode("To be")
+    assert b"private" not in files.values()
+
+
+@pytest.mark.parametrize("kind", ["model", "space"])
+def test_weights_in_a_pickle_are_not_published(
+    kind: str, hub: Hub, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    given = [folder] if kind == "model" else ["--checkpoint", folder]
+    told = refused(capsys, kind, *given, "--repo", "me/tiny")
+    assert "has its weights in a pickle, pytorch_model.bin, which is not published" in told
+    assert "`python -m model.checkpoint convert " in told and told.count("\n") == 1 and not hub.calls
+
+
+def test_what_a_space_cannot_take_is_said(
+    hub: Hub, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file, or a training step of a folder, may look like the id of a repository."""
+    monkeypatch.chdir(folder.parent)
+    (folder / "nano.pt").write_bytes(b"")
+    for name, why in {
+        "tiny/nano.pt": "make a folder of a file with `python -m model.checkpoint convert`",
+        str(folder / "nano.pt"): "make a folder of a file with `python -m model.checkpoint convert`",
+        "two-layer-steps@000016": "publish the whole folder",
+        "../" + folder.parent.name + "/tiny@000007": "publish the whole folder",
+        "nothing": "there is no such folder",
+    }.items():
+        told = refused(capsys, "space", "--repo", "me/x", "--checkpoint", name)
+        assert "--checkpoint takes a name in checkpoints/, a folder, or USER/NAME[@REVISION] on the Hub" in told
+        assert why in told
+    assert not hub.calls
 
 
 def test_a_space_on_zero_gpu(hub: Hub, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -146,7 +243,7 @@ def test_a_space_holds_all_that_the_app_imports_and_serves() -> None:
     ("arguments", "message"),
     [
         (["model", "no-such-folder", "--repo", "me/x"], "no-such-folder"),
-        (["space", "--repo", "me/x", "--checkpoint", "missing"], "There is no checkpoint missing"),
+        (["space", "--repo", "me/x", "--checkpoint", "missing"], "found 'missing': there is no such folder."),
         (["space", "--repo", "no-user"], "--repo must be USER/NAME, found 'no-user'"),
         (["space", "--repo", "me/x", "--hardware", "abacus"], "invalid choice: 'abacus'"),
         (["space", "--repo", "me/x", "--checkpoint", "two-layer-steps", "two-layer-steps"], "the same name"),
