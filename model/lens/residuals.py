@@ -49,10 +49,14 @@ class Residuals:
         x = self.stream[-1][0, start:stop]
         return self.gpt.lm_head(self.gpt.ln_f(x)).float().cpu()
 
-    def logprobs(self) -> list[float]:
-        """The log-probability of each token except the first, given those before it."""
+    def logprobs(self, unread: Sequence[int] = ()) -> list[float]:
+        """The log-probability of each token except the first, given those before it.
+
+        ``unread`` has at most one token, which follows the others and for which the context has no room.
+        """
         found: list[float] = []
-        for start in range(0, len(self.ids) - 1, ROWS):
-            stop = min(start + ROWS, len(self.ids) - 1)
-            found += token_logprobs(self.logits(start, stop), self.ids[start + 1 : stop + 1])
+        targets = [*self.ids[1:], *unread]
+        for start in range(0, len(targets), ROWS):
+            stop = min(start + ROWS, len(targets))
+            found += token_logprobs(self.logits(start, stop), targets[start:stop])
         return found

@@ -42,7 +42,7 @@ def add_endpoints(services: Services) -> None:
             model: The name of a model that is served here; the first one by default.
             max_new_tokens: How many tokens to write at most; fewer where the model's context is full.
             temperature: 0 always takes the most probable token; higher values write more freely.
-            top_k: Draw among this many most probable tokens only, and ties with the last; 0 means all.
+            top_k: Draw only among this many of the most probable tokens, plus ties; 0 means all.
             top_p: Draw among the fewest most probable tokens whose probabilities reach this sum.
             min_p: Leave out tokens less than this fraction as probable as the most probable one.
             seed: The same seed writes the same text; null draws a new one.

@@ -109,7 +109,7 @@ class Run:
         """Recompute every row, and how probable each token was, from one pass over ``readable_ids``."""
         for layer in range(self.loaded.config.n_layer):
             self.recording.extend(residuals.attention(layer)[None], range(layer, layer + 1))
-        self.logprobs[1 : len(residuals.ids)] = residuals.logprobs()
+        self.logprobs[1:] = residuals.logprobs(self.ids[len(residuals.ids) :])
 
     @property
     def tokens_per_second(self) -> float:

@@ -103,7 +103,7 @@ def test_rung_3_a_bigram_model_learns(page: Any, data_dir: Path) -> None:
     assert untrained > uniform > trained > floor > trained - 0.1
     expect(page.locator(".hl-chart .hl-line-0")).to_have_attribute("d", re.compile("^M.+L"))
     assert page.get_by_label("Its writing after training").text_content() not in ("", "…")
-    assert_close(max(max(row) for row in numbers(page, "What follows what")), 1.0, atol=1.0)
+    assert_close(max(max(row) for row in numbers(page, "Which character follows which")), 1.0, atol=1.0)
     expect(page.locator(".hl-chips li")).to_have_count(33)
 
 

@@ -120,12 +120,13 @@ def test_the_training_can_be_looked_back_through(page: Any) -> None:
     alphabet = len(set(LESSON))
     expect(page.get_by_text(f"predicts the next of {alphabet} characters")).to_be_visible()
     expect(page.locator(".hl-chart .hl-line-1")).to_have_attribute("d", re.compile("^M.+L"))
-    trained, wrote = numbers(page, "What follows what"), page.get_by_label("Its writing after training").text_content()
+    trained = numbers(page, "Which character follows which")
+    wrote = page.get_by_label("Its writing after training").text_content()
     page.get_by_label("the table after step").fill("0")
     expect(page.get_by_text(re.compile("^After step 0: the loss is "))).to_be_visible()
-    assert numbers(page, "What follows what") != trained
+    assert numbers(page, "Which character follows which") != trained
     expect(page.get_by_label("Its writing after training")).not_to_have_text(wrote)
-    assert all(max(row) < 0.99 for row in numbers(page, "What follows what"))
+    assert all(max(row) < 0.99 for row in numbers(page, "Which character follows which"))
 
 
 def test_a_text_that_is_too_long_is_refused_before_it_is_sent(page: Any) -> None:

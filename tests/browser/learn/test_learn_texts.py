@@ -79,7 +79,7 @@ def test_text_and_training_stay_when_another_rung_is_opened(page: Any) -> None:
     move(page, "steps", 0, "200")
     said = train(page)
     wrote = page.get_by_label("Its writing after training").text_content()
-    follows = numbers(page, "What follows what")
+    follows = numbers(page, "Which character follows which")
     open_rung(page, 4)
     open_rung(page, 3)
     expect(page.get_by_text(said)).to_be_visible()
@@ -87,7 +87,7 @@ def test_text_and_training_stay_when_another_rung_is_opened(page: Any) -> None:
     expect(page.get_by_label("steps", exact=True)).to_have_attribute("aria-valuetext", "200")
     expect(page.get_by_label("Its writing after training")).to_have_text(wrote)
     expect(page.locator(".hl-chart .hl-line-0")).to_have_attribute("d", re.compile("^M.+L"))
-    assert numbers(page, "What follows what") == follows
+    assert numbers(page, "Which character follows which") == follows
     expect(page.locator(".hl-chips li")).to_have_count(33)
     say(page, "that is")
     expect(text).to_have_value(LESSON)

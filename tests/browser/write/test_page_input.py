@@ -90,6 +90,25 @@ def test_a_bad_prompt_costs_nothing(page: Any, prompt: str, said: str) -> None:
     expect(page.locator(".hs-notices").get_by_text(said)).to_have_count(0)
 
 
+def test_a_refusal_is_shown_below_the_prompt_until_that_or_the_model_changes(page: Any, slow: Any) -> None:
+    """``slow`` is another model to choose."""
+    refusal = page.locator(".hs-refusal p")
+    for prompt in ("", "caf\u00e9 0123456789 \u4f60 " * 4):
+        write(page, prompt)
+        expect(refusal).to_have_count(1)
+    box, bar = refusal.bounding_box(), page.locator(".hs-topbar").bounding_box()
+    assert 0 <= box["y"] - (bar["y"] + bar["height"]) < 20
+    assert refusal.evaluate("e => e.scrollWidth <= e.clientWidth && e.scrollHeight <= e.clientHeight")
+    expect(page.locator(".hs-text-box .hs-notices").get_by_text("never seen")).to_have_count(0)
+    page.get_by_label("Prompt").press("End")
+    page.get_by_label("Prompt").press("a")
+    expect(refusal).to_have_count(0)
+    write(page, "\u4f60")
+    expect(refusal).to_have_count(1)
+    choose_model(page, "slow")
+    expect(refusal).to_have_count(0)
+
+
 def test_a_full_context_is_named(page: Any) -> None:
     write(page, "a" * CONTEXT)
     expect(page.get_by_text(f"The context of {CONTEXT} tokens is full")).to_be_visible()

@@ -46,6 +46,9 @@ def test_the_last_token_of_a_full_context_is_not_read() -> None:
     run = written(Runs(), loaded, 100, "ab")
     assert len(run.ids) == loaded.config.context_length + 1
     assert run.recording.n_rows == loaded.config.context_length
+    again = Runs().recompute(loaded, run.ids, run.n_prompt)  # and yet its probability is known
+    assert again.recording.n_rows == run.recording.n_rows and len(again.logprobs) == len(run.ids)
+    assert again.logprobs[-1] == pytest.approx(run.logprobs[-1], abs=1e-5)
 
 
 def test_many_runs_stay_within_the_bytes() -> None:

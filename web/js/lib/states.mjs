@@ -7,5 +7,5 @@ export const isBusy = (state) => state === "waiting" || state === "writing";
 
 const GIVEN = ["opening", "linked", "snapshot", "read"];
 
-/** A text that was not written just now: an opening, from a link, or read once more. @param {PointerState} state */
+/** A text that was not written just now: an opening, a linked one, or one read again. @param {PointerState} state */
 export const isGiven = (state) => GIVEN.includes(state);

@@ -76,7 +76,7 @@ class Page {
     this.address = new Address(this.texts, controls);
     this.writer = new TextWriter((pointer) => this.follow(pointer), gradio);
     this.intro = new Intro(() => this.store);
-    const parts = [this.bar.element, this.intro.element, this.texts.element];
+    const parts = [this.bar.element, this.bar.refusal, this.intro.element, this.texts.element];
     this.element = make("div", { class: "hs-page" }, skipLinks(), ...parts);
     window.addEventListener("popstate", () => this.address.isAnother && this.reopen());
     window.addEventListener("headscope-models", (event) => this.#takeModels(/** @type {CustomEvent} */ (event).detail));
@@ -147,19 +147,20 @@ class Page {
   }
 
   /**
-   * Ask for a text; a refusal is shown where the text would be.
+   * Ask for a text; a refusal is shown below the prompt.
    * @param {object} changes of what the bar says
    * @param {Partial<SentPointer>} [more] added to the text's pointers
    * @param {(run: string) => void} [started] gets the run of the text once there is one
    */
   async send(changes, more = {}, started = undefined) {
     this.bar.showWriting(true);
+    this.bar.refuse("");
     try {
       await this.writer.write({ ...this.bar.fields, ...changes }, more, started);
       this.store.report("");
     } catch (error) {
       this.bar.showWriting(false);
-      this.store.report(/** @type {Error} */ (error).message);
+      this.bar.refuse(/** @type {Error} */ (error).message);
     }
   }
 
@@ -223,6 +224,7 @@ class Page {
   /** @param {string} name */
   async chooseModel(name) {
     this.abandon();
+    this.bar.refuse("");
     this.tellModel();
     try {
       const response = await request(`look/opening/${encodeURIComponent(name)}`);

@@ -30,7 +30,7 @@ export const MODEL = [
   [
     {
       kind: "order",
-      ask: "Put the way of a token through the model into its order.",
+      ask: "Put the steps that a token takes through the model in order.",
       steps: [
         "token and position embedding",
         "all layers, one after the other",

@@ -5,7 +5,7 @@ export const TEXT = [
   [
     {
       kind: "number",
-      ask: "How many tokens has “Hi there!” in characters? The space and the exclamation mark count too.",
+      ask: "How many tokens is “Hi there!” if each character is a token? The space and the exclamation mark count too.",
       right: 9,
       tolerance: 0,
       hint: "Count every sign on its own: the letters, the space between the words, and the mark at the end.",

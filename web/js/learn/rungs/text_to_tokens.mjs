@@ -48,8 +48,8 @@ export const textToTokens = {
         paragraph(
           "A model computes with numbers, so a text is first cut into pieces, its ",
           term("tokens"),
-          ", and each piece is replaced by its place in a list, its id. What a piece is, is a choice. Below, your ",
-          "sentence is cut in three ways.",
+          ", and each piece is replaced by its place in a list, its id. There are several ways to choose ",
+          "the pieces: below, your sentence is cut in three of them.",
         ),
       ],
       formula: formula([

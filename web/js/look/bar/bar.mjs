@@ -1,6 +1,6 @@
 // The bar at the top: which model, what to continue, write and stop, the settings, and the way to the other pages.
 
-import { make } from "../../lib/dom.mjs";
+import { make, setFlag } from "../../lib/dom.mjs";
 import { logo } from "../../lib/icons.mjs";
 import { ModelPicker } from "./model_picker.mjs";
 import { Settings } from "./settings.mjs";
@@ -41,6 +41,7 @@ export class Bar {
     });
     this.prompt.addEventListener("input", () => {
       this.#typed = true;
+      this.refuse("");
       this.#grow();
     });
     this.prompt.addEventListener("focus", () => this.#grow());
@@ -51,6 +52,7 @@ export class Bar {
       event.preventDefault();
       if (!this.write.hidden) actions.write();
     });
+    this.refusal = make("div", { class: "hs-notices hs-refusal", role: "alert" });
     this.write = make("button", { type: "button", id: "hs-write", onclick: actions.write }, "Write");
     this.stop = make("button", { type: "button", id: "hs-stop", onclick: actions.stop, hidden: true }, "Stop");
     this.box = make("div", { class: "hs-prompt-box" }, this.prompt);
@@ -79,6 +81,12 @@ export class Bar {
     this.#typed = false;
     this.prompt.value = prompt;
     this.#grow();
+  }
+
+  /** Say why a prompt cannot be written from, until it or the model is another. @param {string} why "" for nothing */
+  refuse(why) {
+    this.refusal.replaceChildren(...(why ? [make("p", {}, why)] : []));
+    setFlag(this.prompt, "aria-invalid", why !== "");
   }
 
   /** @param {boolean} isWriting */

@@ -89,8 +89,8 @@ export class Report {
     this.scrubbed = make("p", { class: "hl-count", role: "status" });
     this.arithmetic = new Arithmetic();
     this.follows = this.arithmetic.table({
-      name: "What follows what",
-      axes: "probability of the column's character after the row's; the most frequent characters",
+      name: "Which character follows which",
+      axes: "how probable the column's character is after the row's; the most frequent characters only",
       digits: 2,
       explain: (r, c) => this.#explain(r, c),
     });

@@ -89,7 +89,7 @@ export function storyInNumbers({ uniform, bigram, model }, { name, size }, open)
     );
   }
   if (model !== null) {
-    lines.push({ label: `${name}, its card's figure`, value: model });
+    lines.push({ label: `${name}, according to its model card`, value: model });
     why.push(
       `The mean of −ln p over held-out text, measured when ${name} was trained: ${fixed(model)}. At the end of this ` +
         "rung is the same −ln p for one token of your sentence.",

@@ -162,8 +162,8 @@ export const slidingWindow = {
           "Several windows are read at once: a batch has the shape ",
           code("(batch_size, context_length)"),
           ". Shuffling keeps neighbours from coming together; a last batch that is not full is often dropped, " +
-            "as a few ",
-          "windows alone would pull the weights about. The numbers are those of the windows above, counted from 0.",
+            "as an ",
+          "update from only a few windows is noisy. The numbers are those of the windows above, counted from 0.",
         ),
         controls(batchSize.element, order.element, last.element),
         ...batches.elements,
@@ -177,8 +177,9 @@ export const slidingWindow = {
         rowOf(token.element, position.element, x.element),
         paragraph(
           "A trained GPT does the same with hundreds of numbers for each token. From rung 4 on each word has three ",
-          "numbers again: the book's sentence those that the book chose; your own the token embeddings of a trained ",
-          "model, reduced to three numbers and without positions. Choose “random” there for the sums on the right.",
+          "numbers again. Those of the book's sentence were chosen by the book; those of your own words are the token ",
+          "embeddings of a trained model, reduced to three numbers and without positions. Choose “random” there for ",
+          "the sums on the right.",
         ),
         remarks(
           "At the sizes of a real model",

@@ -139,7 +139,9 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
       button.addEventListener("click", () => open(example));
       return button;
     });
-    examples.replaceChildren(make("span", {}, here.length ? "example" : `examples come with ${others.join(" and ")}`));
+    examples.replaceChildren(
+      make("span", {}, here.length ? "example" : `there are examples for ${others.join(" and ")}`),
+    );
     examples.append(...buttons);
     examples.hidden = !known.length;
   }
