@@ -177,3 +177,17 @@ def test_who_starts_over_finds_nothing_answered(page: Any) -> None:
     show_page(page, "Learn")
     settle(page, 1)
     expect(page.get_by_role("button", name="The word list")).to_be_enabled()
+
+
+def test_a_word_of_the_field_is_defined_where_it_is_first_used(page: Any) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    for rung, name in ((2, "seed"), (3, "logits"), (3, "nats"), (5, "dot product")):
+        open_rung(page, rung)
+        word = page.get_by_role("button", name=name, exact=True)
+        opened = "e => getComputedStyle(e, '::after').content"
+        assert word.evaluate(opened) == "none"
+        word.focus()
+        assert word.get_attribute("data-definition") in word.evaluate(opened)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")  # it stays within the page
+        word.press("Escape")
+        assert word.evaluate(opened) == "none"

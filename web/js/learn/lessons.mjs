@@ -35,6 +35,7 @@ const RUNGS = [
 ];
 const LAST_PAGE = RUNGS.length + 1;
 
+const BOOK = "From chapter 3 of Sebastian Raschka's “Build a Large Language Model (From Scratch)”";
 const PRESETS = { "The book's sentence": BOOK_SENTENCE, "Hello shiny sun": "Hello shiny sun!" };
 
 /** The rung that the page's address names, null for none; the last page comes after all of them. */
@@ -97,7 +98,8 @@ export class Lessons {
     const use = make("button", { type: "submit", class: "hs-small hl-primary" }, "Use it");
     this.presets = Object.entries(PRESETS).map(([name, sentence]) => {
       const onclick = () => this.changeSentence(sentence);
-      return { sentence, button: make("button", { type: "button", class: "hs-small", onclick }, name) };
+      const title = sentence === BOOK_SENTENCE ? BOOK : null;
+      return { sentence, button: make("button", { type: "button", class: "hs-small", title, onclick }, name) };
     });
     const buttons = this.presets.map(({ button }) => button);
     const label = make("label", { for: "hl-sentence" }, "Your sentence");

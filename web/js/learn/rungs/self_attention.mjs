@@ -16,6 +16,7 @@ import {
 } from "../../widgets/arithmetic.mjs";
 import { Arrows, dotInWords } from "../widgets/arrows.mjs";
 import { slider } from "../widgets/controls.mjs";
+import { defined } from "../widgets/definitions.mjs";
 import { controls, heading, paragraph, remarks, rowOf, term } from "../widgets/elements.mjs";
 import { formula, fraction, row, sub, sum } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
@@ -157,6 +158,11 @@ export const selfAttention = {
     return {
       text: [
         paragraph(
+          "Which word comes next depends on words that may be far apart: in “The cat that chased the mice was tired”, ",
+          "“was” goes with “cat”. Attention lets each word look at all the others and take from those that matter to ",
+          "it. This rung shows how, with nothing that is learned yet.",
+        ),
+        paragraph(
           "Now the weights of the average depend on the words. Each word is ",
           term("query"),
           ", ",
@@ -165,7 +171,9 @@ export const selfAttention = {
           term("value"),
           " at once: the ",
           term("attention score"),
-          " of two words is the dot product of their vectors, so words with similar vectors find each other. ",
+          " of two words is the ",
+          defined("dot product"),
+          " of their vectors, so words with similar vectors find each other. ",
           term("Softmax"),
           " turns a row into positive ",
           term("attention weights"),
@@ -217,9 +225,10 @@ export const selfAttention = {
         stamp.element,
         heading("Why the stable form?"),
         paragraph(
-          "exp grows fast: above about 88 it is too large for a float32, and below about −104 it is so small that it ",
-          "becomes 0, until a whole row adds up to nothing. Make the scores larger, or negative, and see which form ",
-          "survives.",
+          "exp grows fast: above about 88 it is too large for a ",
+          defined("float32"),
+          ", and below about −104 it is so small that it becomes 0, until a whole row adds up to ",
+          "nothing. Make the scores larger, or negative, and see which form survives.",
         ),
         controls(factor.element),
         overflow,

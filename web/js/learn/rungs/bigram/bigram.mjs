@@ -4,7 +4,8 @@ import { make } from "../../../lib/dom.mjs";
 import { fixed, number } from "../../../lib/numbers.mjs";
 import { askForLines } from "../../server.mjs";
 import { choice, slider } from "../../widgets/controls.mjs";
-import { canTrain, code, controls, heading, pageLink, paragraph, term } from "../../widgets/elements.mjs";
+import { defined } from "../../widgets/definitions.mjs";
+import { canTrain, controls, heading, pageLink, paragraph, term } from "../../widgets/elements.mjs";
 import { formula, row, sub } from "../../../widgets/formula.mjs";
 import { Report } from "./report.mjs";
 import { textAsData } from "./text_as_data.mjs";
@@ -14,7 +15,8 @@ import { textAsData } from "./text_as_data.mjs";
 const STEPS = [200, 500, 1000, 2000, 5000, 10000];
 const TEXT_ID = "hl-lesson-text";
 const EXAMPLE =
-  "Already trained: the lecture's own experiment, 10,000 steps on tiny Shakespeare with a learning rate of 0.001. " +
+  "Already trained: the experiment of Andrej Karpathy's lecture “Let's build GPT”, 10,000 steps on tiny Shakespeare " +
+  "(40,000 lines of Shakespeare's plays) with a learning rate of 0.001. " +
   "Train one on a text of your own, and it takes the place of this one.";
 
 /** @type {Rung} */
@@ -102,14 +104,16 @@ export const bigram = {
       text: [
         paragraph(
           "The smallest language model: a table with a row for each character, and in it the ",
-          term("logits"),
+          defined("logits"),
           " of what comes next. It looks at one character and no further back. Trained on a text, its row for “q” ",
           "learns that “u” follows.",
         ),
         paragraph(
           "Its ",
           term("loss"),
-          " is how surprised it is on average by the next character, in nats. The floor needs no training: counting ",
+          " is how surprised it is on average by the next character, in ",
+          defined("nats"),
+          ". The floor needs no training: counting ",
           "how often each pair occurs gives the best possible table, and its loss.",
         ),
       ],
@@ -124,7 +128,7 @@ export const bigram = {
         heading("How it is trained"),
         paragraph(
           "Each step takes a batch of 32 windows of 8 characters from random places of the first nine tenths; then ",
-          code("AdamW"),
+          defined("AdamW"),
           " changes the table. The last tenth is never trained on: the loss there says what the model knows, " +
             "and not what ",
           "it remembers.",

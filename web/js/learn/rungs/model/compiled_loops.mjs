@@ -2,7 +2,7 @@
 
 import { make } from "../../../lib/dom.mjs";
 import { formula, row, sub, sum } from "../../../widgets/formula.mjs";
-import { code, heading, paragraph } from "../../widgets/elements.mjs";
+import { code, paragraph } from "../../widgets/elements.mjs";
 import { openLines } from "../../widgets/source_lines.mjs";
 
 const COMPILED = 11; // as the server counts the loops, after the rungs
@@ -31,12 +31,14 @@ export function compiledLoops() {
       " measures them again.",
     ),
   );
-  return [
-    heading("The attention that writes: compiled loops"),
+  const details = make("details", { class: "hl-remarks" });
+  details.append(
+    make("summary", {}, "The attention that writes: compiled loops"),
     paragraph(
       "The classes of this ladder are for reading. On a CPU, texts are written by the same forward pass in plain ",
       "loops, which Numba compiles to machine code. This is its attention, from the files that run here:",
     ),
     make("div", { class: "hl-loops" }, words, openLines(COMPILED)),
-  ];
+  );
+  return details;
 }

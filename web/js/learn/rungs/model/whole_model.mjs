@@ -150,7 +150,7 @@ export const wholeModel = {
         ),
         rowOf(published.element),
         packed.element,
-        ...compiledLoops(),
+        compiledLoops(),
         panel.element,
       ],
       update(found) {

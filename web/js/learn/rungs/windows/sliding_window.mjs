@@ -4,6 +4,7 @@ import { make } from "../../../lib/dom.mjs";
 import { counted } from "../../../lib/numbers.mjs";
 import { Arithmetic, dotProduct, named } from "../../../widgets/arithmetic.mjs";
 import { choice, slider } from "../../widgets/controls.mjs";
+import { defined } from "../../widgets/definitions.mjs";
 import { code, controls, heading, paragraph, remarks, rowOf, term } from "../../widgets/elements.mjs";
 import { formula, row, sub } from "../../../widgets/formula.mjs";
 import { shortWord } from "../../../widgets/heat_table.mjs";
@@ -139,7 +140,9 @@ export const slidingWindow = {
         ),
         paragraph(
           "An id only says which row of a table to take. That row, the token embedding, is added to a row for the ",
-          "position, the position embedding. Both tables are learned; here they are new and random (seed 123).",
+          "position, the position embedding. Both tables are learned; here they are new and random (",
+          defined("seed"),
+          " 123).",
         ),
       ],
       formula: formula([sub("x", "t"), "=", row(sub("E", row("id", "(", "t", ")")), "+", sub("P", "t"))]),
@@ -153,9 +156,12 @@ export const slidingWindow = {
           "This is how a GPT is pretrained: on texts that nobody has labelled, because the next token is the " +
             "label. What " +
             "it learns so can be fine-tuned afterwards, on less data, to follow instructions or sort mail.",
-          "A small stride repeats nearly the same windows many times: more batches, but hardly more to learn " +
-            "from, which " +
-            "makes overfitting likelier. A stride of context_length uses every token once as an input.",
+          [
+            "A small stride repeats nearly the same windows many times: more batches, but hardly more to learn from, " +
+              "which makes ",
+            defined("overfitting"),
+            " likelier. A stride of context_length uses every token once as an input.",
+          ],
         ),
         heading("Windows into batches"),
         paragraph(
@@ -177,7 +183,8 @@ export const slidingWindow = {
         rowOf(token.element, position.element, x.element),
         paragraph(
           "A trained GPT does the same with hundreds of numbers for each token. From rung 4 on each word has three ",
-          "numbers again. Those of the book's sentence were chosen by the book; those of your own words are the token ",
+          "numbers again. Those of the book's sentence come from chapter 3 of Sebastian Raschka's “Build a Large ",
+          "Language Model (From Scratch)”, the book that these rungs follow; those of your own words are the token ",
           "embeddings of a trained model, reduced to three numbers and without positions. Choose “random” there for ",
           "the sums on the right.",
         ),
