@@ -94,7 +94,9 @@ def test_the_next_token_moves_with_the_heads(page: Any, desk: Any, server: Serve
     preset.click()
     expect(preset).to_have_attribute("aria-pressed", "true")
     expect(desk.locator(".hs-plain")).to_contain_text("Without 8 heads")
-    assert preset.bounding_box() == box
+    page.wait_for_function(
+        "(y) => document.querySelector('[data-preset=layer]')?.getBoundingClientRect().y === y", arg=box["y"]
+    )
     desk.locator("[data-preset=all]").click()
     expect(page.locator(".hs-bars .hs-change")).to_have_count(0)
     expect(page.locator(".hs-scale-badge")).to_have_count(0)

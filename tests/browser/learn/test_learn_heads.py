@@ -50,8 +50,11 @@ def test_a_weight_of_a_trained_head_unfolds(page: Any, server: Server) -> None:
     of = table(page, f"L{layer} H{head} of tiny")
     of.locator("tbody tr").nth(5).locator("td button").nth(2).click()
     panel = page.locator(".hl-picture > .hl-unfold")
-    expect(panel.locator("output")).to_have_count(2)
-    score, weight = (number(text) for text in panel.locator("output").all_text_contents())
+    both = page.wait_for_function("""() => {
+      const found = [...document.querySelectorAll(".hl-picture > .hl-unfold output")].map((e) => e.textContent);
+      return found.length === 2 && found;
+    }""")
+    score, weight = (number(text) for text in both.json_value())
     assert weight == pytest.approx(weights_of(server, layer, head)[5, 2].item(), abs=6e-5)
     loaded = server.served.models["tiny"]
     products = [number(text) for text in panel.locator(".hl-added .hl-term > span").all_text_contents()]
@@ -65,6 +68,20 @@ def test_a_value_of_a_head_unfolds(page: Any) -> None:
     terms, total = unfolded(page)
     assert sum(product for *_, product in terms) == pytest.approx(total, abs=2e-4)
     assert total == pytest.approx(numbers(page, "Values, head 1")[2][1], abs=2e-4)
+
+
+def test_what_was_clicked_stays_when_the_page_moves_below_the_pointer(page: Any) -> None:
+    open_rung(page, 8)
+    of = table(page, "Values, head 1")
+    of.locator("tbody tr").nth(2).locator("td button").nth(1).click()
+    before = unfolded(page)
+    height = of.locator("tbody tr").nth(2).bounding_box()["height"]
+    of.evaluate("(e, height) => (e.style.marginTop = `${height}px`)", height)
+    for _ in range(5):  # frames, after which the browser says what is below the pointer now
+        page.evaluate("() => new Promise((found) => requestAnimationFrame(() => setTimeout(found, 0)))")
+    assert unfolded(page) == before
+    of.locator("tbody tr").nth(0).locator("td button").nth(0).hover()
+    assert unfolded(page) != before
 
 
 def test_the_shapes_lead_to_their_tables(page: Any) -> None:

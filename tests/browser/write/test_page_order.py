@@ -52,10 +52,9 @@ def test_a_model_that_is_not_there_is_named_above_the_text(
     server = launch(checkpoints / "broken")
     page = browser.new_page()
     page.goto(server.url)
-    expect(page.locator(".hs-notices")).to_have_text(re.compile("broken cannot be served"))
+    expect(page.locator(".hs-notices[role=status]")).to_have_text(re.compile("broken cannot be served"))
     write(page, "ab")
-    expect(page.locator(".hs-notices").get_by_text(re.compile("broken cannot be served.*found no file"))).to_have_count(
-        2
-    )
+    said = page.locator(".hs-notices").get_by_text(re.compile("broken cannot be served.*found no file"))
+    expect(said).to_have_count(2)  # in place of a text, and below the prompt
     assert str(checkpoints) not in page.content()
     page.close()

@@ -27,6 +27,9 @@ export const AXES = "this token (query) ↓ looks at that token (key) →"; // o
 const LIT = ["hl-left", "hl-right"]; // the first factors of a sum, and the second ones
 const NOW = "hl-now";
 
+/** Where an event was, on the screen: in whole pixels, as clicks are. @param {MouseEvent} event */
+const placeOf = ({ screenX, screenY }) => `${Math.floor(screenX)} ${Math.floor(screenY)}`;
+
 /** Several tables, of which one cell at a time is explained below them, while what it is made of lights up. */
 export class Arithmetic {
   /** @type {Map<HeatTable, { explain: Explain, operands: Operands | null }>} */
@@ -35,6 +38,7 @@ export class Arithmetic {
   #chosen = null;
   /** @type {Operand[][]} */
   #lit = [];
+  #clickedAt = ""; // where the pointer was
   /** @type {((table: HeatTable, place: [row: number, column: number]) => void) | null} is told which cell is shown */
   shown = null;
 
@@ -73,9 +77,11 @@ export class Arithmetic {
       },
     });
     table.edit = edit ?? null;
+    table.table.addEventListener("click", (event) => (this.#clickedAt = placeOf(event)), true);
     table.table.addEventListener("pointerover", (event) => {
       const place = event.pointerType === "mouse" ? table.cellOf(event.target) : null;
-      if (!place) return;
+      // What was clicked stays, if it was the page that moved below the pointer.
+      if (!place || placeOf(event) === this.#clickedAt) return;
       this.element.classList.add("hl-pinned");
       this.#show(table, place);
     });
