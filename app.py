@@ -86,7 +86,8 @@ def main() -> None:
     asked_to_end = listen_for_end()
     demo, services = start(chosen)
     threading.Thread(target=services.load_for_good, name="loader", daemon=True).start()
-    asked_to_end.wait()
+    while not asked_to_end.wait(1):  # a signal just before a wait would not end it
+        pass
     services.close(chosen.limits.grace_seconds)
     closer = threading.Thread(target=demo.close, kwargs={"verbose": False}, daemon=True)
     closer.start()

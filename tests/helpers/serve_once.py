@@ -6,6 +6,7 @@ python tests/helpers/serve_once.py
 import contextlib
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -20,9 +21,11 @@ PATIENCE = 120  # seconds until the models must be loaded
 
 
 def free_port() -> int:
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        return int(server.getsockname()[1])
+    """A port that nothing listens on, below those that systems give to outgoing connections meanwhile."""
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_000)
+        with contextlib.suppress(OSError), socket.create_server(("", port)):
+            return port
 
 
 def wait_until_healthy(url: str, process: "subprocess.Popen[bytes]") -> dict[str, object]:

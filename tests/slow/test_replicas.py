@@ -5,7 +5,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -31,10 +30,7 @@ LONG |= {"logit_bias": {"0": -100}}  # which would end the text
 @pytest.fixture(scope="module")
 def ray() -> Any:
     """Imported when it is needed: that takes a while."""
-    pytest.importorskip("ray.serve", reason="ray is not installed: deploy/requirements-ray.txt")
-    import ray
-
-    return ray
+    return pytest.importorskip("ray", reason="ray is not installed: deploy/requirements-ray.txt")
 
 
 @pytest.fixture(scope="module")
@@ -64,8 +60,10 @@ def url(ray: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
         try:
             wait_until_healthy(url, process)
-            while ray.serve.status().applications["headscope"].status != "RUNNING":
-                time.sleep(0.1)  # the first replica answers before the second has loaded its model
+            answering: set[str] = set()
+            while len(answering) < 2:  # the first replica answers before the second has loaded its model
+                answer = ask(url, prompt="Once", max_tokens=1)
+                answering |= {answer.headers[REPLICA]} if answer.status_code == 200 else set()
             yield url
         finally:
             process.terminate()
