@@ -57,7 +57,7 @@ def test_one_tap_shows_what_a_head_does_on_the_same_screen(browser: Any, server:
 def test_the_introduction_leads_through_heads_and_speaks_of_the_visitors_own_text(browser: Any, server: Server) -> None:
     page = opened(browser, server, {"width": 1440, "height": 900})
     intro = page.get_by_role("complementary", name="Introduction")
-    expect(intro).to_contain_text("Here, each letter is a token.")
+    expect(intro).to_contain_text("writing one letter (a token) at a time")
     intro.get_by_role("button", name="Show me").click()
     seen = []
     following = intro.get_by_role("button", name=re.compile("Next head|Done"))

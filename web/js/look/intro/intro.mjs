@@ -143,12 +143,11 @@ export class Intro {
     const unit = unitOf(this.current());
     const [source] = (this.#model?.about ?? "").split(/[:(]/);
     const trained = source && source.length < 60 ? ` trained on ${source.trim().replace(/^A /, "a ")},` : "";
-    const piece = unit === "letter" ? "letter" : "token (a word or a piece of one)";
-    const same = unit === "letter" ? " Here, each letter is a token." : "";
+    const piece = unit === "letter" ? "letter (a token)" : "token (a word or a piece of one)";
     return [
       `This is a small GPT${trained} writing one ${piece} at a time. Each tile is one `,
       make("b", {}, "attention head"),
-      `: it shows which earlier ${unit}s the model looks back at.${same}`,
+      `: it shows which earlier ${unit}s the model looks back at.`,
     ];
   }
 
