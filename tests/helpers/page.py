@@ -23,6 +23,11 @@ def expect_drawn(page: Any) -> None:
     page.wait_for_function("document.querySelector('.hs-number')?.textContent")
 
 
+def two_frames(page: Any) -> None:
+    """Wait until what was to be drawn is on the screen."""
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
 def choose_model(page: Any, name: str) -> None:
     page.get_by_role("button", name="Model", exact=True).click()
     page.get_by_role("listbox", name="Model").locator(f"[data-name='{name}']").click()

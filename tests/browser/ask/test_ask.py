@@ -8,7 +8,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from helpers.page import change_settings, choose_model, open_head, text, write
+from helpers.page import change_settings, choose_model, open_head, text, two_frames, write
 from helpers.server import Server
 from model.lens.questions.knockout import Knockout, Method, knockout, removal
 from model.lens.questions.text_pass import TextPass
@@ -115,6 +115,24 @@ def test_the_selected_token_and_the_way_to_a_head(written: Any, server: Server) 
     ask.get_by_role("button", name="Close Ask").click()
     expect(ask).to_be_hidden()
     assert not in_grid(written)
+
+
+def test_a_press_and_the_focus_outlast_a_redraw(written: Any) -> None:
+    ask = ask_knockout(written)
+    ask.get_by_role("button", name="selected token").click()
+    ask.locator("tr[data-place] button").nth(3).hover()
+    layer, head = map(int, ask.locator("tr[data-place]").nth(3).get_attribute("data-place").split(","))
+    written.mouse.down()
+    text(written).locator("[data-i='45']").dispatch_event("click")
+    two_frames(written)
+    written.mouse.up()
+    assert open_head(written) == (layer, head)
+    expect(ask.get_by_text("(token 45)").first).to_be_visible()
+    name = ask.locator("tr[data-place] button").first.text_content()
+    button = ask.get_by_role("button", name=name, exact=True)
+    button.press("Enter")
+    expect(ask.get_by_text(f"{name} helps most with")).to_be_visible()
+    expect(button).to_be_focused()
 
 
 def test_the_conclusion_comes_first(written: Any, server: Server) -> None:

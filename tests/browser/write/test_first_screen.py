@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from helpers import also_slow
-from helpers.page import choose_model, expect_drawn, expect_model, text
+from helpers.page import choose_model, expect_drawn, expect_model, text, two_frames
 from helpers.server import Server, save_tiny
 
 
@@ -94,7 +94,7 @@ def test_labels_of_all_columns_are_whole(
     for width in (1440, 1180, 1024, 760, 390):
         page.set_viewport_size({"width": width, "height": 844})
         expect_drawn(page)
-        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        two_frames(page)
         edge = page.locator(".hs-scroll").bounding_box()
         page.get_by_label("means and rollout").check()
         for name in ("mean", "rollout"):

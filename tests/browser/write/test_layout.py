@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from helpers import also_slow
-from helpers.page import CONTRAST, choose_model, expect_drawn, open_head, text, write
+from helpers.page import CONTRAST, choose_model, expect_drawn, open_head, text, two_frames, write
 from helpers.server import Server, save_tiny
 
 SHIFTS = """
@@ -91,7 +91,7 @@ def test_nothing_jumps_while_it_opens_and_writes(browser: Any, server: Server, s
         slow.gate.release()
         if n % 10 == 0:
             expect(text(page)).to_have_text(re.compile(rf"^ab.{{{n}}}$", re.DOTALL))
-            page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+            two_frames(page)
     check_shifts(page, "writing")
     page.close()
 

@@ -72,5 +72,40 @@ export function checkbox(choose) {
   return input;
 }
 
+/** What tells a control from others: the name it is given, else its text. @param {Element} control */
+const nameOf = (control) => control.getAttribute("aria-label") ?? control.textContent;
+
+/**
+ * A drawing that makes buttons anew without taking them from whoever uses them. It waits while one of them is pressed,
+ * since a click whose button is replaced between press and release is lost; and the focus goes to the control that says
+ * the same as the one that had it.
+ * @param {HTMLElement} element that holds the buttons
+ * @param {() => void} draw
+ */
+export function steadily(element, draw) {
+  let isPressed = false;
+  let isWaiting = false;
+  const redraw = () => {
+    isWaiting = isPressed;
+    if (isPressed) return;
+    const focused = element.contains(document.activeElement) ? document.activeElement : null;
+    draw();
+    if (!focused || focused.isConnected) return;
+    const same = [...element.querySelectorAll(focused.tagName)].find((control) => nameOf(control) === nameOf(focused));
+    /** @type {HTMLElement | undefined} */ (same)?.focus({ preventScroll: true });
+  };
+  const release = () => {
+    isPressed = false;
+    // The click comes right after the release.
+    if (isWaiting) setTimeout(redraw);
+  };
+  element.addEventListener("pointerdown", ({ target }) => {
+    if (!(/** @type {Element} */ (target).closest("button"))) return;
+    isPressed = true;
+    for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, release, { once: true });
+  });
+  return redraw;
+}
+
 /** Whether the visitor wants nothing to move. */
 export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;

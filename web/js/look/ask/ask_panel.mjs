@@ -1,6 +1,6 @@
 // Ask: a list of questions, and the one that is open with its answer.
 
-import { make, setFlag } from "../../lib/dom.mjs";
+import { make, setFlag, steadily } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { Asker } from "./asker.mjs";
 import { readChoices, writeChoices } from "./choices.mjs";
@@ -37,7 +37,7 @@ export class AskPanel {
     const { view } = store;
     this.asker = new Asker({
       progress: (fraction) => this.showProgress(fraction),
-      answered: (key) => key === this.#key && this.refresh(),
+      answered: (key) => key === this.#key && this.redraw(),
       failed: (error) => this.say(error.message, "again"),
     });
     this.list = make("ul", { class: "hs-questions" }, ...QUESTIONS.map((question) => this.makeEntry(question)));
@@ -63,6 +63,7 @@ export class AskPanel {
     this.element = make("section", { class: "hs-panel hs-ask", "aria-label": "Ask", tabindex: -1 }, top, this.list);
     this.element.append(this.plain, this.explanation, this.controls, this.progress, this.notice);
     this.element.append(overlayLegend(store), this.answer, this.caution, this.precision);
+    this.redraw = steadily(this.element, () => this.refresh());
     // At most once a frame: a selection changes several things at once.
     store.on("state tokens open step focus view roles", () => this.soon());
     mixer.on("changed", () => this.soon());
@@ -85,7 +86,7 @@ export class AskPanel {
     this.#isPending = true;
     requestAnimationFrame(() => {
       this.#isPending = false;
-      this.refresh();
+      this.redraw();
     });
   }
 

@@ -1,6 +1,6 @@
 // Which heads to look at first: those with a clear role in this text, and the first ones by the chosen metric.
 
-import { make } from "../../lib/dom.mjs";
+import { make, steadily } from "../../lib/dom.mjs";
 import { METRICS } from "../../lib/metrics.mjs";
 import { measured } from "../../lib/numbers.mjs";
 import { pictureName } from "../../lib/words.mjs";
@@ -87,8 +87,8 @@ export function topHeads(store) {
     top.hidden = !store.rows;
   };
 
-  store.on("state thumbnails open roles", showSuggested);
-  store.on("state thumbnails view open", showTop);
+  store.on("state thumbnails open roles", steadily(suggested, showSuggested));
+  store.on("state thumbnails view open", steadily(list, showTop));
   return make("div", { class: "hs-top-heads" }, suggested, top);
 }
 

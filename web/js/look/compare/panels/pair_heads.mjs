@@ -1,7 +1,7 @@
 // The heads of both sides by how differently they attend: the first of them in a row, all of them as small tiles, and
 // the choice of those that are muted on side B.
 
-import { dropdown, make, setFlag } from "../../../lib/dom.mjs";
+import { dropdown, make, setFlag, steadily } from "../../../lib/dom.mjs";
 import { palette } from "../../../lib/drawing/palette.mjs";
 import { ARROWS } from "../../../lib/keys.mjs";
 import { counted, fixed } from "../../../lib/numbers.mjs";
@@ -35,6 +35,7 @@ export class PairHeads {
     this.ranking = ranking;
     this.scaleHeads = scaleHeads;
     this.chips = make("p", { class: "hs-chips", role: "group", "aria-label": "Largest difference first" });
+    this.redrawChips = steadily(this.chips, () => this.drawChips());
     this.tiles = make("div", { class: "hs-tiles", role: "group" });
     this.tiles.addEventListener("click", (event) => this.click(event.target));
     this.tiles.addEventListener("keydown", (event) => this.move(event));
@@ -95,7 +96,7 @@ export class PairHeads {
       setFlag(tile, "aria-pressed", this.#isMuting ? scale !== 1 : place.join() === isOpen);
       tile.classList.toggle("hs-opened", place.join() === isOpen);
     }
-    this.drawChips();
+    this.redrawChips();
     this.mute.disabled = pair.isGrowing;
     setFlag(this.mute, "aria-pressed", this.#isMuting);
     this.scale.hidden = !this.#isMuting;
@@ -147,9 +148,7 @@ export class PairHeads {
     });
     const isAlike = ranking.heads && !first.length;
     const said = isAlike ? "No head attends differently." : "";
-    const hadFocus = this.chips.contains(document.activeElement) ? document.activeElement?.textContent : null;
     this.chips.replaceChildren(...(said ? [said] : buttons));
-    if (hadFocus) buttons.find((button) => button.textContent === hadFocus)?.focus();
   }
 
   /** The heads that both sides have. @returns {Place[]} */
