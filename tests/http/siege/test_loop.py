@@ -72,7 +72,11 @@ def settled() -> Iterator[None]:
 
 @contextmanager
 def longest_halt(server: Server) -> Iterator[Callable[[], float]]:
-    """How long the server's event loop did nothing else, at most, while in here."""
+    """How long the server's event loop did nothing else, at most, while in here.
+
+    On a busy machine that is the processor time of this process, whose threads can all keep the loop waiting: what
+    other processes take is not its fault.
+    """
     with httpx.Client(base_url=server.url) as client:
         client.get("/health")
         loop = next(iter(server.connections.open)).loop  # while it is there
@@ -80,9 +84,9 @@ def longest_halt(server: Server) -> Iterator[Callable[[], float]]:
 
     async def beat() -> None:
         while True:
-            began = time.perf_counter()
+            began, used = time.perf_counter(), time.process_time()
             await asyncio.sleep(0.001)
-            gaps.append(time.perf_counter() - began)
+            gaps.append(min(time.perf_counter() - began, time.process_time() - used))
 
     beating = asyncio.run_coroutine_threadsafe(beat(), loop)
     try:
@@ -108,7 +112,6 @@ def test_a_body_keeps_nobody_waiting(server: Server, case: str) -> None:
         with longest_halt(server) as longest:
             answer = post(f"{server.url}/{path}", content)
             halts.append(longest())
-            print("HALT", halts)
         assert answer.status_code == 200 or (answer.status_code < 500 and len(answer.content) < 1_000)
     assert min(halts) < MOST
 

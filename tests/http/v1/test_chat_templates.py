@@ -83,7 +83,8 @@ HARMFUL = {
 
 @pytest.mark.parametrize(("template", "why"), HARMFUL.items())
 def test_a_template_that_takes_too_much(template: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(renderer, "RENDER_SECONDS", 0.5)
+    # The others are refused for what they ask, also on a machine too busy to answer in half a second.
+    monkeypatch.setattr(renderer, "RENDER_SECONDS", 0.5 if "seconds" in why else 60)
     loaded = tiny_model()
     loaded.chat_template = template
     with pytest.raises(model.InputError, match=f"The chat template of tiny cannot be used .*{why}"):

@@ -5,7 +5,7 @@ import { icon } from "../../lib/icons.mjs";
 import { Asker } from "./asker.mjs";
 import { readChoices, writeChoices } from "./choices.mjs";
 import { overlayLegend } from "./overlay.mjs";
-import { QUESTIONS } from "./questions.mjs";
+import { QUESTIONS, TOPICS } from "./questions.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 /** @import { Mixer } from "./desk/mixer.mjs" */
@@ -40,7 +40,8 @@ export class AskPanel {
       answered: (key) => key === this.#key && this.redraw(),
       failed: (error) => this.say(error.message, "again"),
     });
-    this.list = make("ul", { class: "hs-questions" }, ...QUESTIONS.map((question) => this.makeEntry(question)));
+    const topics = Object.entries(TOPICS).map(([topic, questions]) => this.makeTopic(topic, questions));
+    this.list = make("div", { class: "hs-questions" }, ...topics);
     this.all = make("button", { type: "button", class: "hs-small", onclick: () => view.set({ ask: "list" }) });
     this.all.append("All questions");
     const close = make("button", { type: "button", class: "hs-small", "aria-label": "Close Ask" }, icon("close"));
@@ -68,6 +69,12 @@ export class AskPanel {
     store.on("state tokens open step focus view roles", () => this.soon());
     mixer.on("changed", () => this.soon());
     this.refresh();
+  }
+
+  /** @param {string} topic @param {Question[]} questions */
+  makeTopic(topic, questions) {
+    const entries = questions.map((question) => this.makeEntry(question));
+    return make("section", {}, make("h3", {}, topic), make("ul", { "aria-label": topic }, ...entries));
   }
 
   /** @param {Question} question */

@@ -1,4 +1,4 @@
-// The questions of Ask, in the order in which they are listed.
+// The questions of Ask by what they are about, in the order in which they are listed.
 //
 // A question is a module beside this one that exports a `Question` (question.d.ts), and a row here. The panel
 // (ask_panel.mjs) does the rest: it asks the server when the text or the request changes, shows the progress, stops,
@@ -19,16 +19,11 @@ import { roles } from "./roles/roles.mjs";
 
 /** @import { Question } from "./question.js" */
 
-/** @type {Question[]} */
-export const QUESTIONS = [
-  whyToken,
-  knockout,
-  mixingDesk,
-  roles,
-  patching,
-  headLenses,
-  passages,
-  feeding,
-  layers,
-  arithmetic,
-];
+/** @type {Record<string, Question[]>} */
+export const TOPICS = {
+  "The selected token": [whyToken, layers, arithmetic],
+  "The open head": [roles, headLenses, passages, feeding],
+  "The whole text": [knockout, mixingDesk, patching],
+};
+
+export const QUESTIONS = Object.values(TOPICS).flat();

@@ -103,10 +103,10 @@ export const bigram = {
     return {
       text: [
         paragraph(
-          "The smallest language model: a table with a row for each character, and in it the ",
+          "How well can the next character be guessed from this one alone? The answer is what attention has to beat. ",
+          "The smallest language model is a table with a row for each character, and in it the ",
           defined("logits"),
-          " of what comes next. It looks at one character and no further back. Trained on a text, its row for “q” ",
-          "learns that “u” follows.",
+          " of what comes next. Trained on a text, its row for “q” learns that “u” follows.",
         ),
         paragraph(
           "Its ",

@@ -195,9 +195,9 @@ export const restOfABlock = {
     return {
       text: [
         paragraph(
-          "A GPT is a stack of blocks, and attention is one half of a block. Each word has a vector that goes " +
-            "through all ",
-          "blocks, its ",
+          "Attention gathers, but all it can do with what it gathers is average it. Something has to work on the ",
+          "result: attention is one half of a block, and a GPT is a stack of blocks. Each word has a vector that goes ",
+          "through all of them, its ",
           term("residual stream"),
           ". Attention and an ",
           term("MLP"),

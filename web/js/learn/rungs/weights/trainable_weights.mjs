@@ -201,9 +201,10 @@ export const trainableWeights = {
     return {
       text: [
         paragraph(
-          "So far the words alone decide everything. Three matrices that training can change give each word three ",
-          "roles: what it looks for (query), what it can be found by (key), and what it contributes when it is found ",
-          "(value). Here they turn three numbers into two, so ",
+          "Without weights a word looks most at words like itself. But a verb has to find its subject, which is ",
+          "nothing like it, and what counts as a match should be learned. Three matrices that training can change ",
+          "give each word three roles: what it looks for (query), what it can be found by (key), and what it ",
+          "contributes when it is found (value). Here they turn three numbers into two, so ",
           code("head_dim"),
           " is 2.",
         ),

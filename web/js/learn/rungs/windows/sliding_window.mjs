@@ -129,7 +129,8 @@ export const slidingWindow = {
     return {
       text: [
         paragraph(
-          "A GPT learns to predict the next token. A long text is cut into windows of ",
+          "A GPT learns by predicting the next token, and any text can teach it: what comes next is already written ",
+          "there, so nobody has to mark right answers. The text is cut into windows of ",
           code("context_length"),
           " tokens, one every ",
           code("stride"),
