@@ -11,7 +11,7 @@ from model import LoadedModel
 
 from .server import CONTEXT, Server
 
-READOUT = re.compile(r"“(.+)” (\d+), query looks at “(.+)” (\d+), key([\d.e-]+)(?:this row predicts .+)?", re.DOTALL)
+READOUT = re.compile(r"“(.+)” (\d+), query looks at “(.+)” (\d+), key([\d.e-]+)(?:next comes .+)?", re.DOTALL)
 
 
 # Whoever has chosen no speed sees a text at once, and "View" is open.

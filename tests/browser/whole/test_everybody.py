@@ -122,7 +122,7 @@ def test_a_row_says_which_token_it_predicts(page: Any, server: Server) -> None:
     assert readout(page)[0] == 20
     probability = float(loaded.trace(content).logits[20].softmax(-1)[loaded.tokenizer.encode(content)[21]])
     said = page.locator(".hs-then").text_content()
-    found = re.fullmatch(r"this row predicts “(.+)” 21 with probability (.+)", said)
+    found = re.fullmatch(r"next comes “(.+)” 21, to which this row gives probability (.+)", said)
     assert found and float(found[2]) == pytest.approx(probability, abs=6e-5)
 
 

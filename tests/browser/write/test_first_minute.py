@@ -74,8 +74,14 @@ def test_the_introduction_leads_through_heads_and_speaks_of_the_visitors_own_tex
     assert len(seen) == len(set(seen)) >= 1
     assert following.text_content() == f"Done {len(seen)} of {len(seen)}"
     following.click()
-    expect(intro).to_contain_text("That was the tour. Press Write")
+    expect(intro).to_contain_text(re.compile("^That was the tour. .* press Write"))
     expect(following).to_be_hidden()
+    intro.get_by_role("button", name=re.compile("^Switch (it|them) off$")).click()
+    ask = page.get_by_role("region", name="Ask", exact=True)
+    expect(ask).to_contain_text("Without")
+    muted = ask.get_by_role("group", name="Heads that are muted or scaled").get_by_role("button")
+    expect(muted).to_have_count(len(seen))
+    page.get_by_role("button", name="Close Ask").click()
     layer, head = seen[0]
     page.get_by_role("button", name=f"L{layer} H{(head + 1) % 4},").click()
     expect(intro).to_contain_text(re.compile(rf"^In this text, L{layer} H{(head + 1) % 4} "))

@@ -107,8 +107,8 @@ test("what speaks for a token, in two sentences", () => {
   const [token, against] = [{ text: "\n" }, { text: " " }];
   const asked = { token, against, logit: 1.75, probability: 0.9, embedding: 1, heads, mlps: [3, -1], biases: -2.5 };
   assert.deepEqual(whyPlain(asked), [
-    "The logit of “↵” is 1.8 higher than that of “·”; the largest contribution in its favour comes from the MLP of " +
-      "layer 0 (+3.0).",
+    "“↵” is 5.8 times as likely as “·”, since its logit is 1.8 higher. The largest contribution in favour of “↵” " +
+      "comes from the MLP of layer 0 (+3.0).",
     "Second is L1 H0 (+1.0); the largest contribution against it comes from the biases (−2.5).",
   ]);
 });

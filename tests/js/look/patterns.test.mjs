@@ -57,11 +57,12 @@ test("patterns are mean weights over the queries that can follow them", () => {
 });
 
 test("what a head does is its strongest clear pattern, or none", () => {
-  const pattern = (name, mean, even, places = 9) => ({ name, mean, even, places, back: 0 });
+  const pattern = (name, mean, even, places = 20) => ({ name, mean, even, places, back: 0 });
   const first = pattern("first_token", 0.6, 0.05);
   assert.equal(clearestPattern([pattern("induction", 0.4, 0.04), first]), first);
   assert.equal(clearestPattern([pattern("self", 0.5, 0.3), pattern("back", 0.29, 0.01)]), null); // near chance, weak
-  assert.equal(clearestPattern([pattern("back", 0.9, 0.1, 3)]), null); // too few places
+  assert.equal(clearestPattern([pattern("back", 0.9, 0.1, 11), pattern("induction", 0.9, 0.1, 3)]), null); // too few
+  assert.notEqual(clearestPattern([pattern("induction", 0.9, 0.1, 4)]), null);
 });
 
 test("the metrics of all heads say the same as the exact weights of one", () => {

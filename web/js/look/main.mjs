@@ -255,6 +255,7 @@ class Page {
     if (!open) return;
     this.showPage("look");
     this.bar.models.show(open);
+    this.store.view.set({ ask: "", askWith: "" }); // it was asked about another model
     await this.chooseModel(open);
   }
 

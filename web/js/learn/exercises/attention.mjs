@@ -24,8 +24,8 @@ export const ATTENTION = [
     {
       kind: "choice",
       ask:
-        "Find the mistake: an early version of a worked example gives “shiny” · “shiny” as 2.405, with weights of " +
-        "0.13, 0.66 and 0.21. Choose “Hello shiny sun” above: what is the score?",
+        "Find the mistake: somebody works out “Hello shiny sun” by hand, and gets 2.405 for “shiny” · “shiny” and " +
+        "the weights 0.13, 0.66 and 0.21. Choose “Hello shiny sun” above: what is the score?",
       options: ["2.4050", "1.3569", "1.2487"],
       right: 1,
       hint: "A word's score with itself is the sum of its own squares: 0.53² + 0.34² + 0.98².",

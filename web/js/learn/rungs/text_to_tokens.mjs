@@ -48,8 +48,9 @@ export const textToTokens = {
         paragraph(
           "A model computes with numbers, so a text is first cut into pieces, its ",
           term("tokens"),
-          ", and each piece is replaced by its place in a list, its id. There are several ways to choose ",
-          "the pieces: below, your sentence is cut in three of them.",
+          ", and each piece is replaced by its place in a list, its id. The pieces can be whole words, single ",
+          "characters, or byte pairs, which start as single bytes and grow by merging what often stands side by side. ",
+          "Below, your sentence is cut in all three ways.",
         ),
       ],
       formula: formula([

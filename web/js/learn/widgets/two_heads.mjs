@@ -112,7 +112,8 @@ export function twoHeads(lesson, arithmetic, random) {
     status.textContent =
       `Two heads of ${data.model}, a trained model, on your sentence${rest}. Their rows differ by ` +
       `${fixed(data.difference, 2)} on average: half of what |left − right| adds up to in a row, which is 0 for ` +
-      "heads that are alike and 1 for heads that never look at the same token. The first row is left out.";
+      "heads that are alike and 1 for heads that never look at the same token. The first row is left out. " +
+      "Weights above the diagonal are 0: this model may not look ahead, and rung 7 says how.";
     showPickers();
     data.heads.forEach((/** @type {any} */ head, /** @type {number} */ side) => {
       tables[side].rename(`L${head.layer} H${head.head} of ${data.model}`);

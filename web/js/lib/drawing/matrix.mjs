@@ -189,12 +189,13 @@ export class Matrix {
     return make("span", { class: `hs-readout-${axis}` }, "“", text, "”", make("small", {}, ` ${position}, ${axis}`));
   }
 
-  /** The token that a row predicts: the one after its query. @param {number} position */
+  /** What a row says of the token after its query, which need not be the most probable. @param {number} position */
   predicted(position) {
     const token = this.store.tokens[position];
     if (!token) return [];
-    const probability = token.logprob == null ? "" : ` with probability ${exact(Math.exp(token.logprob))}`;
-    return ["this row predicts “", make("b", {}, visible(token.text)), `” ${position}${probability}`];
+    const name = ["“", make("b", {}, visible(token.text)), `” ${position}`];
+    if (token.logprob == null) return ["next comes ", ...name];
+    return ["next comes ", ...name, `, to which this row gives probability ${exact(Math.exp(token.logprob))}`];
   }
 
   /**

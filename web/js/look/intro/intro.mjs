@@ -3,6 +3,9 @@
 import { isStill, make } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { pictureName } from "../../lib/words.mjs";
+import { DEFAULTS, DESK } from "../ask/desk/mixer.mjs";
+import { encodeMask, withScale } from "../ask/desk/masks.mjs";
+import { writeChoices } from "../ask/choices.mjs";
 import { strongestPlace } from "../ask/roles/patterns.mjs";
 import { isComplete, openPattern } from "../ask/roles/text_roles.mjs";
 import { keep, kept } from "../state/kept.mjs";
@@ -42,6 +45,9 @@ export class Intro {
     this.ask = make("button", { type: "button", class: "hs-small hs-quiet" }, "What is this head for?");
     this.ask.title = "Opens Ask, with its scores beside those of all other heads";
     this.ask.addEventListener("click", () => this.store.view.set({ ask: "roles", askWith: "" }));
+    this.off = make("button", { type: "button", class: "hs-small hs-primary", hidden: true });
+    this.off.title = "Opens Ask with these heads muted";
+    this.off.addEventListener("click", () => this.switchOff());
     const close = make("button", {
       type: "button",
       class: "hs-small hs-close",
@@ -50,7 +56,7 @@ export class Intro {
     close.append(icon("close"));
     close.addEventListener("click", () => this.close());
     this.element = make("aside", { class: "hs-intro", "aria-label": "Introduction" });
-    this.element.append(this.words, this.button, this.ask, close);
+    this.element.append(this.words, this.button, this.off, this.ask, close);
     this.element.hidden = kept(KEPT) === "closed";
   }
 
@@ -111,6 +117,8 @@ export class Intro {
     this.button.hidden = this.#hasEnded;
     this.button.style.visibility = store.rows > 0 && !store.isGrowing ? "" : "hidden"; // its place is kept
     this.ask.hidden = !this.#isHead || this.#saysGoodbye;
+    this.off.hidden = !this.#saysGoodbye;
+    this.off.textContent = `Switch ${this.#examples.length > 1 ? "them" : "it"} off`;
   }
 
   /** Whether the open picture is that of a head, not a mean or rollout. */
@@ -129,12 +137,17 @@ export class Intro {
     }
     if (this.#waitsUntil) return ["Measuring what each head does ..."];
     if (this.#saysGoodbye) {
-      const tap = "Choose any tile to open its head.";
-      return ["That was the tour. Press ", make("b", {}, "Write"), ` to watch the heads work on a new text. ${tap}`];
+      const these = this.#examples.length > 1 ? "these heads" : "this head";
+      const why = `Heads fetch what the next ${unitOf(store)} may depend on; the rest of the model makes it of that.`;
+      return [
+        `That was the tour. ${why} What would it write without ${these}? Or press `,
+        make("b", {}, "Write"),
+        " to watch all of them at work.",
+      ];
     }
     if (!this.#isHead || (!this.#shown && !isOwn)) return this.opening();
     if (!isComplete(store)) return [`Opening ${pictureName(store.open, store.pointer)} ...`];
-    const words = patternSentence(store);
+    const words = patternSentence(store, this.#shown === 1);
     return !this.#shown ? [words] : [words, " ", ...placeSentence(store, this.#strongest)];
   }
 
@@ -178,6 +191,13 @@ export class Intro {
     store.view.choose(this.#examples[this.#shown - 1]);
     this.update(store);
     this.#point();
+  }
+
+  /** See what the model would say without the heads of the tour. */
+  switchOff() {
+    const { pointer, view } = this.store;
+    const mask = encodeMask(withScale(pointer.head_mask, pointer, this.#examples, 0));
+    view.set({ ask: DESK, askWith: writeChoices({ ...DEFAULTS, mask }, DEFAULTS) });
   }
 
   /** Select the step at which the open head shows most clearly what it does. */

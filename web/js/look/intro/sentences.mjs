@@ -33,13 +33,15 @@ export const unitOf = ({ tokens }) =>
 /**
  * What the open head does in this text, in a sentence or two that agree with its panel.
  * @param {Store} store
+ * @param {boolean} spellsName for those who see the name of a head for the first time
  */
-export function patternSentence(store) {
+export function patternSentence(store, spellsName) {
   const { open, pointer } = store;
   const pattern = openPattern(store);
   const unit = unitOf(store);
   const where = pointer.state === "done" || pointer.state === "stopped" ? "In your text" : "In this text";
-  const start = `${where}, ${pictureName(open, pointer)}`;
+  const spelled = spellsName ? ` (layer ${open[0]}, head ${open[1]})` : "";
+  const start = `${where}, ${pictureName(open, pointer)}${spelled}`;
   const isCopying = copies(roleOf(store, open));
   if (!pattern) {
     const spread = `its attention spreads over ${spreadOf(store, open, unit)}`;

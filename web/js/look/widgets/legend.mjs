@@ -103,5 +103,7 @@ export function attentionLegend() {
       "Shift-click pins a token; or use the arrow keys and Enter.",
     "Tap a token for the step that wrote it: you see where the token before it looks.",
   );
-  return make("p", { class: "hs-hint" }, ...twoSwatches("where the outlined token looks", `what looks at it. ${how}`));
+  const signs = "· is a space, ↵ a line break.";
+  const meaning = `what looks at it. ${how} ${signs}`;
+  return make("p", { class: "hs-hint" }, ...twoSwatches("where the outlined token looks", meaning));
 }

@@ -55,7 +55,10 @@ export class LossPanel {
         watched_tokens < validation_tokens
           ? `${thousands(watched_tokens)} characters, spread evenly over the held-out tenth`
           : `all ${thousands(validation_tokens)} held-out characters`;
-      this.hint.textContent = `In nats per character, always measured on ${part}. Lower is better.`;
+      this.hint.textContent =
+        `The loss says how surprised the model is by the right character, in nats: 0.7 for a chance of one in two, ` +
+        `2.3 for one in ten. Uniform is blind guessing; bigram is what one character tells of the next. Always ` +
+        `measured on ${part}.`;
     } else if (event.kind === "loss") this.#losses.push(event);
     else if (event.kind === "end") {
       const { watched_tokens = 0, validation_tokens = 0 } = this.#start ?? {};

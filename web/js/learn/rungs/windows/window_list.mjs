@@ -107,6 +107,6 @@ export class WindowList {
     const shown = text.length > LONGEST ? `… ${text.slice(-LONGEST)}` : text;
     this.said.textContent =
       `Window ${window}, target ${place}: from “${shown}” (${counted(place + 1, "token")}) the model has to predict ` +
-      `“${targets[place].text}”. A window of ${length} is ${counted(length, "example")}.`;
+      `“${targets[place].text}”.`;
   }
 }

@@ -25,8 +25,9 @@ export const whyToken = {
   title: "Why this token?",
   hook: "Which parts of the model spoke for it, and which against.",
   explanation:
-    "The logit of the next token is a sum. Each part is what one head, one MLP, the embedding or the biases write " +
-    "into the residual stream, read out for this token rather than the most probable other one.",
+    "A token’s score, its logit, is a sum; the higher it is, the more probable the token. One part comes from each " +
+    "head, one from each layer’s MLP (which works on a token alone), one from the token itself (its embedding), and " +
+    "one from the biases. Here they are for this token, minus those for the most probable other one.",
   caution:
     "A part is a direct effect only: what a head does by changing what later layers compute is not in it. " +
     "Only differences of logits matter to the probabilities; against another token the parts can look different.",
@@ -138,6 +139,9 @@ const overlayOf = ({ token, against, heads }) => ({
   ends: ["against it", "for it"],
 });
 
+/** How many times as ... @param {number} factor at least 1 */
+const timesAs = (factor) => (factor < 1.05 ? "as" : `${factor < 10 ? fixed(factor, 1) : Math.round(factor)} times as`);
+
 /** What it comes down to. @param {Attribution} answer @returns {[string, string]} */
 export function whyPlain(answer) {
   const { token, against, logit, probability } = answer;
@@ -155,8 +159,10 @@ export function whyPlain(answer) {
     return [`The largest contribution to ${name} (${share(probability)}) comes from ${by}.`, rest];
   }
   const other = `“${visible(against.text)}”`;
-  const lead = `The logit of ${name} is ${fixed(Math.abs(logit), 1)} ${logit >= 0 ? "higher" : "lower"}`;
-  return [`${lead} than that of ${other}; the largest contribution in its favour comes from ${part(first)}.`, rest];
+  const [more, less] = logit >= 0 ? [name, other] : [other, name];
+  const by = Math.abs(logit);
+  const lead = `${more} is ${timesAs(Math.exp(by))} likely as ${less}, since its logit is ${fixed(by, 1)} higher`;
+  return [`${lead}. The largest contribution in favour of ${name} comes from ${part(first)}.`, rest];
 }
 
 /** What the answer is about. @param {Attribution} answer */

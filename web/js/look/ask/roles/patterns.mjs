@@ -20,7 +20,9 @@ import { CLEAR } from "./head_roles.mjs";
 
 /** @typedef {Pattern & { keys: (query: number) => number[] }} CountedPattern where it looks from a query, if it can */
 
-const LEAST_PLACES = 4; // below it a mean says nothing of a head
+// Below these a mean says nothing of a head. In a short text, some tokens back is often just the first token.
+const LEAST_PLACES = 12;
+const LEAST_REPEATS = 4; // for what depends on earlier copies of a token, which are rare
 const TIMES = 3; // as much as attention that is spread evenly, at least (CLEAR_TIMES_UNIFORM in head_roles.py)
 
 /**
@@ -64,7 +66,10 @@ export function patternsOf(weights, ids, count) {
 }
 
 /** Whether it is well above what attention that is spread evenly would give. @param {Pattern} pattern */
-export const isAboveChance = ({ mean, even, places }) => places >= LEAST_PLACES && mean >= TIMES * even;
+export function isAboveChance({ name, mean, even, places }) {
+  const least = name === "duplicate_token" || name === "induction" ? LEAST_REPEATS : LEAST_PLACES;
+  return places >= least && mean >= TIMES * even;
+}
 
 /** Whether a head may be said to look there. @param {Pattern} pattern */
 export const isClear = (pattern) => pattern.mean >= CLEAR && isAboveChance(pattern);

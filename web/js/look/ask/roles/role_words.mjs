@@ -56,7 +56,7 @@ export function rolePlain(store, place) {
     return `In this text, ${name} ${patternDoes(distance)}, with ${share(distance.mean)} of its attention.${also}`;
   }
   if (copies(role)) return `${name} ${COPYING.does}: ${copyingNumbers(role)}.`;
-  const none = `${name} fits none of the known patterns`;
+  const none = `Like most heads, ${name} fits none of the known patterns`;
   if (role.scores[best] < NEAR * role.baseline[best]) {
     const highest = `at most ${score}, for ${ROLES[best].name}, against ${even}`;
     return `${none}: no score is clearly above that of uniform attention (${highest}).`;

@@ -94,9 +94,11 @@ function build({ store, choices, choose, conclude, overlay }) {
     const rows = /** @type {Score[]} */ (Object.keys(NAMES)).map((name) => {
       const bar = make("span", { class: "hs-amount", "aria-hidden": "true" });
       bar.style.setProperty("--part", String(scores[name]));
-      return scoreRow(NAMES[name], scores[name].toFixed(3), baseline[name].toFixed(3), bar);
+      const does = name === "copying" ? COPYING.does : ROLES[name].does;
+      return scoreRow([NAMES[name], does], scores[name].toFixed(3), baseline[name].toFixed(3), bar);
     });
-    rows.push(scoreRow("entropy (bits)", scores.entropy.toFixed(2), baseline.entropy.toFixed(2)));
+    const spread = ["entropy (bits)", "over how many tokens it spreads"];
+    rows.push(scoreRow(spread, scores.entropy.toFixed(2), baseline.entropy.toFixed(2)));
     body.replaceChildren(...rows);
   }
 }
@@ -123,8 +125,14 @@ const copyingOverlay = (scores) => ({
   ends: ["speaks against it", "copies it"],
 });
 
-/** @param {string} name @param {string} score @param {string} uniform @param {Node | string} bar */
-function scoreRow(name, score, uniform, bar = "") {
+/**
+ * @param {string[]} title a name, and what it means
+ * @param {string} score
+ * @param {string} uniform
+ * @param {Node | string} bar
+ */
+function scoreRow([name, meaning], score, uniform, bar = "") {
+  const title = make("th", { scope: "row" }, name, make("small", {}, meaning));
   const numbers = [score, uniform].map((text) => make("td", { class: "hs-number-cell" }, text));
-  return make("tr", {}, make("th", { scope: "row" }, name), ...numbers, make("td", { class: "hs-bar-cell" }, bar));
+  return make("tr", {}, title, ...numbers, make("td", { class: "hs-bar-cell" }, bar));
 }
