@@ -159,9 +159,15 @@ def test_heads_that_are_removed_together(written: Any, server: Server) -> None:
         ask.get_by_label(f"Remove L{layer} H{head} together with others").check()
     loaded = server.served.models["tiny"]
     text_pass = TextPass(loaded.gpt, loaded.tokenizer.encode(text(written).text_content()))
-    whole, parts = removal(text_pass, places).delta, sum(float(knockout(text_pass).delta[place]) for place in places)
+    whole, single = removal(text_pass, places), knockout(text_pass)
+    parts = sum(float(single.delta[place]) for place in places)
     together = ask.locator(".hs-together")
-    expect(together).to_contain_text(f"+{whole:.3f} nats per token; one by one they add up to +{parts:.3f}")
+    expect(together).to_contain_text(f"+{whole.delta:.3f} nats; one by one they add up to +{parts:.3f}")
+    # The same of the selected token alone.
+    ask.get_by_role("button", name="selected token").click()
+    change, parts = float(whole.token_delta[-1]), sum(float(single.token_delta[place][-1]) for place in places)
+    said = f"{change:+.3f} nats; one by one they add up to {parts:+.3f}".replace("-", "−")
+    expect(together).to_contain_text(said)
     together.get_by_role("button", name="Switch them off").click()
     for layer, head in places:
         expect(written.locator(f".hs-grid [data-place='{layer},{head}']")).to_have_class(re.compile("hs-muted"))

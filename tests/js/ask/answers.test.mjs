@@ -27,8 +27,14 @@ test("a head is named after where it clearly looks, else after copying, and else
   const words = heads.map((_, at) => rolePlain(/** @type {any} */ (store), [0, at]));
   assert.match(words[0], /^L0 H0 looks at what followed .* also copies/);
   assert.match(words[1], /^L0 H1 copies what it looks at/);
-  assert.match(words[2], /^L0 H2 fits none .* no score is clearly above .* for first token, against 1.1 %\)\.$/);
-  assert.match(words[3], /^L0 H3 fits none .* nearest is that it rests on the first token, with 20 %\.$/);
+  assert.match(
+    words[2],
+    /^Like most heads, L0 H2 fits none .* no score is clearly above .* for first token, against 1.1 %\)\.$/,
+  );
+  assert.match(
+    words[3],
+    /^Like most heads, L0 H3 fits none .* nearest is that it rests on the first token, with 20 %\.$/,
+  );
 });
 
 test("the colours of composition are named after the numbers that they show", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { differenceWords, lastTokenWarning, verdict } from "../../../web/js/look/ask/patching/pair.mjs";
+import { differenceWords, lastTokenWarning, nothingToCarry, verdict } from "../../../web/js/look/ask/patching/pair.mjs";
 import {
   applyEdit,
   decodeText,
@@ -49,4 +49,7 @@ test("where two texts differ, and what that says about the heads", () => {
   assert.match(lastTokenWarning(one, both, 0.57, "restores"), /^The last token differs too: .* alone restores 57 %/);
   assert.match(verdict("“a”", { name: "L3 H2", value: 0.14 }, "restores"), /^No single head .* 14 % .* less than 20 %/);
   assert.match(verdict("“a”", { name: "L1 H2", value: 0.9 }, "restores"), /^L1 H2 carries “a” most: .* 90 %/);
+  const [answer, wrong] = ["“a”", "“b”"];
+  assert.match(nothingToCarry({ clean: 2.88, corrupted: 2.94 }, answer, wrong), /2\.8800 in this text and 2\.9400 in /);
+  assert.equal(nothingToCarry({ clean: 2.88, corrupted: -0.5 }, answer, wrong), "");
 });

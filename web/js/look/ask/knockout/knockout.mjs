@@ -32,13 +32,13 @@ function largest(values) {
 }
 
 /**
- * How the loss without all of them compares with their losses one by one, in a sentence.
+ * How the change of the loss without all of them compares with their changes one by one, in a sentence.
  * @param {number} together nats
  * @param {number} sum
  */
 function comparison(together, sum) {
   const [whole, parts] = [signed(together), signed(sum)];
-  const numbers = `${whole} nats per token; one by one they add up to ${parts}`;
+  const numbers = `${whole} nats; one by one they add up to ${parts}`;
   const margin = MUCH * Math.abs(sum);
   if (together > sum + margin) return `${numbers}. That is more: alone, each is partly made up for by the others.`;
   if (together < sum - margin) return `${numbers}. That is less: they partly do one job together.`;
@@ -73,9 +73,12 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
     waiting: "Reading the text without them ...",
     choose: (set) => choose({ set }),
     ask: (heads) => ({ route: "removal", body: { ...textBody(store), heads, method: choices.method } }),
-    say: (places, names, { delta }) => {
-      const words = `Without ${names}, tokens are on average ${probabilityChange(delta)}`;
-      return places.length > 1 ? `${words}: ${comparison(delta, together.sum(places))}` : `${words}.`;
+    say: (places, names, { delta, token_delta }) => {
+      const position = Math.min(selectedToken(store), token_delta.length);
+      const change = choices.about === "token" ? token_delta[position - 1] : delta;
+      const what = choices.about === "token" ? `${tokenName(store, position)} is` : "tokens are on average";
+      const words = `Without ${names}, ${what} ${probabilityChange(change)}`;
+      return places.length > 1 ? `${words}: ${comparison(change, together.sum(places))}` : `${words}.`;
     },
   });
   const list = new HeadList(store, "Change of the loss without each head", {
@@ -99,19 +102,20 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
     draw(answer) {
       const position = Math.min(selectedToken(store), answer.token_loss.length);
       const isAboutToken = choices.about === "token";
-      together.show(choices.set, answer.delta);
       conclude(...conclusion(answer, position));
-      if (isAboutToken && position < 1) {
+      const hasLoss = !isAboutToken || position >= 1;
+      for (const part of [list.element, together.element]) part.hidden = !hasLoss;
+      if (!hasLoss) {
         sentence.textContent = "The first token is not predicted, so it has no loss. Select a later one.";
-        list.element.hidden = tokens.hidden = true;
+        tokens.hidden = true;
         overlay(null);
         return;
       }
-      list.element.hidden = false;
       /** @type {number[][]} */
       const values = isAboutToken
         ? answer.token_delta.map((/** @type {number[][]} */ row) => row.map((head) => head[position - 1]))
         : answer.delta;
+      together.show(choices.set, values);
       const plain = isAboutToken ? answer.token_loss[position - 1] : answer.loss;
       const of = isAboutToken ? `loss of ${tokenName(store, position)}` : "loss per token";
       const rows = values.flatMap((row, layer) =>

@@ -91,6 +91,7 @@ export function sharedPlain(name, rows) {
   if (!most || apart(most) <= 0) return `The strongest passages of ${name} share nothing that is counted here.`;
   const against = `against ${share(most.everywhere)} of the time over the whole text`;
   if (most.n < FEW) {
+    if (most.n === 1) return `Only one passage was found where ${name} fires, too few to conclude anything.`;
     const found = `Only ${most.n} passages were found, too few to conclude much`;
     return `${found}: in ${most.count} of them, the token ${name} looks at ${most.name}, ${against}.`;
   }

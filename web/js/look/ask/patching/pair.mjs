@@ -1,10 +1,12 @@
 // The two texts between which activations are patched: where they differ, and what the best head comes to.
 
+import { fixed } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
 import { percent } from "./residual_table.mjs";
 
 /** @typedef {{ id: number, text: string }[]} Tokens */
 
+const LEAST_DIFFERENCE = 0.3; // nats between the two logit differences: a share of less says nothing
 const CARRIES = 0.2; // of the difference: a head that makes less does not carry the answer by itself
 const NAMED = 12; // positions
 
@@ -38,6 +40,18 @@ export function lastTokenWarning(one, other, effect, does) {
     `The last token differs${found.length > 1 ? " too" : ""}: exchanging it alone ${does} ${percent(effect)}, ` +
     "and no head has to carry that there. Keep the last token the same in both texts, and change only an earlier one."
   );
+}
+
+/**
+ * That the change hardly matters to the answer, so that there is nothing to carry; "" where it does.
+ * @param {{ clean: number, corrupted: number }} answer logit differences
+ * @param {string} right in quotation marks
+ * @param {string} other in quotation marks
+ */
+export function nothingToCarry({ clean, corrupted }, right, other) {
+  if (Math.abs(clean - corrupted) >= LEAST_DIFFERENCE) return "";
+  const lead = `the logit of ${right} minus that of ${other} is ${fixed(clean)} in this text and ${fixed(corrupted)}`;
+  return `The change hardly matters here: ${lead} in the changed one. Shares of so small a difference say little.`;
 }
 
 /**

@@ -10,7 +10,7 @@ import { encodeMask, withScale } from "../desk/masks.mjs";
 import { HeadList } from "../head_list.mjs";
 import { NOBODY, Together } from "../together.mjs";
 import { applyEdit, decodeText, encodeText, findEdit, readEdit, writeEdit } from "./edit.mjs";
-import { differenceWords, lastTokenWarning, verdict } from "./pair.mjs";
+import { differenceWords, lastTokenWarning, nothingToCarry, verdict } from "./pair.mjs";
 import { percent, residualTable } from "./residual_table.mjs";
 
 /** @import { Place } from "../../../types.js" */
@@ -229,7 +229,8 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
       }
       sentence.textContent += ` ${differenceWords(answer.tokens, answer.corrupted_tokens)}`;
       const residuals = answer.residual.map((/** @type {number[]} */ row) => row.map(effect));
-      conclusion = verdict(right, { name: carrier, value: first.value }, words.does);
+      conclusion =
+        nothingToCarry(answer, right, other) || verdict(right, { name: carrier, value: first.value }, words.does);
       const warning = lastTokenWarning(answer.tokens, answer.corrupted_tokens, residuals[0].at(-1), words.does);
       if (warning) conclude(warning, conclusion);
       else conclude(conclusion);

@@ -74,7 +74,7 @@ function describe({ state, tokens, n_prompt, rate, training, written: n_written 
   const descriptions = {
     none: "",
     linked: `${counted(tokens, "token")}, ${history.state?.isOpenedHere ? "opened by Ask" : "opened from the address"}`,
-    snapshot: `${counted(tokens, "token")}, earlier weights`,
+    snapshot: `${counted(tokens, "token")}, this step’s weights`,
     read: `${counted(tokens, "token")}, read again`,
     opening: `${counted(tokens, "token")}, sample text`,
     loading: "loading ...",
