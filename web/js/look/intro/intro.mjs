@@ -138,11 +138,12 @@ export class Intro {
     if (this.#waitsUntil) return ["Measuring what each head does ..."];
     if (this.#saysGoodbye) {
       const these = this.#examples.length > 1 ? "these heads" : "this head";
-      const why = `Heads fetch what the next ${unitOf(store)} may depend on; the rest of the model makes it of that.`;
+      const unit = unitOf(store);
+      const why = `Heads fetch what the next ${unit} depends on; the rest of the model works the ${unit} out.`;
       return [
         `That was the tour. ${why} What would it write without ${these}? Or press `,
         make("b", {}, "Write"),
-        " to watch all of them at work.",
+        " to watch them all at work.",
       ];
     }
     if (!this.#isHead || (!this.#shown && !isOwn)) return this.opening();

@@ -44,7 +44,7 @@ function build({ store, choices, choose, conclude, overlay }) {
   const choice = dropdown("Role", NAMES, (role) => choose({ role }));
   const sentence = make("p", { class: "hs-answer" });
   const body = make("tbody", {});
-  const titles = ["looks at", "score", "by\u00a0chance", ""].map((title) => make("th", { scope: "col" }, title));
+  const titles = ["pattern", "score", "by\u00a0chance", ""].map((title) => make("th", { scope: "col" }, title));
   const caption = make("caption", { class: "hs-hidden" }, "Scores of the open head");
   const table = make("table", {}, caption, make("thead", {}, make("tr", {}, ...titles)), body);
   const list = new HeadList(store, "Heads by the score for one role");
