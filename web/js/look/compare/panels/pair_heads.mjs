@@ -5,9 +5,10 @@ import { dropdown, make, setFlag, steadily } from "../../../lib/dom.mjs";
 import { palette } from "../../../lib/drawing/palette.mjs";
 import { ARROWS } from "../../../lib/keys.mjs";
 import { counted, fixed } from "../../../lib/numbers.mjs";
+import { isBusy } from "../../../lib/states.mjs";
 import { pictureName } from "../../../lib/words.mjs";
 import { TableView, tableHead } from "../../../widgets/table_view.mjs";
-import { baseName } from "../pair.mjs";
+import { baseName, SIDES } from "../pair.mjs";
 import { maskWords } from "../titles.mjs";
 
 /** @import { Place, TextActions } from "../../../types.js" */
@@ -197,8 +198,9 @@ export class PairHeads {
     const at = this.#tiles.findIndex((tile) => tile === target);
     if (at < 0) return;
     const place = this.places[at];
-    if (this.#isMuting && !this.pair.isGrowing) this.toggle(place);
-    else if (!this.#isMuting) this.pair.heads.choose(place);
+    if (!this.#isMuting) this.pair.heads.choose(place);
+    // While it is only being drawn, a click counts.
+    else if (!SIDES.some((side) => isBusy(this.pair.stores[side].pointer.state))) this.toggle(place);
   }
 
   /** Scale a head of B, or leave it as it is again. @param {Place} place */
