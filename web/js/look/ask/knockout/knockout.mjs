@@ -54,7 +54,8 @@ export const knockout = {
   title: "Which heads does this text need?",
   hook: "Each head is taken away once: how much worse does the model guess?",
   explanation:
-    "Each head is removed once, and the change of the loss is measured: above 0, the text got harder to predict.",
+    "Each head is removed once, and the change of the loss is measured: above 0, the text got harder to predict. " +
+    "With 0.69 nats more, a token is half as likely.",
   caution:
     "A small change does not mean that a head does nothing: others may do the same, and stand in for it. " +
     "The numbers are about this text, not about the model.",

@@ -136,6 +136,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
     const others = known.filter(({ model }) => model !== store.pointer.model).map(({ model }) => model);
     const buttons = here.map((example) => {
       const button = make("button", { type: "button", class: "hs-chip" }, example.title);
+      button.title = "Opens its text; the browser’s Back button returns to this one";
       button.addEventListener("click", () => open(example));
       return button;
     });
