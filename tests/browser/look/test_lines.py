@@ -112,11 +112,57 @@ def test_lines_by_keys(page: Any, server: Server) -> None:
     assert found and is_shown_as(float(weights(page, server)[at - 3, int(found[1])]), float(found[2]))
 
 
-def test_lines_follow_a_token_that_is_far_from_view(page: Any) -> None:
+SHORT = ".headscope .hs-lines { height: 121px; }"  # seven rows and a part of one
+
+
+def test_a_query_is_in_view_with_the_key_it_looks_at_most(page: Any, server: Server) -> None:
+    page.add_style_tag(content=SHORT)
     page.get_by_role("button", name="Lines", exact=True).click()
-    lines = page.get_by_role("application", name=re.compile("^Lines of L"))
-    page.add_style_tag(content=".headscope .hs-lines { height: 255px; }")
-    for query in (2, 60):
+    found = weights(page, server)
+    strongest = found.argmax(-1).tolist()
+    marks = {name: page.locator(f".hs-edge-{name}") for name in ("query", "key")}
+    near = [query for query, key in enumerate(strongest) if query > 8 and query - key < 7]
+    far = [query for query, key in enumerate(strongest) if query - key > 20]
+    for query in (near[0], far[0], near[-1], 2, far[-1]):
         page.locator(".hs-writing .hs-token").nth(query).hover()
-        first, last = lines.evaluate("(e, row) => [e.scrollTop / row, (e.scrollTop + e.clientHeight) / row]", ROW)
+        first, last = rows_in_view(page)
         assert first <= query and query + 1 <= last
+        expect(marks["query"]).to_be_hidden()
+        key = strongest[query]
+        if key >= first:
+            expect(marks["key"]).to_be_hidden()
+        else:
+            assert query + 3 > last and query in far  # below it there is no more than the newest token
+            assert is_shown_as(float(found[query, key]), float(marks["key"].text_content().split()[-1]))
+            expect(marks["key"]).to_have_text(re.compile(rf"^↑ .+ {key} "))
+
+
+def test_marks_lead_to_what_is_out_of_view(page: Any, server: Server) -> None:
+    page.evaluate(WATCH)
+    page.add_style_tag(content=SHORT)
+    page.get_by_role("button", name="Lines", exact=True).click()
+    strongest = weights(page, server).argmax(-1).tolist()
+    query = max(range(len(strongest) - 1), key=lambda query: query - strongest[query])
+    page.locator(".hs-writing .hs-token").nth(query).click(modifiers=["Shift"])
+    page.mouse.move(5, 5)
+    mark = page.locator(".hs-edge-key")
+    mark.focus()
+    left, middle = mark.evaluate("(e) => [e.offsetLeft, e.offsetTop + e.offsetHeight / 2]")
+    assert 0 < left and any(end == middle for _, end, _ in page.evaluate("drawn.lines"))  # the line leads to the mark
+    page.keyboard.press("Enter")
+    first, last = rows_in_view(page)
+    assert first <= strongest[query] < last <= query
+    expect(mark).to_be_hidden()
+    expect(page.locator(".hs-lines")).to_be_focused()
+    page.mouse.move(15, 5)  # what was scrolled to stays
+    assert rows_in_view(page) == [first, last]
+    page.locator(".hs-edge-query").click()
+    first, last = rows_in_view(page)
+    assert first <= query < last
+
+
+def rows_in_view(page: Any) -> list[float]:
+    page.wait_for_function("document.querySelector('.hs-lines').clientHeight")
+    return page.locator(".hs-lines").evaluate(
+        "(e, row) => [e.scrollTop / row, (e.scrollTop + e.clientHeight) / row]", ROW
+    )

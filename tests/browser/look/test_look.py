@@ -93,6 +93,12 @@ def test_every_thumbnail_says_its_metric_and_can_be_sorted_by_it(written: Any, s
         assert found, name
         shown[found[1]] = float(found[2])
     assert shown == pytest.approx(expected, abs=0.006)
+    least, most = (min(shown.values()), max(shown.values()))
+    ends = re.search(
+        r"Bar: from ([\d.]+) to ([\d.]+)( bits| tokens)? here\.$", written.locator(".hs-tile-legend").text_content()
+    )
+    assert ends and float(ends[2]) == pytest.approx(most, abs=0.06)
+    assert float(ends[1]) == pytest.approx(min(least, most - 1) if metric == "entropy" else 0, abs=0.06)
     for label, sign in (("lowest first", -1), ("highest first", 1)):
         written.get_by_label("Order of the heads").select_option(label=label)
         order = [re.match(r"L\d+ H\d+", name)[0] for name in names(written)]

@@ -6,7 +6,17 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from helpers.page import change_settings, choose_model, is_shown_as, number_field, opened_settings, stop, text, write
+from helpers.page import (
+    change_settings,
+    choose_model,
+    is_shown_as,
+    number_field,
+    opened_settings,
+    show_page,
+    stop,
+    text,
+    write,
+)
 from helpers.server import Server
 from model import LoadedModel
 from model.lens.residuals import Residuals
@@ -223,3 +233,36 @@ def test_a_step_comes_into_view_with_what_is_before_it(page: Any) -> None:
     go_to(page, step)
     in_view = text(page).evaluate(lines)
     assert in_view[step] and in_view[step - 8]
+
+
+def test_the_text_is_stepped_through_from_the_bar_and_from_nowhere(page: Any) -> None:
+    change_settings(page, length=20)
+    page.get_by_role("button", name="Write", exact=True).click()
+    expect(page.get_by_text("20 tokens written")).to_be_visible()
+    button, step = page.get_by_role("button", name="Write", exact=True), page.get_by_label("Step", exact=True)
+    expect(button).to_be_focused()
+    newest = N_PROMPT + 19
+    for key, at in (
+        ("ArrowLeft", newest - 1),
+        ("ArrowLeft", newest - 2),
+        ("Home", N_PROMPT),
+        ("ArrowRight", N_PROMPT + 1),
+    ):
+        page.keyboard.press(key)
+        expect(step).to_have_value(str(at))
+    expect(button).to_be_focused()
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("End")
+    expect(step).to_have_value(str(newest))
+    page.keyboard.press("Shift+ArrowLeft")
+    # What has keys of its own keeps them.
+    page.get_by_label("Prompt").press("ArrowLeft")
+    page.get_by_role("button", name="L1 H2,").press("ArrowLeft")
+    page.get_by_role("button", name="Matrix", exact=True).press("Home")
+    page.get_by_label("Speed").press("End")
+    with opened_settings(page):
+        page.get_by_role("button", name="Settings", exact=True).press("ArrowLeft")
+    show_page(page, "Learn")
+    page.keyboard.press("ArrowLeft")
+    show_page(page, "Write & Look")
+    expect(step).to_have_value(str(newest))

@@ -77,10 +77,13 @@ def test_the_top_of_a_panel_is_one_row(browser: Any, server: Server, width: int)
             top = page.get_by_role("region", name=panel, exact=True).locator(".hs-top")
             middles = [
                 (box["y"] + box["height"] / 2)
-                for part in top.locator("> *:visible").all()
+                for part in top.locator("> *:visible:not(.hs-status)").all()
                 if (box := part.bounding_box())
             ]
             assert max(middles) - min(middles) < 6, (panel, heads, middles)
+    # How far the text is may have a row of its own, and is never cut.
+    status = page.locator(".hs-written .hs-status")
+    assert status.evaluate("e => e.scrollWidth <= e.clientWidth") and status.bounding_box()["height"] < 25
     page.close()
 
 

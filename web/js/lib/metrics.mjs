@@ -1,6 +1,6 @@
 // The metrics of a picture, in the order in which a frame holds them (model/lens/metrics.py).
 
-/** @import { MetricName } from "../types.js" */
+/** @import { MetricName, Place } from "../types.js" */
 
 /** Distances at which a head may look from every token, beside the token before. */
 export const DISTANCES = [2, 3, 4, 5, 6];
@@ -39,6 +39,18 @@ export const METRICS = {
  */
 function metric(key, name, unit, help) {
   return { name, unit, place: METRIC_ORDER.indexOf(key), help };
+}
+
+/**
+ * What the ends of the bars below the tiles stand for. They end at the largest value of a head. Entropies are all
+ * large: their bars begin at the smallest, so that differences show, or one bit below the largest. Others begin at 0.
+ * @param {{ heads: Place[], metric: (picture: Place, place: number) => number }} text
+ * @param {MetricName} key
+ */
+export function barEnds(text, key) {
+  const values = text.heads.map((head) => text.metric(head, METRICS[key].place));
+  const most = Math.max(...values, 1e-9);
+  return { least: key === "entropy" ? Math.max(0, Math.min(...values, most - 1)) : 0, most };
 }
 
 /** The mean weight from which a head is said to have a role, as in model/lens/head_roles.py. */

@@ -3,7 +3,7 @@
 import { label } from "../../lib/drawing/axes.mjs";
 import { monospace, sansSerif } from "../../lib/drawing/fonts.mjs";
 import { counted } from "../../lib/numbers.mjs";
-import { drawLine, linesOf } from "../panels/lines.mjs";
+import { drawLine, linesOf } from "../panels/lines/lines.mjs";
 import { frame, INK, ramp, SOFT } from "./print_frame.mjs";
 
 /** @import { Store } from "../state/store.mjs" */

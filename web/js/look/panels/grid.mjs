@@ -7,7 +7,7 @@ import { palette } from "../../lib/drawing/palette.mjs";
 import { Scale } from "../../lib/drawing/scale.mjs";
 import { ThumbnailPainter } from "../../lib/drawing/thumbnail_painter.mjs";
 import { ARROWS } from "../../lib/keys.mjs";
-import { METRICS } from "../../lib/metrics.mjs";
+import { barEnds, METRICS } from "../../lib/metrics.mjs";
 import { measured } from "../../lib/numbers.mjs";
 import { ORDERS } from "../../lib/options.mjs";
 import { pictureName } from "../../lib/words.mjs";
@@ -123,10 +123,8 @@ export class Grid {
     const { metric, least, most } = store.view.options;
     const { name, place, unit } = METRICS[metric];
     for (const card of this.#cards) card.value = store.metric(card.place, place);
-    this.most = Math.max(...this.#cards.filter((card) => card.isHead).map((card) => card.value), 1e-9);
-    // Entropies are all large: bars begin at the smallest, so that differences show, or one bit below the largest.
-    const smallest = Math.min(...this.#cards.filter((card) => card.isHead).map((card) => card.value));
-    const from = metric === "entropy" ? Math.max(0, Math.min(smallest, this.most - 1)) : 0;
+    const ends = barEnds(store, metric);
+    this.most = ends.most;
     for (const card of this.#cards) {
       const value = measured(card.value, { unit });
       card.number.textContent = short(card.value);
@@ -134,7 +132,7 @@ export class Grid {
       card.tag.textContent = tag;
       card.button.setAttribute("aria-label", `${card.name}, ${name} ${value}${told && `, role: ${told}`}`);
       card.button.title = `${card.name}\n${name}: ${value}${told && `\n${where}: ${told}`}`;
-      const part = (card.value - from) / Math.max(this.most - from, 1e-9);
+      const part = (card.value - ends.least) / Math.max(ends.most - ends.least, 1e-9);
       card.bar.style.setProperty("--part", String(Math.min(1, Math.max(0.02, part))));
       card.filtered = card.isHead && (card.value < least * this.most || card.value > most * this.most);
       card.button.classList.toggle("hs-filtered", card.filtered);

@@ -7,7 +7,7 @@ import { MODES } from "../../lib/options.mjs";
 import { roleSentence, shortRole } from "../ask/roles/role_words.mjs";
 import { attentionLegend, weightLegend } from "../widgets/legend.mjs";
 import { headTable } from "./head_table.mjs";
-import { Lines } from "./lines.mjs";
+import { Lines } from "./lines/lines.mjs";
 import { SheetText } from "./text/sheet_text.mjs";
 import { TextView } from "./text/text_view.mjs";
 import { describePicture } from "./top_heads.mjs";

@@ -4,9 +4,10 @@ import { forPointer, make } from "../../lib/dom.mjs";
 import { context2d, packedPixels } from "../../lib/drawing/canvas.mjs";
 import { onThemeChange, palette } from "../../lib/drawing/palette.mjs";
 import { ticksOf } from "../../lib/drawing/scale.mjs";
-import { METRICS } from "../../lib/metrics.mjs";
+import { barEnds, METRICS } from "../../lib/metrics.mjs";
 import { counted, MAX_SURPRISE } from "../../lib/numbers.mjs";
 
+/** @import { MetricName } from "../../types.js" */
 /** @import { RampName } from "../../lib/drawing/palette.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 
@@ -86,14 +87,28 @@ export function tileLegend(store) {
   const rows = make("p", { class: "hs-hint" }, "Each row is a token: ", ...words);
   const numbers = make("p", { class: "hs-hint" });
   const explain = () => {
-    const { name, unit, help } = METRICS[store.view.options.metric];
+    const { metric } = store.view.options;
+    const { name, unit, help } = METRICS[metric];
     const text = store.isGrowing ? "the text so far" : counted(store.rows, "token");
-    const meaning = `Number: ${name}${unit === "bits" ? " in bits" : ""}, ${help}; mean over ${text}.`;
+    const number = `Number: ${name}${unit === "bits" ? " in bits" : ""}, ${help}; mean over ${text}.`;
+    const meaning = `${number} ${barWords(store, metric)}`;
     if (numbers.textContent !== meaning) numbers.textContent = meaning;
   };
   store.on("state thumbnails view", explain);
   explain();
   return make("div", { class: "hs-tile-legend" }, rows, numbers);
+}
+
+/**
+ * What the ends of the bars are, which differ from one text to the next.
+ * @param {Store} store
+ * @param {MetricName} metric
+ */
+function barWords(store, metric) {
+  const { least, most } = barEnds(store, metric);
+  const { unit } = METRICS[metric];
+  const [from, to] = [least, most].map((value) => (value ? value.toFixed(unit ? 1 : 2) : "0"));
+  return `Bar: from ${from} to ${to}${unit && ` ${unit}`} here.`;
 }
 
 /** Where the selected token looks, and which tokens look at it. */

@@ -1,5 +1,6 @@
 // Moving over tokens by keyboard, where one of them is in focus at a time.
 
+import { hasModifier } from "../../lib/keys.mjs";
 import { clamp } from "../../lib/numbers.mjs";
 import { sentence } from "../../lib/words.mjs";
 
@@ -14,6 +15,7 @@ import { sentence } from "../../lib/words.mjs";
  * @returns {number | null} the query it moved to
  */
 export function moveByKey(store, event, { back, forward }, announcement) {
+  if (hasModifier(event)) return null;
   const { focus } = store;
   const by = event.key === back ? -1 : event.key === forward ? 1 : 0;
   let query = null;

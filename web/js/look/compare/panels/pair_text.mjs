@@ -5,6 +5,7 @@ import { isBusy } from "../../../lib/states.mjs";
 import { clamp, counted, exact } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
 import { TextView } from "../../panels/text/text_view.mjs";
+import { stepKeys } from "../../widgets/step_keys.mjs";
 import { modelWords } from "../titles.mjs";
 import { areReadDifferently, changeSentence, nats, tokenChanges } from "../token_changes.mjs";
 
@@ -41,6 +42,7 @@ export class PairText {
     this.change = make("p", { class: "hs-hint hs-pair-change", hidden: true });
     this.change.title = "A line under a token: less probable in B. A dotted line: more probable.";
     this.element.append(this.view.announcement, this.problem, ...more);
+    if (side === "a") stepKeys(this.view); // both texts follow
     if (side === "b") this.problem.before(this.change);
     store.on("state problem tokens", () => this.describe());
     pair.on("tokens", () => {

@@ -4,6 +4,7 @@ import { checkbox, make, setFlag } from "../../../lib/dom.mjs";
 import { icon } from "../../../lib/icons.mjs";
 import { counted } from "../../../lib/numbers.mjs";
 import { attentionLegend, surpriseLegend } from "../../widgets/legend.mjs";
+import { stepKeys } from "../../widgets/step_keys.mjs";
 import { compareMenu } from "../../compare/compare_menu.mjs";
 import { alternatives } from "./alternatives.mjs";
 import { describeToken, Scrubber } from "./scrubber.mjs";
@@ -23,6 +24,7 @@ import { TextView } from "./text_view.mjs";
 export function textPanel(store, next, actions) {
   const { view } = store;
   const text = new TextView(store, { canSurprise: true });
+  stepKeys(text);
   const status = make("p", { class: "hs-status", role: "status" });
   store.on("state tokens", () => {
     const words = describe(store.pointer, store.pointer.tokens - store.length);

@@ -4,6 +4,7 @@
 import { make } from "../../../lib/dom.mjs";
 import { palette } from "../../../lib/drawing/palette.mjs";
 import { Scale } from "../../../lib/drawing/scale.mjs";
+import { hasModifier } from "../../../lib/keys.mjs";
 import { MAX_SURPRISE, surprise } from "../../../lib/numbers.mjs";
 import { sentence, visible } from "../../../lib/words.mjs";
 import { moveByKey } from "../../widgets/token_keys.mjs";
@@ -186,20 +187,26 @@ export class TextView {
    * @param {KeyboardEvent} event
    */
   move(event) {
+    if (!this.stepByKey(event)) {
+      moveByKey(this.store, event, { back: "ArrowLeft", forward: "ArrowRight" }, this.announcement);
+    }
+  }
+
+  /** Step through the writing, if that is what a key is for. @param {KeyboardEvent} event */
+  stepByKey(event) {
     const { store } = this;
     /** @type {Record<string, number>} */
     const steps = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
-    const by = event.shiftKey ? undefined : steps[event.key];
-    if (by === undefined) {
-      moveByKey(store, event, { back: "ArrowLeft", forward: "ArrowRight" }, this.announcement);
-      return;
-    }
+    const by = steps[event.key];
+    if (by === undefined || event.shiftKey || hasModifier(event)) return false;
     event.preventDefault();
     store.point(null);
     store.stepBy(by);
     const { focus, tokens, weights } = store;
-    if (!focus || focus.key === null) return;
-    this.announcement.textContent = sentence(tokens, focus.query, focus.key, weights.at(focus.query, focus.key));
+    if (focus && focus.key !== null) {
+      this.announcement.textContent = sentence(tokens, focus.query, focus.key, weights.at(focus.query, focus.key));
+    }
+    return true;
   }
 
   /**

@@ -1,23 +1,31 @@
 // Two columns of tokens: lines lead from each selected token (query) to those it looks at (key), as strong as the
-// weight; where none is selected and there is a threshold, from every token.
+// weight; where none is selected and there is a threshold, from every token. Of the selected token and the one it looks
+// at most, a mark at the edge says where it is while it is out of view.
 
-import { forPointer, make } from "../../lib/dom.mjs";
-import { label } from "../../lib/drawing/axes.mjs";
-import { sharpContext } from "../../lib/drawing/canvas.mjs";
-import { monospace } from "../../lib/drawing/fonts.mjs";
-import { palette } from "../../lib/drawing/palette.mjs";
-import { Scale } from "../../lib/drawing/scale.mjs";
-import { exact } from "../../lib/numbers.mjs";
-import { moveByKey } from "../widgets/token_keys.mjs";
+import { forPointer, make } from "../../../lib/dom.mjs";
+import { label } from "../../../lib/drawing/axes.mjs";
+import { sharpContext } from "../../../lib/drawing/canvas.mjs";
+import { monospace } from "../../../lib/drawing/fonts.mjs";
+import { palette } from "../../../lib/drawing/palette.mjs";
+import { Scale } from "../../../lib/drawing/scale.mjs";
+import { exact } from "../../../lib/numbers.mjs";
+import { moveByKey } from "../../widgets/token_keys.mjs";
+import { EdgeMark } from "./edge_mark.mjs";
+import { ROW, scrollFor, sideOf } from "./in_view.mjs";
 
-/** @import { Cell } from "../../types.js" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { Cell } from "../../../types.js" */
+/** @import { Store } from "../../state/store.mjs" */
 
-const ROW = 17; // CSS pixels of a token
 const FAINT = 6; // steps below which no line is drawn
 const SIDE = 0.34; // of the width, for the tokens of either side
 const NUMBERS = 32; // CSS pixels from the left to the end of the positions
 const ROOM = 132; // CSS pixels that a token and its number need
+
+/**
+ * Whether only the lines of some tokens are drawn, not all above the threshold.
+ * @param {Store} store
+ */
+const areSelected = ({ hover, locked, view }) => hover !== null || locked.length > 0 || !view.options.threshold;
 
 /**
  * The lines that a text has now: of the tokens that are selected or, where none is and there is a threshold, of all
@@ -27,8 +35,7 @@ const ROOM = 132; // CSS pixels that a token and its number need
 export function* linesOf(store) {
   const scale = Scale.of(store);
   const all = Math.min(store.count, store.step ?? Infinity);
-  const areSelected = store.hover || store.locked.length || !store.view.options.threshold;
-  for (const query of areSelected ? store.queries : Array(all).keys()) {
+  for (const query of areSelected(store) ? store.queries : Array(all).keys()) {
     const row = store.row(query);
     const largest = scale.largest(row, 0, query + 1);
     for (let key = 0; key <= query; key++) {
@@ -62,6 +69,7 @@ export function drawLine(context, x0, y0, x1, y1, strength) {
 
 export class Lines {
   #floor = make("div", { class: "hs-floor" }); // as high as all tokens, so that there is something to scroll
+  #followed = ""; // what was last brought into view
 
   /** @param {Store} store */
   constructor(store) {
@@ -69,16 +77,21 @@ export class Lines {
     this.canvas = make("canvas", { "aria-hidden": true });
     this.announcement = make("p", { class: "hs-hidden", "aria-live": "polite" });
     this.board = make("div", { class: "hs-lines", tabindex: 0, role: "application" }, this.canvas, this.#floor);
+    this.queryMark = new EdgeMark("hs-edge-query", (token) => this.goTo(token));
+    this.keyMark = new EdgeMark("hs-edge-key", (token) => this.goTo(token));
+    this.frame = make("div", { class: "hs-lines-frame" }, this.board, this.queryMark.element, this.keyMark.element);
     const titles = ["this token (query)", "looks at that token (key)"].map((title) => make("span", {}, title));
     const how = forPointer("Hover a token or lock it", "Tap a token");
     const hint = `${how} to see only its lines. Otherwise “weight at least” shows all lines above that weight.`;
-    this.element = make("div", {}, make("p", { class: "hs-columns" }, ...titles), this.board, this.announcement);
+    this.element = make("div", {}, make("p", { class: "hs-columns" }, ...titles), this.frame, this.announcement);
     this.element.append(make("p", { class: "hs-hint" }, hint));
     this.board.addEventListener("pointermove", (event) => store.point(this.cellAt(event)));
-    this.board.addEventListener("pointerleave", () => store.point(null));
+    this.frame.addEventListener("pointerleave", () => store.point(null));
     this.board.addEventListener("click", (event) => this.lock(event));
     this.board.addEventListener("keydown", (event) => this.move(event));
-    this.board.addEventListener("blur", () => store.point(null));
+    this.frame.addEventListener("focusout", ({ relatedTarget }) => {
+      if (!(relatedTarget instanceof Node && this.frame.contains(relatedTarget))) store.point(null);
+    });
     store.on("open weights tokens view focus", () => this.draw());
     store.on("view step focus", () => this.showFocus()); // once they are visible, or another token is in focus
     new ResizeObserver(() => this.draw()).observe(this.board);
@@ -98,6 +111,7 @@ export class Lines {
     // Scrolled to its end, it still starts with a whole row.
     this.#floor.style.height = `${store.count * ROW + (height % ROW)}px`;
     if (isAtEnd && this.isAtNewest) board.scrollTop = store.count * ROW; // follows the writing
+    this.showMarks(width, height);
     this.drawLines(context, width, height);
     this.drawTokens(context, width, height);
   }
@@ -152,10 +166,45 @@ export class Lines {
     context.strokeStyle = palette().looks.css[190];
     // A key is never below its query: a line that starts above the view or ends below it is not in view.
     const [first, last] = [board.scrollTop / ROW - 1, (board.scrollTop + height) / ROW];
+    const { queryMark, keyMark, marked } = this;
     for (const { query, key, strength } of linesOf(store)) {
-      if (query >= first && key <= last) drawLine(context, from, y(query), to, y(key), strength);
+      const isMarked = query === marked?.query && key === marked.key;
+      if (!isMarked && !(query >= first && key <= last)) continue;
+      // The strongest line of the query leads to the marks of those ends that are out of view.
+      const start = isMarked && queryMark.isShown ? queryMark.point("right") : { x: from, y: y(query) };
+      const end = isMarked && keyMark.isShown ? keyMark.point("left") : { x: to, y: y(key) };
+      drawLine(context, start.x, start.y, end.x, end.y, strength);
     }
     context.globalAlpha = 1;
+  }
+
+  /** The token in focus, and the key that it looks at most or that is locked with it. */
+  get marked() {
+    const { store } = this;
+    const { focus } = store;
+    if (!focus || focus.key === null || !areSelected(store)) return null;
+    // A key under the pointer is in view anyway.
+    const first = store.view.options.hideFirst ? 1 : 0;
+    return store.hover ? { query: focus.query, key: store.weights.strongest(focus.query, first) } : focus;
+  }
+
+  /**
+   * Say which way the token in focus is, and the key that it looks at most.
+   * @param {number} width
+   * @param {number} height
+   */
+  showMarks(width, height) {
+    const { store, board, queryMark, keyMark, marked } = this;
+    if (!marked || marked.key === null) {
+      queryMark.hide();
+      keyMark.hide();
+      return;
+    }
+    const { query, key } = marked;
+    const side = (/** @type {number} */ token) => sideOf(board.scrollTop, height, token);
+    queryMark.show(side(query), query, store.tokens[query].text);
+    keyMark.show(side(key), key, store.tokens[key].text, exact(store.weights.at(query, key)));
+    keyMark.element.style.right = `${board.offsetWidth - width}px`; // beside the scrollbar
   }
 
   /**
@@ -183,15 +232,21 @@ export class Lines {
   /** @param {KeyboardEvent} event */
   move(event) {
     const query = moveByKey(this.store, event, { back: "ArrowUp", forward: "ArrowDown" }, this.announcement);
-    if (query !== null) this.scrollTo(query);
+    if (query !== null) this.bringIntoView(query);
   }
 
-  /** Scroll to the token in focus. */
+  /** Follow the token in focus; where the same one is in focus as before, what a visitor has scrolled to stays. */
   showFocus() {
-    const { focus } = this.store;
+    const { store, board, frame } = this;
+    const { focus } = store;
+    if (!board.clientHeight) this.#followed = "";
     // What is under the pointer is in view, and must not move away from it.
-    if (!focus || !this.board.clientHeight || this.board.matches(":hover")) return;
-    this.scrollTo(this.isAtNewest ? this.store.count - 1 : focus.query);
+    if (!focus || !board.clientHeight || frame.matches(":hover")) return;
+    const row = this.isAtNewest ? store.count - 1 : focus.query;
+    const followed = `${store.openName} ${row} ${focus.query} ${focus.key}`;
+    if (followed === this.#followed) return;
+    this.#followed = followed;
+    this.bringIntoView(row);
   }
 
   /** Whether the newest step is shown, and nothing else is selected. */
@@ -200,12 +255,16 @@ export class Lines {
     return store.step === null && store.focus?.query === store.currentRow;
   }
 
-  /** @param {number} query */
-  scrollTo(query) {
+  /** Scroll to a row, and back to what the token in focus looks at as far as there is room. @param {number} row */
+  bringIntoView(row) {
     const { board } = this;
-    const y = query * ROW;
-    if (y < board.scrollTop) board.scrollTop = y;
-    else if (y + ROW > board.scrollTop + board.clientHeight)
-      board.scrollTop = ROW * Math.ceil((y + ROW - board.clientHeight) / ROW);
+    board.scrollTop = scrollFor(board.scrollTop, board.clientHeight, row, this.store.focus?.key ?? null);
+  }
+
+  /** Scroll to a token that a mark points to, with as much before it as after it. @param {number} token */
+  goTo(token) {
+    const { board } = this;
+    board.scrollTop = ROW * Math.round(token - (board.clientHeight / ROW - 1) / 2);
+    board.focus({ preventScroll: true }); // the mark may be gone
   }
 }
