@@ -12,7 +12,8 @@ from .residuals import Residuals
 class Piece(NamedTuple):
     """Tokens ``a_start`` to ``a_stop - 1`` of one text that belong to tokens ``b_start`` to ``b_stop - 1`` of another.
 
-    With one tokenizer each piece is one token. With two it is the least text that ends where both have a token's end.
+    With one tokenizer each piece is one token, and tokens between two pieces have no counterpart. With two it is the
+    least text that ends where both have a token's end.
     ``same`` says that both have the same text there, so that a weight on it can be compared.
     """
 
@@ -67,11 +68,12 @@ def pooled(attention: Tensor, spans: Sequence[tuple[int, int]], counts: Sequence
 
 
 def check_pieces(pieces: Sequence[Piece], n_a: int, n_b: int) -> None:
-    """Raise ``ValueError`` unless the pieces follow one another from the beginning of both texts."""
+    """Raise ``ValueError`` unless the pieces follow one another in both texts, perhaps with tokens between them."""
     ends = (0, 0)
     for piece in pieces:
-        if (piece.a_start, piece.b_start) != ends or piece.a_stop <= piece.a_start or piece.b_stop <= piece.b_start:
-            raise ValueError(f"pieces must follow one another from the first token on, found {tuple(piece)}")
+        is_after = piece.a_start >= ends[0] and piece.b_start >= ends[1]
+        if not is_after or piece.a_stop <= piece.a_start or piece.b_stop <= piece.b_start:
+            raise ValueError(f"pieces must follow one another in both texts, found {tuple(piece)} after {ends}")
         ends = piece.a_stop, piece.b_stop
     if not pieces or ends[0] > n_a or ends[1] > n_b:
         raise ValueError(f"pieces must be within the texts of {n_a} and {n_b} tokens, found an end at {ends}")

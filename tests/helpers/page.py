@@ -136,6 +136,49 @@ def check_number(page: Any, loaded: LoadedModel) -> tuple[int, int]:
     return query, key
 
 
+# Two texts side by side.
+
+
+def compare(page: Any, entry: str, opens: bool = True) -> None:
+    page.get_by_role("button", name="Compare this text").click()
+    page.get_by_role("menuitem", name=entry).click()
+    if opens:
+        expect(page.get_by_role("region", name="Compare", exact=True)).to_be_visible()
+
+
+def write_one(page: Any, prompt: str) -> str:
+    """A text of the prompt and one token, so that all of it is known."""
+    page.evaluate("localStorage.clear()")
+    page.get_by_role("button", name="Settings", exact=True).click()
+    page.get_by_label("length, as a number", exact=True).fill("1")
+    page.keyboard.press("Escape")
+    write(page, prompt)
+    expect(page.get_by_text("1 token written")).to_be_visible()
+    written: str = page.get_by_role("group", name="Text", exact=True).text_content()
+    return written
+
+
+def head_panel(page: Any, letter: str) -> Any:
+    return page.get_by_role("region", name=re.compile(f"^Attention weights {letter}, "))
+
+
+def ranking(page: Any) -> dict[str, float]:
+    """What each chip says: the heads that differ most."""
+    chips = page.get_by_role("group", name="Largest difference first").get_by_role("button")
+    expect(chips.first).to_be_visible()
+    return {text.rpartition(" ")[0]: float(text.rpartition(" ")[2]) for text in chips.all_text_contents()}
+
+
+def point(panel: Any, query: int, key: int) -> None:
+    """Move the pointer to a cell."""
+    board = panel.locator(".hs-board")
+    expect(board).not_to_have_attribute("data-count", "0")
+    box, n = board.bounding_box(), int(board.get_attribute("data-count"))
+    margin = float(board.get_attribute("data-margin"))
+    cell = (box["width"] - margin) / n
+    board.hover(position={"x": margin + (key + 0.5) * cell, "y": margin + (query + 0.5) * cell})
+
+
 # Contrast as the WCAG has it, of an element's text against the first background behind it.
 CONTRAST = """(selector) => [...document.querySelectorAll(selector)]
   .filter((e) => e.offsetParent && e.textContent.trim())

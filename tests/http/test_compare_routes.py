@@ -63,6 +63,25 @@ def test_what_cannot_be_read(server: Server, changes: dict[str, Any], said: str)
     assert answer.status_code == 400 and said in answer.json()["detail"]
 
 
+def test_a_text_that_a_visitor_gives(server: Server) -> None:
+    loaded = server.served.models["tiny"]
+    pointer = read(server, ids=[], text="now or never").json()
+    assert (pointer["state"], pointer["n_prompt"], pointer["tokens"]) == ("read", 5, 12)
+    header, _ = frame(httpx.get(f"{server.url}/look/{pointer['run']}/rows").content)
+    assert header["ids"] == loaded.read_prompt("now or never")
+    assert (read(server, text="no").json()["n_prompt"], read(server, text="n").json()["n_prompt"]) == (1, 1)
+    context_length = loaded.config.context_length
+    assert read(server, text="a" * context_length).json()["tokens"] == context_length
+    for text, said in (
+        ("", "empty"),
+        ("a" * (context_length + 1), f"{context_length + 1} tokens, but this model reads at most {context_length}"),
+        ("café", "has never seen 'é'"),
+        ("a" * (server.services.limits.max_prompt_characters + 1), "characters; at most"),
+    ):
+        answer = read(server, text=text)
+        assert answer.status_code == 400 and said in answer.json()["detail"], text[:10]
+
+
 def test_another_tokenizer_and_other_weights(launch: Callable[..., Server], tmp_path: Path) -> None:
     tokenizer = BPETokenizer.train([PROMPT, "afeard of nothing"] * 3, 270)
     tiny_model(3, tokenizer, n_embd=32, context_length=4).save(tmp_path / "pieces")
@@ -98,7 +117,9 @@ def test_which_heads_attend_differently(server: Server) -> None:
     difference = loaded.trace(PROMPT, head_mask=MASK).attention - loaded.trace(PROMPT).attention
     expected = difference.abs().sum(-1)[..., 2:].mean(-1) / 2
     torch.testing.assert_close(torch.tensor(heads), expected, atol=1e-6, rtol=0)
-    refused = httpx.post(f"{server.url}/look/differences", json=body | {"pieces": [[1, 2, 1, 2, True]]})
+    refused = httpx.post(
+        f"{server.url}/look/differences", json=body | {"pieces": [[1, 2, 1, 2, True], [1, 2, 2, 3, True]]}
+    )
     assert refused.status_code == 400 and "pieces must" in refused.json()["detail"]
 
 

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { HeadWeights } from "../../web/js/lib/triangle.mjs";
+import { isOwn } from "../../web/js/lib/states.mjs";
 import { align } from "../../web/js/look/compare/alignment.mjs";
 import { Difference, firstDifferingRow } from "../../web/js/look/compare/difference.mjs";
 import { hasPlace, matchingPlace } from "../../web/js/look/compare/linked_heads.mjs";
@@ -24,7 +25,7 @@ test("tokens at the same place belong together, and are the same until the texts
   assert.deepEqual(pieces(alignment), ["0 1 0 1 1", "1 2 1 2 1", "2 3 2 3 0", "3 4 3 4 0"]); // d may be a coincidence
   assert.deepEqual([alignment.parting, alignment.partsAt("a"), alignment.partsAt("b")], [2, 2, 2]);
   assert.ok(alignment.isTokenByToken);
-  assert.deepEqual([alignment.map("a", 1), alignment.map("a", 4), alignment.map("b", 3)], [1, 4, 3]);
+  assert.deepEqual([alignment.stepOf("a", 4), alignment.tokenAt("b", 4), alignment.tokenAt("b", 3)], [4, 4, 3]);
   const grows = align(text("a|b|c"), text("a|b"), true);
   assert.deepEqual([grows.parting, grows.pieces.length], [null, 2]); // the shorter one may still be written
 });
@@ -33,6 +34,11 @@ test("in prompts the same token at the same place is no coincidence", () => {
   const alignment = align(text("When|Tom|and|Jim|went", 4), text("When|Ann|and|Sue|went", 5), true);
   assert.deepEqual(
     alignment.pieces.map(({ same }) => same),
+    [true, false, true, false, true], // all of the second text was given
+  );
+  const written = align(text("When|Tom|and|Jim|went", 4), text("When|Ann|and|Sue|went", 4), true);
+  assert.deepEqual(
+    written.pieces.map(({ same }) => same),
     [true, false, true, false, false],
   );
   assert.equal(alignment.parting, 1);
@@ -43,7 +49,12 @@ test("with two tokenizers the least pieces with common ends belong together", ()
   assert.deepEqual(pieces(alignment), ["0 3 0 1 1", "3 5 1 2 1", "5 7 2 3 1"]);
   assert.equal(alignment.parting, null);
   assert.ok(!alignment.isTokenByToken);
-  assert.deepEqual([alignment.map("a", 4), alignment.map("b", 2), alignment.map("b", 3)], [1, 5, 7]);
+  const steps = ["a", "b"].map((side) => [0, 1, 2, 3].map((step) => alignment.tokenAt(side, step)));
+  assert.deepEqual(steps, [
+    [0, 3, 5, 7],
+    [0, 1, 2, 3],
+  ]);
+  assert.deepEqual([alignment.stepOf("a", 4), alignment.stepOf("b", 2), alignment.stepOf("b", 3)], [1, 2, 3]);
   assert.deepEqual([alignment.first("a", 1), alignment.last("a", 1), alignment.pieceOf("a", 6)], [3, 4, 2]);
   // A piece whose end one text has not reached yet is left out, and is no difference.
   const cut = align(text("t|h|e| |c"), text("the| cat"), false);
@@ -148,10 +159,24 @@ test("the next tokens of both sides, with the difference of their log-probabilit
 test("a side is called by what it differs in", () => {
   const side = (line, more = {}) => ({
     tokens: text(line).tokens,
-    pointer: { model: "tiny", n_layer: 1, n_head: 3, head_mask: null, settings: {}, branch: null, beside: "", ...more },
+    pointer: {
+      model: "tiny",
+      state: "done",
+      n_layer: 1,
+      n_head: 3,
+      head_mask: null,
+      settings: {},
+      branch: null,
+      beside: "",
+      ...more,
+    },
   });
   const titles = (a, b) =>
-    sideTitles(a, b, align({ ...text("a"), tokens: a.tokens }, { ...text("a"), tokens: b.tokens }, true));
+    sideTitles(
+      a,
+      b,
+      align({ ...text("a"), tokens: a.tokens }, { tokens: b.tokens, n_prompt: 1, isGiven: isOwn(b.pointer) }, true),
+    );
   assert.deepEqual(titles(side("a|b"), side("a| ")), ["First text", "Branch at token 1: “·” instead of “b”"]);
   assert.deepEqual(titles(side("a|b"), side("a|c", { settings: { seed: 7 } }))[1], "Another text, seed 7");
   assert.deepEqual(titles(side("a"), side("a", { model: "tiny@16" })), ["tiny", "tiny, training step 16"]);
@@ -160,6 +185,10 @@ test("a side is called by what it differs in", () => {
     "Without L0 H0, L0 H2 × 0.5",
   ]);
   assert.deepEqual(titles(side("a"), side("a")), ["First text", "The same text"]);
+  assert.equal(
+    titles(side("a|b|c|d"), side("x|b|y|z", { state: "read" }))[1],
+    "Another text: “x” instead of “a” at token 0, and 1 other change",
+  );
   assert.equal(maskWords({ head_mask: [[1, 2]], n_layer: 1, n_head: 2 }), "L0 H1 × 2");
 });
 

@@ -204,6 +204,8 @@ export interface TextActions {
   another(run: string): void;
   /** Compare the text with another one, or with itself, read by another model or snapshot, or with heads scaled. */
   readAgain(reading: Reading): void;
+  /** Compare the text with one that is given; why that cannot be read, or "". */
+  readText(text: string): Promise<string>;
   /** Write the text at hand with all heads and with heads scaled, side by side; null where one is written at a time. */
   writeScaled: (mask: number[][] | null) => void;
   /** Read the text on the right once more, with heads scaled. */

@@ -78,7 +78,7 @@ def page_routes(services: Services, writer: PageWriter, trainings: Trainings) ->
 
     @router.post("/read")
     async def read_text(request: Request, reading: Reading) -> JSONResponse:
-        """A pointer to the same text, read by another model, with earlier weights, or with heads scaled."""
+        """A pointer to the same text, read by another model or with heads scaled, or to another text."""
         try:
             run = await services.exact.run(client_of(request), read_again, services, reading)
         except InputError as error:

@@ -9,7 +9,18 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from helpers.page import choose_model, expect_drawn, is_shown_as, readout, write, write_button
+from helpers.page import (
+    choose_model,
+    compare,
+    expect_drawn,
+    head_panel,
+    is_shown_as,
+    point,
+    ranking,
+    readout,
+    write_button,
+    write_one,
+)
 from helpers.server import Server, save_tiny
 from model import load
 from model.checkpoint.write import write_snapshot
@@ -17,48 +28,9 @@ from model.checkpoint.write import write_snapshot
 TEXT = "now is the winter"
 
 
-def compare(page: Any, entry: str) -> None:
-    page.get_by_role("button", name="Compare this text").click()
-    page.get_by_role("menuitem", name=entry).click()
-    expect(page.get_by_role("region", name="Compare", exact=True)).to_be_visible()
-
-
-def write_one(page: Any, prompt: str = TEXT) -> str:
-    """A text of the prompt and one token, so that all of it is known."""
-    page.evaluate("localStorage.clear()")
-    page.get_by_role("button", name="Settings", exact=True).click()
-    page.get_by_label("length, as a number", exact=True).fill("1")
-    page.keyboard.press("Escape")
-    write(page, prompt)
-    expect(page.get_by_text("1 token written")).to_be_visible()
-    written: str = page.get_by_role("group", name="Text", exact=True).text_content()
-    return written
-
-
-def head_panel(page: Any, letter: str) -> Any:
-    return page.get_by_role("region", name=re.compile(f"^Attention weights {letter}, "))
-
-
-def ranking(page: Any) -> dict[str, float]:
-    """What each chip says: the heads that differ most."""
-    chips = page.get_by_role("group", name="Largest difference first").get_by_role("button")
-    expect(chips.first).to_be_visible()
-    return {text.rpartition(" ")[0]: float(text.rpartition(" ")[2]) for text in chips.all_text_contents()}
-
-
-def point(panel: Any, query: int, key: int) -> None:
-    """Move the pointer to a cell."""
-    board = panel.locator(".hs-board")
-    expect(board).not_to_have_attribute("data-count", "0")
-    box, n = board.bounding_box(), int(board.get_attribute("data-count"))
-    margin = float(board.get_attribute("data-margin"))
-    cell = (box["width"] - margin) / n
-    board.hover(position={"x": margin + (key + 0.5) * cell, "y": margin + (query + 0.5) * cell})
-
-
 def test_a_muted_head(page: Any, server: Server) -> None:
     loaded = server.services.served.models["tiny"]
-    written = write_one(page)
+    written = write_one(page, TEXT)
     page.get_by_role("button", name="L0 H2,").click()
     compare(page, "with heads muted")
     mask = [[1.0, 1.0, 0.0, 1.0], [1.0] * 4, [1.0] * 4]
@@ -99,7 +71,7 @@ def test_the_selected_token_stays_selected(page: Any) -> None:
 
 
 def test_both_sides_move_as_one(page: Any, server: Server) -> None:
-    write_one(page)
+    write_one(page, TEXT)
     compare(page, "with heads muted")
     boards = page.locator(".hs-compare .hs-board")
     expect(boards).to_have_count(3)
@@ -137,7 +109,7 @@ def test_both_sides_move_as_one(page: Any, server: Server) -> None:
 
 def test_another_model_with_other_heads(page: Any, server: Server) -> None:
     loaded, other = (server.services.served.models[name] for name in ("tiny", "other"))
-    written = write_one(page)
+    written = write_one(page, TEXT)
     page.get_by_role("button", name="L2 H3,").click()
     compare(page, "with other")
     expect(page.get_by_role("region", name="other", exact=True)).to_be_visible()

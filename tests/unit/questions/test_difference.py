@@ -1,16 +1,23 @@
 """Two passes compared row by row, and a map of heads against NumPy's own decomposition."""
 
+import json
+import random
+from itertools import combinations
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 
 from helpers.models import max_difference, prompt_ids, tiny_model
 from model import InputError
-from model.lens.questions.difference import align, attention_difference
+from model.lens.questions.alignment import align, common_stretches
+from model.lens.questions.difference import attention_difference
 from model.lens.questions.passages.head_map import head_map
 from model.lens.questions.text_pass import TextPass
 
 IDS = prompt_ids(12)
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 
 def test_texts_of_one_length() -> None:
@@ -18,13 +25,31 @@ def test_texts_of_one_length() -> None:
     other = [*IDS[:5], 1, 2, *IDS[7:]]
     fractions: list[float] = []
     found = attention_difference(TextPass(tiny.gpt, IDS), TextPass(tiny.gpt, other), progress=fractions.append)
-    rows = (tiny.trace(IDS).attention - tiny.trace(other).attention).abs().sum(-1) / 2
+    moved = tiny.trace(IDS).attention - tiny.trace(other).attention
+    replaced = moved[..., 5:7].sum(-1).abs()  # the two tokens that differ are counted as one key
+    rows = (moved.abs().sum(-1) - moved[..., 5:7].abs().sum(-1) + replaced) / 2
     assert found.pairs == [(i, i) for i in range(12)]
     assert max_difference(found.heads, rows.mean(-1)) < 1e-5
     assert torch.equal(found.most, rows.argmax(-1))
     ordered = [float(found.heads[place]) for place in found.largest()]
     assert ordered == sorted(ordered, reverse=True) and len(ordered) == 12
     assert fractions == pytest.approx([1 / 3, 2 / 3, 1])
+
+
+def test_texts_that_differ_in_several_places() -> None:
+    tiny = tiny_model(n_layer=3, n_embd=24, n_head=4)
+    longer = [*IDS[:2], 60, *IDS[3:6], 61, 62, *IDS[6:9], *IDS[10:]]  # one swapped, two put in, one left out
+    found = attention_difference(TextPass(tiny.gpt, IDS), TextPass(tiny.gpt, longer))
+    pairs = [*((i, i) for i in range(6)), *((i, i + 2) for i in range(6, 9)), *((i, i + 1) for i in range(10, 12))]
+    assert found.pairs == pairs
+    one, other = tiny.trace(IDS).attention, tiny.trace(longer).attention
+    same = [(i, j) for i, j in pairs if i != 2]
+    expected = torch.zeros(3, 4)
+    for i, j in pairs:
+        shared_one, shared_other = one[..., i, [a for a, _ in same]], other[..., j, [b for _, b in same]]
+        rest = (shared_one.sum(-1) - shared_other.sum(-1)).abs()  # of weights that sum to 1
+        expected += ((shared_one - shared_other).abs().sum(-1) + rest) / 2 / len(pairs)
+    assert max_difference(found.heads, expected) < 1e-5
 
 
 def test_texts_that_share_a_beginning_and_an_end() -> None:
@@ -48,18 +73,24 @@ def test_two_models_and_the_same_one_twice() -> None:
     assert attention_difference(TextPass(one.gpt, IDS), TextPass(one.gpt, IDS)).heads.abs().max() == 0
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "pairs"),
-    [
-        ("abc", "xyz", [(0, 0), (1, 1), (2, 2)]),
-        ("abc", "ab", [(0, 0), (1, 1)]),
-        ("aa", "aaa", [(0, 0), (1, 1)]),  # an end that the beginning has taken is not aligned twice
-        ("abcd", "bcd", [(1, 0), (2, 1), (3, 2)]),
-        ("ab", "xyz", []),
-    ],
-)
-def test_alignment(one: str, other: str, pairs: list[tuple[int, int]]) -> None:
-    assert align(list(map(ord, one)), list(map(ord, other))) == pairs
+@pytest.mark.parametrize(("one", "other", "pairs"), json.loads((FIXTURES / "alignments.json").read_text()))
+def test_alignment(one: str, other: str, pairs: list[list[int]]) -> None:
+    """The page's tests read the same file (tests/js/look/alignment.test.mjs)."""
+    assert [list(pair) for pair in align(list(map(ord, one)), list(map(ord, other)))] == pairs
+
+
+def test_the_common_subsequence_is_a_longest_one() -> None:
+    draw = random.Random(0)
+    for _ in range(100):
+        one, other = ([draw.randrange(4) for _ in range(draw.randrange(9))] for _ in range(2))
+        stretches = common_stretches(one, other)
+        assert (sum(s.one for s in stretches), sum(s.other for s in stretches)) == (len(one), len(other))
+        i = j = n = 0
+        for same, in_one, in_other in stretches:
+            assert not same or one[i : i + in_one] == other[j : j + in_other]
+            i, j, n = i + in_one, j + in_other, n + same * in_one
+        subsets = [{part for k in range(len(ids) + 1) for part in combinations(ids, k)} for ids in (one, other)]
+        assert n == max(map(len, subsets[0] & subsets[1]))
 
 
 def test_what_cannot_be_compared() -> None:
@@ -68,6 +99,8 @@ def test_what_cannot_be_compared() -> None:
         attention_difference(TextPass(tiny.gpt, IDS), TextPass(other.gpt, IDS))
     with pytest.raises(InputError, match="share no tokens"):
         attention_difference(TextPass(tiny.gpt, [1, 2]), TextPass(tiny.gpt, [3, 4, 5]))
+    with pytest.raises(InputError, match="share no tokens"):
+        attention_difference(TextPass(tiny.gpt, [1, 2]), TextPass(tiny.gpt, [3, 4]))
 
 
 def test_a_map_is_the_principal_components() -> None:

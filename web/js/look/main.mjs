@@ -2,10 +2,10 @@
 
 import { make } from "../lib/dom.mjs";
 import { request } from "../lib/server/http.mjs";
-import { LatestRequest } from "../lib/server/latest.mjs";
 import { isBusy } from "../lib/states.mjs";
 import { Address } from "./address.mjs";
 import { Bar } from "./bar/bar.mjs";
+import { Readings } from "./compare/readings.mjs";
 import { Texts } from "./compare/texts.mjs";
 import { Intro } from "./intro/intro.mjs";
 import { skipLinks } from "./widgets/skip_links.mjs";
@@ -41,7 +41,6 @@ export function mount(root, controls, gradio, withTraining) {
 }
 
 class Page {
-  #request = new LatestRequest();
   /** @type {ModelInfo[]} */
   models = [];
 
@@ -65,8 +64,9 @@ class Page {
       branch: (/** @type {object} */ data) => void this.send({ branch: data }),
       halt: (/** @type {string} */ run) => void this.writer.stop(run),
       another: (/** @type {string} */ run) => void this.send({ seed: null }, { beside: run }),
-      readAgain: (/** @type {Reading} */ reading) => void this.readAgain(reading),
-      scaleHeads: (/** @type {number[][] | null} */ mask) => void this.scaleHeads(mask),
+      readAgain: (/** @type {Reading} */ reading) => void this.readings.readAgain(reading),
+      readText: (/** @type {string} */ text) => this.readings.readText(text),
+      scaleHeads: (/** @type {number[][] | null} */ mask) => void this.readings.scaleHeads(mask),
       writeScaled: (/** @type {number[][] | null} */ mask) => this.writeScaled(mask),
       startMuting: () => this.texts.compare.heads.startMuting(true),
       models: () => this.models,
@@ -74,6 +74,7 @@ class Page {
     };
     this.texts = new Texts(new View(), actions, controls, settings);
     this.address = new Address(this.texts, controls);
+    this.readings = new Readings(this.texts, this.address);
     this.writer = new TextWriter((pointer) => this.follow(pointer), gradio);
     this.intro = new Intro(() => this.store);
     const parts = [this.bar.element, this.bar.refusal, this.intro.element, this.texts.element];
@@ -178,40 +179,6 @@ class Page {
     const fields = { prompt: given.join(""), ...settings, model, seed, context_shift: false };
     const writeBeside = (/** @type {string} */ run) => void this.send({ ...fields, head_mask }, { beside: run });
     void this.send({ ...fields, head_mask: own }, {}, writeBeside);
-  }
-
-  /** Compare the text on the left with another one, or with another reading of it. @param {Reading} reading */
-  async readAgain(reading) {
-    const { sha256, n_prompt } = this.store.pointer;
-    const pointer = await this.read({ sha256, n_prompt, ids: this.store.ids, ...reading });
-    if (!pointer) return;
-    this.address.remember();
-    this.texts.compareWith(pointer);
-  }
-
-  /** Read the text on the right with heads scaled. @param {number[][] | null} head_mask */
-  async scaleHeads(head_mask) {
-    const { b } = this.texts.pair.stores;
-    const { sha256, n_prompt, model } = b.pointer;
-    const pointer = await this.read({ model, head_mask, sha256, n_prompt, ids: b.ids });
-    if (pointer && this.texts.isComparing) this.texts.replaceSecond(pointer);
-  }
-
-  /**
-   * A pointer to another reading of a text; null where it cannot be read, or is not wanted any more.
-   * @param {object} body
-   * @returns {Promise<SentPointer | null>}
-   */
-  async read(body) {
-    const { run } = this.store.pointer;
-    try {
-      const response = await this.#request.send((signal) => request("look/read", { body, signal }));
-      const pointer = response && (await response.json());
-      return run === this.store.pointer.run ? pointer : null;
-    } catch (error) {
-      this.store.report(`The text could not be read again: ${/** @type {Error} */ (error).message}`);
-      return null;
-    }
   }
 
   stop() {

@@ -3,12 +3,14 @@
 import { make } from "../../lib/dom.mjs";
 import { isBusy } from "../../lib/states.mjs";
 import { menu } from "../widgets/menu.mjs";
-import { baseName } from "./pair.mjs";
+import { baseName } from "./models.mjs";
+import { ownText } from "./own_text.mjs";
 
 /** @import { TextActions } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
-/** @typedef {Pick<TextActions, "readAgain" | "startMuting" | "models"> & { another: () => void }} CompareActions */
+/** @typedef {"readAgain" | "readText" | "startMuting" | "models"} Needed */
+/** @typedef {Pick<TextActions, Needed> & { another: () => void }} CompareActions */
 
 /**
  * @param {Store} store
@@ -16,6 +18,9 @@ import { baseName } from "./pair.mjs";
  */
 export function compareMenu(store, actions) {
   const holder = make("span", { class: "hs-compare-menu" });
+  const own = ownText(store, actions.readText, () => opener()?.focus());
+  /** @returns {HTMLButtonElement | null} */
+  const opener = () => holder.querySelector("button[aria-haspopup]");
   let listed = "";
 
   const draw = () => {
@@ -28,7 +33,8 @@ export function compareMenu(store, actions) {
       listed = list;
       /** @type {[string, () => void][]} */
       const items = [];
-      if (settings.prompt) items.push(["with another text (new seed)", actions.another]);
+      items.push(["with another text", () => own.open()]);
+      if (settings.prompt) items.push(["with a new seed", actions.another]);
       items.push(["with heads muted", () => mute()]);
       for (const { name } of models) {
         if (name !== baseName(model))
@@ -36,7 +42,7 @@ export function compareMenu(store, actions) {
       }
       if (steps.length) items.push(["with another training step", () => actions.readAgain(otherStep(model, steps))]);
       const { element, button } = menu("Compare", "Compare this text", items);
-      holder.replaceChildren(element);
+      holder.replaceChildren(element, own.element);
       button.title = "Put this text beside another one, or beside another reading of it";
     }
     for (const button of holder.querySelectorAll("button[aria-haspopup]")) {

@@ -4,7 +4,7 @@ import { cells, HeadWeights } from "../../lib/triangle.mjs";
 
 /** @import { Alignment, SideName } from "./alignment.mjs" */
 
-/** @typedef {{ a: number, b: number, difference: number }} Compared NaN where the two cannot be compared */
+/** @typedef {{ a: number, b: number, difference: number }} Compared the last is NaN where they are not subtracted */
 
 const NOT_COMPARABLE = Object.freeze({ a: NaN, b: NaN, difference: NaN });
 
@@ -64,10 +64,10 @@ export class Difference {
    */
   at(row, key) {
     const { alignment, weights } = this;
-    if (key > row || row >= this.rows || !alignment.pieces[key].same) return NOT_COMPARABLE;
+    if (key > row || row >= this.rows) return NOT_COMPARABLE;
     const a = given(weights.a, alignment, "a", row, key);
     const b = given(weights.b, alignment, "b", row, key);
-    return { a, b, difference: b - a };
+    return { a, b, difference: alignment.pieces[key].same ? b - a : NaN };
   }
 }
 

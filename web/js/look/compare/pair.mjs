@@ -1,12 +1,12 @@
 // Two texts that are compared: one clock, one selection and one way to look for both.
 
-import { isBusy } from "../../lib/states.mjs";
+import { isBusy, isOwn } from "../../lib/states.mjs";
 import { Topics } from "../../lib/topics.mjs";
 import { Store } from "../state/store.mjs";
-import { vocabulary } from "../state/vocabulary.mjs";
 import { align, Alignment } from "./alignment.mjs";
 import { Difference, firstDifferingRow } from "./difference.mjs";
 import { LinkedHeads } from "./linked_heads.mjs";
+import { haveSameTokens, isOneModel } from "./models.mjs";
 
 /** @import { Cell } from "../../types.js" */
 /** @import { View } from "../state/view.mjs" */
@@ -94,9 +94,9 @@ export class Pair extends Topics {
 
   /** Whether the texts part so early that hardly any of their tokens can be compared. */
   get isApart() {
-    const { parting, pieces } = this.#alignment;
+    const { parting, shared } = this.#alignment;
     const longest = Math.max(...SIDES.map((side) => this.stores[side].length));
-    return parting !== null && pieces.filter(({ same }) => same).length < LITTLE * longest;
+    return parting !== null && shared < LITTLE * longest;
   }
 
   /** The first piece from which the two can differ. */
@@ -104,33 +104,25 @@ export class Pair extends Topics {
     return firstDifferingRow(this.#alignment, this.stores.a.pointer, this.stores.b.pointer);
   }
 
-  // The clock: steps are counted in pieces, and beyond the end of the shorter text in tokens.
+  // The clock.
 
-  /** The step at which a side has a token. @param {SideName} side @param {number} at */
-  #tick(side, at) {
-    const { pieces } = this.#alignment;
-    return this.#alignment.pieceOf(side, at) ?? pieces.length + at - this.#end(side);
+  /** The token of a side at a step, which may be beyond its end. @param {SideName} side @param {number} step */
+  tokenAt(side, step) {
+    return this.#alignment.tokenAt(side, step);
   }
 
-  /** The token of a side at a step, which may be beyond its end. @param {SideName} side @param {number} tick */
-  tokenAt(side, tick) {
-    const { pieces } = this.#alignment;
-    return tick < pieces.length ? this.#alignment.first(side, tick) : this.#end(side) + tick - pieces.length;
-  }
-
-  /** Where the pieces of a side end. @param {SideName} side */
-  #end(side) {
-    const { pieces } = this.#alignment;
-    return pieces.length ? this.#alignment.last(side, pieces.length - 1) + 1 : 0;
+  /** The token of a side at a step; undefined where it has none. @param {SideName} side @param {number} step */
+  tokenOf(side, step) {
+    return this.#alignment.isGap(side, step) ? undefined : this.stores[side].tokens[this.tokenAt(side, step)];
   }
 
   /** How many steps there are. */
   get length() {
-    return Math.max(...SIDES.map((side) => this.#tick(side, this.stores[side].length - 1) + 1), 0);
+    return Math.max(...SIDES.map((side) => this.#alignment.stepOf(side, this.stores[side].length - 1) + 1), 0);
   }
 
   get firstStep() {
-    return Math.min(...SIDES.map((side) => this.#tick(side, this.stores[side].firstStep)));
+    return Math.min(...SIDES.map((side) => this.#alignment.stepOf(side, this.stores[side].firstStep)));
   }
 
   /** The step that the clock was set to; null where it follows the writing. */
@@ -144,7 +136,7 @@ export class Pair extends Topics {
     const growing = SIDES.filter(
       (side) => isBusy(this.stores[side].pointer.state) || this.stores[side].playback.isBehind,
     );
-    const newest = growing.map((side) => this.#tick(side, this.stores[side].length - 1));
+    const newest = growing.map((side) => this.#alignment.stepOf(side, this.stores[side].length - 1));
     const live = newest.length ? Math.min(...newest) : this.length - 1;
     return Math.max(this.firstStep, Math.min(this.#clock ?? live, this.length - 1));
   }
@@ -161,7 +153,7 @@ export class Pair extends Topics {
 
   /** Select what was selected in A before it was compared. @param {number | null} step @param {Cell[]} locked */
   restore(step, locked) {
-    if (step !== null) this.goto(this.#tick("a", step));
+    if (step !== null) this.goto(this.#alignment.stepOf("a", step));
     for (const cell of locked) this.stores.a.lock(cell, true);
   }
 
@@ -202,7 +194,7 @@ export class Pair extends Topics {
       this.#inspect("a", { ...this.#selected.a, hover: null, locked: [] });
     }
     if (step !== before.step) {
-      this.#clock = step === null ? null : this.#tick(from, step);
+      this.#clock = step === null ? null : this.#alignment.stepOf(from, step);
       this.#showStep();
     } else {
       this.#mirrorFrom(this.#pointed);
@@ -210,11 +202,26 @@ export class Pair extends Topics {
     }
   }
 
+  /** Whether what led to the chosen step is one row on both sides, and not a token that only one of them has. */
+  get isOneRow() {
+    const at = this.chosen;
+    if (at === null) return true;
+    const [a, b] = SIDES.map((side) => this.#alignment.pieceOf(side, this.tokenAt(side, at) - 1));
+    return a !== null && a === b;
+  }
+
+  /** Whether a cell is pointed at or locked. */
+  get isPointed() {
+    const { hover, locked } = this.stores[this.#pointed];
+    return hover !== null || locked.length > 0;
+  }
+
   /** Let the other side describe the same cell. @param {SideName} from */
   #mirrorFrom(from) {
     const [source, to] = [this.stores[from], otherSide(from)];
+    const isSame = this.isPointed || this.isOneRow;
     this.#inspect(to, {
-      hover: source.focus && this.#mapCell(from, source.focus),
+      hover: source.focus && isSame ? this.#mapCell(from, source.focus) : null,
       locked: source.locked.flatMap((cell) => this.#mapCell(from, cell) ?? []),
       step: this.stores[to].step,
     });
@@ -258,32 +265,27 @@ export class Pair extends Topics {
   #align() {
     const { a, b } = this.stores;
     const parts = [a, b].flatMap(({ pointer, length }) => [pointer.run, pointer.n_prompt, length]);
-    const aligned = [...parts, this.#sameTokenizer].join();
+    const aligned = [...parts, this.#sameTokenizer, this.isGrowing].join();
     if (aligned === this.#aligned) return;
     if (this.#aligned.split(",")[0] !== a.pointer.run) this.#clock = null;
     this.#aligned = aligned;
     this.#difference = null;
     const texts = [a, b].map(({ tokens, pointer }) => ({ tokens, n_prompt: pointer.n_prompt }));
-    this.#alignment = align(texts[0], texts[1], this.#sameTokenizer);
+    const second = { ...texts[1], isGiven: isOwn(b.pointer) };
+    this.#alignment = align(texts[0], second, this.#sameTokenizer, this.isGrowing);
     this.emit("weights");
   }
 
-  /** Whether both have the same tokens is known only from all of their texts, unless both are one model. */
   async #findVocabularies() {
     const { a, b } = this.stores;
-    const pair = [a.pointer.sha256, b.pointer.sha256];
-    if (!this.isComplete || this.#vocabularies === pair.join()) return;
-    this.#vocabularies = pair.join();
-    this.#sameTokenizer = pair[0] === pair[1] || baseName(a.pointer.model) === baseName(b.pointer.model);
-    if (this.#sameTokenizer) return;
-    try {
-      const [left, right] = await Promise.all(pair.map(vocabulary));
-      if (this.#vocabularies !== pair.join()) return;
-      this.#sameTokenizer = left.length === right.length && left.every((text, id) => text === right[id]);
-      this.#grow();
-    } catch {
-      return; // by their characters, then
-    }
+    const vocabularies = `${a.pointer.sha256},${b.pointer.sha256}`;
+    if (!this.isComplete || this.#vocabularies === vocabularies) return;
+    this.#vocabularies = vocabularies;
+    this.#sameTokenizer = isOneModel(a.pointer, b.pointer);
+    if (this.#sameTokenizer || !(await haveSameTokens(a.pointer, b.pointer))) return;
+    if (this.#vocabularies !== vocabularies) return;
+    this.#sameTokenizer = true;
+    this.#grow();
   }
 
   /** Nothing is compared any more. */
@@ -294,6 +296,3 @@ export class Pair extends Topics {
     for (const side of SIDES) this.stores[side].begin();
   }
 }
-
-/** The name of a model without the training step of a snapshot. @param {string} model */
-export const baseName = (model) => model.replace(/@\d+$/, "");

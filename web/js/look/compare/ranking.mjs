@@ -41,7 +41,8 @@ export class Ranking extends Topics {
     const { pair } = this;
     const texts = SIDES.map((side) => this.#text(side));
     const pieces = pair.alignment.pieces.filter(({ a1, b1 }) => a1 <= texts[0].rows && b1 <= texts[1].rows);
-    const asked = JSON.stringify([texts.map(({ run }) => run), pieces.length, pair.alignment.parting]);
+    const { parting, shared } = pair.alignment;
+    const asked = JSON.stringify([texts.map(({ run }) => run), pieces.length, parting, shared]);
     if (!pair.isComplete || pair.isGrowing || !pieces.length) {
       if (this.heads && texts.map(({ run }) => run).join() !== this.#asked.split(";")[0]) this.#show(null);
       return;

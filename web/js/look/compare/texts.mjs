@@ -34,6 +34,10 @@ export class Texts {
         this.compare.remember("");
         actions.readAgain(reading);
       },
+      readText: (text) => {
+        this.compare.remember("");
+        return actions.readText(text);
+      },
       remember: (finding) => this.compare.remember(finding),
     });
     this.pair = new Pair(view);

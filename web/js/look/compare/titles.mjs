@@ -1,5 +1,7 @@
 // What each side of a comparison is called, by what it differs in from the other.
 
+import { counted } from "../../lib/numbers.mjs";
+import { isOwn } from "../../lib/states.mjs";
 import { pictureName, visible } from "../../lib/words.mjs";
 
 /** @import { Pointer, Token } from "../../types.js" */
@@ -54,7 +56,11 @@ function secondTitle(a, b, alignment) {
   if (beside || (typeof seeds[1] === "number" && seeds[0] !== seeds[1])) return `Another text, seed ${seeds[1]}`;
   const [at, instead] = [alignment.partsAt("b"), alignment.partsAt("a")];
   if (at === null || instead === null) return "The same text";
-  return branchTitle(at, b.tokens[at]?.text ?? "", a.tokens[instead]?.text ?? "");
+  const [token, replaced] = [b.tokens[at]?.text ?? "", a.tokens[instead]?.text ?? ""];
+  if (!isOwn(b.pointer)) return branchTitle(at, token, replaced);
+  const more = alignment.changes("b", b.tokens.length).length - 1;
+  const others = more > 0 ? `, and ${counted(more, "other change")}` : "";
+  return `Another text: “${visible(token)}” instead of “${visible(replaced)}” at token ${at}${others}`;
 }
 
 /** @param {number} at @param {string} token @param {string} instead */

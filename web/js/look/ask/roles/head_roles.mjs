@@ -46,8 +46,9 @@ const known = new Map();
  */
 export function loadRoles(store) {
   let wanted = ""; // the hash they were asked for
-  const load = async () => {
-    const { model, sha256 } = store.pointer;
+  // By the time there is nothing else to do, the store may show another text, or none.
+  /** @param {string} model @param {string} sha256 */
+  const load = async (model, sha256) => {
     try {
       const response = await request(`v1/lens/roles?${new URLSearchParams({ model })}`);
       known.set(sha256, (await response.json()).heads);
@@ -57,12 +58,12 @@ export function loadRoles(store) {
     }
   };
   store.on("state", () => {
-    const { run, state, sha256, context_length } = store.pointer;
+    const { run, state, model, sha256, context_length } = store.pointer;
     store.setRoles(known.get(sha256) ?? null);
     if (!run || isBusy(state) || known.has(sha256) || wanted === sha256 || context_length < LEAST_CONTEXT) return;
     wanted = sha256;
     const idle = window.requestIdleCallback ?? ((/** @type {() => void} */ callback) => setTimeout(callback, 500));
-    idle(() => void load(), { timeout: 3000 });
+    idle(() => void load(model, sha256), { timeout: 3000 });
   });
 }
 

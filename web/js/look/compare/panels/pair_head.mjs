@@ -9,7 +9,7 @@ import { pictureName } from "../../../lib/words.mjs";
 import { weightLegend } from "../../widgets/legend.mjs";
 import { DifferenceMatrix, SideMatrix } from "./pair_matrix.mjs";
 import { rowTable } from "./pair_table.mjs";
-import { baseName } from "../pair.mjs";
+import { baseName } from "../models.mjs";
 import { badge, LETTERS } from "./pair_text.mjs";
 
 /** @import { Place, Pointer } from "../../../types.js" */
@@ -117,10 +117,11 @@ export function differencePanel(pair) {
 /** Why the open heads are not subtracted; "" where they are. @param {Pair} pair */
 function notSubtracted({ isApart, alignment, heads, stores: { a, b } }) {
   if (isApart) {
-    const shared = counted(alignment.parting ?? 0, "token");
+    const parting = alignment.parting ?? 0;
+    const more = alignment.shared > parting ? "hardly more" : "no more";
     return (
-      `These are two different texts: they share their first ${shared} and no more, so their heads are ` +
-      "shown side by side, not subtracted. Compare the patterns, not the cells."
+      `These are two different texts: they share their first ${counted(parting, "token")} and ${more}, so their ` +
+      "heads are shown side by side, not subtracted. Compare the patterns, not the cells."
     );
   }
   if (!heads.isStandIn) return "";

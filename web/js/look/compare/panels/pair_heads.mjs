@@ -8,7 +8,8 @@ import { counted, fixed } from "../../../lib/numbers.mjs";
 import { isBusy } from "../../../lib/states.mjs";
 import { pictureName } from "../../../lib/words.mjs";
 import { TableView, tableHead } from "../../../widgets/table_view.mjs";
-import { baseName, SIDES } from "../pair.mjs";
+import { baseName } from "../models.mjs";
+import { SIDES } from "../pair.mjs";
 import { maskWords } from "../titles.mjs";
 
 /** @import { Place, TextActions } from "../../../types.js" */
@@ -17,6 +18,7 @@ import { maskWords } from "../titles.mjs";
 
 const FIRST = 4; // heads in the row
 const NOTICEABLE = 0.00005; // difference that four decimals show
+const NOTHING_COMPARED = "No token after the texts part has a counterpart, so there is nothing to compare.";
 const SCALES = { 0: "remove", 0.5: "halve", 2: "double" };
 
 export class PairHeads {
@@ -148,7 +150,7 @@ export class PairHeads {
       return chip;
     });
     const isAlike = ranking.heads && !first.length;
-    const said = isAlike ? "No head attends differently." : "";
+    const said = !isAlike ? "" : isNothingCompared(pair) ? NOTHING_COMPARED : "No head attends differently.";
     this.chips.replaceChildren(...(said ? [said] : buttons));
   }
 
@@ -239,11 +241,20 @@ export class PairHeads {
   }
 }
 
+/** Whether no token after the texts part has a counterpart. @param {Pair} pair */
+const isNothingCompared = ({ alignment: { pieces, parting }, firstRow }) =>
+  parting !== null && firstRow >= pieces.length;
+
 /** What the numbers of the heads are. @param {Pair} pair */
-function meaning({ alignment: { pieces, parting }, firstRow }) {
-  const where = firstRow ? "the tokens after the texts part" : "all tokens";
+function meaning(pair) {
+  const { alignment, firstRow, stores } = pair;
+  const { pieces, parting, shared } = alignment;
+  if (isNothingCompared(pair)) return "";
+  const isWhole = pieces.length === Math.max(stores.a.length, stores.b.length);
+  const tokens = isWhole ? "all tokens" : "the tokens that correspond to each other";
+  const where = firstRow ? `${isWhole ? "the tokens" : tokens} after the texts part` : tokens;
   const share = `How much of its attention each head moves in B, averaged over ${where}: 0 is none, 1 is all.`;
   if (parting === null) return share;
-  const shared = counted(pieces.filter(({ same }) => same).length, "token");
-  return `${share} Only the ${shared} that both texts share are told apart; all others count as one place.`;
+  const told = `Only the ${counted(shared, "token")} that both texts share are told apart`;
+  return `${share} ${told}; all others count as one place.`;
 }

@@ -57,12 +57,11 @@ export class SideMatrix extends Matrix {
  * @returns {Token[]}
  */
 function pieceTokens({ alignment, stores: { a, b } }) {
-  return alignment.pieces.map(({ a0, a1, b0, same }) => {
-    const text = a.tokens
-      .slice(a0, a1)
-      .map((token) => token.text)
-      .join("");
-    const other = same ? "" : `|${b.tokens[b0]?.text ?? ""}`;
+  return alignment.pieces.map(({ a0, a1, b0, b1, same }) => {
+    const [text, second] = [a.tokens.slice(a0, a1), b.tokens.slice(b0, b1)].map((tokens) =>
+      tokens.map((token) => token.text).join(""),
+    );
+    const other = same || text === second ? "" : `|${second}`;
     return { id: -1, text: text + other, logprob: null };
   });
 }
@@ -91,9 +90,10 @@ function differenceSource(pair) {
       return `the difference, B less A, ${b.openName} and ${a.openName}`;
     },
     get step() {
-      return pair.chosen;
+      return pair.chosen === null ? null : pair.alignment.pieceAt(pair.chosen);
     },
     get focus() {
+      if (!pair.isPointed && !pair.isOneRow) return null; // there is no such row
       const cell = a.focus && toPiece({ ...a.focus });
       if (!cell || cell.query >= pair.difference.rows) return null;
       return { query: cell.query, key: cell.key };
@@ -150,17 +150,23 @@ export class DifferenceMatrix extends Matrix {
     this.number.textContent = isKnown ? signed(difference, number) : "";
     this.number.classList.toggle("hs-full", isLocked);
     this.number.dataset.difference = String(difference);
-    const [left, right] = [make("b", {}, number(isKnown ? a : 0)), make("b", {}, number(isKnown ? b : 0))];
-    this.prediction.replaceChildren(
-      ...(isKnown ? ["A ", left, "  B ", right] : ["another token on each side, so there is nothing to compare"]),
-    );
+    const said = isKnown ? [] : [`${this.unlike(key)}, so not subtracted: `];
+    this.prediction.replaceChildren(...said, "A ", make("b", {}, number(a)), "  B ", make("b", {}, number(b)));
+  }
+
+  /** Why what is looked at on both sides is not compared. @param {number} key */
+  unlike(key) {
+    const { alignment, stores } = this.compared;
+    const { a0, b0 } = alignment.pieces[key];
+    const isAlike = stores.a.tokens[a0]?.text === stores.b.tokens[b0]?.text;
+    return isAlike ? "the same token by coincidence, after the texts part" : "another token on each side";
   }
 
   /** @param {number} query @param {number} key */
   say(query, key) {
     const { a, b, difference } = this.compared.difference.at(query, key);
     const [row, column] = [query, key].map((piece) => `“${visible(this.store.tokens[piece].text)}” ${piece}`);
-    if (Number.isNaN(difference)) return `${row} looks at ${column}: another token on each side`;
+    if (Number.isNaN(difference)) return `${row} looks at ${column}: ${this.unlike(key)}`;
     return `${row} looks at ${column}: A ${exact(a)}, B ${exact(b)}, difference ${signed(difference, exact)}`;
   }
 }

@@ -32,6 +32,7 @@ export function pairScrubber(pair) {
 
 /** The token of a side at a step. @param {Pair} pair @param {SideName} side @param {number} step */
 function describe(pair, side, step) {
+  if (pair.alignment.isGap(side, step)) return "no such token";
   const at = pair.tokenAt(side, step);
   const token = pair.stores[side].tokens[at];
   if (!token) return "has ended";

@@ -4,6 +4,7 @@ import { make } from "../../../lib/dom.mjs";
 import { exact, signed } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
 import { TableView, tableHead } from "../../../widgets/table_view.mjs";
+import { SIDES } from "../pair.mjs";
 
 /** @import { Pair } from "../pair.mjs" */
 
@@ -44,9 +45,8 @@ export function textsTable(pair) {
   return view;
 
   function draw() {
-    const { a, b } = pair.stores;
     const rows = Array.from({ length: pair.length }, (_, step) => {
-      const [left, right] = [a.tokens[pair.tokenAt("a", step)], b.tokens[pair.tokenAt("b", step)]];
+      const [left, right] = SIDES.map((side) => pair.tokenOf(side, step));
       const cells = [left, right].flatMap((token) => [
         token ? `“${visible(token.text)}”` : "",
         token?.logprob == null ? "" : exact(Math.exp(token.logprob)),

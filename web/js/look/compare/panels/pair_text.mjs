@@ -1,4 +1,4 @@
-// One text of two: what it is, and its tokens with what both begin with in grey and a mark where they part.
+// One text of two: what it is, and its tokens with what both share in grey and marks where they differ.
 
 import { make } from "../../../lib/dom.mjs";
 import { isBusy } from "../../../lib/states.mjs";
@@ -70,20 +70,21 @@ export class PairText {
     this.problem.replaceChildren(...messages.map((message) => make("p", {}, message)));
   }
 
-  /** Grey what both texts begin with, and mark where they part. */
+  /** Grey what both texts share, and mark where they part. */
   mark() {
     const { alignment, stores } = this.pair;
-    const parts = alignment.partsAt(this.side) ?? Infinity;
+    const parts = alignment.partsAt(this.side);
     const { length, pointer } = stores[this.side];
-    const marked = `${pointer.run} ${parts} ${length}`;
+    const changes = alignment.changes(this.side, length);
+    const marked = [pointer.run, parts, length, alignment.shared, ...changes].join(" ");
     if (marked === this.#marked) return;
     this.#marked = marked;
     this.view.fit(); // the pair hears of a text before its view does
     this.view.fill();
     for (let i = 0; i < length; i++) {
       const span = this.view.span(i);
-      span?.classList.toggle("hs-shared", parts < length && i < parts);
-      span?.classList.toggle("hs-parting", i === parts);
+      span?.classList.toggle("hs-shared", parts !== null && alignment.isShared(this.side, i));
+      span?.classList.toggle("hs-parting", changes.includes(i));
     }
     this.element.dataset.parts = String(parts);
   }

@@ -2,7 +2,7 @@
 
 import { dropdown, make } from "../../../lib/dom.mjs";
 import { isGiven } from "../../../lib/states.mjs";
-import { baseName } from "../pair.mjs";
+import { baseName } from "../models.mjs";
 
 /** @import { ModelInfo, Reading } from "../../../types.js" */
 /** @import { Pair } from "../pair.mjs" */

@@ -1,0 +1,117 @@
+"""Two prompts of a visitor's own, side by side: a minimal pair, and texts of different lengths."""
+
+import re
+from typing import Any
+
+import torch
+from playwright.sync_api import expect
+
+from helpers.page import compare, expect_drawn, head_panel, is_shown_as, point, ranking, readout, write_one
+from helpers.server import CONTEXT, Server
+from model import LoadedModel
+from model.lens.questions.alignment import align
+
+TEXT = "now is the winter, now is the sun, now is"
+
+
+def give(page: Any, text: str) -> None:
+    form = page.get_by_role("form", name="Another text")
+    form.get_by_label("Text to compare with").fill(text)
+    form.get_by_role("button", name="Compare").click()
+
+
+def expected_differences(loaded: LoadedModel, a: str, b: str) -> torch.Tensor:
+    """The mean over all rows after the texts part, of what moves between the tokens that both share and all others."""
+    one, other = loaded.trace(a).attention, loaded.trace(b).attention
+    pairs = align(loaded.read_prompt(a), loaded.read_prompt(b))
+    same = [(i, j) for i, j in pairs if a[i] == b[j]]
+    first = next(i for i in range(len(a)) if a[i] != b[i])
+    rows = [(i, j) for i, j in pairs if i >= first]
+    total = torch.zeros(one.shape[:2])
+    for i, j in rows:
+        left, right = one[..., i, [k for k, _ in same]], other[..., j, [k for _, k in same]]
+        total += ((left - right).abs().sum(-1) + (left.sum(-1) - right.sum(-1)).abs()) / 2
+    return total / len(rows)
+
+
+def check_ranking(page: Any, expected: torch.Tensor) -> None:
+    shown = ranking(page)
+    for name, difference in shown.items():
+        layer, head = map(int, re.findall(r"\d+", name))
+        assert abs(float(expected[layer, head]) - difference) <= 0.00051, name
+    assert abs(max(shown.values()) - float(expected.max())) <= 0.00051
+
+
+def test_a_minimal_pair_with_several_changes(page: Any, server: Server) -> None:
+    loaded = server.services.served.models["tiny"]
+    first = write_one(page, TEXT)
+    second = first.replace("now", "own")
+    shared = sum(one == other for one, other in zip(first, second, strict=True))
+    compare(page, "with another text", opens=False)
+    field = page.get_by_label("Text to compare with")
+    expect(field).to_have_value(first)
+    # What cannot be read is refused there, and said.
+    for text, said in (("", "The text is empty"), ("café", "has never seen 'é'"), ("a" * (CONTEXT + 1), "at most")):
+        give(page, text)
+        expect(page.get_by_role("form", name="Another text").get_by_role("alert")).to_contain_text(said)
+        expect(field).to_have_value(text)
+    give(page, second)
+    title = re.compile("^Another text: “o” instead of “n” at token 0, and 2 other changes")
+    expect(page.get_by_role("region", name=title)).to_be_visible()
+    expect(page.get_by_role("group", name="Text B")).to_have_text(second)
+    for _ in range(2):  # the second time from the link
+        expect(page.get_by_text(f"Only the {shared} tokens that both texts share")).to_be_visible()
+        check_ranking(page, expected_differences(loaded, first, second))
+        for letter in "AB":
+            text = page.get_by_role("group", name=f"Text {letter}")
+            marks = text.locator(".hs-parting").evaluate_all("all => all.map((e) => Number(e.dataset.i))")
+            assert marks == [match.start() for match in re.finditer("now", first)]
+            expect(text.locator(".hs-shared")).to_have_count(shared)
+        # An equal token after several changes is compared; of one that was replaced, both weights are shown.
+        layer, head = map(int, re.findall(r"\d+", head_panel(page, "B").get_attribute("aria-label")))
+        attention = [loaded.trace(text).attention[layer, head] for text in (first, second)]
+        point(head_panel(page, "A"), 39, 23)
+        for letter, weights in zip("AB", attention, strict=True):
+            assert is_shown_as(float(weights[39, 23]), readout(head_panel(page, letter))[2])
+        difference = page.get_by_role("region", name="Difference, B less A")
+        shown = float(difference.locator(".hs-number").get_attribute("data-difference"))
+        assert abs(shown - float(attention[1][39, 23] - attention[0][39, 23])) < 1e-6
+        point(head_panel(page, "A"), 39, 19)
+        expect(difference).to_contain_text("another token on each side")
+        page.mouse.move(5, 5)
+        page.reload()
+        expect(page.get_by_role("group", name="Text B")).to_have_text(second)
+
+
+def test_texts_of_different_lengths(page: Any, server: Server) -> None:
+    loaded = server.services.served.models["tiny"]
+    first = write_one(page, TEXT)
+    second = "now or here" + first[3:18] + "own" + first[22:]  # eight more, one less, and some that change
+    compare(page, "with another text", opens=False)
+    give(page, second)
+    expect(page.get_by_role("group", name="Text B")).to_have_text(second)
+    check_ranking(page, expected_differences(loaded, first, second))
+    # The clock stops at every token of both.
+    steps = page.locator(".hs-pair-step")
+    page.get_by_role("group", name="Text B").locator("[data-i='6']").click()
+    page.mouse.move(5, 5)
+    pinned = readout(head_panel(page, "B"))[0]
+    assert pinned == 6
+    page.keyboard.press("Escape")
+    slider = page.get_by_label("Step", exact=True)
+    slider.fill(slider.get_attribute("max"))
+    expect(steps).to_have_text(re.compile(f"A.*token {len(first) - 1},.*B.*token {len(second) - 1},"))
+    expect_drawn(page)
+
+
+def test_the_roles_are_known_after_a_comparison_was_closed(page: Any, server: Server) -> None:
+    write_one(page, TEXT)
+    page.get_by_role("button", name="L1 H2,").click()
+    compare(page, "with heads muted")
+    expect(page).to_have_url(re.compile("b_mask"))
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    with page.expect_response("**/v1/lens/roles?*"):
+        page.reload()
+        page.get_by_role("button", name="Close compare").click()
+    assert next(url for url in requests if "v1/lens/roles" in url).endswith("model=tiny")
