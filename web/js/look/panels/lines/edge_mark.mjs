@@ -39,7 +39,7 @@ export class EdgeMark {
       return;
     }
     const name = make("b", {}, label(text));
-    element.replaceChildren(`${ARROWS[side]} `, name, ` ${token}`, weight && ` ${weight}`);
+    element.replaceChildren(`${ARROWS[side]} `, name, ` ${token}`, make("span", {}, weight && ` ${weight}`));
     element.title = weight ? `Looked at most: scroll to token ${token}` : `Back to the query, token ${token}`;
     element.setAttribute("aria-label", `${element.title} ${label(text)}${weight && `, weight ${weight}`}, ${side}`);
     element.classList.toggle("hs-below", side === "below");
