@@ -3,10 +3,11 @@
 import re
 from typing import Any
 
+import pytest
 import torch
 from playwright.sync_api import expect
 
-from helpers.page import compare, expect_drawn, head_panel, is_shown_as, point, ranking, readout, write_one
+from helpers.page import CONTRAST, compare, expect_drawn, head_panel, is_shown_as, point, ranking, readout, write_one
 from helpers.server import CONTEXT, Server
 from model import LoadedModel
 from model.lens.questions.alignment import align
@@ -102,6 +103,47 @@ def test_texts_of_different_lengths(page: Any, server: Server) -> None:
     slider.fill(slider.get_attribute("max"))
     expect(steps).to_have_text(re.compile(f"A.*token {len(first) - 1},.*B.*token {len(second) - 1},"))
     expect_drawn(page)
+
+
+def test_where_one_text_has_ended_the_other_goes_on(page: Any, server: Server) -> None:
+    loaded = server.services.served.models["tiny"]
+    first = write_one(page, TEXT)
+    second = first + " the winter"
+    compare(page, "with another text", opens=False)
+    give(page, second)
+    slider, steps = page.get_by_label("Step", exact=True), page.locator(".hs-pair-step")
+    expect(page.get_by_role("group", name="Text B")).to_have_text(second)
+    for step in (len(first) + 3, len(TEXT), len(second) - 1):
+        slider.fill(str(step))
+        expect(steps).to_contain_text(f"token {step}, probability")
+        query, key, number = readout(head_panel(page, "B"))
+        layer, head = map(int, re.findall(r"\d+", head_panel(page, "B").get_attribute("aria-label")))
+        assert query == step - 1
+        assert is_shown_as(float(loaded.trace(second).attention[layer, head, query, key]), number)
+    expect(steps).to_contain_text("has ended")
+    # There is no difference of a row that only one of them has.
+    expect(page.get_by_role("region", name="Difference, B less A").locator(".hs-readout")).to_be_hidden()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pressed_buttons_can_be_read(browser: Any, server: Server, scheme: str) -> None:
+    page = browser.new_page(viewport={"width": 1440, "height": 900}, color_scheme=scheme)
+    page.goto(f"{server.url}/?__theme={scheme}")
+    expect_drawn(page)
+    page.get_by_role("region", name=re.compile("^Attention weights")).get_by_role("button", name="Ask").click()
+    page.get_by_role("button", name=re.compile("What if heads were switched off?")).click()
+    page.locator(".hs-head-scale").get_by_role("button", name="Mute", exact=True).click()
+    expect(page.locator(".hs-head-scale [aria-pressed='true']")).to_be_visible()
+    assert min(page.evaluate(CONTRAST, ".hs-head-scale [aria-pressed='true']")) >= 4.5
+    page.get_by_role("button", name="Compare this text").click()
+    page.get_by_role("menuitem", name="with another text").click()
+    give(page, "")
+    assert min(page.evaluate(CONTRAST, ".hs-own-text :is(p, button, textarea)")) >= 4.5
+    page.get_by_role("button", name="Cancel").click()
+    compare(page, "with heads muted")
+    expect(page.locator(".hs-pair-heads [aria-pressed='true']").filter(has_text="Mute heads in B")).to_be_visible()
+    assert min(page.evaluate(CONTRAST, ".hs-pair-heads .hs-controls [aria-pressed='true']")) >= 4.5
+    page.close()
 
 
 def test_the_roles_are_known_after_a_comparison_was_closed(page: Any, server: Server) -> None:

@@ -50,7 +50,10 @@ export function ownText(store, readText, closed) {
     event.preventDefault();
     const { run } = store.pointer;
     refuse(field.value ? "" : "The text is empty: the model needs at least one token to read.");
-    if (!field.value) return;
+    if (!field.value) {
+      field.focus();
+      return;
+    }
     read.disabled = true;
     const why = await readText(field.value);
     read.disabled = false;
