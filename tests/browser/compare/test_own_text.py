@@ -99,6 +99,10 @@ def test_texts_of_different_lengths(page: Any, server: Server) -> None:
     pinned = readout(head_panel(page, "B"))[0]
     assert pinned == 6
     page.keyboard.press("Escape")
+    # The difference names both tokens where a row is another token of each side.
+    point(head_panel(page, "A"), len(first) - 3, 1)
+    names = page.get_by_role("region", name="Difference, B less A").locator(".hs-readout")
+    expect(names).to_contain_text(f"{len(first) - 3}|{len(second) - 3}, query")
     slider = page.get_by_label("Step", exact=True)
     slider.fill(slider.get_attribute("max"))
     expect(steps).to_have_text(re.compile(f"A.*token {len(first) - 1},.*B.*token {len(second) - 1},"))

@@ -67,6 +67,7 @@ test("a token that only one text has gets a step of its own", () => {
   assert.deepEqual([alignment.partsAt("a"), alignment.partsAt("b")], [2, 2]);
   assert.deepEqual([alignment.changes("a", 6), alignment.changes("b", 7)], [[2, 4], [2]]);
   assert.ok(!alignment.isTokenByToken);
+  assert.deepEqual([alignment.numberOf(1), alignment.numberOf(2)], ["1", "2|4"]);
 });
 
 test("the difference is taken between the rows and keys that correspond", () => {

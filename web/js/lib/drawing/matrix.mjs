@@ -180,13 +180,25 @@ export class Matrix {
     context.globalAlpha = 1;
   }
 
+  /** What a token is numbered by. @param {number} position */
+  numberOf(position) {
+    return String(position);
+  }
+
   /**
    * @param {number} position
    * @param {"query" | "key"} axis
    */
   token(position, axis) {
     const text = make("b", {}, visible(this.store.tokens[position].text));
-    return make("span", { class: `hs-readout-${axis}` }, "“", text, "”", make("small", {}, ` ${position}, ${axis}`));
+    return make(
+      "span",
+      { class: `hs-readout-${axis}` },
+      "“",
+      text,
+      "”",
+      make("small", {}, ` ${this.numberOf(position)}, ${axis}`),
+    );
   }
 
   /** What a row says of the token after its query, which need not be the most probable. @param {number} position */

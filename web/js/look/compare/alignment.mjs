@@ -90,6 +90,12 @@ export class Alignment {
     return this.pieces[piece][ENDS[side][1]] - 1;
   }
 
+  /** Where a piece begins: "7", or "7|9" where that is another token of B. @param {number} piece */
+  numberOf(piece) {
+    const { a0, b0 } = this.pieces[piece];
+    return a0 === b0 ? String(a0) : `${a0}|${b0}`;
+  }
+
   /** Where the pieces of a side end. @param {SideName} side */
   #end(side) {
     return this.pieces.length ? this.last(side, this.pieces.length - 1) + 1 : 0;

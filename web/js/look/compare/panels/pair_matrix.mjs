@@ -154,6 +154,11 @@ export class DifferenceMatrix extends Matrix {
     this.prediction.replaceChildren(...said, "A ", make("b", {}, number(a)), "  B ", make("b", {}, number(b)));
   }
 
+  /** @param {number} piece */
+  numberOf(piece) {
+    return this.compared.alignment.numberOf(piece);
+  }
+
   /** Why what is looked at on both sides is not compared. @param {number} key */
   unlike(key) {
     const { alignment, stores } = this.compared;
@@ -165,7 +170,9 @@ export class DifferenceMatrix extends Matrix {
   /** @param {number} query @param {number} key */
   say(query, key) {
     const { a, b, difference } = this.compared.difference.at(query, key);
-    const [row, column] = [query, key].map((piece) => `“${visible(this.store.tokens[piece].text)}” ${piece}`);
+    const [row, column] = [query, key].map(
+      (piece) => `“${visible(this.store.tokens[piece].text)}” ${this.numberOf(piece)}`,
+    );
     if (Number.isNaN(difference)) return `${row} looks at ${column}: ${this.unlike(key)}`;
     return `${row} looks at ${column}: A ${exact(a)}, B ${exact(b)}, difference ${signed(difference, exact)}`;
   }

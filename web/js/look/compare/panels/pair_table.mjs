@@ -25,10 +25,11 @@ export function rowTable(pair) {
     for (let key = 0; key <= row; key++) {
       const { a: left, b: right, difference } = pair.difference.at(row, key);
       const cells = Number.isNaN(difference) ? ["", "", ""] : [exact(left), exact(right), signed(difference, exact)];
-      const name = make("th", { scope: "row" }, `“${pieceText(pair, key)}” ${key}`);
+      const name = make("th", { scope: "row" }, `“${pieceText(pair, key)}” ${pair.alignment.numberOf(key)}`);
       rows.push(make("tr", {}, name, ...cells.map((text) => make("td", {}, text))));
     }
-    const caption = `What “${pieceText(pair, row)}” ${row} looks at, ${a.openName} and ${pair.stores.b.openName}`;
+    const query = `“${pieceText(pair, row)}” ${pair.alignment.numberOf(row)}`;
+    const caption = `What ${query} looks at, ${a.openName} and ${pair.stores.b.openName}`;
     table.replaceChildren(
       make("caption", {}, caption),
       tableHead("key", "A", "B", "B − A"),
