@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
+from torch import Tensor
 
 RELATED = 0.5  # of the longer text: where less is shared, the two are not versions of one text
+MOST_CELLS = 4_500_000  # of the table of subsequences: two stretches of more than 2,048 tokens are taken to differ
 
 
 class Stretch(NamedTuple):
@@ -42,14 +44,6 @@ def common_stretches(one: Sequence[int], other: Sequence[int]) -> list[Stretch]:
     """Two texts as stretches that differ and stretches that are the same, in turn, by a longest common subsequence."""
     tail = _n_shared(one[::-1], other[::-1])
     n, m = len(one) - tail, len(other) - tail
-    right = torch.tensor(other[:m], dtype=torch.long)
-    # lengths[i][j]: how long the longest common subsequence of one[i:n] and other[j:m] is, from the last row on
-    lengths = torch.zeros(n + 1, m + 1, dtype=torch.int32)
-    for i in range(n - 1, -1, -1):
-        below = lengths[i + 1]
-        best = torch.maximum(below[:-1], (below[1:] + 1) * (right == one[i]))
-        lengths[i, :-1] = best.flip(0).cummax(0).values.flip(0) if m else best
-    table = lengths.tolist()
     stretches: list[Stretch] = []
 
     def add(same: bool, in_one: int, in_other: int) -> None:
@@ -60,19 +54,35 @@ def common_stretches(one: Sequence[int], other: Sequence[int]) -> list[Stretch]:
             stretches.append(Stretch(same, in_one, in_other))
 
     i = j = 0
-    while i < n and j < m:
-        if one[i] == other[j]:
-            add(True, 1, 1)
-            i, j = i + 1, j + 1
-        elif table[i + 1][j] >= table[i][j + 1]:
-            add(False, 1, 0)
-            i += 1
-        else:
-            add(False, 0, 1)
-            j += 1
+    if (n + 1) * (m + 1) <= MOST_CELLS:
+        lengths = subsequence_lengths(one[:n], other[:m])
+        here, below = lengths[:2].tolist() if n else ([], [])
+        while i < n and j < m:
+            if one[i] == other[j]:
+                add(True, 1, 1)
+                i, j = i + 1, j + 1
+            elif below[j] >= here[j + 1]:
+                add(False, 1, 0)
+                i += 1
+            else:
+                add(False, 0, 1)
+                j += 1
+                continue
+            here, below = below, lengths[min(i + 1, n)].tolist()
     add(False, n - i, m - j)
     add(True, tail, tail)
     return stretches
+
+
+def subsequence_lengths(one: Sequence[int], other: Sequence[int]) -> Tensor:
+    """How long the longest common subsequence of ``one[i:]`` and ``other[j:]`` is, for every ``i`` and ``j``."""
+    right = torch.tensor(other, dtype=torch.long)
+    lengths = torch.zeros(len(one) + 1, len(other) + 1, dtype=torch.int32)
+    for i in range(len(one) - 1, -1, -1):
+        below = lengths[i + 1]
+        best = torch.maximum(below[:-1], (below[1:] + 1) * (right == one[i]))
+        lengths[i, :-1] = best.flip(0).cummax(0).values.flip(0) if other else best
+    return lengths
 
 
 def without_coincidences(stretches: Sequence[Stretch]) -> list[Stretch]:

@@ -93,6 +93,12 @@ def test_the_common_subsequence_is_a_longest_one() -> None:
         assert n == max(map(len, subsets[0] & subsets[1]))
 
 
+def test_of_very_long_texts_only_the_ends_are_compared() -> None:
+    """The table of all pairs of their tokens would fill the memory."""
+    one, other = [7] * 3000 + [1, 2], [8] * 3000 + [9, 1, 2]
+    assert common_stretches(one, other) == [(False, 3000, 3001), (True, 2, 2)]
+
+
 def test_what_cannot_be_compared() -> None:
     tiny, other = tiny_model(), tiny_model(n_layer=3)
     with pytest.raises(InputError, match="found 2 layers of 2 heads and 3 layers of 2 heads"):

@@ -1,12 +1,12 @@
 // Which tokens of two texts are the same ones, where the texts differ: at equal places where both are equally long,
-// else a longest common subsequence (model/lens/questions/difference.py aligns texts in the same way).
+// else a longest common subsequence (model/lens/questions/alignment.py aligns texts in the same way).
 
 /** A token of A and one of B, at the same place. @typedef {{ at: number, to: number, same: boolean }} Match */
 
 /** How many tokens of each text are the same, or differ. @typedef {{ same: boolean, a: number, b: number }} Stretch */
 
 const RELATED = 0.5; // of the longer text: where less is shared, the two are not versions of one text
-const MOST_CELLS = 4_500_000; // of the table of subsequences: more than 2,048 by 2,048 tokens are compared in part
+const MOST_CELLS = 4_500_000; // of the table of subsequences: two stretches of more than 2,048 tokens are taken to differ
 
 /**
  * The tokens that belong together, in order; null where what is equal is likely to be a coincidence.
