@@ -6,7 +6,7 @@
 /** How many tokens of each text are the same, or differ. @typedef {{ same: boolean, a: number, b: number }} Stretch */
 
 const RELATED = 0.5; // of the longer text: where less is shared, the two are not versions of one text
-const MOST_CELLS = 4_500_000; // of the table of subsequences: two stretches of more than 2,048 tokens are taken to differ
+const MOST_CELLS = 4_500_000; // of the table of subsequences: stretches of more than 2,048 tokens are taken to differ
 
 /**
  * The tokens that belong together, in order; null where what is equal is likely to be a coincidence.
