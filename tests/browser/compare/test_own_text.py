@@ -7,6 +7,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
+from helpers import also_slow
 from helpers.page import CONTRAST, compare, expect_drawn, head_panel, is_shown_as, point, ranking, readout, write_one
 from helpers.server import CONTEXT, Server
 from model import LoadedModel
@@ -129,7 +130,7 @@ def test_where_one_text_has_ended_the_other_goes_on(page: Any, server: Server) -
     expect(page.get_by_role("region", name="Difference, B less A").locator(".hs-readout")).to_be_hidden()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", *also_slow("dark")])
 def test_pressed_buttons_can_be_read(browser: Any, server: Server, scheme: str) -> None:
     page = browser.new_page(viewport={"width": 1440, "height": 900}, color_scheme=scheme)
     page.goto(f"{server.url}/?__theme={scheme}")

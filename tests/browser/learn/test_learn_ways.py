@@ -264,7 +264,7 @@ def test_on_a_phone(browser: Any, server: Server, rung: int) -> None:
     page.close()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["dark", *also_slow("light")])
 def test_words_stand_out_from_what_is_behind_them(browser: Any, server: Server, theme: str) -> None:
     page = browser.new_page()
     page.goto(f"{server.url}/?__theme={theme}#learn/1")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from helpers import also_slow
 from helpers.page import CONTRAST, change_settings, expect_drawn, readout, text, write, write_slowly
 from helpers.server import Server
 
@@ -26,7 +27,7 @@ TICKED = """(box) => {
 }"""
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["dark", *also_slow("light")])
 def test_a_checked_box_is_seen_to_be_checked(browser: Any, server: Server, theme: str) -> None:
     page = browser.new_page()
     page.goto(f"{server.url}/?__theme={theme}")
@@ -39,7 +40,7 @@ def test_a_checked_box_is_seen_to_be_checked(browser: Any, server: Server, theme
     page.close()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["dark", *also_slow("light")])
 def test_words_stand_out_from_what_is_behind_them(browser: Any, server: Server, theme: str) -> None:
     page = browser.new_page()
     page.goto(f"{server.url}/?__theme={theme}")

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from helpers import also_slow
 from helpers.page import (
     change_settings,
     expect_drawn,
@@ -184,7 +185,7 @@ def test_the_pages_keep_what_they_show(page: Any) -> None:
     expect(page.get_by_label("Step", exact=True)).to_have_value("15")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["dark", *also_slow("light")])
 def test_focus_is_seen(browser: Any, server: Server, theme: str) -> None:
     """Pixels around sliders, fields and boxes change when they get the focus by keyboard."""
     page = browser.new_page(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")

@@ -8,6 +8,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
+from helpers import also_slow
 from helpers.page import change_settings, expect_drawn, open_head, text, write
 from helpers.server import Server
 
@@ -24,7 +25,7 @@ def opened(browser: Any, server: Server, viewport: dict[str, int], more: str = "
     return page
 
 
-@pytest.mark.parametrize("viewport", [{"width": 1440, "height": 900}, PHONE])
+@pytest.mark.parametrize("viewport", [PHONE, *also_slow({"width": 1440, "height": 900})])
 def test_one_tap_shows_what_a_head_does_on_the_same_screen(browser: Any, server: Server, viewport: Any) -> None:
     page = opened(browser, server, viewport)
     intro = page.get_by_role("complementary", name="Introduction")

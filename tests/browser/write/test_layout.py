@@ -101,7 +101,7 @@ def check_shifts(page: Any, when: str) -> None:
     assert sum(value for value, _ in shifts) < 0.01, (when, shifts)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["dark", *also_slow("light")])
 def test_words_of_the_bar_can_be_read(browser: Any, server: Server, theme: str) -> None:
     page = opened(browser, f"{server.url}?__theme={theme}", 1440, 900)
     found = page.evaluate(CONTRAST, ".hs-topbar button, .hs-brand span, .hs-chips *, .hs-notices p, .hs-value")

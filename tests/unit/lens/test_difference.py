@@ -34,6 +34,8 @@ def by_hand(a: torch.Tensor, b: torch.Tensor, pieces: list[Piece], first: int) -
         (singles(9, parted=4), 4),
         # Two tokens of one text are one of the other, and the other way round.
         ([Piece(0, 2, 0, 1, True), Piece(2, 3, 1, 4, True), Piece(3, 4, 4, 5, True), Piece(4, 6, 5, 6, False)], 0),
+        # Some tokens have no counterpart.
+        ([Piece(1, 2, 0, 1, True), Piece(2, 3, 3, 4, True), Piece(5, 6, 4, 5, False), Piece(7, 8, 8, 9, True)], 1),
     ],
 )
 def test_differences_are_sums_of_single_weights(pieces: list[Piece], first: int) -> None:
@@ -64,8 +66,8 @@ def test_no_difference_without_a_cause() -> None:
     "pieces",
     [
         [],
-        [Piece(1, 2, 0, 1, True)],
-        [Piece(0, 1, 0, 1, True), Piece(2, 3, 1, 2, True)],
+        [Piece(0, 2, 0, 1, True), Piece(1, 3, 1, 2, True)],
+        [Piece(0, 1, 0, 2, True), Piece(1, 2, 1, 3, True)],
         [Piece(0, 0, 0, 1, True)],
         singles(10),
     ],
