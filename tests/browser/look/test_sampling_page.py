@@ -50,6 +50,7 @@ def test_the_browser_draws_from_the_same_probabilities(page: Any, size: int) -> 
         check(page, logits, settings(size))
 
 
+@pytest.mark.slow
 def test_a_large_vocabulary(page: Any) -> None:
     for logits in many_logits(50_257)[:2]:
         check(page, logits, settings(50_257)[18:27:2] + settings(50_257)[2:6])

@@ -133,7 +133,7 @@ MOVING = """() => [...document.querySelectorAll(".hs-workspace, .hs-workspace *"
   ).map(() => element.className))"""
 
 
-@pytest.mark.parametrize("motion", ["reduce", "no-preference"])
+@pytest.mark.parametrize("motion", ["reduce", *also_slow("no-preference")])
 def test_nothing_moves_where_that_is_not_wanted(browser: Any, server: Server, slow: Any, motion: str) -> None:
     page = browser.new_page(reduced_motion=motion)
     page.goto(server.url)
