@@ -90,6 +90,7 @@ def test_the_next_token_moves_with_the_heads(page: Any, desk: Any, server: Serve
     check_bars(page, server, mask, len(PROMPT) + 2)
     # A preset stays where it is when it is clicked, and says that it is in force. All back: as the text was read.
     preset = desk.locator("[data-preset=layer]")
+    expect(preset).to_be_visible()
     box = preset.bounding_box()
     preset.click()
     expect(preset).to_have_attribute("aria-pressed", "true")
