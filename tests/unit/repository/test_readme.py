@@ -53,10 +53,11 @@ def test_the_training_command_runs(tmp_path: Path) -> None:
     assert train([*words[3:], *small]) == 0
 
 
-@pytest.mark.parametrize("flags", [command.split()[1:] for command in COMMANDS if command.startswith("python app.py")])
-def test_the_flags_in_readme_exist(flags: list[str]) -> None:
+def test_the_flags_in_readme_exist() -> None:
+    words = [word for command in COMMANDS if command.startswith("python app.py") for word in command.split()]
+    flags = [word for word in words if word.startswith("--")]
     usage = run("app.py", "--help")
-    assert all(flag in usage for flag in flags if flag.startswith("--"))
+    assert flags and all(flag in usage for flag in flags)
 
 
 def test_the_front_matter_makes_a_space() -> None:
