@@ -161,7 +161,8 @@ class Engines:
                 engine.close(grace)
         until = time.monotonic() + grace + 5.0  # a step may be long
         for thread in self.threads:
-            thread.join(max(0.0, until - time.monotonic()))
+            while thread.is_alive() and (left := until - time.monotonic()) > 0:
+                thread.join(min(left, 1.0))  # a second signal, just before a wait, is heard after it
 
 
 class HasClient(Protocol):
