@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         folder = folder_of(item)
         if folder in MARKED:
             item.add_marker(folder)
-            # These wait for other processes. Once more, then, and it is said: a test named there wants to be looked at.
+            # These wait for other processes, which a busy machine may delay. Pytest names those that were tried twice.
             item.add_marker(pytest.mark.flaky(reruns=1))
         if folder == "slow":
             item.add_marker(pytest.mark.timeout(SLOW_SECONDS))
