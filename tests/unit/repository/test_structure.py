@@ -9,10 +9,10 @@ import pytest
 
 from helpers.files import ROOT
 
-MOST_LINES = 300
-MOST_LINES_OF_THE_FORWARD_PASS = 250  # attention.py and gpt.py together: what one reads first
+MOST_LINES = 500
+MOST_LINES_OF_THE_FORWARD_PASS = 380  # attention.py and gpt.py together: what one reads first
 MOST_LINES_OF_THE_WAY_IN = 100  # app.py
-MOST_ENTRIES = 16
+MOST_ENTRIES = 20
 SOURCES = {".py", ".js", ".mjs", ".css"}
 
 # What stands on a floor may import what stands on a floor after it, and its neighbours on its own.
