@@ -24,7 +24,7 @@ WEB_FLOORS = [
     {"web.gauges"},
     {"web.runs", "web.questions"},
     {"web.serving"},
-    {"web.prometheus", "web.settings", "web.assets"},
+    {"web.prometheus", "web.settings", "web.assets", "web.bounded_cache"},
 ]
 MODEL_FLOORS = [
     {"model.train"},

@@ -1,0 +1,125 @@
+"""A cache of the most recently used values, bounded in number or bytes."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class BoundedCache(Generic[K, V]):
+    """Values by key, for any thread. The least recently used are evicted first, the newest never.
+
+    ``size`` gives the bytes of a value, which may grow while it is cached. ``can_evict`` may protect a value that is
+    in use. ``on_evict`` is called without the lock for each value that makes room for others.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_entries: int | None = None,
+        max_bytes: int | None = None,
+        size: Callable[[V], int] = lambda _: 0,
+        can_evict: Callable[[V], bool] = lambda _: True,
+        on_evict: Callable[[V], object] = lambda _: None,
+    ) -> None:
+        self.max_entries, self.max_bytes = max_entries, max_bytes
+        self.size, self.can_evict, self.on_evict = size, can_evict, on_evict
+        self.entries: OrderedDict[K, V] = OrderedDict()  # the least recently used first
+        self.computations: dict[K, Computation[V]] = {}  # those whose results will be kept
+        self.lock = threading.Lock()  # never held during a computation
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(map(self.size, self.values()))
+
+    def values(self) -> list[V]:
+        """All values, the least recently used first."""
+        with self.lock:
+            return list(self.entries.values())
+
+    def get(self, key: K) -> V | None:
+        with self.lock:
+            if key in self.entries:
+                self.entries.move_to_end(key)
+            return self.entries.get(key)
+
+    def put(self, key: K, value: V) -> None:
+        with self.lock:
+            self.entries[key] = value
+            self.entries.move_to_end(key)
+        self.trim()
+
+    def get_or_compute(self, key: K, compute: Callable[[], V], is_valid: Callable[[V], bool] = lambda _: True) -> V:
+        """The value cached under ``key`` if it ``is_valid``, else what ``compute`` returns, which is then cached.
+
+        Callers who ask for the same key meanwhile wait for that value; each of them computes its own if the computation
+        fails or its value does not suit them.
+        """
+        while True:
+            with self.lock:
+                if key in self.entries and is_valid(self.entries[key]):
+                    self.entries.move_to_end(key)
+                    return self.entries[key]
+                running = self.computations.get(key)
+                if running is None:
+                    own = self.computations[key] = Computation[V]()
+                    break
+            running.ended.wait()
+            if running.result and is_valid(running.result[0]):
+                return running.result[0]
+        try:
+            value = compute()
+            own.result.append(value)
+            with self.lock:
+                if self.computations.get(key) is own:  # it was not removed meanwhile
+                    self.entries[key] = value
+                    self.entries.move_to_end(key)
+        finally:
+            with self.lock:
+                if self.computations.get(key) is own:
+                    del self.computations[key]
+            own.ended.set()
+        self.trim()
+        return value
+
+    def remove(self, predicate: Callable[[K, V | None], bool]) -> None:
+        """Remove all entries with ``predicate(key, value)``, without calling ``on_evict``.
+
+        The value is None for one that is still being computed: those who wait for it get it, but it is not cached, and
+        whoever asks from now on has it computed again.
+        """
+        with self.lock:
+            for key in [key for key, value in self.entries.items() if predicate(key, value)]:
+                del self.entries[key]
+            for key in [key for key in self.computations if predicate(key, None)]:
+                del self.computations[key]
+
+    def trim(self) -> None:
+        """Evict values until the rest is within the bounds, as far as it can be."""
+        evicted: list[V] = []
+        with self.lock:
+            n_bytes = 0 if self.max_bytes is None else sum(map(self.size, self.entries.values()))
+            for key in list(self.entries)[:-1]:
+                too_large = self.max_bytes is not None and n_bytes > self.max_bytes
+                if not too_large and (self.max_entries is None or len(self.entries) <= self.max_entries):
+                    break
+                if self.can_evict(self.entries[key]):
+                    value = self.entries.pop(key)
+                    evicted.append(value)
+                    n_bytes -= self.size(value)
+        for value in evicted:
+            self.on_evict(value)
+
+
+class Computation(Generic[V]):
+    """A value that is being computed."""
+
+    def __init__(self) -> None:
+        self.ended = threading.Event()
+        self.result: list[V] = []  # one value, or none if the computation failed
