@@ -193,7 +193,7 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
     flag("no-train", read_bool, is_zero_gpu(environ), "let no visitor train a GPT", action="store_true")
     flag("cache", read_folder, default_cache(environ), "folder for what is computed once", type=read_folder)
     flag("no-kernels", read_bool, False, "write with torch alone; slower on a CPU", action="store_true")
-    group = parser.add_argument_group("another engine", "which writes while this app looks; see deploy/README.md")
+    group = parser.add_argument_group("another engine", "which writes while this app looks; see docs/deployment.md")
     url_text, name_text = (
         "its address, for all models or for one",
         "what it calls the model, if it is not found by itself",

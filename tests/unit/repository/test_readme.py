@@ -1,5 +1,6 @@
-"""What README promises: its commands run, its example prints what it says, its front matter makes a Space."""
+"""What README and docs/ promise: commands and examples run, links lead somewhere, the front matter makes a Space."""
 
+import os
 import re
 import subprocess
 import sys
@@ -13,10 +14,29 @@ from model.train.__main__ import main as train
 
 README = (ROOT / "README.md").read_text()
 COMMANDS = re.findall(r"^    ((?:pip|python) .*)$", README, re.MULTILINE)
+PAPERS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+NOT_OF_THE_APP = {"--quick"}  # a flag of bench
+MOST_LINES = 180  # of README: for someone who has five minutes
 
 
-def run(*command: str, cwd: Path = ROOT) -> str:
-    done = subprocess.run([sys.executable, *command], cwd=cwd, capture_output=True, text=True, timeout=240)
+def commands_in(paper: Path) -> list[str]:
+    """The commands that stand in a paper on lines of their own, those joined by ``&&`` apart."""
+    lines = re.findall(r"^    ((?:pip|python|docker|serve|transformers|vllm) .*)$", paper.read_text(), re.MULTILINE)
+    return [command.strip() for line in lines for command in line.split("&&")]
+
+
+def examples_in(paper: Path) -> list[str]:
+    """The Python examples of a paper, one after the other, without their indentation."""
+    blocks = re.findall(r"(?:^    .*\n|^\n)+", paper.read_text(), re.MULTILINE)
+    sources = ["\n".join(line[4:] for line in block.splitlines()) for block in blocks]
+    return [
+        source for source in sources if re.search(r"^(?:import |\w+ = |for |\w+\.\w+\()", source.lstrip(), re.MULTILINE)
+    ]
+
+
+def run(*command: str, home: Path | None = None) -> str:
+    env = os.environ | ({"HOME": str(home)} if home else {})
+    done = subprocess.run([sys.executable, *command], cwd=ROOT, env=env, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -36,11 +56,23 @@ def test_what_is_installed_is_what_the_requirements_ask_for(name: str) -> None:
     run("-m", "pip", "install", "--dry-run", "--no-index", "--quiet", "-r", name)
 
 
-def test_the_python_example_runs() -> None:
-    blocks = re.findall(r"(?:^    .*\n|^\n)+", README, re.MULTILINE)
-    example = next(block for block in blocks if "import model" in block)
-    source = "\n".join(line[4:] for line in example.splitlines())
-    printed = run("-c", source + "\nprint('\\n', trace.attention.shape, trace.logits.shape, trace.tokens[0])")
+def test_readme_is_short() -> None:
+    assert len(README.splitlines()) <= MOST_LINES
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.name)
+def test_links_lead_to_files_that_exist(paper: Path) -> None:
+    targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)|(?:src|srcset)=\"([^\"]+)\"", paper.read_text())
+    local = [path or picture for path, picture in targets if not (path or picture).startswith("http")]
+    assert not [path for path in local if not (paper.parent / path).exists()]
+
+
+@pytest.mark.parametrize("paper", ["README.md", "docs/python.md"])
+def test_the_python_examples_run(paper: str, tmp_path: Path) -> None:
+    source = "\n".join(example for example in examples_in(ROOT / paper))
+    printed = run(
+        "-c", source + "\nprint('\\n', trace.attention.shape, trace.logits.shape, trace.tokens[0])", home=tmp_path
+    )
     assert "torch.Size([6, 8, 6, 6]) torch.Size([6, 65]) Token(id=30, text='R')" in printed
 
 
@@ -54,10 +86,18 @@ def test_the_training_command_runs(tmp_path: Path) -> None:
 
 
 def test_the_flags_in_readme_exist() -> None:
-    words = [word for command in COMMANDS if command.startswith("python app.py") for word in command.split()]
-    flags = [word for word in words if word.startswith("--")]
+    called = [command for paper in PAPERS for command in commands_in(paper) if command.startswith("python app.py")]
+    text = " ".join([*called, *(paper.read_text() for paper in PAPERS if paper.stem in ("limits", "http", "SECURITY"))])
+    flags = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", text)) - NOT_OF_THE_APP
     usage = run("app.py", "--help")
-    assert flags and all(flag in usage for flag in flags)
+    assert flags and not {flag for flag in flags if flag not in usage}
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.name)
+def test_modules_that_are_run_exist(paper: Path) -> None:
+    for name in re.findall(r"python -m ((?:model|web|bench)[\w.]*)", paper.read_text()):
+        folder = ROOT.joinpath(*name.split("."))
+        assert folder.with_suffix(".py").is_file() or (folder / "__main__.py").is_file(), name
 
 
 def test_the_front_matter_makes_a_space() -> None:

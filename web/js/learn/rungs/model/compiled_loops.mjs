@@ -26,7 +26,7 @@ export function compiledLoops() {
     paragraph(
       "torch computes the same with a call for every small operation, and on a small model the calls take longer than ",
       "the numbers. Compiled as one piece, the pass writes several times as fast; how much depends on model and ",
-      "machine. The README's section “How fast” has the figures, and ",
+      "machine. docs/performance.md has the figures, and ",
       code("python -m bench.decode"),
       " measures them again.",
     ),
