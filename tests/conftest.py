@@ -47,8 +47,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         folder = folder_of(item)
         if folder in MARKED:
             item.add_marker(folder)
-            # These wait for other processes, which a busy machine may delay. Pytest names those that were tried twice.
-            item.add_marker(pytest.mark.flaky(reruns=1))
         if folder == "slow":
             item.add_marker(pytest.mark.timeout(SLOW_SECONDS))
 

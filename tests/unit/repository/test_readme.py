@@ -51,11 +51,6 @@ def test_the_two_commands_stand_in_readme() -> None:
     assert "pip install -r requirements-dev.txt && python -m pytest" in COMMANDS
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
-def test_what_is_installed_is_what_the_requirements_ask_for(name: str) -> None:
-    run("-m", "pip", "install", "--dry-run", "--no-index", "--quiet", "-r", name)
-
-
 def test_readme_is_short() -> None:
     assert len(README.splitlines()) <= MOST_LINES
 

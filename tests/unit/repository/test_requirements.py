@@ -1,0 +1,69 @@
+"""The requirements files name every package that is imported, and no package that is not."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from helpers.files import ROOT
+
+OWN = {"app", "bench", "helpers", "model", "web"}
+# Packages whose name is not that of the module.
+PACKAGES = {"PIL": "pillow", "yaml": "pyyaml"}
+# Imported where they are present: ray has a requirements file of its own, Spaces bring theirs.
+OPTIONAL = {"ray", "spaces"}
+# Run in environments of their own.
+ELSEWHERE = {"third_party_clients.py"}
+# Commands, plugins and stubs, which nothing imports.
+TOOLS = {"mypy", "pytest-rerunfailures", "pytest-timeout", "pytest-xdist", "ruff", "types-tqdm"}
+
+
+def imported(*parts: str) -> set[str]:
+    """The packages that Python files import, in any scope, without the standard library and our own modules."""
+    files = [file for part in parts for file in python_files(ROOT / part)]
+    modules = {name for file in files for name in imports(ast.parse(file.read_text(encoding="utf-8")))}
+    return {PACKAGES.get(name, name) for name in modules - OWN - set(sys.stdlib_module_names)}
+
+
+def python_files(path: Path) -> list[Path]:
+    return [path] if path.is_file() else [file for file in path.rglob("*.py") if file.name not in ELSEWHERE]
+
+
+def imports(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name.partition(".")[0] for alias in names)
+            case ast.ImportFrom(module=str(module), level=0):
+                yield module.partition(".")[0]
+
+
+def required(path: str) -> set[str]:
+    """The packages that a requirements file names itself."""
+    lines = (ROOT / path).read_text().splitlines()
+    return {re.match(r"[\w-]+", line)[0] for line in lines if line and line[0].isalpha()}  # type: ignore[index]
+
+
+def test_requirements_name_what_the_app_imports() -> None:
+    assert imported("app.py", "model", "web") - OPTIONAL == required("requirements.txt")
+
+
+def test_development_requirements_name_what_the_tests_import() -> None:
+    named = required("requirements-dev.txt")
+    assert imported("tests") - required("requirements.txt") <= named
+    assert named - imported("tests") - {"ctranslate2"} == TOOLS
+
+
+def test_benchmark_requirements_name_what_the_benchmarks_import() -> None:
+    assert imported("bench") - required("requirements.txt") == required("bench/requirements.txt")
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
+def test_installed_packages_satisfy_the_requirements(name: str) -> None:
+    command = [sys.executable, *"-m pip install --dry-run --no-index --quiet -r".split(), name]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stdout + done.stderr
