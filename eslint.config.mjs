@@ -17,7 +17,7 @@ export default [
       "consistent-return": "error",
       eqeqeq: ["error", "always", { null: "ignore" }], // == null is how to ask for null or undefined
       "max-len": ["error", { code: 120 }],
-      "max-lines": ["error", 300],
+      "max-lines": ["error", 500],
       "no-console": "error",
       "no-constructor-return": "error",
       "no-implicit-coercion": "error",

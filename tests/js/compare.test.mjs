@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { HeadWeights } from "../../web/js/lib/triangle.mjs";
-import { isOwn } from "../../web/js/lib/states.mjs";
+import { isOwn } from "../../web/js/look/state/pointer.mjs";
 import { align } from "../../web/js/look/compare/alignment.mjs";
 import { Difference, firstDifferingRow } from "../../web/js/look/compare/difference.mjs";
 import { hasPlace, matchingPlace } from "../../web/js/look/compare/linked_heads.mjs";

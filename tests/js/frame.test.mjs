@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { decode } from "../../web/js/lib/frame.mjs";
-import { METRICS, METRIC_ORDER, N_METRICS, UNIFORM } from "../../web/js/lib/metrics.mjs";
+import { decode } from "../../web/js/look/state/run_fetcher.mjs";
+import { METRIC_ORDER, METRICS, N_METRICS, UNIFORM } from "../../web/js/lib/metrics.mjs";
 
 const fixture = (name) => readFileSync(new URL(`../fixtures/${name}`, import.meta.url));
 const golden = JSON.parse(fixture("frame.json").toString());

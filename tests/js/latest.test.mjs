@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { LatestLoader, LatestRequest } from "../../web/js/lib/server/latest.mjs";
+import { LatestLoader, LatestRequest } from "../../web/js/lib/latest.mjs";
 
 /** A loader whose answers come when the test says so; `asked` are its open requests, by place. */
 function makeLoader() {

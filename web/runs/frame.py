@@ -1,4 +1,4 @@
-"""The binary frame in which the page gets the rows of a text that it lacks; ``web/js/lib/frame.mjs`` decodes it.
+"""The binary frame in which the page gets the rows of a text that it lacks. ``look/state/run_fetcher.mjs`` decodes it.
 
     bytes            content
     4                length of the header, an unsigned little-endian integer

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ROW, scrollFor, sideOf } from "../../../web/js/look/panels/lines/in_view.mjs";
+import { ROW, scrollFor, sideOf } from "../../../web/js/look/panels/lines.mjs";
 
 const HEIGHT = 10 * ROW + 5; // ten whole rows and a part of one
 const rowFor = (firstRow, query, key) => scrollFor(firstRow * ROW, HEIGHT, query, key) / ROW;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { sortCards } from "../../../web/js/look/panels/sort_cards.mjs";
+import { sortCards } from "../../../web/js/look/panels/grid.mjs";
 
 const card = (name, value, changes = {}) => ({ name, value, isHead: true, filtered: false, ...changes });
 const CARDS = [card("a", 2), card("b", 3), card("mean", 9, { isHead: false }), card("c", 1), card("d", 2)];

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { lineWords, placeAmong } from "../../../web/js/look/widgets/training_chart.mjs";
+import { lineWords, placeAmong } from "../../../web/js/look/panels/training_steps.mjs";
 import { roundTicks } from "../../../web/js/train/panels/line_chart.mjs";
 import { strongest } from "../../../web/js/train/panels/scores.mjs";
 import { isMemorising } from "../../../web/js/learn/rungs/bigram/memorising.mjs";

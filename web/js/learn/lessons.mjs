@@ -1,7 +1,7 @@
 // The rungs of the ladder, one at a time, on one sentence, and a last page.
 
 import { make } from "../lib/dom.mjs";
-import { LatestRequest } from "../lib/server/latest.mjs";
+import { LatestRequest } from "../lib/latest.mjs";
 import { clamp } from "../lib/numbers.mjs";
 import { OpenLesson } from "./open_lesson.mjs";
 import { lastPage } from "./last_page.mjs";

@@ -1,6 +1,6 @@
 // Questions to the server: every number of the lessons is computed there.
 
-import { request } from "../lib/server/http.mjs";
+import { request } from "../lib/http.mjs";
 
 /**
  * The answer to a question, as an object.

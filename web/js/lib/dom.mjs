@@ -1,4 +1,4 @@
-// Building elements: text goes in as text, never as markup.
+// Building elements, and what browsers say of input. Text goes in as text, never as markup.
 
 /**
  * An attribute that is true is set without a value, one that is false or null is left out; a function is a listener, of
@@ -109,3 +109,9 @@ export function steadily(element, draw) {
 
 /** Whether the visitor wants nothing to move. */
 export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+/** @type {Record<string, [down: number, right: number]>} */
+export const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+
+/** Whether others make a key the browser's, as Alt does an arrow. @param {KeyboardEvent} event */
+export const hasModifier = ({ altKey, ctrlKey, metaKey }) => altKey || ctrlKey || metaKey;

@@ -1,10 +1,13 @@
 // The page's address leads to the text that is shown, so that a reload and Back find it again.
 
-import { makeLink } from "../lib/link.mjs";
-import { isBusy } from "../lib/states.mjs";
+import { makeLink, readLink } from "../lib/link.mjs";
+import { isBusy } from "./state/pointer.mjs";
+import { DEFAULTS } from "../lib/options.mjs";
 
-/** @import { Control } from "../types.js" */
+/** @import { Cell, Control, Options, Place } from "../types.js" */
 /** @import { Texts } from "./compare/texts.mjs" */
+/** @import { Pair } from "./compare/pair.mjs" */
+/** @import { Store } from "./state/store.mjs" */
 
 export class Address {
   /** Of the text that is shown. */
@@ -47,4 +50,54 @@ export class Address {
     this.shown = this.#link;
     history.replaceState(null, "", `${this.shown}${location.hash}`);
   }
+}
+
+/**
+ * Apply the view that a link describes to its text.
+ * @param {Store} store
+ * @param {string} search the query of the page's address
+ * @param {Pair | null} pair the comparison of that text with another, if there is one
+ */
+export function restoreLinkedView(store, search, pair = null) {
+  const { options, open, openSecond, locked, step, unreadable } = readLink(
+    search,
+    store.pointer,
+    pair?.stores.b.pointer,
+  );
+  if (unreadable.length) {
+    store.notify(`The link is damaged: its text is here, but ${unreadable.join(", ")} cannot be read.`);
+  }
+  store.view.set({ ...DEFAULTS, ...options });
+  if (open) store.view.choose(open);
+  pair?.heads.chooseB(openSecond);
+  store.restore(locked, step);
+}
+
+/**
+ * @param {Store} store
+ * @param {object} text
+ * @param {number[]} text.ids
+ * @param {number} text.n_prompt how many of them were not written by the model
+ * @param {Place} [text.open] the head to open
+ * @param {Cell[]} [text.locked]
+ * @param {Partial<Options>} [text.options]
+ */
+export function openText(store, { ids, n_prompt, open = store.open, locked = [], options = {} }) {
+  const { model, sha256 } = store.pointer;
+  const view = { ...store.view.options, ...options };
+  const state = {
+    model,
+    sha256,
+    ids,
+    n_prompt,
+    head_mask: null,
+    settings: {},
+    open,
+    locked,
+    step: null,
+    options: view,
+  };
+  const link = new URL(makeLink(state, [], location.href));
+  history.pushState({ isOpenedHere: true }, "", `${link.search}${location.hash}`);
+  window.dispatchEvent(new PopStateEvent("popstate"));
 }

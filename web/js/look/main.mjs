@@ -1,21 +1,20 @@
 // Where the page starts: the bar, the workspace below it, and the streams of the texts that are written.
 
 import { make } from "../lib/dom.mjs";
-import { request } from "../lib/server/http.mjs";
-import { isBusy } from "../lib/states.mjs";
-import { Address } from "./address.mjs";
-import { Bar } from "./bar/bar.mjs";
+import { request } from "../lib/http.mjs";
+import { isBusy } from "./state/pointer.mjs";
+import { Address, restoreLinkedView } from "./address.mjs";
+import { Bar } from "./bar.mjs";
 import { Readings } from "./compare/readings.mjs";
 import { Texts } from "./compare/texts.mjs";
 import { Intro } from "./intro/intro.mjs";
-import { skipLinks } from "./widgets/skip_links.mjs";
-import { restoreLinkedView } from "./state/linked_view.mjs";
+import { skipLinks } from "./keyboard.mjs";
 import { TextWriter } from "./state/text_writer.mjs";
 import { View } from "./state/view.mjs";
 
 /** @import { Control, ModelInfo, Reading, SentPointer } from "../types.js" */
-/** @import { PageName } from "./bar/bar.mjs" */
-/** @import { GradioTransport } from "../lib/server/gradio_events.mjs" */
+/** @import { PageName } from "./bar.mjs" */
+/** @import { GradioTransport } from "./state/text_writer.mjs" */
 
 /**
  * Where the page's address leads.

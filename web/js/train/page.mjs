@@ -1,8 +1,7 @@
 // The Train tab: choosing what to train, and watching it.
 
 import { make } from "../lib/dom.mjs";
-import { HttpError, request } from "../lib/server/http.mjs";
-import { readEvents } from "../lib/server/event_stream.mjs";
+import { HttpError, readEvents, request } from "../lib/http.mjs";
 import { Setup } from "./setup.mjs";
 import { Watch } from "./watch.mjs";
 

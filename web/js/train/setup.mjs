@@ -1,7 +1,7 @@
 // What to train: a text, and the size of the model.
 
 import { make, setFlag, tabs } from "../lib/dom.mjs";
-import { address, HttpError } from "../lib/server/http.mjs";
+import { address, HttpError } from "../lib/http.mjs";
 import { sampleText } from "./sample_text.mjs";
 import { cost, duration, megabytes, thousands, weights } from "./words.mjs";
 

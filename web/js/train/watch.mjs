@@ -1,7 +1,7 @@
 // Watching a training: how far it is, its losses, what it writes, and its heads.
 
 import { make } from "../lib/dom.mjs";
-import { address } from "../lib/server/http.mjs";
+import { address } from "../lib/http.mjs";
 import { HeadsPanel } from "./panels/heads.mjs";
 import { LossPanel } from "./panels/loss.mjs";
 import { SamplePanel } from "./panels/sample.mjs";

@@ -2,8 +2,7 @@
 
 import { forPointer, make, setFlag } from "../lib/dom.mjs";
 import { fixed, number } from "../lib/numbers.mjs";
-import { CellEditor } from "./cell_editor.mjs";
-import { HeatTable } from "./heat_table.mjs";
+import { CellEditor, HeatTable } from "./heat_table.mjs";
 
 /** @typedef {Node | string} Part */
 
@@ -22,7 +21,7 @@ export const AXES = "this token (query) ↓ looks at that token (key) →"; // o
 
 /** @typedef {[table: HeatTable, row: number, column: number]} Operand a cell that a number is made of */
 /** @typedef {(row: number, column: number) => Operand[][]} Operands each factor of a sum, term after term */
-/** @import { Edit } from "./cell_editor.mjs" */
+/** @import { Edit } from "./heat_table.mjs" */
 
 const LIT = ["hl-left", "hl-right"]; // the first factors of a sum, and the second ones
 const NOW = "hl-now";

@@ -1,15 +1,12 @@
-// A table of numbers whose cells are coloured and, where they can be explained, clicked.
+// A table of numbers whose cells are coloured and, where that is allowed, explained on a click or edited.
 
-import { make } from "../lib/dom.mjs";
+import { ARROWS, make } from "../lib/dom.mjs";
 import { onThemeChange, palette } from "../lib/drawing/palette.mjs";
-import { ARROWS } from "../lib/keys.mjs";
 import { clamp, fixed } from "../lib/numbers.mjs";
 import { shorten } from "../lib/words.mjs";
-import { dragToChange } from "./cell_editor.mjs";
 
 /** @typedef {(number | null)[][]} Values by row and column; null for NaN or minus infinity */
 /** @typedef {(row: number, column: number) => void} Choose */
-/** @import { Edit } from "./cell_editor.mjs" */
 
 const STRONGEST = 225; // of the 256 steps of a ramp: the darkest would hide the mark of the chosen cell
 const LONGEST = 12; // characters of a title
@@ -255,3 +252,74 @@ const columnTitle = (text) => make("th", { scope: "col", title: text }, shortWor
 
 /** @param {string} text */
 const rowTitle = (text) => make("th", { scope: "row", title: text }, shortWord(text));
+
+const MOST = 10; // either way; the server takes no larger numbers
+const REACH = 2; // of the slider, either way
+const PER_PIXEL = 0.01;
+const DEAD = 4; // pixels a pointer may move in a click
+
+/** @typedef {(row: number, column: number, value: number) => void} Edit */
+
+const hundredths = (/** @type {number} */ value) => Math.round(100 * clamp(value, -MOST, MOST)) / 100;
+
+/** A field and a slider for one number, kept while the number changes. */
+export class CellEditor {
+  /** @type {((value: number) => void) | null} */
+  #change = null;
+
+  constructor() {
+    const range = { type: "range", step: 0.01, min: -REACH, max: REACH, "aria-label": "Change this number" };
+    this.field = make("input", { type: "number", step: 0.01, min: -MOST, max: MOST });
+    this.slider = make("input", range);
+    for (const input of [this.field, this.slider]) {
+      input.addEventListener("input", () => {
+        if (input.value === "" || !Number.isFinite(Number(input.value))) return;
+        const value = hundredths(Number(input.value));
+        (input === this.field ? this.slider : this.field).value = String(value);
+        this.#change?.(value);
+      });
+    }
+    const label = make("label", {}, "Change this number: ", this.field);
+    this.element = make("div", { class: "hl-editor" }, label, this.slider);
+  }
+
+  /** @param {number} value @param {(value: number) => void} change */
+  show(value, change) {
+    this.#change = change;
+    for (const input of [this.field, this.slider]) {
+      if (document.activeElement !== input) input.value = String(Number(value.toFixed(4)));
+    }
+  }
+}
+
+/**
+ * Let a number be changed by dragging its cell sideways.
+ * @param {HTMLElement} cell
+ * @param {() => number} read the number now
+ * @param {(value: number) => void} change
+ */
+export function dragToChange(cell, read, change) {
+  let [from, start] = [0, 0];
+  let [isDown, isDragged] = [false, false];
+  cell.addEventListener("pointerdown", (event) => {
+    [from, start, isDown, isDragged] = [event.clientX, read(), true, false];
+  });
+  cell.addEventListener("pointermove", (event) => {
+    const moved = event.clientX - from;
+    if (!isDown || (!isDragged && Math.abs(moved) < DEAD)) return;
+    if (!isDragged) cell.setPointerCapture(event.pointerId);
+    isDragged = true;
+    change(hundredths(start + PER_PIXEL * moved));
+  });
+  const end = () => (isDown = false);
+  cell.addEventListener("pointerup", end);
+  cell.addEventListener("pointercancel", end);
+  cell.addEventListener(
+    "click",
+    (event) => {
+      if (isDragged) event.stopImmediatePropagation();
+      isDragged = false;
+    },
+    true,
+  );
+}

@@ -1,7 +1,7 @@
 // The code behind a rung, fetched when a visitor opens it.
 
 import { make } from "../../lib/dom.mjs";
-import { request } from "../../lib/server/http.mjs";
+import { request } from "../../lib/http.mjs";
 import { highlight } from "./highlight.mjs";
 
 /** @param {number} rung */

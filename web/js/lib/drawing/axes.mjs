@@ -1,7 +1,7 @@
 // Where the cells of a matrix lie, and the labels beside them: token texts where they fit, positions where not.
 
 import { shorten, visible } from "../words.mjs";
-import { monospace } from "./fonts.mjs";
+import { monospace } from "./canvas.mjs";
 
 /** @import { Token } from "../../types.js" */
 /**

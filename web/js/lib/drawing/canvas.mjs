@@ -1,4 +1,4 @@
-// Canvas contexts.
+// Canvas contexts, and the fonts of text drawn on them.
 
 /**
  * A 2D context scaled so that one unit is one CSS pixel, sharp on any screen, and cleared.
@@ -32,3 +32,10 @@ export function offscreenContext(width, height) {
 
 /** The pixels of an image as packed colours. @param {ImageData} image */
 export const packedPixels = (image) => new Uint32Array(image.data.buffer);
+
+/** @param {number} size in CSS pixels */
+export const monospace = (size, weight = 400) =>
+  `${weight === 400 ? "" : `${weight} `}${size}px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace`;
+
+/** @param {number} size in CSS pixels */
+export const sansSerif = (size, weight = 400) => `${weight} ${size}px system-ui, -apple-system, Segoe UI, sans-serif`;

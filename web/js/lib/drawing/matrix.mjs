@@ -1,14 +1,13 @@
 // A picture's weights as a matrix, and the exact number of the cell under the pointer or the keyboard's cell.
 
-import { make } from "../dom.mjs";
-import { ARROWS } from "../keys.mjs";
+import { ARROWS, make } from "../dom.mjs";
 import { clamp, exact, full } from "../numbers.mjs";
 import { sentence, visible } from "../words.mjs";
 import { drawAxes, layout } from "./axes.mjs";
 import { sharpContext } from "./canvas.mjs";
 import { palette } from "./palette.mjs";
 import { Scale } from "./scale.mjs";
-import { paintTriangle } from "./triangle_image.mjs";
+import { paintTriangle } from "./images.mjs";
 
 /** @import { Cell, MatrixSource } from "../../types.js" */
 /** @import { Layout } from "./axes.mjs" */

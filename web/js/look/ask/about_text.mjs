@@ -1,6 +1,6 @@
 // What questions about a text have in common.
 
-import { isBusy } from "../../lib/states.mjs";
+import { isBusy } from "../state/pointer.mjs";
 import { visible } from "../../lib/words.mjs";
 
 /** @import { Store } from "../state/store.mjs" */

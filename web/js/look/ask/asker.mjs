@@ -1,7 +1,6 @@
 // Asks the server one question at a time, and keeps the newest answers.
 
-import { request } from "../../lib/server/http.mjs";
-import { readEvents } from "../../lib/server/event_stream.mjs";
+import { readEvents, request } from "../../lib/http.mjs";
 
 /** @import { AskRequest } from "./question.js" */
 

@@ -3,7 +3,7 @@
 import { make } from "../../lib/dom.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { clamp } from "../../lib/numbers.mjs";
-import { ruler } from "../widgets/legend.mjs";
+import { ruler } from "../panels/legend.mjs";
 
 /** @import { Overlay } from "./question.js" */
 /** @import { Card } from "../panels/grid.mjs" */

@@ -1,8 +1,8 @@
 // Heads that a question takes together: which ones, and what comes of all of them at once.
 
 import { make } from "../../lib/dom.mjs";
-import { request } from "../../lib/server/http.mjs";
-import { LatestRequest } from "../../lib/server/latest.mjs";
+import { request } from "../../lib/http.mjs";
+import { LatestRequest } from "../../lib/latest.mjs";
 import { listed, pictureName } from "../../lib/words.mjs";
 import { changedHeads, decodeMask, encodeMask, withScale } from "./desk/masks.mjs";
 

@@ -1,8 +1,8 @@
 // "Compare": with what the text that is shown can be compared.
 
 import { make } from "../../lib/dom.mjs";
-import { isBusy } from "../../lib/states.mjs";
-import { menu } from "../widgets/menu.mjs";
+import { isBusy } from "../state/pointer.mjs";
+import { menu } from "../../widgets/menu.mjs";
 import { baseName } from "./models.mjs";
 import { ownText } from "./own_text.mjs";
 

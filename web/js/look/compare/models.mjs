@@ -1,6 +1,6 @@
 // Whether the models of two texts are one, or have the same tokens.
 
-import { vocabulary } from "../state/vocabulary.mjs";
+import { vocabulary } from "../state/run_fetcher.mjs";
 
 /** @import { Pointer } from "../../types.js" */
 

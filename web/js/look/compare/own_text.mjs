@@ -1,7 +1,7 @@
 // A form for a second text: the text at hand, to be changed, which the same model then reads beside it.
 
 import { make } from "../../lib/dom.mjs";
-import { isBusy } from "../../lib/states.mjs";
+import { isBusy } from "../state/pointer.mjs";
 
 /** @import { TextActions } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */

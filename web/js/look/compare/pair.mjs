@@ -1,6 +1,6 @@
 // Two texts that are compared: one clock, one selection and one way to look for both.
 
-import { isBusy, isOwn } from "../../lib/states.mjs";
+import { isBusy, isOwn } from "../state/pointer.mjs";
 import { Topics } from "../../lib/topics.mjs";
 import { Store } from "../state/store.mjs";
 import { align, Alignment } from "./alignment.mjs";

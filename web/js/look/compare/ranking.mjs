@@ -1,7 +1,7 @@
 // How differently each head attends on the two sides, from the server, which has the exact weights of all of them.
 
-import { request } from "../../lib/server/http.mjs";
-import { LatestRequest } from "../../lib/server/latest.mjs";
+import { request } from "../../lib/http.mjs";
+import { LatestRequest } from "../../lib/latest.mjs";
 import { Topics } from "../../lib/topics.mjs";
 import { SIDES } from "./pair.mjs";
 

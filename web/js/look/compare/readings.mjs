@@ -1,7 +1,7 @@
 // What the server reads to be compared: the text at hand once more, or another one.
 
-import { request } from "../../lib/server/http.mjs";
-import { LatestRequest } from "../../lib/server/latest.mjs";
+import { request } from "../../lib/http.mjs";
+import { LatestRequest } from "../../lib/latest.mjs";
 
 /** @import { Reading, SentPointer } from "../../types.js" */
 /** @import { Address } from "../address.mjs" */

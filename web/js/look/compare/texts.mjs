@@ -1,14 +1,14 @@
 // One text with everything there is to see of it, or two that are compared. The server's pointers find theirs here.
 
 import { make } from "../../lib/dom.mjs";
-import { isBusy } from "../../lib/states.mjs";
+import { isBusy } from "../state/pointer.mjs";
 import { copyLink } from "../export/copy_link.mjs";
 import { Workspace } from "../workspace.mjs";
 import { CompareView } from "./compare_view.mjs";
 import { Pair, SIDES } from "./pair.mjs";
 
 /** @import { Control, LinkState, Place, SentPointer, TextActions } from "../../types.js" */
-/** @import { Settings } from "../bar/settings.mjs" */
+/** @import { Settings } from "../settings.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 /** @import { View } from "../state/view.mjs" */
 /** @import { SideName } from "./alignment.mjs" */

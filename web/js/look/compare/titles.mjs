@@ -1,7 +1,7 @@
 // What each side of a comparison is called, by what it differs in from the other.
 
 import { counted } from "../../lib/numbers.mjs";
-import { isOwn } from "../../lib/states.mjs";
+import { isOwn } from "../state/pointer.mjs";
 import { pictureName, visible } from "../../lib/words.mjs";
 
 /** @import { Pointer, Token } from "../../types.js" */

@@ -2,12 +2,8 @@
 
 import { make } from "../../lib/dom.mjs";
 import { toJson, toSafetensors } from "./data.mjs";
-import { toPng, toSvg } from "./picture.mjs";
-import { menu } from "../widgets/menu.mjs";
-import { gridPicture } from "./print_grid.mjs";
-import { headPicture } from "./print_head.mjs";
-import { linesPicture } from "./print_lines.mjs";
-import { stepJson, stepPicture } from "./print_step.mjs";
+import { gridPicture, headPicture, linesPicture, stepJson, stepPicture, toPng, toSvg } from "./print.mjs";
+import { menu } from "../../widgets/menu.mjs";
 
 /** @import { Grid } from "../panels/grid.mjs" */
 /** @import { StepRows } from "../panels/step_rows.mjs" */

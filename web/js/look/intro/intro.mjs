@@ -8,7 +8,7 @@ import { encodeMask, withScale } from "../ask/desk/masks.mjs";
 import { writeChoices } from "../ask/choices.mjs";
 import { strongestPlace } from "../ask/roles/patterns.mjs";
 import { isComplete, openPattern } from "../ask/roles/text_roles.mjs";
-import { keep, kept } from "../state/kept.mjs";
+import { keep, kept } from "../state/storage.mjs";
 import { examplesOf } from "./examples.mjs";
 import { patternSentence, placeSentence, unitOf } from "./sentences.mjs";
 

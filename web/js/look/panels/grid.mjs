@@ -1,12 +1,11 @@
-// All heads at once: rows are layers, columns heads, then each layer's mean and rollout where they are wanted. Their
-// thumbnails grow while the text is written. Or the heads sorted by a metric.
+// All heads at once: rows are layers, columns heads, then each layer's mean and rollout if they are switched on. Their
+// thumbnails grow while the text is written. Or the heads sorted by a metric; or all of it as a table.
 
-import { make, setFlag } from "../../lib/dom.mjs";
+import { ARROWS, make, setFlag } from "../../lib/dom.mjs";
 import { context2d } from "../../lib/drawing/canvas.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { Scale } from "../../lib/drawing/scale.mjs";
-import { ThumbnailPainter } from "../../lib/drawing/thumbnail_painter.mjs";
-import { ARROWS } from "../../lib/keys.mjs";
+import { ThumbnailPainter } from "../../lib/drawing/images.mjs";
 import { barEnds, METRICS } from "../../lib/metrics.mjs";
 import { measured } from "../../lib/numbers.mjs";
 import { ORDERS } from "../../lib/options.mjs";
@@ -14,7 +13,7 @@ import { pictureName } from "../../lib/words.mjs";
 import { paintArcs } from "../ask/feeding/arcs.mjs";
 import { labelOf, NO_LABEL } from "../ask/roles/labels.mjs";
 import { paintOverlay } from "../ask/overlay.mjs";
-import { sortCards } from "./sort_cards.mjs";
+import { tableHead, TableView } from "../../widgets/table_view.mjs";
 
 /** @import { Place } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
@@ -272,5 +271,55 @@ export class Grid {
     const top = this.shown[0].button.offsetTop;
     const next = this.shown.findIndex((card) => card.button.offsetTop > top);
     return next < 0 ? this.shown.length : next;
+  }
+}
+
+/**
+ * All cards as they are, with or without the means and rollouts. Or, where an order is chosen, the heads whose value is
+ * in range, sorted by it.
+ * @template {{ isHead: boolean, filtered: boolean, value: number }} Card
+ * @param {Card[]} cards
+ * @param {"" | "high" | "low"} order
+ * @param {boolean} summaries
+ */
+export function sortCards(cards, order, summaries) {
+  if (!order) return summaries ? cards : cards.filter((card) => card.isHead);
+  const sign = order === "low" ? 1 : -1;
+  return cards.filter((card) => card.isHead && !card.filtered).sort((a, b) => sign * (a.value - b.value));
+}
+
+/**
+ * Create it after the grid, so that it is notified after the grid has its new order.
+ * @param {Store} store
+ * @param {Grid} grid
+ */
+export function gridTable(store, grid) {
+  const table = make("table");
+  const view = new TableView("Show heads as table", draw, make("div", {}, table));
+  store.on("state thumbnails view open", () => view.refresh());
+  return view;
+
+  function draw() {
+    const focused = table.contains(document.activeElement) ? document.activeElement?.textContent : null;
+    const { sorted, metric } = store.view.options;
+    const directions = { high: "descending", low: "ascending", "": false };
+    const titles = Object.entries(METRICS).map(([key, { name }]) =>
+      make("th", { scope: "col", "aria-sort": key === metric && directions[sorted] }, name),
+    );
+    const rows = grid.shown.map((card) => {
+      const open = make("button", { type: "button", class: "hs-small" }, card.name);
+      setFlag(open, "aria-pressed", card.place.join() === store.open.join());
+      open.addEventListener("click", () => store.view.choose(card.place));
+      const values = Object.values(METRICS).map((kind) =>
+        make("td", {}, measured(store.metric(card.place, kind.place), kind)),
+      );
+      return make("tr", {}, make("th", { scope: "row" }, open), ...values);
+    });
+    table.replaceChildren(
+      make("caption", {}, "All heads"),
+      tableHead("picture", ...titles),
+      make("tbody", {}, ...rows),
+    );
+    if (focused) [...table.querySelectorAll("button")].find((button) => button.textContent === focused)?.focus();
   }
 }

@@ -5,12 +5,12 @@ import { Matrix } from "../../lib/drawing/matrix.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { MODES } from "../../lib/options.mjs";
 import { roleSentence, shortRole } from "../ask/roles/role_words.mjs";
-import { attentionLegend, weightLegend } from "../widgets/legend.mjs";
-import { headTable } from "./head_table.mjs";
-import { Lines } from "./lines/lines.mjs";
-import { SheetText } from "./text/sheet_text.mjs";
-import { TextView } from "./text/text_view.mjs";
+import { attentionLegend, weightLegend } from "./legend.mjs";
+import { Lines } from "./lines.mjs";
+import { TextView } from "./text_view.mjs";
 import { describePicture } from "./top_heads.mjs";
+import { exact } from "../../lib/numbers.mjs";
+import { tableHead, TableView, TokenRange, tokenTitle } from "../../widgets/table_view.mjs";
 
 /** @import { ModeName } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
@@ -88,4 +88,66 @@ export function headPanel(store, actions) {
 function textPart(store) {
   const text = new TextView(store, { label: "Text of the open head" });
   return make("div", { class: "hs-head-text" }, text.element, text.announcement, attentionLegend());
+}
+
+/** @param {Store} store */
+export function headTable(store) {
+  const table = make("table");
+  const [queries, keys] = ["queries from", "keys from"].map((label) => new TokenRange(label, () => view.refresh()));
+  const fields = make("p", { class: "hs-window" }, queries.element, keys.element);
+  const view = new TableView("Show as table", draw, fields, make("div", {}, table));
+  store.on("open weights tokens", () => view.refresh());
+  return view;
+
+  function draw() {
+    const { tokens, weights, count: n } = store;
+    const columns = keys.positions(n);
+    const rows = queries.positions(n).map((query) => {
+      const cells = columns.map((key) => make("td", {}, key <= query ? exact(weights.at(query, key)) : ""));
+      return make("tr", {}, tokenTitle(tokens, query, "row"), ...cells);
+    });
+    const titles = columns.map((key) => tokenTitle(tokens, key, "col"));
+    table.replaceChildren(
+      make("caption", {}, `Attention weights, ${store.openName}`),
+      tableHead(make("td", {}, "query ↓ key →"), ...titles),
+      make("tbody", {}, ...rows),
+    );
+  }
+}
+
+export class SheetText {
+  /** @type {TextView | null} made when it is first needed */
+  #view = null;
+
+  /** @param {Store} store */
+  constructor(store) {
+    this.store = store;
+    this.element = make("div", { class: "hs-sheet-text", hidden: true });
+    store.on("focus step tokens", () => this.follow());
+  }
+
+  /** @param {boolean} isShown */
+  show(isShown) {
+    this.element.hidden = !isShown;
+    if (!isShown) return;
+    if (!this.#view) {
+      this.#view = new TextView(this.store, { label: "Text around the selected token" });
+      this.element.append(this.#view.element, this.#view.announcement);
+    }
+    this.#view.fit();
+    this.#view.fill();
+    this.#view.colour();
+    this.follow();
+  }
+
+  /** Bring the selected token to the middle; what is pointed at is already in view. */
+  follow() {
+    const { focus, hover } = this.store;
+    if (this.element.hidden || !this.#view || !focus || hover) return;
+    const { element } = this.#view;
+    const span = this.#view.span(focus.query);
+    if (!span) return;
+    const [box, room] = [span.getBoundingClientRect(), element.getBoundingClientRect()];
+    element.scrollTop += box.top + box.height / 2 - room.top - room.height / 2;
+  }
 }

@@ -2,16 +2,20 @@
 
 import { make, tabs } from "../../lib/dom.mjs";
 import { HEADS } from "../../lib/options.mjs";
-import { tileLegend } from "../widgets/legend.mjs";
-import { Grid } from "./grid.mjs";
-import { gridTable } from "./grid_table.mjs";
-import { headPreview } from "./head_preview.mjs";
+import { tileLegend } from "./legend.mjs";
+import { Grid, gridTable } from "./grid.mjs";
 import { StepRows } from "./step_rows.mjs";
-import { topHeads } from "./top_heads.mjs";
+import { describePicture, topHeads } from "./top_heads.mjs";
 import { TrainingSteps } from "./training_steps.mjs";
 import { viewControls } from "./view_controls.mjs";
+import { context2d } from "../../lib/drawing/canvas.mjs";
+import { palette } from "../../lib/drawing/palette.mjs";
+import { Scale } from "../../lib/drawing/scale.mjs";
+import { ThumbnailPainter } from "../../lib/drawing/images.mjs";
+import { pictureName } from "../../lib/words.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
+/** @import { Place } from "../../types.js" */
 
 /**
  * While an answer colours the tiles: what their colours mean, in the place of the usual legend.
@@ -81,4 +85,44 @@ export function headsPanel(store, gridActions, stepActions) {
     whole,
     rows.element,
   );
+}
+
+/**
+ * @param {Store} store
+ * @param {Grid} grid
+ */
+export function headPreview(store, grid) {
+  const canvas = make("canvas", { "aria-hidden": true });
+  const [name, text] = [make("b", {}), make("p", { class: "hs-hint" })];
+  const element = make("div", { class: "hs-preview", "aria-hidden": true }, canvas, make("div", {}, name, text));
+  /** @type {Place | null} under the pointer */
+  let hovered = null;
+
+  const draw = () => {
+    const place = hovered; // the open one is beside it, larger
+    element.hidden = !place || place.join() === store.open.join();
+    if (!place || element.hidden) return;
+    const { looks, seen } = palette();
+    const painter = new ThumbnailPainter(
+      store.thumbnails,
+      new Scale(store.view.options),
+      looks.pixels,
+      seen.pixels,
+      Infinity,
+      store.step ?? store.readable,
+    );
+    if (!painter.side) return;
+    canvas.width = canvas.height = painter.side;
+    context2d(canvas).putImageData(painter.paint(store.index(place)), 0, 0);
+    name.textContent = pictureName(place, store.pointer);
+    text.textContent = describePicture(store, place);
+  };
+
+  grid.onHover((place) => {
+    hovered = place;
+    draw();
+  });
+  store.on("thumbnails view open", draw);
+  draw();
+  return element;
 }

@@ -1,16 +1,16 @@
 // What the next token is drawn from at the selected step. The bars follow the sliders without the server. While heads
-// are muted or scaled they show what the model then predicts, over outlines of what it predicts as it is.
+// are muted or scaled, the bars show what the model then predicts, and outlines what it predicts without that.
 
 import { forPointer, make, setFlag } from "../../lib/dom.mjs";
-import { LatestLoader, pauseFor } from "../../lib/server/latest.mjs";
+import { LatestLoader, pauseFor } from "../../lib/latest.mjs";
 import { exact, fixed, signed } from "../../lib/numbers.mjs";
 import { drawnHow, logSoftmax, mostProbable, probabilities, softmax } from "../../lib/sampling.mjs";
 import { visible } from "../../lib/words.mjs";
-import { vocabulary } from "../state/vocabulary.mjs";
-import { OneStop } from "../widgets/one_stop.mjs";
+import { vocabulary } from "../state/run_fetcher.mjs";
+import { OneStop } from "../keyboard.mjs";
 
 /** @import { Mixer } from "../ask/desk/mixer.mjs" */
-/** @import { Settings } from "../bar/settings.mjs" */
+/** @import { Settings } from "../settings.mjs" */
 /** @import { RunFetcher } from "../state/run_fetcher.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 

@@ -5,7 +5,7 @@ import { SCALES } from "../../lib/drawing/scale.mjs";
 import { METRICS } from "../../lib/metrics.mjs";
 import { measured } from "../../lib/numbers.mjs";
 import { ORDERS } from "../../lib/options.mjs";
-import { keep, kept } from "../state/kept.mjs";
+import { keep, kept } from "../state/storage.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 /** @import { View } from "../state/view.mjs" */

@@ -1,6 +1,6 @@
-// The pointer that the server sends, with everything that it may leave out.
+// The pointer that the server sends, and what its state means.
 
-/** @import { Pointer } from "../../types.js" */
+/** @import { Pointer, PointerState } from "../../types.js" */
 
 /** @type {Readonly<Pointer>} */
 const NOTHING = Object.freeze({
@@ -33,3 +33,17 @@ const NOTHING = Object.freeze({
  * @returns {Pointer}
  */
 export const completePointer = (...parts) => Object.assign({}, NOTHING, ...parts);
+
+/** While the server is about to write a text or writes it. @param {PointerState} state */
+export const isBusy = (state) => state === "waiting" || state === "writing";
+
+const GIVEN = ["opening", "linked", "snapshot", "read"];
+
+/** A text that was not written just now: an opening, a linked one, or one read again. @param {PointerState} state */
+export const isGiven = (state) => GIVEN.includes(state);
+
+/**
+ * Whether a visitor gave all of a text: one that a model wrote has a seed.
+ * @param {Pick<Pointer, "state" | "settings">} text
+ */
+export const isOwn = ({ state, settings }) => isGiven(state) && typeof settings.seed !== "number";

@@ -1,10 +1,10 @@
-// The bytes of a run from the server's routes. A run that the server no longer keeps is recomputed from what the
-// browser knows of it.
+// What the server's routes send of a run, and of its model's vocabulary. A run that the server no longer keeps is
+// recomputed from what the browser knows of it.
 
-import { decode } from "../../lib/frame.mjs";
-import { HttpError, request } from "../../lib/server/http.mjs";
+import { HttpError, request } from "../../lib/http.mjs";
+import { N_METRICS } from "../../lib/metrics.mjs";
 
-/** @import { KnownText } from "../../types.js" */
+/** @import { Frame, FrameHeader, KnownText } from "../../types.js" */
 
 export class RunFetcher {
   #lost = false;
@@ -67,3 +67,45 @@ export class RunFetcher {
     return (await request(`look/again/${path}`, { body: this.knownText() })).arrayBuffer();
   }
 }
+
+const LENGTH_BYTES = 4;
+const FLOAT_BYTES = 4;
+
+/**
+ * Throws `RangeError` if the bytes end too early.
+ * @param {ArrayBuffer} buffer
+ * @returns {Frame}
+ */
+export function decode(buffer) {
+  const length = new DataView(buffer).getUint32(0, true);
+  /** @type {FrameHeader} */
+  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, LENGTH_BYTES, length)));
+  const start = LENGTH_BYTES + length;
+  const end = start + FLOAT_BYTES * header.pictures * N_METRICS;
+  if (end > buffer.byteLength) throw new RangeError(`a frame of ${buffer.byteLength} bytes lacks its metrics`);
+  return {
+    header,
+    metrics: new Float32Array(buffer.slice(start, end)), // a copy, because floats must be aligned to 4 bytes
+    thumbnails: new Uint8Array(buffer, end),
+  };
+}
+
+/** @type {Map<string, Promise<string[]>>} */
+const requested = new Map();
+
+/** All of them in the order of their ids, for the model with these weights. @param {string} sha256 */
+export function vocabulary(sha256) {
+  let texts = requested.get(sha256);
+  if (!texts) {
+    texts = fetchTexts(sha256);
+    texts.catch(() => requested.delete(sha256)); // so that the next call tries again
+    requested.set(sha256, texts);
+  }
+  return texts;
+}
+
+/**
+ * @param {string} sha256
+ * @returns {Promise<string[]>}
+ */
+const fetchTexts = async (sha256) => (await request(`look/vocabulary/${sha256}.json`)).json();

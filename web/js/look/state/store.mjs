@@ -1,7 +1,7 @@
 // One text on the screen and what is selected of it. Panels listen to it, and a choice in one of them moves all.
 
 import { clamp } from "../../lib/numbers.mjs";
-import { isBusy } from "../../lib/states.mjs";
+import { isBusy } from "./pointer.mjs";
 import { Selection } from "./selection.mjs";
 import { TextSource } from "./text_source.mjs";
 

@@ -1,9 +1,8 @@
 // What the browser knows of one text: what has arrived of it, and how much of that is shown.
 
-import { isBusy, isGiven } from "../../lib/states.mjs";
+import { completePointer, isBusy, isGiven } from "./pointer.mjs";
 import { pictureName } from "../../lib/words.mjs";
 import { Playback } from "./playback.mjs";
-import { completePointer } from "./pointer.mjs";
 import { Problems } from "./problems.mjs";
 import { RunData } from "./run_data.mjs";
 import { RunFetcher } from "./run_fetcher.mjs";

@@ -1,6 +1,5 @@
-// Keeps a store up to date while its text grows.
-
-import { DrawThrottle } from "./draw_throttle.mjs";
+// Keeps a store up to date while its text grows. Drawing takes turns with the writing, which may run on the same
+// machine: each drawing is followed by a rest.
 
 const AHEAD = 250; // milliseconds until more is fetched of what is not shown yet
 
@@ -50,5 +49,51 @@ export class Updater {
   async draw(draw) {
     if (this.isWriting()) await this.#throttle.draw(draw);
     else draw();
+  }
+}
+
+const REST = 8; // times as long as the drawing took
+const LONGEST = 600; // milliseconds
+const HIDDEN = 200; // milliseconds after which no frame is expected: a hidden page has none
+
+/** Resolves when what was just changed is on the screen. @returns {Promise<void>} */
+const painted = () =>
+  new Promise((resolve) => {
+    setTimeout(resolve, HIDDEN);
+    requestAnimationFrame(() => {
+      const channel = new MessageChannel();
+      channel.port1.onmessage = () => resolve();
+      channel.port2.postMessage(null);
+    });
+  });
+
+export class DrawThrottle {
+  #spent = 0; // milliseconds, since the last rest
+  #endRest = () => {};
+
+  /** @param {() => void} draw */
+  async draw(draw) {
+    const began = performance.now();
+    draw();
+    await painted();
+    this.#spent += performance.now() - began;
+  }
+
+  /**
+   * Wait in proportion to the drawing time since the last rest, or until `hurry` is called.
+   * @param {number} least milliseconds
+   * @returns {Promise<void>}
+   */
+  async rest(least = 0) {
+    const pause = Math.max(least, Math.min(REST * this.#spent, LONGEST));
+    this.#spent = 0;
+    await new Promise((/** @type {(value: void) => void} */ resolve) => {
+      this.#endRest = resolve;
+      setTimeout(resolve, pause);
+    });
+  }
+
+  hurry() {
+    this.#endRest();
   }
 }

@@ -5,7 +5,7 @@ import { context2d } from "../../lib/drawing/canvas.mjs";
 import { onThemeChange, palette } from "../../lib/drawing/palette.mjs";
 import { isClearRole } from "../../lib/metrics.mjs";
 import { Scale } from "../../lib/drawing/scale.mjs";
-import { ThumbnailPainter } from "../../lib/drawing/thumbnail_painter.mjs";
+import { ThumbnailPainter } from "../../lib/drawing/images.mjs";
 import { Thumbnails } from "../../lib/thumbnails.mjs";
 import { visible } from "../../lib/words.mjs";
 import { thousands } from "../words.mjs";

@@ -2,7 +2,7 @@
 
 import { forPointer, make } from "../../../lib/dom.mjs";
 import { counted, exact, fixed, number } from "../../../lib/numbers.mjs";
-import { LatestRequest } from "../../../lib/server/latest.mjs";
+import { LatestRequest } from "../../../lib/latest.mjs";
 import { visible } from "../../../lib/words.mjs";
 import { ask } from "../../server.mjs";
 import { dotProduct, result } from "../../../widgets/arithmetic.mjs";

@@ -3,7 +3,7 @@
 import { make } from "../../../lib/dom.mjs";
 import { Matrix } from "../../../lib/drawing/matrix.mjs";
 import { exact, fixed, number } from "../../../lib/numbers.mjs";
-import { LatestRequest } from "../../../lib/server/latest.mjs";
+import { LatestRequest } from "../../../lib/latest.mjs";
 import { visible } from "../../../lib/words.mjs";
 import { ask } from "../../server.mjs";
 import { dotProduct, looks } from "../../../widgets/arithmetic.mjs";

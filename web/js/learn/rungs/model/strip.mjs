@@ -1,8 +1,7 @@
 // A long vector as a strip of coloured cells, each of which can be pointed at.
 
-import { make } from "../../../lib/dom.mjs";
+import { ARROWS, make } from "../../../lib/dom.mjs";
 import { onThemeChange, palette } from "../../../lib/drawing/palette.mjs";
-import { ARROWS } from "../../../lib/keys.mjs";
 import { clamp, fixed } from "../../../lib/numbers.mjs";
 import { TableView } from "../../../widgets/table_view.mjs";
 

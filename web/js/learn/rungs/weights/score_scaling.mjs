@@ -1,7 +1,7 @@
 // The second half of rung 6: random queries and keys, with the division by √head_dim and without.
 
 import { make } from "../../../lib/dom.mjs";
-import { LatestRequest } from "../../../lib/server/latest.mjs";
+import { LatestRequest } from "../../../lib/latest.mjs";
 import { exact, fixed, number } from "../../../lib/numbers.mjs";
 import { result, softmaxCell } from "../../../widgets/arithmetic.mjs";
 import { ask } from "../../server.mjs";

@@ -1,7 +1,7 @@
 // Exercise 1 of the chapter, on rung 6: weights of linear layers are put into parameters until both say the same.
 
 import { make } from "../../../lib/dom.mjs";
-import { LatestRequest } from "../../../lib/server/latest.mjs";
+import { LatestRequest } from "../../../lib/latest.mjs";
 import { ask } from "../../server.mjs";
 import { choice } from "../../widgets/controls.mjs";
 import { code, controls, paragraph, rowOf } from "../../widgets/elements.mjs";

@@ -1,9 +1,9 @@
 // The mixing desk of one text: which heads are muted or scaled while its question is open, and what the model then
 // predicts at the step that is shown. The view's options hold the choice, so that links do.
 
-import { request } from "../../../lib/server/http.mjs";
-import { LatestLoader } from "../../../lib/server/latest.mjs";
-import { isBusy } from "../../../lib/states.mjs";
+import { request } from "../../../lib/http.mjs";
+import { LatestLoader } from "../../../lib/latest.mjs";
+import { isBusy } from "../../state/pointer.mjs";
 import { Topics } from "../../../lib/topics.mjs";
 import { readChoices, writeChoices } from "../choices.mjs";
 import { decodeMask, encodeMask, isSameMask, only, scaleOf, withScale } from "./masks.mjs";

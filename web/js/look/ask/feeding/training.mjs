@@ -1,8 +1,7 @@
 // A link between two heads over the training steps: the score with and without it.
 
 import { make } from "../../../lib/dom.mjs";
-import { readEvents } from "../../../lib/server/event_stream.mjs";
-import { request } from "../../../lib/server/http.mjs";
+import { readEvents, request } from "../../../lib/http.mjs";
 import { fixed } from "../../../lib/numbers.mjs";
 import { bestRole } from "./measures.mjs";
 

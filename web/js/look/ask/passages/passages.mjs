@@ -3,7 +3,7 @@
 import { make, tabs } from "../../../lib/dom.mjs";
 import { counted, exact } from "../../../lib/numbers.mjs";
 import { pictureName } from "../../../lib/words.mjs";
-import { openText } from "../../state/open_text.mjs";
+import { openText } from "../../address.mjs";
 import { headMap } from "./head_map.mjs";
 import { histogram, passageEntry, sharedPlain, sharedRows } from "./passage_list.mjs";
 import { textChoice } from "./source.mjs";

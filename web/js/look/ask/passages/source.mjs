@@ -3,7 +3,7 @@
 
 import { make } from "../../../lib/dom.mjs";
 import { counted } from "../../../lib/numbers.mjs";
-import { request } from "../../../lib/server/http.mjs";
+import { request } from "../../../lib/http.mjs";
 
 /** @import { Store } from "../../state/store.mjs" */
 

@@ -3,7 +3,7 @@
 import { make, tabs } from "../../../lib/dom.mjs";
 import { fixed } from "../../../lib/numbers.mjs";
 import { pictureName, visible } from "../../../lib/words.mjs";
-import { openText } from "../../state/open_text.mjs";
+import { openText } from "../../address.mjs";
 import { selectedToken, textProblem, tokenName } from "../about_text.mjs";
 import { writeChoices } from "../choices.mjs";
 import { encodeMask, withScale } from "../desk/masks.mjs";

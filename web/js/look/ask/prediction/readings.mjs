@@ -1,8 +1,7 @@
 // The logit lens as a table: tokens by layers, whose cells open the distribution.
 
-import { make, setFlag } from "../../../lib/dom.mjs";
+import { ARROWS, make, setFlag } from "../../../lib/dom.mjs";
 import { palette } from "../../../lib/drawing/palette.mjs";
-import { ARROWS } from "../../../lib/keys.mjs";
 import { clamp, exact, fixed } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
 import { amountCell } from "./signed_bar.mjs";

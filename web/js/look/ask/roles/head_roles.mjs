@@ -3,8 +3,8 @@
 
 import { CLEAR_ROLE } from "../../../lib/metrics.mjs";
 import { share } from "../../../lib/numbers.mjs";
-import { request } from "../../../lib/server/http.mjs";
-import { isBusy } from "../../../lib/states.mjs";
+import { request } from "../../../lib/http.mjs";
+import { isBusy } from "../../state/pointer.mjs";
 
 /** @import { Place } from "../../../types.js" */
 /** @import { Store } from "../../state/store.mjs" */

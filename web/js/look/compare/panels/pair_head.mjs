@@ -6,7 +6,7 @@ import { onThemeChange, palette } from "../../../lib/drawing/palette.mjs";
 import { position } from "../../../lib/drawing/scale.mjs";
 import { counted, exact } from "../../../lib/numbers.mjs";
 import { pictureName } from "../../../lib/words.mjs";
-import { weightLegend } from "../../widgets/legend.mjs";
+import { weightLegend } from "../../panels/legend.mjs";
 import { DifferenceMatrix, SideMatrix } from "./pair_matrix.mjs";
 import { rowTable } from "./pair_table.mjs";
 import { baseName } from "../models.mjs";

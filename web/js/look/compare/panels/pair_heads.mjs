@@ -1,13 +1,12 @@
 // The heads of both sides by how differently they attend: the first of them in a row, all of them as small tiles, and
 // the choice of those that are muted on side B.
 
-import { dropdown, make, setFlag, steadily } from "../../../lib/dom.mjs";
+import { ARROWS, dropdown, make, setFlag, steadily } from "../../../lib/dom.mjs";
 import { palette } from "../../../lib/drawing/palette.mjs";
-import { ARROWS } from "../../../lib/keys.mjs";
 import { counted, fixed } from "../../../lib/numbers.mjs";
-import { isBusy } from "../../../lib/states.mjs";
+import { isBusy } from "../../state/pointer.mjs";
 import { pictureName } from "../../../lib/words.mjs";
-import { TableView, tableHead } from "../../../widgets/table_view.mjs";
+import { tableHead, TableView } from "../../../widgets/table_view.mjs";
 import { baseName } from "../models.mjs";
 import { SIDES } from "../pair.mjs";
 import { maskWords } from "../titles.mjs";

@@ -2,7 +2,7 @@
 
 import { make } from "../../../lib/dom.mjs";
 import { labelMargin, layout } from "../../../lib/drawing/axes.mjs";
-import { paintDifference } from "../../../lib/drawing/difference_image.mjs";
+import { paintDifference } from "../../../lib/drawing/images.mjs";
 import { Matrix } from "../../../lib/drawing/matrix.mjs";
 import { palette } from "../../../lib/drawing/palette.mjs";
 import { exact, full, signed } from "../../../lib/numbers.mjs";

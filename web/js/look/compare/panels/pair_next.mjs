@@ -3,9 +3,9 @@
 import { make } from "../../../lib/dom.mjs";
 import { exact, fixed, signed } from "../../../lib/numbers.mjs";
 import { logSoftmax, mostProbable } from "../../../lib/sampling.mjs";
-import { LatestLoader, pauseFor } from "../../../lib/server/latest.mjs";
+import { LatestLoader, pauseFor } from "../../../lib/latest.mjs";
 import { visible } from "../../../lib/words.mjs";
-import { vocabulary } from "../../state/vocabulary.mjs";
+import { vocabulary } from "../../state/run_fetcher.mjs";
 import { nextRows } from "../next_tokens.mjs";
 import { SIDES } from "../pair.mjs";
 import { badge } from "./pair_text.mjs";

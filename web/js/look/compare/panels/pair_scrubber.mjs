@@ -3,7 +3,7 @@
 import { make } from "../../../lib/dom.mjs";
 import { exact } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
-import { Scrubber } from "../../panels/text/scrubber.mjs";
+import { Scrubber } from "../../panels/scrubber.mjs";
 import { SIDES } from "../pair.mjs";
 import { badge, LETTERS } from "./pair_text.mjs";
 

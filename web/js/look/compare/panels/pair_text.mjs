@@ -1,11 +1,11 @@
 // One text of two: what it is, and its tokens with what both share in grey and marks where they differ.
 
 import { make } from "../../../lib/dom.mjs";
-import { isBusy } from "../../../lib/states.mjs";
+import { isBusy } from "../../state/pointer.mjs";
 import { clamp, counted, exact } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
-import { TextView } from "../../panels/text/text_view.mjs";
-import { stepKeys } from "../../widgets/step_keys.mjs";
+import { TextView } from "../../panels/text_view.mjs";
+import { stepKeys } from "../../keyboard.mjs";
 import { modelWords } from "../titles.mjs";
 import { areReadDifferently, changeSentence, nats, tokenChanges } from "../token_changes.mjs";
 

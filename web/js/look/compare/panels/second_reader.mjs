@@ -1,7 +1,7 @@
 // Who reads the text of side B, where it is the same text as A's: another model, or the weights of a training step.
 
 import { dropdown, make } from "../../../lib/dom.mjs";
-import { isGiven } from "../../../lib/states.mjs";
+import { isGiven } from "../../state/pointer.mjs";
 import { baseName } from "../models.mjs";
 
 /** @import { ModelInfo, Reading } from "../../../types.js" */

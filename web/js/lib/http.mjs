@@ -1,4 +1,4 @@
-// Requests to the server's own routes.
+// Requests to the server's own routes, and the event streams that answer some of them.
 
 /** An answer other than 2xx, with the server's reason as its message. */
 export class HttpError extends Error {
@@ -41,5 +41,28 @@ async function reason(response) {
     return (typeof detail === "string" ? detail : error?.message) ?? fallback;
   } catch {
     return fallback;
+  }
+}
+
+/**
+ * The JSON objects of a stream, one for each event, as they arrive.
+ * @param {Response} response
+ * @returns {AsyncGenerator<any>}
+ */
+export async function* readEvents(response) {
+  const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      text += done ? decoder.decode() : decoder.decode(value, { stream: true });
+      const events = text.split("\n\n");
+      text = /** @type {string} */ (events.pop());
+      for (const event of events) if (event.startsWith("data: ")) yield JSON.parse(event.slice(6));
+      if (done) return;
+    }
+  } finally {
+    reader.cancel().catch(() => {}); // whoever stops reading closes the stream
   }
 }

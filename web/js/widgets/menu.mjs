@@ -1,6 +1,6 @@
 // A button that opens a menu, by pointer and by keyboard as the ARIA pattern has it.
 
-import { make, setFlag } from "../../lib/dom.mjs";
+import { make, setFlag } from "../lib/dom.mjs";
 
 /** @type {Record<string, number>} */
 const STEPS = { ArrowDown: 1, ArrowUp: -1 };

@@ -1,20 +1,17 @@
 // Two columns of tokens: lines lead from each selected token (query) to those it looks at (key), as strong as the
-// weight; where none is selected and there is a threshold, from every token. Of the selected token and the one it looks
-// at most, a mark at the edge says where it is while it is out of view.
+// weight; where none is selected and there is a threshold, from every token. If the selected token or the one it looks
+// at most is out of view, a mark at the edge says where it is.
 
-import { forPointer, make } from "../../../lib/dom.mjs";
-import { label } from "../../../lib/drawing/axes.mjs";
-import { sharpContext } from "../../../lib/drawing/canvas.mjs";
-import { monospace } from "../../../lib/drawing/fonts.mjs";
-import { palette } from "../../../lib/drawing/palette.mjs";
-import { Scale } from "../../../lib/drawing/scale.mjs";
-import { exact } from "../../../lib/numbers.mjs";
-import { moveByKey } from "../../widgets/token_keys.mjs";
-import { EdgeMark } from "./edge_mark.mjs";
-import { ROW, scrollFor, sideOf } from "./in_view.mjs";
+import { forPointer, make } from "../../lib/dom.mjs";
+import { label } from "../../lib/drawing/axes.mjs";
+import { monospace, sharpContext } from "../../lib/drawing/canvas.mjs";
+import { palette } from "../../lib/drawing/palette.mjs";
+import { Scale } from "../../lib/drawing/scale.mjs";
+import { exact } from "../../lib/numbers.mjs";
+import { moveByKey } from "../keyboard.mjs";
 
-/** @import { Cell } from "../../../types.js" */
-/** @import { Store } from "../../state/store.mjs" */
+/** @import { Cell } from "../../types.js" */
+/** @import { Store } from "../state/store.mjs" */
 
 const FAINT = 6; // steps below which no line is drawn
 const SIDE = 0.34; // of the width, for the tokens of either side
@@ -267,4 +264,87 @@ export class Lines {
     board.scrollTop = ROW * Math.round(token - (board.clientHeight / ROW - 1) / 2);
     board.focus({ preventScroll: true }); // the mark may be gone
   }
+}
+
+const ARROWS = { above: "↑", below: "↓" };
+
+export class EdgeMark {
+  #shown = "";
+
+  /**
+   * @param {string} name of its class
+   * @param {(token: number) => void} goTo
+   */
+  constructor(name, goTo) {
+    this.token = -1;
+    this.element = make("button", { type: "button", class: `hs-small hs-edge ${name}`, hidden: true });
+    this.element.addEventListener("click", () => goTo(this.token));
+  }
+
+  get isShown() {
+    return !this.element.hidden;
+  }
+
+  /**
+   * @param {"above" | "below" | ""} side of the view on which the token is; "" hides the mark
+   * @param {number} token
+   * @param {string} text of the token
+   * @param {string} weight with which it is looked at; "" for a query
+   */
+  show(side, token, text, weight = "") {
+    const { element } = this;
+    this.token = token;
+    const shown = `${side} ${token} ${weight} ${text}`;
+    if (shown === this.#shown) return;
+    this.#shown = shown;
+    if (!side) {
+      element.hidden = true;
+      return;
+    }
+    const name = make("b", {}, label(text));
+    element.replaceChildren(`${ARROWS[side]} `, name, ` ${token}`, make("span", {}, weight && ` ${weight}`));
+    element.title = weight ? `Looked at most: scroll to token ${token}` : `Back to the query, token ${token}`;
+    element.setAttribute("aria-label", `${element.title} ${label(text)}${weight && `, weight ${weight}`}, ${side}`);
+    element.classList.toggle("hs-below", side === "below");
+    element.hidden = false;
+  }
+
+  hide() {
+    this.show("", this.token, "");
+  }
+
+  /** Where a line meets it, in CSS pixels of the view. @param {"left" | "right"} end */
+  point(end) {
+    const { offsetLeft, offsetTop, offsetWidth, offsetHeight } = this.element;
+    return { x: offsetLeft + (end === "right" ? offsetWidth : 0), y: offsetTop + offsetHeight / 2 };
+  }
+}
+
+export const ROW = 17; // CSS pixels of a token
+
+/**
+ * Where to scroll to. The query stays in view whatever the key; what it looks at is above it, so a query that has to be
+ * brought into view becomes the last row, and the view goes back to the key as far as that leaves the query in it.
+ * @param {number} top where it is scrolled to, in CSS pixels
+ * @param {number} height of the view, in CSS pixels
+ * @param {number} query
+ * @param {number | null} key that is to be in view too, if there is room
+ */
+export function scrollFor(top, height, query, key) {
+  const lowest = ROW * Math.max(0, query + 1 - Math.floor(height / ROW)); // where the query is the last whole row
+  const isInView = query * ROW >= top && (query + 1) * ROW <= top + height;
+  const from = isInView ? top : lowest;
+  return key !== null && key * ROW < from ? Math.max(key * ROW, lowest) : from;
+}
+
+/**
+ * On which side of the view a token is; "" where it is in view.
+ * @param {number} top
+ * @param {number} height
+ * @param {number} token
+ * @returns {"above" | "below" | ""}
+ */
+export function sideOf(top, height, token) {
+  const middle = (token + 0.5) * ROW - top;
+  return middle < 0 ? "above" : middle > height ? "below" : "";
 }

@@ -1,12 +1,12 @@
-// Walking through the writing token by token, and the pace at which a text appears.
+// Stepping through a text token by token, and the speed at which it appears.
 
-import { dropdown, make } from "../../../lib/dom.mjs";
-import { icon } from "../../../lib/icons.mjs";
-import { exact, surprise } from "../../../lib/numbers.mjs";
-import { visible } from "../../../lib/words.mjs";
-import { keep, kept } from "../../state/kept.mjs";
+import { dropdown, make } from "../../lib/dom.mjs";
+import { icon } from "../../lib/icons.mjs";
+import { exact, surprise } from "../../lib/numbers.mjs";
+import { visible } from "../../lib/words.mjs";
+import { keep, kept } from "../state/storage.mjs";
 
-/** @import { ScrubSource, Token } from "../../../types.js" */
+/** @import { ScrubSource, Token } from "../../types.js" */
 
 const SPEEDS = { 5: "5 tok/s", 20: "20 tok/s", 60: "60 tok/s", 0: "at once" }; // tokens per second
 const KEPT = "headscope-speed"; // where the browser keeps the choice

@@ -1,17 +1,16 @@
 // The text as flowing tokens, coloured by where the selected tokens look (before them) and by what looks at them
 // (after), or by how surprising each token was.
 
-import { make } from "../../../lib/dom.mjs";
-import { palette } from "../../../lib/drawing/palette.mjs";
-import { Scale } from "../../../lib/drawing/scale.mjs";
-import { hasModifier } from "../../../lib/keys.mjs";
-import { MAX_SURPRISE, surprise } from "../../../lib/numbers.mjs";
-import { sentence, visible } from "../../../lib/words.mjs";
-import { moveByKey } from "../../widgets/token_keys.mjs";
+import { hasModifier, make } from "../../lib/dom.mjs";
+import { palette } from "../../lib/drawing/palette.mjs";
+import { Scale } from "../../lib/drawing/scale.mjs";
+import { MAX_SURPRISE, surprise } from "../../lib/numbers.mjs";
+import { sentence, visible } from "../../lib/words.mjs";
+import { moveByKey } from "../keyboard.mjs";
 
-/** @import { Token } from "../../../types.js" */
-/** @import { Ramp } from "../../../lib/drawing/palette.mjs" */
-/** @import { Store } from "../../state/store.mjs" */
+/** @import { Token } from "../../types.js" */
+/** @import { Ramp } from "../../lib/drawing/palette.mjs" */
+/** @import { Store } from "../state/store.mjs" */
 
 /** @typedef {(i: number) => [ramp: Ramp, step: number]} Paint the colour of a token */
 

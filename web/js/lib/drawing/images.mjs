@@ -1,0 +1,149 @@
+// Lower triangles as images: exact weights, signed differences, and thumbnails.
+
+import { tile } from "../thumbnails.mjs";
+import { cells } from "../triangle.mjs";
+import { offscreenContext, packedPixels } from "./canvas.mjs";
+import { clamp } from "../numbers.mjs";
+import { position } from "./scale.mjs";
+
+/** @import { Ramp } from "./palette.mjs" */
+/** @import { Scale } from "./scale.mjs" */
+/** @import { ScaleOptions } from "../../types.js" */
+/** @import { Thumbnails } from "../thumbnails.mjs" */
+
+/**
+ * One pixel for each cell; with a `factor`, for the largest of so many cells.
+ * @param {Float32Array} values
+ * @param {number} n rows
+ * @param {Scale} scale
+ * @param {Ramp} ramp
+ */
+export function paintTriangle(values, n, scale, ramp, factor = 1) {
+  const side = tile(n - 1, factor) + 1;
+  const image = new ImageData(side, side);
+  const target = packedPixels(image);
+  const steps = new Uint8Array(side * side);
+  for (let query = 0; query < n; query++) {
+    const from = cells(query);
+    const row = tile(query, factor) * side;
+    const largest = scale.largest(values, from, query + 1);
+    for (let key = 0; key <= query; key++) {
+      const place = row + tile(key, factor);
+      const step = scale.step(values[from + key], key, largest);
+      if (step > steps[place]) steps[place] = step;
+    }
+  }
+  for (let row = 0; row < side; row++) {
+    for (let key = 0; key <= row; key++) target[row * side + key] = ramp.pixels[steps[row * side + key]];
+  }
+  const context = offscreenContext(side, side);
+  context.putImageData(image, 0, 0);
+  return context.canvas;
+}
+
+/**
+ * The step of a difference on a ramp with two ends, of which -limit and limit are the ends.
+ * @param {number} difference
+ * @param {number} limit
+ * @param {ScaleOptions} options
+ */
+export function differenceStep(difference, limit, { scale, threshold }) {
+  if (Math.abs(difference) < threshold) return 128;
+  const part = Math.sign(difference) * position(scale, Math.abs(difference) / limit);
+  return clamp(Math.round(127.5 + 127.5 * part), 0, 255);
+}
+
+/**
+ * One pixel for each cell; with a `factor`, for the cell of so many that differs most. NaN has a colour of its own.
+ * @param {Float32Array} values
+ * @param {number} n rows
+ * @param {object} looks
+ * @param {Ramp} looks.ramp
+ * @param {number} looks.limit the difference at the end of the ramp
+ * @param {ScaleOptions} looks.options
+ * @param {number} looks.unknown a packed colour
+ * @param {number} [looks.factor]
+ */
+export function paintDifference(values, n, { ramp, limit, options, unknown, factor = 1 }) {
+  const side = tile(n - 1, factor) + 1;
+  const image = new ImageData(side, side);
+  const target = packedPixels(image);
+  const most = new Float32Array(side * side).fill(-1);
+  for (let query = 0; query < n; query++) {
+    for (let key = 0; key <= query; key++) {
+      const place = tile(query, factor) * side + tile(key, factor);
+      const value = options.hideFirst && key === 0 ? 0 : values[cells(query) + key];
+      const size = Number.isNaN(value) ? -0.5 : Math.abs(value);
+      if (size <= most[place]) continue;
+      most[place] = size;
+      target[place] = Number.isNaN(value) ? unknown : ramp.pixels[differenceStep(value, limit, options)];
+    }
+  }
+  const context = offscreenContext(side, side);
+  context.putImageData(image, 0, 0);
+  return context.canvas;
+}
+
+/** The weight that a byte of a thumbnail encodes. @param {number} byte */
+const weightOf = (byte) => (byte / 255) ** 2;
+
+/** The step of each of the 256 bytes of a thumbnail, on scales that do not depend on the row. @param {Scale} scale */
+function lookup(scale) {
+  return Uint8Array.from({ length: 256 }, (_, byte) => scale.step(weightOf(byte), scale.firstKey, 1));
+}
+
+/** A pixel that lets the page show through: of a row after the step that is looked at. @param {number} pixel */
+const faded = (pixel) => ((pixel & 0x00ffffff) | 0x40000000) >>> 0;
+
+/** Draws the pictures of one set of thumbnails. */
+export class ThumbnailPainter {
+  /**
+   * @param {Thumbnails} thumbnails
+   * @param {Scale} scale
+   * @param {Uint32Array} pixels of the colour ramp
+   * @param {Uint32Array | null} mirrored of the ramp for the other half of the square, which is empty without: in the
+   *   row of a token what looks at it later
+   * @param {number} room pixels that a side may have
+   * @param {number} [rows] the tokens drawn in full colour
+   * @param {number} [drawn] and with those after them, which are faded
+   * @param {boolean} [isGrowing] whether the picture is of what is drawn alone, so that it fills its tile
+   */
+  constructor(thumbnails, scale, pixels, mirrored, room, rows = Infinity, drawn = rows, isGrowing = false) {
+    this.thumbnails = thumbnails;
+    this.scale = scale;
+    this.pixels = pixels;
+    this.mirrored = mirrored;
+    this.table = lookup(scale);
+    // No finer than the screen: a browser that shrinks a picture drops lines.
+    this.factor = Math.max(1, Math.ceil((thumbnails.side - 1) / Math.max(room - 1, 1)));
+    this.whole = thumbnails.side ? tile(thumbnails.side - 1, this.factor) + 1 : 0; // cells of a side
+    const sideOf = (/** @type {number} */ count) =>
+      Math.min(this.whole, tile(Math.max(count - 1, 0), thumbnails.factor * this.factor) + 1);
+    this.shown = sideOf(rows);
+    this.drawn = sideOf(drawn);
+    this.side = isGrowing ? this.drawn : this.whole;
+  }
+
+  /** The picture, `side` x `side` pixels. @param {number} picture */
+  paint(picture) {
+    const { side, whole, pixels, mirrored, scale, table } = this;
+    const image = new ImageData(side, side);
+    const target = packedPixels(image);
+    const bytes = this.thumbnails.pooled(picture, this.factor, whole);
+    for (let row = 0; row < this.drawn; row++) {
+      const [start, line] = [row * whole, row * side];
+      const isLater = row >= this.shown;
+      let largest = 0; // byte of this row
+      if (scale.perRow)
+        for (let key = scale.firstKey; key <= row; key++) largest = Math.max(largest, bytes[start + key]);
+      for (let key = 0; key <= row; key++) {
+        const byte = bytes[start + key];
+        const weighted = scale.perRow ? scale.step(weightOf(byte), key, weightOf(largest)) : table[byte];
+        const step = key < scale.firstKey ? 0 : weighted;
+        target[line + key] = isLater ? faded(pixels[step]) : pixels[step];
+        if (mirrored && key < row) target[key * side + row] = isLater ? faded(mirrored[step]) : mirrored[step];
+      }
+    }
+    return image;
+  }
+}

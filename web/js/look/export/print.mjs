@@ -1,0 +1,406 @@
+// Pictures as files: the open head as matrix or lines, all heads, or one step, in a frame that says what it shows. The
+// same code draws PNG and SVG. Sizes are in units of PIXELS pixels.
+
+import { monospace, offscreenContext, packedPixels, sansSerif } from "../../lib/drawing/canvas.mjs";
+import { palette } from "../../lib/drawing/palette.mjs";
+import { Scale, SCALES, ticksOf } from "../../lib/drawing/scale.mjs";
+import { MOST_CELLS, SvgContext } from "./svg_context.mjs";
+import { drawAxes, label, labelMargin } from "../../lib/drawing/axes.mjs";
+import { paintTriangle, ThumbnailPainter } from "../../lib/drawing/images.mjs";
+import { counted, measured } from "../../lib/numbers.mjs";
+import { drawLine, linesOf } from "../panels/lines.mjs";
+import { METRICS } from "../../lib/metrics.mjs";
+import { ORDERS } from "../../lib/options.mjs";
+
+/** @import { ScaleOptions } from "../../types.js" */
+/** @import { Store } from "../state/store.mjs" */
+/** @import { StepRows } from "../panels/step_rows.mjs" */
+/** @import { Card, Grid } from "../panels/grid.mjs" */
+
+/** @typedef {OffscreenCanvasRenderingContext2D | SvgContext} PrintContext */
+
+/**
+ * @typedef {object} Picture
+ * @property {string} title
+ * @property {number} width
+ * @property {number} height
+ * @property {(context: PrintContext) => void} draw
+ */
+
+export const PIXELS = 2;
+const PAD = 24;
+const HEAD = 74; // height of the title's lines
+const FOOT = 62; // height of the legend
+const LEAST_WIDTH = 460;
+export const INK = "#1b2430";
+export const SOFT = "#566172";
+
+/** The colours of print: always light, whatever theme the page has. */
+export const ramp = () => palette("light").looks;
+
+/**
+ * A picture inside its frame.
+ * @param {object} picture
+ * @param {string} picture.title
+ * @param {ScaleOptions} picture.options
+ * @param {number} [picture.floor] of a logarithmic scale
+ * @param {string[]} picture.notes
+ * @param {number} picture.width without the frame
+ * @param {number} picture.height
+ * @param {(context: PrintContext, left: number, top: number) => void} picture.draw fills it
+ * @returns {Picture}
+ */
+export function frame({ title, options, floor, notes, width, height, draw }) {
+  const fullWidth = Math.max(width, LEAST_WIDTH) + 2 * PAD;
+  const fullHeight = height + HEAD + FOOT + 2 * PAD;
+  return {
+    title,
+    width: fullWidth,
+    height: fullHeight,
+    draw(context) {
+      context.fillStyle = "#ffffff";
+      context.fillRect(0, 0, fullWidth, fullHeight);
+      context.textBaseline = "middle";
+      context.textAlign = "left";
+      context.fillStyle = INK;
+      context.font = sansSerif(26, 600);
+      context.fillText(title, PAD, PAD + 16);
+      context.fillStyle = SOFT;
+      context.font = sansSerif(14);
+      context.fillText([...notes, ...describeColours(options)].join(", "), PAD, PAD + 46);
+      draw(context, PAD, PAD + HEAD);
+      legend(context, options, floor, PAD, PAD + HEAD + height + 20);
+    },
+  };
+}
+
+/** How the weights became colours, in words. @param {ScaleOptions} options */
+function describeColours({ scale, hideFirst, threshold }) {
+  const words = [`colours: ${SCALES[scale].name}`];
+  if (hideFirst) words.push("first token hidden");
+  if (threshold) words.push(`weights below ${threshold.toFixed(4)} not drawn`);
+  return words;
+}
+
+/**
+ * @param {PrintContext} context
+ * @param {ScaleOptions} options
+ * @param {number | undefined} floor
+ * @param {number} left
+ * @param {number} top
+ */
+function legend(context, { scale }, floor, left, top) {
+  context.textBaseline = "middle";
+  context.textAlign = "left";
+  context.fillStyle = SOFT;
+  context.font = sansSerif(14);
+  const title = scale === "row" ? "of the row's largest weight" : "attention weight";
+  context.fillText(title, left, top + 7);
+  const [start, width] = [left + Math.ceil(context.measureText(title).width) + 20, 256];
+  const image = new ImageData(256, 1);
+  packedPixels(image).set(ramp().pixels);
+  const strip = offscreenContext(256, 1);
+  strip.putImageData(image, 0, 0);
+  context.drawImage(strip.canvas, start, top, width, 14);
+  context.textAlign = "center";
+  context.font = sansSerif(12);
+  for (const [place, text] of ticksOf(scale, floor)) {
+    const x = start + width * place;
+    context.fillRect(x - 0.5, top + 14, 1, 4);
+    context.fillText(text, x, top + 27);
+  }
+}
+
+/** @param {Picture} picture */
+export async function toPng({ width, height, draw }) {
+  const context = offscreenContext(Math.ceil(width * PIXELS), Math.ceil(height * PIXELS));
+  context.scale(PIXELS, PIXELS);
+  context.imageSmoothingEnabled = false;
+  draw(context);
+  return context.canvas.convertToBlob({ type: "image/png" });
+}
+
+/** @param {Picture} picture */
+export function toSvg({ title, width, height, draw }) {
+  let context = new SvgContext(width, height);
+  draw(context);
+  if (context.cells > MOST_CELLS) {
+    context = new SvgContext(width, height, true);
+    draw(context);
+  }
+  return new Blob([context.text(title)], { type: "image/svg+xml" });
+}
+
+const LEAST = 2400; // pixels of a side
+const MOST = 4000; // to which it may grow so that each token is written beside its row
+const LABELLED = 12; // pixels of a cell that has its token beside it
+const LARGEST = 18; // units of a label
+const NAME = 26; // room for the name of an axis
+
+/** Whole pixels for each cell, so that all have the same size. @param {number} n */
+function cellPixels(n) {
+  const least = Math.ceil(LEAST / n);
+  return n * LABELLED <= MOST ? Math.max(least, LABELLED) : least;
+}
+
+/** @param {Store} store */
+export function headPicture(store) {
+  const { tokens, count: n, pointer, openName } = store;
+  const { options } = store.view;
+  const pixels = cellPixels(n);
+  const cell = pixels / PIXELS;
+  const size = pixels < LABELLED ? LARGEST : Math.min(LARGEST, 0.9 * cell);
+  const texts = pixels >= LABELLED;
+  const ruler = offscreenContext(1, 1);
+  const margin = texts ? labelMargin(ruler, tokens, n, size) : 3 * LARGEST;
+  const side = margin + n * cell;
+  return frame({
+    title: `${pointer.model} · ${openName}`,
+    options,
+    floor: store.weights.floor,
+    notes: [`attention weights of ${counted(n, "token")}`],
+    width: NAME + side,
+    height: NAME + side,
+    draw(context, left, top) {
+      context.font = sansSerif(16);
+      context.fillStyle = SOFT;
+      context.fillText("looks at that token (key) →", left + NAME + margin, top + NAME / 2);
+      context.save();
+      context.translate(left + NAME / 2, top + NAME + margin);
+      context.rotate(Math.PI / 2);
+      context.fillText("this token (query) →", 0, 0);
+      context.restore();
+      context.save();
+      context.translate(left + NAME, top + NAME);
+      const image = paintTriangle(store.weights.values, n, Scale.of(store), ramp());
+      context.drawImage(image, margin, margin, n * cell, n * cell);
+      drawAxes(context, tokens, n, { margin, cell, texts, size }, INK);
+      context.restore();
+    },
+  });
+}
+
+const LINE_ROW = 18; // units of a token
+const [FROM, TO] = [190, 410]; // where the lines start and end
+const LINES_WIDTH = 600;
+const TITLES = 30;
+
+/** @param {Store} store */
+export function linesPicture(store) {
+  const { tokens, count: n, pointer, openName, queries } = store;
+  return frame({
+    title: `${pointer.model} · ${openName}`,
+    options: store.view.options,
+    floor: store.weights.floor,
+    notes: [`attention weights of ${counted(n, "token")} as lines`],
+    width: LINES_WIDTH,
+    height: TITLES + n * LINE_ROW,
+    draw(context, left, top) {
+      /** @param {number} i */
+      const y = (i) => top + TITLES + (i + 0.5) * LINE_ROW;
+      context.fillStyle = SOFT;
+      context.font = sansSerif(14);
+      context.textAlign = "right";
+      context.fillText("this token (query)", left + FROM - 10, top + 10);
+      context.textAlign = "left";
+      context.fillText("looks at that token (key)", left + TO + 10, top + 10);
+      context.strokeStyle = ramp().css[190];
+      context.lineWidth = 2;
+      for (const { query, key, strength } of linesOf(store)) {
+        drawLine(context, left + FROM, y(query), left + TO, y(key), strength);
+      }
+      context.globalAlpha = 1;
+      context.fillStyle = INK;
+      for (let i = 0; i < n; i++) {
+        const text = label(tokens[i].text);
+        context.font = monospace(12, queries.includes(i) ? 700 : 400);
+        context.textAlign = "right";
+        context.fillText(text, left + FROM - 10, y(i));
+        context.textAlign = "left";
+        context.fillText(text, left + TO + 10, y(i));
+        context.fillText(String(i), left, y(i));
+      }
+    },
+  });
+}
+
+const STEP_WIDTH = 1200; // units
+const SIDE = 64; // units of the heads' names
+const TOP = 26; // units of the keys
+const [ROW, GAP] = [20, 8]; // units of a strip, and between two layers
+const LABELLED_KEY = 10; // units of a key that has its token above it
+
+/**
+ * @param {Store} store
+ * @param {StepRows} rows
+ */
+export function stepPicture(store, rows) {
+  const n = (rows.query ?? 0) + 1;
+  const { n_layer, n_head } = store.pointer;
+  const scale = Scale.of(store);
+  const cell = Math.max(1, Math.floor((PIXELS * (STEP_WIDTH - SIDE)) / n)) / PIXELS; // whole pixels
+  const colours = ramp().pixels;
+  return frame({
+    title: `${store.pointer.model} · ${rows.title}`,
+    options: store.view.options,
+    floor: store.weights.floor,
+    notes: ["one strip per head, keys from left to right"],
+    width: SIDE + n * cell,
+    height: TOP + n_layer * n_head * ROW + (n_layer - 1) * GAP,
+    draw(context, left, top) {
+      context.font = monospace(12);
+      context.fillStyle = INK;
+      context.textAlign = "center";
+      const every = cell >= LABELLED_KEY ? 1 : Math.ceil(36 / cell);
+      for (let key = 0; key < n; key += every) {
+        const text = cell >= LABELLED_KEY ? label(store.tokens[key].text).slice(0, Math.floor(cell / 7)) : String(key);
+        context.fillText(text, left + SIDE + (key + 0.5) * cell, top + 10);
+      }
+      context.textAlign = "left";
+      for (let head = 0; head < n_layer * n_head; head++) {
+        const up = top + TOP + head * ROW + Math.floor(head / n_head) * GAP;
+        context.fillText(rows.name(head), left, up + ROW / 2);
+        const row = rows.row(head);
+        const largest = scale.largest(row, 0, n);
+        const image = new ImageData(n, 1);
+        packedPixels(image).set(Array.from(row, (weight, key) => colours[scale.step(weight, key, largest)]));
+        const strip = offscreenContext(n, 1);
+        strip.putImageData(image, 0, 0);
+        context.drawImage(strip.canvas, left + SIDE, up, n * cell, ROW - 2);
+      }
+    },
+  });
+}
+
+/**
+ * The same numbers, exact: `attention[head]` holds the weights of all keys, heads counted through all layers.
+ * @param {Store} store
+ * @param {StepRows} rows
+ */
+export function stepJson(store, rows) {
+  const query = rows.query ?? 0;
+  const { model, sha256, n_layer, n_head } = store.pointer;
+  const tokens = store.tokens.slice(0, query + 1).map(({ id, text }) => ({ id, text }));
+  const heads = Array.from({ length: n_layer * n_head }, (_, head) => head);
+  const attention = heads.map((head) => Array.from(rows.row(head), (weight) => Number(weight.toPrecision(9))));
+  const content = { model, sha256, n_layer, n_head, query, tokens, attention };
+  return new Blob([`${JSON.stringify(content)}\n`], { type: "application/json" });
+}
+
+const MOST_GRID = 4000; // pixels across
+const MOST_TILE = 240; // pixels across of one thumbnail
+const TILE_GAP = 12; // pixels between them
+const LAYERS = 46; // units of the layers' names
+const COLUMNS = 24; // units of the heads' names
+const CAPTION = 40; // pixels for the text below a head where they are sorted
+const FAINT = 0.22; // opacity of heads outside the chosen range, as on the page
+
+/**
+ * @param {Store} store
+ * @param {Grid} grid
+ */
+export function gridPicture(store, grid) {
+  const { pointer } = store;
+  const { options } = store.view;
+  const { sorted } = options;
+  const summaries = grid.hasSummaries;
+  const { n_layer, n_head } = pointer;
+  const columns = sorted ? Math.max(1, Math.ceil(Math.sqrt(1.6 * grid.shown.length))) : grid.tableColumns;
+  const rows = sorted ? Math.ceil(grid.shown.length / columns) : n_layer + (summaries ? 1 : 0);
+  const { pixels: colours } = ramp();
+  const painter = new ThumbnailPainter(
+    store.thumbnails,
+    new Scale(store.view.options),
+    colours,
+    null,
+    Infinity,
+    store.step ?? Infinity,
+  );
+  const target = Math.min(MOST_TILE, Math.floor(MOST_GRID / columns) - TILE_GAP);
+  const pixels = painter.side * Math.max(1, Math.floor(target / Math.max(painter.side, 1)));
+  const [across, down] = [pixels + TILE_GAP, pixels + TILE_GAP + (sorted ? CAPTION : 0)];
+  const [side, top] = sorted ? [0, 0] : [LAYERS, COLUMNS];
+  const metric = METRICS[options.metric];
+  const order = sorted ? `heads by ${metric.name}, ${ORDERS[sorted]}` : "rows are layers, columns heads";
+  return frame({
+    title: `${pointer.model} · ${sorted ? counted(grid.shown.length, "head") : "all heads"}`,
+    options,
+    notes: [`attention weights of ${counted(store.rows, "token")}`, order],
+    width: side + (columns * across) / PIXELS,
+    height: top + (rows * down) / PIXELS,
+    draw(context, left, up) {
+      paintAll(context, left + side, up + top);
+      context.textBaseline = "middle";
+      if (sorted) writeCaptions(context, left, up);
+      else writeNames(context, left, up);
+    },
+  });
+
+  /**
+   * The row and the column of a card.
+   * @param {Card} card
+   * @param {number} i
+   */
+  function cellOf(card, i) {
+    return sorted ? [Math.floor(i / columns), i % columns] : card.place;
+  }
+
+  /**
+   * @param {PrintContext} context
+   * @param {number} left
+   * @param {number} up
+   */
+  function paintAll(context, left, up) {
+    const small = offscreenContext(painter.side, painter.side);
+    for (const [i, card] of grid.shown.entries()) {
+      const [row, column] = cellOf(card, i);
+      small.putImageData(painter.paint(store.index(card.place)), 0, 0);
+      context.globalAlpha = card.filtered ? FAINT : 1;
+      const [x, y, size] = [column * across, row * down, pixels].map((each) => each / PIXELS);
+      context.drawImage(small.canvas, left + x, up + y, size, size);
+    }
+    context.globalAlpha = 1;
+  }
+
+  /**
+   * @param {PrintContext} context
+   * @param {number} left
+   * @param {number} up
+   */
+  function writeNames(context, left, up) {
+    context.fillStyle = INK;
+    context.font = monospace(Math.min(14, across / PIXELS / 4));
+    context.textAlign = "center";
+    /** @param {number} i */
+    const middle = (i) => (i * across + pixels / 2) / PIXELS;
+    const heads = Array.from({ length: n_head }, (_, head) => `H${head}`);
+    for (const [i, name] of [...heads, ...(summaries ? ["mean", "rollout"] : [])].entries()) {
+      context.fillText(name, left + side + middle(i), up + top / 2);
+    }
+    context.textAlign = "left";
+    for (let layer = 0; layer < n_layer; layer++) context.fillText(`L${layer}`, left, up + top + middle(layer));
+    if (!summaries) return;
+    context.textAlign = "right";
+    context.fillText("mean of all heads", left + side + (n_head * across) / PIXELS - 8, up + top + middle(n_layer));
+  }
+
+  /**
+   * @param {PrintContext} context
+   * @param {number} left
+   * @param {number} up
+   */
+  function writeCaptions(context, left, up) {
+    for (const [i, card] of grid.shown.entries()) {
+      const [row, column] = cellOf(card, i);
+      const [x, y] = [left + (column * across) / PIXELS, up + (row * down + pixels) / PIXELS + 9];
+      context.textAlign = "left";
+      context.fillStyle = INK;
+      context.font = monospace(11);
+      context.fillText(card.name, x, y);
+      context.textAlign = "right";
+      context.fillStyle = SOFT;
+      context.font = sansSerif(11);
+      context.fillText(measured(card.value, metric), x + pixels / PIXELS, y);
+    }
+  }
+}

@@ -1,0 +1,117 @@
+// Getting around by keyboard: over tokens, through the steps of a text, along a column of buttons, past the bar.
+
+import { hasModifier, make } from "../lib/dom.mjs";
+import { clamp } from "../lib/numbers.mjs";
+import { sentence } from "../lib/words.mjs";
+
+/** @import { Store } from "./state/store.mjs" */
+/** @import { TextView } from "./panels/text_view.mjs" */
+
+/**
+ * Follow a key event: two keys move to other tokens, Enter locks, Escape unlocks.
+ * @param {Store} store
+ * @param {KeyboardEvent} event
+ * @param {{ back: string, forward: string }} keys
+ * @param {HTMLElement} announcement what screen readers announce
+ * @returns {number | null} the query it moved to
+ */
+export function moveByKey(store, event, { back, forward }, announcement) {
+  if (hasModifier(event)) return null;
+  const { focus } = store;
+  const by = event.key === back ? -1 : event.key === forward ? 1 : 0;
+  let query = null;
+  if (event.key === "Escape") store.lock(null);
+  else if (event.key === "Enter" && focus) store.lock({ query: focus.query }, event.shiftKey);
+  else if (by && focus) {
+    query = clamp(focus.query + by, 0, store.count - 1);
+    store.point({ query });
+    const key = store.focus?.key ?? 0;
+    announcement.textContent = sentence(store.tokens, query, key, store.weights.at(query, key));
+  } else return null;
+  event.preventDefault();
+  return query;
+}
+
+// Buttons from which the keys reach the text: those of the bar, of the introduction and of the text's own panel.
+const OPEN_BUTTONS = ":is(.hs-topbar, .hs-intro, .hs-written, .hs-pair-text) button";
+// Inside these, keys belong to the list or the field; while a button's list is open, to the list.
+const OCCUPIED = "[role=dialog], [role=listbox], [role=menu], .hs-tabs, table, [aria-expanded=true]";
+const OPEN_LIST = ".hs-popover-anchor [aria-expanded=true], .hs-menu [aria-expanded=true]";
+
+/** Whether no other part of the page uses the arrow keys where the focus is. @param {EventTarget | null} target */
+function isFree(target) {
+  if (!(target instanceof Element) || document.querySelector(OPEN_LIST)) return false;
+  if (target === document.body || target === document.documentElement) return true;
+  return target.matches(OPEN_BUTTONS) && !target.closest(OCCUPIED);
+}
+
+/**
+ * Left, right, Home and End step through a text while it is on the page, also where the focus is on a button beside it
+ * or nowhere.
+ * @param {TextView} text
+ */
+export function stepKeys(text) {
+  // On the window, so that everything else has had its turn.
+  window.addEventListener("keydown", (event) => {
+    if (event.defaultPrevented || !isFree(event.target) || !text.element.checkVisibility()) return;
+    text.stepByKey(event);
+  });
+}
+
+export class OneStop {
+  /** @type {HTMLButtonElement | null} the one that Tab comes to */
+  #current = null;
+
+  /** @param {HTMLElement} column whose buttons these are */
+  constructor(column) {
+    this.column = column;
+    column.addEventListener("keydown", (event) => this.#move(event));
+    column.addEventListener("focusin", (event) => {
+      this.#current = /** @type {HTMLElement} */ (event.target).closest("button");
+      this.update();
+    });
+  }
+
+  /** To be called when the buttons may be others than before. */
+  update() {
+    const buttons = this.#buttons;
+    if (!this.#current || !buttons.includes(this.#current)) this.#current = buttons[0] ?? null;
+    for (const button of buttons) button.tabIndex = button === this.#current ? 0 : -1;
+  }
+
+  get #buttons() {
+    return [...this.column.querySelectorAll("button")].filter((button) => !button.disabled);
+  }
+
+  /** @param {KeyboardEvent} event */
+  #move(event) {
+    const buttons = this.#buttons;
+    const at = buttons.findIndex((button) => button === document.activeElement);
+    const targets = { ArrowUp: at - 1, ArrowDown: at + 1, Home: 0, End: buttons.length - 1 };
+    const target = buttons[targets[/** @type {keyof typeof targets} */ (event.key)]];
+    if (!target) return;
+    target.focus();
+    event.preventDefault();
+  }
+}
+
+/** @type {Record<string, string>} */
+const TARGETS = {
+  heads: ".hs-grid button[tabindex='0'], .hs-strips",
+  "the open head": ".hs-open :is(.hs-board, .hs-text, .hs-lines)",
+  "the next token": ".hs-next button[tabindex='0']",
+};
+
+/** @param {Element} element */
+const isShown = (element) => element.getClientRects().length > 0;
+
+export function skipLinks() {
+  const links = Object.entries(TARGETS).map(([name, selector]) => {
+    const skip = () => {
+      const target = [...document.querySelectorAll(selector)].find(isShown);
+      if (target instanceof HTMLElement) target.focus();
+    };
+    return make("button", { type: "button", class: "hs-small", onclick: skip }, `Skip to ${name}`);
+  });
+  return make("nav", { class: "hs-skip", "aria-label": "Skip" }, ...links);
+}

@@ -1,0 +1,169 @@
+// The text with its scrubber: what colours its tokens, alternatives to branch from, and a table of probabilities.
+
+import { checkbox, make, setFlag } from "../../lib/dom.mjs";
+import { icon } from "../../lib/icons.mjs";
+import { brief, counted, exact, surprise } from "../../lib/numbers.mjs";
+import { attentionLegend, surpriseLegend } from "./legend.mjs";
+import { stepKeys } from "../keyboard.mjs";
+import { compareMenu } from "../compare/compare_menu.mjs";
+import { describeToken, Scrubber } from "./scrubber.mjs";
+import { TextView } from "./text_view.mjs";
+import { visible } from "../../lib/words.mjs";
+import { tableHead, TableView } from "../../widgets/table_view.mjs";
+
+/** @import { Pointer, Token } from "../../types.js" */
+/** @import { Store } from "../state/store.mjs" */
+/** @import { CompareActions } from "../compare/compare_menu.mjs" */
+/** @import { NextToken } from "./next_token.mjs" */
+
+/**
+ * @param {Store} store
+ * @param {NextToken} next
+ * @param {CompareActions} actions
+ */
+export function textPanel(store, next, actions) {
+  const { view } = store;
+  const text = new TextView(store, { canSurprise: true });
+  stepKeys(text);
+  const status = make("p", { class: "hs-status", role: "status" });
+  store.on("state tokens", () => {
+    const words = describe(store.pointer, store.pointer.tokens - store.length);
+    if (words !== status.textContent) status.textContent = words;
+  });
+  const surpriseBox = checkbox((checked) => view.set({ surprise: checked }));
+  const legends = { attention: attentionLegend(), surprise: surpriseLegend() };
+  const show = () => {
+    surpriseBox.checked = view.options.surprise;
+    legends.attention.hidden = view.options.surprise;
+    legends.surprise.hidden = !view.options.surprise;
+  };
+  view.on(show);
+  show();
+  const another = make("button", { type: "button", class: "hs-small", onclick: actions.another }, "Write another");
+  another.title = "Write a second text from the same prompt, beside this one";
+  const pin = make("button", { type: "button", class: "hs-small", "aria-label": "Pin" }, icon("pin"));
+  pin.title = "Keep the selected token highlighted in every view (or shift-click a token)";
+  pin.addEventListener("click", () => store.pinSelected());
+  store.on("state focus step", () => {
+    another.disabled = !store.pointer.settings.prompt;
+    pin.disabled = !store.count;
+    setFlag(pin, "aria-pressed", store.locked.length > 0);
+  });
+  surpriseBox.setAttribute("aria-label", "colour by surprise");
+  const surpriseLabel = make(
+    "label",
+    { title: "Colour each token by how little it was expected" },
+    surpriseBox,
+    "surprise",
+  );
+  const controls = make("div", { class: "hs-controls" }, surpriseLabel, another, compareMenu(store, actions));
+  const table = textTable(store);
+  const top = make("div", { class: "hs-top" }, make("h2", {}, "Text"), status, table.toggle);
+  const scrubber = new Scrubber(store, (step) => describeToken(store.tokens[step], step), pin).element;
+  const box = make("div", { class: "hs-text-box" }, text.element);
+  const parts = [top, box, text.announcement, table.element, scrubber, alternatives(store, next), controls];
+  parts.push(legends.attention, legends.surprise);
+  return make("section", { class: "hs-panel hs-written", "aria-label": "Text" }, ...parts);
+}
+
+/**
+ * How far a text is.
+ * @param {Readonly<Pointer>} pointer
+ * @param {number} behind how many of its tokens are still to be shown
+ */
+function describe({ state, tokens, n_prompt, rate, training, written: n_written = tokens - n_prompt }, behind) {
+  const written = counted(n_written, "token");
+  const meanwhile = training ? " while a GPT trains" : "";
+  const speed = rate ? `, ${Math.round(rate)} tokens/s${meanwhile}` : "";
+  if (behind > 0 && ["writing", "done", "stopped"].includes(state)) {
+    return `${Math.max(n_written - behind, 0)} of ${n_written} shown${speed}`;
+  }
+  const descriptions = {
+    none: "",
+    linked: `${counted(tokens, "token")}, ${history.state?.isOpenedHere ? "opened by Ask" : "opened from the address"}`,
+    snapshot: `${counted(tokens, "token")}, this step’s weights`,
+    read: `${counted(tokens, "token")}, read again`,
+    opening: `${counted(tokens, "token")}, sample text`,
+    loading: "loading ...",
+    waiting: "waiting ...",
+    writing: `writing: ${written}${speed}`,
+    done: `${written} written${speed}`,
+    stopped: `stopped after ${written}${speed}`,
+    failed: "failed",
+  };
+  return descriptions[state];
+}
+
+const SHOWN = 4;
+
+/**
+ * @param {Store} store
+ * @param {NextToken} next
+ */
+export function alternatives(store, next) {
+  const element = make("div", { class: "hs-alternatives", role: "group", "aria-label": "Alternatives" });
+  let shown = ""; // so that a button keeps the focus while nothing changes
+
+  const draw = () => {
+    const at = store.chosen;
+    const found = next.alternatives(SHOWN);
+    const tokens = found && found.at === at && !store.isGrowing ? found.tokens : [];
+    const drawn = tokens.length ? `${store.pointer.run} ${at} ${tokens.map(({ id }) => id).join(" ")}` : "";
+    if (drawn === shown) return;
+    shown = drawn;
+    if (!tokens.length || at === null) {
+      element.replaceChildren();
+      return;
+    }
+    element.setAttribute("aria-label", `Alternatives to “${visible(store.tokens[at].text)}”`);
+    const buttons = tokens.map(({ id, text, probability }) => {
+      const label = `Branch here with “${text}”, probability ${brief(probability)}`;
+      const parts = [make("span", {}, text), make("small", {}, brief(probability))];
+      const button = make("button", { type: "button", class: "hs-small", "aria-label": label, title: label }, ...parts);
+      button.addEventListener("click", () => next.branch(id, at));
+      return button;
+    });
+    element.replaceChildren(make("span", {}, "instead"), ...buttons);
+  };
+  next.onShown(draw);
+  store.on("state step", draw);
+  return element;
+}
+
+/** @param {Store} store */
+export function textTable(store) {
+  /** @type {Token[]} */
+  const shown = []; // the token of each row
+  const body = make("tbody", {});
+  const caption = make("caption", {}, "Tokens and their probabilities");
+  const table = make("table", {}, caption, tableHead("position", "token", "probability", "bits"), body);
+  const box = make("div", { tabindex: 0, role: "group", "aria-label": "Table of tokens" }, table);
+  const view = new TableView("Show text as table", draw, box);
+  store.on("state tokens", () => view.refresh());
+  return view;
+
+  /** Replace only the rows whose token has changed: a long text grows by a few tokens at a time. */
+  function draw() {
+    const { tokens } = store;
+    shown.length = Math.min(shown.length, tokens.length);
+    while (body.children.length > tokens.length) body.lastChild?.remove();
+    tokens.forEach((token, i) => {
+      if (shown[i] === token) return;
+      shown[i] = token;
+      const row = tokenRow(token, i);
+      if (body.children[i]) body.children[i].replaceWith(row);
+      else body.append(row);
+    });
+  }
+}
+
+/**
+ * @param {Token} token
+ * @param {number} position
+ */
+function tokenRow(token, position) {
+  const bits = surprise(token);
+  const numbers = bits === null ? ["given", ""] : [exact(2 ** -bits), bits.toFixed(2)];
+  const cells = [`“${visible(token.text)}”`, ...numbers].map((text) => make("td", {}, text));
+  return make("tr", {}, make("th", { scope: "row" }, position), ...cells);
+}
