@@ -157,7 +157,7 @@ def measure_writing(
         page.get_by_role("button", name="Write", exact=True).click()
         page.wait_for_selector(".hs-workspace:is([data-state=waiting], [data-state=writing])")
         page.wait_for_selector(".hs-workspace[data-state=done]")
-        watched.append(next(reversed(services.runs.runs.values())).tokens_per_second)
+        watched.append(services.runs.cache.values()[-1].tokens_per_second)
     page.close()
     return statistics.median(watched[1:]), statistics.median(unwatched[1:])  # the first round wakes everything
 
@@ -206,7 +206,7 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS.split())
         models = services.served.models
         small, large = models[char.name], models[gpt2.name]
-        made = services.openings.made
+        made = services.openings.written.entries
         made[char.name] = opening(small, 256)
         ours = measure_ours(browser, url, 256, rounds)
         theirs = measure_bertviz(browser, small, made[char.name].ids, parsed.libraries)

@@ -109,7 +109,7 @@ def server(checkpoints: Path) -> Iterator["Server"]:
     models = server.served.models
     models["slow"] = replace(models["tiny"], name="slow")
     server.services.engines.add(models["slow"], GatedEngine(models["slow"]))
-    made = server.services.openings.made
+    made = server.services.openings.written.entries
     made["slow"] = made["tiny"]
     yield server
     server.close()

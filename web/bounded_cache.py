@@ -88,17 +88,16 @@ class BoundedCache(Generic[K, V]):
         self.trim()
         return value
 
-    def remove(self, predicate: Callable[[K, V | None], bool]) -> None:
-        """Remove all entries with ``predicate(key, value)``, without calling ``on_evict``.
+    def remove(self, predicate: Callable[[K, V | None], bool]) -> list[V]:
+        """Remove all entries with ``predicate(key, value)``, and return their values; ``on_evict`` is not called.
 
         The value is None for one that is still being computed: those who wait for it get it, but it is not cached, and
         whoever asks from now on has it computed again.
         """
         with self.lock:
-            for key in [key for key, value in self.entries.items() if predicate(key, value)]:
-                del self.entries[key]
             for key in [key for key in self.computations if predicate(key, None)]:
                 del self.computations[key]
+            return [self.entries.pop(key) for key in [key for key in self.entries if predicate(key, self.entries[key])]]
 
     def trim(self) -> None:
         """Evict values until the rest is within the bounds, as far as it can be."""

@@ -41,9 +41,9 @@ class Gauges:
                 tokens.add_metric([name, kind], found[kind])
         yield from (batch, waiting, compiled, tokens)
         yield GaugeMetricFamily(
-            "headscope_traces_cached", "Texts whose attention weights are kept.", len(self.runs.runs)
+            "headscope_traces_cached", "Texts whose attention weights are kept.", len(self.runs.cache)
         )
-        yield GaugeMetricFamily("headscope_traces_cached_bytes", "Bytes they take.", self.runs.nbytes)
+        yield GaugeMetricFamily("headscope_traces_cached_bytes", "Bytes they take.", self.runs.cache.nbytes)
         turns = self.questions.turns
         asked = GaugeMetricFamily("headscope_questions", "Questions that wait for an answer.", labels=["state"])
         asked.add_metric(["computing"], len(turns.working))

@@ -55,7 +55,7 @@ class Services:
         if loaded is None:
             return
         self.engines.remove(loaded)
-        self.openings.made.pop(loaded.name, None)
+        self.openings.forget(loaded.name)
         self.snapshots.forget(loaded.name)
         self.runs.forget(loaded.name)
         self.questions.let_go(loaded)

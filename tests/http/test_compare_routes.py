@@ -100,7 +100,7 @@ def test_another_tokenizer_and_other_weights(launch: Callable[..., Server], tmp_
     expected = lower(early.trace(server.served.models["tiny"].read_prompt(PROMPT)).attention[1, 1])
     torch.testing.assert_close(weights(server, pointer, 1, 1), expected, atol=1e-5, rtol=0)
     # Its weights are found again by their hash and by their name, though nothing keeps them in memory.
-    server.services.snapshots.loaded.clear()
+    server.services.snapshots.cache.entries.clear()
     ids = server.served.models["tiny"].read_prompt(PROMPT)
     query = {"model": "tiny@16", "sha256": pointer["sha256"][:16], "ids": encode_ids(ids), "prompt": 5}
     found = httpx.get(f"{server.url}/look/landing", params=query).json()
@@ -157,11 +157,11 @@ def test_the_logits_with_heads_scaled(server: Server) -> None:
     loaded = server.served.models["tiny"]
     ids = loaded.read_prompt(PROMPT)
     body = {"sha256": loaded.sha256, "ids": ids, "n_prompt": 5, "head_mask": MASK}
-    n_runs = len(server.services.runs.runs)
+    n_runs = len(server.services.runs.cache)
     answer = httpx.post(f"{server.url}/look/scaled/6", json=body).content
     expected = loaded.trace(PROMPT, head_mask=MASK).logits[6]
     np.testing.assert_allclose(np.frombuffer(answer, np.float32), expected, atol=1e-5)
-    assert len(server.services.runs.runs) == n_runs  # nothing is kept of it
+    assert len(server.services.runs.cache) == n_runs  # nothing is kept of it
     for changes, status in (
         ({"head_mask": [[1.0]]}, 400),
         ({"ids": ids[:6]}, 404),

@@ -15,7 +15,6 @@ from helpers.runs import frame, lower
 from helpers.server import Server, save_tiny
 from model import load
 from model.checkpoint.write import write_snapshot
-from web.serving import snapshots as snapshots_module
 from web.serving.snapshots import weight_bytes
 
 STEPS = (0, 10, 20, 40, 80, 160)
@@ -32,7 +31,7 @@ def test_the_page_lands_on_the_first_models_opening(server: Server) -> None:
     assert [model["name"] for model in found["models"]][:2] == ["tiny", "other"]
     assert "3 layers × 4 heads" in found["models"][0]["facts"]
     pointer = found["pointer"]
-    opening = server.services.openings.made["tiny"]
+    opening = server.services.openings.written.entries["tiny"]
     assert (pointer["state"], pointer["model"], pointer["tokens"]) == ("opening", "tiny", len(opening.ids))
     assert "broken cannot be served" in pointer["notices"][0]
     assert found["settings"]["prompt"] == "ROMEO:"
@@ -111,16 +110,18 @@ def test_a_text_is_read_with_the_weights_of_a_step(trained: Server) -> None:
 def test_few_snapshots_stay_in_memory_and_none_is_listed(trained: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     snapshots = trained.services.snapshots
     n_bytes = weight_bytes(trained.served.models["kept"])
-    monkeypatch.setattr(snapshots_module, "MAX_SNAPSHOT_BYTES", 4 * n_bytes)
+    monkeypatch.setattr(snapshots.cache, "max_bytes", 4 * n_bytes)
     for step in STEPS:
         assert read_at(trained, step).status_code == 200
-    assert [step for _, step in snapshots.loaded] == list(STEPS[-4:])
-    read_with = {run.loaded.name for run in trained.services.runs.runs.values() if "@" in run.loaded.name}
+    assert [step for _, step in snapshots.cache.entries] == list(STEPS[-4:])
+    read_with = {run.loaded.name for run in trained.services.runs.cache.values() if "@" in run.loaded.name}
     assert read_with == {f"kept@{step}" for step in STEPS[-4:]}  # nothing holds on to the others
-    first = snapshots.loaded["kept", STEPS[-4]]
+    first = snapshots.cache.entries["kept", STEPS[-4]]
     read_at(trained, STEPS[-4])
     read_at(trained, STEPS[0])
-    assert [step for _, step in snapshots.loaded] == [80, 160, 20, 0] and snapshots.loaded["kept", 20] is first
+    assert [step for _, step in snapshots.cache.entries] == [80, 160, 20, 0] and snapshots.cache.entries[
+        "kept", 20
+    ] is first
     listed = httpx.get(f"{trained.url}/v1/models").json()["data"]
     assert [model["id"] for model in listed] == ["kept", "tiny"]
     assert [model["name"] for model in landing(trained)["models"]] == ["kept", "tiny"]

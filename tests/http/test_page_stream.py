@@ -13,7 +13,7 @@ from helpers.models import scripted_model
 from helpers.runs import FIELDS, Reader, new_ids, streamed, write_text
 from helpers.server import CONTEXT, Server
 from model.serving.engine import Engine
-from web.runs.run_writer import RunWriter
+from web.runs.store import RunWriter
 
 PROMPT = FIELDS["prompt"]
 

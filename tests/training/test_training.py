@@ -187,7 +187,7 @@ def test_it_is_forgotten_with_all_that_was_made_of_it(quick: Server, nothing_is_
     assert visitor.get("/train/events").status_code == 404
     assert visitor.get(f"/look/opening/{name}").status_code == 404
     assert visitor.get(f"/look/{opening['run']}/rows").status_code == 404
-    assert all(name not in run.loaded.name for run in quick.services.runs.runs.values())
+    assert all(name not in run.loaded.name for run in quick.services.runs.cache.values())
     assert all(loaded.name != name for loaded in quick.services.engines.engines)
 
 

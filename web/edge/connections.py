@@ -85,16 +85,19 @@ class Connections:
             del self.counts[connection.owner]
 
     def sweep(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Drop the connections on which nothing has happened for too long."""
+        """Drop the connections on which nothing has happened for too long, once a second."""
+        loop.call_later(SWEEP_SECONDS, self.sweep, loop)  # first: an exception below must not be the end of it
         now = time.monotonic()
         for connection in list(self.open):
-            if connection.is_stalled(now):
-                connection.drop()
+            try:
+                if connection.is_stalled(now):
+                    connection.drop()
+            except Exception:
+                log.exception("A connection that may have stalled cannot be checked or closed")
         if self.n_dropped:
             log.warning("There are too many connections: %d were closed to make room.", self.n_dropped)
             self.n_dropped = 0
         loop.run_in_executor(None, self.budget.trim)
-        loop.call_later(SWEEP_SECONDS, self.sweep, loop)
 
 
 class Connection(H11Protocol):

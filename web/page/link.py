@@ -115,7 +115,7 @@ async def start_with_opening(services: Services, named: str | None, notices: lis
     served = services.served
     name = named if named in served.models else next(iter(served.models), None)
     value = await opening_pointer(services, name)
-    opening = services.openings.made.get(name or "")
+    opening = services.openings.written.get(name or "")
     settings = {"prompt": opening.settings["prompt"]} if opening else {}
     return PageStart(value | {"notices": notices + served.problems()}, settings)
 

@@ -94,7 +94,7 @@ def examples(services: Services, address: str, with_key: bool) -> str:
     """Every example as Markdown, for one address of the server."""
     address = address.rstrip("/") if isinstance(address, str) and ADDRESS.fullmatch(address) else DEFAULT_ADDRESS
     name = next(iter(services.served.models), None)
-    opening = services.openings.made.get(name or "")
+    opening = services.openings.written.get(name or "")
     prompt = {"prompt": opening.settings["prompt"] if opening else "ROMEO:"}
     named = ({"model": name} if name else {}) | prompt
     server: dict[str, object] = {"url": f"{address}/gradio_api/mcp/"}

@@ -12,7 +12,7 @@ from model.errors import counted
 from model.serving.engine import Busy, Closed
 
 from ..runs.run import Run
-from ..runs.run_writer import RunWriter
+from ..runs.store import RunWriter
 from ..services import Services
 from ..serving.elsewhere.upstream import EngineLost
 from ..serving.generation import Generation

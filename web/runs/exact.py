@@ -1,26 +1,46 @@
 """Exact numbers of any run: as they were recorded, or recomputed where they were not kept."""
 
 import itertools
+from collections.abc import Callable
+from operator import attrgetter
 
 from torch import Tensor
 
+from model import LoadedModel
 from model.lens.pictures import last_rows, layers_of, picture
 from model.lens.residuals import Residuals
 
-from ..settings import MAX_LOGITS
-from .residual_cache import ResidualCache
+from ..bounded_cache import BoundedCache
+from ..settings import MAX_LOGITS, MAX_RESIDUAL_BYTES
 from .run import Run
+
+Key = tuple[str, LoadedModel]  # the id of a run, and its model
 
 
 class ExactNumbers:
     """Weights and logits of runs as float32 bytes."""
 
-    def __init__(self) -> None:
-        self.residuals = ResidualCache()
+    def __init__(self, max_bytes: int = MAX_RESIDUAL_BYTES) -> None:
+        self.residuals = BoundedCache[Key, Residuals](max_bytes=max_bytes, size=attrgetter("nbytes"))
 
-    def read(self, run: Run, least: int) -> Residuals:
-        """One pass over at least the ``least`` first tokens of a run."""
-        return self.residuals.get(run.id, run.loaded, run.readable_ids, least, run.head_mask)
+    def read(self, run: Run, n_tokens: int) -> Residuals:
+        """One pass over at least the first ``n_tokens`` of a run.
+
+        A cached pass serves as long as it is long enough, so a text being written is not read again for each token.
+        """
+        return self.residuals.get_or_compute(
+            (run.id, run.loaded),
+            lambda: Residuals(run.loaded.gpt, run.readable_ids, run.head_mask),
+            lambda residuals: len(residuals.ids) >= n_tokens,
+        )
+
+    def forget(self, run: Run) -> None:
+        """Remove what was computed for a run."""
+        self.residuals.remove(lambda key, _: key == (run.id, run.loaded))
+
+    def forget_models(self, is_gone: Callable[[LoadedModel], bool]) -> None:
+        """Remove what was computed with a model, or still is."""
+        self.residuals.remove(lambda key, _: is_gone(key[1]))
 
     def picture(self, run: Run, layer: int, column: int, start: int) -> bytes:
         """One picture (``model.lens.pictures``), rows ``start`` to the newest. Raises ``ValueError`` for no picture."""

@@ -1,18 +1,14 @@
-"""What the page shows before anybody has written: a short text of each model, written once and shared by all."""
+"""What the page shows before anybody has written: a short text by each model, written once and shared by all."""
 
-import threading
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple
-
-from torch import Tensor
 
 from model import LoadedModel, PromptError, SamplingSettings
 from model.generate import generate
-from model.lens.head_roles import CLEAR_ROLE, text_scores
-from model.lens.metrics import most_selective_head
+from model.lens.opening import FittingHead, cut_at_open_choice, fitting_heads, head_to_open
 from model.lens.residuals import Residuals
 
+from ..bounded_cache import BoundedCache
 from ..serving.inputs import settings_of
 from ..serving.served_models import ServedModels
 from ..settings import (
@@ -26,27 +22,16 @@ from ..settings import (
 from .run import Run
 from .store import Runs
 
-LEAST_REAL = 0.08  # probability from which an alternative counts as real
-MOST_CERTAIN = 0.6
-
 
 class CannotWrite(Exception):
-    """A model that cannot write even its opening."""
-
-
-class FittingHead(NamedTuple):
-    """The head of a text that fits a role best, and its mean attention weight there."""
-
-    role: str
-    head: tuple[int, int]
-    score: float
+    """A model that cannot even write its opening."""
 
 
 @dataclass(frozen=True)
 class Opening:
-    """A text and the head that is open beside it."""
+    """A text and the head that is open with it."""
 
-    settings: dict[str, object]  # all that it was written from
+    settings: dict[str, object]  # everything that determines the text
     ids: list[int]
     n_prompt: int
     head: tuple[int, int]
@@ -58,8 +43,7 @@ class Openings:
 
     def __init__(self, served: ServedModels, runs: Runs) -> None:
         self.served, self.runs = served, runs
-        self.made: dict[str, Opening] = {}
-        self.lock = threading.Lock()
+        self.written = BoundedCache[str, Opening]()  # by name, one for each model that is served
 
     def write_all(self) -> None:
         """Write them before anybody asks. A model that cannot write one is no longer served."""
@@ -68,20 +52,25 @@ class Openings:
                 self.get(name)
 
     def get(self, name: str) -> tuple[Opening, Run]:
-        """The opening of a model and its run, which is recomputed if others have pushed it out.
+        """The opening of a model and its run, which is recomputed if it was evicted.
 
-        Raises ``CannotWrite`` for a model that fails at it, and which is then no longer served.
+        Raises ``CannotWrite`` for a model that fails, and which is then no longer served.
         """
         loaded = self.served.models[name]
-        with self.lock:
-            if name not in self.made:
-                try:
-                    self.made[name] = write_opening(loaded)
-                except Exception as error:  # its logits overflow, or there is not enough memory
-                    self.served.fail(name, error)
-                    raise CannotWrite(name) from error
-            opening = self.made[name]
+
+        def write() -> Opening:
+            try:
+                return write_opening(loaded)
+            except Exception as error:  # its logits overflow, or there is not enough memory
+                self.served.fail(name, error)
+                raise CannotWrite(name) from error
+
+        opening = self.written.get_or_compute(name, write)
         return opening, self.runs.recompute(loaded, opening.ids, opening.n_prompt)
+
+    def forget(self, name: str) -> None:
+        """Remove the opening of a model that is no longer served."""
+        self.written.remove(lambda other, _: other == name)
 
 
 def write_opening(loaded: LoadedModel) -> Opening:
@@ -94,35 +83,12 @@ def write_opening(loaded: LoadedModel) -> Opening:
     trace = loaded.trace(text)
     end = cut_at_open_choice(trace.logits, first=len(ids) + LEAST_OPENING_TOKENS)
     attention = trace.attention[:, :, :end, :end]
-    suggested_heads = [
-        FittingHead(role, divmod(int(scores.argmax()), scores.shape[1]), round(float(scores.max()), 4))
-        for role, scores in text_scores(attention, text[:end]).items()
-    ]
-    head = suggested_heads[0].head if suggested_heads[0].score >= CLEAR_ROLE else most_selective_head(attention)
-    return Opening(settings_of(request, prompt), text[:end], len(ids), head, suggested_heads)
-
-
-def cut_at_open_choice(logits: Tensor, first: int) -> int:
-    """How many tokens to keep, at least ``first``: the last one had three or four real alternatives.
-
-    So the next-token bars, which start there, have something to show.
-
-    ``logits`` ``(T, vocab_size)`` are those of the whole text.
-    """
-    T = len(logits)
-    if T <= first:
-        return T
-    probabilities = logits[first - 1 : T - 1].softmax(-1)  # of the tokens from ``first`` on
-    real = (probabilities >= LEAST_REAL).sum(-1)
-    largest = probabilities.amax(-1)
-    eventful = ((real == 3) | (real == 4)) & (largest <= MOST_CERTAIN)
-    places = eventful.nonzero().flatten()
-    # As late as possible: there is more to look at.
-    return first + int(places[-1]) + 1 if len(places) else T
+    suggested = fitting_heads(attention, text[:end])
+    return Opening(settings_of(request, prompt), text[:end], len(ids), head_to_open(attention, suggested), suggested)
 
 
 def opening_prompt(loaded: LoadedModel) -> tuple[str, list[int]]:
-    """The first of the opening prompts that looks like what this model was trained on.
+    """The first of the opening prompts that looks like the model's training text.
 
     If none does: the first that it can read; if there is none, its first token.
     """

@@ -1,38 +1,40 @@
-"""Texts and their attention weights while somebody may still look at them, bounded in bytes."""
+"""Texts and their attention weights for as long as somebody may look at them, bounded in bytes."""
 
 import hashlib
 import hmac
 import secrets
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 
 from torch import Tensor
 
-from model import LoadedModel
+from model import LoadedModel, Step
+from model.serving.sequence import ContextShift, Cut, Event, PromptPart, is_last
 
+from ..bounded_cache import BoundedCache
 from ..settings import MAX_CACHED_BYTES, MAX_CACHED_RUNS
 from .exact import ExactNumbers
 from .run import Run
 
 
 class Runs:
-    """The runs of all visitors by id, at most ``max_bytes`` of them: the least recently used goes first.
+    """The runs of all visitors by id, at most ``max_bytes`` of them: the least recently used are evicted first.
 
     A run that is being written stays; the engines bound how many there are.
     """
 
     def __init__(self, max_bytes: int = MAX_CACHED_BYTES, may_see: Callable[[str], bool] = lambda _name: True) -> None:
-        self.max_bytes, self.may_see = max_bytes, may_see
+        self.may_see = may_see
         self.secret = secrets.token_bytes(16)  # so that nobody else can work out the id of a run
-        self.runs: OrderedDict[str, Run] = OrderedDict()
         self.exact = ExactNumbers()
-        self.lock = threading.Lock()
-        self.recomputing = threading.Lock()
-
-    @property
-    def nbytes(self) -> int:
-        return sum(run.nbytes for run in list(self.runs.values()))  # while others come and go
+        self.cache = BoundedCache[str, Run](
+            max_entries=MAX_CACHED_RUNS,
+            max_bytes=max_bytes,
+            size=attrgetter("nbytes"),
+            can_evict=lambda run: not run.writing,
+            on_evict=self.exact.forget,
+        )
 
     def new(
         self,
@@ -45,7 +47,7 @@ class Runs:
         """A run that is about to be written; its id cannot be guessed."""
         run = Run(secrets.token_urlsafe(16), loaded, given, len(given) + max_new_tokens, n_prompt, head_mask)
         run.writing = True
-        self.add(run)
+        self.cache.put(run.id, run)
         return run
 
     def shifted(self, before: Run, ids: Sequence[int]) -> Run:
@@ -57,56 +59,77 @@ class Runs:
         run.n_earlier = before.n_earlier + n_dropped
         return run
 
-    def add(self, run: Run) -> None:
-        with self.lock:
-            self.runs[run.id] = run
-            self.trim(run)
-
     def end(self, run: Run) -> None:
-        """Nothing more will be written of a run, which may make way from now on."""
+        """Nothing more will be written of a run, which may be evicted from now on, though not at once."""
         run.end()
-        with self.lock:
-            self.trim(run)
-
-    def trim(self, newest: Run) -> None:
-        idle = [run for run in self.runs.values() if not run.writing and run is not newest]
-        for run in idle:
-            if self.nbytes <= self.max_bytes and len(self.runs) <= MAX_CACHED_RUNS:
-                return
-            del self.runs[run.id]
+        self.cache.get(run.id)  # now the most recently used
+        self.cache.trim()
 
     def get(self, run_id: str) -> Run | None:
-        with self.lock:
-            run = self.runs.get(run_id)
-            if run is None or not self.may_see(run.loaded.name):
-                return None
-            self.runs.move_to_end(run_id)
-            return run
+        """The run of this id, None if it is not cached or belongs to another visitor's model."""
+        run = self.cache.get(run_id)
+        return run if run is not None and self.may_see(run.loaded.name) else None
 
     def forget(self, name: str) -> None:
-        """Drop the runs of a model that is no longer served, and of its snapshots."""
-        with self.lock:
-            for run_id in [run.id for run in self.runs.values() if run.loaded.name.partition("@")[0] == name]:
-                del self.runs[run_id]
-                self.exact.residuals.forget(run_id)
+        """Remove the runs of a model that is no longer served, and of its snapshots."""
+        self.remove(lambda loaded: loaded.name.partition("@")[0] == name)
 
     def forget_read_with(self, loaded: LoadedModel) -> None:
-        """Drop the runs that hold on to these weights; whoever looks at one has it computed again."""
-        with self.lock:
-            for run_id in [run.id for run in self.runs.values() if run.loaded is loaded and not run.writing]:
-                del self.runs[run_id]
-                self.exact.residuals.forget(run_id)
+        """Remove the runs that hold on to these weights; whoever looks at one has it computed again."""
+        self.remove(lambda other: other is loaded, even_if_writing=False)
+
+    def remove(self, is_gone: Callable[[LoadedModel], bool], *, even_if_writing: bool = True) -> None:
+        def is_removed(_run_id: str, run: Run | None) -> bool:
+            if run is None:  # It is being recomputed, with a model not known here. Rarely is any, so none is cached.
+                return True
+            return is_gone(run.loaded) and (even_if_writing or not run.writing)
+
+        self.cache.remove(is_removed)
+        self.exact.forget_models(is_gone)
 
     def recompute(self, loaded: LoadedModel, ids: Sequence[int], n_prompt: int, head_mask: Tensor | None = None) -> Run:
-        """The run of these token ids, read with ``head_mask``, computed again unless it is still here."""
+        """The run of these token ids, read with ``head_mask``; computed again unless it is cached."""
         mask = "" if head_mask is None else head_mask.tolist()
         text = f"{loaded.name}:{loaded.sha256}:{n_prompt}:{list(ids)}:{mask}"
         run_id = hmac.new(self.secret, text.encode(), hashlib.sha256).hexdigest()
-        with self.recomputing:  # several requests for one lost run arrive together: compute it once
-            if run := self.get(run_id):
-                return run
+
+        def compute() -> Run:
             run = Run(run_id, loaded, ids, len(ids), min(n_prompt, len(ids)), head_mask)
             run.fill(self.exact.read(run, len(run.readable_ids)))
             run.end()
-            self.add(run)
             return run
+
+        return self.cache.get_or_compute(run_id, compute)
+
+
+class RunWriter:
+    """Takes the events of one text into its run. ``run`` is the newest: there is another after each context shift.
+
+    Any thread may end it.
+    """
+
+    def __init__(self, runs: Runs, run: Run) -> None:
+        self.runs, self.run = runs, run
+        self.ended = False
+        self.cut: str | None = None  # the reason why the text ended, other than its last token
+        self.lock = threading.Lock()
+
+    def take(self, events: list[tuple[int, Event]], stopped: bool) -> None:
+        """Keep what has happened. Once ``stopped``, the last step only reads."""
+        with self.lock:
+            for _, event in events:
+                if self.ended:
+                    return
+                if isinstance(event, ContextShift):
+                    self.runs.end(self.run)
+                    self.run = self.runs.shifted(self.run, event.ids)
+                elif isinstance(event, PromptPart | Step):
+                    self.run.take(event, last=stopped and is_last(event))
+                elif isinstance(event, Cut):
+                    self.cut = event.reason
+
+    def end(self) -> None:
+        """Nothing more will be written."""
+        self.ended = True  # before the lock: whoever holds it need not finish
+        with self.lock:
+            self.runs.end(self.run)

@@ -2,7 +2,6 @@
 
 import re
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -16,6 +15,7 @@ from model.checkpoint.gpt2_format import SNAPSHOTS
 from model.errors import MAX_SHOWN
 from model.lens.head_roles import CLEAR_ROLE
 
+from ..bounded_cache import BoundedCache
 from ..settings import MAX_SNAPSHOT_BYTES
 from .inputs import find_model, read_index
 from .served_models import ServedModels, for_visitors
@@ -24,6 +24,8 @@ MAX_REPORT_BYTES = 4_000_000
 MAX_STEP_DIGITS = 18
 STEP = re.compile(r"\d{1,9}", re.ASCII)
 STEP_FILE = re.compile(r"(\d{6,})\.safetensors", re.ASCII)
+
+NameAndStep = tuple[str, int]  # of a model that is served, and of its training
 
 
 def read_report(source: Path | str) -> dict[str, Any]:
@@ -42,16 +44,18 @@ def weight_bytes(loaded: LoadedModel) -> int:
 
 
 class Snapshots:
-    """The snapshots of the models that are served; the least recently used ones are dropped, the newest never.
+    """The snapshots of the models that are served, in a cache of the most recently used.
 
-    ``on_drop`` is what lets go of all that was made with one.
+    ``on_drop`` are called with each snapshot that leaves the cache, to release all that was made with it.
     """
 
     def __init__(self, served: ServedModels, *on_drop: Callable[[LoadedModel], None]) -> None:
         self.served, self.on_drop = served, on_drop
-        self.loaded: OrderedDict[tuple[str, int], LoadedModel] = OrderedDict()
-        self.places: dict[str, tuple[str, int]] = {}  # of the weights that were ever loaded, by their hash
-        self.lock = threading.Lock()
+        self.cache = BoundedCache[NameAndStep, LoadedModel](
+            max_bytes=MAX_SNAPSHOT_BYTES, size=weight_bytes, on_evict=self.release
+        )
+        self.by_hash: dict[str, NameAndStep] = {}  # of the weights that were ever loaded
+        self.loading = threading.Lock()  # one at a time, for the memory that it takes
 
     def steps(self, name: str) -> list[int]:
         """The training steps after which weights of a model were kept, in order."""
@@ -89,27 +93,23 @@ class Snapshots:
         step = read_index("step", step, steps[0], steps[-1])
         if step not in steps:
             raise InputError("step", f"There is no snapshot of step {step}. There are: {', '.join(map(str, steps))}")
-        with self.lock:  # whoever asks for the same one waits for it
-            if (name, step) not in self.loaded:
-                settings, source = self.served.settings, f"{self.served.sources[name]}@{step:06d}"
-                try:
-                    loaded = model.load(source, device=settings.device, dtype=settings.dtype)
-                except (model.CheckpointError, ValueError, RuntimeError, OSError, MemoryError) as error:
-                    message = f"The snapshot of step {step} cannot be loaded: {for_visitors(error)}"
-                    raise InputError("step", message) from None
-                loaded.name = f"{name}@{step}"
-                self.loaded[name, step] = loaded
-                self.places[loaded.sha256] = name, step
-            self.loaded.move_to_end((name, step))
-            while len(self.loaded) > 1 and sum(map(weight_bytes, self.loaded.values())) > MAX_SNAPSHOT_BYTES:
-                self.drop(next(iter(self.loaded)))
-            return self.loaded[name, step]
+        return self.cache.get_or_compute((name, step), lambda: self.load(name, step))
 
-    def drop(self, place: tuple[str, int]) -> None:
-        """Called with the lock held."""
-        dropped = self.loaded.pop(place)
-        for let_go in self.on_drop:
-            let_go(dropped)
+    def load(self, name: str, step: int) -> LoadedModel:
+        settings, source = self.served.settings, f"{self.served.sources[name]}@{step:06d}"
+        try:
+            with self.loading:
+                loaded = model.load(source, device=settings.device, dtype=settings.dtype)
+        except (model.CheckpointError, ValueError, RuntimeError, OSError, MemoryError) as error:
+            message = f"The snapshot of step {step} cannot be loaded: {for_visitors(error)}"
+            raise InputError("step", message) from None
+        loaded.name = f"{name}@{step}"
+        self.by_hash[loaded.sha256] = name, step
+        return loaded
+
+    def release(self, snapshot: LoadedModel) -> None:
+        for call in self.on_drop:
+            call(snapshot)
 
     def model_or_snapshot(self, name: object) -> LoadedModel:
         """The model of that name, or the snapshot that ``NAME@STEP`` names. It may have to be loaded first.
@@ -131,15 +131,15 @@ class Snapshots:
 
     def with_hash(self, sha256: str) -> LoadedModel | None:
         """The snapshot whose weights have this hash, if it was ever loaded here, for those who may see it."""
-        place = self.places.get(sha256)
-        return self.get(*place) if place and self.served.private.may_see(place[0]) else None
+        found = self.by_hash.get(sha256)
+        return self.get(*found) if found and self.served.private.may_see(found[0]) else None
 
     def forget(self, name: str) -> None:
-        """Drop the snapshots of a model that is no longer served."""
-        with self.lock:
-            for place in [place for place in self.loaded if place[0] == name]:
-                self.drop(place)
-            self.places = {sha256: place for sha256, place in self.places.items() if place[0] != name}
+        """Remove the snapshots of a model that is no longer served."""
+        for snapshot in self.cache.remove(lambda key, _: key[0] == name):
+            self.release(snapshot)
+        for sha256 in [sha256 for sha256, (of, _) in list(self.by_hash.items()) if of == name]:
+            self.by_hash.pop(sha256, None)
 
     def named(self, name: str) -> LoadedModel | None:
         """The snapshot called NAME@STEP, None where there is no such one."""

@@ -17,7 +17,7 @@ def test_the_prompt_follows_the_opening_until_one_is_typed(
     browser: Any, launch: Callable[..., Server], checkpoints: Path
 ) -> None:
     server = launch(checkpoints / "tiny", checkpoints / "other")
-    made = server.services.openings.made
+    made = server.services.openings.written.entries
     for name in ("tiny", "other"):
         server.services.openings.get(name)
     made["other"] = replace(made["other"], settings=made["other"].settings | {"prompt": "The "})

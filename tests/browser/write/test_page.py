@@ -138,13 +138,13 @@ def test_the_table_says_the_same(page: Any, server: Server) -> None:
 
 
 def test_a_lost_run_is_looked_at_all_the_same(page: Any, server: Server) -> None:
-    server.services.runs.runs.clear()
+    server.services.runs.cache.entries.clear()
     for name in ("L0 H3", "L1 H0"):
         page.get_by_role("button", name=f"{name},").click()
         expect(page.get_by_role("region", name=f"Attention weights, {name}")).to_be_visible()
         expect_drawn(page)
         check_number(page, server.services.served.models["tiny"])
-        server.services.runs.runs.clear()
+        server.services.runs.cache.entries.clear()
 
 
 def test_another_model(page: Any, server: Server) -> None:

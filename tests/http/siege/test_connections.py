@@ -14,6 +14,8 @@ import pytest
 from helpers.gate import GatedEngine
 from helpers.server import Server
 from web.edge import connections as module
+from web.edge.connections import Connections
+from web.serving.budget import Budget
 from web.settings import Limits
 
 HEAD = b"POST /v1/completions HTTP/1.1\r\nHost: here\r\n"
@@ -148,3 +150,35 @@ def test_the_log_says_it_once(server: Server, capfd: pytest.CaptureFixture[str])
         connection.close()
     logging.getLogger("uvicorn.error").warning("enough")
     assert capfd.readouterr().err.count("Invalid HTTP request") <= 1
+
+
+def test_one_connection_that_cannot_be_checked_does_not_end_the_checks(caplog: pytest.LogCaptureFixture) -> None:
+    class Stalled:
+        def __init__(self, error: Exception | None = None) -> None:
+            self.error, self.is_dropped = error, False
+
+        def is_stalled(self, _now: float) -> bool:
+            if self.error:
+                raise self.error
+            return True
+
+        def drop(self) -> None:
+            self.is_dropped = True
+
+    class Loop:
+        def __init__(self) -> None:
+            self.later: list[Any] = []
+
+        def call_later(self, _seconds: float, *call: Any) -> None:
+            self.later.append(call)
+
+        def run_in_executor(self, *_: Any) -> None:
+            raise RuntimeError("no more threads")
+
+    connections, loop = Connections(Budget(1), most=8), Loop()
+    broken, stalled = Stalled(OSError("gone")), Stalled()
+    connections.open = {broken: None, stalled: None}
+    with pytest.raises(RuntimeError):
+        connections.sweep(loop)
+    assert stalled.is_dropped and "cannot be checked" in caplog.text
+    assert loop.later == [(connections.sweep, loop)]

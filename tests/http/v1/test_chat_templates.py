@@ -1,5 +1,6 @@
 """The chat templates of checkpoints: rendered as transformers does, and never at the cost of anybody else."""
 
+import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -15,6 +16,7 @@ from helpers.files import write_json
 from helpers.models import tiny_model
 from helpers.server import Server, run_async
 from model import LoadedModel
+from model.serving.engine import Busy
 from model.tokenizer import CharTokenizer
 from web.api.chat import render
 from web.api.schema import Message
@@ -121,3 +123,25 @@ def test_named_templates(tmp_path: Path) -> None:
     write_json(path, json.loads(path.read_text()) | {"chat_template": 5})
     with pytest.raises(model.CheckpointError, match="chat_template of another kind"):
         model.load(tmp_path / "tiny")
+
+
+def test_a_template_in_use_keeps_its_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(renderer, "MAX_PROCESSES", 2)
+
+    async def fill() -> None:
+        templates = Templates()
+        try:
+            assert await templates.render("{{ a }}", {"a": 1}) == "1"
+            first, second = [asyncio.create_task(templates.render(f"{{{{ a }}}}{i}", {"a": 1})) for i in range(2)]
+            await asyncio.sleep(0)  # both have begun, and the first template of all has made room for them
+            assert list(templates.workers.entries) == ["{{ a }}0", "{{ a }}1"]
+            with pytest.raises(Busy):
+                await templates.render("{{ a }}", {"a": 1})
+            assert await first == "10" and await second == "11"
+            assert await templates.render("{{ a }}", {"a": 1}) == "1"
+            assert list(templates.workers.entries) == ["{{ a }}1", "{{ a }}"]
+        finally:
+            for worker in templates.workers.values():
+                await worker.end()
+
+    run_async(fill())

@@ -3,7 +3,8 @@
 import torch
 
 from helpers.models import scripted_model, tiny_bpe
-from web.runs.openings import LEAST_REAL, MOST_CERTAIN, cut_at_open_choice, opening_prompt
+from model.lens.opening import LEAST_REAL, MOST_CERTAIN, cut_at_open_choice
+from web.runs.openings import opening_prompt
 from web.services import Services
 from web.settings import OPENING_PROMPTS
 
@@ -40,7 +41,7 @@ def test_a_text_ends_where_the_last_token_had_alternatives() -> None:
 
 
 def test_openings_end_where_something_was_open(services: Services) -> None:
-    for name, opening in services.openings.made.items():
+    for name, opening in services.openings.written.entries.items():
         loaded = services.served.models[name]
         probabilities = loaded.trace(opening.ids).logits[-2].softmax(-1)
         real = int((probabilities >= LEAST_REAL).sum())

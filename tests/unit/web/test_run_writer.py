@@ -9,8 +9,7 @@ from helpers.models import max_difference
 from model import LoadedModel
 from model.lens.weight_buffer import lower_triangle
 from model.serving.sequence import ContextShift
-from web.runs.run_writer import RunWriter
-from web.runs.store import Runs
+from web.runs.store import Runs, RunWriter
 
 
 def writer_of(loaded: LoadedModel, n_new: int, prompt: str = "ab") -> RunWriter:

@@ -2,6 +2,8 @@
 
 import itertools
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,14 +13,16 @@ from helpers.engine import recorded_events
 from helpers.models import tiny_model
 from helpers.runs import frame, written
 from model import LoadedModel
+from model.gpt import GPT
 from model.lens.recording import Recording
 from model.lens.residuals import Residuals
 from model.lens.thumbnails import tile
 from model.lens.weight_buffer import triangle
 from model.serving.sequence import PromptPart
-from web.runs import residual_cache
+from web.runs import exact
 from web.runs import run as run_module
 from web.runs.frame import encode_frame
+from web.runs.run import Run
 from web.runs.store import Runs
 
 
@@ -56,11 +60,11 @@ def test_many_runs_stay_within_the_bytes() -> None:
     size = written(Runs(), loaded, 10).nbytes
     runs = Runs(max_bytes=3 * size)
     kept = [written(runs, loaded, 10) for _ in range(20)]
-    assert runs.nbytes <= 3 * size
-    assert list(runs.runs) == [run.id for run in kept[-3:]]
+    assert runs.cache.nbytes <= 3 * size
+    assert list(runs.cache.entries) == [run.id for run in kept[-3:]]
     assert runs.get(kept[-3].id) is kept[-3]  # asked for, so no longer the least used
     written(runs, loaded, 10)
-    assert kept[-3].id in runs.runs and kept[-2].id not in runs.runs
+    assert kept[-3].id in runs.cache.entries and kept[-2].id not in runs.cache.entries
 
 
 def test_what_is_being_written_is_not_dropped() -> None:
@@ -77,7 +81,50 @@ def test_a_run_makes_way_once_it_is_written() -> None:
     first, second = (runs.new(tiny_model(), [1, 2], 5) for _ in range(2))
     runs.end(first)
     runs.end(second)
-    assert list(runs.runs) == [second.id] and not second.writing
+    assert list(runs.cache.entries) == [second.id] and not second.writing
+
+
+def test_a_run_that_is_evicted_takes_its_residuals_along() -> None:
+    runs, loaded = Runs(max_bytes=1), tiny_model()
+    first = written(runs, loaded, 5)
+    runs.exact.read(first, 3)
+    assert list(runs.exact.residuals.entries) == [(first.id, loaded)]
+    written(runs, loaded, 5)
+    assert runs.get(first.id) is None and not runs.exact.residuals.entries
+
+
+def test_a_pass_over_a_text_keeps_nobody_else_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow, quick, runs = tiny_model(), tiny_model(), Runs()
+    slow.name = "slow"
+    started, go_on = threading.Semaphore(0), threading.Event()
+
+    def read(gpt: GPT, *about: Any) -> Residuals:
+        if gpt is slow.gpt:
+            started.release()
+            assert go_on.wait(30)
+        return Residuals(gpt, *about)
+
+    def use_another() -> Run:
+        other = written(runs, quick, 5)
+        runs.exact.logits(other, 3)
+        assert runs.get(other.id) is other and runs.recompute(quick, [1, 2], 1).ids == [1, 2]
+        runs.forget("slow")  # as the event loop does
+        assert runs.get(shown.id) is None
+        return other
+
+    monkeypatch.setattr(exact, "Residuals", read)
+    shown = written(runs, slow, 5)
+    with ThreadPoolExecutor(3) as pool:
+        try:
+            logits, again = pool.submit(runs.exact.logits, shown, 3), pool.submit(runs.recompute, slow, [1, 2, 3], 1)
+            assert started.acquire(timeout=30) and started.acquire(timeout=30)  # both at the same time
+            other = pool.submit(use_another).result(30)
+        finally:
+            go_on.set()
+        assert len(logits.result(30)) == 4 * slow.config.vocab_size and again.result(30).ids == [1, 2, 3]
+    # Nothing is kept of a model that is gone.
+    assert {run.loaded for run in runs.cache.values()} == {quick} and other.id in runs.cache.entries
+    assert {loaded for _, loaded in runs.exact.residuals.entries} == {quick}
 
 
 def test_a_large_run_keeps_only_a_few_heads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +156,7 @@ def test_looking_at_a_long_text_being_written_costs_one_reading(monkeypatch: pyt
     runs = Runs()
     run = runs.new(loaded, loaded.read_prompt("ab"), 60)
     read: list[int] = []
-    monkeypatch.setattr(residual_cache, "Residuals", lambda gpt, ids, _: read.append(len(ids)) or Residuals(gpt, ids))
+    monkeypatch.setattr(exact, "Residuals", lambda gpt, ids, _: read.append(len(ids)) or Residuals(gpt, ids))
     for event in recorded_events(loaded, "ab", 61):
         run.take(event)
         n = run.recording.n_rows

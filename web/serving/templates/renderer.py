@@ -9,7 +9,6 @@ import json
 import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,14 @@ import model
 from model.errors import readable
 from model.serving.engine import Busy
 
+from ...bounded_cache import BoundedCache
 from .worker import MAX_CHARACTERS, READY
 
 ROOT = Path(model.__file__).resolve().parent.parent
 SECRETS = ("HEADSCOPE_", "HF_", "HUGGING_FACE_")  # beginnings of variables that a template's process does not get
 START_SECONDS = 30.0
 RENDER_SECONDS = 2.0
-MAX_PROCESSES = 4  # the one that was not used for longest is ended
+MAX_PROCESSES = 4  # the least recently used one is ended; Busy while all of them are in use
 MAX_WAITING = 16  # conversations for one template
 MAX_LINE = 12 * MAX_CHARACTERS  # bytes: a character may be sent as two escapes
 
@@ -36,14 +36,18 @@ class Templates:
     """The processes of the templates in use, each made when it is first needed. Used from one event loop."""
 
     def __init__(self) -> None:
-        self.workers: OrderedDict[str, Worker] = OrderedDict()
+        self.workers = BoundedCache[str, Worker](
+            max_entries=MAX_PROCESSES, can_evict=lambda worker: not worker.n_waiting, on_evict=Worker.kill
+        )
 
     async def render(self, source: str, context: dict[str, Any]) -> str:
         """The text that the template ``source`` makes. Raises ``TemplateFailed`` and ``Busy``."""
-        worker = self.workers.setdefault(source, Worker())
-        self.workers.move_to_end(source)
-        while len(self.workers) > MAX_PROCESSES:
-            self.workers.popitem(last=False)[1].kill()
+        worker = self.workers.get(source)
+        if worker is None:
+            workers = self.workers.values()
+            if len(workers) >= MAX_PROCESSES and all(worker.n_waiting for worker in workers):
+                raise Busy
+            self.workers.put(source, worker := Worker())
         found = await worker.ask({"template": source, "context": context})
         text = found.get("text")
         if text is None or readable(text) != text:
