@@ -26,8 +26,7 @@ from bench.harness import (
 )
 from bench.peers import ctranslate2_writers, transformers_writers
 from model import SamplingSettings
-from model.serving.engine import Engine
-from model.serving.readers import compiled_reader
+from model.serving.engine import Engine, compiled_reader
 from model.serving.sequence import TextSequence
 
 PROMPT = list(range(8))

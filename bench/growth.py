@@ -21,8 +21,7 @@ import torch
 
 from bench.harness import CACHE, GPT2_SHAPE, Row, parser, random_checkpoint, report, significant
 from model import GPTConfig, SamplingSettings, load
-from model.serving.engine import Engine
-from model.serving.readers import compiled_reader
+from model.serving.engine import Engine, compiled_reader
 from model.serving.sequence import TextSequence
 from web.serving.budget import trim_heap
 

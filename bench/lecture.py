@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from model.ladder.bigram_training import BigramTraining
+from model.ladder.bigram import BigramTraining
 
 STEPS, LEARNING_RATE, SEED = 10_000, 1e-3, 1
 SHOWN = 48  # characters of the text that are kept: a quotation, not the text

@@ -32,8 +32,7 @@ from bench.harness import (
 from bench.load import Heard, Load, completions, gradio_calls
 from bench.process import MB, PATIENCE, ours, serving, wait_for_loops
 from model import LoadedModel, SamplingSettings
-from model.serving.engine import Engine
-from model.serving.readers import compiled_reader
+from model.serving.engine import Engine, compiled_reader
 from model.serving.sequence import Event, TextSequence
 
 IN_PROCESS = "in process"

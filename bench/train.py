@@ -25,7 +25,7 @@ from torch.optim import AdamW
 
 from bench.harness import Row, parser, report
 from model.train.data import random_batch
-from model.train.live.trainer import LiveTrainer
+from model.train.live import LiveTrainer
 from model.train.losses import loss_of, validation_loss
 from model.train.settings import TrainSettings
 from model.train.trainer import Trainer

@@ -17,6 +17,8 @@ from .serving.threads import choose_threads
 from .serving.writer import BatchWriter
 from .trace import Token, Trace
 
+__version__ = "0.2.0"
+
 __all__ = [
     "BatchWriter",
     "CheckpointError",

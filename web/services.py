@@ -5,8 +5,8 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from model.checkpoint.precision import choose_device
-from model.serving.readers import compiled_reader
+from model.checkpoint.load import choose_device
+from model.serving.engine import compiled_reader
 
 from .gauges import Gauges
 from .prometheus import Metrics

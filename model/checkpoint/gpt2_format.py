@@ -7,18 +7,22 @@ A folder holds ``config.json``, ``model.safetensors`` (GPT-2's tensor names, lin
 import json
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from ..config import Activation, GPTConfig
-from ..errors import InvalidValue, Mismatch
+from ..errors import CheckpointError, InvalidValue, Mismatch
 from ..tokenizer import END_OF_TEXT, Tokenizer
+from .files import checkpoint_errors, read_json, read_text
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 OLDER_WEIGHTS = "pytorch_model.bin"  # what transformers wrote before it used safetensors
 SHARD_INDEX, TOKENIZER_CONFIG = "model.safetensors.index.json", "tokenizer_config.json"
 CHAT_TEMPLATE = "chat_template.jinja"
+MAX_CONFIG_BYTES = 1_000_000
+MAX_TEMPLATE_BYTES = 64_000
 SNAPSHOTS = "steps"  # the folder of weights kept during training
 TRANSPOSED = re.compile(r"h\.\d+\.(attn\.c_attn|attn\.c_proj|mlp\.c_fc|mlp\.c_proj)\.weight")
 MASK_BUFFER = re.compile(r"h\.\d+\.attn\.(masked_)?bias")  # the causal mask, stored by the oldest files; ignored
@@ -70,6 +74,36 @@ def config_from_json(content: object) -> tuple[GPTConfig, int | None, int | None
     switches = {name: content[name] for name in SWITCHES if name in content}
     config = GPTConfig(**sizes, **switches, activation_function=ACTIVATIONS[activation])
     return config, special_token(content, "bos_token_id", config), special_token(content, "eos_token_id", config)
+
+
+def read_config(folder: Path) -> tuple[GPTConfig, int | None, int | None]:
+    """The config, bos token id and eos token id of the checkpoint in ``folder``. Raises ``CheckpointError``."""
+    path = folder / CONFIG
+    content = read_json(path, MAX_CONFIG_BYTES)
+    with checkpoint_errors(path, "the config of a GPT-2 model"):
+        return config_from_json(content)
+
+
+def read_chat_template(folder: Path) -> str:
+    """The template, in Jinja, that turns a conversation into a prompt; "" where the folder has none.
+
+    It is a file of its own, or part of ``tokenizer_config.json``, where several may have names. Raises
+    ``CheckpointError``.
+    """
+    path = folder / CHAT_TEMPLATE
+    if path.is_file():
+        return read_text(path, "a chat template", MAX_TEMPLATE_BYTES)
+    path = folder / TOKENIZER_CONFIG
+    if not path.is_file():
+        return ""
+    content = read_json(path, MAX_CONFIG_BYTES)
+    template = content.get("chat_template") if isinstance(content, dict) else None
+    if isinstance(template, list):
+        named = (each for each in template if isinstance(each, dict) and each.get("name") == "default")
+        template = next(named, {}).get("template")
+    if template is not None and (not isinstance(template, str) or len(template.encode()) > MAX_TEMPLATE_BYTES):
+        raise CheckpointError(path, "a chat_template of another kind", f"text of at most {MAX_TEMPLATE_BYTES:,} bytes")
+    return template or ""
 
 
 def special_token(content: Mapping[str, object], name: str, config: GPTConfig) -> int | None:

@@ -4,9 +4,19 @@ import re
 from pathlib import Path
 
 from ..errors import CheckpointError, HubError
-from .gpt2_format import CHAT_TEMPLATE, CONFIG, OLDER_WEIGHTS, SHARD_INDEX, TOKENIZER, TOKENIZER_CONFIG, WEIGHTS
-from .read import read_chat_template, read_config, weight_files
+from .gpt2_format import (
+    CHAT_TEMPLATE,
+    CONFIG,
+    OLDER_WEIGHTS,
+    SHARD_INDEX,
+    TOKENIZER,
+    TOKENIZER_CONFIG,
+    WEIGHTS,
+    read_chat_template,
+    read_config,
+)
 from .vocabulary import FILE_PAIRS, has_tokenizer, read_tokenizer
+from .weights import weight_files
 
 HUB_ID = re.compile(r"([A-Za-z0-9][\w.-]{0,95}/[\w.-]{1,96})(?:@([\w./-]{1,200}))?", re.ASCII)  # USER/NAME@REVISION
 SMALL_FILES = [CONFIG, TOKENIZER, TOKENIZER_CONFIG, CHAT_TEMPLATE, SHARD_INDEX, *FILE_PAIRS[0]]

@@ -16,14 +16,11 @@ from ..config import Activation, GPTConfig
 from ..errors import CheckpointError, readable
 from ..tokenizer import END_OF_TEXT, CharTokenizer, Tokenizer
 from .files import checkpoint_errors
-from .gpt2_format import CONFIG, SNAPSHOTS, TOKENIZER
+from .gpt2_format import CONFIG, SNAPSHOTS, TOKENIZER, read_chat_template, read_config
 from .hub import HUB_ID, download
 from .layouts import State, complete, config_of, from_book, from_nanogpt, is_book
-from .memory import check_memory
-from .meta import gpt_on_meta
-from .pickled import SUFFIXES, read_pickled
-from .read import file_hash, read_chat_template, read_config, read_weights, weight_files
 from .vocabulary import ALPHABET, PICKLES, has_tokenizer, read_tokenizer
+from .weights import SUFFIXES, check_memory, file_hash, gpt_on_meta, read_pickled, read_weights, weight_files
 
 SNAPSHOT = re.compile(r"(.+)@(\d{6,})", re.ASCII)  # FOLDER@NNNNNN
 NANOGPT_META = "meta.pkl"  # where nanoGPT keeps its alphabet

@@ -5,8 +5,8 @@ from pathlib import Path
 from ..config import MAX_VOCAB_SIZE
 from ..errors import CheckpointError
 from ..tokenizer import BPETokenizer, CharTokenizer, from_spec
+from ..tokenizer.base import Spec
 from ..tokenizer.byte_pair import byte_to_character
-from ..tokenizer.spec import Spec
 from .files import checkpoint_errors, read_json, read_text
 from .gpt2_format import TOKENIZER
 

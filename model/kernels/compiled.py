@@ -1,4 +1,4 @@
-"""A GPT whose forward pass is compiled: its weights in panels, the cache of its texts, the threads that share it."""
+"""A GPT with a compiled forward pass: its weights in panels, its cache, and the threads that share each pass."""
 
 import threading
 import time
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..gpt import GPT
-from .draw import BLOCK, draw
 from .forward import (
     DONE,
     IS_MASKED,
@@ -29,28 +28,29 @@ from .forward import (
     Memory,
     Shape,
     Weights,
+    announce,
     follow,
     lead,
     padded,
 )
-from .integers import Integers
+from .functions import BLOCK, draw
 from .pack import aligned, pack
+from .panels import Integers
 
-FIRST_REST, LONGEST_REST = 64, 512  # passes on one thread after several were slower
+FIRST_REST, LONGEST_REST = 64, 512  # passes on one thread once several have been slower
 
-
-# A token to read: its id, the slot of its text, its position there, whether the logits behind it are wanted, and which
-# row of the recorded attention weights is its own.
+# A token to read: its id, the slot of its text, its position there, whether the logits that follow it are wanted, and
+# its row of the recorded attention weights.
 Row = tuple[int, int, int, bool, int]
 NOT_RECORDED = -1
 
 
 class CompiledGPT:
-    """Reads up to ``max_rows`` tokens at a time, of ``n_slots`` texts; made of a ``gpt`` on the CPU.
+    """Reads up to ``max_rows`` tokens at a time, of ``n_slots`` texts, with the weights of a ``gpt`` on the CPU.
 
-    Between the products everything is float32, whatever the precision of the weights. What it computes for a text is
-    the same to the last bit whichever other texts are read with it, and on however many threads. One thread at a time
-    may call it.
+    Everything between the products is float32, whatever the precision of the weights. The result for a text is the same
+    to the last bit regardless of what else is in the batch and of the number of threads. Only one thread at a time may
+    call it.
     """
 
     def __init__(self, gpt: GPT, n_slots: int, max_rows: int, max_threads: int = 1) -> None:
@@ -90,17 +90,19 @@ class CompiledGPT:
         self.chances = np.empty(config.vocab_size, np.float32)  # of the tokens, to draw with
         self.sums = np.empty(-(-config.vocab_size // BLOCK))
         self.arguments = (shape, weights, memory)
-        self.pace = Pace(max_threads)
+        self.threads = ThreadChooser(max_threads)
         self.team: list[Follower] = []
+        self.n_slots, self.turn = n_slots, 0
         memory.job[N_THREADS] = 1
         follow(0, 0, *self.arguments)  # compiles it
         self.read([(0, 0, 0, True, NOT_RECORDED)])
         self.draw(0, 1.0, 0.5)
+        announce(memory.control, 0)
         self.team += [Follower(self.arguments, thread) for thread in range(1, max_threads)]
 
     @property
     def summary(self) -> NDArray[np.float64]:
-        """Of each row of the newest logits: the most probable token, its logit, and log-sum-exp."""
+        """For each row of the latest logits: the most probable token, its logit, and the log-sum-exp of all."""
         return self.memory.summary
 
     def read(self, rows: Sequence[Row], head_mask: NDArray[np.float32] | None = None) -> Tensor | None:
@@ -108,9 +110,11 @@ class CompiledGPT:
 
         ``head_mask`` ``(n_layer, rows, n_head)`` scales the context vectors. ``logits`` and ``summary`` then hold the
         rows that are wanted, until the next call. Returns the attention weights ``(n_layer, n_head, recorded, S)``,
-        where ``S`` is one more than the largest position; None if no row is recorded.
+        where ``S`` is one more than the largest position; None if no row is recorded. Raises ``ValueError`` for a row
+        or a mask that does not fit, as the compiled code checks no bounds.
         """
         job, n_rows = self.memory.job, len(rows)
+        self.check(rows, head_mask)
         self.memory.rows[:n_rows] = rows
         n_recorded = max([row[RECORD] for row in rows]) + 1
         recorded = None
@@ -125,27 +129,49 @@ class CompiledGPT:
         self.run(n_rows)
         return recorded
 
+    def check(self, rows: Sequence[Row], head_mask: NDArray[np.float32] | None) -> None:
+        """Raise ``ValueError`` unless the compiled loops can read ``rows`` within the bounds of their arrays."""
+        config, n_rows, (max_rows, _) = self.config, len(rows), self.memory.rows.shape
+        if not 0 < n_rows <= max_rows:
+            raise ValueError(f"a pass reads 1 to {max_rows} tokens, found {n_rows}")
+        vocab_size, n_slots, context_length = config.vocab_size, self.n_slots, config.context_length
+        for token, slot, position, _, record in rows:
+            if not (
+                0 <= token < vocab_size
+                and 0 <= slot < n_slots
+                and 0 <= position < context_length
+                and NOT_RECORDED <= record < n_rows
+            ):
+                allowed = f"token ids below {vocab_size}, slots below {n_slots}, positions below {context_length}"
+                raise ValueError(
+                    f"token {token} at position {position} of slot {slot}, recorded as {record}: {allowed}"
+                )
+        if head_mask is not None and head_mask.shape != (config.n_layer, n_rows, config.n_head):
+            expected = (config.n_layer, n_rows, config.n_head)
+            raise ValueError(f"a head mask of shape {head_mask.shape}, expected {expected}")
+
     def run(self, n_rows: int) -> None:
-        """The pass that ``job`` describes, on as many threads as were fastest lately."""
-        n_threads = self.pace.choose(n_rows)
+        """Run the pass that ``job`` describes, on as many threads as have been fastest lately."""
+        n_threads = self.threads.choose(n_rows)
         self.memory.job[N_THREADS] = n_threads
         self.memory.control[DONE] = self.memory.control[MET] = 0
         started = time.perf_counter()
         if n_threads > 1:
-            self.memory.control[TURN] += 1
+            self.turn += 1
+            announce(self.memory.control, self.turn)
             for follower in self.team:
                 follower.wake()
         lead(*self.arguments)
-        self.pace.took(n_rows, n_threads, time.perf_counter() - started)
+        self.threads.took(n_rows, n_threads, time.perf_counter() - started)
 
     def draw(self, row: int, temperature: float, uniform: float) -> int:
-        """The token drawn from row ``row`` of the newest logits, as `model.sampling.sample` draws it."""
+        """The token drawn from row ``row`` of the latest logits, as `model.sampling.sample` draws it."""
         return int(draw(self.rows_of_logits[row], self.summary[row, 1], temperature, uniform, self.chances, self.sums))
 
     def close(self) -> None:
-        """End its other threads; it would go on on one."""
-        self.pace.max_threads = 1
-        self.memory.control[TURN] = -1
+        """End the other threads; later passes run on one."""
+        self.threads.max_threads = 1
+        announce(self.memory.control, -1)
         for follower in self.team:
             follower.wake()
 
@@ -157,18 +183,18 @@ def floats(count: int, *, is_sparse: bool = False) -> NDArray[np.float32]:
 
 @dataclass
 class Tries:
-    """How passes of one number of rows went lately."""
+    """How long recent passes over one number of rows took."""
 
     alone: float  # seconds on one thread, when last tried
-    n_slow: int = 0  # passes on several threads that were slower, less those that were not
-    rest: int = 0  # passes to go on one thread; below zero, how many were on several
+    n_slow: int = 0  # passes on several threads that were slower, minus those that were not
+    rest: int = 0  # passes left on one thread; below zero, how many ran on several
     next_rest: int = FIRST_REST
 
 
-class Pace:
-    """How many threads a pass should use: all, unless that was slower lately than one, as it is on a busy machine.
+class ThreadChooser:
+    """Chooses the number of threads for a pass: all, unless one has been faster lately, as on a busy machine.
 
-    Threads that share a pass wait for each other, so that one which the system keeps waiting delays them all.
+    Threads that share a pass wait for each other, so a single thread that the system does not schedule delays them all.
     """
 
     def __init__(self, max_threads: int) -> None:
@@ -183,7 +209,7 @@ class Pace:
         return self.max_threads if tries.rest < 0 else 1
 
     def took(self, n_rows: int, n_threads: int, seconds: float) -> None:
-        """Learn from a pass."""
+        """Take note of how long a pass took."""
         if n_threads == 1:
             self.tries.setdefault(n_rows, Tries(seconds)).alone = seconds
             return
@@ -200,24 +226,24 @@ class Pace:
 
 
 class Follower:
-    """A thread that takes part in passes: awake while they follow each other closely, asleep otherwise."""
+    """A thread that takes part in passes. It spins while they follow each other closely, and sleeps otherwise."""
 
     def __init__(self, arguments: tuple[Shape, Weights, Memory], thread: int) -> None:
         self.arguments, self.number = arguments, thread
         self.control = arguments[2].control
         self.is_asleep = False
         self.called = threading.Event()
-        threading.Thread(target=self.run, name="a share of the forward passes", daemon=True).start()
+        threading.Thread(target=self.run, name="forward passes", daemon=True).start()
 
     def wake(self) -> None:
-        """Call it after a pass was announced."""
+        """Wake the thread if it sleeps. To be called once a pass has been announced."""
         if self.is_asleep:
             self.called.set()
 
     def run(self) -> None:
         seen = 0
         while seen >= 0:
-            # Asleep before the last look at what was announced, so that no call goes unheard.
+            # Set before the last look at the announcement, so that no call to wake() is missed.
             self.is_asleep = True
             if self.control[TURN] == seen:
                 self.called.wait()

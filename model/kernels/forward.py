@@ -10,12 +10,10 @@ import numpy as np
 from numba import carray
 from numpy.typing import NDArray
 
-from . import atomic
 from .functions import ONE, ZERO, embed, find, gelu_exact, gelu_tanh, layer_norm, log_sum_exp, scaled, softmax
-from .integers import Integers, inputs_for
+from .intrinsics import address_of, atomic_add, atomic_read, atomic_store, largest, pause, yield_core
 from .jit import EXACT, compiled
-from .panels import WIDTH, Matrix, Rows, multiply
-from .primitives import address_of, largest
+from .panels import WIDTH, Integers, Matrix, Rows, inputs_for, multiply
 
 # As NumPy's numbers: Numba would compile the functions that get them once more for each number of Python's.
 QUERY_KEY_VALUE, ATTENTION_OUTPUT, MLP_INPUT, MLP_OUTPUT = (np.int64(i) for i in range(4))  # the matrices of a layer
@@ -97,13 +95,13 @@ def meet(control, n_threads, met):
     """Wait until all threads are here; ``met`` counts those that came to all meetings so far, and is returned."""
     met += n_threads
     if n_threads > 1:
-        atomic.add(control, MET, 1)
+        atomic_add(control, MET, 1)
         turns = 0
-        while atomic.read(control, MET) < met:
-            atomic.pause()
+        while atomic_read(control, MET) < met:
+            pause()
             turns += 1
             if turns > PATIENCE:
-                atomic.give_way()
+                yield_core()
     return met
 
 
@@ -269,28 +267,34 @@ def forward(thread, shape, weights, memory):
 
 @compiled(EXACT)
 def follow(thread, seen, shape, weights, memory):
-    """Take part in every pass after number ``seen``, until none comes for a while; return the number of the last.
+    """Take part in every pass after number ``seen`` until none has come for a while; return the number of the last one.
 
-    A negative number announces the end.
+    A negative number means the end.
     """
     turns = 0
     while turns < IDLE_PATIENCE:
-        turn = atomic.read(memory.control, TURN)
+        turn = atomic_read(memory.control, TURN)
         if turn == seen:
-            atomic.pause()
+            pause()
             turns += 1
             continue
         if turn < 0:
             return turn
         forward(thread, shape, weights, memory)
-        atomic.add(memory.control, DONE, 1)
+        atomic_add(memory.control, DONE, 1)
         seen, turns = turn, 0
     return seen
 
 
 @compiled(EXACT)
+def announce(control, turn):
+    """Start pass number ``turn``, or the end if negative: followers that see it see all that was written before."""
+    atomic_store(control, TURN, turn)
+
+
+@compiled(EXACT)
 def lead(shape, weights, memory):
-    """Run the pass that was announced, and return when all threads have done their share."""
+    """Run the announced pass, and return once all threads have done their share."""
     forward(LEADER, shape, weights, memory)
-    while atomic.read(memory.control, DONE) < memory.job[N_THREADS] - 1:
-        atomic.pause()
+    while atomic_read(memory.control, DONE) < memory.job[N_THREADS] - 1:
+        pause()

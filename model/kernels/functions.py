@@ -1,9 +1,9 @@
-"""The functions between the products: exponential, layer norm, GELU, softmax. All in float32."""
+"""The functions between the products, in float32: exponential, layer norm, GELU, softmax, drawing the next token."""
 
 import numpy as np
 
+from .intrinsics import bits_of, float_of, largest, widen_one
 from .jit import EXACT, REORDER, compiled
-from .primitives import bits_of, float_of, largest, widen_one
 
 LOG2_E = np.float32(1.4426950408889634)
 LN_2_UPPER, LN_2_LOWER = np.float32(0.693359375), np.float32(-2.12194440e-4)  # their sum is ln 2 to 40 bits
@@ -20,6 +20,7 @@ ERF_1, ERF_2, ERF_3, ERF_4, ERF_5 = (
 SQRT_HALF = np.float32(0.7071067811865476)
 INFINITY = np.float32(np.inf)
 ZERO, HALF, ONE, TWO = np.float32(0), np.float32(0.5), np.float32(1), np.float32(2)
+BLOCK = 256  # probabilities that are summed before the draw looks among them
 
 
 @compiled(EXACT)
@@ -127,3 +128,38 @@ def embed(tokens, token, positions, position, out):
     count = len(out)
     for i in range(count):
         out[i] = widen_one(tokens, token * count + i) + widen_one(positions, position * count + i)
+
+
+@compiled(REORDER)
+def weigh(logits, most, inverse, weights, sums):
+    """``weights``: e^((logit - most) * inverse), in float32; ``sums``: those of each `BLOCK` of them, in float64."""
+    for block in range(len(sums)):
+        part, out = logits[block * BLOCK :][:BLOCK], weights[block * BLOCK :]
+        total = 0.0
+        for i in range(len(part)):
+            out[i] = exp((part[i] - most) * inverse)
+            total += np.float64(out[i])
+        sums[block] = total
+
+
+@compiled(EXACT)
+def draw(logits, most, temperature, uniform, weights, sums):
+    """The token id where the cumulative probabilities first exceed ``uniform``, as `model.sampling.sample` draws it.
+
+    ``most`` is the largest of ``logits`` ``(vocab_size,)``, which are finite; ``weights`` and ``sums`` are memory to
+    work in, at least ``(vocab_size,)`` and as many as there are blocks.
+    """
+    weigh(logits, np.float32(most), np.float32(1 / temperature), weights, sums)
+    left = sums.sum() * uniform
+    block = 0
+    while block < len(sums) - 1 and left >= sums[block]:
+        left -= sums[block]
+        block += 1
+    start, last = block * BLOCK, 0
+    for i in range(start, min(start + BLOCK, len(logits))):
+        if weights[i] > 0:
+            last = i
+            left -= weights[i]
+            if left < 0:
+                break
+    return last

@@ -18,25 +18,43 @@ import functools
 import platform
 from typing import Any, NamedTuple
 
+import numpy as np
 from llvmlite import ir
 from llvmlite.binding import get_host_cpu_features
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
+
+from .functions import ROUNDING, ROUNDING_BITS
+from .intrinsics import (
+    BYTES,
+    FLOATS,
+    HALF,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    INTS,
+    LANES,
+    bits_of,
+    float_of,
+    load,
+    splat,
+    store,
+)
+from .jit import EXACT, compiled
 
 WIDTH = 32  # outputs in a panel
 GROUP = 4  # inputs that are multiplied together where they are integers
 UNSIGNED = 128  # what makes an int8 weight unsigned
-LANES = 16  # numbers in a vector: one register of AVX-512, two of AVX2, four of NEON
 VECTORS = WIDTH // LANES  # for each input of a panel
 AHEAD = 2048  # bytes of weights that are asked for before they are needed
 CACHE_LINE = 64  # bytes
-
-BYTES = ir.IntType(8).as_pointer()
-INT64, INT32, INT16, INT8 = (ir.IntType(bits) for bits in (64, 32, 16, 8))
-FLOAT, HALF = ir.FloatType(), ir.HalfType()
-FLOATS, INTS, SMALL = ir.VectorType(FLOAT, LANES), ir.VectorType(INT32, LANES), ir.VectorType(INT8, LANES * GROUP)
+LARGEST = np.float32(127)
+LEAST = np.float32(1e-30)  # a row of smaller numbers counts as zeros
+SIZE = np.int32(0x7FFFFFFF)  # the bits of a float32 but for its sign
+SMALL = ir.VectorType(INT8, LANES * GROUP)
 
 
 class Matrix(NamedTuple):
@@ -69,6 +87,17 @@ class IntegerRows(NamedTuple):
     numbers: NDArray[Any]
     start: int
     stride: int
+    scales: NDArray[Any]
+    offsets: NDArray[Any]
+
+
+class Integers(NamedTuple):
+    """Room for rows in integers; each array has a row for each thread.
+
+    ``numbers`` int8, ``scales`` ``(max_rows,)`` float32, ``offsets`` ``(max_rows,)`` int32.
+    """
+
+    numbers: NDArray[Any]
     scales: NDArray[Any]
     offsets: NDArray[Any]
 
@@ -216,19 +245,46 @@ def prefetch(builder: Any, place: Any, n_bytes: int) -> None:
         builder.call(call, [ahead, *(ir.Constant(INT32, number) for number in (0, 2, 1))])  # to read, into L2, data
 
 
-def splat(builder: Any, number: Any) -> Any:
-    """A vector with ``number`` in every lane."""
-    undefined = ir.Constant(ir.VectorType(number.type, LANES), ir.Undefined)
-    first = builder.insert_element(undefined, number, ir.Constant(INT32, 0))
-    return builder.shuffle_vector(first, undefined, ir.Constant(INTS, [0] * LANES))
+@compiled(EXACT)
+def quantize(x, out):
+    """``out``: the numbers ``x`` as integers up to 127 times the scale that is returned, with the integers' sum.
+
+    Where one is infinite or NaN, the scale is too.
+    """
+    most = np.int32(0)
+    for i in range(len(x)):
+        most = max(
+            most, bits_of(x[i]) & SIZE
+        )  # as integers, sizes compare as they do as numbers, and NaN is the largest
+    size = float_of(most)
+    if size < LEAST:
+        size = LEAST
+    factor = LARGEST / size
+    total = np.int32(0)
+    for i in range(len(x)):
+        number = bits_of(x[i] * factor + ROUNDING) - ROUNDING_BITS
+        out[i] = number
+        total += number
+    return size / LARGEST, total
 
 
-def load(builder: Any, place: Any, vector: Any) -> Any:
-    """A ``vector``, wherever it lies."""
-    loaded = builder.load(builder.bitcast(place, vector.as_pointer()))
-    loaded.align = 1
-    return loaded
+def inputs_for(panels, x, n_rows, depth, room, thread):
+    """The rows of ``x`` as a product with ``panels`` reads them: as they are, or integers in this thread's ``room``."""
 
 
-def store(builder: Any, vector: Any, place: Any) -> None:
-    builder.store(vector, builder.bitcast(place, vector.type.as_pointer())).align = 1
+@overload(inputs_for)
+def choose_inputs(panels, x, n_rows, depth, room, thread):
+    if panels.dtype != types.uint8:
+        return lambda panels, x, n_rows, depth, room, thread: x
+    return integer_inputs
+
+
+def integer_inputs(panels, x, n_rows, depth, room, thread):
+    numbers, scales, offsets = room.numbers[thread], room.scales[thread], room.offsets[thread]
+    stride = (depth + GROUP - 1) // GROUP * GROUP
+    for row in range(n_rows):
+        out = numbers[row * stride :][:stride]
+        out[depth:] = 0
+        scale, total = quantize(x.numbers[x.start + row * x.stride :][:depth], out)
+        scales[row], offsets[row] = scale, np.int32(UNSIGNED) * total
+    return IntegerRows(numbers, 0, stride, scales, offsets)

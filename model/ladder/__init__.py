@@ -12,14 +12,31 @@
     10 the whole model            pack_weight_splits -> model.attention.MultiHeadAttention, block_by_ladder
 
 Rungs 1 and 2 are in ``text.py`` and ``bpe.py``, 3 in ``bigram.py``, 4 and 5 in ``averages.py``, 6 to 8 in
-``attention.py``, 9 and 10 in ``block.py``. The order follows Raschka 2024, chapters 2 and 3; rungs 3 and 4 are from
-Karpathy's lecture on tiny Shakespeare. The other modules support a page that shows the ladder: intermediate results
-(``terms.py``), running times (``timing.py``), the training of a bigram model (``bigram_training.py``) and words in
-the vectors of a trained model (``trained_words.py``).
+``trainable_attention.py``, 9 and 10 in ``block.py``. The order follows Raschka 2024, chapters 2 and 3; rungs 3 and 4
+are from Karpathy's lecture on tiny Shakespeare. ``terms.py`` (intermediate results) and ``timing.py`` (running times)
+serve pages that show the ladder.
 """
 
 from ..attention import MultiHeadAttention
-from .attention import (
+from .averages import (
+    JOURNEY,
+    SHINY,
+    Attention,
+    attention_without_weights,
+    average_by_loop,
+    average_by_matrix,
+    average_by_softmax,
+    mask_future,
+    naive_softmax,
+    scores_by_loop,
+    stable_softmax,
+    sum_normalise,
+)
+from .bigram import BigramModel, counted_bigram_loss, train_bigram
+from .block import block_by_ladder, gelu, layer_norm
+from .bpe import END_OF_TEXT, BytePairEncoding, LearnedMerge, MergeStep, learn_merges, visible
+from .text import UNKNOWN, CharacterTokenizer, TokenAndPositionEmbedding, WordTokenizer, random_batch, sliding_windows
+from .trainable_attention import (
     CausalAttention,
     ScoreSpread,
     SelfAttention,
@@ -38,31 +55,6 @@ from .attention import (
     split_heads,
     transfer_heads,
     transfer_weights,
-)
-from .averages import (
-    JOURNEY,
-    SHINY,
-    Attention,
-    attention_without_weights,
-    average_by_loop,
-    average_by_matrix,
-    average_by_softmax,
-    mask_future,
-    naive_softmax,
-    scores_by_loop,
-    stable_softmax,
-    sum_normalise,
-)
-from .bigram import BigramModel, counted_bigram_loss, train_bigram
-from .block import block_by_ladder, gelu, layer_norm
-from .bpe import END_OF_TEXT, BytePairEncoding, LearnedMerge, MergeStep, learn_merges, visible
-from .text import (
-    UNKNOWN,
-    CharacterTokenizer,
-    TokenAndPositionEmbedding,
-    WordTokenizer,
-    random_batch,
-    sliding_windows,
 )
 
 # fmt: off

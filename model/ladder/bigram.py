@@ -1,12 +1,25 @@
-"""Rung 3 of the ladder: the smallest language model, which predicts the next token from the last one alone."""
+"""Rung 3 of the ladder: the smallest language model, which predicts from the last token alone, and its training."""
 
+import time
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .text import check_ids, check_range, random_batch
+from .terms import seeded, softmax_terms
+from .text import CharacterTokenizer, check_ids, check_range, random_batch
+
+SPLIT = 0.9  # of the text is for training, the rest is held out
+BLOCK = 8  # characters of a window
+SAMPLE_LENGTH = 160  # characters that the model generates at each snapshot
+TABLE_SIZE = 14  # characters in the table of what follows what
+MAX_POINTS = 200  # of the loss curve
+N_SNAPSHOTS = 12  # of the table, from the first step to the last
+SHOWN_BEGINNING = 300  # characters of the text, and
+SHOWN_IDS = 60  # ids, that are reported
 
 
 class BigramModel(nn.Module):
@@ -72,3 +85,150 @@ def counted_bigram_loss(ids: Tensor, vocab_size: int) -> float:
     totals = counts.sum(dim=1)
     entropy = torch.special.entr(counts / totals.clamp(min=1)[:, None]).sum(dim=1)  # -p ln p, with 0 ln 0 = 0
     return float(totals @ entropy / totals.sum())
+
+
+@dataclass
+class BigramTraining:
+    """Trains a bigram model on ``text``: call ``begin`` once, ``advance`` until ``done``, then ``end``.
+
+    Each returns what to report at that point, with losses in nats. ``text`` must have at least two characters; ``seed``
+    is used for the batches and the samples. The last tenth is held out, if that leaves two characters for each part.
+    """
+
+    text: str
+    steps: int
+    learning_rate: float = 0.01
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        self.tokenizer = CharacterTokenizer(self.text)
+        self.ids = torch.tensor(self.tokenizer.encode(self.text))
+        n = int(SPLIT * len(self.ids))
+        is_split = n >= 2 and len(self.ids) - n >= 2
+        self.trained_on, self.held_out = (self.ids[:n], self.ids[n:]) if is_split else (self.ids, self.ids[:0])
+        self.frequent = torch.bincount(self.ids).argsort(descending=True, stable=True)[:TABLE_SIZE].sort().values
+        vocab_size = len(self.tokenizer.characters)
+        self.model = seeded(1337, lambda: BigramModel(vocab_size))
+        self.generator = torch.Generator().manual_seed(self.seed)
+        self.losses: list[float] = []
+        self.held_out_losses: list[float | None] = []  # one at the end of each point of the curve
+        self.block = min(BLOCK, len(self.trained_on) - 1)
+        self.every = -(-self.steps // MAX_POINTS)
+        # Closer together at the beginning, where the table changes most.
+        places = (round(self.steps * (i / (N_SNAPSHOTS - 1)) ** 2.5) for i in range(N_SNAPSHOTS))
+        self.snapshot_steps = sorted(set(places))
+        self.training: Iterator[float] = train_bigram(
+            self.model,
+            self.trained_on,
+            steps=self.steps,
+            batch_size=min(32, len(self.trained_on)),
+            context_length=self.block,
+            learning_rate=self.learning_rate,
+            generator=self.generator,
+        )
+
+    def begin(self) -> dict[str, object]:
+        """Before training: the text as data, the losses, that of a uniform guess, and the lowest possible one."""
+        characters = self.tokenizer.characters
+        return {
+            "stage": "before",
+            "characters": characters,
+            "n": len(self.ids),
+            "n_train": len(self.trained_on),
+            "n_held_out": len(self.held_out),
+            "beginning": self.text[:SHOWN_BEGINNING],
+            "ids": self.ids[:SHOWN_IDS].tolist(),
+            "batch": self.first_batch(),
+            "uniform": torch.tensor(float(len(characters))).log().item(),
+            "floor": counted_bigram_loss(self.trained_on, len(characters)),
+            "loss": self.loss_on(self.trained_on),
+            "held_out": self.loss_on(self.held_out),
+            "wrote": self.sample(),
+            "frequent": [characters[i] for i in self.frequent],
+            "snapshots": [self.snapshot(0)],
+        }
+
+    def first_batch(self) -> dict[str, list[list[int]]]:
+        """Four windows of eight at random places of the training part, with their targets."""
+        generator = torch.Generator().manual_seed(1337)
+        inputs, targets = random_batch(self.trained_on, min(4, len(self.trained_on)), self.block, generator)
+        return {"inputs": inputs.tolist(), "targets": targets.tolist()}
+
+    def advance(self, seconds: float) -> dict[str, object]:
+        """Train for about ``seconds``. Each of the ``points`` of the loss curve is the mean of ``every`` batches."""
+        until = time.perf_counter() + seconds
+        every = self.every
+        first = len(self.losses) // every
+        snapshots = []
+        while len(self.losses) < self.steps:
+            self.losses.append(next(self.training))
+            step = len(self.losses)
+            if step % every == 0:
+                self.held_out_losses.append(self.loss_on(self.held_out))
+            if step in self.snapshot_steps:
+                snapshots.append(self.snapshot(step))
+            if time.perf_counter() >= until:
+                break
+        n_points = len(self.losses) // every
+        points = torch.tensor(self.losses[first * every : n_points * every]).view(-1, every).mean(dim=1)
+        return {"stage": "training", "step": len(self.losses), "steps": self.steps, "every": every,
+                "points": points.tolist(), "held_out": self.held_out_losses[first:n_points],
+                "snapshots": snapshots}  # fmt: skip
+
+    @property
+    def done(self) -> bool:
+        return len(self.losses) >= self.steps
+
+    def end(self, sentence: str) -> dict[str, object]:
+        """After training: losses, a sample, and the probabilities of ``sentence``."""
+        return {
+            "stage": "after",
+            "loss": self.loss_on(self.trained_on),
+            "held_out": self.loss_on(self.held_out),
+            "wrote": self.sample(),
+            "sentence": self.rate(sentence),
+        }
+
+    def snapshot(self, step: int) -> dict[str, object]:
+        """The table of what follows what, with the terms of its softmax, and a sample, as they are now."""
+        with torch.inference_mode():
+            logits = self.model(self.frequent)
+        largest, exponentials, sums = softmax_terms(logits)
+        return {
+            "step": step,
+            "loss": self.loss_on(self.trained_on),
+            "held_out": self.loss_on(self.held_out),
+            "logits": logits[:, self.frequent].tolist(),
+            "largest": largest.tolist(),
+            "sums": sums.tolist(),
+            "follows": (exponentials / sums[:, None])[:, self.frequent].tolist(),
+            "wrote": self.sample(),
+        }
+
+    def loss_on(self, ids: Tensor) -> float | None:
+        """The loss over ``ids``, None where there are too few."""
+        if len(ids) < 2:
+            return None
+        with torch.inference_mode():
+            return self.model.loss(ids[None, :-1], ids[None, 1:]).item()
+
+    def sample(self) -> str:
+        """A text that the model generates, from the first character of the training text."""
+        generator = torch.Generator().manual_seed(self.seed)
+        return self.tokenizer.decode(self.model.generate(self.ids[None, :1], SAMPLE_LENGTH, generator)[0].tolist())
+
+    def follows(self, these: Tensor, followers: Tensor) -> Tensor:
+        """The probability of each of ``followers`` after each of ``these`` characters: ``[this][follower]``."""
+        with torch.inference_mode():
+            return self.model(these).softmax(dim=-1)[:, followers]
+
+    def rate(self, sentence: str) -> list[dict[str, object]]:
+        """Each character with its probability after the previous one, or None if the text lacks either of them."""
+        ids = [self.tokenizer.ids.get(character) for character in sentence]
+        rated: list[dict[str, object]] = [
+            {"text": c, "known": c in self.tokenizer.ids, "probability": None} for c in sentence
+        ]
+        for position, (this, follower) in enumerate(pairwise(ids), start=1):
+            if this is not None and follower is not None:
+                rated[position]["probability"] = self.follows(torch.tensor([this]), torch.tensor([follower])).item()
+        return rated

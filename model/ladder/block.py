@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from ..gpt import Block
-from .attention import causal_by_minus_infinity, merge_heads, split_heads
+from .trainable_attention import causal_by_minus_infinity, merge_heads, split_heads
 
 
 def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5) -> Tensor:

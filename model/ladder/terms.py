@@ -7,9 +7,9 @@ from typing import NamedTuple, TypeVar
 import torch
 from torch import Tensor
 
-from .attention import causal_by_minus_infinity, causal_by_renormalising
 from .averages import mask_future, naive_softmax, stable_softmax
 from .text import TokenAndPositionEmbedding, WordTokenizer
+from .trainable_attention import causal_by_minus_infinity, causal_by_renormalising
 
 Made = TypeVar("Made")
 _seeding = threading.Lock()

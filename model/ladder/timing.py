@@ -8,8 +8,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .attention import StackedHeads, WeightSplits, merge_heads, pack_weight_splits, transfer_heads
 from .terms import largest_difference, seeded
+from .trainable_attention import StackedHeads, WeightSplits, merge_heads, pack_weight_splits, transfer_heads
 
 
 class Times(NamedTuple):

@@ -10,7 +10,7 @@ from torch import Tensor
 from ..generate import Continuation, FinishReason, GenerationRequest, Step
 from ..loaded import LoadedModel
 from ..sampling import token_logprobs, top_logprobs
-from .parts import Part, Reader, Reading
+from .reader import Part, Reader, Reading
 
 log = logging.getLogger(__name__)
 

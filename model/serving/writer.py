@@ -8,8 +8,7 @@ from typing import Any
 from ..generate import GenerationRequest, Step
 from ..loaded import HeadMask, LoadedModel, Prompt
 from ..sampling import SamplingSettings
-from .engine import Engine
-from .readers import compiled_reader
+from .engine import Engine, compiled_reader
 from .sequence import Cut, Event, Failure, TextSequence
 
 

@@ -4,11 +4,11 @@ Both kinds are stored as a ``tokenizer.json``, which the ``tokenizers`` library 
 ever downloaded to tokenize.
 """
 
+from ..errors import Mismatch
+from .base import END_OF_TEXT, Tokenizer, part_type, token_text
 from .byte_pair import GPT2_PATTERN, BPETokenizer
-from .character import CharTokenizer
-from .read import from_spec
+from .character import CharTokenizer, check_fused
 from .streaming import TextStream
-from .tokenizer import END_OF_TEXT, Tokenizer, token_text
 
 __all__ = [
     "END_OF_TEXT",
@@ -20,3 +20,25 @@ __all__ = [
     "from_spec",
     "token_text",
 ]
+
+
+def from_spec(spec: object) -> CharTokenizer | BPETokenizer:
+    """The tokenizer that a ``tokenizer.json`` describes. Raises ``Mismatch`` naming what is not supported."""
+    if not isinstance(spec, dict) or not isinstance(spec.get("model"), dict):
+        raise Mismatch("no tokenizer", "an object with a 'model'")
+    model = spec["model"]
+    if model.get("type", "BPE") != "BPE":
+        raise Mismatch(f"a model of type {model.get('type')!r}", "'BPE'")
+    if not isinstance(model.get("vocab"), dict) or not model["vocab"]:
+        raise Mismatch("no vocabulary", "a model.vocab that maps tokens to ids")
+    if spec.get("normalizer") is not None:
+        raise Mismatch(f"a normalizer of type {part_type(spec['normalizer'])!r}", "none")
+    if model.get("dropout"):
+        raise Mismatch(f"merge dropout {model['dropout']!r}", "none")
+    for name in ("continuing_subword_prefix", "end_of_word_suffix"):
+        if model.get(name):
+            raise Mismatch(f"{name} {model[name]!r}", "none")
+    if spec.get("pre_tokenizer") is None and not model.get("merges") and not spec.get("added_tokens"):
+        check_fused(spec)
+        return CharTokenizer(model["vocab"])
+    return BPETokenizer(spec)

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ..config import MAX_VOCAB_SIZE
 from ..errors import Mismatch
-from .spec import Spec, check_distinct, check_id, check_post_processor, part_type
-from .tokenizer import END_OF_TEXT, Tokenizer
+from .base import END_OF_TEXT, Spec, Tokenizer, check_distinct, check_id, check_post_processor, part_type
 
 # GPT-2's pre-tokenizer (Radford et al. 2019): a text is split into these pieces before any merge.
 GPT2_PATTERN = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""

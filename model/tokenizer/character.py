@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 
 from ..errors import Mismatch, UnknownCharacters
-from .spec import Spec, check_distinct, check_id, check_post_processor, part_type
-from .tokenizer import Tokenizer
+from .base import Spec, Tokenizer, check_distinct, check_id, check_post_processor, part_type
 
 
 class CharTokenizer(Tokenizer):

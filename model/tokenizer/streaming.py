@@ -3,8 +3,8 @@
 import codecs
 from itertools import pairwise
 
+from .base import Tokenizer
 from .byte_pair import GPT2_PATTERN
-from .tokenizer import Tokenizer
 
 MAX_HELD = 256  # characters that may wait for the end of their word
 

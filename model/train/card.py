@@ -9,18 +9,52 @@ import shlex
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any, TypedDict
 
 from ..checkpoint.write import to_json, write_atomic
 from ..errors import counted
 from ..lens.head_roles import ROLES, Role
 from .chart import Curve, chart
-from .report import Report
 from .settings import TrainSettings, snapshots_log_from
+from .state import HeadScores, Losses
 
 # Settings that only describe the model on its card.
 DESCRIPTIONS = {"title", "data_note", "recipe_note", "limits", "license", "language", "dataset"}
 FORMED = 0.2  # the score from which a head counts as formed
 ROLE_COLOURS: dict[Role, str] = {"previous_token": "#2563eb", "induction": "#d97706", "duplicate_token": "#059669"}
+
+
+class Sample(TypedDict):
+    """A text that the trained model generated, and everything needed to generate it again."""
+
+    prompt: str
+    prompt_tokens: list[int]
+    seed: int
+    temperature: float
+    max_new_tokens: int
+    text: str
+
+
+class Report(TypedDict):
+    """The content of ``training.json``."""
+
+    step: int
+    seconds: float
+    history: list[Losses]
+    heads: list[HeadScores]
+    settings: dict[str, Any]
+    samples: list[Sample]
+    finished: bool
+    best_validation_loss: float | None
+    best_step: int  # whose weights are the model's
+    n_parameters: int
+    data_sha256: str
+    train_tokens: int
+    validation_tokens: int
+    validation_bytes: int
+    autocast: str
+    torch: str
+    machine: str
 
 
 def write_report(folder: Path, report: Report) -> None:

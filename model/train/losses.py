@@ -1,4 +1,6 @@
-"""The loss of a model: on one batch, and on all of a text."""
+"""The loss of a model on a batch or a whole text, and the losses that it has to beat: uniform and bigram."""
+
+import math
 
 import torch
 from torch import Tensor
@@ -6,6 +8,8 @@ from torch.nn import functional as F
 
 from ..gpt import GPT
 from .data import consecutive_batches
+
+SMOOTHING = 0.1  # added to the count of every pair, so that none is impossible
 
 
 def loss_of(gpt: GPT, inputs: Tensor, targets: Tensor, reduction: str = "mean") -> Tensor:
@@ -22,3 +26,19 @@ def validation_loss(gpt: GPT, ids: Tensor, context_length: int) -> float:
     batches = consecutive_batches(ids, 16, context_length)
     total = sum(loss_of(gpt, inputs.to(device), targets.to(device), "sum").item() for inputs, targets in batches)
     return total / (len(ids) - 1)
+
+
+def uniform_loss(vocab_size: int) -> float:
+    """Nats per token of a model to which all tokens are equally probable."""
+    return math.log(vocab_size)
+
+
+def bigram_loss(train: Tensor, validation: Tensor, vocab_size: int) -> float:
+    """Nats per token of ``validation`` under the counts of the pairs in ``train``, both ``(n_tokens,)``."""
+    pairs = train[:-1].long() * vocab_size + train[1:].long()
+    seen, counts = pairs.unique(return_counts=True)
+    totals = torch.bincount(train[:-1].long(), minlength=vocab_size).double() + SMOOTHING * vocab_size
+    wanted = validation[:-1].long() * vocab_size + validation[1:].long()
+    places = torch.searchsorted(seen, wanted).clamp(max=len(seen) - 1)
+    found = torch.where(seen[places] == wanted, counts[places], 0).double() + SMOOTHING
+    return float(-(found / totals[validation[:-1].long()]).log().mean())

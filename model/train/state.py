@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypedDict
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -13,9 +14,38 @@ from torch.optim import Optimizer
 
 from ..checkpoint.write import write_atomic
 from ..errors import CheckpointError
-from .report import Progress
+from ..lens.head_roles import RoundedScores
 
 STATE_FILE = "resume.safetensors"
+
+
+class Losses(TypedDict):
+    """The losses at one validation, in nats per token."""
+
+    step: int
+    train_loss: float  # mean since the previous validation
+    validation_loss: float
+
+
+class HeadScores(RoundedScores):
+    """The role scores of every head at one snapshot."""
+
+    step: int
+
+
+class Progress(TypedDict):
+    """The part of a run's state that is plain JSON."""
+
+    step: int
+    seconds: float
+    best: float | None  # the lowest validation loss
+    best_step: int  # after which it was measured, and whose weights are kept
+    history: list[Losses]
+    heads: list[HeadScores]
+    recent_loss: float  # summed since the last validation
+    recent_steps: int
+    settings: dict[str, Any]
+    data: str  # SHA-256 of the text
 
 
 @dataclass

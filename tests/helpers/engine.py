@@ -7,9 +7,8 @@ from typing import Any
 
 from model import LoadedModel, Step
 from model.sampling import SamplingSettings
-from model.serving.engine import Engine
-from model.serving.parts import Reader
-from model.serving.readers import compiled_reader
+from model.serving.engine import Engine, compiled_reader
+from model.serving.reader import Reader
 from model.serving.sequence import Cut, Event, PromptPart, TextSequence
 
 SETTINGS: list[dict[str, Any]] = [

@@ -14,7 +14,7 @@ from helpers.api import open_post, post
 from helpers.gate import GatedEngine, News
 from helpers.serve_once import PATIENCE
 from helpers.server import Server
-from model.serving import batch as batch_module
+from model.serving import torch_reader as batch_module
 from web.api import routes
 from web.api.embeddings import Embeddings
 from web.serving import attention

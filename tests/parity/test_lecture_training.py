@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from model import ladder
-from model.ladder.bigram_training import BigramTraining
+from model.ladder.bigram import BigramTraining
 from web.learn.bigram.lecture import lecture_training, recorded
 
 

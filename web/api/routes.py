@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.routing import BaseRoute, Mount, Route
 
-from model import InputError, LoadedModel
+from model import InputError, LoadedModel, __version__
 from model.errors import shorten
 from model.serving.engine import Busy, Closed
 
@@ -22,7 +22,7 @@ from ..serving.attention import AttentionAnswer
 from ..serving.elsewhere.upstream import EngineLost
 from ..serving.engines import client_of
 from ..serving.inputs import UnknownModel
-from ..settings import EVENT_SECONDS, VERSION, WHOLE_SECONDS
+from ..settings import EVENT_SECONDS, WHOLE_SECONDS
 from . import openapi
 from .chat import answer_conversation
 from .completions import Completion
@@ -192,7 +192,7 @@ def v1(services: Services) -> FastAPI:
     @app.get("/version")
     async def get_version() -> dict[str, str]:
         """The version of Headscope. Also without `/v1`."""
-        return {"version": VERSION}
+        return {"version": __version__}
 
     add_lens_routes(app, services)
     return app

@@ -7,9 +7,9 @@ from torch import Tensor
 
 from model import InputError, LoadedModel
 from model.ladder import JOURNEY, SHINY
+from model.ladder.averages import trained_words
 from model.ladder.terms import EmbeddedWords, embed_words
 from model.ladder.text import split_words
-from model.ladder.trained_words import trained_words
 
 from ..serving.served_models import ServedModels
 from .ask import MOST_VALUE, SHOWN_WORDS, Ask, check_sentence

@@ -12,9 +12,8 @@ from model.checkpoint.gpt2_format import (
     TOKENIZER_CONFIG,
     WEIGHTS,
 )
-from model.checkpoint.pickled import SUFFIXES
-from model.checkpoint.read import weight_files
 from model.checkpoint.vocabulary import file_pair
+from model.checkpoint.weights import SUFFIXES, weight_files
 
 from .plan import CannotPublish
 

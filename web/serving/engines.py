@@ -11,7 +11,7 @@ from starlette.datastructures import Address
 from model import GenerationRequest, LoadedModel
 from model.gpt import GPT
 from model.serving.engine import Closed, Engine
-from model.serving.parts import Reader
+from model.serving.reader import Reader
 
 from ..prometheus import Metrics
 from ..settings import Limits

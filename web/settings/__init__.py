@@ -23,7 +23,6 @@ from .values import (
     read_port,
 )
 
-VERSION = "0.1.0"
 PREFIX = "HEADSCOPE_"
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from ...checkpoint.meta import gpt_on_meta
+from ...checkpoint.weights import gpt_on_meta
 from ...gpt import GPT
 from ..residuals import Residuals
 from .text_pass import TextPass

@@ -14,7 +14,7 @@ from helpers.learn_page import move, numbers, open_rung, say, settle, stamps, ta
 from helpers.page import CONTRAST, expect_drawn, show_page
 from helpers.server import CONTEXT, Server
 from model.ladder import averages
-from model.ladder.bigram_training import BigramTraining
+from model.ladder.bigram import BigramTraining
 
 # What holds on all rungs is tried on two of them always, on the others among the slow tests.
 RUNGS = range(1, 11)

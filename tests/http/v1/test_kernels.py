@@ -11,7 +11,7 @@ import pytest
 from helpers.api import post
 from helpers.engine import KERNELS
 from helpers.server import Server, save_tiny, start
-from model.serving.readers import compiled_reader
+from model.serving.engine import compiled_reader
 from web.serving.engines import Engines
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
+import model
 from helpers.api import error_of, post_body
 from helpers.files import ROOT
 from helpers.server import CONTEXT, Server
@@ -58,8 +59,10 @@ def test_what_cannot_be_used(server: Server, path: str, body: dict[str, Any], pa
 
 
 def test_the_version(server: Server) -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert httpx.get(f"{server.url}/version").json() == {"version": project["version"]}
+    assert httpx.get(f"{server.url}/version").json() == {"version": model.__version__}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert "version" in project["project"]["dynamic"]
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "model.__version__"}
 
 
 def test_other_methods_and_paths_beside_them(server: Server) -> None:

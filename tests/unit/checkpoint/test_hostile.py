@@ -10,7 +10,8 @@ import pytest
 import model
 from helpers.files import refused
 from helpers.models import tiny_bpe
-from model.checkpoint import files, memory, vocabulary
+from model.checkpoint import files, vocabulary
+from model.checkpoint import weights as memory
 from model.checkpoint.files import parse_json
 from model.errors import CheckpointError, Mismatch
 from model.tokenizer import from_spec

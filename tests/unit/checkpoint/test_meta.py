@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from helpers.files import ROOT
-from model.checkpoint.meta import gpt_on_meta
+from model.checkpoint.weights import gpt_on_meta
 from model.config import GPTConfig
 from model.gpt import GPT
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from helpers.models import max_difference, prompt_ids, tiny_gpt
 from model.gpt import GPT
 from model.kernels import int8
-from model.kernels.compiled import CompiledGPT, Pace
+from model.kernels.compiled import CompiledGPT, ThreadChooser
 from model.kernels.pack import storage
 from model.sampling import SamplingSettings, sample
 
@@ -57,7 +57,7 @@ def test_a_text_is_the_same_to_the_last_bit_alone_in_pieces_among_others_and_on_
     expected, _ = read_all(CompiledGPT(gpt, 1, 32), ids)
     compiled = CompiledGPT(gpt, n_slots=16, max_rows=64, max_threads=2)
     for n_threads in (1, 2):
-        compiled.pace.choose = lambda _rows, n=n_threads: n  # type: ignore[method-assign, misc]
+        compiled.threads.choose = lambda _rows, n=n_threads: n  # type: ignore[method-assign, misc]
         found = []
         for i, token in enumerate(ids):
             others = [((token + slot) % 65, slot, i, False, -1) for slot in range(16) if slot != 7 and i % 3]
@@ -65,7 +65,7 @@ def test_a_text_is_the_same_to_the_last_bit_alone_in_pieces_among_others_and_on_
             found.append(compiled.logits[0].clone())
         assert torch.equal(torch.stack(found), expected)
     compiled.close()
-    del compiled.pace.choose
+    del compiled.threads.choose
     assert torch.equal(read_all(compiled, ids)[0], expected)
 
 
@@ -143,17 +143,17 @@ def test_draws_are_those_of_sampling(temperature: float) -> None:
 
 
 def test_threads_that_keep_each_other_waiting_are_given_up_for_a_while() -> None:
-    pace = Pace(max_threads=2)
-    assert pace.choose(1) == 1  # the first pass says what one thread needs
-    pace.took(1, 1, 1.0)
-    assert pace.choose(1) == 2
-    pace.took(1, 2, 0.6)
-    assert pace.choose(1) == 2 and pace.choose(16) == 1
-    pace.took(1, 2, 40.0)
-    rest = [pace.choose(1) for _ in range(100)]
+    chooser = ThreadChooser(max_threads=2)
+    assert chooser.choose(1) == 1  # the first pass says what one thread needs
+    chooser.took(1, 1, 1.0)
+    assert chooser.choose(1) == 2
+    chooser.took(1, 2, 0.6)
+    assert chooser.choose(1) == 2 and chooser.choose(16) == 1
+    chooser.took(1, 2, 40.0)
+    rest = [chooser.choose(1) for _ in range(100)]
     assert rest == [1] * 64 + [2] * 36
-    pace.took(1, 2, 40.0)
-    assert [pace.choose(1) for _ in range(200)].count(1) == 128
-    pace.took(16, 1, 1.0)
-    assert pace.choose(16) == 2  # passes of another size are tried for themselves
-    assert Pace(max_threads=1).choose(1) == 1
+    chooser.took(1, 2, 40.0)
+    assert [chooser.choose(1) for _ in range(200)].count(1) == 128
+    chooser.took(16, 1, 1.0)
+    assert chooser.choose(16) == 2  # passes of another size are tried for themselves
+    assert ThreadChooser(max_threads=1).choose(1) == 1

@@ -8,9 +8,9 @@ import torch
 
 import model
 from helpers.models import max_difference, prompt_ids, tiny_model
-from model.kernels import in_panels, int8
-from model.kernels.in_panels import PanelLinear, use_panels
-from model.kernels.pack import pack
+from model.kernels import int8
+from model.kernels import pack as in_panels
+from model.kernels.pack import PanelLinear, pack, use_panels
 from model.lens.questions.float32 import float32_bytes, in_float32
 
 SHAPE: Any = {"n_layer": 2, "n_head": 3, "n_embd": 42}  # no whole number of panels, nor of groups

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from model.kernels import panels
 from model.kernels.forward import linear, padded
-from model.kernels.integers import Integers, inputs_for, quantize
 from model.kernels.jit import EXACT, compiled
 from model.kernels.pack import aligned, fill_panels, in_groups
-from model.kernels.panels import GROUP, UNSIGNED, WIDTH, Matrix, Rows
+from model.kernels.panels import GROUP, UNSIGNED, WIDTH, Integers, Matrix, Rows, inputs_for, quantize
 
 D_IN, D_OUT = 37, 150  # five panels, the last not full: four together and one alone
 

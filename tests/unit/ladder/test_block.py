@@ -11,9 +11,9 @@ from torch.nn import functional as F
 from helpers.models import tiny_model
 from model import ladder
 from model.gpt import Block
+from model.ladder.averages import trained_words
 from model.ladder.block import block_by_ladder, block_by_model
 from model.ladder.terms import largest_difference
-from model.ladder.trained_words import trained_words
 from model.lens.residuals import Residuals
 
 IDS = [1, 5, 2, 2, 7, 0, 3]

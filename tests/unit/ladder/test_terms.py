@@ -7,7 +7,7 @@ import torch
 
 from helpers.oracles import published
 from model import ladder
-from model.ladder.bigram_training import BigramTraining
+from model.ladder.bigram import BigramTraining
 from model.ladder.terms import (
     causal_stages,
     dot_product_terms,

@@ -9,7 +9,7 @@ from torch import nn
 import model
 from helpers.models import max_difference, prompt_ids, tiny_model
 from helpers.serve_once import ROOT
-from model.checkpoint import precision
+from model.checkpoint import load as precision
 from model.kernels.int8 import Int8Linear, is_exact
 from model.sampling import SamplingSettings
 from model.serving.engine import Engine

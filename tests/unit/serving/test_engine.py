@@ -10,9 +10,9 @@ from helpers.models import max_difference, prompt_ids, scripted_model, tiny_bpe,
 from model import LoadedModel
 from model.sampling import random_generator
 from model.serving import engine as engine_module
-from model.serving.batch import neighbours
 from model.serving.engine import Engine
 from model.serving.sequence import ContextShift
+from model.serving.torch_reader import neighbours
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,11 @@ import torch
 from helpers.engine import Asked, alone, finish, ids_of
 from helpers.models import prompt_ids, scripted_model, tiny_bpe, tiny_model
 from model import LoadedModel
-from model.serving import batch as batch_module
 from model.serving import engine as engine_module
-from model.serving.batch import TorchReader
+from model.serving import torch_reader as batch_module
 from model.serving.engine import Busy, Closed, Engine
 from model.serving.sequence import Event, Failure, TextSequence
+from model.serving.torch_reader import TorchReader
 
 
 @pytest.fixture(scope="module")

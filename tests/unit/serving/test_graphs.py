@@ -5,10 +5,10 @@ import torch
 
 from helpers.engine import Asked, alone, finish, ids_of
 from helpers.models import max_difference, prompt_ids, tiny_model
-from model.serving import graphs
+from model.serving import torch_reader as graphs
 from model.serving.engine import Engine
-from model.serving.graphs import GraphReader
 from model.serving.sequence import Failure
+from model.serving.torch_reader import GraphReader
 
 
 def test_every_text_is_what_it_would_be_alone(monkeypatch: pytest.MonkeyPatch) -> None:

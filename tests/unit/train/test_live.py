@@ -15,11 +15,10 @@ import model
 from helpers.models import ALPHABET, tiny_model
 from helpers.training import TRAINING_TEXT
 from model.tokenizer import CharTokenizer
-from model.train.live.baselines import SMOOTHING, bigram_loss, uniform_loss
-from model.train.live.trainer import MAX_SENTENCE, WINDOWS, LiveTrainer, Pace, sentence_of, watched_windows
-from model.train.live.writing import write_text
-from model.train.losses import validation_loss
+from model.train.live import MAX_SENTENCE, WINDOWS, LiveTrainer, Throttle, sentence_of, watched_windows
+from model.train.losses import SMOOTHING, bigram_loss, uniform_loss, validation_loss
 from model.train.settings import TrainSettings
+from model.train.writing import write_text
 
 
 def test_the_bigram_loss_is_that_of_counted_pairs() -> None:
@@ -80,8 +79,8 @@ class EveryStep(LiveTrainer):
 
     def __init__(self, settings: TrainSettings, folder: Path, report: Callable[[dict[str, Any]], None]) -> None:
         super().__init__(settings, folder, report)
-        self.losses = Pace(itertools.count().__next__, 0.0, 1e9)
-        self.samples = Pace(lambda: 0.0, 1.0, 1.0)
+        self.losses = Throttle(itertools.count().__next__, 0.0, 1e9)
+        self.samples = Throttle(lambda: 0.0, 1.0, 1.0)
 
 
 @pytest.mark.parametrize(

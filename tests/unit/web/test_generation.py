@@ -9,7 +9,7 @@ import pytest
 from helpers.gate import GatedEngine
 from helpers.server import run_async
 from model import GenerationRequest, LoadedModel, Step
-from model.serving import batch as batch_module
+from model.serving import torch_reader as batch_module
 from model.serving.engine import Busy, Closed
 from model.serving.sequence import Failure
 from web.prometheus import Metrics

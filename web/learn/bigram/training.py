@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Hashable
 from contextlib import aclosing
 
 from model import InputError, LoadedModel, PromptError, SamplingSettings, Step
-from model.ladder.bigram_training import BigramTraining
+from model.ladder.bigram import BigramTraining
 from model.tokenizer import CharTokenizer
 
 from ...serving.engines import Engines

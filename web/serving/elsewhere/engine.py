@@ -12,7 +12,7 @@ import httpx
 from model import GenerationRequest, LoadedModel, PromptError
 from model.generate import FinishReason
 from model.serving.engine import Busy, Engine
-from model.serving.reading import ReadAlong
+from model.serving.read_along import ReadAlong
 from model.serving.sequence import NO_SLOT, Cut, Event, Failure, Listener, TextSequence
 
 from .address import EngineAddress

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..kernels.compiled import NOT_RECORDED, CompiledGPT, Row
 from ..sampling import SamplingSettings, raise_not_finite
-from .parts import Part, Reading
+from .reader import Part, Reading
 
 
 class CompiledReading:

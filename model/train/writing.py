@@ -5,9 +5,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from ...cache import KVCache, attention_dtype
-from ...errors import PromptError
-from ...loaded import LoadedModel
+from ..cache import KVCache, attention_dtype
+from ..errors import PromptError
+from ..loaded import LoadedModel
 
 PIECES = 64  # written at the same time
 TEMPERATURE = 0.8

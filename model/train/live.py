@@ -1,8 +1,20 @@
-"""A training run that somebody watches: it reports what it has learned while it learns."""
+"""A training run that another process watches: ``python -m model.train.live --out FOLDER --data FILE ...``.
 
+Everything that happens is a line of JSON on stdout. A line ``stop`` on stdin ends the run, which keeps what it has
+learned; the end of stdin means that nobody watches any more, and ends the process at once. With ``--writer`` a model
+writes the text first, into the file that ``--data`` names.
+"""
+
+import argparse
 import base64
+import contextlib
 import copy
+import json
 import math
+import os
+import resource
+import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -10,19 +22,22 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import torch
 from torch import Tensor
 
-from ...lens.residuals import Residuals
-from ...lens.thumbnails import encode_weights
-from ..losses import loss_of
-from ..report import Losses
-from ..schedule import ByClock, Marks
-from ..settings import TrainSettings
-from ..trainer import Trainer
-from .baselines import bigram_loss, uniform_loss
+from ..errors import CheckpointError
+from ..lens.residuals import Residuals
+from ..lens.thumbnails import encode_weights
+from ..loaded import load
+from ..serving.threads import available_cores
+from .losses import bigram_loss, loss_of, uniform_loss
+from .schedule import ByClock, Marks
+from .settings import TrainSettings, add_flags
+from .state import Losses
+from .trainer import Trainer
+from .writing import write_text
 
 if TYPE_CHECKING:
     from tqdm import tqdm
 
-Report = Callable[[dict[str, Any]], None]
+Reporter = Callable[[dict[str, Any]], None]
 
 MAX_SENTENCE = 48  # tokens of the text whose heads are shown
 SAMPLE_TOKENS = 160
@@ -31,6 +46,8 @@ STEP_SECONDS = 0.25  # between two reports of how far it is
 LOSS_SECONDS, LOSS_PART = 0.7, 0.05  # between two losses, at least, and of the time that measuring them may take
 SAMPLE_SECONDS, SAMPLE_PART = 3.0, 0.05
 SNAPSHOT_PART = 0.08
+SHOWN_CHARACTERS = 400  # of the end of a text that a model has written
+MAX_THREADS = 4  # more gain nothing on models this small
 
 
 class LiveTrainer(Trainer):
@@ -41,7 +58,7 @@ class LiveTrainer(Trainer):
     Measuring, sampling and drawing take a small part of the time, however slow the machine is.
     """
 
-    def __init__(self, settings: TrainSettings, folder: Path, report: Report) -> None:
+    def __init__(self, settings: TrainSettings, folder: Path, report: Reporter) -> None:
         self.report, self.stopping = report, False
         super().__init__(settings, folder)
         if isinstance(self.schedule, ByClock):
@@ -52,8 +69,8 @@ class LiveTrainer(Trainer):
         self.sentence = sentence_of(self.loaded.tokenizer.decode(self.data.validation[:1000].tolist()))
         self.sentence_ids = self.loaded.tokenizer.encode(self.sentence)[: min(MAX_SENTENCE, settings.context_length)]
         self.began = self.reported = self.clock()
-        self.losses = Pace(self.clock, LOSS_SECONDS, LOSS_PART)
-        self.samples = Pace(self.clock, SAMPLE_SECONDS, SAMPLE_PART)
+        self.losses = Throttle(self.clock, LOSS_SECONDS, LOSS_PART)
+        self.samples = Throttle(self.clock, SAMPLE_SECONDS, SAMPLE_PART)
 
     @property
     def done(self) -> float:
@@ -194,7 +211,7 @@ class LiveTrainer(Trainer):
         )
 
 
-class Pace:
+class Throttle:
     """What is done again and again: every ``least`` seconds, or less often so as to take ``part`` of the time."""
 
     def __init__(self, clock: Callable[[], float], least: float, part: float) -> None:
@@ -229,3 +246,76 @@ def sentence_of(text: str) -> str:
     if len(line) <= MAX_SENTENCE:
         return line
     return line[:MAX_SENTENCE].rsplit(" ", 1)[0] if " " in line[:MAX_SENTENCE] else line[:MAX_SENTENCE]
+
+
+class Channel:
+    """The lines to and from the process that watches."""
+
+    def __init__(self) -> None:
+        self.out = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+        self.stopping = False
+        self.trainer: LiveTrainer | None = None
+        threading.Thread(target=self.listen, daemon=True).start()
+
+    def report(self, told: dict[str, Any]) -> None:
+        print(json.dumps(told), file=self.out, flush=True)
+
+    def listen(self) -> None:
+        for line in sys.stdin:
+            if line.strip() == "stop":
+                self.stopping = True
+                if self.trainer:
+                    self.trainer.stop()
+        os._exit(1)
+
+    def watch(self, trainer: LiveTrainer) -> None:
+        """Pass on that it should stop, also where that was said before it was there."""
+        self.trainer = trainer
+        if self.stopping:
+            trainer.stop()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m model.train.live", description="Train a GPT and report on it.")
+    parser.add_argument("--out", type=Path, required=True, help="folder to write the checkpoint to")
+    parser.add_argument("--megabytes", type=int, default=0, help="memory that the process may use; 0: no limit")
+    parser.add_argument("--writer", default="", help="a checkpoint that writes the text first, into the --data file")
+    parser.add_argument("--characters", type=int, default=200_000, help="characters that the --writer writes")
+    add_flags(parser)
+    given = vars(parser.parse_args())
+    out, megabytes, writer, n_characters = (given.pop(name) for name in ("out", "megabytes", "writer", "characters"))
+    if megabytes:
+        resource.setrlimit(resource.RLIMIT_DATA, (megabytes << 20, megabytes << 20))
+    torch.set_num_threads(min(MAX_THREADS, available_cores()))
+    channel = Channel()
+    try:
+        with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+            if writer:
+                write_first(channel, writer, n_characters, Path(given["data"]), given.get("seed", 1))
+            trainer = LiveTrainer(TrainSettings(**given), out, channel.report)
+            channel.watch(trainer)
+            trainer.run()
+    except (ValueError, CheckpointError, OSError, MemoryError, RuntimeError) as error:
+        is_memory = isinstance(error, MemoryError) or "allocate" in str(error)
+        message = f"It needs more than the {megabytes} MB of memory that it may use." if is_memory else str(error)
+        channel.report({"kind": "error", "message": message})
+        return 1
+    return 0
+
+
+def write_first(channel: Channel, writer: str, n_characters: int, path: Path, seed: int) -> None:
+    """Let the model ``writer`` write the text; stopping it early leaves what it has."""
+
+    def report(n_written: int, text: str) -> None:
+        told = {"kind": "writing", "written": min(n_written, n_characters), "of": n_characters, "text": text}
+        channel.report(told)
+
+    report(0, "")
+    loaded = load(writer, device="cpu")
+    text = write_text(loaded, n_characters, seed=seed, report=report)
+    report(n_characters, text[-SHOWN_CHARACTERS:])
+    path.write_text(text[:n_characters], encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

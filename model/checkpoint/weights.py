@@ -1,66 +1,140 @@
-"""Reading the files of a checkpoint folder: everything is checked before it is used, and nothing is unpickled."""
+"""Reading files of weights: everything is checked before it is used, and no code in a file is run."""
 
 import hashlib
 import os
-from collections.abc import Iterator
+import pickle
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import torch
 from safetensors import SafetensorError, safe_open
-from torch import Tensor
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from ..config import GPTConfig
 from ..errors import CheckpointError
-from .files import checkpoint_errors, parse_json, read_json, read_text
+from ..gpt import GPT
+from .files import parse_json, read_json
 from .gpt2_format import (
-    CHAT_TEMPLATE,
-    CONFIG,
     MASK_BUFFER,
     OLDER_WEIGHTS,
     SHARD_INDEX,
-    TOKENIZER_CONFIG,
     TRANSPOSED,
     WEIGHTS,
-    config_from_json,
 )
-from .pickled import read_pickled
 
-MAX_CONFIG_BYTES = 1_000_000
+MEMINFO = Path("/proc/meminfo")
+CGROUP = Path("/sys/fs/cgroup")  # of a container, as it sees itself
+SUFFIXES = (".pt", ".pth", ".bin")
+FORBIDDEN = re.compile(r"GLOBAL (\S+) w(?:as not|hose module)")  # in torch's message
+PLAIN = "tensors and plain values, saved by torch.save"
 MAX_INDEX_BYTES = 16_000_000
-MAX_TEMPLATE_BYTES = 64_000
 STORED_DTYPES = ("F32", "F16", "BF16")
 TORCH_DTYPES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
 
 
-def read_config(folder: Path) -> tuple[GPTConfig, int | None, int | None]:
-    """The config, bos token id and eos token id of the checkpoint in ``folder``. Raises ``CheckpointError``."""
-    path = folder / CONFIG
-    content = read_json(path, MAX_CONFIG_BYTES)
-    with checkpoint_errors(path, "the config of a GPT-2 model"):
-        return config_from_json(content)
+def check_memory(folder: Path, files: Sequence[Path]) -> None:
+    """Raise ``CheckpointError`` where ``files`` are larger than the memory that is free."""
+    n_bytes = sum(os.path.getsize(file) for file in files if os.path.isfile(file))  # unlike Path, never raises
+    free = free_memory()
+    if free is not None and n_bytes > free:
+        expected = f"at most {free / 1e9:,.1f} GB, which is the memory that is free"
+        raise CheckpointError(folder, f"{n_bytes / 1e9:,.1f} GB of weights", expected)
 
 
-def read_chat_template(folder: Path) -> str:
-    """The template, in Jinja, that turns a conversation into a prompt; "" where the folder has none.
+def free_memory() -> int | None:
+    """Bytes that this process may still use, None on systems that do not say."""
+    known = [free for free in (free_of_machine(), free_of_container()) if free is not None]
+    return min(known, default=None)
 
-    It is a file of its own, or part of ``tokenizer_config.json``, where several may have names. Raises
-    ``CheckpointError``.
+
+def free_of_machine() -> int | None:
+    try:
+        lines = dict(line.split(":", 1) for line in MEMINFO.read_text().splitlines() if ":" in line)
+        return int(lines["MemAvailable"].split()[0]) * 1024
+    except (OSError, ValueError, KeyError, IndexError):
+        return None
+
+
+def free_of_container() -> int | None:
+    try:
+        most, used = (int((CGROUP / name).read_text()) for name in ("memory.max", "memory.current"))
+        return max(0, most - used)
+    except (OSError, ValueError):  # "max": no limit
+        return None
+
+
+def gpt_on_meta(config: GPTConfig) -> GPT:
+    """A GPT whose weights have only shapes: to be asked for them, or to have weights assigned to it."""
+    with torch.device("meta"), NothingDrawn():
+        return GPT(config)
+
+
+class NothingDrawn(TorchFunctionMode):
+    """Initialise no embeddings: on the meta device that would import ``torch._dynamo``, most of a second's work."""
+
+    def __torch_function__(
+        self,
+        function: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        given = kwargs or {}
+        if function is nn.init.normal_:
+            return args[0] if args else given["tensor"]
+        return function(*args, **given)
+
+
+def read_pickled(path: Path) -> dict[str, object]:
+    """The dictionary in ``path``. Tensors are on the CPU, and mapped from the file where its format allows that.
+
+    Only tensors and plain values are read (``weights_only=True``). Raises ``CheckpointError`` for anything else.
     """
-    path = folder / CHAT_TEMPLATE
-    if path.is_file():
-        return read_text(path, "a chat template", MAX_TEMPLATE_BYTES)
-    path = folder / TOKENIZER_CONFIG
     if not path.is_file():
-        return ""
-    content = read_json(path, MAX_CONFIG_BYTES)
-    template = content.get("chat_template") if isinstance(content, dict) else None
-    if isinstance(template, list):
-        named = (each for each in template if isinstance(each, dict) and each.get("name") == "default")
-        template = next(named, {}).get("template")
-    if template is not None and (not isinstance(template, str) or len(template.encode()) > MAX_TEMPLATE_BYTES):
-        raise CheckpointError(path, "a chat_template of another kind", f"text of at most {MAX_TEMPLATE_BYTES:,} bytes")
-    return template or ""
+        raise CheckpointError(path, "no file", PLAIN)
+    try:
+        content = load_plain(path)
+    except (
+        pickle.UnpicklingError,
+        RuntimeError,
+        OSError,
+        EOFError,
+        ValueError,
+        LookupError,
+        AttributeError,
+        TypeError,
+    ) as error:
+        raise CheckpointError(path, what_is_wrong(error), PLAIN) from None
+    if not isinstance(content, dict):
+        raise CheckpointError(path, f"a {type(content).__name__}", "a dictionary of tensors")
+    return content
+
+
+def what_is_wrong(error: Exception) -> str:
+    """In a few words: torch's own messages are paragraphs, or a number out of its reader."""
+    if isinstance(error, pickle.UnpicklingError):
+        named = FORBIDDEN.search(str(error))
+        return f"a pickle that holds {named[1] if named else 'other objects'}, which is never executed"
+    if isinstance(error, EOFError):
+        return "a file that is empty or cut off"
+    if isinstance(error, OSError):
+        return f"an unreadable file ({error.strerror or error})"
+    if "zip archive" in str(error):
+        return "a damaged zip archive"
+    return "a file that torch.save did not write, or a damaged one"
+
+
+def load_plain(path: Path) -> object:
+    """What ``torch.load`` makes of the file."""
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    except RuntimeError as error:
+        if "mmap" not in str(error):
+            raise
+        return torch.load(path, map_location="cpu", weights_only=True)  # the format of torch before 1.6
 
 
 def weight_files(folder: Path) -> list[Path]:

@@ -1,0 +1,164 @@
+"""What the loops need that Numba lacks: numbers as bits, 16-bit floats, addresses, atomic memory access, waiting."""
+
+import platform
+import sys
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+LANES = 16  # numbers in a vector: one register of AVX-512, two of AVX2, four of NEON
+PAUSES = {"x86_64": "llvm.x86.sse2.pause", "amd64": "llvm.x86.sse2.pause"}
+BYTES = ir.IntType(8).as_pointer()
+INT64, INT32, INT16, INT8 = (ir.IntType(bits) for bits in (64, 32, 16, 8))
+FLOAT, HALF = ir.FloatType(), ir.HalfType()
+FLOATS, INTS = ir.VectorType(FLOAT, LANES), ir.VectorType(INT32, LANES)
+
+
+def splat(builder: Any, number: Any) -> Any:
+    """A vector with ``number`` in every lane."""
+    undefined = ir.Constant(ir.VectorType(number.type, LANES), ir.Undefined)
+    first = builder.insert_element(undefined, number, ir.Constant(INT32, 0))
+    return builder.shuffle_vector(first, undefined, ir.Constant(INTS, [0] * LANES))
+
+
+def load(builder: Any, place: Any, vector: Any) -> Any:
+    """A ``vector``, wherever it lies."""
+    loaded = builder.load(builder.bitcast(place, vector.as_pointer()))
+    loaded.align = 1
+    return loaded
+
+
+def store(builder: Any, vector: Any, place: Any) -> None:
+    builder.store(vector, builder.bitcast(place, vector.type.as_pointer())).align = 1
+
+
+def element(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """A pointer to ``array[index]``, the first two arguments."""
+    array, index = arguments[:2]
+    return builder.gep(context.make_array(signature.args[0])(context, builder, array).data, [index])
+
+
+@intrinsic
+def bits_of(typing, number):
+    """The bits of a float32 as an int32."""
+    return types.int32(types.float32), lambda _context, builder, _, given: builder.bitcast(given[0], INT32)
+
+
+@intrinsic
+def float_of(typing, bits):
+    """The float32 with the bits of an int32."""
+    return types.float32(types.int32), lambda _context, builder, _, given: builder.bitcast(given[0], FLOAT)
+
+
+@intrinsic
+def address_of(typing, address):
+    """An address, int64, as a pointer to float32."""
+    pointer = types.CPointer(types.float32)
+    return pointer(types.int64), lambda _context, builder, _, given: builder.inttoptr(given[0], FLOAT.as_pointer())
+
+
+@intrinsic
+def widen_one(typing, array, index):
+    """``array[index]`` as float32, from one of the types in which `panels` stores weights, but int8."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place, kind = element(context, builder, signature, arguments), signature.args[0].dtype
+        if kind == types.float32:
+            return builder.load(place)
+        if kind == types.int16:
+            return builder.fpext(builder.load(builder.bitcast(place, HALF.as_pointer())), FLOAT)
+        upper = builder.shl(builder.zext(builder.load(place), INT32), ir.Constant(INT32, 16))
+        return builder.bitcast(upper, FLOAT)
+
+    return types.float32(array, types.intp), generate
+
+
+@intrinsic
+def largest(typing, array):
+    """The largest number of a float32 array; NaN is passed over, and -inf is the largest of none.
+
+    LLVM makes no vectors of a plain loop that does this, as the order would matter if there were NaN.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        (count,) = cgutils.unpack_tuple(builder, array.shape)
+        lanes, one = ir.Constant(INT64, LANES), ir.Constant(INT64, 1)
+        vectors = cgutils.alloca_once_value(builder, ir.Constant(FLOATS, [float("-inf")] * LANES))
+        single = cgutils.alloca_once_value(builder, ir.Constant(FLOAT, float("-inf")))
+
+        def compare(found: Any, best: Any) -> None:
+            known = builder.load(best)
+            builder.store(builder.select(builder.fcmp_ordered(">", found, known), found, known), best)
+
+        whole = builder.udiv(count, lanes)
+        with cgutils.for_range(builder, whole) as loop:
+            compare(load(builder, builder.gep(array.data, [builder.mul(loop.index, lanes)]), FLOATS), vectors)
+        best = builder.load(vectors)
+        for lane in range(LANES):
+            compare(builder.extract_element(best, ir.Constant(INT32, lane)), single)
+        with cgutils.for_range_slice(builder, builder.mul(whole, lanes), count, one) as (index, _):
+            compare(builder.load(builder.gep(array.data, [index])), single)
+        return builder.load(single)
+
+    return types.float32(array), generate
+
+
+@intrinsic
+def atomic_add(typing, array, index, number):
+    """Add ``number`` to ``array[index]``, int64, in one indivisible step; all threads see such steps in one order."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.atomic_rmw("add", element(context, builder, signature, arguments), arguments[2], "seq_cst")
+
+    return types.int64(array, types.intp, types.int64), generate
+
+
+@intrinsic
+def atomic_store(typing, array, index, number):
+    """Set ``array[index]``, int64: a thread that then reads it with `atomic_read` sees all that was written before."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.store_atomic(arguments[2], element(context, builder, signature, arguments), "release", 8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, types.int64), generate
+
+
+@intrinsic
+def atomic_read(typing, array, index):
+    """``array[index]``, int64, and with it everything that was written before the `atomic_store` that set it."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.load_atomic(element(context, builder, signature, arguments), "acquire", 8)
+
+    return types.int64(array, types.intp), generate
+
+
+@intrinsic
+def pause(typing):
+    """Tell the processor that this thread is spinning."""
+
+    def generate(context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
+        name = PAUSES.get(platform.machine().lower())
+        if name:
+            builder.call(cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), []), name), [])
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@intrinsic
+def yield_core(typing):
+    """Yield the core to another thread, where the system has a call for it."""
+
+    def generate(context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
+        if sys.platform != "win32":
+            function = ir.FunctionType(ir.IntType(32), [])
+            builder.call(cgutils.get_or_insert_function(builder.module, function, "sched_yield"), [])
+        return context.get_dummy_value()
+
+    return types.void(), generate
