@@ -1,12 +1,37 @@
 """Multi-head causal self-attention, as the GPT runs it."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from .cache import Cache, attention_dtype
+
+
+class QueriesKeysValues(NamedTuple):
+    """Those of every head, ``(B, n_head, T, head_dim)`` each."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+
+
+class HeadMatrices(NamedTuple):
+    """The matrices of every head, in the notation where vectors are rows: its queries are ``x @ W_Q + b_Q``.
+
+    A head with the context vectors ``z`` adds ``z @ W_O`` to the output, and ``b_O`` belongs to none of them. A bias
+    that the model does not have is zero.
+    """
+
+    W_Q: Tensor  # (n_head, d_in, head_dim)
+    W_K: Tensor
+    W_V: Tensor
+    W_O: Tensor  # (n_head, head_dim, d_out)
+    b_Q: Tensor  # (n_head, head_dim)
+    b_K: Tensor
+    b_V: Tensor
+    b_O: Tensor  # (d_out,)
 
 
 class MultiHeadAttention(nn.Module):
@@ -42,12 +67,20 @@ class MultiHeadAttention(nn.Module):
         self.c_proj = nn.Linear(d_out, d_out)
 
     def forward(self, x: Tensor, **options: Any) -> tuple[Tensor, Tensor | None]:
-        """Map ``x`` ``(B, T, d_in)`` to ``(B, T, d_out)``: project, :meth:`attend`, project the context vectors.
+        """Map ``x`` ``(B, T, d_in)`` to ``(B, T, d_out)``: the :meth:`output` of the :meth:`context` vectors.
 
         Takes the keyword arguments of :meth:`attend`, and also returns the attention weights if requested.
         """
-        context, attn_weights = self.attend(self.c_attn(x), **options)
-        return self.c_proj(context.to(x.dtype)), attn_weights
+        context, attn_weights = self.context(x, **options)
+        return self.output(context.to(x.dtype)), attn_weights
+
+    def context(self, x: Tensor, **options: Any) -> tuple[Tensor, Tensor | None]:
+        """Project ``x`` ``(B, T, d_in)`` and :meth:`attend`."""
+        return self.attend(self.c_attn(x), **options)
+
+    def output(self, context: Tensor) -> Tensor:
+        """Concatenate and project context vectors: ``(..., n_head, head_dim)`` to ``(..., d_out)``."""
+        return self.c_proj(context.flatten(-2))
 
     def attend(
         self,
@@ -58,18 +91,14 @@ class MultiHeadAttention(nn.Module):
         head_mask: Tensor | None = None,
         need_weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """Turn concatenated queries, keys and values ``(B, T, 3 * d_out)`` into context vectors ``(B, T, d_out)``.
+        """Turn concatenated queries, keys and values ``(B, T, 3 * d_out)`` into context vectors.
 
         With a ``cache``, the ``T`` tokens come after those already cached for ``layer`` and attend to them as well:
         ``S`` keys in total, otherwise ``S = T``. ``head_mask`` ``(n_head,)`` or ``(B, n_head)`` scales each head's
-        context vectors: 1 keeps the head, 0 removes it. The second result holds the attention weights
-        ``(B, n_head, T, S)`` if ``need_weights`` is set, otherwise None.
+        context vectors: 1 keeps the head, 0 removes it. Returns the context vectors ``(B, T, n_head, head_dim)``, and
+        the attention weights ``(B, n_head, T, S)`` if ``need_weights`` is set, otherwise None.
         """
-        B, T, _ = qkv.shape
-        if not self.training:
-            qkv = qkv.to(attention_dtype(qkv))
-        # (B, T, 3 * d_out) -> three of (B, n_head, T, head_dim)
-        query, key, value = qkv.view(B, T, 3, self.n_head, self.head_dim).permute(2, 0, 3, 1, 4)
+        query, key, value = self.split(qkv)
         mask = None
         if cache is not None:
             key, value = cache.write(layer, key, value)
@@ -83,10 +112,14 @@ class MultiHeadAttention(nn.Module):
             context = self.fused(query, key, value, mask)
         if head_mask is not None:
             context = context * head_mask.to(context.dtype).reshape(-1, self.n_head, 1, 1)
+        return context.transpose(1, 2), attn_weights if need_weights else None
 
-        # (B, n_head, T, head_dim) -> (B, T, d_out): concatenate the heads
-        context = context.transpose(1, 2).reshape(B, T, self.n_head * self.head_dim)
-        return context, attn_weights if need_weights else None
+    def split(self, qkv: Tensor) -> QueriesKeysValues:
+        """Split the projection into queries, keys and values by head, in the precision of attention."""
+        if not self.training:
+            qkv = qkv.to(attention_dtype(qkv))
+        # (B, T, 3 * n_head * head_dim) -> three of (B, n_head, T, head_dim)
+        return QueriesKeysValues(*qkv.view(*qkv.shape[:2], 3, -1, self.head_dim).permute(2, 0, 3, 1, 4))
 
     def attention_weights(self, query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
         """softmax(query key^T * scale + causal mask), ``(B, n_head, T, S)``: each row sums to 1.
@@ -109,6 +142,29 @@ class MultiHeadAttention(nn.Module):
         return F.scaled_dot_product_attention(
             query, key, value, attn_mask=mask, is_causal=T > 1 and mask is None, scale=self.scale
         )
+
+    # The forward pass does not use what follows: it is for code that looks inside the model.
+
+    def queries_keys_values(self, x: Tensor, start: int = 0, head: int | None = None) -> QueriesKeysValues:
+        """Queries, keys and values of the input ``x`` ``(B, T, d_in)``; of one ``head`` alone, ``n_head`` is 1.
+
+        ``start`` is the position of the first token.
+        """
+        del start  # the position is in ``x`` already
+        if head is None:
+            return self.split(self.c_attn(x))
+        of = self.matrices()
+        parts = (of.W_Q, of.b_Q), (of.W_K, of.b_K), (of.W_V, of.b_V)
+        return QueriesKeysValues(*((x @ W[head] + b[head])[:, None] for W, b in parts))
+
+    def matrices(self) -> HeadMatrices:
+        """Each head's own matrices, which share the memory of the weights."""
+        weight, bias = self.c_attn.weight, self.c_attn.bias
+        bias = weight.new_zeros(len(weight)) if bias is None else bias
+        W_O = self.c_proj.weight.unflatten(1, (self.n_head, self.head_dim)).permute(1, 2, 0)
+        W_Q, W_K, W_V = weight.unflatten(0, (3, self.n_head, self.head_dim)).mT
+        b_Q, b_K, b_V = bias.view(3, self.n_head, self.head_dim)
+        return HeadMatrices(W_Q, W_K, W_V, W_O, b_Q, b_K, b_V, self.c_proj.bias)
 
 
 def causal_mask(n_query: int, n_key: int, device: torch.device) -> Tensor:

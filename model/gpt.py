@@ -9,6 +9,7 @@ from torch.nn import functional as F
 from .attention import MultiHeadAttention
 from .cache import KVCache
 from .config import GPTConfig
+from .norm import LayerNorm
 
 
 class Forward(NamedTuple):
@@ -38,20 +39,33 @@ class Block(nn.Module):
         super().__init__()
         C, n_head = config.n_embd, config.n_head
         self.layer = layer
-        self.ln_1 = nn.LayerNorm(C, eps=config.layer_norm_epsilon)
+        self.ln_1 = LayerNorm(C, eps=config.layer_norm_epsilon)
         self.attn = MultiHeadAttention(
             C, C, n_head, qkv_bias=config.qkv_bias, dropout=config.attn_pdrop, scale=config.attention_scale(layer)
         )
-        self.ln_2 = nn.LayerNorm(C, eps=config.layer_norm_epsilon)
+        self.ln_2 = LayerNorm(C, eps=config.layer_norm_epsilon)
         self.mlp = MLP(config)
         self.dropout = nn.Dropout(config.resid_pdrop)
 
     def forward(self, x: Tensor, attend: "Attend") -> Tensor:
         """The residual stream ``(..., C)`` after this layer. ``attend`` runs this block's attention on its input."""
+        x, thought = self.sublayers(x, attend)
+        return x + thought
+
+    def sublayers(self, x: Tensor, attend: "Attend") -> tuple[Tensor, Tensor]:
+        """The residual stream after attention, and what the MLP adds to it."""
         # Calling idle dropout modules would slow down small models by 5 %.
         drop: Callable[[Tensor], Tensor] = self.dropout if self.training else lambda y: y
         x = x + drop(attend(self, self.ln_1(x)))
-        return x + drop(self.mlp(self.ln_2(x)))
+        return x, drop(self.mlp(self.ln_2(x)))
+
+    def attention_input(self, x: Tensor) -> Tensor:
+        """What attention reads of the residual stream ``(..., C)``."""
+        return self.ln_1(x)
+
+    def fold_norm(self, rows: Tensor, *, centred: bool = True) -> Tensor:
+        """``rows`` ``(..., C)`` that read attention's input as ones that read the residual stream."""
+        return self.ln_1.fold(rows, centred=centred)
 
 
 # How a forward pass runs a block's attention: on one batch of texts, or on many texts that each have their own cache.
@@ -68,7 +82,7 @@ class GPT(nn.Module):
         self.wpe = nn.Embedding(config.context_length, config.n_embd)  # absolute position embeddings
         self.dropout = nn.Dropout(config.embd_pdrop)
         self.h = nn.ModuleList(Block(config, layer) for layer in range(config.n_layer))
-        self.ln_f = nn.LayerNorm(config.n_embd, eps=config.layer_norm_epsilon)
+        self.ln_f = LayerNorm(config.n_embd, eps=config.layer_norm_epsilon)
         self.lm_head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
         self.tie_weights()
 
@@ -92,7 +106,11 @@ class GPT(nn.Module):
         end = start + ids.shape[1]
         if end > self.config.context_length:
             raise ValueError(f"{end} tokens do not fit into a context_length of {self.config.context_length}")
-        return self.dropout(self.wte(ids) + self.wpe.weight[start:end])
+        return self.dropout(self.wte(ids) + self.position_embeddings(start, end))
+
+    def position_embeddings(self, start: int, stop: int) -> Tensor:
+        """What the positions ``start`` to ``stop - 1`` add to the token embeddings, ``(stop - start, C)``."""
+        return self.wpe.weight[start:stop]
 
     def forward(
         self,
@@ -123,7 +141,7 @@ class GPT(nn.Module):
         if cache is not None:
             cache.advance(ids.shape[1])
         x = x[:, -1:] if last_only else x
-        return Forward(self.lm_head(self.ln_f(x)), attention)
+        return Forward(self.logits(x), attention)
 
     def run_blocks(self, x: Tensor, attend: Attend, stream: list[Tensor] | None = None, start: int = 0) -> Tensor:
         """From layer ``start``'s input ``x`` ``(..., C)`` to the last layer's output; ``stream`` gets the inputs."""
@@ -132,3 +150,23 @@ class GPT(nn.Module):
                 stream.append(x)
             x = block(x, attend)
         return x
+
+    def head_input(self, x: Tensor) -> Tensor:
+        """What the output head reads of the residual stream ``(..., C)`` after all layers."""
+        return self.ln_f(x)
+
+    def logits(self, x: Tensor) -> Tensor:
+        """The logits ``(..., vocab_size)`` of the residual stream ``(..., C)`` after all layers."""
+        return self.lm_head(self.head_input(x))
+
+    def fold_norm(self, rows: Tensor) -> Tensor:
+        """``rows`` ``(..., C)`` of the output head as ones that read the residual stream."""
+        return self.ln_f.fold(rows)
+
+    def logit_direction(self, row: Tensor, x: Tensor) -> tuple[Tensor, float]:
+        """How ``row`` ``(C,)`` of the output head reads the residual stream, the norm's division being that of ``x``.
+
+        Returns ``direction`` ``(C,)`` and ``constant``: ``head_input(x) @ row`` is ``x @ direction + constant``, so
+        every vector that was added to ``x`` ``(C,)`` has its own part in it (Elhage et al. 2021, "direct path").
+        """
+        return self.fold_norm(row) / self.ln_f.divisor(x), float(self.ln_f.bias @ row)

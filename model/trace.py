@@ -54,10 +54,10 @@ def read(
 
 @torch.inference_mode()
 def mean_hidden_state(gpt: GPT, ids: Sequence[int]) -> Tensor:
-    """The mean over ``ids`` of what the output head reads, the hidden states after ``ln_f``: ``(n_embd,)`` float32."""
+    """The mean over ``ids`` of what the output head reads, the normalised last hidden states: ``(n_embd,)`` float32."""
     x = gpt.embed(torch.tensor([ids], device=gpt.wte.weight.device))
     x = gpt.run_blocks(x, lambda block, x: block.attn(x)[0])
-    return gpt.ln_f(x)[0].float().mean(dim=0).cpu()
+    return gpt.head_input(x)[0].float().mean(dim=0).cpu()
 
 
 def take_weights(attention: dict[int, Tensor], layers: Sequence[int], heads: Sequence[int] | None = None) -> Tensor:

@@ -1,12 +1,12 @@
 """Rung 9 of the ladder: what surrounds attention in a block of a GPT, and a whole block step by step."""
 
 import math
-from typing import NamedTuple, cast
+from typing import Literal, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 
-from ..gpt import Block
+from ..gpt import GPT, Block
 from .trainable_attention import causal_by_minus_infinity, merge_heads, split_heads
 
 
@@ -38,6 +38,37 @@ def linear(layer: nn.Module, x: Tensor) -> Tensor:
     return product if layer.bias is None else product + layer.bias
 
 
+def normalise(norm: nn.LayerNorm, x: Tensor) -> Tensor:
+    """``layer_norm`` with the numbers that ``norm`` has learned."""
+    return layer_norm(x, norm.weight, norm.bias, norm.eps)
+
+
+class BlockLayers(NamedTuple):
+    """The layers of a block, by the stage that each computes. The linear ones may be quantized."""
+
+    normed: nn.LayerNorm
+    attended: nn.Linear
+    normed_again: nn.LayerNorm
+    hidden: nn.Linear
+    thought: nn.Linear
+
+
+def block_layers(block: Block) -> BlockLayers:
+    return BlockLayers(block.ln_1, block.attn.c_proj, block.ln_2, block.mlp.c_fc, block.mlp.c_proj)
+
+
+def final_norm(gpt: GPT) -> nn.LayerNorm:
+    """The layer norm between the last block and the output head."""
+    return gpt.ln_f
+
+
+def part_of_head(block: Block, part: Literal["query", "key", "value"], head: int, index: int) -> tuple[nn.Module, int]:
+    """The layer that makes number ``index`` of a head's query, key or value, and which of its outputs that is."""
+    attn = block.attn
+    first = ("query", "key", "value").index(part) * attn.n_head * attn.head_dim
+    return attn.c_attn, first + head * attn.head_dim + index
+
+
 class BlockStages(NamedTuple):
     """One layer step by step: ``(T, C)`` each where nothing else is said, on the device of the model."""
 
@@ -63,7 +94,7 @@ class BlockStages(NamedTuple):
 def block_by_ladder(block: Block, x: Tensor) -> BlockStages:
     """A layer of a GPT on the residual stream ``x`` ``(T, C)``, by the steps of the ladder instead of its own code."""
     attn, mlp = block.attn, block.mlp
-    normed = layer_norm(x, block.ln_1.weight, block.ln_1.bias, block.ln_1.eps)
+    normed = normalise(block.ln_1, x)
     wide = linear(attn.c_attn, normed)  # (T, 3 C)
     query, key, value = (split_heads(part, attn.n_head) for part in wide.chunk(3, dim=-1))
     scores = query @ key.mT
@@ -72,7 +103,7 @@ def block_by_ladder(block: Block, x: Tensor) -> BlockStages:
     heads = merge_heads(context)
     attended = linear(attn.c_proj, heads)
     middle = x + attended
-    normed_again = layer_norm(middle, block.ln_2.weight, block.ln_2.bias, block.ln_2.eps)
+    normed_again = normalise(block.ln_2, middle)
     hidden = linear(mlp.c_fc, normed_again)
     activated = gelu(hidden, exact=mlp.approximate == "none")
     thought = linear(mlp.c_proj, activated)
@@ -86,18 +117,17 @@ def block_by_ladder(block: Block, x: Tensor) -> BlockStages:
 def block_by_model(block: Block, x: Tensor) -> dict[str, Tensor]:
     """The same stages, by name, from the modules that the model itself runs, as far as these return them."""
     normed = block.ln_1(x[None])
-    qkv = block.attn.c_attn(normed)
-    heads, weights = block.attn.attend(qkv, need_weights=True)
-    attended = block.attn.c_proj(heads.to(x.dtype))
+    query, key, value = block.attn.queries_keys_values(normed)
+    context, weights = block.attn.context(normed, need_weights=True)
+    attended = block.attn.output(context.to(x.dtype))
     middle = x[None] + attended
     normed_again = block.ln_2(middle)
     mlp = block.mlp
     hidden = mlp.c_fc(normed_again)
     activated = nn.functional.gelu(hidden, approximate=mlp.approximate)
-    query, key, value = (split_heads(part, block.attn.n_head) for part in qkv.chunk(3, dim=-1))
     assert weights is not None
     stages = {
-        "normed": normed, "query": query, "key": key, "value": value, "weights": weights, "heads": heads,
+        "normed": normed, "query": query, "key": key, "value": value, "weights": weights, "heads": context.flatten(2),
         "attended": attended, "middle": middle, "normed_again": normed_again, "hidden": hidden,
         "activated": activated, "thought": mlp(normed_again),
     }  # fmt: skip

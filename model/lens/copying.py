@@ -33,16 +33,14 @@ def copying_scores(gpt: GPT, ids: Tensor) -> Tensor:
     ids = ids.to(gpt.wte.weight.device)
     first = cast(Block, gpt.h[0])
     embedding = gpt.wte.weight[ids]  # (N, C)
-    seen = embedding + first.mlp(first.ln_2(embedding))
-    # The final layer norm subtracts the mean and has a gain; its division changes no order.
-    reading = gpt.lm_head.weight[ids] * gpt.ln_f.weight
-    reading = reading - reading.mean(1, keepdim=True)
+    seen = first(embedding, lambda _, x: torch.zeros_like(x))
+    reading = gpt.fold_norm(gpt.lm_head.weight[ids])  # the division in the final norm changes no order
     scores = []
     for block in (cast(Block, block) for block in gpt.h):
-        values = block.attn.c_attn.weight.chunk(3)[2].unflatten(0, (n_head, -1))  # (n_head, head_dim, C)
-        outputs = block.attn.c_proj.weight.unflatten(1, (n_head, -1)).transpose(0, 1)  # (n_head, C, head_dim)
-        x = block.ln_1(embedding if block is first else seen)
-        raised = (x @ values.mT) @ (reading @ outputs).mT  # (n_head, N, N): of each token seen, for each logit
+        matrices = block.attn.matrices()
+        x = block.attention_input(embedding if block is first else seen)
+        # (n_head, N, N): of each token seen, for each logit
+        raised = (x @ matrices.W_V) @ (reading @ matrices.W_O.mT).mT
         own = raised.diagonal(dim1=1, dim2=2)[..., None]
         below = (raised < own).float().sum(-1) + ((raised == own).float().sum(-1) - 1) / 2
         scores.append((below / (N - 1)).mean(-1).cpu())

@@ -40,14 +40,13 @@ class Residuals:
     def attention(self, layer: int, n: int | None = None) -> Tensor:
         """The attention weights of a layer over the first ``n`` tokens: ``(n_head, n, n)`` float32 on the CPU."""
         block = cast(Block, self.gpt.h[layer])
-        _, attn_weights = block.attn(block.ln_1(self.stream[layer][:, :n]), need_weights=True)
-        return attn_weights[0].float().cpu()
+        query, key, _ = block.attn.queries_keys_values(block.attention_input(self.stream[layer][:, :n]))
+        return block.attn.attention_weights(query, key)[0].float().cpu()
 
     @torch.inference_mode()
     def logits(self, start: int, stop: int) -> Tensor:
         """The raw logits at positions ``start`` to ``stop - 1``: ``(stop - start, vocab_size)`` float32 on the CPU."""
-        x = self.stream[-1][0, start:stop]
-        return self.gpt.lm_head(self.gpt.ln_f(x)).float().cpu()
+        return self.gpt.logits(self.stream[-1][0, start:stop]).float().cpu()
 
     def logprobs(self, unread: Sequence[int] = ()) -> list[float]:
         """The log-probability of each token except the first, given those before it.

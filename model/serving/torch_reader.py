@@ -136,16 +136,16 @@ def forward_batch(gpt: GPT, ids: Sequence[int], segments: Sequence[Segment], row
                 head_mask=None if segment.head_mask is None else segment.head_mask[block.layer],
                 need_weights=segment.record,
             )
-            contexts.append(context.flatten(0, 1))
+            contexts.append(context.flatten(0, 1))  # (rows, n_head, head_dim)
             if attn_weights is not None:
                 layers.append(attn_weights)
         context = contexts[0] if len(contexts) == 1 else torch.cat(contexts)
-        return block.attn.c_proj(context.to(x.dtype))
+        return block.attn.output(context.to(x.dtype))
 
     x = gpt.run_blocks(x, attend)
     if list(rows) != list(range(len(ids))):
         x = x[torch.tensor(rows, dtype=torch.long, device=device)]
-    logits = gpt.lm_head(gpt.ln_f(x)) if len(x) else x.new_empty(0, gpt.config.vocab_size)
+    logits = gpt.logits(x) if len(x) else x.new_empty(0, gpt.config.vocab_size)
     attention = [torch.stack(layers).float() if layers else None for layers in recorded]
     return BatchForward(logits.float(), attention)
 
@@ -333,6 +333,6 @@ class GraphReader(TorchReader):
 
         places = self.positions.clamp(max=self.nowhere - 1)
         x = gpt.run_blocks(gpt.wte(self.tokens) + gpt.wpe(places), attend)
-        self.logits.copy_(gpt.lm_head(gpt.ln_f(x)))
+        self.logits.copy_(gpt.logits(x))
         most, best = self.logits.max(-1)
         self.summary.copy_(torch.stack([best.double(), most.double(), self.logits.logsumexp(-1).double()], 1))

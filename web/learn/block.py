@@ -5,7 +5,7 @@ import torch
 from model import GPTConfig
 from model.gpt import Block
 from model.ladder.averages import mask_future
-from model.ladder.block import block_by_ladder, gelu, layer_norm, linear
+from model.ladder.block import block_by_ladder, block_layers, gelu, layer_norm, linear
 from model.ladder.terms import largest_difference, seeded
 
 from ..serving.served_models import ServedModels
@@ -22,12 +22,12 @@ def rest_of_a_block(served: ServedModels, ask: Ask) -> dict[str, object]:
     sentence = read_sentence(served, ask)
     x = sentence.x * ask.scale
     block = seeded(123, make_block).eval().requires_grad_(False)
-    stages = block_by_ladder(block, x)
+    stages, layers = block_by_ladder(block, x), block_layers(block)
     with torch.inference_mode():
         theirs = block(x[None], lambda block, y: block.attn(y)[0])[0]
         unlearned = layer_norm(x, torch.ones(SIZE), torch.zeros(SIZE))
         # Without a bend between them, two linear layers are one.
-        first, second = block.mlp.c_fc, block.mlp.c_proj
+        first, second = layers.hidden, layers.thought
         straight = linear(second, linear(first, stages.normed_again))
         joined = stages.normed_again @ (second.weight @ first.weight).T + second.weight @ first.bias + second.bias
     curve = torch.tensor(CURVE)
@@ -37,7 +37,7 @@ def rest_of_a_block(served: ServedModels, ask: Ask) -> dict[str, object]:
         "scaled": x.tolist(),
         "mean": x.mean(dim=-1).tolist(),
         "variance": x.var(dim=-1, correction=0).tolist(),
-        "eps": block.ln_1.eps,
+        "eps": layers.normed.eps,
         "normed": stages.normed.tolist(),
         "norm_error": largest_difference(stages.normed, unlearned),
         "weights": stages.weights.tolist(),
@@ -45,8 +45,8 @@ def rest_of_a_block(served: ServedModels, ask: Ask) -> dict[str, object]:
         "keys": stages.key[0].tolist(),
         "weight_terms": softmax(mask_future(stages.scores[0] * block.attn.scale)),
         "attended": stages.attended.tolist(),
-        "attended_terms": dot_terms(stages.heads, block.attn.c_proj.weight),
-        "attended_bias": block.attn.c_proj.bias.tolist(),
+        "attended_terms": dot_terms(stages.heads, layers.attended.weight),
+        "attended_bias": layers.attended.bias.tolist(),
         "middle": stages.middle.tolist(),
         "middle_mean": stages.middle.mean(dim=-1).tolist(),
         "middle_variance": stages.middle.var(dim=-1, correction=0).tolist(),

@@ -49,12 +49,12 @@ def attribution(text: TextPass, *, position: int, token: int, against: int | Non
     heads, mlps, biases = [], [], constant
     for layer in range(text.config.n_layer):
         block = text.block(layer)
-        outputs = attention_at(text, layer, position).outputs
-        bias = block.attn.c_proj.bias
-        after_attention = stream[layer] + outputs.sum(0) + bias
+        outputs, bias = attention_at(text, layer, position).outputs, block.attn.matrices().b_O
+        attended = outputs.sum(0) + bias
+        _, thought = block.sublayers(stream[layer], lambda *_, attended=attended: attended)
         heads.append(outputs @ direction)
         biases += float(bias @ direction)
-        mlps.append(block.mlp(block.ln_2(after_attention)) @ direction)
+        mlps.append(thought @ direction)
     logits = logits_at(text, position)
     return Attribution(
         position,

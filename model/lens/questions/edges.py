@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from ...gpt import Block
 from .query import QueryAttention, attention_at, logits_at
 from .text_pass import TextPass
 
@@ -22,32 +23,32 @@ def edge_losses(text: TextPass, layer: int, head: int, position: int, token: int
     after that is computed again, at this position; earlier positions do not see it.
     """
     here = attention_at(text, layer, position)
-    after_attention = text.stream[layer][0, position] + here.outputs.sum(0) + text.block(layer).attn.c_proj.bias
+    before, attended = text.stream[layer][0, position], text.block(layer).attn.output(here.context)
     later = [attention_at(text, i, position) for i in range(layer + 1, text.config.n_layer)]
     plain = logits_at(text, position).log_softmax(-1)[token]
     for terms in here.terms(head).split(EDGES_AT_A_TIME):
-        logits = finish(text, layer, after_attention - terms, later)
+        after = text.block(layer)(before, lambda *_, terms=terms: attended - terms)
+        logits = finish(text, after, later)
         yield (plain - logits.log_softmax(-1)[:, token]).cpu()
 
 
-def finish(text: TextPass, layer: int, x: Tensor, later: list[QueryAttention]) -> Tensor:
-    """The logits ``(B, vocab_size)`` from ``B`` versions ``x`` ``(B, C)`` of one position after attention in ``layer``.
+def finish(text: TextPass, x: Tensor, later: list[QueryAttention]) -> Tensor:
+    """The logits ``(B, vocab_size)`` from ``B`` versions ``x`` ``(B, C)`` of one position of the residual stream.
 
-    ``later`` is the attention of all later layers at that position; the keys and values of earlier positions stay as
-    they are, since no position sees a later one.
+    ``later`` is the attention of all layers still to come at that position; the keys and values of earlier positions
+    stay as they are, since no position sees a later one.
     """
-    block = text.block(layer)
-    x = x + block.mlp(block.ln_2(x))
-    for i, here in enumerate(later, start=layer + 1):
-        block = text.block(i)
-        attn = block.attn
-        qkv = attn.c_attn(block.ln_1(x)).view(-1, 3, attn.n_head, attn.head_dim)
-        query, own_key, own_value = qkv.permute(1, 2, 0, 3)  # (n_head, B, head_dim) each
+
+    def attend(block: Block, x: Tensor) -> Tensor:
+        here = later[block.layer - first]
+        position = here.keys.shape[1] - 1
+        parts = block.attn.queries_keys_values(x[:, None], start=position)
+        query, own_key, own_value = (each[:, :, 0].transpose(0, 1) for each in parts)  # (n_head, B, head_dim) each
         past = query @ here.keys[:, :-1].mT  # (n_head, B, S - 1)
         own = (query * own_key).sum(-1, keepdim=True)
-        attn_weights = (torch.cat([past, own], -1) * attn.scale).softmax(-1)
+        attn_weights = (torch.cat([past, own], -1) * block.attn.scale).softmax(-1)
         context = attn_weights[..., :-1] @ here.values[:, :-1] + attn_weights[..., -1:] * own_value
-        context = context * here.mask[:, None, None]
-        x = x + attn.c_proj(context.transpose(0, 1).flatten(1))
-        x = x + block.mlp(block.ln_2(x))
-    return text.logits(x)
+        return block.attn.output((context * here.mask[:, None, None]).transpose(0, 1))
+
+    first = text.config.n_layer - len(later)
+    return text.logits(text.gpt.run_blocks(x, attend, start=first))

@@ -65,7 +65,7 @@ def ledger(text: TextPass, *, layer: int, head: int, query: int, key: int, token
     context = weighted.sum(0)
 
     direction, _ = read_logit(text, query, token)
-    reading = here.projection[head] @ direction  # (head_dim,)
+    reading = here.W_O[head] @ direction  # (head_dim,)
     parts = (weighted * reading).sum(-1)
     whole = attribution(text, position=query, token=token)
     own_weights = text.attention(layer)[head, query, : query + 1]

@@ -84,7 +84,7 @@ def patching(
     reading = clean.gpt.lm_head.weight[answer] - clean.gpt.lm_head.weight[wrong]
 
     def measure(final: Tensor) -> Tensor:
-        return clean.gpt.ln_f(final[:, -1]) @ reading
+        return clean.gpt.head_input(final[:, -1]) @ reading
 
     at_clean, at_corrupted = (float(measure(text.stream[-1])) for text in (clean, corrupted))
     if not abs(at_clean - at_corrupted) > LEAST_DIFFERENCE:

@@ -1,12 +1,13 @@
 """One text read once in float32, and variants of that pass that start at any layer."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, cast
+from typing import cast
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from ...attention import QueriesKeysValues
 from ...config import GPTConfig
 from ...errors import InvalidValue
 from ...gpt import GPT, Block
@@ -27,14 +28,6 @@ def heads_by_layer(config: GPTConfig, heads: Sequence[tuple[int, int]]) -> dict[
             raise InvalidValue("heads", f"layer {layer}, head {head}", allowed)
         found.setdefault(layer, []).append(head)
     return found
-
-
-class QueriesKeysValues(NamedTuple):
-    """Those of one layer, each ``(n_head, T, head_dim)``."""
-
-    query: Tensor
-    key: Tensor
-    value: Tensor
 
 
 class TextPass:
@@ -83,11 +76,8 @@ class TextPass:
 
         def run(block: Block, x: Tensor) -> Tensor:
             mask = None if self.head_mask is None else self.head_mask[block.layer]
-            context, _ = block.attn.attend(block.attn.c_attn(x), head_mask=mask)
-            if edit is not None:
-                split = context.view(*x.shape[:2], self.config.n_head, self.config.head_dim)
-                context = edit(block.layer, split).reshape(context.shape)
-            return block.attn.c_proj(context)
+            context, _ = block.attn.context(x, head_mask=mask)
+            return block.attn.output(context if edit is None else edit(block.layer, context))
 
         return run
 
@@ -102,7 +92,7 @@ class TextPass:
 
         Its attention is not computed again; ``edit`` applies to the layers after it.
         """
-        output = self.block(layer).attn.c_proj(context.flatten(2))
+        output = self.block(layer).attn.output(context)
         after = self.attend(edit)
 
         def attend(block: Block, x: Tensor) -> Tensor:
@@ -112,21 +102,20 @@ class TextPass:
 
     @torch.inference_mode()
     def queries_keys_values(self, layer: int) -> QueriesKeysValues:
-        """What a layer's heads make of the residual stream before it."""
-        block, T = self.block(layer), len(self.ids)
-        qkv = block.attn.c_attn(block.ln_1(self.stream[layer]))[0]
-        return QueriesKeysValues(*qkv.view(T, 3, self.config.n_head, self.config.head_dim).permute(1, 2, 0, 3))
+        """What a layer's heads make of the residual stream before it, ``(1, n_head, T, head_dim)`` each."""
+        block = self.block(layer)
+        return block.attn.queries_keys_values(block.attention_input(self.stream[layer]))
 
     @torch.inference_mode()
     def attention(self, layer: int) -> Tensor:
         """The attention weights of a layer, ``(n_head, T, T)``."""
         query, key, _ = self.queries_keys_values(layer)
-        return self.block(layer).attn.attention_weights(query[None], key[None])[0]
+        return self.block(layer).attn.attention_weights(query, key)[0]
 
     @torch.inference_mode()
     def logits(self, final: Tensor) -> Tensor:
         """``(..., C) -> (..., vocab_size)``: those of a final residual stream. For whole texts see ``losses``."""
-        return self.gpt.lm_head(self.gpt.ln_f(final))
+        return self.gpt.logits(final)
 
     @torch.inference_mode()
     def losses(self, final: Tensor) -> Tensor:

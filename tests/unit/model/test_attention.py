@@ -191,3 +191,20 @@ def test_gradients_agree_on_both_paths() -> None:
         grads.append([parameter.grad.clone() for parameter in layer.parameters()])
     for one, other in zip(*grads, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("qkv_bias", [True, False])
+def test_the_matrices_of_a_head_compute_what_the_layer_does(qkv_bias: bool) -> None:
+    layer, x = attention(16, 24, 3, qkv_bias=qkv_bias), tokens(6)
+    of, found = layer.matrices(), layer.queries_keys_values(x)
+    expected = layer.c_attn(x).split(24, dim=-1)
+    for W, b, ours, whole in zip(of[:3], of[4:7], found, expected, strict=True):
+        assert W.shape == (3, 16, 8) and ours.shape == (2, 3, 6, 8)
+        assert max_difference(ours.transpose(1, 2).flatten(2), whole) == 0
+        assert max_difference(x[:, None] @ W + b[:, None], ours) <= 1e-5
+    for head in range(3):
+        for one, all_heads in zip(layer.queries_keys_values(x, head=head), found, strict=True):
+            assert max_difference(one, all_heads[:, head, None]) <= 1e-5
+    context, _ = layer.context(x)
+    outputs = context.transpose(1, 2) @ of.W_O  # (B, n_head, T, d_out)
+    assert max_difference(outputs.sum(1) + of.b_O, layer(x)[0]) <= 1e-5

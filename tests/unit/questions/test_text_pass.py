@@ -33,7 +33,7 @@ def test_it_is_one_plain_pass(masked: bool) -> None:
         assert max_difference(found, stream) < 1e-6
     for layer in range(3):
         assert max_difference(text.attention(layer), expected.attention(layer)) < 1e-6
-        weighted = text.attention(layer) @ text.queries_keys_values(layer).value  # (n_head, T, head_dim)
+        weighted = text.attention(layer) @ text.queries_keys_values(layer).value[0]  # (n_head, T, head_dim)
         scale = torch.ones(4) if mask is None else mask[layer]
         assert max_difference(text.contexts[layer][0].transpose(0, 1), weighted * scale[:, None, None]) < 1e-5
     assert max_difference(-text.losses(text.stream[-1])[0], torch.tensor(expected.logprobs())) < 1e-5

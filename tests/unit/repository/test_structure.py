@@ -33,7 +33,7 @@ MODEL_FLOORS = [
     {"model.generate", "model.trace", "model.checkpoint"},
     {"model.sampling", "model.tokenizer", "model.kernels"},
     {"model.gpt"},
-    {"model.attention", "model.cache"},
+    {"model.attention", "model.cache", "model.norm"},
     {"model.config"},
     {"model.errors"},
 ]

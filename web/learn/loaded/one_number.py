@@ -7,7 +7,16 @@ from torch import Tensor, nn
 
 from model import InputError, LoadedModel
 from model.gpt import Block
-from model.ladder.block import BlockStages, block_by_ladder, layer_norm, linear
+from model.ladder.block import (
+    BlockStages,
+    block_by_ladder,
+    block_layers,
+    final_norm,
+    layer_norm,
+    linear,
+    normalise,
+    part_of_head,
+)
 from model.ladder.terms import dot_product_terms
 
 from ...serving.served_models import ServedModels
@@ -82,7 +91,7 @@ def dot(left: Tensor, right: Tensor, bias: float | None, names: list[str] | None
     }
 
 
-def layer_output(layer: nn.Module, x: Tensor, index: int) -> dict[str, object]:
+def layer_output(layer: nn.Module, index: int, x: Tensor) -> dict[str, object]:
     """Output ``index`` of a linear layer. One whose weights are quantized has no matrix to show."""
     if not isinstance(layer, nn.Linear) or not layer.weight.is_floating_point():
         value = linear(layer, x)
@@ -123,21 +132,21 @@ class InLayer:
     def explain(self, stage: str, index: int) -> dict[str, object]:
         """Raises ``InputError`` for a stage or an index that there is not."""
         block, at = self.block, self.at
-        mlp = block.mlp
+        layers, gpt = block_layers(block), self.loaded.gpt
         of = {name: value[at] for name, value in self.stages._asdict().items() if value.ndim == 2}
         match stage:
             case "token" | "position":
-                table = self.loaded.gpt.wte if stage == "token" else self.loaded.gpt.wpe
-                row = table.weight[self.ids[at] if stage == "token" else at]
+                row = gpt.wte.weight[self.ids[at]] if stage == "token" else gpt.position_embeddings(at, at + 1)[0]
                 check_index(index, len(row))
                 return {"kind": "weight", "total": row[index].item()}
             case "x":
-                gpt = self.loaded.gpt
-                return added(("token", "position"), gpt.wte.weight[self.ids[at]], gpt.wpe.weight[at], index)
+                token, position = gpt.wte.weight[self.ids[at]], gpt.position_embeddings(at, at + 1)[0]
+                return added(("token", "position"), token, position, index)
             case "normed":
-                return norm(block.ln_1, of["x"], index)
+                return norm(layers.normed, of["x"], index)
             case "query" | "key" | "value":
-                return self.projected(("query", "key", "value").index(stage), index)
+                check_index(index, block.attn.head_dim)
+                return layer_output(*part_of_head(block, stage, self.head, index), of["normed"])
             case "context":
                 return self.averaged(self.head, index)
             case "heads":
@@ -145,27 +154,21 @@ class InLayer:
                 check_index(index, len(of["heads"]))
                 return self.averaged(index // head_dim, index % head_dim) | {"head": index // head_dim}
             case "attended":
-                return layer_output(block.attn.c_proj, of["heads"], index)
+                return layer_output(layers.attended, index, of["heads"])
             case "middle":
                 return added(("residual stream", "attention"), of["x"], of["attended"], index)
             case "normed_again":
-                return norm(block.ln_2, of["middle"], index)
+                return norm(layers.normed_again, of["middle"], index)
             case "hidden":
-                return layer_output(mlp.c_fc, of["normed_again"], index)
+                return layer_output(layers.hidden, index, of["normed_again"])
             case "activated":
                 check_index(index, len(of["hidden"]))
                 return {"kind": "gelu", "value": of["hidden"][index].item(), "total": of["activated"][index].item()}
             case "thought":
-                return layer_output(mlp.c_proj, of["activated"], index)
+                return layer_output(layers.thought, index, of["activated"])
             case "after":
                 return added(("residual stream", "MLP"), of["middle"], of["thought"], index)
         raise InputError("stage", f"There is no stage {stage!r}.")
-
-    def projected(self, part: int, index: int) -> dict[str, object]:
-        attn = self.block.attn
-        check_index(index, attn.head_dim)
-        first = part * attn.n_head * attn.head_dim + self.head * attn.head_dim
-        return layer_output(attn.c_attn, self.stages.normed[self.at], first + index)
 
     def averaged(self, head: int, index: int) -> dict[str, object]:
         """A number of a context vector: each attention weight times that number of the value."""
@@ -185,10 +188,10 @@ class Ending:
     def explain(self, stage: str, index: int) -> dict[str, object]:
         gpt = self.gpt
         if stage == "last_norm":
-            return norm(gpt.ln_f, self.x, index)
-        normed = layer_norm(self.x, gpt.ln_f.weight, gpt.ln_f.bias, gpt.ln_f.eps)
+            return norm(final_norm(gpt), self.x, index)
+        normed = normalise(final_norm(gpt), self.x)
         if stage == "logit":
-            return layer_output(gpt.lm_head, normed, index)
+            return layer_output(gpt.lm_head, index, normed)
         logits = linear(gpt.lm_head, normed).float()
         check_index(index, len(logits))
         exponentials = (logits - logits.max()).exp()

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from model import LoadedModel, ladder
 from model.gpt import Block
-from model.ladder.block import BlockStages, block_by_ladder, block_by_model, layer_norm, linear
+from model.ladder.block import BlockStages, block_by_ladder, block_by_model, final_norm, linear, normalise
 from model.ladder.terms import largest_difference, seeded
 from model.lens.head_roles import CLEAR_ROLE, text_scores
 from model.lens.metrics import most_selective_head
@@ -63,7 +63,7 @@ def whole_model(served: ServedModels, ask: Ask) -> dict[str, object]:
         "largest_error": 1e-4 if loaded.dtype == torch.float32 else 0.1,
         "embedding": {
             "token": rounded(gpt.wte.weight[ids[query]]),
-            "position": rounded(gpt.wpe.weight[query]),
+            "position": rounded(gpt.position_embeddings(query, query + 1)[0]),
             "error": embedding_error(found),
         },
         "vectors": {name: rounded(getattr(stages, name)[query]) for name in STAGES},
@@ -86,7 +86,8 @@ def rounded(vector: Tensor) -> list[float]:
 @torch.inference_mode()
 def embedding_error(found: ReadSentence) -> float:
     gpt, stream = found.loaded.gpt, found.residuals.stream[0][0]
-    ours = gpt.wte(torch.tensor(found.ids, device=stream.device)) + gpt.wpe.weight[: len(found.ids)]
+    tokens = gpt.wte(torch.tensor(found.ids, device=stream.device))
+    ours = tokens + gpt.position_embeddings(0, len(found.ids))
     return largest_difference(ours.float(), stream.float())
 
 
@@ -104,7 +105,7 @@ def the_end(found: ReadSentence, query: int) -> dict[str, object]:
     """After all layers: layer norm, logits over the vocabulary, and the probabilities of the next token."""
     loaded, gpt, residuals = found.loaded, found.loaded.gpt, found.residuals
     x = residuals.stream[-1][0, query]
-    normed = layer_norm(x, gpt.ln_f.weight, gpt.ln_f.bias, gpt.ln_f.eps)
+    normed = normalise(final_norm(gpt), x)
     logits = linear(gpt.lm_head, normed).float().cpu()
     theirs = residuals.logits(query, query + 1)[0]
     probabilities = ladder.stable_softmax(logits)
@@ -114,7 +115,7 @@ def the_end(found: ReadSentence, query: int) -> dict[str, object]:
     return {
         "x": rounded(x),
         "normed": rounded(normed),
-        "norm_error": largest_difference(normed.float(), gpt.ln_f(x).float()),
+        "norm_error": largest_difference(normed.float(), gpt.head_input(x).float()),
         "logits_error": largest_difference(logits, theirs),
         "probability_error": largest_difference(probabilities, torch.softmax(theirs, dim=-1)),
         "next": [
@@ -131,7 +132,7 @@ def guesses(found: ReadSentence, query: int) -> list[dict[str, object]]:
     """The likeliest next token if the model ended before each layer, and after the last one."""
     gpt = found.loaded.gpt
     stream = torch.stack([x[0, query] for x in found.residuals.stream])
-    probabilities = torch.softmax(gpt.lm_head(gpt.ln_f(stream)).float(), dim=-1)
+    probabilities = torch.softmax(gpt.logits(stream).float(), dim=-1)
     best = probabilities.max(dim=-1)
     return [
         {"text": found.loaded.tokens([int(i)])[0].text, "p": p.item(), "length": x.float().norm().item()}

@@ -112,9 +112,9 @@ def firing(gpt: GPT, marks: TokenMarks, *, progress: Progress = ignore) -> Firin
 
 
 def _squares(block: Block) -> Tensor:
-    """``W_O^T W_O`` of each head, ``(n_head, head_dim, head_dim)``: ``||W_O c||^2 = c^T (W_O^T W_O) c``."""
-    project = block.attn.c_proj.weight.unflatten(1, (block.attn.n_head, -1)).transpose(0, 1)  # (n_head, C, head_dim)
-    return project.mT @ project
+    """``W_O W_O^T`` of each head, ``(n_head, head_dim, head_dim)``: ``||z W_O||^2 = z (W_O W_O^T) z^T``."""
+    W_O = block.attn.matrices().W_O
+    return W_O @ W_O.mT
 
 
 def _read(gpt: GPT, ids: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
@@ -122,10 +122,10 @@ def _read(gpt: GPT, ids: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
     found: list[tuple[Tensor, Tensor]] = []
 
     def attend(block: Block, x: Tensor) -> Tensor:
-        context, weights = block.attn.attend(block.attn.c_attn(x), need_weights=True)
+        context, weights = block.attn.context(x, need_weights=True)
         assert weights is not None
-        found.append((weights[0], context[0].unflatten(-1, (block.attn.n_head, -1)).transpose(0, 1)))
-        return block.attn.c_proj(context)
+        found.append((weights[0], context[0].transpose(0, 1)))
+        return block.attn.output(context)
 
     x = gpt.embed(ids[None].to(gpt.wte.weight.device))
     for block in gpt.h:

@@ -83,13 +83,9 @@ def baseline(n_embd: int, head_dim: int, seed: int = SEED) -> dict[Way, Baseline
 
 
 def _factors(block: Block, centred: bool) -> _Head:
-    C, n_head = block.attn.c_proj.out_features, block.attn.n_head
-    weight = block.attn.c_attn.weight.detach().cpu().double() * block.ln_1.weight.detach().cpu().double()
-    if centred:
-        weight = weight - weight.mean(1, keepdim=True)  # x - mean(x), as a matrix, is symmetric
-    query, key, value = weight.view(3, n_head, -1, C).transpose(2, 3)
-    output = block.attn.c_proj.weight.detach().cpu().double().unflatten(1, (n_head, -1)).transpose(0, 1)
-    return _Head(query, key, value, output)
+    W_Q, W_K, W_V, W_O = (matrix.detach().cpu().double() for matrix in block.attn.matrices()[:4])
+    query, key, value = (block.fold_norm(matrix.mT, centred=centred).mT for matrix in (W_Q, W_K, W_V))
+    return _Head(query, key, value, W_O.mT)
 
 
 def _scores(earlier: _Head, later: _Head, way: Way) -> Tensor:

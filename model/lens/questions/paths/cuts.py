@@ -58,8 +58,8 @@ def cut_paths(text: TextPass, *, layer: int, head: int, progress: Progress = ign
     check_head(text, layer, head)
     plain = _parts(text, layer, head, text.stream[layer])
     weights = _attention(text, layer, plain["q"], plain["k"])
-    project = _output_weight(text.block(layer), text.config.n_head)[:, head]  # (C, head_dim)
-    output = weights @ plain["v"] @ project.T
+    W_O = text.block(layer).attn.matrices().W_O[head]  # (head_dim, C)
+    output = weights @ plain["v"] @ W_O
     n_queries = max(len(text.ids) - 1, 1)
     moved: dict[Route, dict[Way, Tensor]] = {}
     for index, route in enumerate(ROUTES):
@@ -70,7 +70,7 @@ def cut_paths(text: TextPass, *, layer: int, head: int, progress: Progress = ign
             for way, (query, key) in pairs.items():
                 change = (_attention(text, layer, query, key) - weights).abs().sum((-1, -2))
                 moved[route][way][earlier, heads] = (change / (2 * n_queries)).cpu()
-            change = (weights @ cut["v"] @ project.T - output).norm(dim=-1) / output.norm(dim=-1).clamp_min(1e-12)
+            change = (weights @ cut["v"] @ W_O - output).norm(dim=-1) / output.norm(dim=-1).clamp_min(1e-12)
             moved[route]["v"][earlier, heads] = change.mean(-1).cpu()
             progress((index + (earlier + 1) / layer) / len(ROUTES))
     return Cuts(moved)
@@ -126,7 +126,7 @@ def _without_each(text: TextPass, layer: int, route: Route) -> Iterator[tuple[in
     for earlier in range(layer):
         block, context = text.block(earlier), text.contexts[earlier]  # (1, T, n_head, head_dim)
         varying = context[0] - context[0].mean(0)
-        removed = torch.einsum("thd,chd->htc", varying, _output_weight(block, n_head))
+        removed = varying.transpose(0, 1) @ block.attn.matrices().W_O  # (n_head, T, C)
         for heads in torch.arange(n_head).split(text.batch_size):
             x = text.stream[layer] - removed[heads]
             if route == "every":
@@ -136,7 +136,7 @@ def _without_each(text: TextPass, layer: int, route: Route) -> Iterator[tuple[in
 
 def _rerun(text: TextPass, earlier: int, layer: int, removed: Tensor) -> Tensor:
     """The stream before ``layer`` if the attention of ``earlier`` had written ``removed`` ``(B, T, C)`` less."""
-    output = text.block(earlier).attn.c_proj(text.contexts[earlier].flatten(2)) - removed
+    output = text.block(earlier).attn.output(text.contexts[earlier]) - removed
     after = text.attend()
 
     def attend(block: Block, x: Tensor) -> Tensor:
@@ -148,19 +148,11 @@ def _rerun(text: TextPass, earlier: int, layer: int, removed: Tensor) -> Tensor:
     return x
 
 
-def _output_weight(block: Block, n_head: int) -> Tensor:
-    """The output projection by head, ``(C, n_head, head_dim)``."""
-    return block.attn.c_proj.weight.unflatten(1, (n_head, -1))
-
-
 def _parts(text: TextPass, layer: int, head: int, x: Tensor) -> dict[Way, Tensor]:
     """One head's queries, keys and values from the stream before its layer: ``(B, T, C) -> (B, T, head_dim)``."""
-    block, (n_head, head_dim) = text.block(layer), (text.config.n_head, text.config.head_dim)
-    weight = block.attn.c_attn.weight.view(3, n_head, head_dim, -1)[:, head]
-    found = torch.einsum("btc,wdc->wbtd", block.ln_1(x), weight)
-    if block.attn.c_attn.bias is not None:
-        found = found + block.attn.c_attn.bias.view(3, n_head, 1, 1, head_dim)[:, head]
-    return dict(zip(WAYS, found, strict=True))
+    block = text.block(layer)
+    found = block.attn.queries_keys_values(block.attention_input(x), head=head)
+    return {way: part[:, 0] for way, part in zip(WAYS, found, strict=True)}
 
 
 def _attention(text: TextPass, layer: int, query: Tensor, key: Tensor) -> Tensor:
