@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { readComposition } from "../../../web/js/look/ask/feeding/measures.mjs";
-import { sharedPlain } from "../../../web/js/look/ask/passages/passage_list.mjs";
-import { headlineRole } from "../../../web/js/look/ask/roles/head_roles.mjs";
-import { rolePlain } from "../../../web/js/look/ask/roles/role_words.mjs";
+import { readComposition } from "../../../web/js/look/ask/questions/feeding.mjs";
+import { sharedPlain } from "../../../web/js/look/ask/questions/passages.mjs";
+import { headlineRole } from "../../../web/js/look/ask/head_roles.mjs";
+import { rolePlain } from "../../../web/js/look/ask/role_words.mjs";
 
 const UNIFORM = { previous_token: 0.011, first_token: 0.011, self: 0.011, duplicate_token: 0.011, induction: 0.011 };
 

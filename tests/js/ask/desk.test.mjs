@@ -10,8 +10,8 @@ import {
   only,
   scaleOf,
   withScale,
-} from "../../../web/js/look/ask/desk/masks.mjs";
-import { presets } from "../../../web/js/look/ask/desk/presets.mjs";
+} from "../../../web/js/look/ask/head_masks.mjs";
+import { presets } from "../../../web/js/look/ask/questions/mixing_desk.mjs";
 import { readChoices, writeChoices } from "../../../web/js/look/ask/choices.mjs";
 
 const SHAPE = { n_layer: 3, n_head: 4 };

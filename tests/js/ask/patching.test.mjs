@@ -1,15 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { differenceWords, lastTokenWarning, nothingToCarry, verdict } from "../../../web/js/look/ask/patching/pair.mjs";
 import {
-  applyEdit,
-  decodeText,
-  encodeText,
-  findEdit,
-  readEdit,
-  writeEdit,
-} from "../../../web/js/look/ask/patching/edit.mjs";
+  differenceWords,
+  lastTokenWarning,
+  nothingToCarry,
+  verdict,
+} from "../../../web/js/look/ask/questions/patching.mjs";
+import { applyEdit, decodeText, encodeText, findEdit, readEdit, writeEdit } from "../../../web/js/look/ask/choices.mjs";
 
 test("an edit turns one text into the other, and survives a link", () => {
   for (const [from, to] of [

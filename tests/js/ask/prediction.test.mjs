@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { agreement, correlation } from "../../../web/js/look/ask/prediction/agreement.mjs";
-import { axisOf, headsBySize, partsInOrder } from "../../../web/js/look/ask/prediction/contributions.mjs";
-import { shortName, windowStart } from "../../../web/js/look/ask/prediction/readings.mjs";
-import { signed } from "../../../web/js/look/ask/prediction/signed_bar.mjs";
-import { whyPlain } from "../../../web/js/look/ask/prediction/why_token.mjs";
+import { agreement, correlation } from "../../../web/js/look/ask/questions/head_use.mjs";
+import { axisOf, headsBySize, partsInOrder } from "../../../web/js/look/ask/questions/why_token.mjs";
+import { shortName, windowStart } from "../../../web/js/look/ask/questions/logit_lens.mjs";
+import { signed } from "../../../web/js/look/ask/bars.mjs";
+import { whyPlain } from "../../../web/js/look/ask/questions/why_token.mjs";
 
 const heads = [
   [0.5, -2],

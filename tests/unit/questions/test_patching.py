@@ -148,7 +148,7 @@ def test_what_cannot_be_asked(tiny: LoadedModel) -> None:
 # ---- The examples on the page ----------------------------------------------------------------------------------------
 
 EXAMPLES: list[dict[str, Any]] = json.loads(
-    (ROOT / "web" / "js" / "look" / "ask" / "patching" / "examples.json").read_text(encoding="utf-8")
+    (ROOT / "web" / "js" / "look" / "ask" / "questions" / "patching_examples.json").read_text(encoding="utf-8")
 )
 
 

@@ -3,10 +3,9 @@
 import { make, setFlag } from "../lib/dom.mjs";
 import { onThemeChange } from "../lib/drawing/palette.mjs";
 import { AskPanel } from "./ask/ask_panel.mjs";
-import { headScale } from "./ask/desk/head_scale.mjs";
-import { Mixer } from "./ask/desk/mixer.mjs";
-import { mixTiles } from "./ask/desk/tiles.mjs";
-import { loadRoles } from "./ask/roles/head_roles.mjs";
+import { headScale, mixTiles } from "./ask/mixer_controls.mjs";
+import { Mixer } from "./ask/mixer.mjs";
+import { loadRoles } from "./ask/head_roles.mjs";
 import { copyLink } from "./export/copy_link.mjs";
 import { saveGrid, saveHead, saveStep } from "./export/save_menu.mjs";
 import { headPanel } from "./panels/head_panel.mjs";

@@ -2,25 +2,32 @@
 
 import { make, setFlag, steadily } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
-import { Asker } from "./asker.mjs";
+import { askServer } from "./ask_server.mjs";
 import { readChoices, writeChoices } from "./choices.mjs";
 import { overlayLegend } from "./overlay.mjs";
-import { QUESTIONS, TOPICS } from "./questions.mjs";
+import { QUESTIONS, TOPICS } from "./topics.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
-/** @import { Mixer } from "./desk/mixer.mjs" */
+/** @import { Mixer } from "./mixer.mjs" */
 /** @import { AskRequest, BuiltQuestion, Question } from "./question.js" */
 
 const LONG = 3; // seconds after which it is said how long the rest will take
-const QUICK = 4; // seconds; what takes longer is not asked again by itself when the text changes
+const QUICK = 4; // seconds; a question that takes longer is not asked again by itself when the text changes
+const MOST_KEPT = 12; // answers
+
+/** @typedef {{ answer: any, seconds: number }} Kept an answer, and how long it took */
 
 export class AskPanel {
   /** @type {Question | null} */
   #question = null;
   /** @type {BuiltQuestion | null} */
   #built = null;
-  #key = ""; // of what is to be answered
+  #key = ""; // of the request to be answered
   #shown = ""; // key of the answer that is shown
+  /** @type {Map<string, Kept>} the newest answers by key */
+  #kept = new Map();
+  /** @type {AbortController | null} of the request that is being answered */
+  #controller = null;
   #slow = false; // whether the last answer took long
   #isPending = false;
   #began = 0; // milliseconds, when the answer was asked for
@@ -35,11 +42,6 @@ export class AskPanel {
     this.store = store;
     this.mixer = mixer;
     const { view } = store;
-    this.asker = new Asker({
-      progress: (fraction) => this.showProgress(fraction),
-      answered: (key) => key === this.#key && this.redraw(),
-      failed: (error) => this.say(error.message, "again"),
-    });
     const topics = Object.entries(TOPICS).map(([topic, questions]) => this.makeTopic(topic, questions));
     this.list = make("div", { class: "hs-questions" }, ...topics);
     this.all = make("button", { type: "button", class: "hs-small", onclick: () => view.set({ ask: "list" }) });
@@ -118,7 +120,7 @@ export class AskPanel {
 
   /** @param {Question | null} question */
   open(question) {
-    this.asker.stop();
+    this.abort();
     this.store.setOverlay(null);
     this.#question = question;
     this.#built = null;
@@ -148,13 +150,13 @@ export class AskPanel {
     this.controls.hidden = !built.controls.length;
     const asked = built.request();
     if (typeof asked === "string") {
-      this.asker.stop();
+      this.abort();
       this.#key = "";
       this.say(asked);
       return;
     }
     if (!asked) {
-      this.asker.stop();
+      this.abort();
       this.#key = "";
       this.show(built, null);
       return;
@@ -162,32 +164,58 @@ export class AskPanel {
     const key = JSON.stringify([this.#question?.key, this.store.pointer.sha256, asked]);
     const isNew = key !== this.#key;
     this.#key = key;
-    const kept = this.asker.kept(key);
+    const kept = this.#kept.get(key);
     if (kept) {
-      if (this.asker.asking) this.asker.stop();
+      this.abort();
       if (this.#shown !== key) this.#slow = kept.seconds > QUICK;
       this.#shown = key;
       this.show(built, kept.answer);
     } else if (isNew && this.#slow) {
-      this.asker.stop();
+      this.abort();
       this.say("The text has changed since this was asked.", "ask");
-    } else if (isNew) this.send(key, asked);
+    } else if (isNew) void this.send(key, asked);
   }
 
   /** @param {string} key @param {AskRequest} asked */
-  send(key, asked) {
+  async send(key, asked) {
+    this.abort();
+    const { signal } = (this.#controller = new AbortController());
     this.showProgress(0);
-    void this.asker.ask(key, asked);
+    const began = performance.now();
+    try {
+      const answer = await askServer(asked, { signal, onProgress: (fraction) => this.showProgress(fraction) });
+      if (signal.aborted) return;
+      this.#controller = null;
+      this.keep(key, { answer, seconds: (performance.now() - began) / 1000 });
+      if (key === this.#key) this.redraw();
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#controller = null;
+      this.say(/** @type {Error} */ (error).message, "again");
+    }
+  }
+
+  /** @param {string} key @param {Kept} value */
+  keep(key, value) {
+    this.#kept.set(key, value);
+    const [oldest] = this.#kept.keys();
+    if (this.#kept.size > MOST_KEPT) this.#kept.delete(oldest);
+  }
+
+  /** Stop asking, if an answer is still awaited. */
+  abort() {
+    this.#controller?.abort();
+    this.#controller = null;
   }
 
   /** Ask although the last answer took long, or after an error. */
   ask() {
     const asked = this.#built?.request();
-    if (asked && typeof asked !== "string") this.send(this.#key, asked);
+    if (asked && typeof asked !== "string") void this.send(this.#key, asked);
   }
 
   stop() {
-    this.asker.stop();
+    this.abort();
     this.say("Stopped before the answer was there.", "again");
   }
 

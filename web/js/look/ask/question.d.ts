@@ -2,7 +2,7 @@
 
 import type { Place } from "../../types.js";
 import type { Store } from "../state/store.mjs";
-import type { Mixer } from "./desk/mixer.mjs";
+import type { Mixer } from "./mixer.mjs";
 
 /** A line on the grid from one head to another; `part` of the greatest width, from 0 to 1. */
 export interface Arc {

@@ -1,8 +1,8 @@
 // Which heads the introduction leads through: those that clearly do something in the text at hand.
 
 import { METRICS } from "../../lib/metrics.mjs";
-import { copies, roleOf } from "../ask/roles/head_roles.mjs";
-import { patternName, patternOf } from "../ask/roles/text_roles.mjs";
+import { copies, roleOf } from "../ask/head_roles.mjs";
+import { patternName, patternOf } from "../ask/text_patterns.mjs";
 
 /** @import { Place } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */

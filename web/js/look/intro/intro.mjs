@@ -3,11 +3,10 @@
 import { isStill, make } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { pictureName } from "../../lib/words.mjs";
-import { DEFAULTS, DESK } from "../ask/desk/mixer.mjs";
-import { encodeMask, withScale } from "../ask/desk/masks.mjs";
+import { DEFAULTS, DESK } from "../ask/mixer.mjs";
+import { encodeMask, withScale } from "../ask/head_masks.mjs";
 import { writeChoices } from "../ask/choices.mjs";
-import { strongestPlace } from "../ask/roles/patterns.mjs";
-import { isComplete, openPattern } from "../ask/roles/text_roles.mjs";
+import { isComplete, openPattern, strongestPlace } from "../ask/text_patterns.mjs";
 import { keep, kept } from "../state/storage.mjs";
 import { examplesOf } from "./examples.mjs";
 import { patternSentence, placeSentence, unitOf } from "./sentences.mjs";

@@ -9,7 +9,7 @@ import { visible } from "../../lib/words.mjs";
 import { vocabulary } from "../state/run_fetcher.mjs";
 import { OneStop } from "../keyboard.mjs";
 
-/** @import { Mixer } from "../ask/desk/mixer.mjs" */
+/** @import { Mixer } from "../ask/mixer.mjs" */
 /** @import { Settings } from "../settings.mjs" */
 /** @import { RunFetcher } from "../state/run_fetcher.mjs" */
 /** @import { Store } from "../state/store.mjs" */

@@ -4,12 +4,19 @@ import { make, steadily } from "../../lib/dom.mjs";
 import { METRICS } from "../../lib/metrics.mjs";
 import { measured } from "../../lib/numbers.mjs";
 import { pictureName } from "../../lib/words.mjs";
-import { CLEAR, copies, COPYING, copyingNumbers, roleOf } from "../ask/roles/head_roles.mjs";
-import { isAboveChance, isClear, patternsOf } from "../ask/roles/patterns.mjs";
-import { measuredPatterns, patternDoes, patternName, patternOf } from "../ask/roles/text_roles.mjs";
+import { CLEAR, copies, COPYING, copyingNumbers, roleOf } from "../ask/head_roles.mjs";
+import {
+  isAboveChance,
+  isClear,
+  measuredPatterns,
+  patternDoes,
+  patternName,
+  patternOf,
+  patternsOf,
+} from "../ask/text_patterns.mjs";
 
 /** @import { MetricName, Place } from "../../types.js" */
-/** @import { Pattern } from "../ask/roles/patterns.mjs" */
+/** @import { Pattern } from "../ask/text_patterns.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 
 const SHOWN = 5;

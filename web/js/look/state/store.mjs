@@ -6,7 +6,7 @@ import { Selection } from "./selection.mjs";
 import { TextSource } from "./text_source.mjs";
 
 /** @import { Cell, LinkState } from "../../types.js" */
-/** @import { Roles } from "../ask/roles/head_roles.mjs" */
+/** @import { Roles } from "../ask/head_roles.mjs" */
 /** @import { Overlay } from "../ask/question.js" */
 
 export class Store extends TextSource {

@@ -1,0 +1,30 @@
+// Numbers with a bar below them: from the left, or where they have a sign from the middle to either side.
+
+import { make } from "../../lib/dom.mjs";
+import { fixed } from "../../lib/numbers.mjs";
+
+/** With its sign, also where it is positive. @param {number} value @param {number} [digits] */
+export const signed = (value, digits = 2) => {
+  const text = fixed(value, digits);
+  return /[1-9]/.test(text) && value > 0 ? `+${text}` : text;
+};
+
+/**
+ * A cell with a bar as long as its part of the largest; without a largest there is no bar.
+ * @param {number} value
+ * @param {number} largest of all that are compared
+ * @param {string} text
+ * @param {string} css hs-amount, or hs-signed for a number that may be negative
+ */
+function barCell(value, largest, text, css) {
+  const bar = make("span", { class: css, "aria-hidden": "true" });
+  bar.classList.toggle("hs-less", value < 0);
+  bar.style.setProperty("--part", String(largest > 0 ? Math.abs(value) / largest : 0));
+  return make("td", { class: "hs-measure" }, text, ...(largest ? [bar] : []));
+}
+
+/** @param {number} value @param {number} largest @param {string} [text] */
+export const signedCell = (value, largest, text = signed(value)) => barCell(value, largest, text, "hs-signed");
+
+/** @param {number} value @param {number} largest @param {string} text */
+export const amountCell = (value, largest, text) => barCell(value, largest, text, "hs-length");

@@ -1,0 +1,89 @@
+// Head masks: what each head's context vectors are multiplied by. 0 removes a head, 1 keeps it as it is.
+
+/** @import { Place } from "../../types.js" */
+
+/** @typedef {number[][] | null} Mask `[layer][head]`; null where every head is kept as it is */
+/** @typedef {{ n_layer: number, n_head: number }} Shape of a model */
+
+export const MOST_SCALE = 2; // that the controls offer
+const ALL_HEADS = "all"; // in a link: no head is muted
+
+/**
+ * A mask of one number for every head.
+ * @param {Shape} shape
+ * @param {number} scale
+ */
+const filled = ({ n_layer, n_head }, scale) =>
+  Array.from({ length: n_layer }, () => Array.from({ length: n_head }, () => scale));
+
+/** A mask that keeps every head is none. @param {number[][]} rows @returns {Mask} */
+const simplified = (rows) => (rows.every((row) => row.every((scale) => scale === 1)) ? null : rows);
+
+/** @param {Mask} mask @param {Place} place */
+export const scaleOf = (mask, [layer, head]) => mask?.[layer]?.[head] ?? 1;
+
+/**
+ * The mask with another scale for some heads.
+ * @param {Mask} mask
+ * @param {Shape} shape
+ * @param {Place[]} places
+ * @param {number} scale
+ */
+export function withScale(mask, shape, places, scale) {
+  const rows = mask ? mask.map((row) => [...row]) : filled(shape, 1);
+  for (const [layer, head] of places) rows[layer][head] = scale;
+  return simplified(rows);
+}
+
+/** Only these heads are kept. @param {Shape} shape @param {Place[]} places @returns {Mask} */
+export function only(shape, places) {
+  const rows = filled(shape, 0);
+  for (const [layer, head] of places) rows[layer][head] = 1;
+  return simplified(rows);
+}
+
+/** The heads that are removed or scaled, in their order. @param {Mask} mask @returns {Place[]} */
+export function changedHeads(mask) {
+  return (mask ?? []).flatMap((row, layer) =>
+    row.flatMap((scale, head) => (scale === 1 ? [] : [/** @type {Place} */ ([layer, head])])),
+  );
+}
+
+/** @param {Mask} one @param {Mask} other */
+export const isSameMask = (one, other) => encodeMask(one) === encodeMask(other);
+
+/**
+ * For a link, of letters, digits, - and _ only: "2-5" is L2 H5 removed, "2-5x150" scaled to 150 %, "3" all of layer 3.
+ * @param {Mask} mask
+ */
+export function encodeMask(mask) {
+  if (!mask) return ALL_HEADS;
+  /** @param {number} scale */
+  const suffix = (scale) => (scale ? `x${Math.round(100 * scale)}` : "");
+  const parts = mask.flatMap((row, layer) => {
+    if (row.every((scale) => scale === row[0])) return row[0] === 1 ? [] : [`${layer}${suffix(row[0])}`];
+    return row.flatMap((scale, head) => (scale === 1 ? [] : [`${layer}-${head}${suffix(scale)}`]));
+  });
+  return parts.join("_") || ALL_HEADS;
+}
+
+/**
+ * The mask that a link names; undefined for a text that names none of a model of this shape.
+ * @param {string} text
+ * @param {Shape} shape
+ * @returns {Mask | undefined}
+ */
+export function decodeMask(text, shape) {
+  if (text === ALL_HEADS) return null;
+  const rows = filled(shape, 1);
+  for (const part of text.split("_")) {
+    const found = /^(\d{1,4})(?:-(\d{1,4}))?(?:x(\d{1,3}))?$/.exec(part);
+    if (!found) return undefined;
+    const [layer, scale] = [Number(found[1]), Number(found[3] ?? 0) / 100];
+    const head = found[2] === undefined ? null : Number(found[2]);
+    if (layer >= shape.n_layer || (head ?? 0) >= shape.n_head || scale > MOST_SCALE) return undefined;
+    if (head === null) rows[layer].fill(scale);
+    else rows[layer][head] = scale;
+  }
+  return simplified(rows);
+}

@@ -1,0 +1,102 @@
+// What the heads of a model do, as the server measured it: where they look on random tokens (model/lens/head_roles.py),
+// and whether they copy what they look at (model/lens/copying.py).
+
+import { CLEAR_ROLE } from "../../lib/metrics.mjs";
+import { share } from "../../lib/numbers.mjs";
+import { isBusy } from "../state/pointer.mjs";
+import { askServer } from "./ask_server.mjs";
+
+/** @import { Place } from "../../types.js" */
+/** @import { Store } from "../state/store.mjs" */
+
+/** @typedef {"previous_token" | "first_token" | "self" | "duplicate_token" | "induction"} RoleName */
+
+/** @typedef {Record<RoleName | "copying" | "entropy", number>} Scores */
+
+/**
+ * @typedef {object} HeadRole
+ * @property {string} label where it clearly looks, else "copying" where it clearly copies, else "no clear role"
+ * @property {Scores} scores
+ * @property {Scores} baseline what uniform attention would score, and random weights for copying
+ */
+
+/** @typedef {HeadRole[][]} Roles `[layer][head]` */
+
+/** @type {Record<RoleName, { name: string, tag: string, does: string }>} */
+export const ROLES = {
+  previous_token: { name: "previous token", tag: "prev", does: "looks at the token before" },
+  first_token: { name: "first token", tag: "first", does: "rests on the first token" },
+  self: { name: "self", tag: "self", does: "looks at the token itself" },
+  duplicate_token: { name: "duplicate token", tag: "same", does: "looks at the same token earlier in the text" },
+  induction: { name: "induction", tag: "ind", does: "looks at what followed the same token earlier" },
+};
+export const ROLE_NAMES = /** @type {RoleName[]} */ (Object.keys(ROLES));
+/** What a head does with the token that it looks at, wherever that is. */
+export const COPYING = { name: "copying", tag: "copy", does: "copies what it looks at" };
+export const CLEAR_COPYING = 0.9; // as in model/lens/copying.py
+export const CLEAR = CLEAR_ROLE;
+const LEAST_CONTEXT = 4; // below it there is nothing to measure on
+
+/** @type {Map<string, Roles>} by the hash of the weights */
+const known = new Map();
+
+/**
+ * Give a store the roles of its model once they are known; they are asked for when there is nothing else to do.
+ * @param {Store} store
+ */
+export function loadRoles(store) {
+  let wanted = ""; // the hash they were asked for
+  // By the time there is nothing else to do, the store may show another text, or none.
+  /** @param {string} model @param {string} sha256 */
+  const load = async (model, sha256) => {
+    try {
+      const { heads } = await askServer({ route: "roles", query: { model } });
+      known.set(sha256, heads);
+      if (sha256 === store.pointer.sha256) store.setRoles(known.get(sha256) ?? null);
+    } catch {
+      if (wanted === sha256) wanted = ""; // there is no label then, until the next text
+    }
+  };
+  store.on("state", () => {
+    const { run, state, model, sha256, context_length } = store.pointer;
+    store.setRoles(known.get(sha256) ?? null);
+    if (!run || isBusy(state) || known.has(sha256) || wanted === sha256 || context_length < LEAST_CONTEXT) return;
+    wanted = sha256;
+    const idle = window.requestIdleCallback ?? ((/** @type {() => void} */ callback) => setTimeout(callback, 500));
+    idle(() => void load(model, sha256), { timeout: 3000 });
+  });
+}
+
+/** The role with the highest score. @param {HeadRole} role */
+export const bestRole = ({ scores }) =>
+  ROLE_NAMES.reduce((best, name) => (scores[name] > scores[best] ? name : best), ROLE_NAMES[0]);
+
+/** What a head is named after first: where it clearly looks, else that it copies. @param {HeadRole} role */
+export function headlineRole(role) {
+  const best = bestRole(role);
+  return role.label !== ROLES[best].name && copies(role) ? "copying" : best;
+}
+
+/** @param {Store} store @param {Place} place */
+export const roleOf = (store, [layer, head]) => store.roles?.[layer]?.[head] ?? null;
+
+/** @param {HeadRole | null} role */
+export const copies = (role) => role !== null && role.scores.copying >= CLEAR_COPYING;
+
+/**
+ * The role of a picture where it is clear; null where it is not, or not known.
+ * @param {Store} store
+ * @param {Place} place
+ */
+export function clearRole(store, place) {
+  const role = roleOf(store, place);
+  if (!role) return null;
+  const best = bestRole(role);
+  if (role.label === ROLES[best].name) return { ...ROLES[best], score: role.scores[best] };
+  return role.label === COPYING.name ? { ...COPYING, score: role.scores.copying } : null;
+}
+
+/** What a head that copies does to the token it looks at. @param {HeadRole} role */
+export const copyingNumbers = ({ scores, baseline }) =>
+  `it raises that token’s logit above those of ${share(scores.copying)} of the others, ` +
+  `where random weights would reach ${share(baseline.copying)}`;

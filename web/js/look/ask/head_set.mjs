@@ -1,0 +1,147 @@
+// Heads that a question takes together: which ones, and what comes of all of them at once.
+
+import { make } from "../../lib/dom.mjs";
+import { LatestRequest } from "../../lib/latest.mjs";
+import { listed, pictureName } from "../../lib/words.mjs";
+import { askServer } from "./ask_server.mjs";
+import { changedHeads, decodeMask, encodeMask, withScale } from "./head_masks.mjs";
+
+/** @import { Place } from "../../types.js" */
+/** @import { Store } from "../state/store.mjs" */
+/** @import { Mask } from "./head_masks.mjs" */
+/** @import { Mixer } from "./mixer.mjs" */
+
+export const NOBODY = "none"; // in links
+const SUGGESTED = 3; // heads
+const NAMED = 6;
+
+/**
+ * What a question does with several heads.
+ * @typedef {object} Job
+ * @property {[todo: string, done: string]} verb "remove" and "Removed"
+ * @property {string} waiting what is said until the answer is there
+ * @property {(places: Place[]) => { route: string, body: object }} ask
+ * @property {(places: Place[], names: string, answer: any) => string} say
+ * @property {(encoded: string) => void} choose
+ */
+
+export class Together {
+  #request = new LatestRequest();
+  /** @type {Map<string, object>} answers by what was asked */
+  #known = new Map();
+  #asked = "";
+  /** @type {number[][]} what single heads do, `[layer][head]` */
+  #single = [];
+  /** @type {Mask} */
+  #mask = null;
+
+  /**
+   * @param {Store} store
+   * @param {Mixer} mixer
+   * @param {Job} job
+   */
+  constructor(store, mixer, job) {
+    this.store = store;
+    this.job = job;
+    this.chips = make("p", { class: "hs-chips" });
+    this.sentence = make("p", { class: "hs-answer", role: "status" });
+    this.mute = make("button", { type: "button", class: "hs-small" }, "Switch them off");
+    this.mute.title = "Opens the mixing desk with these heads muted";
+    this.mute.addEventListener("click", () => mixer.set(this.#mask));
+    this.compare = make("button", { type: "button", class: "hs-small" }, "Compare the heads");
+    this.compare.title = "The text read without them, beside the text as it is";
+    this.compare.addEventListener("click", () => mixer.compare(this.#mask));
+    this.buttons = make("div", { class: "hs-controls" }, this.mute, this.compare);
+    this.element = make("div", { class: "hs-together" }, this.chips, this.sentence, this.buttons);
+  }
+
+  get places() {
+    return changedHeads(this.#mask);
+  }
+
+  /** @param {Place} place */
+  has([layer, head]) {
+    return this.#mask?.[layer]?.[head] === 0;
+  }
+
+  /** @param {Place} place */
+  toggle(place) {
+    this.set(withScale(this.#mask, this.store.pointer, [place], this.has(place) ? 1 : 0));
+  }
+
+  /** @param {Mask} mask */
+  set(mask) {
+    this.job.choose(mask ? encodeMask(mask) : NOBODY);
+  }
+
+  /**
+   * @param {string} encoded the heads that were chosen
+   * @param {number[][]} single `[layer][head]` what each head does alone
+   */
+  show(encoded, single) {
+    const found = encoded === NOBODY ? null : decodeMask(encoded, this.store.pointer);
+    this.#mask = found ?? null;
+    this.#single = single;
+    this.draw();
+  }
+
+  /** What these heads do one by one, added up. @param {Place[]} places */
+  sum(places) {
+    return places.reduce((total, [layer, head]) => total + this.#single[layer][head], 0);
+  }
+
+  draw() {
+    const { store, places } = this;
+    const [todo, done] = this.job.verb;
+    this.buttons.hidden = !places.length;
+    const isHead = store.open[0] < store.pointer.n_layer && store.open[1] < store.pointer.n_head;
+    const add =
+      isHead && !this.has(store.open) ? [this.chip(`+ ${store.openName}`, () => this.toggle(store.open))] : [];
+    if (add.length) add[0].title = `Add the head that is open`;
+    if (!places.length) {
+      const rows = this.#single.flatMap((row, layer) => row.map((value, head) => ({ place: [layer, head], value })));
+      rows.sort((a, b) => b.value - a.value);
+      const first = /** @type {Place[]} */ (rows.slice(0, SUGGESTED).map(({ place }) => place));
+      const all = this.chip(`the first ${first.length}`, () => this.set(withScale(null, store.pointer, first, 0)));
+      this.chips.replaceChildren(make("span", {}, `Tick heads above to ${todo} them together, or`), all, ...add);
+      this.sentence.textContent = "";
+      return;
+    }
+    const chips = places.map((place) => {
+      const name = pictureName(place, store.pointer);
+      const chip = this.chip(`× ${name}`, () => this.toggle(place));
+      chip.setAttribute("aria-label", `Put ${name} back`);
+      return chip;
+    });
+    const none = make("button", { type: "button", class: "hs-small", onclick: () => this.set(null) }, "Clear");
+    this.chips.replaceChildren(make("span", {}, `${done} together`), ...chips, ...add, none);
+    void this.measure();
+  }
+
+  /** @param {string} text @param {() => void} onclick */
+  chip(text, onclick) {
+    return make("button", { type: "button", class: "hs-chip", onclick }, text);
+  }
+
+  async measure() {
+    const { route, body } = this.job.ask(this.places);
+    const asked = (this.#asked = JSON.stringify([this.store.pointer.sha256, body]));
+    try {
+      if (!this.#known.has(asked)) {
+        this.sentence.textContent = this.job.waiting;
+        const answer = await this.#request.send((signal) => askServer({ route, body }, { signal }));
+        if (!answer) return; // another set was asked for
+        this.#known.set(asked, answer);
+      }
+      if (asked !== this.#asked) return;
+      const { places, store } = this;
+      const names =
+        places.length > NAMED
+          ? `these ${places.length} heads`
+          : listed(places.map((place) => pictureName(place, store.pointer)));
+      this.sentence.textContent = this.job.say(places, names, this.#known.get(asked));
+    } catch (error) {
+      this.sentence.textContent = /** @type {Error} */ (error).message;
+    }
+  }
+}

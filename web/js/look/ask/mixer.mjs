@@ -1,0 +1,158 @@
+// The mixing desk of one text: which heads are muted or scaled while its question is open, and what the model then
+// predicts at the step that is shown. The view's options hold the choice, so that links do.
+
+import { request } from "../../lib/http.mjs";
+import { LatestLoader } from "../../lib/latest.mjs";
+import { isBusy } from "../state/pointer.mjs";
+import { Topics } from "../../lib/topics.mjs";
+import { readChoices, writeChoices } from "./choices.mjs";
+import { decodeMask, encodeMask, isSameMask, only, scaleOf, withScale } from "./head_masks.mjs";
+
+/** @import { Place } from "../../types.js" */
+/** @import { RunFetcher } from "../state/run_fetcher.mjs" */
+/** @import { Store } from "../state/store.mjs" */
+/** @import { Mask } from "./head_masks.mjs" */
+
+export const DESK = "desk"; // the question's key
+const AS_WRITTEN = "text";
+/** What a tap on a tile does, and the mask: as the text was written, or as `encodeMask` has it. */
+export const DEFAULTS = { tap: "mute", mask: AS_WRITTEN };
+
+/**
+ * What is read with a mask.
+ * @typedef {{ fetcher: RunFetcher, mask: Mask, encoded: string }} Source
+ */
+/** @typedef {{ source: Source, position: number, logits: Float32Array }} Changed */
+
+/** Topics: changed (also where nothing is any more). */
+export class Mixer extends Topics {
+  /** @type {Source | null} */
+  #source = null;
+  /** @type {Changed | null} */
+  #changed = null;
+
+  /**
+   * @param {Store} store
+   * @param {object} actions
+   * @param {(mask: Mask) => void} actions.writeBoth write the text twice, with and without a mask
+   * @param {(mask: Mask) => void} actions.compare read the text again with a mask, beside it
+   * @param {(ids: number[], why: string) => void} actions.compareText read another text, beside it, and say why
+   */
+  constructor(store, { writeBoth, compare, compareText }) {
+    super();
+    this.store = store;
+    this.writeBoth = writeBoth;
+    this.compare = compare;
+    this.compareText = compareText;
+    /** @type {LatestLoader<Source, Changed>} */
+    this.loader = new LatestLoader({
+      load: (source, position) => this.#load(source, position),
+      show: (changed) => this.#show(changed),
+      report: (error) => store.report(`Could not read the text with these heads: ${error.message}`),
+    });
+    store.on("state tokens step view", () => this.#want());
+  }
+
+  get isOn() {
+    return this.store.view.options.ask === DESK && this.store.pointer.run !== "";
+  }
+
+  get choices() {
+    return readChoices(this.store.view.options.askWith, DEFAULTS);
+  }
+
+  /** Whether a tap on a tile mutes its head. */
+  get tapsMute() {
+    return this.isOn && this.choices.tap === "mute";
+  }
+
+  /** The mask that is chosen: that of the text until another one is. @returns {Mask} */
+  get mask() {
+    const { pointer } = this.store;
+    const { mask } = this.choices;
+    if (!this.isOn || mask === AS_WRITTEN) return pointer.head_mask;
+    const found = decodeMask(mask, pointer);
+    return found === undefined ? pointer.head_mask : found;
+  }
+
+  /** Whether it differs from the one that the text was written with. */
+  get isChanged() {
+    return this.isOn && !isSameMask(this.mask, this.store.pointer.head_mask);
+  }
+
+  /** Choose a mask, and open the question. @param {Mask} mask */
+  set(mask) {
+    const { view, pointer } = this.store;
+    const chosen = isSameMask(mask, pointer.head_mask) ? AS_WRITTEN : encodeMask(mask);
+    const choices = this.isOn ? this.choices : DEFAULTS;
+    view.set({ ask: DESK, askWith: writeChoices({ ...choices, mask: chosen }, DEFAULTS) });
+  }
+
+  /** @param {Place} place @param {number} scale */
+  scale(place, scale) {
+    this.set(withScale(this.mask, this.store.pointer, [place], scale));
+  }
+
+  /** Mute a head, or put one back that is muted or scaled. @param {Place} place */
+  toggle(place) {
+    this.scale(place, scaleOf(this.mask, place) === 1 ? 0 : 1);
+  }
+
+  /** Mute all heads but one, or put all back where that was done. @param {Place} place */
+  solo(place) {
+    this.set(this.isSolo(place) ? null : only(this.store.pointer, [place]));
+  }
+
+  /** @param {Place} place */
+  isSolo(place) {
+    return this.mask !== null && isSameMask(this.mask, only(this.store.pointer, [place]));
+  }
+
+  /** Whether a place is that of a head, not of a mean or rollout. @param {Place} place */
+  isHead([layer, column]) {
+    const { n_layer, n_head } = this.store.pointer;
+    return layer < n_layer && column < n_head;
+  }
+
+  /**
+   * The logits of the changed model at a position; null where nothing is changed or not known yet. Those of the mask
+   * before stay until there are newer ones.
+   * @param {number} position
+   */
+  logitsAt(position) {
+    const changed = this.#changed;
+    if (!this.isChanged || changed?.source.fetcher !== this.store.fetcher) return null;
+    return changed.position === position ? changed.logits : null;
+  }
+
+  #want() {
+    const { store } = this;
+    const isIdle = !isBusy(store.pointer.state) && !store.playback.isBehind;
+    const position = this.isChanged && isIdle && store.predictor >= 0 ? store.predictor : null;
+    const encoded = encodeMask(this.mask);
+    if (this.#source?.fetcher !== store.fetcher || this.#source.encoded !== encoded) {
+      this.#source = { fetcher: store.fetcher, mask: this.mask, encoded };
+    }
+    this.loader.want(this.#source, position, 0);
+    if (position === null && this.#changed) {
+      this.#changed = null;
+      this.emit("changed");
+    }
+  }
+
+  /** @param {Source} source @param {number} position @returns {Promise<Changed[]>} */
+  async #load(source, position) {
+    const { pointer, ids } = this.store;
+    const { sha256, n_prompt } = pointer;
+    const body = { sha256, n_prompt, ids: ids.slice(0, position + 1), head_mask: source.mask };
+    const response = await request(`look/scaled/${position}`, { body });
+    return [{ source, position, logits: new Float32Array(await response.arrayBuffer()) }];
+  }
+
+  /** @param {Changed} changed */
+  #show(changed) {
+    if (this.#changed === changed) return;
+    this.#changed = changed;
+    this.emit("changed");
+  }
+}

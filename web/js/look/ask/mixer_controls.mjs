@@ -1,0 +1,116 @@
+// The mixing desk outside its panel: controls in the header of the open head; badges on the tiles, taps that mute, and
+// the key M.
+
+import { make, setFlag } from "../../lib/dom.mjs";
+import { MOST_SCALE, scaleOf } from "./head_masks.mjs";
+
+/** @import { Place } from "../../types.js" */
+/** @import { Mixer } from "./mixer.mjs" */
+
+/** For the header of the open head, while the question is open. @param {Mixer} mixer */
+export function headScale(mixer) {
+  const { store } = mixer;
+  const mute = make("button", { type: "button", class: "hs-small" }, "Mute");
+  const solo = make("button", { type: "button", class: "hs-small" }, "Solo");
+  solo.title = "Mute all other heads of the model; every MLP is kept";
+  const range = make("input", {
+    type: "range",
+    min: 0,
+    max: MOST_SCALE,
+    step: 0.05,
+    "aria-label": "Scale of this head",
+  });
+  range.title = "What its context vectors are multiplied by: 0 removes them, 1 is the model’s own";
+  const number = make("output", {});
+  mute.addEventListener("click", () => mixer.toggle(store.open));
+  solo.addEventListener("click", () => mixer.solo(store.open));
+  range.addEventListener("input", () => mixer.scale(store.open, Number(range.value)));
+  const label = make("label", {}, "scale ", range, " ", number);
+  const element = make("div", { class: "hs-controls hs-head-scale", role: "group" }, mute, solo, label);
+  const show = () => {
+    element.hidden = !mixer.isOn || !mixer.isHead(store.open);
+    if (element.hidden) return;
+    element.setAttribute("aria-label", `${store.openName} at the mixing desk`);
+    const scale = scaleOf(mixer.mask, store.open);
+    setFlag(mute, "aria-pressed", scale === 0);
+    mute.textContent = scale === 1 || scale === 0 ? "Mute" : "Back to 1";
+    setFlag(solo, "aria-pressed", mixer.isSolo(store.open));
+    range.value = String(scale);
+    range.style.setProperty("--part", String(scale / MOST_SCALE));
+    number.textContent = `× ${scale.toFixed(2)}`;
+  };
+  store.on("state view open", show);
+  show();
+  return element;
+}
+
+/** A scale as a badge has room for it: "×" for a head that is removed. @param {number} scale */
+const badgeText = (scale) => (scale === 0 ? "×" : `${Number(scale.toFixed(2))}×`);
+
+/** What a scale does to a head, in words. @param {number} scale */
+export const scaleWords = (scale) =>
+  scale === 1 ? "" : scale === 0 ? "muted" : `scaled to ${Number(scale.toFixed(2))}`;
+
+/**
+ * @param {Mixer} mixer
+ * @param {HTMLElement} panel that holds the grid
+ */
+export function mixTiles(mixer, panel) {
+  const { store } = mixer;
+  let drawn = "";
+  const draw = () => {
+    const mask = mixer.isOn ? mixer.mask : null;
+    const { tapsMute } = mixer;
+    const tiles = /** @type {NodeListOf<HTMLElement>} */ (panel.querySelectorAll(".hs-grid button[data-place]"));
+    const now = JSON.stringify([mask, tapsMute, tiles.length, store.pointer.sha256]);
+    if (now === drawn) return;
+    drawn = now;
+    panel.classList.toggle("hs-mixing", tapsMute);
+    for (const tile of tiles) {
+      const place = placeOf(tile);
+      const scale = scaleOf(mask, place);
+      const isChanged = scale !== 1 && mixer.isHead(place);
+      tile.classList.toggle("hs-scaled", isChanged);
+      tile.classList.toggle("hs-muted", isChanged && scale === 0);
+      tile.querySelector(".hs-scale-badge")?.remove();
+      if (isChanged) tile.append(make("span", { class: "hs-scale-badge", "aria-hidden": "true" }, badgeText(scale)));
+      const tap = tapsMute && mixer.isHead(place) ? (scale === 1 ? "click to mute" : "click to put back") : "";
+      const words = [isChanged ? scaleWords(scale) : "", tap].filter(Boolean).join(", ");
+      if (words) tile.setAttribute("aria-description", words);
+      else tile.removeAttribute("aria-description");
+    }
+  };
+  store.on("state view thumbnails", draw);
+
+  /** The head at an element; null for none. @param {EventTarget | null} target */
+  const headAt = (target) => {
+    const tile = target instanceof Element ? target.closest(".hs-grid button[data-place]") : null;
+    const place = tile && placeOf(/** @type {HTMLElement} */ (tile));
+    return place && mixer.isHead(place) ? place : null;
+  };
+  // Before the grid hears of it, which would open the head.
+  const capture = { capture: true };
+  panel.addEventListener(
+    "click",
+    (event) => {
+      const place = mixer.tapsMute ? headAt(event.target) : null;
+      if (!place) return;
+      event.stopPropagation();
+      mixer.toggle(place);
+    },
+    capture,
+  );
+  panel.addEventListener("keydown", (event) => {
+    if (event.key.toLowerCase() !== "m" || event.ctrlKey || event.metaKey || event.altKey) return;
+    const place = headAt(event.target);
+    if (!place) return;
+    event.preventDefault();
+    mixer.toggle(place);
+  });
+}
+
+/** @param {HTMLElement} tile @returns {Place} */
+function placeOf(tile) {
+  const [layer, column] = String(tile.dataset.place).split(",").map(Number);
+  return [layer, column];
+}

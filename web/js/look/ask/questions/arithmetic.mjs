@@ -1,0 +1,206 @@
+// "Show me the arithmetic": every number from one query and key to the logit of the next token.
+
+import { make } from "../../../lib/dom.mjs";
+import { exact, fixed, number, share } from "../../../lib/numbers.mjs";
+import { visible } from "../../../lib/words.mjs";
+import { dotProduct, exponentialShare, looks } from "../../../widgets/arithmetic.mjs";
+import { formula, fraction, row, sub, sum, sup } from "../../../widgets/formula.mjs";
+import { Stamp } from "../../../widgets/stamp.mjs";
+import { signed } from "../bars.mjs";
+import { askedPrediction, NO_HEAD, openHead, selectSomething, textBody, textProblem } from "../subject.mjs";
+
+/** @import { Ledger } from "../lens.js" */
+/** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
+
+const TOLERANCE = 1e-3; // of the logit, which is the largest of the numbers
+
+/** @type {Question} */
+export const arithmetic = {
+  key: "arithmetic",
+  title: "Show me the arithmetic",
+  hook: "Every number from one cell to the next token’s probability.",
+  explanation:
+    "One cell of the open head, step by step: from query and key to the attention weight, and on to the logit " +
+    "of the next token. Pin another cell to unfold that one.",
+  caution:
+    "These numbers say how the model computes this, not why it learned to. Key and value already contain what " +
+    "earlier layers put there.",
+  defaults: {},
+  build,
+};
+
+/** @param {AskContext} context @returns {BuiltQuestion} */
+function build({ store, conclude }) {
+  /** @type {Ledger | null} */
+  let shown = null;
+  const sentence = make("p", { class: "hs-answer" });
+  const steps = make("div", { class: "hs-steps" });
+  const open = make("button", { type: "button", class: "hs-small" }, "Open every step");
+  open.addEventListener("click", () => {
+    for (const details of steps.querySelectorAll("details")) details.open = true;
+    for (const more of /** @type {NodeListOf<HTMLElement>} */ (steps.querySelectorAll(".hl-more[aria-expanded=false]")))
+      more.click();
+  });
+  const stamp = new Stamp("the attention weights, the context vector and the logit", true);
+  return {
+    controls: [],
+    element: make("div", { class: "hs-answer-part" }, sentence, stamp.element, make("div", {}, open), steps),
+    request() {
+      const head = openHead(store);
+      if (!head) return NO_HEAD;
+      const problem = textProblem(store);
+      if (problem) return problem;
+      selectSomething(store);
+      const { position: query, token } = askedPrediction(store);
+      const key = store.locked.at(-1)?.key ?? null;
+      return { route: "ledger", body: { ...textBody(store), layer: head[0], head: head[1], query, key, token } };
+    },
+    /** @param {Ledger} answer */
+    draw(answer) {
+      const { tokens, layer, head, position, weights, token, part, logit } = answer;
+      const [from, to] = position.map((place) => `“${visible(tokens[place].text)}” (position ${place})`);
+      const weight = exact(weights[position[1]]);
+      sentence.textContent = `In L${layer} H${head}, ${from} looks at ${to} with the weight ${weight}.`;
+      const name = `L${layer} H${head}`;
+      const [query, key] = position.map((place) => `“${visible(tokens[place].text)}”`);
+      conclude(
+        `${query} gives ${share(weights[position[1]])} of its attention in ${name} to ${key}. What it takes there ` +
+          `adds ${signed(part, 2)} to the logit of “${visible(token.text)}”, which is ${fixed(logit, 2)} in all.`,
+      );
+      stamp.show(largestError(answer), TOLERANCE);
+      if (answer !== shown) steps.replaceChildren(...ledgerSteps(answer));
+      shown = answer;
+    },
+  };
+}
+
+const FEW = 6; // products that are shown until all are asked for
+
+/** @typedef {Node | string} Part */
+
+/** @param {string} name @param {...Part} parts */
+const step = (name, ...parts) => make("section", { class: "hs-step" }, make("h3", {}, name), ...parts);
+
+/** @param {...Part} parts */
+const paragraph = (...parts) => make("p", {}, ...parts);
+
+/** Numbers that are shown on demand. @param {string} summary @param {...Part} parts */
+const more = (summary, ...parts) => make("details", {}, make("summary", {}, summary), ...parts);
+
+/** The keys up to the query, with their positions. @param {Ledger} answer */
+const keyNames = ({ tokens, weights }) => weights.map((_, place) => `${visible(tokens[place].text)} ${place}`);
+
+/** All steps. @param {Ledger} answer */
+const ledgerSteps = (answer) => [
+  scoreStep(answer),
+  maskStep(answer),
+  softmaxStep(answer),
+  valueStep(answer),
+  logitStep(answer),
+  sumStep(answer),
+];
+
+/** @param {Ledger} answer */
+function scoreStep({ tokens, position: [from, to], query, key, products, score, scale, scaled }) {
+  const pair = looks(visible(tokens[from].text), visible(tokens[to].text));
+  const title = [
+    ...pair,
+    `: the ${query.length} numbers of its query times those of the key add up to ${fixed(score)}.`,
+  ];
+  return step(
+    "Score: query times key, scaled",
+    formula([sub("s", "k"), "=", row("(", "q", "·", sub("k", "k"), ")", "×", "scale")]),
+    ...dotProduct({ title, left: query, right: key, products, total: score, few: FEW }),
+    paragraph(`${fixed(score)} × ${number(scale)} = `, make("b", {}, fixed(scaled[to]))),
+  );
+}
+
+/** @param {Ledger} answer */
+function maskStep({ tokens, position: [from], n_masked }) {
+  const name = `“${visible(tokens[from].text)}”`;
+  const later = n_masked === 1 ? "The one token" : `Each of the ${n_masked} tokens`;
+  const words = n_masked
+    ? `${later} after ${name} has a score of −∞, whose exponential is 0: a query never sees what comes later.`
+    : `${name} is the last token, so there is nothing after it to mask.`;
+  return step("Mask", paragraph(words));
+}
+
+/** @param {Ledger} answer */
+function softmaxStep(answer) {
+  const { scaled, largest, exponentials, denominator, weights } = answer;
+  const key = answer.position[1];
+  const values = [fixed(exponentials[key]), fixed(denominator), exact(weights[key])];
+  const title = ["The exponential of each scaled score minus the row’s largest:"];
+  const terms = dotProduct({ title, names: keyNames(answer), products: exponentials, total: denominator });
+  const above = sup("e", row(sub("s", "k"), "−", "max"));
+  const below = row(sum("j"), sup("e", row(sub("s", "j"), "−", "max")));
+  return step(
+    "Softmax: the attention weight",
+    formula([sub("a", "k"), "=", fraction(above, below)]),
+    exponentialShare(`${fixed(scaled[key])} − ${fixed(largest)}`, values),
+    more(`The denominator: ${exponentials.length} exponentials`, ...terms),
+  );
+}
+
+/** @param {Ledger} answer */
+function valueStep(answer) {
+  const { weights, mask, value, position } = answer;
+  const muted = mask === 1 ? "" : ` and by ${number(mask)}, as this head is scaled`;
+  const times = `is multiplied by the weight ${exact(weights[position[1]])}${muted}.`;
+  return step(
+    "Weight times value",
+    paragraph(`Each of the ${value.length} numbers of the key’s value ${times}`),
+    more("All vectors, number by number", vectorTable(answer)),
+  );
+}
+
+/** What stands in each place of the head's vectors. @param {Ledger} answer */
+function vectorTable({ query, key, products, value, weighted, reading, terms }) {
+  const columns = { query, key, "q × k": products, value, "× weight": weighted, "to logit": reading, adds: terms };
+  const titles = ["place", ...Object.keys(columns)].map((title) => make("th", { scope: "col" }, title));
+  const rows = query.map((_, i) => {
+    const cells = Object.values(columns).map((vector) => make("td", {}, fixed(vector[i])));
+    return make("tr", {}, make("th", { scope: "row" }, i), ...cells);
+  });
+  const table = make("table", { class: "hs-answer-table", "data-table": "vectors" });
+  table.append(make("thead", {}, make("tr", {}, ...titles)), make("tbody", {}, ...rows));
+  return make("div", { class: "hs-answer-scroll" }, table);
+}
+
+/** @param {Ledger} answer */
+function logitStep(answer) {
+  const { token, weighted, reading, terms, part, parts, head_part } = answer;
+  const title = [
+    "The head’s rows of the output projection write this into the residual stream. There the final layer norm and the ",
+    `output head read the logit of “${visible(token.text)}”. Together they turn 1 in each place into that much logit, `,
+    `the second factor below: ${signed(part, 4)} in all.`,
+  ];
+  const others = ["What each key adds to the logit through this head:"];
+  return step(
+    "Through the output projection into the logit",
+    formula([row("(", sub("a", "k"), sub("v", "k"), ")", "·", "(", sub("W", "O"), "u", ")")]),
+    ...dotProduct({ title, left: weighted, right: reading, products: terms, total: part, few: FEW }),
+    more(
+      `All ${parts.length} keys of this head`,
+      ...dotProduct({ title: others, names: keyNames(answer), products: parts, total: head_part }),
+    ),
+  );
+}
+
+/** @param {Ledger} answer */
+function sumStep({ layer, head, position, tokens, token, part, head_part, rest, logit, probability }) {
+  const names = [`L${layer} H${head}`, "everything else"];
+  const key = `“${visible(tokens[position[1]].text)}”`;
+  const title = [
+    `${key} adds ${signed(part, 4)}, all keys of this head together ${signed(head_part, 4)}. With the other heads, `,
+    "the MLPs, the embedding and the biases this is the logit:",
+  ];
+  return step(
+    "The logit of the next token",
+    ...dotProduct({ title, names, products: [head_part, rest], total: logit }),
+    paragraph(`After the softmax over the vocabulary “${visible(token.text)}” has probability ${exact(probability)}.`),
+  );
+}
+
+/** The largest difference from what the model computes by itself. @param {Ledger} answer */
+const largestError = ({ errors }) => Math.max(...Object.values(errors));

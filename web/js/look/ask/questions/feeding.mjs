@@ -1,0 +1,272 @@
+// Which heads feed this one? By their weights, by cutting paths in this text, and by what becomes of its role.
+
+import { make, tabs } from "../../../lib/dom.mjs";
+import { fixed } from "../../../lib/numbers.mjs";
+import { HeadList } from "../head_list.mjs";
+import { textBody, textProblem } from "../subject.mjs";
+import { trainingTable } from "./feeding_steps.mjs";
+import { percent } from "./residual_table.mjs";
+
+/** @import { Place } from "../../../types.js" */
+/** @import { HeadRow } from "../head_list.mjs" */
+/** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
+
+const SPREADS = 3; // above the mean of random heads, from which an arc is drawn
+const MOST_ARCS = 8;
+const LARGE = 0.5; // of the largest effect, from which an arc is drawn
+const CLOSE = 0.1; // of a score: a smaller margin is hardly one
+const SLIGHT = 0.02; // of the attention or of a score: a cut that changes less changes nothing
+const CLEAR = 3; // times what uniform attention scores: below it a role is none
+
+const INTO = { q: "queries", k: "keys", v: "values" };
+const ROLES = { previous_token: "previous-token", duplicate_token: "duplicate-token", induction: "induction" };
+
+const BY = { weights: "weights", cut: "cut in this text", role: "cut, its role" };
+const WAYS = { q: "queries", k: "keys", v: "values" };
+const ROUTES = { every: "every path", direct: "direct path" };
+const HELP = {
+  weights:
+    "Composition scores (Elhage et al. 2021): how much of what the earlier head can write lies in the directions " +
+    "that this one reads. The gain of the layer norms is folded in, their subtraction of the mean is not. Arcs are " +
+    `drawn from ${SPREADS} spreads above random heads on. MLPs in between are no part of the score.`,
+  cut:
+    "What the earlier head writes is replaced by its mean over this text, as this head’s queries, keys or values " +
+    "alone see it. Every path: also by way of the layers between; direct path: only through the residual stream.",
+  role:
+    "As before, on random tokens that are repeated once, where an induction head looks at what came after the same " +
+    "token. If the score falls without an earlier head, this head depends on it.",
+};
+
+/** @type {Question} */
+export const feeding = {
+  key: "feeding",
+  title: "Which heads feed this one?",
+  hook: "Which earlier heads it builds on.",
+  explanation: "A head reads what heads of earlier layers wrote into the residual stream. Whose, and does it matter?",
+  caution:
+    "A high score of the weights only says that one head could read the other. Whether it does in a text shows when " +
+    "the path is cut; and a cut that changes little may be made up for by other heads.",
+  defaults: { by: "weights", way: "k", route: "every" },
+  build,
+};
+
+/** @param {AskContext} context @returns {BuiltQuestion} */
+function build({ store, choices, choose, conclude, overlay }) {
+  const by = tabs("Judged by", BY, (value) => choose({ by: value }));
+  const ways = tabs("Into its", WAYS, (way) => choose({ way }));
+  const routes = tabs("Which path", ROUTES, (route) => choose({ route }));
+  const help = make("p", { class: "hs-hint" });
+  const sentence = make("p", { class: "hs-answer" });
+  const list = new HeadList(store, "Earlier heads by how much they feed the open one");
+  const training = trainingTable(store);
+  /** What is chosen, each a value that there is. */
+  const chosen = () => ({
+    by: /** @type {keyof typeof BY} */ (choices.by in BY ? choices.by : "weights"),
+    way: /** @type {Way} */ (
+      choices.way in WAYS && !(choices.by === "role" && choices.way === "v") ? choices.way : "k"
+    ),
+    route: /** @type {keyof typeof ROUTES} */ (choices.route in ROUTES ? choices.route : "every"),
+  });
+
+  return {
+    controls: [by.element, ways.element, routes.element],
+    element: make("div", { class: "hs-patching" }, sentence, list.element, training.element, help),
+    request() {
+      const { by: measure, way, route } = chosen();
+      by.show(measure);
+      ways.show(way);
+      routes.show(route);
+      routes.element.hidden = measure === "weights";
+      const valueButton = /** @type {HTMLButtonElement} */ (ways.element.lastElementChild);
+      valueButton.disabled = measure === "role"; // what a head looks at does not depend on its values
+      help.textContent = HELP[measure];
+      const { n_layer, n_head, model } = store.pointer;
+      const [layer, head] = store.open;
+      if (layer >= n_layer || head >= n_head) return "Open a head: means and rollouts are fed by all.";
+      if (layer === 0) return "Heads of layer 0 read the embeddings alone. Open a head of a later layer.";
+      /** @type {Record<string, string>} */
+      const query = measure === "weights" ? { model } : { model, layer: String(layer), head: String(head), way };
+      if (measure !== "cut") return { route: measure === "weights" ? "composition" : "role-paths", query };
+      return textProblem(store, 2) || { route: "paths", body: { ...textBody(store), layer, head } };
+    },
+    draw(answer) {
+      const { by: measure, way, route } = chosen();
+      const open = store.open;
+      const role = measure === "role" ? readRole(answer, route) : null;
+      const reading = role ?? (measure === "cut" ? readCuts(answer, way, route) : readComposition(answer, open, way));
+      const { rows, title, short, long, ramp, ends } = reading;
+      sentence.textContent = reading.sentence;
+      conclude(reading.plain);
+      list.show(reading.column, rows);
+      void training.show(role ? { later: open, earlier: rows[0].place, way } : null);
+      const most = Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-9);
+      /** @type {(number | null)[][]} */
+      const values = Array.from({ length: store.pointer.n_layer }, () =>
+        Array.from({ length: store.pointer.n_head }, () => null),
+      );
+      for (const { place, value } of rows) values[place[0]][place[1]] = value;
+      const valueOf = (/** @type {Place} */ [layer, head]) => values[layer][head] ?? 0;
+      const arcs = reading.arcs.map((from) => ({ from, to: open, part: Math.max(valueOf(from) / most, 0) }));
+      overlay({ title, values, most, ramp, short, long, ends, arcs });
+    },
+  };
+}
+
+/** @typedef {"q" | "k" | "v"} Way */
+/** @typedef {"previous_token" | "duplicate_token" | "induction"} Role */
+
+/**
+ * @typedef {object} Reading
+ * @property {HeadRow[]} rows the most important first
+ * @property {Place[]} arcs heads to draw an arc from
+ * @property {string} sentence
+ * @property {string} plain what it comes down to
+ * @property {string} column what the list says
+ * @property {string} title of the colours
+ * @property {[string, string]} ends
+ * @property {(value: number) => string} short
+ * @property {(value: number) => string} long
+ * @property {"change" | "looks"} ramp
+ */
+
+/** @param {Place} place */
+const name = ([layer, head]) => `L${layer} H${head}`;
+
+/**
+ * @param {number[][]} values `[layer][head]`
+ * @param {(value: number) => string} text
+ * @returns {HeadRow[]}
+ */
+function rowsOf(values, text) {
+  const rows = values.flatMap((row, layer) =>
+    row.map((value, head) => ({ place: /** @type {Place} */ ([layer, head]), value, text: text(value) })),
+  );
+  return rows.sort((a, b) => b.value - a.value);
+}
+
+/** @param {HeadRow[]} rows @param {(row: HeadRow) => boolean} counts */
+const arcsOf = (rows, counts) =>
+  rows
+    .filter(counts)
+    .slice(0, MOST_ARCS)
+    .map(({ place }) => place);
+
+/**
+ * Composition scores, from the weights alone.
+ * @param {any} answer
+ * @param {Place} open
+ * @param {Way} way
+ * @returns {Reading}
+ */
+export function readComposition(answer, [layer, head], way) {
+  const { mean, spread } = answer.baseline[way];
+  /** @type {number[][]} */
+  const scores = answer[way][layer][head];
+  const above = scores.map((row) => row.map((score) => score - mean));
+  const score = (/** @type {number} */ value) => fixed(value + mean, 3);
+  const rows = rowsOf(above, (value) => `${score(value)} (${fixed(value / spread, 1)} spreads)`);
+  const [first, second] = rows;
+  const margin = second ? 1 - (second.value + mean) / (first.value + mean) : 0;
+  const runnerUp = second ? `, ${percent(margin)} above ${name(second.place)} with ${score(second.value)}` : "";
+  const here = name([layer, head]);
+  const isWeak = first.value < SPREADS * spread;
+  const weak = " None is clearly above what random heads score.";
+  const sentence =
+    `By their weights, the ${INTO[way]} of ${name([layer, head])} read ${name(first.place)} most: ` +
+    `${score(first.value)}${runnerUp}. Random heads of this shape score ${fixed(mean, 3)} ± ${fixed(spread, 3)}.${
+      isWeak ? weak : ""
+    }`;
+  return {
+    rows,
+    arcs: arcsOf(rows, ({ value }) => value > SPREADS * spread),
+    sentence,
+    plain: isWeak
+      ? `By their weights, ${here} reads no earlier head clearly.`
+      : `By their weights, ${here} could read ${name(first.place)} most${
+          margin < CLOSE && second ? `, but hardly more than ${name(second.place)}` : ""
+        }. Whether it does shows when that path is cut.`,
+    column: `${way.toUpperCase()}-composition score (above random heads, in their spreads)`,
+    title: `${way.toUpperCase()}-composition score with ${here} (random heads: ${fixed(mean, 3)}, in the middle)`,
+    ends: ["below random heads", "above random heads"],
+    short: (value) => score(value).replace("0.", "."),
+    long: score,
+    ramp: "change",
+  };
+}
+
+/**
+ * What changes in this text when a path is cut.
+ * @param {any} answer
+ * @param {Way} way
+ * @param {"direct" | "every"} route
+ * @returns {Reading}
+ */
+function readCuts(answer, way, route) {
+  const what = way === "v" ? "of its output changes" : "of its attention moves to other tokens";
+  const rows = rowsOf(answer[route][way], (value) => percent1(value));
+  const [first] = rows;
+  const here = name([answer.layer, answer.head]);
+  return {
+    rows,
+    arcs: arcsOf(rows, ({ value }) => value > 0.001 && value >= LARGE * first.value),
+    sentence: `Without what ${name(first.place)} tells the ${INTO[way]} of ${here}, ${percent1(first.value)} ${what}.`,
+    plain:
+      first.value < SLIGHT
+        ? `In this text, the ${INTO[way]} of ${here} depend on no earlier head.`
+        : `In this text, the ${INTO[way]} of ${here} depend most on ${name(first.place)}.`,
+    column: way === "v" ? "change of the output when cut" : "attention that moves when cut",
+    title: `Effect of cutting each head’s path into the ${INTO[way]} of ${here}`,
+    ends: ["nothing changes", "most changes"],
+    short: (value) => (100 * value).toFixed(value < 0.0995 ? 1 : 0),
+    long: percent1,
+    ramp: "looks",
+  };
+}
+
+/**
+ * How a head's role suffers when a path is cut.
+ * @param {any} answer
+ * @param {"direct" | "every"} route
+ * @returns {Reading & { role: Role }}
+ */
+function readRole(answer, route) {
+  const role = bestRole(answer);
+  const plain = answer.plain[role];
+  /** @type {number[][]} */
+  const drops = answer[route][role].map((/** @type {number[]} */ row) => row.map((score) => plain - score));
+  const left = (/** @type {number} */ drop) => fixed(plain - drop, 3);
+  const rows = rowsOf(drops, (drop) => `${fixed(plain, 3)} → ${left(drop)}`);
+  const [first] = rows;
+  const here = name([answer.layer, answer.head]);
+  const isClear = plain >= CLEAR * answer.uniform;
+  const start = isClear
+    ? `On random tokens that are repeated, the ${ROLES[role]} score of ${here} is ${fixed(plain, 3)}`
+    : `${here} has no clear role on random tokens; its largest score is ${ROLES[role]}, ${fixed(plain, 3)}`;
+  return {
+    rows,
+    arcs: isClear ? arcsOf(rows, ({ value }) => value > 0.02 * plain && value >= LARGE * first.value) : [],
+    sentence:
+      `${start} (uniform attention: ${fixed(answer.uniform, 3)}). Without what ${name(first.place)} tells its ` +
+      `${INTO[/** @type {Way} */ (answer.way)]} it is ${left(first.value)}.`,
+    plain: !isClear
+      ? `${here} has no clear role that it could lose.`
+      : first.value < SLIGHT * plain
+        ? `${here} keeps its role, ${ROLES[role]}, without any one earlier head.`
+        : `${here} needs ${name(first.place)} for its role: cut off from it, its ${ROLES[role]} score falls from ` +
+          `${fixed(plain, 2)} to ${left(first.value)}.`,
+    column: `${ROLES[role]} score, and when cut`,
+    title: `How much the ${ROLES[role]} score of ${here} falls when each head’s path into it is cut`,
+    ends: ["rises when cut", "falls when cut"],
+    short: (value) => fixed(value, 2).replace("0.", "."),
+    long: (value) => fixed(value, 3),
+    ramp: "change",
+    role,
+  };
+}
+
+/** @param {any} answer @returns {Role} */
+export const bestRole = ({ plain }) =>
+  /** @type {Role[]} */ (Object.keys(ROLES)).reduce((best, role) => (plain[role] > plain[best] ? role : best));
+
+/** @param {number} value */
+const percent1 = (value) => `${(100 * value).toFixed(1)} %`;

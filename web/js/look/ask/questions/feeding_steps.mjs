@@ -1,0 +1,110 @@
+// A link between two heads over the training steps: the score with and without it.
+
+import { make } from "../../../lib/dom.mjs";
+import { fixed } from "../../../lib/numbers.mjs";
+import { request } from "../../../lib/http.mjs";
+import { askServer } from "../ask_server.mjs";
+import { bestRole } from "./feeding.mjs";
+
+/** @import { Place } from "../../../types.js" */
+/** @import { Store } from "../../state/store.mjs" */
+
+/** @type {Map<string, number[]>} the training steps whose weights were kept, by model */
+const known = new Map();
+
+/** The training steps that can be asked about; a failed request is not remembered. @param {string} model */
+export async function stepsOf(model) {
+  const found = known.get(model);
+  if (found) return found;
+  const response = await request(`look/steps/${encodeURIComponent(model)}`);
+  /** @type {{ steps: number[] }} */
+  const { steps } = await response.json();
+  known.set(model, steps);
+  return steps;
+}
+
+/** @param {Store} store */
+export function trainingTable(store) {
+  /** @type {AbortController | null} */
+  let controller = null;
+  const button = make("button", { type: "button", class: "hs-small" });
+  const progress = make("span", { class: "hs-hint", role: "status" });
+  const head = make("tr", {});
+  const body = make("tbody", {});
+  const table = make("table", { hidden: true }, make("thead", {}, head), body);
+  const element = make("div", { class: "hs-residual", hidden: true }, button, " ", progress, table);
+  /** @type {{ model: string, later: Place, earlier: Place, way: string } | null} */
+  let link = null;
+  let shown = "";
+  button.addEventListener("click", () => (controller ? stop() : void measure()));
+
+  function stop() {
+    controller?.abort();
+    controller = null;
+    label();
+  }
+
+  function label() {
+    button.textContent = controller ? "Stop" : "Measure at every training step";
+    if (!controller) progress.textContent = "";
+  }
+
+  /** The answer of one step. @param {string} model @param {AbortSignal} signal */
+  function ask(model, signal) {
+    const { later, way } = /** @type {NonNullable<typeof link>} */ (link);
+    const query = { model, layer: String(later[0]), head: String(later[1]), way };
+    return askServer({ route: "role-paths", query }, { signal });
+  }
+
+  async function measure() {
+    if (!link) return;
+    const { signal } = (controller = new AbortController());
+    const { model, earlier } = link;
+    label();
+    body.replaceChildren();
+    const names = ["step", "score", `without L${earlier[0]} H${earlier[1]}`, "only its direct path cut"];
+    head.replaceChildren(...names.map((text) => make("th", { scope: "col" }, text)));
+    try {
+      const steps = await stepsOf(model);
+      const last = await ask(model, signal);
+      const role = bestRole(last);
+      table.hidden = false;
+      for (const [i, step] of steps.entries()) {
+        progress.textContent = `${i} of ${steps.length} steps`;
+        const answer = await ask(`${model}@${step}`, signal);
+        const [layer, column] = earlier;
+        const scores = [answer.plain[role], answer.every[role][layer][column], answer.direct[role][layer][column]];
+        const cells = scores.map((score) => make("td", {}, fixed(score, 3)));
+        body.append(make("tr", {}, make("th", { scope: "row" }, step.toLocaleString("en")), ...cells));
+      }
+      stop();
+    } catch (error) {
+      if (signal.aborted) return;
+      stop();
+      progress.textContent = /** @type {Error} */ (error).message;
+    }
+  }
+
+  /**
+   * Offer the link, where the model has kept training steps.
+   * @param {{ later: Place, earlier: Place, way: string } | null} next
+   */
+  const show = async (next) => {
+    const model = store.pointer.model.replace(/@\d+$/, "");
+    const key = JSON.stringify([model, next]);
+    if (key === shown) return;
+    shown = key;
+    stop();
+    link = next && { ...next, model };
+    table.hidden = element.hidden = true;
+    if (!next) return;
+    try {
+      const steps = await stepsOf(model);
+      if (key === shown) element.hidden = !steps.length;
+    } catch {
+      if (key === shown) shown = ""; // asked again with the next answer
+    }
+  };
+  label();
+  return { element, show };
+}

@@ -1,0 +1,97 @@
+// A map of all heads: those that behave alike in this text are neighbours. Clicking one opens it.
+
+import { make } from "../../../lib/dom.mjs";
+import { pictureName } from "../../../lib/words.mjs";
+
+/** @import { Place } from "../../../types.js" */
+/** @import { Store } from "../../state/store.mjs" */
+
+const NEIGHBOURS = 3;
+const MARGIN = 6; // per cent that names need at the edges
+
+/**
+ * The heads nearest to one, the nearest first.
+ * @param {number[][][]} points `[layer][head]`
+ * @param {Place} place
+ * @returns {Place[]}
+ */
+function nearest(points, [layer, head]) {
+  const [x, y] = points[layer][head];
+  const others = points.flatMap((row, l) =>
+    row.map((point, h) => ({ place: /** @type {Place} */ ([l, h]), far: Math.hypot(point[0] - x, point[1] - y) })),
+  );
+  others.sort((a, b) => a.far - b.far);
+  return others
+    .filter(({ place }) => place[0] !== layer || place[1] !== head)
+    .slice(0, NEIGHBOURS)
+    .map(({ place }) => place);
+}
+
+/** @param {Store} store */
+export function headMap(store) {
+  const caption = make("p", { class: "hs-hint" });
+  const neighbours = make("p", { class: "hs-chips" });
+  const plot = make("div", { class: "hs-head-map", role: "group", "aria-label": "Map of all heads" });
+  const element = make("div", { class: "hs-patching" }, caption, plot, neighbours);
+
+  /** @param {{ points: number[][][], explained: number[], features: string[], axes: number[][] }} map */
+  const show = ({ points, explained, features, axes }) => {
+    const all = points.flat();
+    const range = [0, 1].map((axis) => {
+      const values = all.map((point) => point[axis]);
+      const [least, most] = [Math.min(...values), Math.max(...values)];
+      return { least, size: Math.max(most - least, 1e-9) };
+    });
+    const open = store.open.join();
+    const dots = points.flatMap((row, layer) =>
+      row.map((point, head) => {
+        /** @type {Place} */
+        const place = [layer, head];
+        const name = pictureName(place, store.pointer);
+        const dot = make("button", { type: "button", title: name, tabindex: place.join() === open ? 0 : -1 }, name);
+        const [left, top] = range.map(({ least, size }, axis) => {
+          const part = (point[axis] - least) / size;
+          return MARGIN + (100 - 2 * MARGIN) * (axis ? 1 - part : part);
+        });
+        dot.style.left = `${left}%`;
+        dot.style.top = `${top}%`;
+        dot.style.setProperty("--layer", String(layer / Math.max(points.length - 1, 1)));
+        dot.setAttribute("aria-pressed", String(place.join() === open));
+        dot.addEventListener("click", () => store.view.choose(place));
+        return dot;
+      }),
+    );
+    plot.replaceChildren(...dots);
+    const share = explained.map((part) => `${(100 * part).toFixed(0)} %`);
+    const main = axes.map((axis) => {
+      const order = axis.map((value, i) => ({ value, i })).sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
+      return order
+        .slice(0, 3)
+        .map(({ value, i }) => `${value < 0 ? "−" : ""}${features[i].replaceAll("_", " ")}`)
+        .join(", ");
+    });
+    caption.textContent =
+      `Heads that behave alike in this text are neighbours: the two directions in which their measures vary most ` +
+      `(principal components). To the right: ${main[0]} (${share[0]} of the variance); up: ${main[1]} (${share[1]}).`;
+    const [layer, head] = store.open;
+    neighbours.hidden = !points[layer]?.[head];
+    if (neighbours.hidden) return;
+    const chips = nearest(points, store.open).map((place) =>
+      make(
+        "button",
+        { type: "button", class: "hs-chip", onclick: () => store.view.choose(place) },
+        pictureName(place, store.pointer),
+      ),
+    );
+    neighbours.replaceChildren(make("span", {}, `most like ${pictureName(store.open, store.pointer)}`), ...chips);
+  };
+  plot.addEventListener("keydown", (event) => {
+    const forward = event.key === "ArrowRight" || event.key === "ArrowDown";
+    if (!forward && event.key !== "ArrowLeft" && event.key !== "ArrowUp") return;
+    event.preventDefault();
+    const dots = /** @type {HTMLElement[]} */ ([...plot.children]);
+    const at = dots.findIndex((dot) => dot === document.activeElement);
+    dots[(at + (forward ? 1 : -1) + dots.length) % dots.length]?.focus();
+  });
+  return { element, show };
+}

@@ -1,0 +1,293 @@
+// "Which tokens does this head use?": four measures of one head, how well they agree, and the head as a whole.
+
+import { make, setFlag } from "../../../lib/dom.mjs";
+import { exact, fixed, probabilityChange } from "../../../lib/numbers.mjs";
+import { visible } from "../../../lib/words.mjs";
+import { amountCell, signed, signedCell } from "../bars.mjs";
+import { askedPrediction, NO_HEAD, openHead, selectSomething, textBody, textProblem } from "../subject.mjs";
+import { largestOf } from "./why_token.mjs";
+
+/** @import { Store } from "../../state/store.mjs" */
+/** @import { HeadLenses, KeyMeasures, MeasureName, Measures } from "../lens.js" */
+/** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
+
+/** @type {Question} */
+export const headLenses = {
+  key: "head",
+  title: "Which tokens does this head use?",
+  hook: "Where it looks, and whether that makes a difference.",
+  explanation:
+    "Four measures of what the open head takes from each token: where it looks, how much it moves, what that adds to " +
+    "the next token’s logit, and what happens when that one edge is cut.",
+  caution:
+    "Attention is not explanation: a large weight may move next to nothing. Cutting an edge is measured at this " +
+    "position only, and several edges cut together may do more, or less, than one by one.",
+  defaults: {},
+  build,
+};
+
+/** @param {AskContext} context @returns {BuiltQuestion} */
+function build({ store, conclude }) {
+  /** @type {HeadLenses | null} */
+  let shown = null;
+  const sentence = make("p", { class: "hs-answer" });
+  const verdict = make("p", { class: "hs-answer" });
+  const whole = make("p", { class: "hs-hint" });
+  const keys = new KeysTable(store);
+  const onclick = () => store.view.set({ ask: "arithmetic", askWith: "" });
+  const next = make("button", { type: "button", class: "hs-small", onclick });
+  keys.buttons.append(next);
+  const correlations = make("div", { class: "hs-answer-scroll" });
+  const rule = "A weight and a norm have no sign, so beside them the size of the other two counts.";
+  const agreeing = make("details", {}, make("summary", {}, "How well the measures agree"), correlations);
+  agreeing.append(make("p", { class: "hs-hint" }, rule));
+  return {
+    controls: [],
+    element: make("div", { class: "hs-answer-part" }, sentence, verdict, keys.element, whole, agreeing),
+    request() {
+      const head = openHead(store);
+      if (!head) return NO_HEAD;
+      const problem = textProblem(store);
+      if (problem) return problem;
+      selectSomething(store);
+      const { position, token } = askedPrediction(store);
+      return { route: "head", body: { ...textBody(store), layer: head[0], head: head[1], position, token } };
+    },
+    /** @param {HeadLenses} answer */
+    draw(answer) {
+      conclude(agreementPlain(answer));
+      if (answer !== shown) {
+        shown = answer;
+        const { tokens, position, layer, head, token, probability, without_head } = answer;
+        sentence.textContent =
+          `L${layer} H${head} at “${visible(tokens[position].text)}” (position ${position}), where ` +
+          `“${visible(token.text)}” has probability ${exact(probability)}.`;
+        verdict.textContent = agreement(answer);
+        keys.show(answer);
+        correlations.replaceChildren(correlationTable(answer));
+        const text = without_head.text_loss_change;
+        const rest = text === null ? "" : `, and that of the whole text by ${signed(text, 4)} per token`;
+        const change = `${signed(without_head.loss_change, 3)} nats${rest}`;
+        const length = `The vector that the whole head adds here has the length ${fixed(answer.sums.norm, 3)}.`;
+        whole.textContent = `${length} Removing the head everywhere changes the loss of this token by ${change}.`;
+      }
+      const pinned = store.locked.at(-1)?.key ?? null;
+      const key = pinned === null ? "its strongest key" : `“${visible(answer.tokens[pinned].text)}”`;
+      next.textContent = `Show the arithmetic behind ${key}`;
+      keys.mark(store.focus?.query === answer.position ? store.focus.key : null);
+    },
+  };
+}
+
+/**
+ * How well the measures agree, pair by pair.
+ * @param {HeadLenses} answer
+ */
+function correlationTable(answer) {
+  const columns = NAMES.slice(1);
+  const rows = NAMES.slice(0, -1).map((one, i) => {
+    const cells = columns.map((other, j) => {
+      const value = j >= i ? correlation(answer, one, other) : null;
+      return make("td", {}, j < i ? "" : value === null ? "–" : signed(value));
+    });
+    return make("tr", {}, make("th", { scope: "row" }, MEASURES[one].title), ...cells);
+  });
+  const titles = columns.map((name) => make("th", { scope: "col" }, MEASURES[name].title));
+  const table = make("table", { class: "hs-answer-table", "data-table": "correlations" });
+  table.append(
+    make("caption", {}, "Spearman’s rank correlation over the keys"),
+    make("thead", {}, make("tr", {}, make("td", {}), ...titles)),
+    make("tbody", {}, ...rows),
+  );
+  return table;
+}
+
+const SMALL = 0.01; // nats: a change of the loss below it is called next to nothing
+const AGREE = 0.7; // a rank correlation from which two measures are said to agree
+
+/** @param {KeyMeasures} key */
+const named = ({ text, position }) => `“${visible(text)}” (position ${position})`;
+
+/**
+ * The key with the largest value.
+ * @param {KeyMeasures[]} keys
+ * @param {(key: KeyMeasures) => number} value
+ */
+const strongest = (keys, value) => keys.reduce((best, key) => (value(key) > value(best) ? key : best));
+
+/**
+ * The rank correlation of two measures.
+ * @param {Pick<HeadLenses, "correlations">} answer
+ * @param {string} one
+ * @param {string} other
+ */
+export function correlation({ correlations }, one, other) {
+  const found = correlations.find(({ measures }) => measures.includes(one) && measures.includes(other));
+  return found?.spearman ?? null;
+}
+
+/** What the measures come down to, in plain words. @param {HeadLenses} answer */
+function agreementPlain({ keys, layer, head, token }) {
+  const name = `L${layer} H${head}`;
+  const looked = strongest(keys, (key) => key.weight);
+  const matters = strongest(keys, (key) => Math.abs(key.loss_change));
+  if (keys.length === 1) return `${name} has only one token to look at here.`;
+  if (Math.abs(matters.loss_change) < SMALL) {
+    return `Where ${name} looks hardly matters here: no single token that it looks at makes a difference.`;
+  }
+  const without = `without it “${visible(token.text)}” would be ${probabilityChange(matters.loss_change)}`;
+  return looked === matters
+    ? `${name} looks most at ${named(looked)}, and that matters: ${without}.`
+    : `${name} looks most at ${named(looked)}, but ${named(matters)} matters more: ${without}.`;
+}
+
+/** @param {Pick<HeadLenses, "keys" | "correlations">} answer */
+export function agreement(answer) {
+  const { keys } = answer;
+  const looked = strongest(keys, (key) => key.weight);
+  const matters = strongest(keys, (key) => Math.abs(key.loss_change));
+  if (keys.length === 1) return "There is only one token to look at, so all of the head’s attention is there.";
+  if (Math.abs(matters.loss_change) < SMALL) {
+    const most = `at most ${exact(Math.abs(matters.loss_change))} nats`;
+    return `Cutting any one edge changes the loss by ${most}: where this head looks hardly matters for this token.`;
+  }
+  const change = `cutting that edge changes the loss by ${signed(matters.loss_change, 3)} nats`;
+  if (looked !== matters) {
+    const weights = `weight ${exact(looked.weight)} against ${exact(matters.weight)}`;
+    const both = `it looks most at ${named(looked)}, but ${named(matters)} matters most (${weights})`;
+    return `The measures disagree: ${both}; ${change}.`;
+  }
+  const rho = correlation(answer, "weight", "loss_change");
+  const both = `It looks most at ${named(looked)}, which also matters most: ${change}.`;
+  if (rho === null || rho >= AGREE) return both;
+  return `${both} Over all keys they disagree: the rank correlation of weight and loss change is ${signed(rho)}.`;
+}
+
+/** @typedef {(value: number, largest: number) => HTMLElement} Cell */
+
+/** @type {Record<MeasureName, { title: string, help: string, cell: Cell }>} */
+const MEASURES = {
+  weight: {
+    title: "weight",
+    help: "The attention weight: where the head looks. It does not say how much it takes from there.",
+    cell: (value, largest) => amountCell(value, largest, exact(value)),
+  },
+  norm: {
+    title: "norm",
+    help:
+      "The length of weight × value × W_O, the vector that the key adds to the residual stream (Kobayashi et al. " +
+      "2020): how much is moved, but not what for.",
+    cell: (value, largest) => amountCell(value, largest, fixed(value, 3)),
+  },
+  attribution: {
+    title: "to logit",
+    help: "What that vector adds to the next token’s logit, directly: what later layers make of it is not counted.",
+    cell: (value, largest) => signedCell(value, largest, signed(value, 3)),
+  },
+  loss_change: {
+    title: "if cut",
+    help:
+      "How much the loss of the next token changes, in nats, when this one weight is set to 0 and the others stay as " +
+      "they are. Everything after it is computed again. Positive: without it the token is less probable.",
+    cell: (value, largest) => signedCell(value, largest, signed(value, 3)),
+  },
+};
+const NAMES = /** @type {MeasureName[]} */ (Object.keys(MEASURES));
+const NOISE = 0.005; // the least number whose bar fills its cell, so that rounding does not look like much
+const SHOWN = 12; // keys, unless all are wanted
+
+class KeysTable {
+  /** @type {MeasureName | ""} the measure by whose size the keys are ordered, "" for their order in the text */
+  #order = "weight";
+  #isWhole = false;
+  /** @type {HeadLenses | null} */
+  #answer = null;
+
+  /** @param {Store} store */
+  constructor(store) {
+    this.store = store;
+    this.table = make("table", { class: "hs-answer-table hs-keys", "data-table": "keys" });
+    this.more = make("button", { type: "button", class: "hs-small", onclick: () => this.toggle() });
+    this.buttons = make("p", { class: "hs-controls" }, this.more);
+    const scroll = make("div", { class: "hs-answer-scroll" }, this.table);
+    this.element = make("div", { class: "hs-answer-part" }, scroll, this.buttons);
+    this.table.addEventListener("pointerover", (event) => this.point(event.target));
+    this.table.addEventListener("pointerleave", () => store.point(null));
+  }
+
+  /** @param {HeadLenses} answer */
+  show(answer) {
+    this.#answer = answer;
+    this.draw();
+  }
+
+  toggle() {
+    this.#isWhole = !this.#isWhole;
+    this.draw();
+  }
+
+  /** @param {MeasureName | ""} name */
+  sortBy(name) {
+    this.#order = name;
+    this.draw();
+    /** @type {HTMLElement | null} */ (this.table.querySelector(`button[data-order="${name}"]`))?.focus();
+  }
+
+  draw() {
+    const answer = this.#answer;
+    if (!answer) return;
+    const order = this.#order;
+    const keys = [...answer.keys];
+    if (order) keys.sort((a, b) => Math.abs(b[order]) - Math.abs(a[order]));
+    const shown = this.#isWhole ? keys : keys.slice(0, SHOWN);
+    const largest = NAMES.map((name) => Math.max(largestOf(keys.map((key) => key[name])), NOISE));
+    /** @param {Measures} values @param {number[]} most */
+    const cells = (values, most) => NAMES.map((name, i) => MEASURES[name].cell(values[name], most[i]));
+    const rows = shown.map((key) => make("tr", { "data-key": key.position }, this.title(key), ...cells(key, largest)));
+    const none = NAMES.map(() => 0);
+    const sums = make("tr", { class: "hs-sum" }, make("th", { scope: "row" }, "all keys"), ...cells(answer.sums, none));
+    sums.title =
+      "The norm is that of all vectors together, which may cancel. The changes are those of edges cut singly.";
+    const headings = [this.heading(""), ...NAMES.map((name) => this.heading(name))];
+    this.table.replaceChildren(
+      make("caption", { class: "hs-hidden" }, `What L${answer.layer} H${answer.head} takes from each token`),
+      make("thead", {}, make("tr", {}, ...headings)),
+      make("tbody", {}, ...rows, sums),
+    );
+    this.more.hidden = keys.length <= SHOWN;
+    this.more.textContent = this.#isWhole ? `Show the first ${SHOWN}` : `Show all ${keys.length} tokens`;
+  }
+
+  /** A title that sorts. @param {MeasureName | ""} name */
+  heading(name) {
+    const words = name ? MEASURES[name].title : "token (key)";
+    const button = make("button", { type: "button", "data-order": name, onclick: () => this.sortBy(name) }, words);
+    button.title = `${name ? `${MEASURES[name].help} ` : ""}Click to sort by ${name ? "size" : "position"}.`;
+    const isOrder = name === this.#order;
+    return make("th", { scope: "col", "aria-sort": isOrder && (name ? "descending" : "ascending") }, button);
+  }
+
+  /** A key, whose cell is locked where it is clicked. @param {KeyMeasures} key */
+  title({ position, text }) {
+    const { store } = this;
+    const query = this.#answer?.position ?? 0;
+    const onclick = () => store.lock({ query, key: position });
+    const button = make("button", { type: "button", class: "hs-alternative", onclick }, visible(text));
+    button.setAttribute("aria-label", `“${visible(text)}” at position ${position}: pin this cell`);
+    return make("th", { scope: "row" }, button, make("small", {}, String(position)));
+  }
+
+  /** @param {EventTarget | null} target */
+  point(target) {
+    const row = target instanceof Element ? /** @type {HTMLElement | null} */ (target.closest("[data-key]")) : null;
+    const query = this.#answer?.position;
+    if (query !== undefined) this.store.point(row ? { query, key: Number(row.dataset.key) } : null);
+  }
+
+  /** Mark the key that is described elsewhere. @param {number | null} key */
+  mark(key) {
+    for (const row of /** @type {NodeListOf<HTMLElement>} */ (this.table.querySelectorAll("[data-key]"))) {
+      setFlag(row, "data-here", Number(row.dataset.key) === key);
+    }
+  }
+}

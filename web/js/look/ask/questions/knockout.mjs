@@ -1,0 +1,203 @@
+// Which heads does this text need? The loss with each head removed.
+
+import { make, tabs } from "../../../lib/dom.mjs";
+import { fixed, probabilityChange, signed as withSign } from "../../../lib/numbers.mjs";
+import { pictureName, visible } from "../../../lib/words.mjs";
+import { HeadList } from "../head_list.mjs";
+import { NOBODY, Together } from "../head_set.mjs";
+import { selectedToken, textBody, textProblem, tokenName } from "../subject.mjs";
+
+/** @import { Place } from "../../../types.js" */
+/** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
+
+const METHODS = { zero: "zeros", mean: "mean" };
+const METHOD_HELP = {
+  zero: "A removed head adds nothing: its context vectors are replaced by zeros.",
+  mean: "A removed head adds what it adds on average: its context vectors are replaced by their mean over this text.",
+};
+const ABOUT = { text: "whole text", token: "selected token" };
+const TOKENS = 5; // that the open head matters most for
+const SLIGHT = 0.05; // nats: a head that changes less makes next to no difference
+const NOTHING = 0.01; // nats: and below this none at all
+const MUCH = 0.15; // of the sum, by which the whole must differ to be called more or less
+
+/** With a sign and three decimals. @param {number} value */
+const signed = (value) => withSign(value, (size) => fixed(size, 3));
+
+/** The head with the largest value. @param {number[][]} values `[layer][head]` @returns {[Place, number]} */
+function largest(values) {
+  const all = values.flatMap((row, layer) => row.map((value, head) => ({ layer, head, value })));
+  const { layer, head, value } = all.reduce((best, one) => (one.value > best.value ? one : best));
+  return [[layer, head], value];
+}
+
+/**
+ * How the change of the loss without all of them compares with their changes one by one, in a sentence.
+ * @param {number} together nats
+ * @param {number} sum
+ */
+function comparison(together, sum) {
+  const [whole, parts] = [signed(together), signed(sum)];
+  const numbers = `${whole} nats; one by one they add up to ${parts}`;
+  const margin = MUCH * Math.abs(sum);
+  if (together > sum + margin) return `${numbers}. That is more: alone, each is partly made up for by the others.`;
+  if (together < sum - margin) return `${numbers}. That is less: they partly do one job together.`;
+  return `${numbers}, about the same: each does its own part.`;
+}
+
+/** Without the leading zero: a tile has little room. @param {number} value */
+const short = (value) => fixed(value, Math.abs(value) < 10 ? 2 : 0).replace("0.", ".");
+
+/** @type {Question} */
+export const knockout = {
+  key: "knockout",
+  title: "Which heads does this text need?",
+  hook: "Each head is taken away once: how much worse does the model guess?",
+  explanation:
+    "Each head is removed once, and the change of the loss is measured: above 0, the text got harder to predict. " +
+    "With 0.69 nats more, a token is half as likely.",
+  caution:
+    "A small change does not mean that a head does nothing: others may do the same, and stand in for it. " +
+    "The numbers are about this text, not about the model.",
+  defaults: { method: "zero", about: "text", set: NOBODY },
+  build,
+};
+
+/** @param {AskContext} context @returns {BuiltQuestion} */
+function build({ store, mixer, choices, choose, conclude, overlay }) {
+  const methods = tabs("What replaces a removed head", METHODS, (method) => choose({ method }));
+  const abouts = tabs("Loss of", ABOUT, (about) => choose({ about }));
+  const help = make("p", { class: "hs-hint" });
+  const sentence = make("p", { class: "hs-answer" });
+  const together = new Together(store, mixer, {
+    verb: ["remove", "Removed"],
+    waiting: "Reading the text without them ...",
+    choose: (set) => choose({ set }),
+    ask: (heads) => ({ route: "removal", body: { ...textBody(store), heads, method: choices.method } }),
+    say: (places, names, { delta, token_delta }) => {
+      const position = Math.min(selectedToken(store), token_delta.length);
+      const change = choices.about === "token" ? token_delta[position - 1] : delta;
+      const what = choices.about === "token" ? `${tokenName(store, position)} is` : "tokens are on average";
+      const words = `Without ${names}, ${what} ${probabilityChange(change)}`;
+      return places.length > 1 ? `${words}: ${comparison(change, together.sum(places))}` : `${words}.`;
+    },
+  });
+  const list = new HeadList(store, "Change of the loss without each head", {
+    label: (name) => `Remove ${name} together with others`,
+    has: (place) => together.has(place),
+    toggle: (place) => together.toggle(place),
+  });
+  const tokens = make("p", { class: "hs-chips" });
+
+  return {
+    controls: [make("span", {}, "replace by"), methods.element, make("span", {}, "loss of"), abouts.element],
+    element: make("div", { class: "hs-knockout" }, sentence, list.element, together.element, tokens, help),
+    request() {
+      methods.show(choices.method);
+      abouts.show(choices.about);
+      help.textContent = METHOD_HELP[/** @type {keyof typeof METHODS} */ (choices.method)] ?? METHOD_HELP.zero;
+      const problem = textProblem(store, 2);
+      const method = choices.method in METHODS ? choices.method : "zero";
+      return problem || { route: "knockout", body: { ...textBody(store), method, per_token: true } };
+    },
+    draw(answer) {
+      const position = Math.min(selectedToken(store), answer.token_loss.length);
+      const isAboutToken = choices.about === "token";
+      conclude(...conclusion(answer, position));
+      const hasLoss = !isAboutToken || position >= 1;
+      for (const part of [list.element, together.element]) part.hidden = !hasLoss;
+      if (!hasLoss) {
+        sentence.textContent = "The first token is not predicted, so it has no loss. Select a later one.";
+        tokens.hidden = true;
+        overlay(null);
+        return;
+      }
+      /** @type {number[][]} */
+      const values = isAboutToken
+        ? answer.token_delta.map((/** @type {number[][]} */ row) => row.map((head) => head[position - 1]))
+        : answer.delta;
+      together.show(choices.set, values);
+      const plain = isAboutToken ? answer.token_loss[position - 1] : answer.loss;
+      const of = isAboutToken ? `loss of ${tokenName(store, position)}` : "loss per token";
+      const rows = values.flatMap((row, layer) =>
+        row.map((value, head) => ({
+          place: /** @type {[number, number]} */ ([layer, head]),
+          value,
+          text: `${signed(value)} → ${fixed(plain + value, 3)}`,
+        })),
+      );
+      rows.sort((a, b) => b.value - a.value);
+      const [first] = rows;
+      const without =
+        first.value > 0
+          ? `Without ${pictureName(first.place, store.pointer)} it is ${fixed(plain + first.value, 3)}.`
+          : "Without any single head it is not larger.";
+      sentence.textContent = `The ${of} is ${fixed(plain, 3)} nats. ${without}`;
+      list.show("change of the loss, and the loss without it (nats)", rows);
+      showTokens(answer);
+      overlay({
+        title: `Change of the ${of} without each head, in nats`,
+        values,
+        most: Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-6),
+        ramp: "change",
+        short,
+        long: (value) => `${signed(value)} nats`,
+        ends: ["better without it", "worse without it"],
+      });
+    },
+  };
+
+  /**
+   * Which head matters most: for the text, and for the selected token.
+   * @param {{ delta: number[][], token_delta: number[][][] }} answer
+   * @param {number} position of the selected token
+   * @returns {[string, string]}
+   */
+  function conclusion({ delta, token_delta }, position) {
+    const name = (/** @type {Place} */ place) => pictureName(place, store.pointer);
+    const [place, value] = largest(delta);
+    const slight = delta.flat().filter((change) => change < SLIGHT).length;
+    const most = `${Math.round(100 * SLIGHT)} % of difference`;
+    const count = `${slight} of ${delta.flat().length} heads make less than ${most}.`;
+    const [text, rest] =
+      value < NOTHING
+        ? ["No single head matters much to this text.", ""]
+        : [
+            `This text needs ${name(place)} most: without it, its tokens are on average ${probabilityChange(value)}.`,
+            count,
+          ];
+    if (position < 1) return [text, rest];
+    const [best, change] = largest(token_delta.map((row) => row.map((head) => head[position - 1])));
+    const token = `The selected token, “${visible(store.tokens[position]?.text ?? "")}”,`;
+    const needs =
+      change < NOTHING
+        ? `${token} depends on no single head.`
+        : `${token} needs ${name(best)} most: without it, it is ${probabilityChange(change)}.`;
+    return [text, `${rest} ${needs}`.trim()];
+  }
+
+  /** The tokens that the open head matters most for. @param {any} answer */
+  function showTokens(answer) {
+    const [layer, head] = store.open;
+    /** @type {number[] | undefined} */
+    const changes = answer.token_delta[layer]?.[head];
+    tokens.hidden = !changes;
+    if (!changes) return;
+    const most = changes.map((change, i) => ({ change, position: i + 1 }));
+    most.sort((a, b) => b.change - a.change);
+    const chips = most.slice(0, TOKENS).map(({ change, position }) => {
+      const text = visible(store.tokens[position]?.text ?? "");
+      const before = visible(
+        store.tokens
+          .slice(Math.max(0, position - 6), position)
+          .map((token) => token.text)
+          .join(""),
+      );
+      const chip = make("button", { type: "button", class: "hs-chip" }, `${text} ${signed(change)}`);
+      chip.title = `Token ${position}, after “${before}”: ${signed(change)} nats without this head`;
+      chip.addEventListener("click", () => store.select(position));
+      return chip;
+    });
+    tokens.replaceChildren(make("span", {}, `${pictureName(store.open, store.pointer)} helps most with`), ...chips);
+  }
+}

@@ -1,0 +1,276 @@
+// "What did each layer think?": the logit lens.
+
+import { ARROWS, make, setFlag } from "../../../lib/dom.mjs";
+import { palette } from "../../../lib/drawing/palette.mjs";
+import { clamp, exact, fixed } from "../../../lib/numbers.mjs";
+import { visible } from "../../../lib/words.mjs";
+import { amountCell } from "../bars.mjs";
+import { askedPrediction, selectSomething, textBody, textProblem } from "../subject.mjs";
+
+/** @import { Store } from "../../state/store.mjs" */
+/** @import { LogitLens } from "../lens.js" */
+/** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
+
+/** @type {Question} */
+export const logitLens = {
+  key: "layers",
+  title: "What did each layer think?",
+  hook: "What the model would say, if it ended after each layer.",
+  explanation:
+    "The logit lens: after each layer, the residual stream is read out as if that layer were the last " +
+    "(nostalgebraist 2020). Each cell is its most probable next token; a stronger colour is a higher probability.",
+  caution:
+    "The final layer norm and the output head were trained for the last layer alone, so what they read from an early " +
+    "layer need not be what it is about. Where the head is tied to the embeddings, the first readings often repeat " +
+    "the token itself.",
+  defaults: {},
+  build,
+};
+
+/**
+ * When the prediction at a position is decided, in plain words.
+ * @param {LogitLens} answer
+ * @param {number} position
+ */
+function decidedPlain({ tokens, layers: readings, decided }, position) {
+  const last = readings.length - 1;
+  const when = decided[position];
+  const [after, next] = [tokens[position].text, readings[last][position].text].map((text) => `“${visible(text)}”`);
+  if (!when) return `After ${after}, ${next} is the most probable token from the embedding on: no layer changes that.`;
+  const which = when === last ? `only in ${shortName(when)}, the last layer` : `in ${shortName(when)}`;
+  const rest = when === last ? "" : `; the layers after it, up to ${shortName(last)}, do not change that`;
+  return `After ${after}, the model settles on ${next} ${which}${rest}.`;
+}
+
+/** @param {AskContext} context @returns {BuiltQuestion} */
+function build({ store, conclude }) {
+  const sentence = make("p", { class: "hs-answer" });
+  const table = new ReadingsTable(store);
+  return {
+    controls: [],
+    element: make("div", { class: "hs-answer-part" }, sentence, table.element),
+    request() {
+      const problem = textProblem(store);
+      if (problem) return problem;
+      selectSomething(store);
+      return { route: "logit-lens", body: { ...textBody(store), top: 8 } };
+    },
+    /** @param {LogitLens} answer */
+    draw(answer) {
+      const n_layer = answer.layers.length - 1;
+      const late = answer.decided.filter((reading) => reading === n_layer).length;
+      const count = answer.tokens.length;
+      sentence.textContent = `${late} of ${count} next tokens are decided only in the last layer.`;
+      const { position } = askedPrediction(store);
+      conclude(decidedPlain(answer, position));
+      table.show(answer, position);
+    },
+  };
+}
+
+const ROWS = 64; // tokens in the table at once
+const ABOVE = 90; // CSS pixels of the table that stay in view above the chosen row
+const STRONGEST = 225; // of the 256 steps of a ramp: the darkest would hide the mark of the chosen cell
+
+/** Where a reading is taken: of the embeddings, or after a layer. @param {number} reading */
+const placeName = (reading) => (reading ? `after layer ${reading - 1}` : "of the embedding");
+
+/** The same in the few characters of a title. @param {number} reading */
+export const shortName = (reading) => (reading ? `L${reading - 1}` : "embed");
+
+/** The first row of the window that has `position` in its middle. @param {number} position @param {number} count */
+export const windowStart = (position, count) => clamp(position - ROWS / 2, 0, Math.max(0, count - ROWS));
+
+class ReadingsTable {
+  #start = 0;
+  /** @type {[position: number, reading: number]} the chosen cell */
+  #place = [0, 0];
+  /** @type {LogitLens | null} */
+  #answer = null;
+  #isNew = false; // whether its columns are still to be scrolled to the last
+  /** @type {ReturnType<typeof palette> | null} the colours that are shown */
+  #ramps = null;
+
+  /** @param {Store} store */
+  constructor(store) {
+    this.store = store;
+    this.table = make("table", { class: "hs-answer-table hs-readings", "data-table": "readings" });
+    this.scroll = make("div", { class: "hs-answer-scroll" }, this.table);
+    this.wide = make("p", { class: "hs-hint", hidden: true }, "Scroll sideways for the earlier layers.");
+    const observer = new ResizeObserver(
+      () => (this.wide.hidden = this.scroll.scrollWidth <= this.scroll.clientWidth + 1),
+    );
+    for (const element of [this.table, this.scroll]) observer.observe(element);
+    const turn = (/** @type {number} */ by) => () => this.open(this.#start + by);
+    this.earlier = make("button", { type: "button", class: "hs-small", onclick: turn(-ROWS) }, "Earlier tokens");
+    this.later = make("button", { type: "button", class: "hs-small", onclick: turn(ROWS) }, "Later tokens");
+    this.turning = make("p", { class: "hs-controls" }, this.earlier, this.later);
+    this.detail = make("div", { class: "hs-answer-part", "aria-live": "polite" });
+    this.element = make("div", { class: "hs-answer-part" }, this.wide, this.scroll, this.turning, this.detail);
+    this.table.addEventListener("click", (event) => this.choose(event.target));
+    this.table.addEventListener("keydown", (event) => this.move(event));
+  }
+
+  /**
+   * @param {LogitLens} answer
+   * @param {number} position of the selected prediction
+   */
+  show(answer, position) {
+    const isOther = answer !== this.#answer;
+    this.#answer = answer;
+    if (isOther) {
+      this.#place[1] = answer.layers.length - 1;
+      this.#isNew = true;
+      this.table.style.setProperty("--readings", String(answer.layers.length));
+    }
+    if (isOther || position !== this.#place[0]) this.select(clamp(position, 0, answer.tokens.length - 1));
+    else if (this.#ramps !== palette()) this.open(this.#start);
+  }
+
+  /** Let a row be the chosen one and bring it into view. @param {number} position */
+  select(position) {
+    const answer = this.#answer;
+    if (!answer) return;
+    this.#place[0] = position;
+    const isShown = position >= this.#start && position < this.#start + ROWS && this.table.childElementCount > 0;
+    this.open(isShown ? this.#start : windowStart(position, answer.tokens.length));
+    this.explain();
+    this.reveal(position);
+  }
+
+  /**
+   * Bring a row into view, and the model's own answer where there is no room for all layers.
+   * @param {number} position
+   */
+  reveal(position) {
+    // Once it has a size; within the table alone, so that the page stays where it is.
+    requestAnimationFrame(() => {
+      const { scroll } = this;
+      const top = this.row(position)?.offsetTop ?? 0;
+      scroll.scrollTop = clamp(scroll.scrollTop, top - scroll.clientHeight + ABOVE, top - ABOVE);
+      if (this.#isNew) scroll.scrollLeft = scroll.scrollWidth;
+      this.#isNew = false;
+    });
+  }
+
+  /** Show the rows from `start` on. @param {number} start */
+  open(start) {
+    const answer = this.#answer;
+    if (!answer) return;
+    const count = answer.tokens.length;
+    this.#start = clamp(start, 0, Math.max(0, count - ROWS));
+    this.draw(answer);
+    this.turning.hidden = count <= ROWS;
+    this.earlier.disabled = this.#start === 0;
+    this.later.disabled = this.#start + ROWS >= count;
+  }
+
+  /** @param {LogitLens} answer */
+  draw({ tokens, layers, decided }) {
+    this.#ramps = palette();
+    const positions = tokens.slice(this.#start, this.#start + ROWS).map((_, i) => this.#start + i);
+    const rows = positions.map((position) => {
+      const title = make("th", { scope: "row" }, visible(tokens[position].text), make("small", {}, String(position)));
+      const cells = layers.map((_, reading) => this.makeCell(position, reading));
+      const when = make("td", { class: "hs-decided" }, shortName(decided[position]));
+      return make("tr", { "data-position": position }, title, when, ...cells);
+    });
+    const titles = ["after", "settles", ...layers.map((_, reading) => shortName(reading))];
+    this.table.replaceChildren(
+      make("caption", { class: "hs-hidden" }, "The most probable next token of each reading"),
+      make("thead", {}, make("tr", {}, ...titles.map((title) => make("th", { scope: "col" }, title)))),
+      make("tbody", {}, ...rows),
+    );
+    this.mark();
+  }
+
+  /** @param {number} position @param {number} reading */
+  makeCell(position, reading) {
+    const { tokens, layers, decided } = /** @type {LogitLens} */ (this.#answer);
+    const { text, probability } = layers[reading][position];
+    const after = `after “${visible(tokens[position].text)}”`;
+    const name = `${after}, ${placeName(reading)}: “${visible(text)}”, probability ${exact(probability)}`;
+    const button = make("button", { type: "button", tabindex: -1, "aria-label": name, title: name }, visible(text));
+    const cell = make("td", { "data-reading": reading }, button);
+    const { css, ink } = palette().looks;
+    const step = Math.round(STRONGEST * probability);
+    cell.style.backgroundColor = css[step];
+    cell.style.color = ink[step];
+    cell.classList.toggle("hs-settled", reading >= decided[position]);
+    return cell;
+  }
+
+  /** @param {number} position @returns {HTMLTableRowElement | null} */
+  row(position) {
+    return this.table.querySelector(`tr[data-position="${position}"]`);
+  }
+
+  /** Outline the chosen cell, which Tab reaches; where it is not shown, Tab reaches the first one. */
+  mark() {
+    const [position, reading] = this.#place;
+    for (const row of /** @type {NodeListOf<HTMLElement>} */ (this.table.querySelectorAll("[data-position]"))) {
+      const isHere = Number(row.dataset.position) === position;
+      setFlag(row, "data-here", isHere);
+      row.querySelectorAll("button").forEach((button, i) => {
+        setFlag(button, "aria-pressed", isHere && i === reading);
+        button.tabIndex = isHere && i === reading ? 0 : -1;
+      });
+    }
+    const first = this.table.querySelector("button");
+    if (first && !this.row(position)) first.tabIndex = 0;
+  }
+
+  /** @param {EventTarget | null} target */
+  choose(target) {
+    /** @param {string} selector @returns {HTMLElement | null} */
+    const around = (selector) => (target instanceof Element ? target.closest(selector) : null);
+    const [row, cell] = [around("[data-position]"), around("[data-reading]")];
+    if (row && cell) this.take(Number(row.dataset.position), Number(cell.dataset.reading));
+  }
+
+  /** Choose a cell, and with it the prediction in all panels. @param {number} position @param {number} reading */
+  take(position, reading) {
+    const { store } = this;
+    this.#place = [position, reading];
+    this.mark();
+    this.explain();
+    // A token that was written has its step; what was predicted elsewhere is the row of the query.
+    if (position + 1 >= store.firstStep && position + 1 < store.tokens.length) store.select(position + 1);
+    else if (store.locked.at(-1)?.query !== position) store.lock({ query: position });
+  }
+
+  /** @param {KeyboardEvent} event */
+  move(event) {
+    const [down, right] = ARROWS[event.key] ?? [0, 0];
+    const answer = this.#answer;
+    if (!answer || (!down && !right)) return;
+    event.preventDefault();
+    const last = Math.min(this.#start + ROWS, answer.tokens.length) - 1;
+    const to = clamp(this.#place[0] + down, this.#start, last);
+    this.take(to, clamp(this.#place[1] + right, 0, answer.layers.length - 1));
+    this.row(to)?.querySelectorAll("button")[this.#place[1]].focus();
+  }
+
+  /** The distribution of the chosen cell. */
+  explain() {
+    const answer = this.#answer;
+    if (!answer) return;
+    const [position, reading] = this.#place;
+    const { top, kl, answer: chance } = answer.layers[reading][position];
+    const own = answer.layers[answer.layers.length - 1][position];
+    const token = `“${visible(answer.tokens[position].text)}” at position ${position}`;
+    const words =
+      reading === answer.layers.length - 1
+        ? "This is the model’s own answer."
+        : `${fixed(kl)} nats from the model’s answer. What the model answers, “${visible(own.text)}”, has the ` +
+          `probability ${exact(chance)} here.`;
+    const rows = top.map(({ text, probability }) => {
+      const cell = amountCell(probability, top[0].probability, exact(probability));
+      return make("tr", {}, make("th", { scope: "row" }, visible(text)), cell);
+    });
+    const name = `The reading ${placeName(reading)}, after ${token}`;
+    const table = make("table", { class: "hs-answer-table", "data-table": "reading", "aria-label": name });
+    table.append(make("tbody", {}, ...rows));
+    this.detail.replaceChildren(make("p", {}, make("b", {}, `${name}. `), words), table);
+  }
+}

@@ -1,0 +1,281 @@
+// What if heads were switched off? Mute, solo or scale them: the next token changes at once, and both texts can be
+// written beside each other.
+
+import { make, setFlag, tabs } from "../../../lib/dom.mjs";
+import { exact, fixed, share, signed } from "../../../lib/numbers.mjs";
+import { logSoftmax, mostProbable } from "../../../lib/sampling.mjs";
+import { pictureName, visible } from "../../../lib/words.mjs";
+import { tableHead, TableView } from "../../../widgets/table_view.mjs";
+import { capital, maskWords } from "../../compare/titles.mjs";
+import { vocabulary } from "../../state/run_fetcher.mjs";
+import { changedHeads, isSameMask, only, scaleOf, withScale } from "../head_masks.mjs";
+import { CLEAR_COPYING } from "../head_roles.mjs";
+import { DEFAULTS, DESK } from "../mixer.mjs";
+import { scaleWords } from "../mixer_controls.mjs";
+import { textProblem, tokenName } from "../subject.mjs";
+
+/** @import { Place } from "../../../types.js" */
+/** @import { Mask, Shape } from "../head_masks.mjs" */
+/** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
+
+const TAPS = { mute: "mutes its head", open: "opens its head" };
+const CHIPS = 10; // heads that are named
+const LISTED = 12; // tokens in the table
+
+/** @type {Question} */
+export const mixingDesk = {
+  key: DESK,
+  title: "What if heads were switched off?",
+  hook: "Click heads off, and see at once what would come next.",
+  explanation:
+    "Mute, solo or scale heads: the next-token bars show at once what the model would predict. Switched off means 0: " +
+    "a muted head adds nothing, not even what it adds on average (which “Which heads does this text need?” offers).",
+  caution:
+    "Removing a head also removes what later heads read from it, and no model was trained to do without. " +
+    "The change is the effect of the removal, not the head’s own share of the prediction.",
+  defaults: DEFAULTS,
+  build,
+};
+
+/** @param {AskContext} context @returns {BuiltQuestion} */
+function build({ store, mixer, choices, choose, conclude }) {
+  const taps = tabs("A click on a tile", TAPS, (tap) => choose({ tap }));
+  const chips = make("p", { class: "hs-chips", role: "group", "aria-label": "Presets" });
+  const reasons = make("p", { class: "hs-hint" });
+  const muted = make("p", { class: "hs-chips", role: "group", "aria-label": "Heads that are muted or scaled" });
+  const sentence = make("p", { class: "hs-answer", role: "status" });
+  const write = make("button", { type: "button", class: "hs-small hs-strong" }, "Write both, side by side");
+  const compare = make("button", { type: "button", class: "hs-small" }, "Compare the heads");
+  write.addEventListener("click", () => mixer.writeBoth(mixer.mask));
+  compare.addEventListener("click", () => mixer.compare(mixer.mask));
+  const why = make("p", { class: "hs-hint" });
+  const table = make("table");
+  const view = new TableView("Show next tokens as table", () => drawTable(), make("div", {}, table));
+  const buttons = make("div", { class: "hs-controls" }, write, compare, view.toggle);
+  /** @type {string[]} texts of the vocabulary */
+  let texts = [];
+  /** @type {{ logits: Float32Array, before: Float64Array, after: Float64Array } | null} log-probabilities */
+  let prediction = null;
+
+  return {
+    controls: [make("span", {}, "a click on a tile"), taps.element],
+    element: make("div", { class: "hs-desk" }, chips, reasons, muted, sentence, buttons, why, view.element),
+    request() {
+      taps.show(choices.tap);
+      return textProblem(store) || null;
+    },
+    draw() {
+      drawPresets();
+      drawMuted();
+      const { isChanged } = mixer;
+      const reason = writingProblem();
+      write.disabled = reason !== "";
+      compare.disabled = !isChanged;
+      write.title = reason || "The same prompt, settings and seed, with all heads and with these changes";
+      compare.title = isChanged ? "The text as it is, read with these changes: which heads attend differently" : "";
+      why.textContent = isChanged
+        ? reason || "The tiles and the open head show the attention of the text as it was read, without the change."
+        : "Click tiles, press M on one, choose a preset, or scale the open head.";
+      void showPrediction();
+    },
+  };
+
+  /** Why both texts cannot be written; "" where they can. */
+  function writingProblem() {
+    if (!mixer.isChanged) return "Mute or scale a head first.";
+    if (/@\d+$/.test(store.pointer.model)) return "Weights of a training step read texts, but write none.";
+    return "";
+  }
+
+  function drawPresets() {
+    const found = presets({ shape: store.pointer, roles: store.roles, layer: store.open[0], mask: mixer.mask });
+    const presetChips = found.map(({ key, name, mask, help, reason }) => {
+      const chip = make("button", { type: "button", class: "hs-chip", "data-preset": key }, name);
+      chip.disabled = reason !== "";
+      chip.title = reason || help;
+      const isOn = !chip.disabled && isSameMask(mask, mixer.mask);
+      if (key !== "all") setFlag(chip, "aria-pressed", isOn);
+      chip.addEventListener("click", () => mixer.set(isOn ? null : mask));
+      return chip;
+    });
+    refill(chips, presetChips);
+    // Said where nothing can be hovered, too.
+    const missing = found.filter(({ key, reason }) => reason && key !== "all").map(({ reason }) => reason);
+    reasons.textContent = [...new Set(missing)].join(" ");
+    reasons.hidden = !missing.length;
+  }
+
+  function drawMuted() {
+    const places = changedHeads(mixer.mask);
+    const headChips = places.slice(0, CHIPS).map((place) => {
+      const name = pictureName(place, store.pointer);
+      const scale = scaleOf(mixer.mask, place);
+      const text = scale === 0 ? `× ${name}` : `${name} × ${Number(scale.toFixed(2))}`;
+      const chip = make("button", { type: "button", class: "hs-chip", "aria-label": `Put ${name} back` }, text);
+      chip.title = `${name} is ${scaleWords(scale)}: click to put it back`;
+      chip.addEventListener("click", () => mixer.scale(place, 1));
+      return chip;
+    });
+    const more = places.length - headChips.length;
+    const rest = more > 0 ? [make("span", {}, `and ${more} more`)] : [];
+    refill(muted, places.length ? [make("span", {}, "Changed"), ...headChips, ...rest] : []);
+    muted.hidden = !places.length;
+  }
+
+  /** The next token before and after, in a sentence. */
+  async function showPrediction() {
+    const position = store.predictor;
+    const changed = position < 0 ? null : mixer.logitsAt(position);
+    if (!changed) {
+      prediction = null;
+      conclude(
+        mixer.isChanged
+          ? "Reading the text with these changes ..."
+          : "Nothing is switched off yet: click tiles to mute their heads.",
+      );
+      sentence.textContent = "";
+      view.refresh();
+      return;
+    }
+    const { fetcher } = store;
+    const [logits, names] = await Promise.all([fetcher.logits(position), vocabulary(store.pointer.sha256)]);
+    if (fetcher !== store.fetcher || changed !== mixer.logitsAt(store.predictor)) return;
+    texts = names;
+    const [before, after] = [logSoftmax(logits), logSoftmax(changed)];
+    const [plainBest] = mostProbable(logits, 1);
+    const [changedBest] = mostProbable(changed, 1);
+    /** @param {number} id */
+    const moved = (id) =>
+      `“${visible(texts[id] ?? "")}” ${exact(Math.exp(before[id]))} → ${exact(Math.exp(after[id]))} ` +
+      `(${signed(after[id] - before[id], (size) => fixed(size, 3))} nats)`;
+    const parts = [`After ${tokenName(store, position)}: ${moved(plainBest)}`];
+    if (changedBest !== plainBest) parts.push(`now the most probable is ${moved(changedBest)}`);
+    const written = store.tokens[position + 1]?.id;
+    if (written !== undefined && written !== plainBest && written !== changedBest) {
+      parts.push(`written was ${moved(written)}`);
+    }
+    sentence.textContent = `${parts.join("; ")}.`;
+    const chance = (/** @type {number} */ id, /** @type {Float64Array} */ of) => share(Math.exp(of[id]));
+    const what = maskWords({ ...store.pointer, head_mask: mixer.mask }) || "With all heads";
+    const now = `“${visible(texts[changedBest] ?? "")}”`;
+    conclude(
+      changedBest === plainBest
+        ? `${capital(what)}, ${now} stays the most probable next token: ${chance(plainBest, before)} → ` +
+            `${chance(plainBest, after)}.`
+        : `${capital(what)}, the most probable next token is ${now} (${chance(changedBest, after)}) instead of ` +
+            `“${visible(texts[plainBest] ?? "")}” (${chance(plainBest, before)}).`,
+    );
+    prediction = { logits: changed, before, after };
+    view.refresh();
+  }
+
+  function drawTable() {
+    table.replaceChildren();
+    if (!prediction) return;
+    const { logits, before, after } = prediction;
+    const rows = mostProbable(logits, LISTED).map((id) => {
+      const numbers = [
+        exact(Math.exp(before[id])),
+        exact(Math.exp(after[id])),
+        signed(after[id] - before[id], (size) => fixed(size, 3)),
+      ];
+      const name = make("th", { scope: "row" }, `“${visible(texts[id] ?? "")}”`);
+      return make("tr", { "data-id": id }, name, ...numbers.map((text) => make("td", {}, text)));
+    });
+    const caption = `What may follow ${tokenName(store, store.predictor)}: the model’s own probabilities`;
+    const head = tableHead("token", "before", "with the change", "Δ nats");
+    table.replaceChildren(make("caption", {}, caption), head, make("tbody", {}, ...rows));
+  }
+}
+
+/**
+ * Fill a row of buttons again, and leave the focus on the one that has the same words.
+ * @param {HTMLElement} row
+ * @param {HTMLElement[]} children
+ */
+function refill(row, children) {
+  const hadFocus = row.contains(document.activeElement) ? document.activeElement?.textContent : null;
+  row.replaceChildren(...children);
+  if (hadFocus === null) return;
+  const buttons = children.filter((child) => child instanceof HTMLButtonElement && !child.disabled);
+  (buttons.find(({ textContent }) => textContent === hadFocus) ?? buttons[0])?.focus();
+}
+
+/** @typedef {{ label: string, scores: { copying: number } }[][]} Roles of each head, `[layer][head]` */
+
+/**
+ * A mask with a name; it cannot be chosen where there is a reason why not.
+ * @typedef {{ key: string, name: string, mask: Mask, help: string, reason: string }} Preset
+ */
+
+const ROLES = { induction: "induction", previous: "previous token", copying: "copying" };
+const NAMED = 3; // heads that a preset names
+
+/**
+ * @param {object} known
+ * @param {Shape} known.shape
+ * @param {Roles | null} known.roles null while they are not known
+ * @param {number} known.layer the one whose heads may be kept alone
+ * @param {Mask} known.mask what is chosen now
+ * @returns {Preset[]}
+ */
+export function presets({ shape, roles, layer, mask }) {
+  const isLayer = layer < shape.n_layer;
+  const row = Array.from({ length: shape.n_head }, (_, head) => /** @type {Place} */ ([layer, head]));
+  const alone = isLayer ? only(shape, row) : null;
+  return [
+    withoutRole("induction", shape, roles),
+    withoutRole("previous", shape, roles),
+    withoutRole("copying", shape, roles),
+    {
+      key: "layer",
+      name: isLayer ? `only layer ${layer}’s heads` : "only one layer’s heads",
+      mask: alone,
+      help: "Mutes the heads of all other layers. Every layer’s MLP is kept.",
+      reason: !isLayer
+        ? "Open a head of the layer to keep."
+        : shape.n_layer === 1
+          ? "This model has no other layer."
+          : "",
+    },
+    {
+      key: "all",
+      name: "all back",
+      mask: null,
+      help: "Every head as the model has it",
+      reason: isSameMask(mask, null) ? "No head is muted or scaled." : "",
+    },
+  ];
+}
+
+/**
+ * @param {keyof typeof ROLES} key
+ * @param {Shape} shape
+ * @param {Roles | null} roles
+ * @returns {Preset}
+ */
+function withoutRole(key, shape, roles) {
+  const role = ROLES[key];
+  const name = `without ${role.replace(" ", "-")} heads`;
+  const places = (roles ?? []).flatMap((row, layer) =>
+    row.flatMap(({ label, scores }, head) => {
+      const has = key === "copying" ? scores.copying >= CLEAR_COPYING : label === role;
+      return has ? [/** @type {Place} */ ([layer, head])] : [];
+    }),
+  );
+  const mask = withScale(null, shape, places, 0);
+  const reason = !roles
+    ? "What the heads of this checkpoint do is not known yet."
+    : places.length
+      ? ""
+      : `No head of this checkpoint is clearly ${role === "induction" ? "an" : "a"} ${role} head.`;
+  const muted = mask ? `${name} (${headNames(mask, shape)})` : name;
+  return { key, name: muted, mask, help: `Mutes ${headNames(mask, shape, places.length)}.`, reason };
+}
+
+/** The heads that a mask changes, by name. @param {Mask} mask @param {Shape} shape @param {number} [most] */
+function headNames(mask, shape, most = NAMED) {
+  const names = changedHeads(mask).map((place) => pictureName(place, shape));
+  const more = names.length - most;
+  return more > 0 ? `${names.slice(0, most).join(", ")} and ${more} more` : names.join(", ");
+}

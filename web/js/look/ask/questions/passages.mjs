@@ -1,0 +1,228 @@
+// Where does this head fire? Its strongest passages in a long text, what they share, and a map of all heads.
+
+import { make, tabs } from "../../../lib/dom.mjs";
+import { counted, exact, fixed, share } from "../../../lib/numbers.mjs";
+import { pictureName, visible } from "../../../lib/words.mjs";
+import { openText } from "../../address.mjs";
+import { headMap } from "./head_map.mjs";
+import { textChoice } from "./long_text.mjs";
+
+/** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
+
+const MEASURES = { weight: "by attention weight", norm: "by its output" };
+const WHAT = { weight: "largest attention weight off the first token", norm: "norm of the head’s output" };
+
+/** @type {Question} */
+export const passages = {
+  key: "passages",
+  title: "Where does this head fire?",
+  hook: "The places in a long text where it is strongest, and what they share.",
+  explanation:
+    "A text of up to 1 MB is read, and the passages are kept on which each head acts most strongly: by its largest " +
+    "attention weight off the first token, or by the norm of what it adds to the residual stream.",
+  caution:
+    "The strongest passages show a head at its most extreme, not what it does most of the time; compare the counts " +
+    "with what the head looks at from all tokens of the text, which is not how often such tokens occur in it. " +
+    "A strong weight moves little if the value behind it is small.",
+  defaults: { measure: "weight" },
+  build,
+};
+
+/** @param {AskContext} context @returns {BuiltQuestion} */
+function build({ store, choices, choose, conclude, overlay }) {
+  const measures = tabs("Strongest", MEASURES, (measure) => choose({ measure }));
+  const source = textChoice(store, () => store.emit("view"));
+  const sentence = make("p", { class: "hs-answer" });
+  const list = make("ol", { class: "hs-passages" });
+  const shares = make("ul", { class: "hs-shares" });
+  const bars = make("div", {});
+  const map = headMap(store);
+  const measure = () => /** @type {Measure} */ (choices.measure in MEASURES ? choices.measure : "weight");
+
+  return {
+    controls: [...source.controls, measures.element],
+    element: make("div", { class: "hs-patching" }, sentence, list, shares, bars, map.element),
+    request() {
+      measures.show(measure());
+      const { run, model } = store.pointer;
+      if (!run) return "There is no text yet.";
+      const { text } = source;
+      return text ? { route: "passages", body: { model, text } } : "Paste a text, open a file, or let the model write.";
+    },
+    draw(answer) {
+      const by = measure();
+      const [layer, head] = store.open;
+      const found = answer.heads[layer]?.[head];
+      const name = pictureName(store.open, store.pointer);
+      map.show(answer.map);
+      /** @type {number[][]} */
+      const values = answer.heads.map((/** @type {any[]} */ row) =>
+        row.map((each) => each[by].passages[0]?.value ?? 0),
+      );
+      overlay({
+        title: `Each head’s ${WHAT[by]}, where it is strongest`,
+        values,
+        most: Math.max(...values.flat(), 1e-9),
+        ramp: "looks",
+        short: (value) => value.toFixed(value < 9.95 ? 2 : 0).replace(/^0/, ""),
+        long: exact,
+        ends: ["weak", "strong"],
+      });
+      for (const part of [list, shares, bars]) part.hidden = !found;
+      const text = `${counted(answer.n_tokens, "token")} of ${source.name}`;
+      if (!found) {
+        conclude("");
+        sentence.textContent = `Read ${text}. Open a head: means and rollouts have no passages.`;
+        return;
+      }
+      const top = found[by].passages;
+      sentence.textContent = `Where ${name} fires most strongly in ${text}, by the ${WHAT[by]}:`;
+      const open = (/** @type {Passage} */ passage) => openPassage(answer, passage);
+      list.replaceChildren(...top.map((/** @type {Passage} */ passage) => passageEntry(passage, answer, open)));
+      const shared = sharedRows(answer, found, by);
+      conclude(sharedPlain(name, shared));
+      const rows = shared.map(
+        (
+          /** @type {{ name: string, count: number, n: number, everywhere: number }} */ { name, count, n, everywhere },
+        ) =>
+          make(
+            "li",
+            {},
+            make("b", {}, `${count} of ${n}`),
+            `: the looked-at token ${name} `,
+            make("span", {}, `(${(100 * everywhere).toFixed(0)} % over the whole text)`),
+          ),
+      );
+      shares.replaceChildren(...rows);
+      bars.replaceChildren(histogram(found[by].histogram, answer.bins[by], WHAT[by]));
+    },
+  };
+
+  /** @param {any} answer @param {Passage} passage */
+  function openPassage(answer, { query, key, window }) {
+    const { start, tokens } = answer.windows[window];
+    openText(store, { ids: tokens, n_prompt: tokens.length, locked: [{ query: query - start, key: key - start }] });
+  }
+}
+
+const BEFORE = 12; // tokens shown before the query, and around a key that is further away
+const AFTER = 4;
+const AROUND_KEY = 3;
+const FEW = 8; // passages: what fewer share may be chance
+
+/** What the patterns of model/lens/questions/passages/token_marks.py say, of the looked-at token unless it is named. */
+const PATTERNS = {
+  itself: "is the looking token itself",
+  previous_token: "is the token before",
+  same_token: "is an earlier occurrence of the same token",
+  after_same_token: "follows an earlier occurrence of the same token",
+  same_word: "is in the same word",
+  previous_word: "is in the word before",
+  line_start: "begins a line",
+  line_break: "is a line break",
+  quote: "is a quotation mark",
+  capital: "begins with a capital letter",
+  punctuation: "is punctuation",
+  from_line_start: "is looked at from the beginning of a line",
+};
+
+/** @typedef {{ value: number, query: number, key: number, window: number }} Passage */
+/** @typedef {{ start: number, tokens: number[] }} TextWindow */
+/** @typedef {"weight" | "norm"} Measure */
+
+/**
+ * @param {Passage} passage
+ * @param {any} answer
+ * @param {(passage: Passage) => void} open
+ */
+function passageEntry(passage, answer, open) {
+  /** @type {TextWindow} */
+  const { start, tokens } = answer.windows[passage.window];
+  const [query, key] = [passage.query - start, passage.key - start];
+  const last = Math.min(query + AFTER, tokens.length - 1);
+  const first = Math.max(query - BEFORE, 0);
+  const parts = [];
+  const word = (/** @type {number} */ at) => {
+    const text = visible(answer.texts[tokens[at]]).replaceAll("·", " ");
+    if (at === query) return make("b", { class: "hs-query", title: "looks from here" }, text);
+    return at === key ? make("mark", { title: "looks at this" }, text) : text;
+  };
+  const span = (/** @type {number} */ from, /** @type {number} */ to) => {
+    for (let at = Math.max(from, 0); at <= to; at++) parts.push(word(at));
+  };
+  if (key < first) {
+    span(key - AROUND_KEY, Math.min(key + AROUND_KEY, first - 1));
+    if (key + AROUND_KEY < first - 1) parts.push(make("i", {}, ` … ${first - key - AROUND_KEY - 1} tokens … `));
+  }
+  span(first, last);
+  const button = make("button", { type: "button" }, make("span", { class: "hs-mono" }, exact(passage.value)));
+  button.append(make("span", { class: "hs-snippet" }, ...parts));
+  button.title = "Open this passage";
+  button.addEventListener("click", () => open(passage));
+  return make("li", {}, button);
+}
+
+/**
+ * What the passages share, beside how often that is so of the token that the head looks at most from any token.
+ * @param {any} answer
+ * @param {any} head
+ * @param {Measure} measure
+ */
+function sharedRows(answer, head, measure) {
+  const n = head[measure].passages.length;
+  return answer.patterns
+    .map((/** @type {keyof typeof PATTERNS} */ name, /** @type {number} */ i) => ({
+      name: PATTERNS[name] ?? name,
+      count: head[measure].share[i],
+      n,
+      everywhere: head.everywhere[i],
+    }))
+    .filter((/** @type {{ count: number }} */ { count }) => count * 4 >= n)
+    .sort((/** @type {{ count: number }} */ a, /** @type {{ count: number }} */ b) => b.count - a.count);
+}
+
+/**
+ * What sets a head's passages apart from the rest of the text most, in plain words.
+ * @param {string} name of the head
+ * @param {{ name: string, count: number, n: number, everywhere: number }[]} rows
+ */
+export function sharedPlain(name, rows) {
+  const apart = (/** @type {typeof rows[0]} */ { count, n, everywhere }) => count / n - everywhere;
+  const [most] = [...rows].sort((a, b) => apart(b) - apart(a));
+  if (!most || apart(most) <= 0) return `The strongest passages of ${name} share nothing that is counted here.`;
+  const against = `against ${share(most.everywhere)} of the time over the whole text`;
+  if (most.n < FEW) {
+    if (most.n === 1) return `Only one passage was found where ${name} fires, too few to conclude anything.`;
+    const found = `Only ${most.n} passages were found, too few to conclude much`;
+    return `${found}: in ${most.count} of them, the token ${name} looks at ${most.name}, ${against}.`;
+  }
+  const often = `${most.count} of ${most.n} passages, ${against}`;
+  return `Where ${name} fires most, the token it looks at ${most.name} (${often}).`;
+}
+
+/**
+ * Bars of how many queries fall into each bin; a table for those who do not see them.
+ * @param {number[]} counts
+ * @param {number[]} edges
+ * @param {string} what
+ */
+function histogram(counts, edges, what) {
+  const used = counts.flatMap((count, i) => (count ? [i] : []));
+  const [first, last] = [used[0] ?? 0, used.at(-1) ?? 0];
+  const most = Math.max(...counts.map(Math.sqrt), 1);
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  const bars = make("div", { class: "hs-histogram", "aria-hidden": "true" });
+  const body = make("tbody", {});
+  for (let i = first; i <= last; i++) {
+    const range = `${fixed(edges[i], 3)} to ${fixed(edges[i + 1], 3)}`;
+    const bar = make("span", { title: `${range}: ${counts[i].toLocaleString("en")} of ${total.toLocaleString("en")}` });
+    bar.style.setProperty("--part", String(Math.sqrt(counts[i]) / most));
+    bars.append(bar);
+    body.append(make("tr", {}, make("th", { scope: "row" }, range), make("td", {}, counts[i].toLocaleString("en"))));
+  }
+  const ends = make("div", { class: "hs-overlay-ends hs-histogram-ends" }, make("span", {}, fixed(edges[first], 2)));
+  ends.append(make("span", {}, fixed(edges[last + 1], 2)));
+  const title = make("p", { class: "hs-hint" }, `All tokens by the ${what}; heights are square roots of their number.`);
+  const table = make("details", {}, make("summary", {}, "As a table"), make("table", {}, body));
+  return make("div", { class: "hs-residual" }, title, bars, ends, table);
+}

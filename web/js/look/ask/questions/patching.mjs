@@ -1,0 +1,322 @@
+// What carries the answer? Activations of this text, put into a run of a text that leads to another answer.
+
+import { make, tabs } from "../../../lib/dom.mjs";
+import { fixed } from "../../../lib/numbers.mjs";
+import { pictureName, visible } from "../../../lib/words.mjs";
+import { openText } from "../../address.mjs";
+import { applyEdit, decodeText, encodeText, findEdit, readEdit, writeChoices, writeEdit } from "../choices.mjs";
+import { HeadList } from "../head_list.mjs";
+import { encodeMask, withScale } from "../head_masks.mjs";
+import { NOBODY, Together } from "../head_set.mjs";
+import { selectedToken, textProblem, tokenName } from "../subject.mjs";
+import { percent, residualTable } from "./residual_table.mjs";
+
+/** @import { Place } from "../../../types.js" */
+/** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
+
+const DEFAULTS = { change: "none", wrong: "likely", way: "denoise", set: NOBODY };
+const WAYS = { denoise: "into the changed text", noise: "into the original" };
+/** @typedef {{ help: string, does: string, do: string, done: string, ends: [string, string] }} Words */
+/** @type {Record<keyof typeof WAYS, Words>} */
+const WAY_WORDS = {
+  denoise: {
+    help: "Denoising: which parts of the original are enough to bring its answer back?",
+    does: "restores",
+    do: "restore",
+    done: "restored",
+    ends: ["away from the answer", "restores the answer"],
+  },
+  noise: {
+    help: "Noising: which parts of the changed text are enough to take the answer away from the original?",
+    does: "takes away",
+    do: "take away",
+    done: "taken away",
+    ends: ["towards the answer", "takes the answer away"],
+  },
+};
+
+/** @type {Question} */
+export const patching = {
+  key: "patching",
+  title: "What carries the answer?",
+  hook: "Change a word, and find the head that carries it to the answer.",
+  explanation:
+    "Take this text up to the selected token, the answer, and change a word, so that another answer becomes likely. " +
+    "Then activations of the original are put into a run of the changed text, or the other way round: what brings " +
+    "the answer back, or takes it away, carries it (activation patching).",
+  caution:
+    "A head that restores much is enough to bring part of the answer back, given everything else in the changed run. " +
+    "Heads that restore nothing may still be needed, and shares need not add up to 100 %.",
+  defaults: DEFAULTS,
+  build,
+};
+
+/**
+ * An example, found and checked on a model that comes with Headscope.
+ * @typedef {{ model: string, title: string, prompt: string, corrupted: string, answer: string, wrong: string,
+ *   tokens: number[], carriers: Place[], finding: string }} Example
+ */
+
+/** @type {Promise<Example[]> | null} */
+let loading = null;
+const loadExamples = () =>
+  (loading ??= fetch(new URL("patching_examples.json", import.meta.url)).then((response) => response.json()));
+
+/** @param {AskContext} context @returns {BuiltQuestion} */
+function build({ store, mixer, choices, choose, conclude, overlay }) {
+  const changed = make("textarea", { class: "hs-changed", rows: 3, spellcheck: "false" });
+  const wrongInput = make("input", { type: "text", class: "hs-wrong", placeholder: "its most probable token" });
+  const about = make("p", { class: "hs-hint" });
+  const examples = make("p", { class: "hs-chips" });
+  const sentence = make("p", { class: "hs-answer" });
+  const finding = make("p", { class: "hs-hint" });
+  /** @type {number[]} ids of the changed text of the answer */
+  let changedIds = [];
+  const compare = make("button", { type: "button", class: "hs-small" }, "Compare the two texts");
+  compare.title = "Both texts side by side, with every head in both and how differently they attend";
+  compare.addEventListener("click", () => mixer.compareText(changedIds, conclusion));
+  const ways = tabs("Patch", WAYS, (way) => choose({ way }));
+  const help = make("p", { class: "hs-hint" });
+  const way = () => /** @type {keyof typeof WAYS} */ (choices.way in WAYS ? choices.way : DEFAULTS.way);
+  /** How much of the difference a patch makes, from where the patched run stands. @param {number} place on 0 to 1 */
+  const effect = (place) => (way() === "noise" ? 1 - place : place);
+  /** @type {object} what was asked last */
+  let body = {};
+  let conclusion = ""; // what it came down to
+  const together = new Together(store, mixer, {
+    verb: ["patch", "Patched"],
+    waiting: "Patching them together ...",
+    choose: (set) => choose({ set }),
+    ask: (heads) => ({ route: "patch", body: { ...body, heads, grid: false } }),
+    say: (places, names, { joint, raw }) => {
+      const words = WAY_WORDS[way()];
+      const logits = `which leaves a logit difference of ${fixed(raw.joint, 2)}`;
+      if (places.length === 1) return `${names} ${words.does} ${percent(effect(joint))} of the difference, ${logits}.`;
+      const sum = `one by one, they add up to ${percent(together.sum(places))}`;
+      return `${names} together ${words.do} ${percent(effect(joint))} of the difference, ${logits}; ${sum}.`;
+    },
+  });
+  const list = new HeadList(store, "Share of the difference that each head makes", {
+    label: (name) => `Patch ${name} together with others`,
+    has: (place) => together.has(place),
+    toggle: (place) => together.toggle(place),
+  });
+  const residual = residualTable(store);
+  /** @type {Example[]} */
+  let known = [];
+
+  const clean = () => {
+    const position = Math.max(selectedToken(store), 0);
+    const tokens = store.tokens.slice(0, position);
+    return { position, ids: store.ids.slice(0, position), text: tokens.map(({ text }) => text).join("") };
+  };
+  const patch = () => choose({ change: writeEdit(findEdit(clean().text, changed.value)) });
+  changed.addEventListener("change", patch);
+  changed.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey) return;
+    event.preventDefault();
+    patch();
+  });
+  wrongInput.addEventListener("change", () =>
+    choose({ wrong: wrongInput.value ? encodeText(wrongInput.value) : DEFAULTS.wrong }),
+  );
+
+  loadExamples().then(
+    (found) => {
+      known = found;
+      showExamples();
+    },
+    () => {}, // without examples the question works as well
+  );
+
+  function showExamples() {
+    const here = known.filter(({ model }) => model === store.pointer.model);
+    const others = known.filter(({ model }) => model !== store.pointer.model).map(({ model }) => model);
+    const buttons = here.map((example) => {
+      const button = make("button", { type: "button", class: "hs-chip" }, example.title);
+      button.title = "Opens its text; the browser’s Back button returns to this one";
+      button.addEventListener("click", () => open(example));
+      return button;
+    });
+    examples.replaceChildren(
+      make("span", {}, here.length ? "example" : `there are examples for ${others.join(" and ")}`),
+    );
+    examples.append(...buttons);
+    examples.hidden = !known.length;
+  }
+
+  /** @param {Example} example */
+  function open({ prompt, corrupted, wrong, tokens, carriers }) {
+    const set = encodeMask(withScale(null, store.pointer, carriers, 0));
+    const values = { change: writeEdit(findEdit(prompt, corrupted)), wrong: encodeText(wrong), set };
+    const n_prompt = tokens.length - 1; // the answer is the last one
+    const askWith = writeChoices(values, DEFAULTS);
+    openText(store, {
+      ids: tokens,
+      n_prompt,
+      open: carriers[0],
+      options: { ask: "patching", askWith },
+    });
+  }
+
+  const field = (/** @type {string} */ label, /** @type {HTMLElement} */ input) =>
+    make("label", { class: "hs-field" }, make("span", {}, label), input);
+
+  return {
+    controls: [
+      examples,
+      about,
+      field("changed text", changed),
+      field("wrong answer", wrongInput),
+      make("div", { class: "hs-field" }, make("span", {}, "patch"), ways.element),
+      make("button", { type: "button", class: "hs-small hs-primary", onclick: patch }, "Patch"),
+    ],
+    element: make(
+      "div",
+      { class: "hs-patching" },
+      help,
+      sentence,
+      finding,
+      list.element,
+      together.element,
+      make("div", {}, compare),
+      residual.element,
+    ),
+    request() {
+      showExamples();
+      ways.show(way());
+      help.textContent = WAY_WORDS[way()].help;
+      const problem = textProblem(store, 2);
+      if (problem) return problem;
+      const { position, ids, text } = clean();
+      if (position < 1) return "Select a later token: it is the answer, and what comes before it is the prompt.";
+      const edit = readEdit(choices.change);
+      const value = applyEdit(text, edit);
+      if (document.activeElement !== changed) changed.value = value;
+      const token = decodeText(choices.wrong);
+      const isLikely = choices.wrong === DEFAULTS.wrong || token === null;
+      if (document.activeElement !== wrongInput) wrongInput.value = isLikely ? "" : token;
+      const name = tokenName(store, position);
+      about.textContent = `The answer is ${name}; select another token to ask about that.`;
+      if (value === text) return "Change a word of the changed text, one that the answer depends on.";
+      body = { model: store.pointer.model, tokens: ids, corrupted: value, answer: store.ids[position] };
+      body = { ...body, direction: way(), ...(isLikely ? {} : { wrong: token }) };
+      return { route: "patch", body };
+    },
+    draw(answer) {
+      const [right, other] = [answer.answer.text, answer.wrong.text].map((text) => `“${visible(text)}”`);
+      const lead = (/** @type {number} */ nats) => `${fixed(Math.abs(nats), 2)} ${nats >= 0 ? "above" : "below"}`;
+      const words = WAY_WORDS[way()];
+      /** @type {number[][]} */
+      const effects = answer.heads.map((/** @type {number[]} */ row) => row.map(effect));
+      const rows = effects.flatMap((row, layer) =>
+        row.map((value, head) => ({
+          place: /** @type {Place} */ ([layer, head]),
+          value,
+          text: `${percent(value)} (${fixed(answer.raw.heads[layer][head], 2)})`,
+        })),
+      );
+      rows.sort((a, b) => b.value - a.value);
+      const first = rows[0];
+      const carrier = pictureName(first.place, store.pointer);
+      const at = "(a head is replaced at all positions at once)";
+      sentence.textContent =
+        `In this text the logit of ${right} is ${lead(answer.clean)} that of ${other}, in the changed one ` +
+        `${lead(answer.corrupted)} it. ${carrier} alone ${words.does} ${percent(first.value)} of the difference ${at}.`;
+      if (answer.clean < answer.corrupted) {
+        sentence.textContent += ` Mind that it is the changed text that favours ${right}.`;
+      }
+      sentence.textContent += ` ${differenceWords(answer.tokens, answer.corrupted_tokens)}`;
+      const residuals = answer.residual.map((/** @type {number[]} */ row) => row.map(effect));
+      conclusion =
+        nothingToCarry(answer, right, other) || verdict(right, { name: carrier, value: first.value }, words.does);
+      const warning = lastTokenWarning(answer.tokens, answer.corrupted_tokens, residuals[0].at(-1), words.does);
+      if (warning) conclude(warning, conclusion);
+      else conclude(conclusion);
+      changedIds = answer.corrupted_tokens.map((/** @type {{ id: number }} */ { id }) => id);
+      const asExample = known.find(({ model, prompt, corrupted, wrong }) => {
+        const [one, two] = [answer.tokens, answer.corrupted_tokens].map((tokens) =>
+          tokens.map((/** @type {{ text: string }} */ { text }) => text).join(""),
+        );
+        return model === answer.model && prompt === one && corrupted === two && wrong === answer.wrong.text;
+      });
+      finding.textContent = asExample?.finding ?? "";
+      finding.hidden = !asExample;
+      together.show(choices.set, effects);
+      list.show(`share ${words.done} (and the logit difference then)`, rows);
+      residual.show({ ...answer, residual: residuals }, words.done);
+      overlay({
+        title: `Share of the logit difference between ${right} and ${other} that each head ${words.does}`,
+        values: effects,
+        most: Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-6),
+        ramp: "change",
+        short: (value) => (100 * value).toFixed(0).replace("-", "−").replace(/^−0$/, "0"),
+        long: percent,
+        ends: words.ends,
+      });
+    },
+  };
+}
+
+/** @typedef {{ id: number, text: string }[]} Tokens */
+
+const LEAST_DIFFERENCE = 0.3; // nats between the two logit differences: a share of less says nothing
+const CARRIES = 0.2; // of the difference: a head that makes less does not carry the answer by itself
+const NAMED = 12; // positions
+
+/** The positions at which two texts of one length differ. @param {Tokens} one @param {Tokens} other */
+const differing = (one, other) => one.flatMap(({ id }, at) => (id === other[at].id ? [] : [at]));
+
+/** Where the texts differ, token by token. @param {Tokens} one @param {Tokens} other */
+export function differenceWords(one, other) {
+  const found = differing(one, other);
+  const named = found
+    .slice(0, NAMED)
+    .map((at) => `token ${at} (“${visible(one[at].text)}” / “${visible(other[at].text)}”)`);
+  const more = found.length - named.length;
+  if (more) named.push(`${more} more`);
+  const words = named.length > 1 ? `${named.slice(0, -1).join(", ")} and ${named.at(-1)}` : named[0];
+  const several = found.length > 1 ? ", so a share may be due to any of these" : "";
+  return `The two texts differ in ${words}${several}.`;
+}
+
+/**
+ * What is wrong with a pair whose last tokens differ; "" for any other.
+ * @param {Tokens} one
+ * @param {Tokens} other
+ * @param {number} effect share of the difference that the residual stream makes there before the first layer
+ * @param {string} does "restores" or "takes away"
+ */
+export function lastTokenWarning(one, other, effect, does) {
+  const found = differing(one, other);
+  if (found.at(-1) !== one.length - 1) return "";
+  return (
+    `The last token differs${found.length > 1 ? " too" : ""}: exchanging it alone ${does} ${percent(effect)}, ` +
+    "and no head has to carry that there. Keep the last token the same in both texts, and change only an earlier one."
+  );
+}
+
+/**
+ * That the change hardly matters to the answer, so that there is nothing to carry; "" where it does.
+ * @param {{ clean: number, corrupted: number }} answer logit differences
+ * @param {string} right in quotation marks
+ * @param {string} other in quotation marks
+ */
+export function nothingToCarry({ clean, corrupted }, right, other) {
+  if (Math.abs(clean - corrupted) >= LEAST_DIFFERENCE) return "";
+  const lead = `the logit of ${right} minus that of ${other} is ${fixed(clean)} in this text and ${fixed(corrupted)}`;
+  return `The change hardly matters here: ${lead} in the changed one. Shares of so small a difference say little.`;
+}
+
+/**
+ * What the head with the largest share comes to.
+ * @param {string} answer in quotation marks
+ * @param {{ name: string, value: number }} best
+ * @param {string} does "restores" or "takes away"
+ */
+export function verdict(answer, { name, value }, does) {
+  const share = `${percent(value)} of the difference between the two texts`;
+  return value < CARRIES
+    ? `No single head carries ${answer}: the best one, ${name}, ${does} ${share}, less than ${percent(CARRIES)}.`
+    : `${name} carries ${answer} most: alone, it ${does} ${share}.`;
+}

@@ -1,0 +1,138 @@
+// What is this head for? Its scores for well-known roles, beside those of uniform attention.
+
+import { dropdown, make } from "../../../lib/dom.mjs";
+import { pictureName } from "../../../lib/words.mjs";
+import { HeadList } from "../head_list.mjs";
+import { CLEAR, CLEAR_COPYING, COPYING, headlineRole, ROLE_NAMES, ROLES } from "../head_roles.mjs";
+import { rolePlain, roleSentence } from "../role_words.mjs";
+
+/** @import { HeadRole, RoleName } from "../head_roles.mjs" */
+/** @import { AskContext, BuiltQuestion, Overlay, Question } from "../question.js" */
+
+/** @typedef {RoleName | "copying"} Score */
+
+const NAMES = /** @type {Record<Score, string>} */ ({
+  ...Object.fromEntries(ROLE_NAMES.map((name) => [name, ROLES[name].name])),
+  copying: COPYING.name,
+});
+
+const OWN = "own"; // the choice of the role that the open head has, or is nearest to
+const CHANCE = 0.5; // how much a head with random weights copies
+
+/** Two decimals, without the leading zero. @param {number} value */
+const short = (value) => value.toFixed(2).replace(/^0/, "");
+
+/** @type {Question} */
+export const roles = {
+  key: "roles",
+  title: "What is this head for?",
+  hook: "Does it look at the token before, or at the same token earlier? Does it copy what it finds?",
+  explanation:
+    "How much attention each head pays to the token that a known role would look at, on random tokens that are " +
+    "repeated once. Copying is computed from the weights: of all other tokens, the share whose logits the head " +
+    "raises by less than that of the token it looks at.",
+  caution:
+    `A head has a label only if its mean weight there is at least ${CLEAR} and three times the uniform one, ` +
+    `or if it copies with at least ${CLEAR_COPYING}, which random weights do not reach. Later layers may undo ` +
+    "what it copies, and most heads have roles that nobody has named.",
+  defaults: { role: OWN },
+  build,
+};
+
+/** @param {AskContext} context @returns {BuiltQuestion} */
+function build({ store, choices, choose, conclude, overlay }) {
+  const choice = dropdown("Role", NAMES, (role) => choose({ role }));
+  const sentence = make("p", { class: "hs-answer" });
+  const body = make("tbody", {});
+  const titles = ["pattern", "score", "by\u00a0chance", ""].map((title) => make("th", { scope: "col" }, title));
+  const caption = make("caption", { class: "hs-hidden" }, "Scores of the open head");
+  const table = make("table", {}, caption, make("thead", {}, make("tr", {}, ...titles)), body);
+  const list = new HeadList(store, "Heads by the score for one role");
+
+  return {
+    controls: [make("label", {}, "role ", choice)],
+    element: make("div", { class: "hs-roles" }, sentence, make("div", { class: "hs-head-list" }, table), list.element),
+    request() {
+      const { run, model } = store.pointer;
+      return run ? { route: "roles", query: { model } } : "There is no model to ask about yet.";
+    },
+    draw(answer) {
+      /** @type {HeadRole[][]} */
+      const heads = answer.heads;
+      const open = heads[store.open[0]]?.[store.open[1]];
+      const own = open ? headlineRole(open) : "previous_token";
+      const role = /** @type {Score} */ (choices.role in NAMES ? choices.role : own);
+      choice.value = role;
+      store.setRoles(heads);
+      showOpen(heads);
+      conclude(rolePlain(store, store.open));
+      const values = heads.map((layer) => layer.map(({ scores }) => scores[role]));
+      const rows = values.flatMap((scores, layer) =>
+        scores.map((value, head) => ({
+          place: /** @type {[number, number]} */ ([layer, head]),
+          value,
+          text: value.toFixed(3),
+        })),
+      );
+      rows.sort((a, b) => b.value - a.value);
+      list.show(role === "copying" ? "copying: by its weights" : `${NAMES[role]}: mean weight`, rows);
+      overlay(role === "copying" ? copyingOverlay(values) : looksOverlay(NAMES[role], values));
+    },
+  };
+
+  /** The scores of the open head. @param {HeadRole[][]} heads */
+  function showOpen(heads) {
+    const [layer, column] = store.open;
+    const head = heads[layer]?.[column];
+    table.hidden = !head;
+    if (!head) {
+      sentence.textContent = `${pictureName(store.open, store.pointer)} is not a head. Open one in the grid.`;
+      return;
+    }
+    sentence.textContent = roleSentence(store, store.open);
+    const { scores, baseline } = head;
+    const rows = /** @type {Score[]} */ (Object.keys(NAMES)).map((name) => {
+      const bar = make("span", { class: "hs-amount", "aria-hidden": "true" });
+      bar.style.setProperty("--part", String(scores[name]));
+      const does = name === "copying" ? COPYING.does : ROLES[name].does;
+      return scoreRow([NAMES[name], does], scores[name].toFixed(3), baseline[name].toFixed(3), bar);
+    });
+    const spread = ["entropy (bits)", "over how many tokens it spreads"];
+    rows.push(scoreRow(spread, scores.entropy.toFixed(2), baseline.entropy.toFixed(2)));
+    body.replaceChildren(...rows);
+  }
+}
+
+/** @param {string} name @param {number[][]} values @returns {Overlay} */
+const looksOverlay = (name, values) => ({
+  title: `Mean weight where a ${name} head looks`,
+  values,
+  most: 1,
+  ramp: "looks",
+  short,
+  long: (value) => value.toFixed(3),
+  ends: ["never", "always"],
+});
+
+/** Chance is in the middle of the ramp. @param {number[][]} scores @returns {Overlay} */
+const copyingOverlay = (scores) => ({
+  title: "Copying: the share of other tokens whose logits it raises by less than that of the one it looks at",
+  values: scores.map((row) => row.map((score) => score - CHANCE)),
+  most: CHANCE,
+  ramp: "change",
+  short: (value) => short(value + CHANCE),
+  long: (value) => (value + CHANCE).toFixed(3),
+  ends: ["speaks against it", "copies it"],
+});
+
+/**
+ * @param {string[]} title a name, and what it means
+ * @param {string} score
+ * @param {string} uniform
+ * @param {Node | string} bar
+ */
+function scoreRow([name, meaning], score, uniform, bar = "") {
+  const title = make("th", { scope: "row" }, name, make("small", {}, meaning));
+  const numbers = [score, uniform].map((text) => make("td", { class: "hs-number-cell" }, text));
+  return make("tr", {}, title, ...numbers, make("td", { class: "hs-bar-cell" }, bar));
+}

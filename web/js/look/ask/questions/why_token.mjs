@@ -1,0 +1,258 @@
+// "Why this token?": what every part of the model adds to the logit of the next token.
+
+import { make } from "../../../lib/dom.mjs";
+import { exact, fixed, share } from "../../../lib/numbers.mjs";
+import { visible } from "../../../lib/words.mjs";
+import { Stamp } from "../../../widgets/stamp.mjs";
+import { tableHead } from "../../../widgets/table_view.mjs";
+import { signed } from "../bars.mjs";
+import { HeadList } from "../head_list.mjs";
+import { askedPrediction, openHead, selectSomething, textBody, textProblem } from "../subject.mjs";
+
+/** @import { Place } from "../../../types.js" */
+/** @import { Attribution } from "../lens.js" */
+/** @import { AskContext, BuiltQuestion, Overlay, Question } from "../question.js" */
+
+const TOLERANCE = 1e-3; // up to which the sum of the parts counts as the logit
+const LIKELIEST = "likeliest"; // the most probable other token
+const NOTHING = "none"; // the logit itself
+const DEFAULTS = { token: "written", against: LIKELIEST };
+
+/** @type {Question} */
+export const whyToken = {
+  key: "why",
+  title: "Why this token?",
+  hook: "Which parts of the model spoke for it, and which against.",
+  explanation:
+    "A token’s score, its logit, is a sum; the higher it is, the more probable the token. One part comes from each " +
+    "head, one from each layer’s MLP (which works on a token alone), one from the token itself (its embedding), and " +
+    "one from the biases. Here they are for this token, minus those for the most probable other one.",
+  caution:
+    "A part is a direct effect only: what a head does by changing what later layers compute is not in it. " +
+    "Only differences of logits matter to the probabilities; against another token the parts can look different.",
+  defaults: DEFAULTS,
+  build,
+};
+
+/** @param {AskContext} context @returns {BuiltQuestion} */
+function build({ store, choices, choose, conclude, overlay }) {
+  /** @type {Attribution | null} */
+  let shown = null;
+  const token = make("select", { "aria-label": "The next token" });
+  const against = make("select", { "aria-label": "Rather than another token" });
+  token.addEventListener("change", () => choose({ token: token.value, against: DEFAULTS.against }));
+  against.addEventListener("change", () => choose({ against: against.value }));
+  const sentence = make("p", { class: "hs-answer" });
+  const parts = make("div", { class: "hs-answer-scroll" });
+  const heads = new HeadList(store, "What each head adds");
+  const onclick = () => store.view.set({ ask: "head", askWith: "" });
+  const next = make("button", { type: "button", class: "hs-small", onclick });
+  const stamp = new Stamp("all parts added up, and the model’s logit", true);
+
+  /**
+   * The token of a choice, which holds for one position: "id-position".
+   * @param {string} choice
+   * @param {number} position
+   */
+  const tokenOf = (choice, position) => {
+    const [id, at] = choice.split("-").map(Number);
+    return at === position && Number.isInteger(id) ? id : null;
+  };
+
+  return {
+    controls: [make("label", {}, "why ", token), make("label", {}, "rather than ", against)],
+    element: make(
+      "div",
+      { class: "hs-answer-part" },
+      sentence,
+      make("div", { class: "hs-answer-columns" }, parts, heads.element),
+      make("div", {}, next),
+      stamp.element,
+    ),
+    request() {
+      const problem = textProblem(store);
+      if (problem) return problem;
+      selectSomething(store);
+      const { position, token: written } = askedPrediction(store);
+      const other = tokenOf(choices.against, position);
+      const body = {
+        token: tokenOf(choices.token, position) ?? written,
+        against: choices.against === NOTHING ? null : (other ?? LIKELIEST),
+      };
+      return { route: "attribution", body: { ...textBody(store), position, ...body } };
+    },
+    /** @param {Attribution} answer */
+    draw(answer) {
+      conclude(...whyPlain(answer));
+      next.hidden = !openHead(store);
+      next.textContent = `What does ${store.openName} take from each token?`;
+      if (answer === shown) return overlay(overlayOf(answer));
+      shown = answer;
+      sentence.textContent = attributionSentence(answer);
+      fillChoices(answer);
+      parts.replaceChildren(partsTable(answer));
+      const rows = headsBySize(answer.heads).map((row) => ({ ...row, text: signed(row.value, 3) }));
+      heads.show(answer.against ? "adds to the difference" : "adds to the logit", rows);
+      stamp.show(answer.difference, TOLERANCE);
+      return overlay(overlayOf(answer));
+    },
+  };
+
+  /** @param {Attribution} answer */
+  function fillChoices({ position, token: asked, against: other, alternatives }) {
+    const written = askedPrediction(store).token;
+    const known = alternatives.some(({ id }) => id === asked.id) ? alternatives : [asked, ...alternatives];
+    /** @param {{ id: number, text: string, probability?: number }} one @param {boolean} selected */
+    const option = ({ id, text, probability }, selected) => {
+      const chance = probability === undefined ? "" : `  ${exact(probability)}`;
+      return make("option", { value: `${id}-${position}`, selected }, `${visible(text)}${chance}`);
+    };
+    token.replaceChildren(
+      ...known.map((one) => {
+        const element = option(one, one.id === asked.id);
+        if (one.id === written) element.append("  written");
+        return element;
+      }),
+    );
+    const others = alternatives.filter(({ id }) => id !== asked.id);
+    against.replaceChildren(
+      ...others.map((one) => option(one, one.id === other?.id)),
+      make("option", { value: NOTHING, selected: !other }, "nothing: the logit itself"),
+    );
+  }
+}
+
+/** In the few characters that a tile has room for; the colour has the sign too. @param {number} value */
+const short = (value) => fixed(value, Math.abs(value) < 1 ? 2 : 1).replace("0.", ".");
+
+/** @param {Attribution} answer @returns {Overlay} */
+const overlayOf = ({ token, against, heads }) => ({
+  title: against
+    ? `What each head adds to the logit of “${visible(token.text)}” minus that of “${visible(against.text)}”`
+    : `What each head adds to the logit of “${visible(token.text)}”`,
+  values: heads,
+  most: Math.max(largestOf(heads.flat()), 1e-6),
+  ramp: "change",
+  short,
+  long: (value) => signed(value, 4),
+  ends: ["against it", "for it"],
+});
+
+/** How many times as ... @param {number} factor at least 1 */
+const timesAs = (factor) => (factor < 1.05 ? "as" : `${factor < 10 ? fixed(factor, 1) : Math.round(factor)} times as`);
+
+/** What it comes down to. @param {Attribution} answer @returns {[string, string]} */
+export function whyPlain(answer) {
+  const { token, against, logit, probability } = answer;
+  const name = `“${visible(token.text)}”`;
+  const parts = partsBySize(answer);
+  const [first, second] = parts;
+  const last = parts[parts.length - 1];
+  const part = (/** @type {{ name: string, value: number }} */ one) => `${one.name} (${signed(one.value, 1)})`;
+  const rest =
+    last.value < 0
+      ? `Second is ${part(second)}; the largest contribution against it comes from ${part(last)}.`
+      : `Second is ${part(second)}; nothing counts against it.`;
+  if (!against) {
+    const by = `${first.name}, which adds ${fixed(first.value, 1)} to its logit of ${fixed(logit, 1)}`;
+    return [`The largest contribution to ${name} (${share(probability)}) comes from ${by}.`, rest];
+  }
+  const other = `“${visible(against.text)}”`;
+  const [more, less] = logit >= 0 ? [name, other] : [other, name];
+  const by = Math.abs(logit);
+  const lead = `${more} is ${timesAs(Math.exp(by))} likely as ${less}, since its logit is ${fixed(by, 1)} higher`;
+  return [`${lead}. The largest contribution in favour of ${name} comes from ${part(first)}.`, rest];
+}
+
+/** What the answer is about. @param {Attribution} answer */
+function attributionSentence({ tokens, position, token, against, logit, probability }) {
+  const after = `After “${visible(tokens[position].text)}” at position ${position}, `;
+  const chance = `“${visible(token.text)}” has probability ${exact(probability)}`;
+  if (!against) return `${after}${chance}: a logit of ${fixed(logit)}.`;
+  return `${after}${chance}; its logit minus that of “${visible(against.text)}” is ${signed(logit, 4)}.`;
+}
+
+/**
+ * All parts in the order of the model, with their sum so far.
+ * @param {Attribution} answer
+ */
+function partsTable(answer) {
+  const parts = partsInOrder(answer);
+  const place = axisOf(parts);
+  const rows = parts.map(({ name, value, sum }) => {
+    const bar = make("span", { "aria-hidden": "true" });
+    bar.classList.toggle("hs-less", value < 0);
+    bar.style.setProperty("--from", String(place(Math.min(sum - value, sum))));
+    bar.style.setProperty("--to", String(place(Math.max(sum - value, sum))));
+    const numbers = [make("td", {}, signed(value)), make("td", {}, fixed(sum, 2))];
+    return make("tr", {}, make("th", { scope: "row" }, name), ...numbers, make("td", { class: "hs-waterfall" }, bar));
+  });
+  const name = answer.against ? "difference" : "logit";
+  const total = [make("td", {}), make("td", {}, fixed(answer.sum, 2)), make("td", {})];
+  const table = make("table", { class: "hs-answer-table", "data-table": "parts" });
+  table.append(
+    make("caption", { class: "hs-hidden" }, "All parts in the order of the model"),
+    tableHead("part", "adds", "so far", make("td", {})),
+    make("tbody", {}, ...rows, make("tr", { class: "hs-sum" }, make("th", { scope: "row" }, name), ...total)),
+  );
+  return table;
+}
+
+/** @typedef {{ name: string, value: number, sum: number }} Part with the sum of all parts up to it */
+/** @typedef {{ place: Place, value: number }} HeadPart */
+
+/**
+ * The embedding, each layer's heads together and its MLP, and the biases.
+ * @param {Pick<Attribution, "embedding" | "heads" | "mlps" | "biases">} answer
+ * @returns {Part[]}
+ */
+export function partsInOrder({ embedding, heads, mlps, biases }) {
+  const layers = heads.flatMap((row, layer) => [
+    { name: `L${layer} heads`, value: row.reduce((sum, value) => sum + value, 0) },
+    { name: `L${layer} MLP`, value: mlps[layer] },
+  ]);
+  let sum = 0;
+  return [{ name: "embedding", value: embedding }, ...layers, { name: "biases", value: biases }].map((part) => ({
+    ...part,
+    sum: (sum += part.value),
+  }));
+}
+
+/**
+ * From a sum to its place, 0 to 1, between the smallest and the largest of all sums; 0 is one of them.
+ * @param {Part[]} parts
+ */
+export function axisOf(parts) {
+  const sums = [0, ...parts.map(({ sum }) => sum)];
+  const [low, high] = [Math.min(...sums), Math.max(...sums)];
+  return (/** @type {number} */ value) => (value - low) / Math.max(high - low, 1e-9);
+}
+
+/**
+ * All heads, those with the largest parts first, for or against.
+ * @param {number[][]} heads [layer][head]
+ * @returns {HeadPart[]}
+ */
+export function headsBySize(heads) {
+  const all = heads.flatMap((row, layer) =>
+    row.map((value, head) => ({ place: /** @type {Place} */ ([layer, head]), value })),
+  );
+  return all.sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
+}
+
+/**
+ * Every single part with a name, the largest first.
+ * @param {Pick<Attribution, "embedding" | "heads" | "mlps" | "biases">} answer
+ */
+function partsBySize({ embedding, heads, mlps, biases }) {
+  const all = [
+    ...headsBySize(heads).map(({ place: [layer, head], value }) => ({ name: `L${layer} H${head}`, value })),
+    ...mlps.map((value, layer) => ({ name: `the MLP of layer ${layer}`, value })),
+    { name: "the embedding", value: embedding },
+    { name: "the biases", value: biases },
+  ];
+  return all.sort((a, b) => b.value - a.value);
+}
+
+/** The largest size among them. @param {number[]} values */
+export const largestOf = (values) => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);

@@ -1,0 +1,109 @@
+// What a head does, in words: on its tile, in one line, and in sentences.
+
+import { share } from "../../lib/numbers.mjs";
+import { pictureName } from "../../lib/words.mjs";
+import { bestRole, clearRole, copies, COPYING, copyingNumbers, roleOf, ROLES } from "./head_roles.mjs";
+import { fixedDistance, patternDoes, patternName } from "./text_patterns.mjs";
+
+/** @import { Place } from "../../types.js" */
+/** @import { Store } from "../state/store.mjs" */
+
+const NEAR = 3; // times what uniform attention scores: below it a head is not near any role
+
+/**
+ * A head's role in a sentence or two; "" where it is not known.
+ * @param {Store} store
+ * @param {Place} place
+ */
+export function roleSentence(store, place) {
+  const role = roleOf(store, place);
+  if (!role) return "";
+  const name = pictureName(place, store.pointer);
+  const best = bestRole(role);
+  const { scores, baseline } = role;
+  const [score, uniform] = [scores[best].toFixed(2), baseline[best].toFixed(2)];
+  const numbers = `${score} on random tokens, where uniform attention scores ${uniform}`;
+  const copying = copies(role) ? ` It copies: when it looks at a token, ${copyingNumbers(role)}.` : "";
+  if (role.label === ROLES[best].name) return `Role of ${name}: ${ROLES[best].name} (${numbers}).${copying}`;
+  const distance = fixedDistance(store, place);
+  if (distance) {
+    const does = `In this text, ${name} ${patternDoes(distance)}: ${distance.mean.toFixed(2)} on average.`;
+    return `${does} Of the roles below, its highest score is ${ROLES[best].name} (${numbers}).${copying}`;
+  }
+  const where = copying ? "looks at nothing in particular" : "has no clear role";
+  return `${name} ${where}: its highest score is ${ROLES[best].name} (${numbers}).${copying}`;
+}
+
+/**
+ * What a head does, in plain words; "" where it is not known.
+ * @param {Store} store
+ * @param {Place} place
+ */
+export function rolePlain(store, place) {
+  const role = roleOf(store, place);
+  if (!role) return "";
+  const name = pictureName(place, store.pointer);
+  const best = bestRole(role);
+  const [score, even] = [share(role.scores[best]), share(role.baseline[best])];
+  if (role.label === ROLES[best].name) {
+    const also = copies(role) ? " It also copies what it finds there." : "";
+    const chance = `uniform attention would give it ${even}`;
+    return `${name} ${ROLES[best].does}, with ${score} of its attention; ${chance}.${also}`;
+  }
+  const distance = fixedDistance(store, place);
+  if (distance) {
+    const also = copies(role) ? ` It also ${COPYING.does}.` : "";
+    return `In this text, ${name} ${patternDoes(distance)}, with ${share(distance.mean)} of its attention.${also}`;
+  }
+  if (copies(role)) return `${name} ${COPYING.does}: ${copyingNumbers(role)}.`;
+  const none = `Like most heads, ${name} fits none of the known patterns`;
+  if (role.scores[best] < NEAR * role.baseline[best]) {
+    const highest = `at most ${score}, for ${ROLES[best].name}, against ${even}`;
+    return `${none}: no score is clearly above that of uniform attention (${highest}).`;
+  }
+  return `${none}; nearest is that it ${ROLES[best].does}, with ${score}.`;
+}
+
+/**
+ * The same in one line.
+ * @param {Store} store
+ * @param {Place} place
+ */
+export function shortRole(store, place) {
+  const role = roleOf(store, place);
+  if (!role) return "";
+  const best = bestRole(role);
+  const score = role.scores[best].toFixed(2);
+  const chance = `by chance ${role.baseline[best].toFixed(2)}`;
+  const copying = `copies ${role.scores.copying.toFixed(2)}`;
+  if (role.label === ROLES[best].name) {
+    return `On random tokens: ${role.label} ${score}, ${chance}${copies(role) ? `; ${copying}` : ""}`;
+  }
+  if (copies(role)) return `Role: ${copying} of what it looks at, by chance ${role.baseline.copying.toFixed(2)}`;
+  if (fixedDistance(store, place)) return "On random tokens: none of the known roles";
+  return `On random tokens: no clear role (${ROLES[best].name} ${score}, ${chance})`;
+}
+
+/** @typedef {{ tag: string, told: string, where: string }} Label in the corner, in words, and where it was measured */
+
+/** @type {Label} */
+export const NO_LABEL = { tag: "", told: "", where: "" };
+
+/**
+ * Where a head looks on random tokens; else at which distance it looks in this text; else whether it copies.
+ * @param {Store} store
+ * @param {Place} head
+ * @returns {Label}
+ */
+export function labelOf(store, head) {
+  const role = clearRole(store, head);
+  const isCopying = role?.name === COPYING.name;
+  const distance = role && !isCopying ? null : fixedDistance(store, head);
+  if (distance) {
+    const told = `${patternName(distance)} ${distance.mean.toFixed(2)}`;
+    return { tag: `${distance.back} back`, told, where: "in this text" };
+  }
+  if (!role) return NO_LABEL;
+  const where = isCopying ? "by its weights" : "on random tokens";
+  return { tag: role.tag, told: `${role.name} ${role.score.toFixed(2)}`, where };
+}

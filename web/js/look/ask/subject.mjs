@@ -1,0 +1,66 @@
+// What a question is about: the text, the prediction and the head that are selected.
+
+import { isBusy } from "../state/pointer.mjs";
+import { visible } from "../../lib/words.mjs";
+
+/** @import { Place } from "../../types.js" */
+/** @import { Store } from "../state/store.mjs" */
+
+/**
+ * The text as the routes under `v1/lens/` take it, with the heads that were scaled while it was written. The last token
+ * of a full context was written but never read.
+ * @param {Store} store
+ */
+export function textBody(store) {
+  const { model, context_length, head_mask } = store.pointer;
+  const tokens = store.ids.slice(0, context_length);
+  return head_mask ? { model, tokens, head_mask } : { model, tokens };
+}
+
+/**
+ * Why there is nothing to ask about the text; "" where there is.
+ * @param {Store} store
+ * @param {number} [least] tokens that it must have
+ */
+export function textProblem(store, least = 1) {
+  const { run, state } = store.pointer;
+  if (!run) return "There is no text yet. Write one, and it is asked about.";
+  if (isBusy(state) || store.playback.isBehind)
+    return "The text is still being written. It is asked about when it ends.";
+  if (store.ids.length < least) return `This question needs a text of at least ${least} tokens.`;
+  return "";
+}
+
+/** The position of the token that is selected: locked, or the one whose step is shown. @param {Store} store */
+export const selectedToken = (store) => store.locked.at(-1)?.query ?? store.chosen ?? store.tokens.length - 1;
+
+/** @param {Store} store @param {number} position */
+export const tokenName = (store, position) => `“${visible(store.tokens[position]?.text ?? "")}” (token ${position})`;
+
+/** @typedef {{ position: number, token: number | null }} Prediction the token null stands for the most probable one */
+
+/**
+ * The prediction made at the pinned query or else, as in the panel of the next token, that of the selected token.
+ * @param {Store} store
+ * @returns {Prediction}
+ */
+export function askedPrediction({ locked, chosen, tokens }) {
+  const newest = tokens.length - 1;
+  const position = Math.min(locked.at(-1)?.query ?? (chosen === null ? newest : chosen - 1), newest);
+  return { position, token: tokens[position + 1]?.id ?? null };
+}
+
+/**
+ * Select the newest token where nothing is selected, so that all panels show the prediction that is asked about.
+ * @param {Store} store
+ */
+export function selectSomething(store) {
+  if (store.step === null && !store.locked.length && store.chosen !== null) store.goto(store.chosen);
+}
+
+/** The open head; null where a mean or a rollout is open. @param {Store} store @returns {Place | null} */
+export function openHead({ open, pointer: { n_layer, n_head } }) {
+  return open[0] < n_layer && open[1] < n_head ? open : null;
+}
+
+export const NO_HEAD = "This question is about one head: open one in the grid.";

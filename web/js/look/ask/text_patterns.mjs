@@ -1,0 +1,190 @@
+// Where heads look in the text that is shown: the open head by its exact weights, all others by their metrics.
+
+import { DISTANCES, METRICS, placeOfDistance } from "../../lib/metrics.mjs";
+import { CLEAR, ROLES } from "./head_roles.mjs";
+
+/** @import { HeadWeights } from "../../lib/triangle.mjs" */
+/** @import { Place } from "../../types.js" */
+/** @import { Store } from "../state/store.mjs" */
+/** @import { RoleName } from "./head_roles.mjs" */
+
+/** @typedef {RoleName | "back"} PatternName */
+
+/**
+ * How much of its attention a head puts where a pattern says, on average over the queries that have such keys.
+ * @typedef {object} Pattern
+ * @property {PatternName} name
+ * @property {number} back how many tokens, for the pattern of that name
+ * @property {number} mean
+ * @property {number} even the same of attention that is spread evenly
+ * @property {number} places how many queries there are
+ */
+
+/** @typedef {Pattern & { keys: (query: number) => number[] }} CountedPattern where it looks from a query, if it can */
+
+// Below these a mean says nothing of a head. In a short text, some tokens back is often just the first token.
+const LEAST_PLACES = 12;
+const LEAST_REPEATS = 4; // for what depends on earlier copies of a token, which are rare
+const TIMES = 3; // as much as attention that is spread evenly, at least (CLEAR_TIMES_UNIFORM in head_roles.py)
+
+/**
+ * All patterns of the first `count` rows. A first token is left out as a query: it can only look at itself.
+ * @param {Pick<HeadWeights, "at">} weights
+ * @param {number[]} ids of the tokens
+ * @param {number} count
+ * @returns {CountedPattern[]}
+ */
+export function patternsOf(weights, ids, count) {
+  /** @type {number[][]} for each token, where it was before */
+  const earlier = [];
+  /** @type {Map<number, number[]>} */
+  const seen = new Map();
+  for (let query = 0; query < count; query++) {
+    const places = seen.get(ids[query]) ?? [];
+    earlier.push([...places]);
+    seen.set(ids[query], [...places, query]);
+  }
+  const back = (/** @type {number} */ n) => (/** @type {number} */ query) => (query >= n ? [query - n] : []);
+  /** @type {[PatternName, number, (query: number) => number[]][]} */
+  const all = [
+    ["previous_token", 1, back(1)],
+    ["first_token", 0, () => [0]],
+    ["self", 0, (query) => [query]],
+    ["duplicate_token", 0, (query) => earlier[query]],
+    ["induction", 0, (query) => earlier[query].map((key) => key + 1).filter((key) => key < query)],
+  ];
+  for (const n of DISTANCES) all.push(["back", n, back(n)]);
+  return all.map(([name, n, keys]) => {
+    let [sum, even, places] = [0, 0, 0];
+    for (let query = 1; query < count; query++) {
+      const at = keys(query);
+      if (!at.length) continue;
+      places++;
+      even += at.length / (query + 1);
+      for (const key of at) sum += weights.at(query, key);
+    }
+    return { name, back: n, mean: sum / Math.max(places, 1), even: even / Math.max(places, 1), places, keys };
+  });
+}
+
+/** Whether it is well above what attention that is spread evenly would give. @param {Pattern} pattern */
+export function isAboveChance({ name, mean, even, places }) {
+  const least = name === "duplicate_token" || name === "induction" ? LEAST_REPEATS : LEAST_PLACES;
+  return places >= least && mean >= TIMES * even;
+}
+
+/** Whether a head may be said to look there. @param {Pattern} pattern */
+export const isClear = (pattern) => pattern.mean >= CLEAR && isAboveChance(pattern);
+
+/**
+ * The strongest of those that are clear; null where none is.
+ * @template {Pattern} P
+ * @param {P[]} patterns
+ * @returns {P | null}
+ */
+export function clearestPattern(patterns) {
+  const clear = patterns.filter(isClear);
+  return clear.length ? clear.reduce((best, one) => (one.mean > best.mean ? one : best)) : null;
+}
+
+/**
+ * The query at which a head puts most weight on one of the keys of a pattern, or on any earlier token where it follows
+ * none. null where there is none from `first` on.
+ * @param {Pick<HeadWeights, "at">} weights
+ * @param {CountedPattern | null} pattern
+ * @param {number} first query
+ * @param {number} end the query behind the last
+ * @returns {{ query: number, key: number } | null}
+ */
+export function strongestPlace(weights, pattern, first, end) {
+  let [place, most] = [/** @type {{ query: number, key: number } | null} */ (null), 0];
+  for (let query = Math.max(first, 1); query < end; query++) {
+    const keys = pattern ? pattern.keys(query) : Array.from({ length: query }, (_, key) => key);
+    for (const key of keys) {
+      const weight = weights.at(query, key);
+      if (weight > most) [place, most] = [{ query, key }, weight];
+    }
+  }
+  return place;
+}
+
+/** @type {[PatternName, number, number][]} name, how many tokens back, and where a frame has it */
+const MEASURED = [
+  ["previous_token", 1, METRICS.previous.place],
+  ["first_token", 0, METRICS.first.place],
+  ...DISTANCES.map((n) => /** @type {[PatternName, number, number]} */ (["back", n, placeOfDistance(n)])),
+];
+
+const harmonic = [0]; // sums of 1 / 1 to 1 / n
+
+/** The mean of 1 / (query + 1) over the queries `first` to `end` - 1. @param {number} first @param {number} end */
+function evenBetween(first, end) {
+  while (harmonic.length <= end) harmonic.push(harmonic[harmonic.length - 1] + 1 / harmonic.length);
+  return (harmonic[end] - harmonic[first]) / Math.max(end - first, 1);
+}
+
+/**
+ * How much a head looks at the token before, at the first one, and a fixed distance back.
+ * @param {Pick<Store, "rows" | "metric">} store
+ * @param {Place} head
+ * @returns {Pattern[]}
+ */
+export function measuredPatterns(store, head) {
+  const { rows } = store;
+  return MEASURED.map(([name, back, place]) => {
+    const first = Math.min(Math.max(back, 1), rows); // the first query that has this key
+    return { name, back, mean: store.metric(head, place), even: evenBetween(first, rows), places: rows - first };
+  });
+}
+
+/**
+ * Whether the weights of the open picture are there for all of the text. The last token of one that fills the context
+ * has no row.
+ * @param {Store} store
+ */
+export const isComplete = ({ count, readable, pointer, isGrowing }) =>
+  count > 1 && count === Math.min(readable, pointer.rows) && !isGrowing;
+
+/** @type {WeakMap<Store, { of: string, pattern: CountedPattern | null }>} what was counted last */
+const counted = new WeakMap();
+
+/**
+ * The clearest pattern of the open head, once all of its weights are there; null where none is clear.
+ * @param {Store} store
+ */
+export function openPattern(store) {
+  const { pointer, open, count, weights, ids } = store;
+  const of = [pointer.run, open, count].join();
+  const last = counted.get(store);
+  if (last?.of === of) return last.pattern;
+  const pattern = clearestPattern(patternsOf(weights, ids, count));
+  counted.set(store, { of, pattern });
+  return pattern;
+}
+
+/**
+ * What a head does in this text; null where it follows no clear pattern.
+ * @param {Store} store
+ * @param {Place} head
+ * @returns {Pattern | null}
+ */
+export function patternOf(store, head) {
+  const isOpen = head.join() === store.open.join();
+  return isOpen && isComplete(store) ? openPattern(store) : clearestPattern(measuredPatterns(store, head));
+}
+
+/** @param {Pattern} pattern */
+export const patternName = ({ name, back }) => (name === "back" ? `${back} tokens back` : ROLES[name].name);
+
+/** @param {Pattern} pattern */
+export const patternDoes = ({ name, back }) => (name === "back" ? `looks ${back} tokens back` : ROLES[name].does);
+
+/**
+ * The distance at which a head looks in this text, where that is what it does; null where it is not.
+ * @param {Store} store
+ * @param {Place} head
+ */
+export function fixedDistance(store, head) {
+  const pattern = clearestPattern(measuredPatterns(store, head));
+  return pattern?.name === "back" ? pattern : null;
+}
