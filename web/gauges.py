@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from .questions.service import Questions
+from .ask.service import Ask
 from .runs.store import Runs
 from .serving.engines import Engines
 
@@ -13,11 +13,9 @@ from .serving.engines import Engines
 class Gauges:
     """A collector for Prometheus."""
 
-    def __init__(
-        self, engines: Engines, runs: Runs, questions: Questions, model_name: Callable[[str], str] = str
-    ) -> None:
+    def __init__(self, engines: Engines, runs: Runs, ask: Ask, model_name: Callable[[str], str] = str) -> None:
         """``model_name`` says what a model is called here; the numbers of those with one name are added up."""
-        self.engines, self.runs, self.questions, self.model_name = engines, runs, questions, model_name
+        self.engines, self.runs, self.ask, self.model_name = engines, runs, ask, model_name
 
     def collect(self) -> Iterable[Metric]:
         batch = GaugeMetricFamily("headscope_batch_size", "Texts being written.", labels=["model"])
@@ -44,9 +42,9 @@ class Gauges:
             "headscope_traces_cached", "Texts whose attention weights are kept.", len(self.runs.cache)
         )
         yield GaugeMetricFamily("headscope_traces_cached_bytes", "Bytes they take.", self.runs.cache.nbytes)
-        turns = self.questions.turns
+        turns = self.ask.turns
         asked = GaugeMetricFamily("headscope_questions", "Questions that wait for an answer.", labels=["state"])
-        asked.add_metric(["computing"], len(turns.working))
+        asked.add_metric(["computing"], len(turns.running))
         asked.add_metric(["paused"], len(turns.paused))
         asked.add_metric(["waiting"], len(turns.queue))
         yield asked

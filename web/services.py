@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from model.checkpoint.load import choose_device
 from model.serving.engine import compiled_reader
 
+from .ask.roles import prepare_roles
+from .ask.service import Ask
 from .gauges import Gauges
 from .prometheus import Metrics
-from .questions.roles import prepare_roles
-from .questions.service import Questions
 from .runs.openings import Openings
 from .runs.store import Runs
 from .serving.budget import Budget, budget_for, keep_all_objects, trim_heap
@@ -37,7 +37,7 @@ class Services:
     attention: Workers  # for whole texts under /v1
     exact: Workers  # for what the page shows of a text beside what was recorded
     lessons: Workers  # for the numbers of Learn
-    questions: Questions
+    ask: Ask
     metrics: Metrics
     budget: Budget
     tickets: Tickets
@@ -58,7 +58,7 @@ class Services:
         self.openings.forget(loaded.name)
         self.snapshots.forget(loaded.name)
         self.runs.forget(loaded.name)
-        self.questions.let_go(loaded)
+        self.ask.forget(loaded)
 
     def load(self) -> None:
         """Load the checkpoints, write what the page opens with, and begin to measure what their heads do."""
@@ -66,7 +66,7 @@ class Services:
         trim_heap()  # of what the weights were converted from
         self.openings.write_all()
         self.engines.prepare(self.served.models.values())
-        prepare_roles(self.questions, self.served.models.values(), self.engines.are_busy)
+        prepare_roles(self.ask, self.served.models.values(), self.engines.are_busy)
 
     def load_for_good(self) -> None:
         """The same in a process that does nothing else."""
@@ -78,7 +78,7 @@ class Services:
         """Accept nothing more, give texts that are being written ``grace`` seconds, and return when all have ended."""
         for close in self.closers:
             close()
-        self.questions.close()
+        self.ask.close()
         self.templates.close()
         self.engines.close(grace)
 
@@ -96,19 +96,19 @@ def make_services(settings: Settings) -> Services:
     runs, metrics = Runs(may_see=served.private.may_see), Metrics(served.private.name_in_metrics)
     make_reader = functools.partial(compiled_reader, cache=settings.cache) if settings.kernels else None
     engines = Engines(settings.limits, metrics, read_addresses(settings), make_reader, zero_gpu=settings.zero_gpu)
-    questions = Questions(settings.limits, metrics, settings.cache)
-    metrics.registry.register(Gauges(engines, runs, questions, metrics.model_name))
+    ask = Ask(settings.limits, metrics, settings.cache)
+    metrics.registry.register(Gauges(engines, runs, ask, metrics.model_name))
     budget = budget_for(settings.limits)
     return Services(
         served=served,
-        snapshots=Snapshots(served, runs.forget_read_with, questions.let_go),
+        snapshots=Snapshots(served, runs.forget_read_with, ask.forget),
         runs=runs,
         openings=Openings(served, runs),
         engines=engines,
         attention=Workers(settings.limits.max_traces, settings.limits.max_waiting),
         exact=Workers(MAX_EXACT, settings.limits.max_waiting),
         lessons=Workers(MAX_LESSONS, settings.limits.max_waiting),
-        questions=questions,
+        ask=ask,
         metrics=metrics,
         budget=budget,
         tickets=Tickets(budget),

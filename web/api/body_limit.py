@@ -7,18 +7,17 @@ from collections.abc import Mapping
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ..ask.table import QUESTIONS
 from ..serving.budget import Budget, NoRoom
-from ..settings import MAX_LONG_TEXT_BYTES, Limits
+from ..settings import Limits
 from .auth import path_of
 from .errors import RefusedBody, as_api_error
 
-LONG_TEXTS = "/v1/lens/passages"  # the one route whose body is a whole file's text
 HELD_TIMES = 2  # a body, and what is read from it
-HELD_TIMES_LONG = 8  # the tokens of a long text are numbers
 LARGE_BODY_BYTES = 32_768
 BYTES_PER_SECOND = 1_000_000  # of one client's large bodies
 MOST_DELAY = 5.0  # seconds
-LONG_BODY_BYTES = 3 * MAX_LONG_TEXT_BYTES  # with line breaks, quotes and other letters escaped
+OF_ASK = {f"/v1{question.path}": question.body_limit for question in QUESTIONS if question.body_limit}
 
 
 class Pace:
@@ -56,8 +55,9 @@ class LimitBody:
             await self.app(scope, receive, send)
             return
         path, most = path_of(scope), self.limits.max_body_bytes
-        if path == LONG_TEXTS:
-            most = max(most, LONG_BODY_BYTES)
+        own = OF_ASK.get(path)
+        if own:
+            most = max(most, own.max_bytes)
         most = self.larger.get(path, most)
         too_large = RefusedBody(413, f"The body has more than {most:,} bytes.", "body_too_large")
         said = Headers(scope=scope).get("content-length", "")
@@ -65,7 +65,7 @@ class LimitBody:
             await as_api_error(too_large).response()(scope, receive, send)
             return
         n_bytes = n_held = 0
-        times = HELD_TIMES_LONG if path == LONG_TEXTS else HELD_TIMES
+        times = own.held_times if own else HELD_TIMES
         client = scope["client"][0] if scope.get("client") else None
 
         async def counted() -> Message:

@@ -16,7 +16,7 @@ from model.lens.questions.progress import Cancelled
 from model.sampling import SAMPLING_OPTIONS
 from model.serving.engine import Busy, Closed
 
-from ..questions.turns import OutOfTime
+from ..ask.turns import OutOfTime
 from ..serving.budget import NoRoom
 from ..serving.elsewhere.upstream import EngineLost
 

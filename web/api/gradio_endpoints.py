@@ -17,7 +17,7 @@ from ..serving.inputs import find_model, read_head, read_prompt, read_request, r
 from ..settings import UPDATE_SECONDS, Limits
 from .describe import describe
 from .guards import leave, model_to_read_with, refusals
-from .lens.endpoints import lens_endpoints
+from .lens import lens_endpoints
 
 
 def add_endpoints(services: Services) -> None:

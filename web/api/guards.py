@@ -1,6 +1,6 @@
 """What routes and endpoints check before anything is computed, and the count of what they refuse."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,12 +10,11 @@ from pydantic import ValidationError
 from model import InputError, LoadedModel
 from model.serving.engine import Busy, Closed
 
-from ..questions.turns import OutOfTime
+from ..ask.turns import OutOfTime
 from ..services import Services
 from ..serving.elsewhere.upstream import EngineLost
 from ..serving.engines import client_of
-from ..serving.inputs import check_length, find_model
-from ..settings import Limits
+from ..serving.inputs import find_model
 from .errors import ApiError, as_api_error
 
 
@@ -38,15 +37,6 @@ async def model_to_read_with(services: Services, name: object, client: Hashable)
     if services.snapshots.is_snapshot(name):
         return await services.attention.run(client, services.snapshots.model_or_snapshot, name)
     return find_model(services.served, name)
-
-
-def read_text(limits: Limits, loaded: LoadedModel, prompt: str | None, tokens: Sequence[int] | None) -> list[int]:
-    """The token ids of ``prompt`` or ``tokens``, one of which is needed. Raises ``InputError``."""
-    if (prompt is None) == (tokens is None):
-        raise InputError("prompt", "Either prompt or tokens is needed, and not both.")
-    if prompt is not None:
-        check_length("prompt", "prompt", prompt, limits.max_prompt_characters)
-    return loaded.read_prompt(prompt if prompt is not None else tokens or [])
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """What the OpenAPI document of /v1 says beyond what FastAPI reads off the routes."""
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from fastapi import FastAPI
@@ -7,9 +8,9 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, Field
 from pydantic.json_schema import models_json_schema
 
+from ..ask.question import NamedToken
 from ..settings import Limits
 from .completions import most_choices
-from .lens.questions import QUESTIONS, Question
 from .schema import (
     AttentionRequest,
     ChatRequest,
@@ -124,14 +125,9 @@ class EmbeddingsAnswer(BaseModel):
     usage: EmbeddingsUsage
 
 
-class AnswerToken(BaseModel):
-    id: int
-    text: str
-
-
 class AttentionAnswer(BaseModel):
     model: str
-    tokens: list[AnswerToken]
+    tokens: list[NamedToken]
     layers: list[int]
     heads: list[int]
     attention: list[list[list[list[float]]]]
@@ -180,33 +176,29 @@ BODIES: dict[str, type[BaseModel]] = {
     "/attention": AttentionRequest,
     "/tokenize": TokenizeRequest,
     "/detokenize": DetokenizeRequest,
-    **{question.path: question.body for question in QUESTIONS if question.method == "POST"},
-}
-QUERIES: dict[str, type[BaseModel]] = {
-    question.path: question.body for question in QUESTIONS if question.method == "GET"
 }
 
 
-def question_responses(question: Question) -> Responses:
-    return {200: {"model": question.answer, "content": TEXT}, **REFUSALS}
-
-
-def document(app: FastAPI, limits: Limits) -> dict[str, object]:
-    """The routes, with the bodies that they read themselves."""
+def document(
+    app: FastAPI, limits: Limits, posted: Mapping[str, type[BaseModel]], queries: Mapping[str, type[BaseModel]]
+) -> dict[str, object]:
+    """The routes, with the bodies and queries that they read themselves: ``posted`` and ``queries`` are Ask's."""
+    bodies = {**BODIES, **posted}
     found = get_openapi(title="Headscope", version="1", routes=app.routes, servers=[{"url": "/v1"}])
-    schemas, definitions = models_json_schema([(body, "validation") for body in BODIES.values()], ref_template=REF)
+    schemas, definitions = models_json_schema([(body, "validation") for body in bodies.values()], ref_template=REF)
     components = found["components"]["schemas"] | definitions["$defs"]
     for writing in (CompletionRequest, ChatRequest):
         bound_writing(components[writing.__name__], limits)
     for name in ("Strings", "TokenIdLists"):
         components[name]["maxItems"] = limits.max_choices
-    for path, body in BODIES.items():
+    for path, body in bodies.items():
         content = {"application/json": {"schema": schemas[body, "validation"]}}
         found["paths"][path]["post"]["requestBody"] = {"required": True, "content": content}
-    for path, body in QUERIES.items():
-        properties = body.model_json_schema()["properties"]
+    for path, body in queries.items():
+        schema = body.model_json_schema()
         found["paths"][path]["get"]["parameters"] = [
-            {"name": name, "in": "query", "required": False, "schema": schema} for name, schema in properties.items()
+            {"name": name, "in": "query", "required": name in schema.get("required", ()), "schema": field}
+            for name, field in schema["properties"].items()
         ]
     for operations in found["paths"].values():
         for operation in operations.values():

@@ -21,7 +21,7 @@ from ..services import Services
 from ..serving.attention import AttentionAnswer
 from ..serving.elsewhere.upstream import EngineLost
 from ..serving.engines import client_of
-from ..serving.inputs import UnknownModel
+from ..serving.inputs import UnknownModel, read_ids
 from ..settings import EVENT_SECONDS, WHOLE_SECONDS
 from . import openapi
 from .chat import answer_conversation
@@ -29,8 +29,8 @@ from .completions import Completion
 from .describe import describe
 from .embeddings import Embeddings
 from .errors import ApiError, as_api_error
-from .guards import check_loaded, count_refusal, model_to_read_with, model_to_write_with, read_text
-from .lens.routes import add_lens_routes
+from .guards import check_loaded, count_refusal, model_to_read_with, model_to_write_with
+from .lens import POSTED, QUERIES, add_lens_routes
 from .schema import (
     AttentionRequest,
     Body,
@@ -94,7 +94,7 @@ def v1(services: Services) -> FastAPI:
     async def get_document() -> Response:
         async with making_document:
             if not documents:  # in a thread, as it takes a tenth of a second
-                document = await asyncio.to_thread(openapi.document, app, services.limits)
+                document = await asyncio.to_thread(openapi.document, app, services.limits, POSTED, QUERIES)
                 documents.append(orjson.dumps(document))
         return Response(documents[0], media_type=JSON)
 
@@ -232,7 +232,7 @@ async def complete(
 def attention_of(services: Services, loaded: LoadedModel, body: AttentionRequest) -> AttentionAnswer:
     """What the body asks for, checked."""
     limits = services.limits
-    ids = read_text(limits, loaded, body.prompt, body.tokens)
+    ids = read_ids(limits, loaded, body.prompt, body.tokens)
     layers = list(loaded.read_choice("layers", body.layers, loaded.config.n_layer))
     heads = list(loaded.read_choice("heads", body.heads, loaded.config.n_head))
     answer = AttentionAnswer(loaded, ids, layers, heads, loaded.read_head_mask(body.head_mask))

@@ -3,7 +3,7 @@
 Everything here raises ``InputError``, which names the field that is wrong.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from model import GenerationRequest, InputError, LoadedModel, SamplingSettings
@@ -84,6 +84,25 @@ def read_prompt(limits: Limits, loaded: LoadedModel, prompt: object) -> list[int
 def read_text(limits: Limits, loaded: LoadedModel, text: object) -> list[int]:
     """Token ids of any text in the model's alphabet; it may be empty or longer than the context."""
     return loaded.tokenizer.encode(check_text(limits, text))
+
+
+def read_ids(
+    limits: Limits,
+    loaded: LoadedModel,
+    text: str | None,
+    ids: Sequence[int] | None,
+    names: tuple[str, str] = ("prompt", "tokens"),
+) -> list[int]:
+    """The token ids of a text that is given either as text or as ids, in the fields called ``names``."""
+    field, ids_field = names
+    if (text is None) == (ids is None):
+        raise InputError(field, f"Either {field} or {ids_field} is needed, and not both.")
+    try:
+        if text is not None:
+            check_length(field, field, text, limits.max_prompt_characters)
+        return loaded.read_prompt(text if text is not None else ids or [])
+    except InputError as error:
+        raise error if field == "prompt" else InputError(field, str(error), error.code) from None
 
 
 def check_text(limits: Limits, text: object) -> str:

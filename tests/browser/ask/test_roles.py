@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from helpers.server import Server
 from model.lens.head_roles import LOOKS, role_scores
-from web.questions import roles as roles_module
+from web.ask import roles as roles_module
 
 
 @pytest.fixture
@@ -22,11 +22,11 @@ def certain(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
     copying[2][1] = 0.96
     measured = {"scores": scores, "entropy": found.entropy.tolist(), "copying": copying}
     measured |= {"uniform": 0.01, "uniform_entropy": 6.5}
-    monkeypatch.setattr("web.api.lens.questions.measure_roles", lambda *_: measured)
-    server.services.questions.answers.kept.clear()
+    monkeypatch.setattr("web.ask.roles.measure_roles", lambda *_: measured)
+    server.services.ask.answers.entries.clear()
     assert roles_module.describe_heads(measured)[1][2]["label"] == "induction"
     yield measured
-    server.services.questions.answers.kept.clear()  # the server lives on, for the tests that follow
+    server.services.ask.answers.entries.clear()  # the server lives on, for the tests that follow
 
 
 def test_where_a_role_is_clear_it_is_said(certain: dict[str, Any], page: Any) -> None:

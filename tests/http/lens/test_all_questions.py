@@ -12,11 +12,18 @@ from helpers.api import Document, open_post
 from helpers.gate import Gate, News
 from helpers.server import CONTEXT, Server, save_tiny
 from helpers.siege.fuzz import few, the_document_is_as_strict_as_the_server
-from web.api.lens.questions import QUESTIONS, Question
+from web.api.lens import BODIES
+from web.ask.question import Question, Text
+from web.ask.table import QUESTIONS
 from web.settings import Limits
 
-TEXTS = [question for question in QUESTIONS if question.is_about_text]
-MODELS = [question for question in QUESTIONS if not question.is_about_text]
+
+def is_about_text(question: Question) -> bool:
+    return any(type(field) is Text for field in question.fields)
+
+
+TEXTS = [question for question in QUESTIONS if is_about_text(question)]
+MODELS = [question for question in QUESTIONS if not is_about_text(question)]
 # What a question cannot do without, beside a text.
 NEEDED: dict[str, dict[str, Any]] = {
     "head": {"layer": 2, "head": 1},
@@ -37,7 +44,7 @@ def ask(server: Server, question: Question, **body: Any) -> httpx.Response:
     body = {"model": "tiny"} | NEEDED.get(question.name, {}) | body
     if question.method == "GET":
         return httpx.get(url, params={name: str(value).lower() for name, value in body.items()}, timeout=60)
-    has_text = {"prompt", "tokens"} & body.keys() or not question.is_about_text
+    has_text = {"prompt", "tokens"} & body.keys() or not is_about_text(question)
     return httpx.post(url, json=body if has_text else {"prompt": "so it is"} | body, timeout=60)
 
 
@@ -55,7 +62,7 @@ def document(server: Server) -> Document:
 
 @every_question
 def test_a_stream_ends_with_the_same_answer(server: Server, document: Document, question: Question) -> None:
-    server.services.questions.answers.kept.clear()
+    server.services.ask.answers.entries.clear()
     *progress, streamed = events_of(ask(server, question, stream=True))
     whole = ask(server, question)
     assert whole.status_code == 200 and whole.json() == streamed
@@ -119,7 +126,7 @@ def test_tokens_in_the_place_of_a_prompt(server: Server, question: Question) -> 
 @every_text_question
 def test_the_document_is_as_strict_as_the_server(server: Server, document: Document, question: Question) -> None:
     with httpx.Client(base_url=server.url, timeout=60) as client:
-        few(the_document_is_as_strict_as_the_server(client, document, question.path[1:], question.body))
+        few(the_document_is_as_strict_as_the_server(client, document, question.path[1:], BODIES[question.name]))
 
 
 def test_a_snapshot_of_training(launch: Any, tmp_path: Path) -> None:
@@ -142,10 +149,10 @@ def test_a_model_served_in_another_precision(launch: Any, checkpoints: Path) -> 
     for question in QUESTIONS:
         precision = ask(server, question).json()["precision"]
         assert (precision["computed"], precision["served"]) == ("float32", "bfloat16")
-        if question.is_about_text:
+        if is_about_text(question):
             assert 0 < precision["largest_difference"] < 1
     assert server.served.models["tiny"].dtype == torch.bfloat16
-    assert server.services.questions.gpts.nbytes > 0
+    assert server.services.ask.copies.nbytes > 0
 
 
 # ---- A question that a test can hold up ------------------------------------------------------------------------------
@@ -188,7 +195,7 @@ def test_a_client_that_leaves_stops_the_computation(
     held_up.news.wait_until(lambda: held_up.began)
     connection.close()
     held_up.news.wait_until(lambda: held_up.ended)
-    assert not server.services.questions.answers.kept
+    assert not server.services.ask.answers.entries
 
 
 def test_a_full_line_says_when_to_come_again(launch: Any, checkpoints: Path, held_up: HeldUp) -> None:

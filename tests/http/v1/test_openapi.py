@@ -9,7 +9,6 @@ import pytest
 from helpers.api import Document
 from helpers.server import Server
 from helpers.siege.fuzz import few, the_document_is_as_strict_as_the_server
-from web.api.lens.questions import QUESTIONS
 from web.api.schema import (
     AttentionRequest,
     ChatRequest,
@@ -18,6 +17,7 @@ from web.api.schema import (
     EmbeddingsRequest,
     TokenizeRequest,
 )
+from web.ask.table import QUESTIONS
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ WEB_FLOORS = [
     {"web.api", "web.publish", "web.edge"},
     {"web.services"},
     {"web.gauges"},
-    {"web.runs", "web.questions"},
+    {"web.runs", "web.ask"},
     {"web.serving"},
     {"web.prometheus", "web.settings", "web.assets", "web.bounded_cache"},
 ]
@@ -45,7 +45,7 @@ FORBIDDEN = {
     "web.learn": {"web.page", "web.api"},
     "web.serving": {"gradio"},
     "web.runs": {"gradio"},
-    "web.questions": {"gradio"},
+    "web.ask": {"gradio"},
 }
 
 

@@ -1,4 +1,4 @@
-"""What every head of a model does, measured once for its weights and kept."""
+"""The question what every head of a model does: measured once for its weights, and kept on disk."""
 
 import math
 import threading
@@ -8,36 +8,48 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from pydantic import BaseModel
+from pydantic import Field as Described
+
 from model import LoadedModel
 from model.errors import InvalidValue
 from model.lens.copying import CHANCE, CLEAR_COPYING, copying_scores
-from model.lens.head_roles import LOOKS, MIN_CONTEXT_LENGTH, clear_role, role_scores, sampled_tokens
+from model.lens.head_roles import (
+    CLEAR_ROLE,
+    CLEAR_TIMES_UNIFORM,
+    LOOKS,
+    MIN_CONTEXT_LENGTH,
+    clear_role,
+    role_scores,
+    sampled_tokens,
+)
 from model.lens.questions.progress import Cancelled, Progress, ignore
 from model.serving.engine import Busy
 
 from ..serving.budget import trim_heap
-from .service import Questions
+from .question import MODEL, ModelAnswer, Question
+from .service import Answer, Ask, Inquiry
 from .turns import lower_priority
 
-VERSION = 2  # another one whenever the definition of a score changes
+VERSION = 2  # of the definitions of the scores; increased whenever one changes
 NO_ROLE = "no clear role"
 COPYING = "copying"
-IDLE_SECONDS = 0.2  # between two looks at whether anybody is writing
+IDLE_SECONDS = 0.2  # between two checks whether any text is being written
 
 Grid = list[list[float]]  # [layer][head]
 Measured = dict[str, Any]  # {"scores": {role: Grid}, "entropy": Grid, "copying": Grid, "uniform": float, ...}
 
 
-def measure_roles(questions: Questions, loaded: LoadedModel, progress: Progress = ignore) -> Measured:
-    """The role scores of every head, in float32. Raises ``InputError`` if the context is too short for them."""
+def measure_roles(ask: Ask, loaded: LoadedModel, progress: Progress = ignore) -> Measured:
+    """The role scores of every head, in float32. Raises ``InputError`` if the context is too short to measure them."""
     if loaded.config.context_length < MIN_CONTEXT_LENGTH:
         allowed = f"one with a context_length of at least {MIN_CONTEXT_LENGTH}, to repeat two tokens"
         raise InvalidValue("model", loaded.name, allowed)
     name = f"roles-{VERSION}-{loaded.sha256}-{str(loaded.dtype).removeprefix('torch.')}"
-    kept = questions.disk.get(name) if loaded.sha256 else None
+    kept = ask.disk.get(name) if loaded.sha256 else None
     if kept is not None and fits(kept, loaded):
         return kept
-    gpt = questions.gpt(loaded)
+    gpt = ask.gpt(loaded)
     found = role_scores(replace(loaded, gpt=gpt), progress=progress)
     measured: Measured = {
         "scores": {role: found.scores[role].tolist() for role in LOOKS},
@@ -47,35 +59,35 @@ def measure_roles(questions: Questions, loaded: LoadedModel, progress: Progress 
         "uniform_entropy": found.uniform_entropy,
     }
     if loaded.sha256:
-        questions.disk.put(name, measured)
+        ask.disk.put(name, measured)
     return measured
 
 
-def prepare_roles(questions: Questions, models: Iterable[LoadedModel], is_busy: Callable[[], bool]) -> None:
-    """Measure ``models`` in the background, while nobody writes; only where the results are kept on disk."""
-    if questions.disk.folder is not None:
-        arguments = [questions, list(models), is_busy]
+def prepare_roles(ask: Ask, models: Iterable[LoadedModel], is_busy: Callable[[], bool]) -> None:
+    """Measure ``models`` in the background while no text is being written, if the results are kept on disk."""
+    if ask.disk.folder is not None:
+        arguments = [ask, list(models), is_busy]
         threading.Thread(target=measure_in_turn, args=arguments, name="head roles", daemon=True).start()
 
 
-def measure_in_turn(questions: Questions, models: Sequence[LoadedModel], is_busy: Callable[[], bool]) -> None:
+def measure_in_turn(ask: Ask, models: Sequence[LoadedModel], is_busy: Callable[[], bool]) -> None:
     """The background thread: one model after the other."""
     lower_priority()
 
     def wait(_fraction: float) -> None:
-        while is_busy() and not questions.turns.closed:
+        while is_busy() and not ask.turns.closed:
             time.sleep(IDLE_SECONDS)
-        if questions.turns.closed:
+        if ask.turns.closed:
             raise Cancelled
 
     with suppress(Cancelled):
         for loaded in models:
             if loaded.config.context_length >= MIN_CONTEXT_LENGTH:
                 wait(0)
-                # A later question reports it.
+                # A later question reports the error.
                 with suppress(FloatingPointError, MemoryError, RuntimeError, Busy):
-                    measure_roles(questions, loaded, wait)
-                questions.let_go(loaded)  # nobody may ever ask
+                    measure_roles(ask, loaded, wait)
+                ask.forget(loaded)  # nobody may ever ask about it
                 trim_heap()
 
 
@@ -101,7 +113,7 @@ def is_number(value: object) -> bool:
 def describe_heads(measured: Measured) -> list[list[dict[str, Any]]]:
     """``[layer][head]``: the label of each head, its scores, and what uniform attention or random weights would score.
 
-    The label says where the head looks. One that looks at nothing in particular may still be said to copy.
+    The label is the head's role; without a clear one it may be that it copies what it looks at.
     """
     scores, uniform = measured["scores"], measured["uniform"]
     baseline = dict.fromkeys(LOOKS, uniform) | {"copying": CHANCE, "entropy": measured["uniform_entropy"]}
@@ -115,3 +127,48 @@ def describe_heads(measured: Measured) -> list[list[dict[str, Any]]]:
 
     n_layer, n_head = len(measured["entropy"]), len(measured["entropy"][0])
     return [[head(layer, index) for index in range(n_head)] for layer in range(n_layer)]
+
+
+class HeadScores(BaseModel):
+    previous_token: float
+    first_token: float
+    self: float
+    duplicate_token: float
+    induction: float
+    copying: float = Described(
+        description="The share of other tokens whose logits the head raises by less than that of the token it looks "
+        "at; computed from its weights, on a sample of tokens."
+    )
+    entropy: float = Described(description="In bits.")
+
+
+class HeadRole(BaseModel):
+    label: str = Described(
+        description='Where it clearly looks, else "copying" if it clearly copies, else "no clear role".'
+    )
+    scores: HeadScores = Described(description="Mean attention weights on random tokens that are repeated once.")
+    baseline: HeadScores = Described(
+        description="What uniform attention would score on the same texts, and random weights for copying."
+    )
+
+
+class RolesAnswer(ModelAnswer):
+    threshold: float = Described(description="The least score of a clear role.")
+    copying_threshold: float = Described(description="The least score of a head that is said to copy.")
+    heads: list[list[HeadRole]] = Described(description="`[layer][head]`")
+
+
+def answer_roles(inquiry: Inquiry, progress: Progress) -> Answer:
+    measured = measure_roles(inquiry.ask, inquiry.loaded, progress)
+    least = max(CLEAR_ROLE, CLEAR_TIMES_UNIFORM * measured["uniform"])
+    return {"threshold": least, "copying_threshold": CLEAR_COPYING, "heads": describe_heads(measured)}
+
+
+ROLES = Question(
+    "roles",
+    "What each head of a model looks at on random tokens that are repeated once, and whether it copies.",
+    [MODEL],
+    "For each layer and head a label, its scores, and what uniform attention or random weights would score.",
+    RolesAnswer,
+    answer_roles,
+)

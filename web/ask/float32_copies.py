@@ -1,4 +1,4 @@
-"""Models that are served in another precision, in float32: what Ask computes with."""
+"""Float32 copies of models that are served in another precision: what Ask computes with."""
 
 import gc
 import threading
@@ -13,11 +13,11 @@ from model.lens.questions.float32 import float32_bytes, in_float32
 from ..serving.budget import NoRoom
 
 
-class Copies:
-    """Float32 copies by the identity of a model. The least recently used are dropped first; any thread.
+class Float32Copies:
+    """Float32 copies by the identity of a model, for any thread. The least recently used are dropped first.
 
-    All that are in memory, those that a question is still using included, take at most ``max_bytes``, or there is one
-    alone. ``on_drop`` lets go of whatever else was made with a copy.
+    All that are in memory, those that a question is still using included, take at most ``max_bytes``, or there is only
+    one. ``on_drop`` frees whatever else was made with a copy.
     """
 
     def __init__(self, max_bytes: int, on_drop: Callable[[Hashable], None]) -> None:
@@ -32,11 +32,11 @@ class Copies:
         return sum(self.sizes.values())
 
     def get(self, key: Hashable, loaded: LoadedModel) -> GPT:
-        """``loaded`` in float32, itself where it is. Raises ``NoRoom`` while questions about others use too many."""
+        """``loaded`` in float32, itself if it is. Raises ``NoRoom`` while copies that are in use leave too little."""
         n_bytes = float32_bytes(loaded.gpt)
         if not n_bytes:
             return loaded.gpt
-        with self.lock:  # whoever asks for the same one waits for it
+        with self.lock:  # callers who ask for the same copy wait for it
             copy = self.in_memory.get(key)  # one that was dropped may still be in use
             if copy is None:
                 self.make_room(n_bytes)
@@ -52,7 +52,7 @@ class Copies:
             del self.kept[key]
             self.on_drop(key)
         if self.nbytes and self.nbytes + n_bytes > self.max_bytes:
-            gc.collect()  # there may be references in circles
+            gc.collect()  # there may be reference cycles
             if self.nbytes:
                 raise NoRoom
 

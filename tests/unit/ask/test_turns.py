@@ -8,8 +8,8 @@ import pytest
 from helpers.gate import Gate, News
 from model.lens.questions.progress import Cancelled
 from model.serving.engine import Busy, Closed
-from web.questions import turns as turns_module
-from web.questions.turns import MAX_BEGUN, Job, OutOfTime, Turns
+from web.ask import turns as turns_module
+from web.ask.turns import MAX_BEGUN, Job, OutOfTime, Turns
 
 
 class Stepper:
@@ -74,7 +74,7 @@ def test_as_many_at_once_as_there_are_places() -> None:
     stepper = Stepper(places=2)
     jobs = [stepper.submit(name) for name in "abc"]
     stepper.news.wait_until(lambda: len(stepper.begun) == 2)
-    assert len(stepper.turns.working) == 2 and len(stepper.turns.queue) == 1
+    assert len(stepper.turns.running) == 2 and len(stepper.turns.queue) == 1
     for name in "abc":
         stepper.step(name)
     assert [job.done.result(20) for job in jobs] == [b"a", b"b", b"c"]
@@ -102,7 +102,7 @@ def test_no_more_are_begun_than_memory_allows(stepper: Stepper, monkeypatch: pyt
     for _ in range(2):
         for name in names:
             stepper.step(name)
-            assert len(stepper.turns.working) + len(stepper.turns.paused) <= MAX_BEGUN
+            assert len(stepper.turns.running) + len(stepper.turns.paused) <= MAX_BEGUN
     assert sorted(job.done.result(20).decode() for job in jobs) == names
 
 
@@ -121,7 +121,7 @@ def test_cancelled_while_waiting_paused_and_at_work(stepper: Stepper, monkeypatc
         stepper.news.tell()
         with pytest.raises(Cancelled):
             job.done.result(20)
-    assert not stepper.turns.working and not stepper.turns.paused and not len(stepper.turns.queue)
+    assert not stepper.turns.running and not stepper.turns.paused and not len(stepper.turns.queue)
 
 
 def test_a_full_queue_refuses_the_one_who_asks_for_most() -> None:

@@ -1,4 +1,4 @@
-"""Computations in the background that take turns: a long one makes way for those that wait, and goes on later."""
+"""Background computations that take turns: a long one pauses for those that wait, and continues later."""
 
 import logging
 import os
@@ -18,13 +18,13 @@ from model.serving.fair_queue import FairQueue
 
 log = logging.getLogger(__name__)
 
-TURN_SECONDS = 1.0  # after which a computation makes way for others
-MAX_BEGUN = 4  # computations in memory, at work or waiting for their next turn
-NICENESS = 10  # below the threads that write texts, where the system knows such a thing per thread
+TURN_SECONDS = 1.0  # after which a computation pauses for others
+MAX_BEGUN = 4  # computations in memory, running or paused
+NICENESS = 10  # a lower priority than that of the threads that write texts, on systems with one per thread
 
 
 def lower_priority() -> None:
-    """Let this thread, and those that it starts, wait for the threads that write texts."""
+    """Give this thread, and those that it starts, a lower priority than the threads that write texts."""
     if sys.platform == "linux":  # elsewhere it would be the priority of the whole process
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
@@ -34,9 +34,9 @@ class OutOfTime(Exception):
 
 
 class Job:
-    """One computation for one ``client``: ``done`` is its result, ``fraction`` says how far it is.
+    """One computation for one ``client``: ``done`` is its result, ``fraction`` how much of it is done.
 
-    ``max_seconds`` is how long it may take where that is not the usual time.
+    ``max_seconds`` is how long it may take, if that is not the usual time.
     """
 
     def __init__(
@@ -46,39 +46,40 @@ class Job:
         self.fraction = 0.0
         self.done: Future[bytes] = Future()
         self.cancelled = False
-        self.has_turn = False
-        self.turn_began = self.seconds = 0.0  # seconds of all its turns together
+        self.is_running = False
+        self.turn_began = 0.0
+        self.seconds = 0.0  # of all its finished turns together
 
 
 class Turns:
-    """Runs at most ``places`` jobs at once, each in a low-priority thread of its own.
+    """Runs at most ``max_running`` jobs at once, each in a low-priority thread of its own.
 
-    Jobs wait in a queue that is fair by client. A job that has had its turn pauses in its next call of ``progress`` if
-    others are waiting, so that a long one keeps nobody waiting for its end.
+    Jobs wait in a queue that is fair by client. After its turn a job pauses in its next call of ``progress`` if others
+    are waiting, so that nobody has to wait until a long one ends.
     """
 
-    def __init__(self, places: int, max_waiting: int, max_seconds: float) -> None:
-        self.places, self.max_waiting, self.max_seconds = places, max_waiting, max_seconds
-        self.queue: FairQueue[Job] = FairQueue()  # not begun
+    def __init__(self, max_running: int, max_waiting: int, max_seconds: float) -> None:
+        self.max_running, self.max_waiting, self.max_seconds = max_running, max_waiting, max_seconds
+        self.queue: FairQueue[Job] = FairQueue()  # jobs that have not begun
         self.paused: deque[Job] = deque()
-        self.working: set[Job] = set()
+        self.running: set[Job] = set()
         self.changed = threading.Condition()
-        self.newest_first = False  # whether a job that has not begun comes before one that is paused
+        self.queue_first = False  # whether the next turn goes to a job that has not begun rather than to a paused one
         self.closed = False
 
     def submit(self, job: Job) -> None:
-        """Let a job join. Raises ``Busy`` if the queue is full, most of all of this client's, and ``Closed``."""
+        """Add a job to the queue. Raises ``Busy`` if it is full and no client has more in it, and ``Closed``."""
         with self.changed:
             if self.closed:
                 raise Closed
-            can_begin = len(self.working) < self.places and not self.queue
+            can_begin = len(self.running) < self.max_running and not self.queue
             if not can_begin and len(self.queue) >= self.max_waiting:
                 self.make_room(job.client)
             self.queue.append(job)
-            self.hand_out()
+            self.give_turns()
 
     def make_room(self, client: Hashable) -> None:
-        """Refuse the newest job of the client with the most waiting; raises ``Busy`` if that is this ``client``."""
+        """Refuse the newest job of the client with most jobs waiting; raises ``Busy`` if that is this ``client``."""
         refused = self.queue.newest_of_most(client)
         if refused is None:
             raise Busy
@@ -98,34 +99,34 @@ class Turns:
         """Accept no more jobs and end those there are."""
         with self.changed:
             self.closed = True
-            jobs = [*self.queue, *self.paused, *self.working]
+            jobs = [*self.queue, *self.paused, *self.running]
         for job in jobs:
             self.cancel(job)
 
-    def hand_out(self) -> None:
-        """Give free places to those who wait. Called with the lock held."""
-        while len(self.working) < self.places:
-            begun = Counter(job.client for job in [*self.working, *self.paused])
+    def give_turns(self) -> None:
+        """Let waiting jobs run while there is room. Called with the lock held."""
+        while len(self.running) < self.max_running:
+            begun = Counter(job.client for job in [*self.running, *self.paused])
             can_begin = len(self.queue) and begun.total() < MAX_BEGUN
-            if can_begin and (self.newest_first or not self.paused):
+            if can_begin and (self.queue_first or not self.paused):
                 job = self.queue.take(begun)
-                self.newest_first = False
-                self.give_place(job)
+                self.queue_first = False
+                self.start_turn(job)
                 threading.Thread(target=self.run, args=[job], name="question", daemon=True).start()
             elif self.paused:
-                self.newest_first = True
-                self.give_place(self.paused.popleft())
+                self.queue_first = True
+                self.start_turn(self.paused.popleft())
             else:
                 break
         self.changed.notify_all()
 
-    def give_place(self, job: Job) -> None:
-        self.working.add(job)
-        job.has_turn, job.turn_began = True, time.monotonic()
+    def start_turn(self, job: Job) -> None:
+        self.running.add(job)
+        job.is_running, job.turn_began = True, time.monotonic()
 
-    def take_place(self, job: Job) -> None:
-        self.working.discard(job)
-        job.has_turn = False
+    def end_turn(self, job: Job) -> None:
+        self.running.discard(job)
+        job.is_running = False
         job.seconds += time.monotonic() - job.turn_began
 
     def run(self, job: Job) -> None:
@@ -140,27 +141,27 @@ class Turns:
             if not isinstance(error, InputError | Cancelled | OutOfTime | Busy):
                 log.exception("A question failed")
         with self.changed:
-            self.take_place(job)
-            self.hand_out()
+            self.end_turn(job)
+            self.give_turns()
         if isinstance(result, BaseException):
             job.done.set_exception(result)
         else:
             job.done.set_result(result)
 
     def progress(self, job: Job, fraction: float) -> None:
-        """Note how far a job is; pause it if its turn is over, and raise ``Cancelled`` or ``OutOfTime``."""
+        """Note how much of a job is done, and pause it if its turn is over. Raises ``Cancelled`` and ``OutOfTime``."""
         job.fraction = min(max(fraction, job.fraction), 1.0)
         with self.changed:
             turn = time.monotonic() - job.turn_began
             if turn > TURN_SECONDS and (self.queue or self.paused) and not job.cancelled:
-                self.take_place(job)
+                self.end_turn(job)
                 self.paused.append(job)
-                self.newest_first = True
-                self.hand_out()
-                self.changed.wait_for(lambda: job.has_turn or job.cancelled)
-                if not job.has_turn:  # it was cancelled: it needs no place to end
+                self.queue_first = True
+                self.give_turns()
+                self.changed.wait_for(lambda: job.is_running or job.cancelled)
+                if not job.is_running:  # it was cancelled, and may end at once
                     self.paused.remove(job)
-                    self.give_place(job)
+                    self.start_turn(job)
                 turn = 0.0
             if job.cancelled:
                 raise Cancelled

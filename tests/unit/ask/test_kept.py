@@ -13,10 +13,10 @@ from helpers.models import tiny_model
 from model import LoadedModel
 from model.gpt import GPT
 from model.lens.questions.float32 import float32_bytes
+from web.ask import disk_cache as module
+from web.ask.disk_cache import DiskCache
+from web.ask.service import Ask
 from web.prometheus import Metrics
-from web.questions import disk_cache as module
-from web.questions.disk_cache import DiskCache
-from web.questions.service import Questions
 from web.serving.budget import MEGABYTE, NoRoom
 from web.settings import Limits
 
@@ -27,15 +27,15 @@ def served(seed: int, dtype: torch.dtype = torch.bfloat16) -> LoadedModel:
     return loaded
 
 
-def room_for(n_models: int) -> Questions:
+def room_for(n_models: int) -> Ask:
     """Questions that may hold copies of so many models."""
-    questions = Questions(Limits(max_float32_mb=1), Metrics())
-    questions.gpts.max_bytes = n_models * float32_bytes(served(0).gpt)
+    questions = Ask(Limits(max_float32_mb=1), Metrics())
+    questions.copies.max_bytes = n_models * float32_bytes(served(0).gpt)
     return questions
 
 
 def test_the_limit_is_in_megabytes() -> None:
-    assert Questions(Limits(max_float32_mb=3), Metrics()).gpts.max_bytes == 3 * MEGABYTE
+    assert Ask(Limits(max_float32_mb=3), Metrics()).copies.max_bytes == 3 * MEGABYTE
 
 
 def test_copies_are_bounded_and_so_are_those_that_their_texts_hold() -> None:
@@ -45,19 +45,19 @@ def test_copies_are_bounded_and_so_are_those_that_their_texts_hold() -> None:
         questions.text(loaded, (1, 2, 3), None)
         copies.append(weakref.ref(questions.gpt(loaded)))
     assert [copy() is not None for copy in copies] == [False, False, True, True]
-    assert questions.gpts.nbytes == questions.gpts.max_bytes
-    assert {key[0] for key in questions.texts.kept} == set(questions.gpts.kept)  # type: ignore[index]
+    assert questions.copies.nbytes == questions.copies.max_bytes
+    assert {key[0] for key in questions.texts.entries} == set(questions.copies.kept)  # type: ignore[index]
     assert questions.gpt(models[2]) is copies[2]()  # kept, and from now on the newer one
     questions.gpt(models[0])
     assert copies[2]() is not None and copies[3]() is None
 
 
-def test_a_copy_in_use_counts_until_it_is_let_go() -> None:
+def test_a_copy_in_use_counts_until_it_is_forget() -> None:
     questions, models = room_for(2), [served(seed) for seed in range(3)]
     used = [questions.gpt(loaded) for loaded in models[:2]]
     with pytest.raises(NoRoom):
         questions.gpt(models[2])
-    assert questions.gpts.nbytes == questions.gpts.max_bytes
+    assert questions.copies.nbytes == questions.copies.max_bytes
     assert [questions.gpt(loaded) for loaded in models[:2]] == used  # the same, not another copy
     used.pop()
     questions.gpt(models[2])
@@ -67,7 +67,7 @@ def test_one_alone_may_be_larger() -> None:
     questions = room_for(0)
     first = weakref.ref(questions.gpt(served(0)))
     second = questions.gpt(served(1))
-    assert first() is None and questions.gpts.nbytes == float32_bytes(served(1).gpt)
+    assert first() is None and questions.copies.nbytes == float32_bytes(served(1).gpt)
     with pytest.raises(NoRoom):
         questions.gpt(served(2))
     assert second.wte.weight.dtype == torch.float32
@@ -76,9 +76,9 @@ def test_one_alone_may_be_larger() -> None:
 def test_what_is_served_in_float32_is_not_copied_nor_held() -> None:
     questions, loaded = room_for(0), served(0, torch.float32)
     questions.text(loaded, (1, 2, 3), None)
-    assert questions.gpt(loaded) is loaded.gpt and not questions.gpts.nbytes
+    assert questions.gpt(loaded) is loaded.gpt and not questions.copies.nbytes
     gpt = weakref.ref(loaded.gpt)
-    questions.let_go(loaded)
+    questions.forget(loaded)
     del loaded
     gc.collect()
     assert gpt() is None

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 MAX_BYTES = 16_000_000  # of one file
-MAX_FILES = 200  # models that visitors trained are among those that these are about
+MAX_FILES = 200  # including those about models that visitors trained
 MAX_ALL_BYTES = 64_000_000
-LEFT_SECONDS = 3_600.0  # after which a file that is half written belongs to a process that was killed
+LEFT_SECONDS = 3_600.0  # the age from which a half-written file belongs to a process that was killed
 
 
 class DiskCache:
-    """Files by name, bounded in number and bytes: those that were not asked for the longest are removed.
+    """Files by name, bounded in number and bytes: the least recently used are removed.
 
-    A folder that cannot be read or written is as good as none: everything is computed again.
+    If the folder cannot be read or written, everything is computed again.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -33,7 +33,7 @@ class DiskCache:
         except (OSError, ValueError):
             return None
         with suppress(OSError):
-            os.utime(path)  # when it was last asked for
+            os.utime(path)  # the time of its last use
         return content if isinstance(content, dict) else None
 
     def put(self, name: str, content: dict[str, Any]) -> None:
@@ -55,7 +55,7 @@ class DiskCache:
             return
 
     def prune(self, newest: str) -> None:
-        """Remove what there is too much of, and what was left half written."""
+        """Remove the least recently used files above the bounds, and half-written ones that were left behind."""
         assert self.folder is not None
         kind = newest.partition("-")[0]
         files = sorted(

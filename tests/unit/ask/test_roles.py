@@ -10,10 +10,10 @@ import torch
 from helpers.models import tiny_model
 from model import InputError, LoadedModel
 from model.lens.head_roles import LOOKS, role_scores
+from web.ask import roles as roles_module
+from web.ask.roles import describe_heads, measure_in_turn, measure_roles, prepare_roles
+from web.ask.service import Ask
 from web.prometheus import Metrics
-from web.questions import roles as roles_module
-from web.questions.roles import describe_heads, measure_in_turn, measure_roles, prepare_roles
-from web.questions.service import Questions
 from web.settings import Limits, default_cache
 
 
@@ -43,8 +43,8 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return measured
 
 
-def questions(cache: Path | None) -> Questions:
-    return Questions(Limits(), Metrics(), cache)
+def questions(cache: Path | None) -> Ask:
+    return Ask(Limits(), Metrics(), cache)
 
 
 def test_measured_once_for_the_weights(loaded: LoadedModel, counted: list[str], tmp_path: Path) -> None:

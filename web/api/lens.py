@@ -1,0 +1,198 @@
+"""Ask for programs and for the page: a route under ``/v1/lens/`` and a Gradio endpoint for each question."""
+
+import inspect
+from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Iterator
+from contextlib import AsyncExitStack
+from typing import Annotated, Any, get_args
+
+import gradio as gr
+from fastapi import FastAPI, Request, Response
+from pydantic import BaseModel, BeforeValidator, FailFast, create_model
+from pydantic import Field as Described
+from pydantic.config import JsonDict
+from typing_extensions import TypeAliasType
+
+from model import InputError
+
+from ..ask.question import REQUIRED, Field, Model, Question, Text
+from ..ask.service import Inquiry, PendingAnswer
+from ..ask.table import QUESTIONS
+from ..services import Services
+from ..serving.engines import client_of
+from ..serving.inputs import whole
+from . import openapi
+from .errors import as_api_error
+from .guards import count_refusal, leave, model_to_read_with, refusals
+from .schema import Also, Body, HeadMask, TokenIds, one_of
+from .streaming import LEFT, Stream, server_sent_event, unless_client_leaves
+
+JSON, EVENTS = "application/json", "text/event-stream"
+DONE = b"data: [DONE]\n\n"
+MOST_HEADS = 4096
+
+# ---- Bodies ----------------------------------------------------------------------------------------------------------
+
+LayerAndHead = Annotated[list[int], Described(min_length=2, max_length=2)]
+HeadPairs = TypeAliasType(
+    "HeadPairs", Annotated[list[LayerAndHead], FailFast(), Described(min_length=1, max_length=MOST_HEADS)]
+)
+# How a body checks what a field holds, where that is more than its Python type.
+CHECKED: dict[Any, Any] = {list[int]: TokenIds, list[list[int]]: HeadPairs, list[list[float]]: HeadMask}
+
+STREAM = Field("stream", "Send the progress, then the answer, as server-sent events.", bool, default=False)
+
+
+def parts_of(question: Question) -> list[Field]:
+    """The fields of a question's body, in the order in which its endpoint takes them."""
+    parts = [part for field in question.fields for part in field.parts]
+    ids = {field.ids for field in question.fields if isinstance(field, Text)}
+    return sorted(parts, key=lambda part: part.name in ids)  # ids come last: an endpoint is rarely called with them
+
+
+def body_of(question: Question) -> type[Body]:
+    """The body of the route, which is strict; the fields of a GET request are its query."""
+    fields: dict[str, Any] = {part.name: as_described(part, question.method) for part in [*parts_of(question), STREAM]}
+    texts = [one_of(field.name, field.ids) for field in question.fields if isinstance(field, Text) and field.default]
+    extra: JsonDict = {"allOf": texts}  # type: ignore[dict-item]
+    name = "".join(map(str.capitalize, question.name.split("-")))
+    body: type[Body] = create_model(
+        f"{name}Body", __base__=Body, __cls_kwargs__={"json_schema_extra": extra if texts else {}}, **fields
+    )
+    return body
+
+
+def as_described(field: Field, method: str) -> tuple[Any, Any]:
+    """A field as pydantic has it."""
+    kind = CHECKED.get(field.kind, field.kind)
+    if field.kind is str and not isinstance(field, Model):
+        kind = Annotated[str, Also(minLength=1)]
+    bounds: dict[str, Any] = {"ge": field.least, "le": field.most}
+    if field.default is REQUIRED:
+        default, optional = ..., kind  # as pydantic writes it
+    else:
+        default, optional = field.default, kind | None
+    if method == "POST" and int in (field.kind, *get_args(field.kind)) and field.kind not in CHECKED:
+        optional = Annotated[optional, BeforeValidator(whole)]  # JSON has one kind of number: 3.0 is 3
+    return optional, Described(default, description=field.help, **bounds)
+
+
+BODIES = {question.name: body_of(question) for question in QUESTIONS}
+POSTED, QUERIES = (
+    {question.path: BODIES[question.name] for question in QUESTIONS if question.method == method}
+    for method in ("POST", "GET")
+)
+
+
+async def read(services: Services, question: Question, body: BaseModel, client: Hashable) -> Inquiry:
+    """What a body asks, checked. Raises ``InputError``."""
+    given = {name: getattr(body, name) for name in type(body).model_fields}
+    models = {"model": await model_to_read_with(services, given["model"], client)}
+    for field in question.models:
+        if field not in models and given[field]:
+            try:
+                models[field] = await model_to_read_with(services, given[field], client)
+            except InputError as error:
+                raise InputError(field, str(error), error.code) from None
+    return question.read(services.ask, services.limits, models, given)
+
+
+# ---- Routes ----------------------------------------------------------------------------------------------------------
+
+
+def add_lens_routes(app: FastAPI, services: Services) -> None:
+    """Add ``/lens/...`` to the app of ``/v1``."""
+    for question in QUESTIONS:
+        add_route(app, services, question)
+
+
+def add_route(app: FastAPI, services: Services, question: Question) -> None:
+    route = f"/v1{question.path}"  # its name in the metrics
+    schema, limits = BODIES[question.name], services.limits
+
+    async def answer(request: Request) -> Response:
+        with count_refusal(services, route):
+            if question.method == "POST":
+                body: Any = schema.model_validate_json(await request.body())
+            else:
+                body = schema.model_validate_strings(dict(request.query_params))
+            client = client_of(request)
+            inquiry = await read(services, question, body, client)
+        pending = question.ask(inquiry, client, route, limits)
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(pending)
+            if body.stream:  # the answer outlives this function, and so must the computation
+                seconds = question.max_seconds(limits)
+                on_end = stack.pop_all().aclose
+                return Stream(events(pending), on_end, limits, media_type=EVENTS, max_seconds=seconds)
+            return await unless_client_leaves(request, in_full(pending)) or LEFT
+
+    answer.__doc__ = f"{question.summary} With `stream: true` the progress comes first, as server-sent events."
+    app.add_api_route(
+        question.path,
+        answer,
+        methods=[question.method],
+        name=f"ask_{question.name.replace('-', '_')}",
+        responses={200: {"model": question.answer, "content": openapi.TEXT}, **openapi.REFUSALS},
+    )
+
+
+async def in_full(pending: PendingAnswer) -> Response:
+    return Response(await pending.answer(), media_type=JSON)
+
+
+async def events(pending: PendingAnswer) -> AsyncGenerator[bytes]:
+    """``{"progress": 0..1}`` whenever it changes, the answer or an error, and ``[DONE]``."""
+    try:
+        async for fraction in pending.progress():
+            yield server_sent_event({"progress": round(fraction, 4)})
+        yield b"data: " + await pending.answer() + b"\n\n"
+    except Exception as error:
+        yield server_sent_event(as_api_error(error).body)
+    yield DONE
+
+
+# ---- Endpoints -------------------------------------------------------------------------------------------------------
+
+
+def lens_endpoints(services: Services) -> Iterator[Callable[..., Awaitable[Any]]]:
+    """The questions as endpoints for gradio_client, curl and MCP; each is called as its function is named."""
+    return (make_endpoint(services, question) for question in QUESTIONS)
+
+
+def make_endpoint(services: Services, question: Question) -> Callable[..., Awaitable[Any]]:
+    """An endpoint with the question's fields as its parameters."""
+    parts, route = parts_of(question), f"/{question.name}"
+
+    async def endpoint(request: gr.Request, *values: Any) -> dict[str, Any]:
+        given = {part.name: value for part, value in zip(parts, values, strict=True) if value is not None}
+        client = client_of(request)
+        await services.served.wait()
+        with refusals(services, route):
+            inquiry = await read(services, question, BODIES[question.name].model_validate(given), client)
+        with refusals(services):
+            async with question.ask(inquiry, client, route, services.limits) as pending:
+                found: dict[str, Any] = leave(services, request, await pending.answer())
+        return found
+
+    parameters = [inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=gr.Request)]
+    for part in parts:
+        default = part.default
+        if default is REQUIRED:  # Python allows no such parameter after one with a default: the body is refused then
+            is_first = all(each.default is inspect.Parameter.empty for each in parameters)
+            default = inspect.Parameter.empty if is_first else None
+        kind = part.kind | None if default is None else part.kind
+        parameters.append(
+            inspect.Parameter(part.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=kind)
+        )
+    result = dict[str, Any]
+    endpoint.__name__ = question.endpoint
+    endpoint.__doc__ = docstring(question, parts)
+    endpoint.__annotations__ = {each.name: each.annotation for each in parameters} | {"return": result}
+    endpoint.__signature__ = inspect.Signature(parameters, return_annotation=result)  # type: ignore[attr-defined]
+    return endpoint
+
+
+def docstring(question: Question, parts: list[Field]) -> str:
+    """What Gradio's description of the API, and that of the MCP tool, are read from."""
+    arguments = "\n".join(f"    {part.name}: {part.help}" for part in parts)
+    return f"{question.summary}\n\nArgs:\n{arguments}\n\nReturns:\n    {question.returns}"

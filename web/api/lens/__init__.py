@@ -1,1 +1,0 @@
-"""Ask for programs and for the page: one route under ``/v1/lens/`` for each question."""

@@ -1,0 +1,1 @@
+"""Ask: questions about a model and a text, declared once (``table.py``), computed in turn, and kept."""

@@ -1,0 +1,334 @@
+"""Questions about how heads work together: patching, composition, cut paths, and differences between two passes."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel
+from pydantic import Field as Described
+
+from model import InputError
+from model.lens.head_roles import MIN_CONTEXT_LENGTH, repeated_tokens
+from model.lens.questions.difference import attention_difference
+from model.lens.questions.patching import check_prompts, patching
+from model.lens.questions.paths.composition import DRAWS, SEED, WAYS, composition
+from model.lens.questions.paths.cuts import cut_paths, role_cuts
+from model.lens.questions.progress import Progress
+from model.lens.questions.text_pass import TextPass
+
+from ..settings import Limits
+from .question import (
+    HEAD,
+    HEAD_MASK,
+    LAYER,
+    MODEL,
+    PROMPT,
+    Field,
+    Heads,
+    Model,
+    ModelAnswer,
+    NamedToken,
+    Question,
+    Text,
+    TextAnswer,
+    Token,
+)
+from .service import Answer, Inquiry
+
+PerHead = list[list[float]]  # [layer][head]
+PerWay = dict[Literal["q", "k", "v"], PerHead]
+
+
+# ---- Patching --------------------------------------------------------------------------------------------------------
+
+
+class Patched(BaseModel):
+    heads: PerHead | None = Described(description="`[layer][head]`: one head's context vectors at all positions.")
+    residual: list[list[float]] | None = Described(
+        description="`[n_layer + 1][position]`: the residual stream before a layer, at one position; last, after all."
+    )
+    joint: float | None = Described(description="The heads that were asked for, all at once.")
+
+
+class PatchAnswer(TextAnswer, Patched):
+    """The patches are normalised: 0 is the corrupted prompt, 1 the clean one, in either direction."""
+
+    corrupted_tokens: list[NamedToken]
+    answer: NamedToken
+    wrong: NamedToken
+    direction: str
+    clean: float = Described(description="The logit of the answer minus that of the wrong token, in the clean run.")
+    corrupted: float = Described(description="The same in the corrupted run.")
+    raw: Patched = Described(description="The logit differences themselves.")
+
+
+def check_patch(inquiry: Inquiry, _limits: Limits) -> None:
+    check_prompts(inquiry.ids, inquiry.values["corrupted"])
+    if not inquiry.values["grid"] and not inquiry.values["heads"]:
+        raise InputError("grid", "Without the grid there must be heads to patch together.")
+
+
+def answer_patch(inquiry: Inquiry, progress: Progress) -> Answer:
+    corrupted, answer, wrong, direction = (
+        inquiry.values[name] for name in ("corrupted", "answer", "wrong", "direction")
+    )
+    clean_text, corrupted_text = inquiry.text, inquiry.text_of(corrupted)
+    answer = most_probable(clean_text) if answer is None else answer
+    wrong = most_probable(corrupted_text, other_than=answer) if wrong is None else wrong
+    found = patching(
+        clean_text,
+        corrupted_text,
+        answer=answer,
+        wrong=wrong,
+        direction=direction,
+        together=inquiry.values["heads"],
+        grid=inquiry.values["grid"],
+        progress=progress,
+    )
+    named = inquiry.loaded.tokens([answer, wrong, *corrupted])
+    raw = {"heads": found.heads, "residual": found.residual}
+    return {
+        "corrupted_tokens": [token._asdict() for token in named[2:]],
+        "answer": named[0]._asdict(),
+        "wrong": named[1]._asdict(),
+        "direction": direction,
+        "clean": found.clean,
+        "corrupted": found.corrupted,
+        **{name: None if grid is None else found.restored(grid).numpy() for name, grid in raw.items()},
+        "joint": None if found.joint is None else found.restored(found.joint),
+        "raw": {name: None if grid is None else grid.numpy() for name, grid in raw.items()} | {"joint": found.joint},
+    }
+
+
+def most_probable(text: TextPass, other_than: int | None = None) -> int:
+    """The most probable token after a text; the most probable of the others, where one is named."""
+    first, second = text.logits(text.stream[-1][0, -1]).topk(2).indices.tolist()
+    return int(second if first == other_than else first)
+
+
+PATCH = Question(
+    "patch",
+    "Which heads and positions carry the difference between two prompts: activations of one put into the other.",
+    [
+        PROMPT,
+        Text("corrupted", "A prompt of as many tokens that leads to another answer.", ids="corrupted_tokens"),
+        Token("answer", "The token that the clean prompt leads to; the most probable by default.", default=None),
+        Token(
+            "wrong",
+            "The token that the corrupted prompt leads to; by default the most probable other than `answer`.",
+            default=None,
+        ),
+        MODEL,
+        Field(
+            "direction",
+            "`denoise` puts activations of the clean prompt into a run of the corrupted one, `noise` those of the "
+            "corrupted prompt into a run of the clean one.",
+            Literal["denoise", "noise"],
+            default="denoise",
+        ),
+        Heads("heads", "Heads to patch together, each as `[layer, head]`; the answer then has `joint`.", default=None),
+        Field("grid", "Patch every head and position alone; false needs `heads`.", bool, default=True),
+        HEAD_MASK,
+    ],
+    "The logit difference with each head, and with the residual stream at each layer and position, taken from the "
+    "other prompt, and with all given heads at once: 0 is corrupted, 1 is clean.",
+    PatchAnswer,
+    answer_patch,
+    check_patch,
+)
+
+
+# ---- Composition -----------------------------------------------------------------------------------------------------
+
+
+class BaselineScores(BaseModel):
+    mean: float
+    spread: float = Described(description="Their standard deviation.")
+
+
+class CompositionBaseline(BaseModel):
+    """Random heads: weights drawn independently from one normal distribution."""
+
+    q: BaselineScores
+    k: BaselineScores
+    v: BaselineScores
+    heads: int = Described(description="How many were drawn; each is paired with as many others.")
+    seed: int
+
+
+class CompositionAnswer(ModelAnswer):
+    """`[later layer][later head][earlier layer][earlier head]`, with the gain of the layer norms folded in."""
+
+    q: list[list[list[list[float]]]]
+    k: list[list[list[list[float]]]]
+    v: list[list[list[list[float]]]]
+    baseline: CompositionBaseline
+    centred: bool
+
+
+def check_composition(inquiry: Inquiry, limits: Limits) -> None:
+    n_layer, n_head = inquiry.loaded.config.n_layer, inquiry.loaded.config.n_head
+    n_numbers = 3 * n_head**2 * n_layer * (n_layer - 1) // 2
+    if n_numbers > limits.max_json_weights:
+        most = f"at most {limits.max_json_weights:,} numbers are sent"
+        raise InputError("model", f"The answer would have {n_numbers:,} scores, and {most}.")
+
+
+def answer_composition(inquiry: Inquiry, _progress: Progress) -> Answer:
+    found = composition(inquiry.gpt, inquiry.values["centred"])
+    baseline: Answer = {way: found.baseline[way]._asdict() for way in WAYS}
+    scores: Answer = {way: [layer.tolist() for layer in found.scores[way]] for way in WAYS}
+    return scores | {"baseline": baseline | {"heads": 2 * DRAWS, "seed": SEED}, **inquiry.values}
+
+
+COMPOSITION = Question(
+    "composition",
+    "How strongly the weights of each head read what each earlier head writes.",
+    [MODEL, Field("centred", "Also fold in the layer norm's subtraction of the mean.", bool, default=False)],
+    "Q-, K- and V-composition scores by later layer and head, then earlier layer and head, and what random heads of "
+    "this shape score.",
+    CompositionAnswer,
+    answer_composition,
+    check_composition,
+)
+
+
+# ---- Cut paths -------------------------------------------------------------------------------------------------------
+
+
+class PathsAnswer(TextAnswer):
+    """By way, `[earlier layer][earlier head]`: what cutting that one path changes in the later head."""
+
+    layer: int
+    head: int
+    direct: PerWay = Described(description="The path straight through the residual stream.")
+    every: PerWay = Described(description="All paths, also through the layers between.")
+
+
+def answer_paths(inquiry: Inquiry, progress: Progress) -> Answer:
+    found = cut_paths(inquiry.text, **inquiry.values, progress=progress)
+    moved: Answer = {
+        route: {way: effect.tolist() for way, effect in ways.items()} for route, ways in found.moved.items()
+    }
+    return inquiry.values | moved
+
+
+PATHS = Question(
+    "paths",
+    "What changes in a head if it does not see what one earlier head wrote.",
+    [PROMPT, MODEL, LAYER, HEAD, HEAD_MASK],
+    "For each earlier layer and head, how much of the attention moves when its path into the queries or the keys is "
+    "cut, and how much of the output changes when it is cut from the values.",
+    PathsAnswer,
+    answer_paths,
+)
+
+ROLE_TEXTS, ROLE_LENGTH, ROLE_SEED = 8, 64, 0  # random tokens, repeated once, on which roles are scored
+
+
+class RoleScore(BaseModel):
+    previous_token: float
+    duplicate_token: float
+    induction: float
+
+
+class CutRoleScores(BaseModel):
+    """By role, `[earlier layer][earlier head]`."""
+
+    previous_token: PerHead
+    duplicate_token: PerHead
+    induction: PerHead
+
+
+class RolePathsAnswer(ModelAnswer):
+    layer: int
+    head: int
+    way: str
+    plain: RoleScore = Described(description="With no path cut.")
+    direct: CutRoleScores
+    every: CutRoleScores
+    uniform: float = Described(description="What a head that attends to all tokens equally would score.")
+
+
+def check_role_paths(inquiry: Inquiry, _limits: Limits) -> None:
+    context_length = inquiry.loaded.config.context_length
+    if context_length < MIN_CONTEXT_LENGTH:
+        found = f"The context_length must be at least {MIN_CONTEXT_LENGTH}, found {context_length}."
+        raise InputError("model", found)
+
+
+def answer_role_paths(inquiry: Inquiry, progress: Progress) -> Answer:
+    loaded = inquiry.loaded
+    length = min(ROLE_LENGTH, loaded.config.context_length // 2)
+    texts = [TextPass(inquiry.gpt, ids) for ids in repeated_tokens(loaded, ROLE_TEXTS, length, ROLE_SEED).tolist()]
+    found = role_cuts(texts, **inquiry.values, progress=progress)
+    cut: Answer = {
+        route: {role: scores.tolist() for role, scores in roles.items()} for route, roles in found.cut.items()
+    }
+    return inquiry.values | {"plain": found.plain, "uniform": found.uniform} | cut
+
+
+ROLE_PATHS = Question(
+    "role-paths",
+    "How well a head keeps its role if it does not see what one earlier head wrote.",
+    [
+        MODEL,
+        LAYER,
+        HEAD,
+        Field("way", "Cut the paths into its queries or into its keys.", Literal["q", "k"], default="k"),
+    ],
+    "The head's role scores on random tokens that are repeated once, and the same with each path cut.",
+    RolePathsAnswer,
+    answer_role_paths,
+    check_role_paths,
+)
+
+
+# ---- Differences -----------------------------------------------------------------------------------------------------
+
+
+class DifferenceAnswer(TextAnswer):
+    other_model: str
+    other_tokens: list[NamedToken]
+    pairs: list[tuple[int, int]] = Described(description="The positions that are compared.")
+    heads: PerHead = Described(
+        description="The mean total variation distance of the rows of attention weights, 0 to 1."
+    )
+    most: list[list[int]] = Described(
+        description="`[layer][head]`: the index in `pairs` of the query that differs most."
+    )
+    largest: list[tuple[int, int]] = Described(description="All heads as layer and head, the most different first.")
+
+
+def answer_difference(inquiry: Inquiry, progress: Progress) -> Answer:
+    other_model = inquiry.models.get("other_model", inquiry.loaded)
+    given = inquiry.values["other"]
+    ids = inquiry.ids if given is None else tuple(given)
+    other_model.read_prompt(ids)  # its vocabulary and context may be smaller
+    found = attention_difference(inquiry.text, inquiry.text_of(ids, other_model), progress=progress)
+    tokens: list[dict[str, Any]] = [token._asdict() for token in other_model.tokens(ids)]
+    return {
+        "other_model": other_model.name,
+        "other_tokens": tokens,
+        "pairs": found.pairs,
+        "heads": found.heads.numpy(),
+        "most": found.most.numpy(),
+        "largest": found.largest(),
+    }
+
+
+DIFFERENCE = Question(
+    "difference",
+    "How differently each head attends in two texts, two models or two training steps.",
+    [
+        PROMPT,
+        Text("other", "Another text; by default the same.", default=None, ids="other_tokens"),
+        MODEL,
+        Model(
+            "other_model",
+            "Another model with as many layers and heads, or a training step (NAME@STEP); by default the same.",
+        ),
+        HEAD_MASK,
+    ],
+    "The mean total variation distance of each head's attention weights, and all heads, the most different first.",
+    DifferenceAnswer,
+    answer_difference,
+)

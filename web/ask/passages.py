@@ -1,0 +1,154 @@
+"""The question where in a long text each head fires."""
+
+import torch
+from pydantic import BaseModel
+from pydantic import Field as Described
+
+from model import InputError, LoadedModel
+from model.lens.metrics import METRICS
+from model.lens.questions.passages.firing import MEASURES, WINDOW, Firing, Strongest, edges, firing, shared
+from model.lens.questions.passages.head_map import head_map
+from model.lens.questions.passages.token_marks import PATTERNS, TokenMarks, mark_tokens
+from model.lens.questions.progress import Progress, part
+
+from ..settings import MAX_LONG_TEXT_BYTES
+from .question import MODEL, BodyLimit, LongText, ModelAnswer, Question
+from .service import Answer, Inquiry
+
+# A text in JSON may take three times its bytes, with line breaks, quotes and other letters escaped; and its tokens,
+# as numbers, take more memory than its characters.
+LONG_TEXT = BodyLimit(max_bytes=3 * MAX_LONG_TEXT_BYTES, held_times=8)
+
+
+class Passage(BaseModel):
+    """Positions are those in the text."""
+
+    value: float
+    query: int
+    key: int = Described(description="The token with the largest weight, apart from the first of the window.")
+    window: int = Described(description="Index in `windows`.")
+
+
+class Measured(BaseModel):
+    histogram: list[int] = Described(description="Of all queries, by value; `bins` has the edges.")
+    passages: list[Passage] = Described(description="The strongest first; at most one in 32 consecutive queries.")
+    share: list[int] = Described(description="How many of the passages have each of the `patterns`.")
+
+
+class HeadPassages(BaseModel):
+    weight: Measured = Described(description="By the largest attention weight off the first token.")
+    norm: Measured = Described(description="By the norm of the head's output.")
+    everywhere: list[float] = Described(description="The share of all queries that have each of the `patterns`.")
+    metrics: list[float] = Described(description="`metrics` of the head, averaged over the queries.")
+
+
+class Bins(BaseModel):
+    weight: list[float]
+    norm: list[float]
+
+
+class TextWindow(BaseModel):
+    start: int
+    tokens: list[int]
+
+
+class HeadMap(BaseModel):
+    """Principal components of the heads' metrics and patterns, each of them standardised."""
+
+    points: list[list[tuple[float, float]]] = Described(description="`[layer][head]`.")
+    explained: tuple[float, float] = Described(description="The share of the variance along each axis.")
+    features: list[str]
+    axes: list[list[float]] = Described(description="How much each of the `features` counts on each axis.")
+
+
+class PassagesAnswer(ModelAnswer):
+    n_tokens: int
+    patterns: list[str]
+    metrics: list[str]
+    bins: Bins
+    heads: list[list[HeadPassages]] = Described(description="`[layer][head]`.")
+    windows: list[TextWindow] = Described(description="Those that a passage is from.")
+    texts: dict[int, str] = Described(description="The text of each token in `windows`, by its id.")
+    map: HeadMap
+
+
+def answer_passages(inquiry: Inquiry, progress: Progress) -> Answer:
+    loaded = inquiry.loaded
+    ids = encode(loaded, inquiry.values["text"])  # here and not in the event loop: a long text takes a while
+    marks = mark_tokens(loaded.tokenizer, ids)
+    found = firing(inquiry.gpt, marks, progress=part(progress, 0, 0.99))
+    starts = sorted({int(start) for each in found.strongest.values() for start in each.window.flatten()})
+    size = min(WINDOW, loaded.config.context_length)
+    windows = [(start, ids[start : start + size]) for start in starts]
+    used = sorted({token for _, tokens in windows for token in tokens})
+    features = torch.cat([found.metrics, found.everywhere], -1)
+    where = head_map(features)
+    return {
+        "n_tokens": len(ids),
+        "patterns": PATTERNS,
+        "metrics": METRICS,
+        "bins": {measure: edges(measure) for measure in MEASURES},
+        "heads": per_head(found, marks, {start: index for index, start in enumerate(starts)}),
+        "windows": [{"start": start, "tokens": tokens} for start, tokens in windows],
+        "texts": {str(token.id): token.text for token in loaded.tokens(used)},
+        "map": {
+            "points": where.points.numpy(),
+            "explained": where.explained.numpy(),
+            "features": (*METRICS, *PATTERNS),
+            "axes": where.axes.numpy(),
+        },
+    }
+
+
+def encode(loaded: LoadedModel, text: str) -> list[int]:
+    """The ids of a text of any length. Raises ``InputError`` for the field ``text``."""
+    try:
+        ids = loaded.tokenizer.encode(text)
+    except InputError as error:
+        raise InputError("text", str(error), error.code) from None
+    if len(ids) < 2:
+        raise InputError("text", "The text must have at least two tokens, so that one can look at another.")
+    return ids
+
+
+def per_head(found: Firing, marks: TokenMarks, index_of: dict[int, int]) -> list[list[Answer]]:
+    n_layer, n_head = found.everywhere.shape[:2]
+    shares = {measure: shared(found.strongest[measure], marks) for measure in MEASURES}
+    return [
+        [
+            {
+                **{
+                    measure: measured(found.strongest[measure], layer, head, index_of)
+                    | {"share": shares[measure][layer, head].tolist()}
+                    for measure in MEASURES
+                },
+                "everywhere": found.everywhere[layer, head].tolist(),
+                "metrics": found.metrics[layer, head].tolist(),
+            }
+            for head in range(n_head)
+        ]
+        for layer in range(n_layer)
+    ]
+
+
+def measured(strongest: Strongest, layer: int, head: int, index_of: dict[int, int]) -> Answer:
+    columns = (strongest.value, strongest.query, strongest.key, strongest.window)
+    rows = zip(*(column[layer, head].tolist() for column in columns), strict=True)
+    passages = [
+        {"value": value, "query": query, "key": key, "window": index_of[start]}
+        for value, query, key, start in rows
+        if value > 0
+    ]
+    return {"histogram": strongest.histogram[layer, head].tolist(), "passages": passages}
+
+
+PASSAGES = Question(
+    "passages",
+    "Where in a long text each head acts most strongly, and a map of heads that behave alike.",
+    [LongText("text", "The text to read, of up to a megabyte; the model must know all of its characters."), MODEL],
+    "For each head its strongest passages, a histogram and what the passages share; and a map of all heads.",
+    PassagesAnswer,
+    answer_passages,
+    max_seconds=lambda limits: limits.max_reading_seconds,
+    body_limit=LONG_TEXT,
+)

@@ -1,0 +1,265 @@
+"""What a question of Ask is: its fields, the function that answers it, the shape of its answer, and its limits.
+
+The route ``/v1/lens/NAME`` with its checks and errors, the OpenAPI document, the Gradio endpoint, the MCP tool and the
+types that the page's modules are checked against are all made from this declaration.
+"""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel
+from pydantic import Field as Described
+
+from model import InputError, LoadedModel
+from model.config import check_int
+from model.lens.questions.progress import Progress
+from model.lens.questions.text_pass import heads_by_layer
+
+from ..serving.inputs import read_ids
+from ..settings import MAX_LONG_TEXT_BYTES, Limits
+from .service import Answer, Ask, Inquiry, PendingAnswer
+
+REQUIRED: Any = object()  # in the place of a default
+Bound = Literal["n_layer", "n_head", "vocab_size", "n_tokens"]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What the values of fields are checked against."""
+
+    limits: Limits
+    loaded: LoadedModel
+    n_tokens: int = 0  # of the prompt
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a question. It is required unless it has a default, which null stands for.
+
+    ``kind`` is a Python type: a scalar, a ``Literal``, a union of these, or a list of numbers. A number is at least
+    ``least`` and at most ``most``; an index counts from 0 and is below ``below``, a size of the model or of the text.
+    """
+
+    name: str
+    help: str
+    kind: Any = str
+    default: Any = REQUIRED
+    least: int | None = None
+    most: int | None = None
+    below: Bound | None = None
+
+    @property
+    def parts(self) -> Sequence["Field"]:
+        """The fields of a body that this one is read from."""
+        return [self]
+
+    def read(self, given: Mapping[str, Any], subject: Subject) -> Any:
+        """Its value in ``given``, checked. Raises ``InputError``."""
+        value = given.get(self.name)
+        if self.below is not None and isinstance(value, int):
+            config = subject.loaded.config
+            bound = subject.n_tokens if self.below == "n_tokens" else getattr(config, self.below)
+            check_int(self.name, value, bound - 1, least=0)
+        return self.default if value is None else value
+
+
+@dataclass(frozen=True)
+class Model(Field):
+    """The name of a model that is served here. ``Inquiry.models`` has the model itself."""
+
+    default: Any = None
+
+
+@dataclass(frozen=True)
+class Text(Field):
+    """A text that fits into the context, read as token ids. It may also be given as ids, in the field ``ids``."""
+
+    ids: str = "tokens"
+
+    @property
+    def parts(self) -> Sequence[Field]:
+        ids_help = f"Token ids, instead of `{self.name}`."
+        return [Field(self.name, self.help, default=None), Field(self.ids, ids_help, list[int], default=None)]
+
+    def read(self, given: Mapping[str, Any], subject: Subject) -> list[int] | None:
+        text, ids = given.get(self.name), given.get(self.ids)
+        if text is None and ids is None and self.default is None:
+            return None
+        return read_ids(subject.limits, subject.loaded, text, ids, (self.name, self.ids))
+
+
+@dataclass(frozen=True)
+class LongText(Field):
+    """A text that may be longer than the context."""
+
+    def read(self, given: Mapping[str, Any], _subject: Subject) -> str:
+        text: str = given[self.name]
+        n_bytes = len(text.encode("utf-8", "surrogatepass"))
+        if n_bytes > MAX_LONG_TEXT_BYTES:
+            raise InputError(self.name, f"The text has {n_bytes:,} bytes; at most {MAX_LONG_TEXT_BYTES:,} are read.")
+        return text
+
+
+@dataclass(frozen=True)
+class Token(Field):
+    """A token, given as text or as an id, and read as an id."""
+
+    kind: Any = str | int
+    below: Bound | None = "vocab_size"
+
+    def read(self, given: Mapping[str, Any], subject: Subject) -> int | None:
+        value = given.get(self.name)
+        if not isinstance(value, str):
+            found: int | None = super().read(given, subject)
+            return found
+        try:
+            ids = subject.loaded.read_prompt(value)
+        except InputError as error:
+            raise InputError(self.name, f"{self.name}: {error}", error.code) from None
+        if len(ids) != 1:
+            pieces = ", ".join(repr(token.text) for token in subject.loaded.tokens(ids[:8]))
+            message = f"{self.name} must be a single token, found {len(ids)}: {pieces}."
+            raise InputError(self.name, f"{message} Tokens of words often include the space before the word.")
+        return ids[0]
+
+
+@dataclass(frozen=True)
+class Heads(Field):
+    """Heads, each as ``[layer, head]``."""
+
+    kind: Any = list[list[int]]
+
+    def read(self, given: Mapping[str, Any], subject: Subject) -> list[tuple[int, int]] | None:
+        heads = given.get(self.name)
+        if heads is None:
+            return None
+        pairs = [(layer, head) for layer, head in heads]
+        heads_by_layer(subject.loaded.config, pairs)
+        return pairs
+
+
+@dataclass(frozen=True)
+class HeadMask(Field):
+    """A factor for each head's context vectors; 1 keeps a head as it is."""
+
+    kind: Any = list[list[float]]
+    default: Any = None
+
+    def read(self, given: Mapping[str, Any], subject: Subject) -> Any:
+        return subject.loaded.read_head_mask(given.get(self.name))
+
+
+# What most questions are about.
+MODEL = Model("model", "The name of a model that is served here, or a training step (NAME@STEP); the first by default.")
+PROMPT = Text("prompt", "The text to read; it is not continued.")
+HEAD_MASK = HeadMask("head_mask", "`[layer][head]`: 1 keeps a head, 0 removes it.")
+LAYER = Field("layer", "The layer, counted from 0.", int, below="n_layer")
+HEAD = Field("head", "The head, counted from 0.", int, below="n_head")
+
+
+@dataclass(frozen=True)
+class BodyLimit:
+    """A limit for the bodies of one route."""
+
+    max_bytes: int
+    held_times: int  # how often a body counts against the budget, with what is made from it
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question of Ask.
+
+    ``compute`` answers it, with NumPy arrays in the place of lists of numbers; ``answer`` is the shape of what it
+    returns, with the model, the tokens of the prompt and the precision, which are added to every answer. ``returns``
+    says the same in a sentence. ``check`` sees the values of all fields before the question joins the queue, and
+    raises ``InputError``.
+    """
+
+    name: str  # in /v1/lens/NAME
+    summary: str
+    fields: Sequence[Field]  # in the order in which the endpoint takes them
+    returns: str
+    answer: type[BaseModel]
+    compute: Callable[[Inquiry, Progress], Answer]
+    check: Callable[[Inquiry, Limits], object] = lambda _inquiry, _limits: None
+    endpoint_name: str = ""  # where it differs from ``name``
+    max_seconds: Callable[[Limits], int] = lambda limits: limits.max_seconds
+    body_limit: BodyLimit | None = None  # where it is not the usual one
+
+    @property
+    def path(self) -> str:
+        return f"/lens/{self.name}"
+
+    @property
+    def method(self) -> str:
+        """Questions about a model alone can be asked with the fields as a query."""
+        return "POST" if any(isinstance(field, Text | LongText) for field in self.fields) else "GET"
+
+    @property
+    def endpoint(self) -> str:
+        return self.endpoint_name or self.name.replace("-", "_")
+
+    @property
+    def models(self) -> list[str]:
+        """The fields that name a model."""
+        return [field.name for field in self.fields if isinstance(field, Model)]
+
+    def read(self, ask: Ask, limits: Limits, models: Mapping[str, LoadedModel], given: Mapping[str, Any]) -> Inquiry:
+        """An inquiry with the values in ``given``, checked. Raises ``InputError``."""
+        subject, values = Subject(limits, models["model"]), dict[str, Any]()
+        if PROMPT in self.fields:
+            values["prompt"] = PROMPT.read(given, subject)
+            subject = Subject(limits, models["model"], len(values["prompt"]))
+        for field in self.fields:
+            if field is not PROMPT and not isinstance(field, Model):
+                values[field.name] = field.read(given, subject)
+        ids, head_mask = values.pop("prompt", ()), values.pop("head_mask", None)
+        inquiry = Inquiry(ask, dict(models), tuple(ids), head_mask, values)
+        self.check(inquiry, limits)
+        return inquiry
+
+    def ask(self, inquiry: Inquiry, client: Hashable, route: str, limits: Limits) -> PendingAnswer:
+        """``async with question.ask(...) as pending``, then ``pending.progress()`` or ``await pending.answer()``.
+
+        The outcome is counted for ``route``.
+        """
+
+        def compute(progress: Progress) -> Answer:
+            common: Answer = {"model": inquiry.loaded.name}
+            if inquiry.ids:
+                common["tokens"] = [token._asdict() for token in inquiry.loaded.tokens(inquiry.ids)]
+            return common | self.compute(inquiry, progress) | {"precision": inquiry.precision()}
+
+        return inquiry.ask.start(inquiry.key(self.name), compute, client, route, self.max_seconds(limits))
+
+
+# ---- Parts of answers ------------------------------------------------------------------------------------------------
+
+
+class NamedToken(BaseModel):
+    id: int
+    text: str
+
+
+class ProbableToken(NamedToken):
+    probability: float
+
+
+class Precision(BaseModel):
+    computed: str
+    served: str
+    largest_difference: float | None = Described(
+        None,
+        description="If the model is served in another precision: the largest difference that this makes to the "
+        "log-probability of any token of the text, in nats.",
+    )
+
+
+class ModelAnswer(BaseModel):
+    model: str
+    precision: Precision
+
+
+class TextAnswer(ModelAnswer):
+    tokens: list[NamedToken]

@@ -1,0 +1,111 @@
+"""Questions about a text read without some heads: one at a time, or several at once."""
+
+from typing import Literal
+
+from pydantic import Field as Described
+
+from model.errors import InvalidValue
+from model.lens.questions.knockout import knockout, removal
+from model.lens.questions.progress import Progress
+
+from ..settings import Limits
+from .question import HEAD_MASK, MODEL, PROMPT, Field, Heads, Question, TextAnswer
+from .service import Answer, Inquiry
+
+METHOD = Field(
+    "method",
+    "What replaces a head's context vectors: `zero` is zeros, `mean` is their mean over this text.",
+    Literal["zero", "mean"],
+    default="zero",
+)
+
+
+def check_length(inquiry: Inquiry) -> None:
+    if len(inquiry.ids) < 2:
+        allowed = "at least two tokens: the loss is that of the second and later"
+        raise InvalidValue("prompt", f"{len(inquiry.ids)} token", allowed)
+
+
+class KnockoutAnswer(TextAnswer):
+    method: str
+    loss: float = Described(description="Nats per predicted token.")
+    delta: list[list[float]] = Described(description="`[layer][head]`: the loss without the head, minus `loss`.")
+    token_loss: list[float] | None = Described(None, description="Of the second token to the last, in nats.")
+    token_delta: list[list[list[float]]] | None = Described(
+        None, description="`[layer][head][token]`, from the second token to the last."
+    )
+
+
+def check_knockout(inquiry: Inquiry, limits: Limits) -> None:
+    check_length(inquiry)
+    config = inquiry.loaded.config
+    n_numbers = config.n_layer * config.n_head * (len(inquiry.ids) - 1)
+    if inquiry.values["per_token"] and n_numbers > limits.max_json_weights:
+        sent = f"these are {n_numbers:,} numbers, and at most {limits.max_json_weights:,} are sent"
+        raise InvalidValue("per_token", True, f"false for this text: {sent}")
+
+
+def answer_knockout(inquiry: Inquiry, progress: Progress) -> Answer:
+    method = inquiry.values["method"]
+    found = knockout(inquiry.text, method=method, progress=progress)
+    answer: Answer = {"method": method, "loss": found.loss, "delta": found.delta.numpy()}
+    if inquiry.values["per_token"]:
+        answer |= {"token_loss": found.token_loss.numpy(), "token_delta": found.token_delta.numpy()}
+    return answer
+
+
+KNOCKOUT = Question(
+    "knockout",
+    "How much worse a text is predicted without each head of a model.",
+    [
+        PROMPT,
+        MODEL,
+        METHOD,
+        Field("per_token", "Also send the change for every token.", bool, default=False),
+        HEAD_MASK,
+    ],
+    "The loss of the text in nats per token, and for each layer and head the loss without it minus that.",
+    KnockoutAnswer,
+    answer_knockout,
+    check_knockout,
+)
+
+
+class RemovalAnswer(TextAnswer):
+    method: str
+    heads: list[list[int]]
+    loss: float = Described(description="Nats per predicted token.")
+    delta: float = Described(description="The loss without these heads, minus `loss`.")
+    token_loss: list[float] = Described(description="Of the second token to the last, in nats.")
+    token_delta: list[float] = Described(description="The change for each of them.")
+
+
+def answer_removal(inquiry: Inquiry, progress: Progress) -> Answer:
+    method, heads = inquiry.values["method"], inquiry.values["heads"]
+    found = removal(inquiry.text, heads, method=method)
+    progress(1)
+    return {
+        "method": method,
+        "heads": heads,
+        "loss": found.loss,
+        "delta": found.delta,
+        "token_loss": found.token_loss.numpy(),
+        "token_delta": found.token_delta.numpy(),
+    }
+
+
+REMOVAL = Question(
+    "removal",
+    "How much worse a text is predicted without several heads of a model at once.",
+    [
+        Heads("heads", "The heads to remove together, each as `[layer, head]`."),
+        PROMPT,
+        MODEL,
+        METHOD,
+        HEAD_MASK,
+    ],
+    "The loss of the text in nats per token, the loss without these heads minus that, and both for each token.",
+    RemovalAnswer,
+    answer_removal,
+    lambda inquiry, _limits: check_length(inquiry),
+)

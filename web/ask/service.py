@@ -1,0 +1,192 @@
+"""The service behind Ask: inquiries, their computations, and the answers and passes that are kept."""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Callable, Hashable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import orjson
+from torch import Tensor
+
+from model import InputError, LoadedModel
+from model.gpt import GPT
+from model.lens.questions.float32 import served_difference
+from model.lens.questions.progress import Progress
+from model.lens.questions.text_pass import TextPass
+from model.serving.engine import Busy
+
+from ..bounded_cache import BoundedCache
+from ..prometheus import Metrics
+from ..serving.budget import MEGABYTE
+from ..settings import MAX_ANSWER_BYTES, MAX_TEXT_PASS_BYTES, Limits
+from .disk_cache import DiskCache
+from .float32_copies import Float32Copies
+from .turns import Job, OutOfTime, Turns
+
+PROGRESS_SECONDS = 0.1  # between two reports of how far a computation is
+MOST_DIFFERENCES = 1_000  # numbers that are kept
+
+Answer = dict[str, object]  # JSON, with NumPy arrays in the place of lists of numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Inquiry:
+    """A question about certain models and, unless it is about a model alone, a text; everything is checked."""
+
+    ask: "Ask"
+    models: dict[str, LoadedModel]  # by the field that names them
+    ids: tuple[int, ...]
+    head_mask: Tensor | None  # (n_layer, n_head)
+    values: dict[str, Any]  # of all other fields, as JSON
+
+    @property
+    def loaded(self) -> LoadedModel:
+        return self.models["model"]
+
+    @property
+    def gpt(self) -> GPT:
+        """The model in float32, with its weights as served."""
+        return self.ask.gpt(self.loaded)
+
+    @property
+    def text(self) -> TextPass:
+        """The pass over the text."""
+        return self.text_of(self.ids)
+
+    def text_of(self, ids: tuple[int, ...] | list[int], loaded: LoadedModel | None = None) -> TextPass:
+        """A pass over another text, or with another model, with the same head mask."""
+        return self.ask.text(loaded or self.loaded, tuple(ids), self.head_mask)
+
+    def precision(self) -> Answer:
+        """In which precision the answer is computed, and what that changes if the model is served in another."""
+        served = str(self.loaded.dtype).removeprefix("torch.")
+        if served == "float32" or not self.ids:
+            return {"computed": "float32", "served": served}
+        difference = self.ask.served_difference(self.loaded, self.text)
+        return {"computed": "float32", "served": served, "largest_difference": difference}
+
+    def key(self, question: str) -> Hashable:
+        """Inquiries with the same key have the same answer."""
+        values = hashlib.sha256(orjson.dumps(self.values, option=orjson.OPT_SORT_KEYS)).digest()
+        models = [(field, identity(each), each.name) for field, each in sorted(self.models.items())]
+        return question, *models, self.ids, mask_bytes(self.head_mask), values
+
+
+def identity(loaded: LoadedModel) -> Hashable:
+    """The weights of a model as they are served: models that agree in this give the same answers."""
+    return loaded.sha256 or id(loaded), str(loaded.dtype), str(loaded.device)
+
+
+def mask_bytes(head_mask: Tensor | None) -> bytes | None:
+    return None if head_mask is None else head_mask.cpu().numpy().tobytes()
+
+
+class Ask:
+    """Computes answers, a few at a time for all models together, and keeps what may be asked for again."""
+
+    def __init__(self, limits: Limits, metrics: Metrics, cache: Path | None = None) -> None:
+        self.metrics, self.disk = metrics, DiskCache(cache)
+        self.turns = Turns(limits.max_questions, limits.max_waiting, limits.max_seconds)
+        self.copies = Float32Copies(limits.max_float32_mb * MEGABYTE, self.forget_texts)
+        self.texts: BoundedCache[Any, TextPass] = BoundedCache(
+            max_bytes=MAX_TEXT_PASS_BYTES, size=lambda text: text.nbytes
+        )
+        self.answers: BoundedCache[Hashable, bytes] = BoundedCache(max_bytes=MAX_ANSWER_BYTES, size=len)
+        self.differences: BoundedCache[Hashable, float] = BoundedCache(max_entries=MOST_DIFFERENCES)
+
+    def gpt(self, loaded: LoadedModel) -> GPT:
+        """``loaded`` in float32; where it is served in another precision, a copy is made on demand."""
+        return self.copies.get(identity(loaded), loaded)
+
+    def forget(self, loaded: LoadedModel) -> None:
+        """Keep nothing of a model in memory until there is another question about it."""
+        self.forget_texts(identity(loaded))
+        self.copies.drop(identity(loaded))
+
+    def forget_texts(self, model: Hashable) -> None:
+        """Drop the texts that were read with a model: each refers to its weights."""
+        self.texts.remove(lambda key, _text: bool(key[0] == model))
+
+    def text(self, loaded: LoadedModel, ids: tuple[int, ...], head_mask: Tensor | None) -> TextPass:
+        """A pass over a text; the most recent ones are kept."""
+        gpt = self.gpt(loaded)
+        key = identity(loaded), ids, mask_bytes(head_mask)
+        return self.texts.get_or_compute(key, lambda: TextPass(gpt, ids, head_mask))
+
+    def served_difference(self, loaded: LoadedModel, text: TextPass) -> float:
+        key = identity(loaded), tuple(text.ids), mask_bytes(text.head_mask)
+        return self.differences.get_or_compute(key, lambda: served_difference(loaded.gpt, text))
+
+    def start(
+        self, key: Hashable, compute: Callable[[Progress], Answer], client: Hashable, route: str, max_seconds: float
+    ) -> "PendingAnswer":
+        """The answer that is kept under ``key``, or else what ``compute`` returns in a thread of its own."""
+        return PendingAnswer(self, key, Job(client, lambda progress: to_json(compute(progress)), max_seconds), route)
+
+    def close(self) -> None:
+        self.turns.close()
+
+
+def to_json(answer: Answer) -> bytes:
+    return orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)
+
+
+class PendingAnswer:
+    """An answer on its way. On entering, its computation joins the queue unless the answer is kept; leaving ends it."""
+
+    def __init__(self, ask: Ask, key: Hashable, job: Job, route: str) -> None:
+        self.ask, self.key, self.job, self.route = ask, key, job, route
+        self.outcome = "cancelled"  # until another is known
+
+    async def __aenter__(self) -> Self:
+        """Raises ``Busy`` or ``Closed``."""
+        self.future = asyncio.wrap_future(self.job.done)
+        # An exception that nobody waits for is not logged.
+        self.future.add_done_callback(lambda future: future.cancelled() or future.exception())
+        kept = self.ask.answers.get(self.key)
+        if kept is not None:
+            self.job.done.set_result(kept)
+            return self
+        try:
+            self.ask.turns.submit(self.job)
+        except Exception as error:
+            self.ask.metrics.count(self.route, "busy" if isinstance(error, Busy) else "refused")
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if not self.job.done.done():
+            self.ask.turns.cancel(self.job)
+        self.ask.metrics.count(self.route, self.outcome)
+
+    async def progress(self) -> AsyncIterator[float]:
+        """The fraction done, whenever it has changed, until the answer is there."""
+        reported = -1.0
+        while not self.future.done():
+            if self.job.fraction != reported:
+                reported = self.job.fraction
+                yield reported
+            await asyncio.wait([self.future], timeout=PROGRESS_SECONDS)
+
+    async def answer(self) -> bytes:
+        """The answer as JSON. Raises what the computation raised."""
+        try:
+            answer = await asyncio.shield(self.future)
+        except Exception as error:
+            self.outcome = outcome_of(error)
+            raise
+        self.ask.answers.put(self.key, answer)
+        self.outcome = "ok"
+        return answer
+
+
+def outcome_of(error: Exception) -> str:
+    """The word for it in the metrics."""
+    if isinstance(error, OutOfTime):
+        return "deadline"
+    return "busy" if isinstance(error, Busy) else "refused" if isinstance(error, InputError) else "failed"
