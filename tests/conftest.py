@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
+from helpers.texts import Texts, open_texts
 from helpers.training import TRAINING_TEXT
 from model import ladder
 
@@ -58,24 +59,19 @@ def folder_of(item: pytest.Item) -> str:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Where CI is set everything can be installed: a test skipped for want of anything but texts or a GPU fails."""
+    """In CI everything can be installed: a test that is skipped for lack of anything but a GPU fails."""
     report = yield
-    excused = item.get_closest_marker("gpu") or "HEADSCOPE_DATA" in str(report.longrepr)
-    if report.skipped and not hasattr(report, "wasxfail") and not excused and os.environ.get("CI"):
+    needs_gpu = item.get_closest_marker("gpu")
+    if report.skipped and not hasattr(report, "wasxfail") and not needs_gpu and os.environ.get("CI"):
         report.outcome = "failed"
         report.longrepr = f"skipped where nothing may be missing: {report.longrepr}"
     return report
 
 
 @pytest.fixture(scope="session")
-def data_dir() -> Path:
-    """The folder of the real texts and vocabularies; a test that needs it is skipped where it is not named."""
-    folder = os.environ.get("HEADSCOPE_DATA")
-    if not folder:
-        pytest.skip(
-            "HEADSCOPE_DATA is not set: it names the folder with tinyshakespeare.txt, the-verdict.txt, gpt2-vocab/"
-        )
-    return Path(folder)
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Texts:
+    """Published texts and GPT-2's vocabulary from the folder that HEADSCOPE_DATA names, or else made ones."""
+    return open_texts(tmp_path_factory.mktemp("texts"))
 
 
 @pytest.fixture

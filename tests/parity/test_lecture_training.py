@@ -1,18 +1,25 @@
 """The training that rung 3 opens with is what training gives, and quotes no more of the text than it may."""
 
-from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+from bench import lecture
+from helpers.texts import Texts
 from model import ladder
 from model.ladder.bigram import BigramTraining
 from web.learn.bigram.lecture import lecture_training, recorded
 
 
-def test_the_recorded_table_is_as_good_as_it_says(data_dir: Path) -> None:
-    text = (data_dir / "tinyshakespeare.txt").read_text()
-    found = recorded()
+@pytest.fixture
+def recording(texts: Texts) -> dict[str, Any]:
+    """The shipped recording, or one of a made text by the same script."""
+    return recorded() if texts.are_published else lecture.record(texts.shakespeare)
+
+
+def test_the_recorded_table_is_as_good_as_it_says(recording: dict[str, Any], texts: Texts) -> None:
+    text, found = texts.shakespeare, recording
     before, after = found["before"], found["after"]
     ids = torch.tensor(ladder.CharacterTokenizer(text).encode(text))
     n = before["n_train"]

@@ -13,6 +13,7 @@ from transformers import GPT2TokenizerFast
 
 from helpers.code_points import check_code_points
 from helpers.models import ALPHABET, PROSE, tiny_bpe
+from helpers.texts import Texts
 from model.tokenizer import BPETokenizer, CharTokenizer, from_spec
 
 FAMILY = "👩‍👩‍👧"
@@ -41,25 +42,6 @@ def library(spec: dict[str, Any]) -> Library:
 @pytest.fixture(scope="module")
 def bpe() -> BPETokenizer:
     return tiny_bpe(420)
-
-
-def published_spec(folder: Path) -> dict[str, Any]:
-    """GPT-2's published vocabulary as the content of a ``tokenizer.json``."""
-    vocabulary = json.loads((folder / "encoder.json").read_text(encoding="utf-8"))
-    lines = (folder / "vocab.bpe").read_text(encoding="utf-8").splitlines()
-    end = {"id": 50256, "content": "<|endoftext|>", "special": True, "normalized": False}
-    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
-    return {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [end | {"single_word": False, "lstrip": False, "rstrip": False}],
-        "normalizer": None,
-        "pre_tokenizer": byte_level,
-        "post_processor": byte_level,
-        "decoder": byte_level,
-        "model": {"type": "BPE", "vocab": vocabulary, "merges": lines[1:]},
-    }
 
 
 @pytest.mark.parametrize("text", HARD_TEXTS)
@@ -147,8 +129,8 @@ def test_a_tokenizer_folder_of_transformers(tmp_path: Path, bpe: BPETokenizer) -
         assert ours.encode(text) == theirs.encode(text)
 
 
-def test_real_text(data_dir: Path) -> None:
-    text = (data_dir / "tinyshakespeare.txt").read_text()[:300_000]
+def test_a_long_text(texts: Texts) -> None:
+    text = texts.shakespeare[:300_000]
     bpe = BPETokenizer.train([text], 1024)
     assert bpe.vocab_size == 1024
     ids = bpe.encode(text)
@@ -158,14 +140,13 @@ def test_real_text(data_dir: Path) -> None:
     assert characters.encode(text) == library(characters.spec).encode(text).ids
 
 
-def test_gpt2s_published_vocabulary(data_dir: Path) -> None:
-    spec = published_spec(data_dir / "gpt2-vocab")
+def test_gpt2s_published_vocabulary(texts: Texts) -> None:
+    spec = texts.gpt2_spec()
     ours, theirs = from_spec(spec), library(spec)
     assert ours.vocab_size == 50257
-    verdict = (data_dir / "the-verdict.txt").read_text()
-    ids = ours.encode(verdict)
-    assert (len(ids), ids[:4]) == (5145, [40, 367, 2885, 1464])
-    assert ids == theirs.encode(verdict).ids
-    assert ours.decode(ids) == verdict
-    for text in [*HARD_TEXTS, PROSE, (data_dir / "tinystories-valid.txt").read_text()]:
+    ids, expected = ours.encode(texts.verdict), theirs.encode(texts.verdict).ids
+    assert ids == expected
+    assert (len(ids), ids[:4]) == texts.expect((5145, [40, 367, 2885, 1464]), (len(expected), expected[:4]))
+    assert ours.decode(ids) == texts.verdict
+    for text in [*HARD_TEXTS, PROSE, texts.read("tinystories-valid")]:
         assert ours.encode(text) == theirs.encode(text).ids

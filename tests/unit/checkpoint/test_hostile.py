@@ -10,6 +10,7 @@ import pytest
 import model
 from helpers.files import refused
 from helpers.models import tiny_bpe
+from helpers.texts import Texts
 from model.checkpoint import files, vocabulary
 from model.checkpoint import weights as memory
 from model.checkpoint.files import parse_json
@@ -79,10 +80,9 @@ def test_a_huge_vocabulary_is_not_read(folder: Path, monkeypatch: pytest.MonkeyP
         vocabulary.read_tokenizer(folder, vocab_size=65)
 
 
-def test_gpt2_vocabulary_is_well_within_the_bounds(data_dir: Path) -> None:
-    folder = data_dir / "gpt2-vocab"
-    assert vocabulary.read_tokenizer(folder, 50_257).vocab_size == 50_257
-    encoder = (folder / "encoder.json").read_text()
+def test_gpt2_vocabulary_is_well_within_the_bounds(texts: Texts) -> None:
+    assert vocabulary.read_tokenizer(texts.encoder.parent, 50_257).vocab_size == 50_257
+    encoder = texts.encoder.read_text()
     assert sum(map(encoder.count, ",[{")) < files.MAX_JSON_VALUES / 30
     assert len(encoder) * 3 < 50_257 * vocabulary.MAX_BYTES_PER_TOKEN
 

@@ -9,6 +9,7 @@ from torch import nn
 import model
 from helpers.models import max_difference, prompt_ids, tiny_model
 from helpers.serve_once import ROOT
+from helpers.texts import Texts
 from model.checkpoint import load as precision
 from model.kernels.int8 import Int8Linear, is_exact
 from model.sampling import SamplingSettings
@@ -50,10 +51,10 @@ def test_zeros_stay_zeros() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "data"), [("shakespeare-char", "tinyshakespeare.txt"), ("stories-bpe", "tinystories-valid.txt")]
+    ("name", "data"), [("shakespeare-char", "tinyshakespeare"), ("stories-bpe", "tinystories-valid")]
 )
-def test_it_predicts_as_well_as_float32(name: str, data: str, data_dir: Path) -> None:
-    text = (data_dir / data).read_text()[-12_000:]  # of what no model was trained on
+def test_it_predicts_as_well_as_float32(name: str, data: str, texts: Texts) -> None:
+    text = texts.read(data)[-12_000:]  # which no model was trained on
     losses = []
     for dtype in ("float32", "int8"):
         loaded = model.load(SHIPPED.with_name(name), device="cpu", dtype=dtype)

@@ -1,13 +1,13 @@
 """Tokens of a text that arrives in pieces: those of the whole text, as soon as they cannot change any more."""
 
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from helpers.models import ALPHABET, PROSE, tiny_bpe
+from helpers.texts import Texts
 from model import UnknownCharacters
 from model.checkpoint.vocabulary import spec_of_pair
 from model.tokenizer import END_OF_TEXT, BPETokenizer, CharTokenizer
@@ -80,10 +80,9 @@ def test_characters_are_there_at_once() -> None:
         stream.push("é")
 
 
-def test_gpt2(data_dir: Path) -> None:
-    folder = data_dir / "gpt2-vocab"
-    tokenizer = BPETokenizer(spec_of_pair(folder / "encoder.json", folder / "vocab.bpe", 10**7))
-    text = (data_dir / "the-verdict.txt").read_text(encoding="utf-8")
+def test_gpt2(texts: Texts) -> None:
+    tokenizer = BPETokenizer(spec_of_pair(texts.encoder, texts.merges, 10**7))
+    text = texts.verdict
     stream = TokenStream(tokenizer)
     ids = [token for start in range(0, len(text), 5) for token in stream.push(text[start : start + 5])]
     assert ids + stream.flush() == tokenizer.encode(text)
