@@ -11,7 +11,6 @@ import threading
 
 import gradio as gr
 from fastapi.exceptions import RequestValidationError
-from starlette.middleware import Middleware
 
 from model.serving.engine import Busy
 from web import settings
@@ -19,9 +18,8 @@ from web.api import mcp
 from web.api.errors import answer_bad_body, answer_busy
 from web.api.routes import api_routes
 from web.assets import asset_route
-from web.edge.front import key_check
-from web.edge.server import bounds, own_server
-from web.edge.signals import leave, listen_for_end
+from web.edge.middleware import after_gradio
+from web.edge.server import configured_server, exit_now, listen_for_signals
 from web.learn.routes import learn_routes
 from web.page.blocks import LAUNCH, build
 from web.page.routes import page_routes
@@ -29,9 +27,8 @@ from web.page.writer import PageWriter
 from web.runs.routes import run_routes
 from web.services import Services, check, make_services
 from web.serving.budget import share_heaps
-from web.training.routes import UPLOAD, train_routes
+from web.training.routes import train_routes
 from web.training.trainings import Trainings
-from web.training.visitors import KnowVisitor
 
 gc.enable()
 
@@ -51,7 +48,7 @@ def start(chosen: settings.Settings) -> tuple[gr.Blocks, Services]:
         asset_route(),
     ]
     launched = threading.Event()
-    with own_server(chosen, services.budget):
+    with configured_server(chosen, services.budget):
         demo.launch(
             server_name=chosen.host,
             server_port=chosen.port,
@@ -61,11 +58,7 @@ def start(chosen: settings.Settings) -> tuple[gr.Blocks, Services]:
             app_kwargs={
                 "routes": routes,
                 "exception_handlers": {RequestValidationError: answer_bad_body, Busy: answer_busy},
-                "middleware": [
-                    *key_check(chosen, launched),
-                    *bounds(services, demo, {UPLOAD: chosen.limits.max_training_bytes}),
-                    Middleware(KnowVisitor),
-                ],
+                "middleware": after_gradio(chosen, services, demo, launched),
             },
             **LAUNCH,
         )
@@ -83,17 +76,17 @@ def main() -> None:
         sys.exit(2)
     logging.basicConfig(level=chosen.log_level.upper(), format="%(levelname)s %(name)s: %(message)s")
     share_heaps()
-    asked_to_end = listen_for_end()
+    stopping = listen_for_signals()
     demo, services = start(chosen)
     threading.Thread(target=services.load_for_good, name="loader", daemon=True).start()
-    while not asked_to_end.wait(1):  # a signal just before a wait would not end it
+    while not stopping.wait(1):  # a signal just before a wait would not end it
         pass
     services.close(chosen.limits.grace_seconds)
     closer = threading.Thread(target=demo.close, kwargs={"verbose": False}, daemon=True)
     closer.start()
     closer.join(CLOSING_SECONDS)  # enough to send what is written; clients that do not read are not waited for
     sys.stdout.flush()
-    leave(0)  # the loader may still be inside torch, and an interpreter shutting down would abort there
+    exit_now(0)  # the loader may still be inside torch, and an interpreter shutting down would abort there
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from . import settings
-from .api.auth import RequireKey
-from .api.body_limit import LimitBody
+from .api.auth import ApiKeyMiddleware
+from .api.body_limit import BodyLimitMiddleware
 from .api.errors import ApiError, as_api_error
 from .api.routes import api_routes
 from .api.streaming import server_sent_event
@@ -91,10 +91,10 @@ class Gate:
         self.settings = settings.read([], os.environ)
 
     def __serve_build_asgi_app__(self) -> ASGIApp:
-        app: ASGIApp = LimitBody(self.forward, self.settings.limits, budget_for(self.settings.limits))
+        app: ASGIApp = BodyLimitMiddleware(self.forward, self.settings.limits, budget_for(self.settings.limits))
         launched = threading.Event()
         launched.set()
-        return RequireKey(app, self.settings.api_key, launched) if self.settings.api_key else app
+        return ApiKeyMiddleware(app, self.settings.api_key, launched) if self.settings.api_key else app
 
     async def forward(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -17,10 +17,10 @@ from .runs.store import Runs
 from .serving.budget import Budget, budget_for, keep_all_objects, trim_heap
 from .serving.elsewhere.address import read_addresses
 from .serving.engines import Engines
+from .serving.pending_answers import PendingAnswers
 from .serving.served_models import ServedModels
 from .serving.snapshots import Snapshots
 from .serving.templates.renderer import Templates
-from .serving.tickets import Tickets
 from .serving.workers import Workers
 from .settings import MAX_EXACT, MAX_LESSONS, Limits, Settings, check_address
 
@@ -40,7 +40,7 @@ class Services:
     ask: Ask
     metrics: Metrics
     budget: Budget
-    tickets: Tickets
+    pending_answers: PendingAnswers
     templates: Templates = field(default_factory=Templates)
     training: threading.Event = field(default_factory=threading.Event)  # set while a visitor trains a GPT
     closers: list[Callable[[], None]] = field(default_factory=list)  # of what is made from these services
@@ -111,5 +111,5 @@ def make_services(settings: Settings) -> Services:
         ask=ask,
         metrics=metrics,
         budget=budget,
-        tickets=Tickets(budget),
+        pending_answers=PendingAnswers(budget),
     )

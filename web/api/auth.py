@@ -10,7 +10,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from http.cookies import CookieError, SimpleCookie
-from ipaddress import ip_address, ip_network
 from typing import Literal
 from urllib.parse import parse_qs
 
@@ -19,6 +18,8 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from model.errors import counted
+
+from ..client import client_in
 
 MAX_FORM_BYTES = 4_096
 FREE_GUESSES = 10  # wrong keys from one address before the next has to wait
@@ -68,7 +69,7 @@ class Guesses:
         self.wrong.pop(address, None)
 
 
-class RequireKey:
+class ApiKeyMiddleware:
     """ASGI middleware in front of everything: the page, our routes and Gradio's API."""
 
     def __init__(self, app: ASGIApp, key: str, launched: threading.Event, same_site: SameSite = "lax") -> None:
@@ -110,7 +111,7 @@ class RequireKey:
             body += message.get("body", b"")
             if len(body) > MAX_FORM_BYTES or not message.get("more_body"):
                 break
-        address = address_of(scope)
+        address = client_in(scope) or ""
         if wait := self.guesses.seconds_to_wait(address):
             words = f"There were too many wrong keys from your address. Try again in {counted(wait, 'second')}."
             return self.form(scope, words, 429, {"Retry-After": str(wait)})
@@ -144,16 +145,6 @@ class RequireKey:
         action = "../" * (path_of(scope).count("/") - 1) + ENTER[1:] + (f"?{query}" if query else "")
         content = FORM.format(action=html.escape(action), message=message)
         return HTMLResponse(content, status_code=status, headers=headers)
-
-
-def address_of(scope: Scope) -> str:
-    """Where a request comes from: of an IPv6 address the part that a provider gives to one customer."""
-    host = scope["client"][0] if scope.get("client") else ""
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return str(host)
-    return str(ip_network((address, 64), strict=False)) if address.version == 6 else host
 
 
 def path_of(scope: Scope) -> str:

@@ -8,6 +8,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..ask.table import QUESTIONS
+from ..client import client_in
 from ..serving.budget import Budget, NoRoom
 from ..settings import Limits
 from .auth import path_of
@@ -20,7 +21,7 @@ MOST_DELAY = 5.0  # seconds
 OF_ASK = {f"/v1{question.path}": question.body_limit for question in QUESTIONS if question.body_limit}
 
 
-class Pace:
+class LargeBodyQueue:
     """Large bodies of one client are handed on one after the other: reading one keeps everybody's loop busy."""
 
     def __init__(self) -> None:
@@ -39,8 +40,8 @@ class Pace:
         return delay
 
 
-class LimitBody:
-    """ASGI middleware that refuses bodies above the limit, whether they say how long they are or not.
+class BodyLimitMiddleware:
+    """Refuses bodies above the limit, whether they say how long they are or not.
 
     ``larger`` names the paths with a limit of their own. All bodies of requests that are being answered count against
     the budget.
@@ -48,7 +49,7 @@ class LimitBody:
 
     def __init__(self, app: ASGIApp, limits: Limits, budget: Budget, larger: Mapping[str, int] | None = None) -> None:
         self.app, self.limits, self.budget, self.larger = app, limits, budget, larger or {}
-        self.pace = Pace()
+        self.large_bodies = LargeBodyQueue()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -66,7 +67,7 @@ class LimitBody:
             return
         n_bytes = n_held = 0
         times = own.held_times if own else HELD_TIMES
-        client = scope["client"][0] if scope.get("client") else None
+        client = client_in(scope)
 
         async def counted() -> Message:
             nonlocal n_bytes, n_held
@@ -92,7 +93,7 @@ class LimitBody:
     async def wait(self, client: str | None, n_bytes: int) -> None:
         """Until a body that has arrived may be handed on."""
         try:
-            delay = self.pace.delay(client, n_bytes)
+            delay = self.large_bodies.delay(client, n_bytes)
         except NoRoom as error:
             raise refused(error) from None
         if delay:

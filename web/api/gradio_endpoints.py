@@ -10,9 +10,9 @@ import orjson
 
 from model import LoadedModel, Step
 
+from ..client import client_of
 from ..services import Services
 from ..serving.attention import head_weights
-from ..serving.engines import client_of
 from ..serving.inputs import find_model, read_head, read_prompt, read_request, read_text
 from ..settings import UPDATE_SECONDS, Limits
 from .describe import describe

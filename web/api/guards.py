@@ -11,9 +11,9 @@ from model import InputError, LoadedModel
 from model.serving.engine import Busy, Closed
 
 from ..ask.turns import OutOfTime
+from ..client import client_of
 from ..services import Services
 from ..serving.elsewhere.upstream import EngineLost
-from ..serving.engines import client_of
 from ..serving.inputs import find_model
 from .errors import ApiError, as_api_error
 
@@ -65,4 +65,4 @@ def refusals(services: Services, route: str = "") -> Iterator[None]:
 def leave(services: Services, request: gr.Request, answer: bytes) -> Any:
     """What an endpoint returns to Gradio for an answer in JSON."""
     with refusals(services):
-        return services.tickets.leave(answer, request.session_hash or "", client_of(request))
+        return services.pending_answers.store(answer, request.session_hash or "", client_of(request))

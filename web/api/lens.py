@@ -17,8 +17,8 @@ from model import InputError
 from ..ask.question import REQUIRED, Field, Model, Question, Text
 from ..ask.service import Inquiry, PendingAnswer
 from ..ask.table import QUESTIONS
+from ..client import client_of
 from ..services import Services
-from ..serving.engines import client_of
 from ..serving.inputs import whole
 from . import openapi
 from .errors import as_api_error

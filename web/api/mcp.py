@@ -16,8 +16,7 @@ from gradio_client import Client
 
 from model.serving.engine import Busy
 
-from ..serving.engines import client_of
-from ..serving.on_behalf import on_behalf_of
+from ..client import client_of, headers_for
 from ..serving.workers import Workers
 from ..settings import MAX_MCP_CALLS, Limits, Settings
 from .errors import as_api_error
@@ -84,7 +83,7 @@ def take_turns(demo: gr.Blocks, limits: Limits) -> None:
 
     def prepared(name: str, arguments: dict[str, Any]) -> Any:
         endpoint, given, headers, function = prepare(name, arguments)
-        return endpoint, given, headers | on_behalf_of(caller()), function
+        return endpoint, given, headers | headers_for(caller()), function
 
     async def in_turn(submit: Submit, wait: Callable[[Any], Awaitable[Any]]) -> Any:
         try:

@@ -17,10 +17,10 @@ from model import InputError, LoadedModel, __version__
 from model.errors import shorten
 from model.serving.engine import Busy, Closed
 
+from ..client import client_of
 from ..services import Services
 from ..serving.attention import AttentionAnswer
 from ..serving.elsewhere.upstream import EngineLost
-from ..serving.engines import client_of
 from ..serving.inputs import UnknownModel, read_ids
 from ..settings import EVENT_SECONDS, WHOLE_SECONDS
 from . import openapi

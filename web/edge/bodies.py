@@ -1,4 +1,7 @@
-"""What no body may be: compressed, JSON that is not UTF-8, or one that makes Gradio fetch a file."""
+"""Bodies: which requests are refused for theirs, and how large responses count against the budget.
+
+``web/api/body_limit.py`` bounds how large the body of a request may be.
+"""
 
 import codecs
 import json
@@ -12,17 +15,21 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..api.auth import path_of
 from ..api.errors import ApiError, RefusedBody, as_api_error
+from ..client import client_in
+from ..serving.budget import Budget, NoRoom
 
 GRADIO = "/gradio_api/"
 MAY_HOLD_FILE = re.compile(rb"_type|\\u")  # the name of the key, or letters that may spell it
 BOM = "\ufeff"
+DROP = "headscope.drop"  # in a scope's extensions: closes the connection
+PIECE = 32_768  # bytes: at most this many lie in the connection's own buffer
 
 
-class PlainBodies:
-    """ASGI middleware behind the one that limits bodies.
+class BodyFormatMiddleware:
+    """Refuses bodies that are compressed, JSON that is not UTF-8, and file objects in the data of a Gradio event.
 
-    Gradio takes ``{"path": ADDRESS, "meta": {"_type": "gradio.FileData"}}``, wherever it is in the data of an event,
-    for a file and fetches it. Nothing here takes files. ``texts`` names the paths whose bodies are no JSON.
+    Wherever Gradio finds ``{"path": ADDRESS, "meta": {"_type": "gradio.FileData"}}`` in that data, it takes it for a
+    file and fetches it. Nothing here takes files. ``texts`` are the paths whose bodies are not JSON.
     """
 
     def __init__(self, app: ASGIApp, texts: Collection[str] = ()) -> None:
@@ -34,7 +41,7 @@ class PlainBodies:
             return
         coding = Headers(scope=scope).get("content-encoding", "").strip().lower()
         if coding not in ("", "identity"):
-            message = f"The body is compressed ({coding[:40]}). Send it as it is."
+            message = f"The body is compressed ({coding[:40]}). Send it uncompressed."
             refusal = ApiError(415, message, code="compressed_body", headers={"Accept-Encoding": "identity"})
             await refusal.response()(scope, receive, send)
             return
@@ -59,8 +66,8 @@ class PlainBodies:
 def in_utf8(receive: Receive) -> Receive:
     """``receive`` of a body that must be JSON in UTF-8; raises ``RefusedBody`` otherwise.
 
-    Python's ``json.loads`` also reads UTF-16 and UTF-32, which it recognizes by a byte order mark or by bytes that are
-    0. In these encodings, nothing that looks for words in the bytes of a body finds them.
+    Python's ``json.loads`` also reads UTF-16 and UTF-32, which it recognizes by a byte order mark or zero bytes. A
+    search for words in the bytes of a body would find nothing in these encodings.
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     has_begun = False
@@ -87,7 +94,7 @@ def not_utf8() -> RefusedBody:
 
 
 def holds_file(body: bytes) -> bool:
-    """Whether there is an object anywhere in the JSON ``body`` that Gradio would take for a file."""
+    """Whether the JSON ``body`` contains an object that Gradio would take for a file."""
     if not MAY_HOLD_FILE.search(body):
         return False
     try:
@@ -99,7 +106,7 @@ def holds_file(body: bytes) -> bool:
         if isinstance(value, list):
             left += value
         elif isinstance(value, dict):
-            if "_type" in value:  # by which Gradio tells its own objects
+            if "_type" in value:  # by which Gradio recognizes its own objects
                 return True
             left += value.values()
     return False
@@ -115,7 +122,7 @@ async def read_body(receive: Receive) -> bytes:
 
 
 def replay(body: bytes, receive: Receive) -> Receive:
-    """``receive`` of a request whose body was read already."""
+    """``receive`` of a request whose body has already been read."""
     was_read = False
 
     async def again() -> Message:
@@ -126,3 +133,65 @@ def replay(body: bytes, receive: Receive) -> Receive:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return again
+
+
+class ResponseBudgetMiddleware:
+    """Counts large parts of responses against the budget until the client has read them.
+
+    Without room for a part of more than ``PIECE`` bytes, a response that has not begun becomes an error; otherwise the
+    connection is closed.
+    """
+
+    def __init__(self, app: ASGIApp, budget: Budget) -> None:
+        self.app, self.budget = app, budget
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        start: Message | None = None  # of a large response, until it is known whether there is room
+        refused = False
+        client = client_in(scope)
+
+        async def counted(message: Message) -> None:
+            nonlocal start, refused
+            if refused:
+                return
+            if message["type"] == "http.response.start" and is_large(message):
+                start = message
+                return
+            body = message.get("body", b"")
+            n_bytes = len(body) if len(body) > PIECE else 0
+            try:
+                self.budget.take(n_bytes, client)
+            except NoRoom as error:
+                refused = True
+                if start:
+                    await as_api_error(error).response()(scope, receive, send)
+                else:
+                    scope["extensions"][DROP]()
+                return
+            try:
+                if start:
+                    await send(start)
+                    start = None
+                if n_bytes:
+                    await self.send_in_pieces(message, body, send)
+                else:
+                    await send(message)
+            finally:
+                self.budget.give_back(n_bytes, client)
+
+        await self.app(scope, receive, counted)
+
+    async def send_in_pieces(self, message: Message, body: bytes, send: Send) -> None:
+        view = memoryview(body)
+        for begin in range(0, len(body), PIECE):
+            end = begin + PIECE
+            more = end < len(body) or bool(message.get("more_body"))
+            await send({"type": message["type"], "body": bytes(view[begin:end]), "more_body": more})
+
+
+def is_large(start: Message) -> bool:
+    length = Headers(raw=start["headers"]).get("content-length", "")
+    return length.isdigit() and int(length) > PIECE

@@ -15,10 +15,10 @@ from typing import Any
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from ..client import client_at, client_in, set_client_address
 from ..serving.budget import Budget
 from ..settings import LONGEST_BODY_SECONDS, RESERVED_DESCRIPTORS, STALL_SECONDS
-from .answers import DROP
-from .client_address import client_address, client_host
+from .bodies import DROP
 
 log = logging.getLogger(__name__)
 
@@ -116,7 +116,7 @@ class Connection(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         transport.set_write_buffer_limits(WRITE_AHEAD)
-        self.owner = self.client[0] if self.client else None
+        self.owner = client_at(self.client[0]) if self.client else None
         self.all.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -130,8 +130,8 @@ class Connection(H11Protocol):
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request: the address in its scope is that of the client, not of a proxy."""
         self.asked_at = time.monotonic()
-        scope["client"] = client_address(scope, self.all.n_proxies)
-        self.all.belongs_to(self, client_host(scope))
+        set_client_address(scope, self.all.n_proxies)
+        self.all.belongs_to(self, client_in(scope))
         scope.setdefault("extensions", {})[DROP] = self.drop
         await self.routed(scope, receive, send)
 

@@ -1,28 +1,80 @@
-"""Which pages of other sites may call this server: none, unless the operator says so.
+"""Which host names are this server's, and which pages of other sites may call it: none, unless the operator says so.
 
-A browser sends a visitor's cookies along with whatever a page of another site makes it send, and says which site that
-is. Here such a request is answered as one of a stranger: it has no cookies, it changes nothing, and the page cannot
-read the answer.
+A browser sends a visitor's cookies with whatever a page of another site makes it send, and says which site that is.
+Here such a request is treated as a stranger's: it has no cookies, it changes nothing, and the page cannot read the
+response. A site whose name resolves to this server's address (DNS rebinding) would pass for the server itself, so the
+name is checked as well.
 """
 
+import re
+import socket
 from collections.abc import Sequence
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from model.errors import shorten
+
 from ..api.errors import ApiError
 
 ANY = "*"
+PORT = re.compile(r":\d*$", re.ASCII)
 READING = ("GET", "HEAD", "OPTIONS")
 PREFLIGHT = {"Access-Control-Allow-Methods": "GET, HEAD, POST", "Access-Control-Max-Age": "600"}
 HUB = ("https://huggingface.co",)  # which shows a Space in a frame
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-class CheckOrigin:
-    """ASGI middleware in front of everything, Gradio's own rules for other sites included, which it replaces.
+class HostMiddleware:
+    """Refuses requests whose ``Host`` is not this server's.
+
+    Always allowed are IP addresses and names that no other site can have: this machine's, ``localhost``, and all
+    without a dot. ``allowed`` adds names such as ``example.org`` or ``*.example.org``, or ``*`` for all. A request
+    without ``Host``, as HTTP/1.0 allows, gets the server's address, since Gradio relies on one.
+    """
+
+    def __init__(self, app: ASGIApp, allowed: Sequence[str] = ()) -> None:
+        self.app = app
+        own = socket.gethostname().lower()
+        names = [name.lower() for name in ("localhost", "*.localhost", own, f"{own}.local", *allowed)]
+        self.names = {name for name in names if not name.startswith("*.")}
+        self.suffixes = tuple(name[1:] for name in names if name.startswith("*."))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            host = Headers(scope=scope).get("host")
+            if host is None:
+                name, port = scope["server"] or ("localhost", None)
+                host = f"{name}:{port}" if port else name
+                scope["headers"] = [*scope["headers"], (b"host", host.encode())]
+            elif not self.is_allowed(host):
+                await wrong_host(host).response()(scope, receive, send)
+                return
+        await self.app(scope, receive, send)
+
+    def is_allowed(self, host: str) -> bool:
+        if ANY in self.names:
+            return True
+        name = PORT.sub("", host).lower().removesuffix(".")
+        if "." not in name or name in self.names or name.endswith(self.suffixes):
+            return True
+        try:
+            ip_address(name.strip("[]"))
+        except ValueError:
+            return False
+        return True
+
+
+def wrong_host(host: str) -> ApiError:
+    message = f"This server is not called {shorten(host)}. The operator can allow this name with --allowed-hosts."
+    return ApiError(421, message, code="wrong_host")
+
+
+class OriginMiddleware:
+    """Decides what pages of other sites may do; it comes before Gradio's own rules, which it replaces.
 
     ``allowed`` are origins such as ``https://example.org``, or ``*`` for all, which then get no cookies. ``frames`` are
     those that may show the page in a frame; None allows every site. Behind ``trusted_proxies`` the name that a visitor
@@ -101,8 +153,8 @@ class CheckOrigin:
 
 def refusal(origin: str | None) -> ApiError:
     message = (
-        f"A page of {origin or 'another site'} sent this. Pages of other sites may only read here, unless the operator "
-        "names them with --allowed-origins."
+        f"This request came from a page of {origin or 'another site'}. Pages of other sites may only read, unless the "
+        "operator allows them with --allowed-origins."
     )
     return ApiError(403, message, code="foreign_origin")
 

@@ -1,4 +1,4 @@
-"""A name for every request, and a line about it for whoever wants one."""
+"""An id for every request, and an access log."""
 
 import re
 import secrets
@@ -13,11 +13,11 @@ HEADER = "X-Request-Id"
 GIVEN = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}", re.ASCII)
 
 
-class NameRequests:
-    """ASGI middleware in front of everything.
+class RequestLogMiddleware:
+    """Sends ``X-Request-Id`` with every response: the client's own if it is well formed, otherwise a new one.
 
-    The client's own ``X-Request-Id`` is sent back where it is one; otherwise the answer has one made here. With
-    ``access_log`` a line on stdout tells who asked for what, the status, the bytes and the seconds, once it has ended.
+    With ``access_log``, a line on stdout says who asked for what, the status, the bytes and the seconds, once the
+    response has ended.
     """
 
     def __init__(self, app: ASGIApp, *, access_log: bool = False) -> None:
@@ -28,14 +28,14 @@ class NameRequests:
             await self.app(scope, receive, send)
             return
         given = Headers(scope=scope).get(HEADER, "")
-        name = given if GIVEN.fullmatch(given) else f"req-{secrets.token_hex(12)}"
-        began, status, n_bytes = time.monotonic(), 499, 0  # the number for a client who left before the answer
+        request_id = given if GIVEN.fullmatch(given) else f"req-{secrets.token_hex(12)}"
+        began, status, n_bytes = time.monotonic(), 499, 0  # nginx's status for a client that left before the response
 
         async def answered(message: Message) -> None:
             nonlocal status, n_bytes
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message)[HEADER] = name
+                MutableHeaders(scope=message)[HEADER] = request_id
             n_bytes += len(message.get("body", b""))
             await send(message)
 
@@ -47,11 +47,11 @@ class NameRequests:
         finally:
             if self.access_log:
                 seconds = time.monotonic() - began
-                print(line(scope, status, n_bytes, seconds, name), file=sys.stdout, flush=True)
+                print(line(scope, status, n_bytes, seconds, request_id), file=sys.stdout, flush=True)
 
 
-def line(scope: Scope, status: int, n_bytes: int, seconds: float, name: str) -> str:
+def line(scope: Scope, status: int, n_bytes: int, seconds: float, request_id: str) -> str:
     """``2026-01-31T12:00:00Z 192.0.2.1 POST /v1/completions 200 1234 B 0.512 s req-...``; never a query or a body."""
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     client = scope["client"][0] if scope.get("client") else "-"
-    return f"{at} {client} {scope['method']} {quote(scope['path'])} {status} {n_bytes} B {seconds:.3f} s {name}"
+    return f"{at} {client} {scope['method']} {quote(scope['path'])} {status} {n_bytes} B {seconds:.3f} s {request_id}"

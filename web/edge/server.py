@@ -1,51 +1,51 @@
-"""How uvicorn is run: Gradio builds its configuration and has no option for any of this."""
+"""The process as a server: how Gradio's uvicorn is configured, what its log says, and how signals end it."""
 
-from collections.abc import Iterator, Mapping
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
-import gradio as gr
 import gradio.http_server
 import uvicorn
-from starlette.middleware import Middleware
+from gradio import tunneling
 from starlette.types import ASGIApp
 
-from ..api.body_limit import LimitBody
-from ..services import Services
 from ..serving.budget import Budget
 from ..settings import Settings
-from .answers import CountAnswers
-from .bodies import PlainBodies
 from .connections import Connections
-from .door import Door
-from .front import in_front
-from .joins import Joins, WatchJoins
-from .log import say_things_once
+from .middleware import before_gradio, wrap
 
 ACCEPTED_AT_ONCE = 64  # connections that are accepted before any of them is looked at: each takes a descriptor
+QUIET_SECONDS = 60.0  # in which the same message is not logged again
+MAX_REMEMBERED = 1_000  # different messages
 
 
 @contextmanager
-def own_server(chosen: Settings, budget: Budget) -> Iterator[None]:
-    """While a Gradio app is launched in here, its server bounds connections by number and time, and answers by bytes.
+def configured_server(settings: Settings, budget: Budget) -> Iterator[None]:
+    """While a Gradio app is launched in here, its uvicorn has options for which Gradio has no parameters.
 
     Everything else stays as Gradio has it: the port, the thread, how the server is closed, and what Spaces add.
     """
-    most, most_of_one = chosen.limits.max_connections, chosen.limits.max_connections_per_address
-    connections = Connections(budget, most, most_of_one, chosen.trusted_proxies)
+    limits = settings.limits
+    most, most_of_one = limits.max_connections, limits.max_connections_per_address
+    connections = Connections(budget, most, most_of_one, settings.trusted_proxies)
 
     def config(app: ASGIApp, **given: Any) -> uvicorn.Config:
         options = {
             "http": connections.protocol,
-            "ws": "none",  # nothing here speaks it
+            "ws": "none",  # nothing here uses WebSockets
             "backlog": ACCEPTED_AT_ONCE,
-            "proxy_headers": False,  # client_address.py reads them
-            "log_level": chosen.log_level,
-            "access_log": False,  # request_log.py writes one
+            "proxy_headers": False,  # client.py reads them
+            "log_level": settings.log_level,
+            "access_log": False,  # RequestLogMiddleware writes one
         }
-        made = uvicorn.Config(in_front(chosen, Door(CountAnswers(app, budget))), **(given | options))
-        say_things_once()
+        made = uvicorn.Config(wrap(app, before_gradio(settings, budget)), **(given | options))
+        suppress_repeats()
         return made
 
     module: Any = gradio.http_server
@@ -56,11 +56,68 @@ def own_server(chosen: Settings, budget: Budget) -> Iterator[None]:
         module.uvicorn = uvicorn
 
 
-def bounds(services: Services, demo: gr.Blocks, larger: Mapping[str, int]) -> list[Middleware]:
-    """What bounds bodies and Gradio's queue; ``larger`` names the paths that take plain text, and its most bytes."""
-    joins = Joins(demo, services.limits, services.tickets)
-    return [
-        Middleware(LimitBody, limits=services.limits, budget=services.budget, larger=larger),
-        Middleware(PlainBodies, texts=tuple(larger)),
-        Middleware(WatchJoins, joins=joins),
-    ]
+class RepeatFilter(logging.Filter):
+    """Suppresses a message that was logged within the last minute, and then says how many there were."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.logged: dict[object, tuple[float, int]] = {}  # when, and how often it was suppressed since
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        message, now = message_key(record), time.monotonic()
+        at, count = self.logged.get(message, (-QUIET_SECONDS, 0))
+        if now - at < QUIET_SECONDS:
+            self.logged[message] = at, count + 1
+            return False
+        if len(self.logged) >= MAX_REMEMBERED:
+            self.logged.clear()
+        self.logged[message] = now, 0
+        if count:
+            record.msg = f"{record.getMessage()} ({count:,} more times since this was last logged)"
+            record.args = ()
+        return True
+
+
+def message_key(record: logging.LogRecord) -> object:
+    """The message before its values are filled in; for an exception also its class and where it was raised."""
+    error = record.exc_info[1] if record.exc_info else None
+    where = None
+    if error is not None:
+        traceback = error.__traceback__
+        while traceback is not None and traceback.tb_next is not None:
+            traceback = traceback.tb_next
+        where = type(error), traceback and (traceback.tb_frame.f_code.co_filename, traceback.tb_lineno)
+    return record.name, record.msg, where
+
+
+def suppress_repeats() -> None:
+    """Filter uvicorn's log, and everything that is logged without a handler of its own."""
+    handlers = [*logging.getLogger("uvicorn").handlers, *logging.getLogger().handlers, logging.lastResort]
+    for handler in handlers:
+        if handler and not any(isinstance(each, RepeatFilter) for each in handler.filters):
+            handler.addFilter(RepeatFilter())
+
+
+def listen_for_signals() -> threading.Event:
+    """An event that SIGTERM or Ctrl-C sets, so that running texts can end; a second signal ends the process at once.
+
+    Call it in the main thread.
+    """
+    stopping = threading.Event()
+
+    def stop(number: int, _frame: object) -> None:
+        if stopping.is_set():
+            exit_now(128 + number)
+        stopping.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    return stopping
+
+
+def exit_now(status: int) -> None:
+    """End the process at once, and the tunnel of ``--share``, a process of its own that would outlive it."""
+    for tunnel in tunneling.CURRENT_TUNNELS:
+        if tunnel.proc is not None:
+            tunnel.proc.terminate()
+    os._exit(status)

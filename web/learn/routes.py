@@ -16,9 +16,9 @@ from model import InputError
 from model.errors import shorten
 from model.serving.engine import Busy, Closed
 
+from ..client import client_of
 from ..services import Services
 from ..serving.elsewhere.upstream import EngineLost
-from ..serving.engines import client_of
 from ..serving.workers import Workers
 from ..settings import MAX_BIGRAMS, MAX_WAITING_BIGRAMS
 from .ask import Ask, BigramAsk

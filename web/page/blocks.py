@@ -10,9 +10,9 @@ import gradio as gr
 from model import InputError
 
 from ..api.gradio_endpoints import add_endpoints
+from ..client import client_of
 from ..learn.section import learn_section
 from ..services import Services
-from ..serving.engines import client_of
 from ..settings import MAX_QUEUED, MAX_RUN_ID, MAX_SESSIONS, QUEUE_SECONDS
 from ..training.endpoint import add_train_endpoint
 from ..training.section import train_section

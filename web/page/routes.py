@@ -11,9 +11,9 @@ from pydantic import BaseModel, Field
 
 from model import InputError
 
+from ..client import client_of
 from ..runs.run import Run
 from ..services import Services
-from ..serving.engines import client_of
 from ..serving.lists import TokenIds
 from ..serving.private_models import VISITOR
 from ..training.trainings import Trainings

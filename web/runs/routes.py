@@ -13,7 +13,7 @@ from model import InputError, LoadedModel
 from model.lens.difference import Piece, check_pieces, head_differences
 from model.lens.residuals import Residuals
 
-from ..serving.engines import client_of
+from ..client import client_of
 from ..serving.lists import HeadMask, Pieces, TokenIds
 from ..serving.served_models import ServedModels
 from ..serving.snapshots import Snapshots

@@ -4,9 +4,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import Protocol
-
-from starlette.datastructures import Address
 
 from model import GenerationRequest, LoadedModel
 from model.gpt import GPT
@@ -163,15 +160,3 @@ class Engines:
         for thread in self.threads:
             while thread.is_alive() and (left := until - time.monotonic()) > 0:
                 thread.join(min(left, 1.0))  # a second signal, just before a wait, is heard after it
-
-
-class HasClient(Protocol):
-    """A request of Starlette's or Gradio's."""
-
-    @property
-    def client(self) -> Address | None: ...
-
-
-def client_of(request: HasClient) -> Hashable:
-    """Whose turn a request takes: everybody at one address shares it."""
-    return request.client.host if request.client else None

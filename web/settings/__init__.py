@@ -15,6 +15,7 @@ from .values import (
     read_count,
     read_dtype,
     read_folder,
+    read_hosts,
     read_key,
     read_key_file,
     read_level,
@@ -140,6 +141,7 @@ class Settings:
     share: bool = False
     trusted_proxies: int = 0  # in front of this server, each of which adds to X-Forwarded-For
     api_key: str | None = None
+    allowed_hosts: tuple[str, ...] = ()  # names of this server, beside those that no other site can have; "*" for all
     allowed_origins: tuple[str, ...] = ()  # of pages elsewhere that may call this server; "*" for all, without cookies
     access_log: bool = False
     log_level: str = "warning"
@@ -185,6 +187,9 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
     flag("trusted-proxies", n_proxies, None, text, type=n_proxies)
     flag("api-key", read_key, None, "secret that everything except /health then requires", type=read_key)
     flag("api-key-file", read_folder, None, "file with that secret, which no process list shows", type=read_folder)
+    text = "names that this server is called by, such as example.org or *.example.org, or * for all; IP addresses, "
+    text += "localhost, this machine's name and names without a dot always work"
+    flag("allowed-hosts", read_hosts, (), text, type=read_hosts, metavar="HOST[,HOST]")
     text = "origins of web pages that may call this server, such as https://example.org, or * for all"
     flag("allowed-origins", read_origins, (), text, type=read_origins, metavar="ORIGIN[,ORIGIN]")
     flag("access-log", read_bool, False, "print a line for every request", action="store_true")
@@ -232,6 +237,7 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
         share=found.share,
         trusted_proxies=trusted_proxies,
         api_key=api_key,
+        allowed_hosts=found.allowed_hosts,
         allowed_origins=found.allowed_origins,
         access_log=found.access_log,
         log_level=found.log_level,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 MAX_KEY_BYTES = 4_096
+HOST = re.compile(r"\*|(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", re.ASCII)
 ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?|https?://\[[0-9A-Fa-f:]+\](:\d{1,5})?", re.ASCII)
 
 
@@ -47,6 +48,15 @@ def read_key(text: str) -> str:
 
 def read_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def read_hosts(text: str) -> tuple[str, ...]:
+    names = tuple(read_names(text))
+    for name in names:
+        if not HOST.fullmatch(name):
+            found = f"expected names such as example.org or *.example.org without a port, or *; found {name!r}"
+            raise argparse.ArgumentTypeError(found)
+    return names
 
 
 def read_key_file(path: Path) -> str:

@@ -19,7 +19,7 @@ TOKEN = re.compile(r"[A-Za-z0-9_-]{32}", re.ASCII)
 PAGE = ("/look/", "/learn/", "/train/", "/v1/lens/")  # what the page calls; programs call the last one without a cookie
 
 
-class KnowVisitor:
+class VisitorMiddleware:
     """ASGI middleware: while a route of the page answers, ``VISITOR`` holds the cookie of the one who is asking."""
 
     def __init__(self, app: ASGIApp) -> None:

@@ -1,5 +1,6 @@
 """What pages of other sites can do here: read what is public, and nothing more unless the operator allows it."""
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import httpx
 import pytest
 
 from helpers.server import Server, start
+from web.edge.origins import HostMiddleware
 
 KEY = "open-sesame"
 STRANGER, FRIEND, HUB = "https://evil.example", "https://friend.example", "https://huggingface.co"
@@ -107,3 +109,46 @@ def test_without_a_key_too(server: Server) -> None:
         assert read.status_code == 200 and "access-control-allow-origin" not in read.headers
         assert "content-security-policy" not in client.get("/").headers  # anybody may show it in a frame
         assert client.post("/v1/completions", json=BODY, headers={"Origin": server.url}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/models", "/", "/metrics", "/gradio_api/info", "/gradio_api/mcp/", "/look/landing"]
+)
+def test_a_name_of_another_site_is_not_this_servers(server: Server, path: str) -> None:
+    """Its owner may let it resolve to this address, and its page would then be of the same origin."""
+    headers = {"Host": "evil.example", "Origin": "http://evil.example", "Sec-Fetch-Site": "same-origin"}
+    for method in ("GET", "POST"):
+        answer = httpx.request(method, server.url + path, headers=headers)
+        assert answer.status_code == 421 and answer.json()["error"]["code"] == "wrong_host", answer.text
+        assert "evil.example" in answer.text and "--allowed-hosts" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("host", "allowed"),
+    [
+        ("127.0.0.1:7860", True),
+        ("192.0.2.7", True),
+        ("[::1]:7860", True),
+        ("[::ffff:192.0.2.7]", True),
+        ("localhost:7860", True),
+        ("LOCALHOST.:7860", True),
+        ("app.localhost", True),
+        ("headscope:7860", True),
+        (f"{socket.gethostname()}.local", True),
+        ("demo.example.org", True),
+        ("Demo.Example.org.:443", True),
+        ("a.b.example.net:80", True),
+        ("example.net", False),
+        ("example.org", False),
+        ("x.demo.example.org", False),
+        ("evil.example", False),
+        ("127.0.0.1.evil.example", False),
+        ("localhost.evil.example:7860", False),
+        ("evilexample.net", False),
+    ],
+)
+def test_names_of_this_server(host: str, allowed: bool) -> None:
+    async def app(*_: Any) -> None: ...
+
+    assert HostMiddleware(app, ["demo.example.org", "*.example.net"]).is_allowed(host) == allowed
+    assert HostMiddleware(app, ["*"]).is_allowed(host)

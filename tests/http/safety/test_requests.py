@@ -11,7 +11,7 @@ import pytest
 
 from helpers.api import error_of, post_body
 from helpers.server import Server
-from web.edge import signals
+from web.edge import server as server_module
 
 BODY = {"prompt": "ab", "max_tokens": 1}
 
@@ -85,10 +85,10 @@ def test_letters_of_several_bytes_may_come_in_pieces(server: Server) -> None:
 
 def test_the_second_signal_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[int] = []
-    monkeypatch.setattr(signals.os, "_exit", ended.append)
+    monkeypatch.setattr(server_module.os, "_exit", ended.append)
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        asked = signals.listen_for_end()
+        asked = server_module.listen_for_signals()
         assert not asked.is_set()
         signal.raise_signal(signal.SIGTERM)
         assert asked.is_set() and not ended

@@ -14,7 +14,7 @@ from helpers.gate import GatedEngine
 from helpers.runs import written
 from helpers.server import Server, start
 from helpers.siege.watch import until
-from web.serving.on_behalf import HEADER
+from web.client import FORWARDED
 from web.settings import MAX_MCP_CALLS, Limits
 
 pytest.importorskip("mcp")
@@ -89,6 +89,6 @@ def test_nobody_says_whom_a_request_is_for(server: Server) -> None:
     """Only the server itself can: it tells whose turn a call takes."""
     with crowd(server) as engine:
         for given in (f"x {BAD}", BAD, ""):
-            answer = call(server, "generate", headers={HEADER: given}, prompt="ab", model="other", max_new_tokens=1)
+            answer = call(server, "generate", headers={FORWARDED: given}, prompt="ab", model="other", max_new_tokens=1)
             assert not answer["isError"]
         assert {each.client for each in engine.at_work} == {BAD}

@@ -17,14 +17,14 @@ SOURCES = {".py", ".js", ".mjs", ".css"}
 
 # What stands on a floor may import what stands on a floor after it, and its neighbours on its own.
 WEB_FLOORS = [
-    {"web.page", "web.replicas"},
+    {"web.page", "web.replicas", "web.edge"},
     {"web.learn", "web.training"},
-    {"web.api", "web.publish", "web.edge"},
+    {"web.api", "web.publish"},
     {"web.services"},
     {"web.gauges"},
     {"web.runs", "web.ask"},
     {"web.serving"},
-    {"web.prometheus", "web.settings", "web.assets", "web.bounded_cache"},
+    {"web.prometheus", "web.settings", "web.assets", "web.bounded_cache", "web.client"},
 ]
 MODEL_FLOORS = [
     {"model.train"},

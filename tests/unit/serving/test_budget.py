@@ -1,4 +1,4 @@
-"""How many bytes may be held, by all and by one, and answers that wait for whoever has the ticket."""
+"""How many bytes may be held, by all and by one, and answers that wait to be filled in."""
 
 import re
 from collections.abc import Callable
@@ -6,10 +6,10 @@ from collections.abc import Callable
 import pytest
 
 from model.serving.engine import Busy
-from web.api.body_limit import BYTES_PER_SECOND, MOST_DELAY, Pace
+from web.api.body_limit import BYTES_PER_SECOND, MOST_DELAY, LargeBodyQueue
 from web.serving import budget as budget_module
 from web.serving.budget import Budget, NoRoom, share_heaps, trim_heap
-from web.serving.tickets import Tickets
+from web.serving.pending_answers import PendingAnswers
 
 
 def test_what_is_held_is_given_back() -> None:
@@ -60,27 +60,27 @@ def test_memory_is_trimmed_when_much_was_let_go(monkeypatch: pytest.MonkeyPatch)
     assert len(trimmed) == 1
 
 
-def test_a_ticket_is_redeemed_once_and_in_its_session() -> None:
-    tickets = Tickets(Budget(1_000))
-    ticket = tickets.leave(b"[1,2]", "session", "a")
-    sent = b'data: {"data":["%s"]}' % ticket.encode()
-    assert tickets.redeem(sent, "another") == sent
-    assert tickets.redeem(sent, "session") == b'data: {"data":[[1,2]]}'
-    assert tickets.redeem(sent, "session") == sent
-    assert not tickets.budget.held and not tickets.sessions
+def test_an_answer_is_filled_in_once_and_in_its_session() -> None:
+    answers = PendingAnswers(Budget(1_000))
+    placeholder = answers.store(b"[1,2]", "session", "a")
+    sent = b'data: {"data":["%s"]}' % placeholder.encode()
+    assert answers.fill_in(sent, "another") == sent
+    assert answers.fill_in(sent, "session") == b'data: {"data":[[1,2]]}'
+    assert answers.fill_in(sent, "session") == sent
+    assert not answers.budget.held and not answers.sessions
 
 
 def test_what_is_not_collected_is_forgotten() -> None:
-    tickets = Tickets(Budget(1_000))
-    first, second = (tickets.leave(b"x" * 100, "session", "a") for _ in range(2))
+    answers = PendingAnswers(Budget(1_000))
+    first, second = (answers.store(b"x" * 100, "session", "a") for _ in range(2))
     assert first != second and re.fullmatch("headscope-answer-[0-9a-f]{32}", first)
-    assert tickets.budget.held == 200
-    tickets.forget("session")
-    tickets.forget("session")
-    assert not tickets.budget.held
+    assert answers.budget.held == 200
+    answers.drop("session")
+    answers.drop("session")
+    assert not answers.budget.held
     with pytest.raises(NoRoom):
-        tickets.leave(b"x" * 600, "session", "a")
-    assert not tickets.sessions
+        answers.store(b"x" * 600, "session", "a")
+    assert not answers.sessions
 
 
 def test_memory_is_trimmed_once_nothing_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +104,7 @@ def test_memory_is_trimmed_once_nothing_is_held(monkeypatch: pytest.MonkeyPatch)
 def test_large_bodies_of_one_client_come_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr("web.api.body_limit.time.monotonic", lambda: now[0])
-    pace = Pace()
+    pace = LargeBodyQueue()
     seconds = 300_000 / BYTES_PER_SECOND
     assert pace.delay("a", 300_000) == 0
     assert pace.delay("a", 300_000) == pytest.approx(seconds)

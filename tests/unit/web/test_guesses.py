@@ -1,8 +1,6 @@
 """Wrong keys make their own address wait, and no other."""
 
-import pytest
-
-from web.api.auth import FREE_GUESSES, LONGEST_PAUSE, MAX_ADDRESSES, Guesses, address_of
+from web.api.auth import FREE_GUESSES, LONGEST_PAUSE, MAX_ADDRESSES, Guesses
 
 
 class Clock:
@@ -46,12 +44,3 @@ def test_memory_is_bounded() -> None:
     for i in range(MAX_ADDRESSES + 100):
         guesses.add(str(i))
     assert len(guesses.wrong) == MAX_ADDRESSES and "0" not in guesses.wrong
-
-
-@pytest.mark.parametrize(
-    ("host", "address"),
-    [("192.0.2.7", "192.0.2.7"), ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"), ("unix", "unix"), (None, "")],
-)
-def test_addresses(host: str | None, address: str) -> None:
-    """A customer with IPv6 has more addresses than anybody could count."""
-    assert address_of({"client": (host, 1) if host else None}) == address

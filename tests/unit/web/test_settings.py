@@ -97,6 +97,10 @@ def test_origins() -> None:
     assert read(["--allowed-origins", given], {}).allowed_origins == expected
     assert read([], {"HEADSCOPE_ALLOWED_ORIGINS": "*"}).allowed_origins == ("*",)
     assert read([], {}).allowed_origins == ()
+    hosts = read(["--allowed-hosts", "example.org, *.example.net"], {}).allowed_hosts
+    assert hosts == ("example.org", "*.example.net") and read([], {"HEADSCOPE_ALLOWED_HOSTS": "*"}).allowed_hosts == (
+        "*",
+    )
 
 
 def test_logs() -> None:
@@ -136,6 +140,8 @@ def test_every_flag_has_a_variable() -> None:
         (["--api-key", "two words"], {}, "--api-key"),
         (["--colour"], {}, "--colour"),
         (["--log-level", "loud"], {}, "--log-level"),
+        (["--allowed-hosts", "example.org:80"], {}, "--allowed-hosts"),
+        (["--allowed-hosts", "http://example.org"], {}, "--allowed-hosts"),
         (["--allowed-origins", "example.org"], {}, "--allowed-origins"),
         (["--allowed-origins", "https://a.b/path"], {}, "--allowed-origins"),
     ],

@@ -12,7 +12,7 @@ import pytest
 from helpers.gate import GatedEngine
 from helpers.server import Server
 from helpers.siege.watch import until
-from web.edge import joins as module
+from web.edge import gradio_queue as module
 from web.settings import Limits
 
 TEXT = ["ab", None, 50, 1.0, None, 1.0, 0.0, 1]  # of /generate
@@ -39,7 +39,7 @@ def held(server: Server) -> tuple[object, ...]:
     """What there is of requests in flight, and of Gradio's events."""
     queue, services = server.demo._queue, server.services
     waiting = queue.pending_messages_per_session, queue.pending_event_ids_session, queue.event_ids_to_events
-    return services.budget.held, services.tickets.sessions, *waiting
+    return services.budget.held, services.pending_answers.sessions, *waiting
 
 
 @pytest.mark.parametrize(("name", "data"), [("tokenize", ["ab" * 30, None]), ("attention", ["ab" * 30, None, 0, 0])])
@@ -121,7 +121,7 @@ def test_nothing_waits_here(server: Server, capfd: pytest.CaptureFixture[str]) -
         (b'{"session_hash": "%s", "data": []}' % (b"x" * 65), "session_hash"),
         (b'{"data": []}', "session_hash"),
         (b'{"session_hash": "x", "fn_index": 0, "data": [%s0]}' % (b"0," * 80), "arguments"),
-        (b'{"session_hash": "x", "fn_index": 0, "data": [%s0]}' % (b"0," * 39), "needed, found 40"),
+        (b'{"session_hash": "x", "fn_index": 0, "data": [%s0]}' % (b"0," * 39), ", found 40"),
         (b'{"session_hash": "x", "fn_index": 0, "data": 3}', "arguments"),
     ],
 )
@@ -154,7 +154,7 @@ def test_a_call_of_what_there_is_not(
 
 
 def test_an_answer_goes_to_its_own_session_alone(server: Server) -> None:
-    """A visitor who writes what looks like a ticket gets it back as a text."""
+    """A visitor who writes what looks like a placeholder gets it back as a text."""
     with visitor(server) as client:
         text = "headscope-answer-0123456789abcdef0123456789abcdef"
         event = call(client, "tokenize", [text, None]).json()["event_id"]

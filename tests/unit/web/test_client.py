@@ -2,17 +2,16 @@
 
 import pytest
 
-from web.edge.client_address import client_address
-from web.serving.on_behalf import HEADER, on_behalf_of
+from web.client import FORWARDED, client_at, client_in, headers_for, set_client_address
 
 PEER = ("10.1.2.3", 5000)
 
 
 def address(n_proxies: int, *headers: str) -> str:
     fields = [(b"x-forwarded-for", header.encode()) for header in headers]
-    found = client_address({"type": "http", "client": PEER, "headers": fields}, n_proxies)
-    assert found is not None
-    return found[0]
+    scope = {"type": "http", "client": PEER, "headers": fields}
+    set_client_address(scope, n_proxies)
+    return str(scope["client"][0])
 
 
 @pytest.mark.parametrize(
@@ -41,13 +40,34 @@ def test_only_what_trusted_proxies_added_counts(n_proxies: int, headers: list[st
 
 
 def test_a_connection_without_an_address() -> None:
-    assert client_address({"type": "http", "client": None, "headers": []}, 0) is None
+    scope = {"type": "http", "client": None, "headers": []}
+    set_client_address(scope, 0)
+    assert client_in(scope) is None
 
 
 @pytest.mark.parametrize("n_proxies", [0, 1])
 def test_what_the_server_sends_itself_counts_as_the_one_it_is_sent_for(n_proxies: int) -> None:
-    own = [(name.encode(), value.encode()) for name, value in on_behalf_of("192.0.2.7").items()]
-    given = [(HEADER.encode(), value) for value in (b"192.0.2.7", b"x 192.0.2.7", b" 192.0.2.7", b"", b"\xff \xff")]
+    own = [(name.encode(), value.encode()) for name, value in headers_for("192.0.2.7").items()]
+    given = [(FORWARDED.encode(), value) for value in (b"192.0.2.7", b"x 192.0.2.7", b" 192.0.2.7", b"", b"\xff \xff")]
     for header, expected in [(own[0], "192.0.2.7"), *((each, PEER[0]) for each in given)]:
-        found = client_address({"type": "http", "client": PEER, "headers": [header]}, n_proxies)
-        assert found is not None and found[0] == expected
+        scope = {"type": "http", "client": PEER, "headers": [header]}
+        set_client_address(scope, n_proxies)
+        assert scope["client"][0] == expected
+
+
+@pytest.mark.parametrize(
+    ("host", "client"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2:ffff::1", "2001:db8:1:2::/64"),
+        ("2001:db8:1:3::1", "2001:db8:1:3::/64"),
+        ("2001:db8:1:2::/64", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("unix", "unix"),
+    ],
+)
+def test_a_customer_with_ipv6_is_one_client(host: str, client: str) -> None:
+    """Who has one address has more of them than anybody could count."""
+    assert client_at(host) == client

@@ -1,0 +1,73 @@
+"""Who a request comes from: one rule for turns, budgets, connections and wrong API keys."""
+
+import secrets
+from ipaddress import IPv6Address, ip_address, ip_network
+from typing import Protocol
+
+from starlette.datastructures import Address, Headers
+from starlette.types import Scope
+
+FORWARDED = "x-headscope-client"  # in lower case, as the headers that a call brings along are: it replaces them
+PASSWORD = secrets.token_hex(16)  # so that only this process can name another client
+IPV6_PREFIX = 64  # bits: what a provider gives to one customer
+
+
+class HasClient(Protocol):
+    """A request of Starlette's or Gradio's."""
+
+    @property
+    def client(self) -> Address | None: ...
+
+
+def client_of(request: HasClient) -> str | None:
+    """The client that a request counts for: an IPv4 address, or the /64 network of an IPv6 address."""
+    return client_at(request.client.host) if request.client else None
+
+
+def client_in(scope: Scope) -> str | None:
+    """``client_of`` a request that is not parsed yet; its scope has been through ``set_client_address``."""
+    return client_at(scope["client"][0]) if scope.get("client") else None
+
+
+def client_at(host: str) -> str:
+    """The client with this address; anything that is no address, such as a network, stays as it is."""
+    if ":" not in host:
+        return host
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host
+    if isinstance(address, IPv6Address) and address.ipv4_mapped:
+        return str(address.ipv4_mapped)
+    return str(ip_network((int(address), IPV6_PREFIX), strict=False))
+
+
+def set_client_address(scope: Scope, n_proxies: int) -> None:
+    """Put the address of the client behind ``n_proxies`` trusted proxies into ``scope``.
+
+    Each proxy adds the address that it was called from at the right-hand end of ``X-Forwarded-For``; whatever is
+    further left was sent by the client and can be made up. Without a usable address there, it is the connection's own.
+    """
+    headers = Headers(scope=scope)
+    password, _, host = headers.get(FORWARDED, "").partition(" ")
+    if secrets.compare_digest(password.encode(), PASSWORD.encode()):
+        scope["client"] = host, 0
+    elif n_proxies:
+        hosts = [host.strip() for host in ",".join(headers.getlist("x-forwarded-for")).split(",")]
+        host = without_port(hosts[-n_proxies] if len(hosts) >= n_proxies else hosts[0])
+        try:
+            scope["client"] = str(ip_address(host)), 0
+        except ValueError:
+            return
+
+
+def headers_for(client: object) -> dict[str, str]:
+    """The header with which this server sends itself a request for a client, which then counts for it."""
+    return {FORWARDED: f"{PASSWORD} {client}"}
+
+
+def without_port(host: str) -> str:
+    """``1.2.3.4`` of ``1.2.3.4:5``, ``::1`` of ``[::1]:5``."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0] if host.count(":") == 1 else host

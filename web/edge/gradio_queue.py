@@ -1,0 +1,341 @@
+"""Gradio's API: which of its routes are open, what its endpoints take, and how much of its queue one client may use.
+
+Gradio runs an event whether or not anybody reads its messages, and keeps them until somebody does. Here a session that
+nobody reads is dropped.
+"""
+
+import asyncio
+import json
+import logging
+import re
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+from urllib.parse import parse_qs
+
+import gradio as gr
+from gradio.queueing import Queue
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from model.errors import counted, shorten
+
+from ..api.auth import path_of
+from ..client import client_in
+from ..serving.budget import NoRoom
+from ..serving.pending_answers import PendingAnswers
+from ..settings import FOLLOWED_SECONDS, MAX_RUN_ID, Limits
+from .bodies import GRADIO, read_body, replay
+
+log = logging.getLogger(__name__)
+
+JOIN = re.compile(rf"{GRADIO}(queue/join|call/(?P<keywords>v2/)?(?P<name>[^/]+))/?")
+FOLLOW = re.compile(rf"{GRADIO}(queue/data|call/(v2/)?[^/]+/(?P<event>[^/]+))/?")
+DONE = re.compile(rb'data: \{"msg":"process_completed","event_id":"(\w+)"')  # as Gradio writes it on queue/data
+MAX_ARGUMENTS = 64
+MAX_VALUES = 10_000
+WATCH_SECONDS = 1.0
+OBJECTS = 4  # bytes in memory for each in a body, about
+BUSY = "Too many requests are waiting. Try again in a moment."
+# What the page, gradio_client, curl and MCP use of Gradio's API. The other routes take files or pass on requests.
+OPEN_ROUTES = (
+    "app_id",
+    "call/",
+    "cancel",
+    "info",
+    "mcp",
+    "openapi.json",
+    "queue/",
+    "reset",
+    "startup-events",
+    "theme.css",
+)
+
+
+class GradioRouteMiddleware:
+    """Refuses the routes of Gradio's API that nothing here needs, and uploads to any route."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            path = path_of(scope)
+            if path.startswith(GRADIO) and not path.removeprefix(GRADIO).startswith(OPEN_ROUTES):
+                await refuse(404, "There is no such route here.")(scope, receive, send)
+                return
+            if Headers(scope=scope).get("content-type", "").lower().startswith("multipart/"):
+                await refuse(415, "This server takes no files.")(scope, receive, send)
+                return
+        await self.app(scope, receive, send)
+
+
+def refuse(status: int, message: str) -> JSONResponse:
+    return JSONResponse({"detail": message}, status)
+
+
+class BadCall(Exception):
+    """A call that an endpoint cannot take: the status of the response, and why."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status, self.why = status, why
+
+
+class Endpoints:
+    """The events of a Gradio app by index and by name. A call that Gradio would fail on is refused in words."""
+
+    def __init__(self, demo: gr.Blocks) -> None:
+        self.demo = demo
+
+    @cached_property
+    def by_name(self) -> dict[str, Any]:
+        return {fn.api_name: fn for fn in self.demo.fns.values() if isinstance(fn.api_name, str)}
+
+    @cached_property
+    def parameters(self) -> dict[str, dict[str, bool]]:
+        """The names of each endpoint's parameters, and whether they may be left out."""
+        endpoints = self.demo.get_api_info()["named_endpoints"]
+        return {
+            name.lstrip("/"): {each["parameter_name"]: each["parameter_has_default"] for each in endpoint["parameters"]}
+            for name, endpoint in endpoints.items()
+        }
+
+    def read(self, body: bytes, name: str | None, *, by_keyword: bool) -> dict[str, Any]:
+        """The fields of a body for the endpoint ``name``, or None for the queue itself. Raises ``BadCall``."""
+        fields = read_json(body)
+        if by_keyword:
+            self.check_keywords(name or "", fields)
+            return {}
+        session = fields.get("session_hash")
+        if (session is not None or name is None) and not (isinstance(session, str) and 0 < len(session) <= MAX_RUN_ID):
+            raise BadCall(422, f"session_hash must be a string of 1 to {MAX_RUN_ID} characters.")
+        index, data = fields.get("fn_index"), fields.get("data")
+        fn = self.by_name.get(name) if name is not None else self.demo.fns.get(index) if type(index) is int else None
+        if fn is None:
+            raise BadCall(404, f"There is no endpoint {shorten(index if name is None else name)}.")
+        if not isinstance(data, list) or len(data) > MAX_ARGUMENTS:
+            raise BadCall(422, f"data must be a list of at most {MAX_ARGUMENTS} arguments.")
+        if len(data) != len(fn.inputs):
+            raise BadCall(422, f"Expected {counted(len(fn.inputs), 'argument')}, found {len(data)}.")
+        return fields
+
+    def check_keywords(self, name: str, fields: dict[str, Any]) -> None:
+        parameters = self.parameters.get(name)
+        if parameters is None:
+            raise BadCall(404, f"There is no endpoint {shorten(name)}.")
+        if unknown := [field for field in fields if field not in parameters]:
+            raise BadCall(422, f"There is no argument {shorten(unknown[0])}.")
+        if missing := [field for field, may_miss in parameters.items() if not may_miss and field not in fields]:
+            raise BadCall(422, f"{missing[0]} is missing.")
+
+
+def read_json(body: bytes) -> dict[str, Any]:
+    try:
+        fields = json.loads(body)  # which reads NaN, as Gradio does
+    except (ValueError, RecursionError) as error:
+        raise BadCall(422, f"The body is not valid JSON: {str(error)[:200]}.") from None
+    if not isinstance(fields, dict):
+        raise BadCall(422, "The body must be a JSON object.")
+    if has_more_values(fields, MAX_VALUES):
+        raise BadCall(422, f"The body holds more than {MAX_VALUES:,} values.")
+    return fields
+
+
+def has_more_values(value: Any, most: int) -> bool:
+    """Whether lists and objects hold more than ``most`` values: Gradio copies each of them several times."""
+    left, count = [value], 0
+    while left:
+        inner = left.pop()
+        count += len(inner)
+        if count > most:
+            return True
+        items = inner.values() if isinstance(inner, dict) else inner
+        left += [item for item in items if isinstance(item, list | dict)]
+    return False
+
+
+@dataclass
+class Session:
+    """One session of Gradio's, a browser tab or a single call, and the events it waits for."""
+
+    client: str | None
+    n_bytes: int = 0
+    events: set[str] = field(default_factory=set)
+    n_listeners: int = 0
+    left_at: float = field(default_factory=time.monotonic)
+
+
+class QueueSessions:
+    """The sessions that wait for something. Used from the event loop alone."""
+
+    def __init__(self, demo: gr.Blocks, limits: Limits, answers: PendingAnswers) -> None:
+        self.queue: Queue = demo._queue
+        self.endpoints, self.answers = Endpoints(demo), answers
+        self.most = limits.max_batch + limits.max_waiting  # as many as an engine takes
+        self.by_name: dict[str, Session] = {}
+        self.joining: Counter[str | None] = Counter()  # requests of a client that Gradio has not answered
+        self.watching: asyncio.Task[None] | None = None
+
+    def n_waiting(self, client: str | None) -> int:
+        waiting = sum(len(session.events) for session in self.by_name.values() if session.client == client)
+        return waiting + self.joining[client]
+
+    def joined(self, name: str, client: str | None, event: str, n_bytes: int) -> None:
+        session = self.by_name.setdefault(name, Session(client))
+        session.events.add(event)
+        session.n_bytes += n_bytes
+        if self.watching is None:
+            self.watching = asyncio.create_task(self.watch())
+
+    def session_of(self, event: str) -> str:
+        """The name of the session that waits for this event."""
+        return next((name for name, session in self.by_name.items() if event in session.events), event)
+
+    async def watch(self) -> None:
+        """Drop the sessions that nobody reads any more, until there are none."""
+        while self.by_name:
+            await asyncio.sleep(WATCH_SECONDS)
+            try:
+                await self.drop(self.abandoned())
+                self.forget_lost()
+            except Exception:  # whatever Gradio's queue raised: the next round must come
+                log.exception("Dropping sessions of Gradio failed")
+        self.watching = None
+
+    def abandoned(self) -> list[str]:
+        """The names of the sessions that nobody reads, or that wait for nothing."""
+        now = time.monotonic()
+        for name, session in self.by_name.items():
+            self.forget_answered(name, session)
+        return [
+            name
+            for name, session in self.by_name.items()
+            if not session.n_listeners and (not session.events or now - session.left_at > FOLLOWED_SECONDS)
+        ]
+
+    def forget_state(self, name: str) -> None:
+        """Remove Gradio's copy of the page's configuration for a session: no endpoint here keeps state in it."""
+        if self.queue.server_app:
+            holder = self.queue.server_app.state_holder
+            holder.session_data.pop(name, None)
+            holder.time_last_used.pop(name, None)
+
+    def forget_lost(self) -> None:
+        """Remove events that were cancelled while they ended: Gradio keeps them, with all that was sent for them."""
+        queue = self.queue
+        at_work = {event._id for job in queue.active_jobs for event in job or ()}
+        waiting = {event._id for each in queue.event_queue_per_concurrency_id.values() for event in each.queue}
+        for event in queue.event_ids_to_events.keys() - at_work - waiting:
+            del queue.event_ids_to_events[event]
+
+    def forget_answered(self, name: str, session: Session) -> None:
+        """Remove the events that Gradio no longer lists as pending: their answers have been sent."""
+        session.events &= self.queue.pending_event_ids_session.get(name, set())
+
+    async def drop(self, names: Iterable[str]) -> None:
+        dropped = {name: self.by_name.pop(name) for name in names}
+        events = {event for session in dropped.values() for event in session.events}
+        for name, session in dropped.items():
+            await self.queue.clean_events(session_hash=name)
+            self.queue.pending_messages_per_session.pop(name, None)
+            self.queue.pending_event_ids_session.pop(name, None)
+            self.forget_state(name)
+            self.answers.drop(name)
+            self.answers.budget.give_back(session.n_bytes, session.client)
+        for task in list(self.queue._asyncio_tasks):
+            if task.get_name().rpartition("<gradio-sep>")[2] in events:
+                task.cancel()
+
+
+class GradioQueueMiddleware:
+    """Checks what joins Gradio's queue, bounds it by client, and keeps ``QueueSessions`` up to date."""
+
+    def __init__(self, app: ASGIApp, sessions: QueueSessions) -> None:
+        self.app, self.sessions = app, sessions
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = path_of(scope) if scope["type"] == "http" else ""
+        if not path.startswith(GRADIO):
+            await self.app(scope, receive, send)
+        elif scope["method"] == "POST" and (match := JOIN.fullmatch(path)):
+            await self.join(match["name"], bool(match["keywords"]), scope, receive, send)
+        elif scope["method"] == "GET" and (match := FOLLOW.fullmatch(path)):
+            await self.follow(match["event"], scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+    async def join(self, endpoint: str | None, by_keyword: bool, scope: Scope, receive: Receive, send: Send) -> None:
+        client, sessions = client_in(scope), self.sessions
+        try:
+            body = await read_body(receive)
+            fields = sessions.endpoints.read(body, endpoint, by_keyword=by_keyword)
+        except HTTPException as error:
+            await refuse(error.status_code, error.detail)(scope, receive, send)
+            return
+        except BadCall as error:
+            await refuse(error.status, error.why)(scope, receive, send)
+            return
+        n_bytes = OBJECTS * len(body)
+        try:
+            if sessions.n_waiting(client) >= sessions.most:
+                raise NoRoom
+            sessions.answers.budget.take(n_bytes, client)
+        except NoRoom:
+            await refuse(429, BUSY)(scope, receive, send)
+            return
+        joined = False
+
+        async def answered(message: Message) -> None:
+            nonlocal joined
+            event = event_in(message)
+            if event:
+                joined = True
+                sessions.joined(fields.get("session_hash") or event, client, event, n_bytes)
+            await send(message)
+
+        sessions.joining[client] += 1
+        try:
+            await self.app(scope, replay(body, receive), answered)
+        finally:
+            sessions.joining -= Counter([client])  # which leaves out what is 0
+            if not joined:
+                sessions.answers.budget.give_back(n_bytes, client)
+
+    async def follow(self, event: str | None, scope: Scope, receive: Receive, send: Send) -> None:
+        sessions = self.sessions
+        query = parse_qs(scope["query_string"].decode("latin-1"))
+        name = sessions.session_of(event) if event else query.get("session_hash", [""])[0]
+        session = sessions.by_name.get(name)
+        if session is None:
+            await refuse(404, "Nothing is waiting here, or it was dropped because nobody read it.")(
+                scope, receive, send
+            )
+            return
+
+        async def answered(message: Message) -> None:
+            body = message.get("body", b"")
+            if body:
+                message = {**message, "body": sessions.answers.fill_in(body, name)}
+            await send(message)
+            if done := DONE.match(body):
+                session.events.discard(done[1].decode())
+
+        session.n_listeners += 1
+        try:
+            await self.app(scope, receive, answered)
+        finally:
+            session.n_listeners -= 1
+            session.left_at = time.monotonic()
+            sessions.forget_answered(name, session)
+
+
+def event_in(message: Message) -> str | None:
+    """The id of the event that Gradio's answer to a join names."""
+    match = re.fullmatch(rb'\{"event_id":\s*"(\w+)"\}', message.get("body", b""))
+    return match[1].decode() if match else None

@@ -1,0 +1,74 @@
+"""All middlewares, in the order in which a request passes them."""
+
+import os
+import threading
+from typing import Literal
+
+import gradio as gr
+from starlette.middleware import Middleware
+from starlette.types import ASGIApp
+
+from ..api.auth import ApiKeyMiddleware
+from ..api.body_limit import BodyLimitMiddleware
+from ..services import Services
+from ..serving.budget import Budget
+from ..settings import Settings
+from ..training.routes import UPLOAD
+from ..training.visitors import VisitorMiddleware
+from .bodies import BodyFormatMiddleware, ResponseBudgetMiddleware
+from .gradio_queue import GradioQueueMiddleware, GradioRouteMiddleware, QueueSessions
+from .origins import ANY, HUB, HostMiddleware, OriginMiddleware
+from .request_log import RequestLogMiddleware
+
+
+def before_gradio(settings: Settings, budget: Budget) -> list[Middleware]:
+    """What must come before Gradio's own CORS and compression, and so is not passed to ``launch``."""
+    # Without a key anybody may show the page in a frame, as Spaces are meant to be shown.
+    frames = None if settings.api_key is None else HUB if os.environ.get("SPACE_ID") else ()
+    return [
+        Middleware(RequestLogMiddleware, access_log=settings.access_log),
+        Middleware(HostMiddleware, allowed=allowed_hosts(settings)),
+        Middleware(
+            OriginMiddleware,
+            allowed=settings.allowed_origins,
+            frames=frames,
+            trusted_proxies=settings.trusted_proxies,
+        ),
+        Middleware(ResponseBudgetMiddleware, budget=budget),
+    ]
+
+
+def after_gradio(
+    settings: Settings, services: Services, demo: gr.Blocks, launched: threading.Event
+) -> list[Middleware]:
+    """What comes between Gradio's own middleware and the routes, as ``launch`` takes it.
+
+    Gradio's own first request has no API key, and needs none until ``launched``.
+    """
+    texts = {UPLOAD: settings.limits.max_training_bytes}  # paths that take plain text, and its most bytes
+    key = []
+    if settings.api_key is not None:
+        # A Space is shown inside another site's frame.
+        same_site: Literal["lax", "none"] = "none" if os.environ.get("SPACE_ID") else "lax"
+        key = [Middleware(ApiKeyMiddleware, key=settings.api_key, launched=launched, same_site=same_site)]
+    return [
+        Middleware(GradioRouteMiddleware),
+        *key,
+        Middleware(BodyLimitMiddleware, limits=services.limits, budget=services.budget, larger=texts),
+        Middleware(BodyFormatMiddleware, texts=tuple(texts)),
+        Middleware(GradioQueueMiddleware, sessions=QueueSessions(demo, services.limits, services.pending_answers)),
+        Middleware(VisitorMiddleware),
+    ]
+
+
+def allowed_hosts(settings: Settings) -> list[str]:
+    if os.environ.get("SPACE_ID"):
+        return [ANY]  # reachable only by the names that the Hub gives it, of which a custom domain may be one
+    return [*settings.allowed_hosts, *(["*.gradio.live"] if settings.share else [])]
+
+
+def wrap(app: ASGIApp, middlewares: list[Middleware]) -> ASGIApp:
+    """``app`` behind ``middlewares``, of which the first is the outermost."""
+    for middleware, args, kwargs in reversed(middlewares):
+        app = middleware(app, *args, **kwargs)
+    return app
