@@ -9,8 +9,8 @@ import torch
 
 from bench.harness import ROOT, Row, arguments, character_checkpoint, in_turn, open_for_bench, report
 from model import LoadedModel
-from model.lens.questions.knockout import knockout
-from model.lens.questions.text_pass import TextPass
+from model.lens.knockout import knockout
+from model.lens.text_pass import TextPass
 
 N_TOKENS = 256
 BAR = 1.5

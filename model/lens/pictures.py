@@ -2,14 +2,16 @@
 
 Each layer has ``n_head + 2`` pictures: its heads, their mean, and the attention rollout up to this layer. After those
 of all layers comes one more, the mean of all heads.
+
+Attention rollout (Abnar & Zuidema 2020) is how much of each token's position is in each position after a layer. Up to
+layer ``l`` it is ``R[l] = (A[l] + I) / 2 @ R[l - 1]`` with ``R[-1] = I``: ``A`` is the mean over the layer's heads, and
+half of each token passes by in the residual stream.
 """
 
 from collections.abc import Iterable
 
 import torch
 from torch import Tensor
-
-from .rollout import rollout, rollout_rows
 
 
 def n_pictures(n_layer: int, n_head: int) -> int:
@@ -33,6 +35,24 @@ def layers_of(layer: int, column: int, n_layer: int, n_head: int) -> range:
     if layer == n_layer:
         return range(n_layer)
     return range(layer + 1) if column == n_head + 1 else range(layer, layer + 1)
+
+
+def rollout_rows(mean: Tensor, below: Tensor, first: int = 0) -> Tensor:
+    """The rollout's rows from ``first`` on after a layer.
+
+    ``mean`` ``(n, S)`` are those rows of the layer's mean attention weights, ``below`` ``(S, S)`` is the rollout of the
+    layer before.
+    """
+    return (mean @ below).add_(below[first:]).div_(2)
+
+
+def rollout(means: Iterable[Tensor]) -> Tensor:
+    """The rollout ``(T, T)`` through the layers whose mean attention weights ``(T, T)`` are ``means``."""
+    result = None
+    for mean in means:
+        result = rollout_rows(mean, torch.eye(mean.shape[-1]) if result is None else result)
+    assert result is not None, "no layers"
+    return result
 
 
 def picture(layers: Iterable[Tensor], column: int, n_head: int) -> Tensor:

@@ -1,19 +1,22 @@
 """The attention weights of one text, recorded while it is written."""
 
+import mmap
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from .pictures import n_pictures, picture_index
-from .rollout import GrowingRollout
-from .summary import Summary
-from .weight_buffer import WeightBuffer, lower_triangle, triangle
+from .metrics import DISTANCES, MEASURES, METRICS, distance_sums, metric_sums
+from .pictures import n_pictures, picture_index, rollout_rows
+from .thumbnails import Thumbnails
 
 FLUSH_ROWS = 32  # rows gathered before they are pooled together, where nobody asks sooner
 SLACK = 4  # rows that a reader gets beyond those asked for, rather than a summary of its own
+MAX_FOLLOWED = 4  # pictures whose weights are kept where not all are
+MAX_NEWEST = 12  # rows of all pictures that are kept there while the text is written
 
 
 class ThumbnailRows(NamedTuple):
@@ -23,6 +26,141 @@ class ThumbnailRows(NamedTuple):
     factor: int
     first: int
     cells: bytes
+
+
+def mapped(n_rows: int, n_columns: int) -> Tensor:
+    """Float32 zeros ``(n_rows, n_columns)`` that take up memory only once written to, and return it when freed.
+
+    Allocating such blocks on the heap would fragment it, and a server would grow to many times what it stores.
+    """
+    size = n_rows * n_columns
+    if not size:
+        return torch.zeros(n_rows, n_columns)
+    return torch.frombuffer(mmap.mmap(-1, 4 * size), dtype=torch.float32, count=size).view(n_rows, n_columns)
+
+
+def triangle(n: int) -> int:
+    """The number of cells in the first ``n`` rows of a lower triangle."""
+    return n * (n + 1) // 2
+
+
+def lower_triangle(square: Tensor) -> Tensor:
+    """The cells ``(T * (T + 1) / 2,)`` of a picture ``(T, T)``, row after row."""
+    return square[torch.ones_like(square, dtype=torch.bool).tril()]
+
+
+class WeightBuffer:
+    """Float32 lower triangles, row after row.
+
+    With ``keep_all`` those of all pictures stay. Otherwise only those of the pictures last asked for, which must be
+    recomputed up to the row at which they were first wanted, and the newest rows of all pictures.
+    """
+
+    def __init__(self, n_pictures: int, capacity: int, *, keep_all: bool) -> None:
+        self.n_pictures, self.capacity = n_pictures, capacity
+        self.weights = mapped(n_pictures, triangle(capacity)) if keep_all else None
+        self.followed: dict[int, Tensor] = {}
+        self.newest: deque[tuple[int, Tensor]] = deque(maxlen=MAX_NEWEST)  # (query, its row of every picture)
+
+    @property
+    def nbytes(self) -> int:
+        """The most bytes that it will hold."""
+        return MAX_FOLLOWED * triangle(self.capacity) * 4 if self.weights is None else self.weights.nbytes
+
+    def add(self, pictures: slice, first: int, block: Tensor) -> None:
+        """Keep the rows from ``first`` on of some pictures, ``(pictures, rows, keys)``."""
+        for i in range(block.shape[1]):
+            cells = slice(triangle(first + i), triangle(first + i + 1))
+            if self.weights is not None:
+                self.weights[pictures, cells] = block[:, i, : first + i + 1]
+            for index in range(self.n_pictures)[pictures]:
+                if index in self.followed:
+                    self.followed[index][cells] = block[index - pictures.start, i, : first + i + 1]
+
+    def add_newest(self, first: int, block: Tensor) -> None:
+        """Keep the last few rows from ``first`` on of all pictures, ``(n_pictures, rows, keys)``."""
+        if self.weights is None:
+            for i in range(max(0, block.shape[1] - MAX_NEWEST), block.shape[1]):
+                self.newest.append((first + i, block[:, i, : first + i + 1].contiguous()))
+
+    def follow(self, index: int) -> Tensor:
+        """Room for one picture's weights, which are kept from now on; the one followed longest makes way."""
+        rows = mapped(1, triangle(self.capacity))[0]
+        if len(self.followed) == MAX_FOLLOWED:
+            del self.followed[next(iter(self.followed))]
+        self.followed[index] = rows
+        return rows
+
+    def picture(self, index: int, start: int, stop: int) -> Tensor | None:
+        """The cells of one picture's rows from ``start`` to ``stop``, None where it is not kept."""
+        rows = self.followed.get(index) if self.weights is None else self.weights[index]
+        return None if rows is None else rows[triangle(start) : triangle(stop)]
+
+    @property
+    def keeps_all(self) -> bool:
+        return self.weights is not None
+
+    def rows(self, start: int, stop: int) -> Tensor:
+        """Rows ``start`` to ``stop`` of all pictures, where all are kept: ``(n_pictures, stop - start, stop)``."""
+        assert self.weights is not None, "all are kept"
+        block = torch.zeros(self.n_pictures, stop - start, stop)
+        for i, row in enumerate(range(start, stop)):
+            block[:, i, : row + 1] = self.weights[:, triangle(row) : triangle(row + 1)]
+        return block
+
+    def query(self, query: int) -> Tensor | None:
+        """One row of every picture, ``(n_pictures, query + 1)``, None where it is not kept."""
+        if self.weights is not None:
+            return self.weights[:, triangle(query) : triangle(query + 1)]
+        return next((rows for place, rows in self.newest if place == query), None)
+
+
+class GrowingRollout:
+    """The rollout of a text that grows: one layer or one token more at a time."""
+
+    def __init__(self, n_layer: int, capacity: int) -> None:
+        self.n_layer = n_layer
+        # The last layer's is never needed again. No token looks ahead: above the diagonal it stays zero.
+        self.below = mapped((n_layer - 1) * capacity, capacity).view(n_layer - 1, capacity, capacity)
+
+    def extend(self, means: Tensor, first: int, layer: int = 0) -> Tensor:
+        """The rows of the queries from ``first`` on in ``layer`` and the layers after it.
+
+        ``means`` and the result are ``(layers, n, S)``, ``S = first + n``; earlier rows and layers came before.
+        """
+        result = torch.empty_like(means)
+        S = means.shape[-1]
+        for i, mean in enumerate(means, start=layer):
+            below = torch.eye(S) if i == 0 else self.below[i - 1, :S, :S]
+            result[i - layer] = rollout_rows(mean, below, first)
+            if i < self.n_layer - 1:
+                self.below[i, first:S, :S] = result[i - layer]
+        return result
+
+
+class Summary:
+    """Thumbnails and metrics of ``n_pictures`` lower triangles that grow row by row, up to ``capacity`` rows."""
+
+    def __init__(self, n_pictures: int, capacity: int) -> None:
+        self.thumbnails = Thumbnails(n_pictures, capacity)
+        self.sums = torch.zeros(n_pictures, len(MEASURES))
+
+    @property
+    def nbytes(self) -> int:
+        return self.thumbnails.nbytes
+
+    def add(self, pictures: slice, first: int, block: Tensor) -> None:
+        """Measure and pool the rows from ``first`` on of some pictures, ``(pictures, rows, keys)``."""
+        self.sums[pictures] += torch.cat([metric_sums(block, first), distance_sums(block, first)], -1)
+        self.thumbnails.add(pictures, first, block)
+
+    def means(self, n_rows: int) -> Tensor:
+        """The mean over the queries of ``n_rows`` rows of each of ``MEASURES``: ``(n_pictures, len(MEASURES))``.
+
+        Queries that have no such key are left out: the first one, and the first ``n`` of ``n`` tokens back.
+        """
+        left_out = torch.tensor([1] * len(METRICS) + list(DISTANCES))
+        return self.sums / (n_rows - left_out).clamp_min(1)
 
 
 class Recording:

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from ..errors import CheckpointError
-from ..lens.residuals import Residuals
+from ..lens.text_pass import Residuals
 from ..lens.thumbnails import encode_weights
 from ..loaded import load
 from ..serving.threads import available_cores

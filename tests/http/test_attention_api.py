@@ -15,7 +15,7 @@ import model
 from helpers.models import max_difference
 from helpers.server import CONTEXT, Server, save_tiny
 from model.checkpoint.write import write_snapshot
-from model.lens.residuals import Residuals
+from model.lens.text_pass import Residuals
 from web.serving import attention
 from web.settings import Limits
 

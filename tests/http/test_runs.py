@@ -9,8 +9,7 @@ import torch
 
 from helpers.runs import PROMPT, frame, lower, written
 from helpers.server import Server
-from model.lens.recording import Recording
-from model.lens.weight_buffer import triangle
+from model.lens.recording import Recording, triangle
 from web.runs import run as run_module
 
 

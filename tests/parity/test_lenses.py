@@ -13,12 +13,11 @@ from transformers import GPT2LMHeadModel
 import model
 from helpers.models import max_difference, prompt_ids
 from helpers.oracles.gpt2_shapes import reference, transformers_keys, write
-from model.lens.questions.attribution import attribution
-from model.lens.questions.edges import EDGES_AT_A_TIME
-from model.lens.questions.ledger import ledger
-from model.lens.questions.logit_lens import logit_lens
-from model.lens.questions.one_head import head_measures
-from model.lens.questions.text_pass import TextPass
+from model.lens.attribution import attribution
+from model.lens.ledger import ledger
+from model.lens.logit_lens import logit_lens
+from model.lens.one_head import EDGES_AT_A_TIME, head_measures
+from model.lens.text_pass import TextPass
 
 TOLERANCE = 1e-4
 # Random biases everywhere, heads of odd size, scores scaled by layer, an output head of its own.

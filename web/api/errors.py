@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect
 
 from model import InputError
 from model.errors import shorten
-from model.lens.questions.progress import Cancelled
+from model.lens.progress import Cancelled
 from model.sampling import SAMPLING_OPTIONS
 from model.serving.engine import Busy, Closed
 

@@ -6,13 +6,13 @@ from pydantic import BaseModel
 from pydantic import Field as Described
 
 from model import InputError
+from model.lens.composition import DRAWS, SEED, WAYS, composition
+from model.lens.difference import attention_difference
 from model.lens.head_roles import MIN_CONTEXT_LENGTH, repeated_tokens
-from model.lens.questions.difference import attention_difference
-from model.lens.questions.patching import check_prompts, patching
-from model.lens.questions.paths.composition import DRAWS, SEED, WAYS, composition
-from model.lens.questions.paths.cuts import cut_paths, role_cuts
-from model.lens.questions.progress import Progress
-from model.lens.questions.text_pass import TextPass
+from model.lens.patching import check_prompts, patching
+from model.lens.paths import cut_paths, role_cuts
+from model.lens.progress import Progress
+from model.lens.text_pass import TextPass
 
 from ..settings import Limits
 from .question import (

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from model import LoadedModel
 from model.gpt import GPT
-from model.lens.questions.float32 import float32_bytes, in_float32
+from model.lens.float32 import float32_bytes, in_float32
 
 from ..serving.budget import NoRoom
 

@@ -6,10 +6,20 @@ from pydantic import Field as Described
 
 from model import InputError, LoadedModel
 from model.lens.metrics import METRICS
-from model.lens.questions.passages.firing import MEASURES, WINDOW, Firing, Strongest, edges, firing, shared
-from model.lens.questions.passages.head_map import head_map
-from model.lens.questions.passages.token_marks import PATTERNS, TokenMarks, mark_tokens
-from model.lens.questions.progress import Progress, part
+from model.lens.passages import (
+    MEASURES,
+    PATTERNS,
+    WINDOW,
+    Firing,
+    Strongest,
+    TokenMarks,
+    edges,
+    firing,
+    head_map,
+    mark_tokens,
+    shared,
+)
+from model.lens.progress import Progress, part
 
 from ..settings import MAX_LONG_TEXT_BYTES
 from .question import MODEL, BodyLimit, LongText, ModelAnswer, Question

@@ -6,12 +6,11 @@ from pydantic import BaseModel
 from pydantic import Field as Described
 
 from model.errors import InvalidValue
-from model.lens.questions.attribution import attribution
-from model.lens.questions.ledger import ledger
-from model.lens.questions.logit_lens import logit_lens
-from model.lens.questions.one_head import head_measures
-from model.lens.questions.progress import Progress
-from model.lens.questions.query import attention_at, logits_at
+from model.lens.attribution import attention_at, attribution, logits_at
+from model.lens.ledger import ledger
+from model.lens.logit_lens import logit_lens
+from model.lens.one_head import head_measures
+from model.lens.progress import Progress
 
 from ..settings import Limits
 from .question import HEAD, HEAD_MASK, LAYER, MODEL, PROMPT, Field, NamedToken, ProbableToken, Question, TextAnswer

@@ -13,8 +13,8 @@ from pydantic import Field as Described
 
 from model import InputError, LoadedModel
 from model.config import check_int
-from model.lens.questions.progress import Progress
-from model.lens.questions.text_pass import heads_by_layer
+from model.lens.progress import Progress
+from model.lens.text_pass import heads_by_layer
 
 from ..serving.inputs import read_ids
 from ..settings import MAX_LONG_TEXT_BYTES, Limits

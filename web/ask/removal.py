@@ -5,8 +5,8 @@ from typing import Literal
 from pydantic import Field as Described
 
 from model.errors import InvalidValue
-from model.lens.questions.knockout import knockout, removal
-from model.lens.questions.progress import Progress
+from model.lens.knockout import knockout, removal
+from model.lens.progress import Progress
 
 from ..settings import Limits
 from .question import HEAD_MASK, MODEL, PROMPT, Field, Heads, Question, TextAnswer

@@ -13,17 +13,19 @@ from pydantic import Field as Described
 
 from model import LoadedModel
 from model.errors import InvalidValue
-from model.lens.copying import CHANCE, CLEAR_COPYING, copying_scores
 from model.lens.head_roles import (
+    CHANCE,
+    CLEAR_COPYING,
     CLEAR_ROLE,
     CLEAR_TIMES_UNIFORM,
     LOOKS,
     MIN_CONTEXT_LENGTH,
     clear_role,
+    copying_scores,
     role_scores,
     sampled_tokens,
 )
-from model.lens.questions.progress import Cancelled, Progress, ignore
+from model.lens.progress import Cancelled, Progress, ignore
 from model.serving.engine import Busy
 
 from ..serving.budget import trim_heap

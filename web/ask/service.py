@@ -13,9 +13,9 @@ from torch import Tensor
 
 from model import InputError, LoadedModel
 from model.gpt import GPT
-from model.lens.questions.float32 import served_difference
-from model.lens.questions.progress import Progress
-from model.lens.questions.text_pass import TextPass
+from model.lens.float32 import served_difference
+from model.lens.progress import Progress
+from model.lens.text_pass import TextPass
 from model.serving.engine import Busy
 
 from ..bounded_cache import BoundedCache

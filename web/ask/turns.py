@@ -12,7 +12,7 @@ from concurrent.futures import Future
 import torch
 
 from model import InputError
-from model.lens.questions.progress import Cancelled, Progress
+from model.lens.progress import Cancelled, Progress
 from model.serving.engine import Busy, Closed
 from model.serving.fair_queue import FairQueue
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from model import LoadedModel
 from model.lens.pictures import last_rows, layers_of, picture
-from model.lens.residuals import Residuals
+from model.lens.text_pass import Residuals
 
 from ..bounded_cache import BoundedCache
 from ..settings import MAX_LOGITS, MAX_RESIDUAL_BYTES

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from model import LoadedModel, PromptError, SamplingSettings
 from model.generate import generate
 from model.lens.opening import FittingHead, cut_at_open_choice, fitting_heads, head_to_open
-from model.lens.residuals import Residuals
+from model.lens.text_pass import Residuals
 
 from ..bounded_cache import BoundedCache
 from ..serving.inputs import settings_of

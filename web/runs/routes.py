@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from model import InputError, LoadedModel
 from model.lens.difference import Piece, check_pieces, head_differences
-from model.lens.residuals import Residuals
+from model.lens.text_pass import Residuals
 
 from ..client import client_of
 from ..serving.lists import HeadMask, Pieces, TokenIds

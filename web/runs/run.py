@@ -9,9 +9,8 @@ from torch import Tensor
 
 from model import LoadedModel, Step
 from model.lens.pictures import n_pictures
-from model.lens.recording import Recording
-from model.lens.residuals import Residuals
-from model.lens.weight_buffer import triangle
+from model.lens.recording import Recording, triangle
+from model.lens.text_pass import Residuals
 from model.serving.sequence import PromptPart
 
 from ..settings import MAX_FRESH_BYTES, MAX_RUN_BYTES, UPDATE_SECONDS

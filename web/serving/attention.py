@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from model import LoadedModel
-from model.lens.residuals import Residuals
+from model.lens.text_pass import Residuals
 
 JSON_BYTES = 14  # of one weight, at most
 TOKEN_BYTES = 500  # of one token's object, in Python and as text

@@ -10,8 +10,8 @@ from playwright.sync_api import expect
 
 from helpers.page import change_settings, choose_model, open_head, text, two_frames, write
 from helpers.server import Server
-from model.lens.questions.knockout import Knockout, Method, knockout, removal
-from model.lens.questions.text_pass import TextPass
+from model.lens.knockout import Knockout, Method, knockout, removal
+from model.lens.text_pass import TextPass
 
 PROMPT = "What light through yonder window breaks?"
 SIGNED = re.compile(r"([+−]?[\d.]+) → (−?[\d.]+)")

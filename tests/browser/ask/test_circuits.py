@@ -9,12 +9,11 @@ from playwright.sync_api import expect
 from helpers.page import change_settings, open_head, readout, text, write
 from helpers.server import Server
 from model import LoadedModel
-from model.lens.questions.passages.firing import firing
-from model.lens.questions.passages.token_marks import mark_tokens
-from model.lens.questions.patching import patching
-from model.lens.questions.paths.composition import composition
-from model.lens.questions.paths.cuts import cut_paths
-from model.lens.questions.text_pass import TextPass
+from model.lens.composition import composition
+from model.lens.passages import firing, mark_tokens
+from model.lens.patching import patching
+from model.lens.paths import cut_paths
+from model.lens.text_pass import TextPass
 
 PROMPT = "Tom ran to the dog."
 PER_CENT = re.compile(r"(−?\d+) % \((−?[\d.]+)\)")

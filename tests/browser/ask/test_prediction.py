@@ -8,11 +8,11 @@ from playwright.sync_api import expect
 
 from helpers.page import change_settings, open_head, readout, text, write
 from helpers.server import Server
-from model.lens.questions.attribution import attribution
-from model.lens.questions.ledger import ledger
-from model.lens.questions.logit_lens import logit_lens
-from model.lens.questions.one_head import head_measures
-from model.lens.questions.text_pass import TextPass
+from model.lens.attribution import attribution
+from model.lens.ledger import ledger
+from model.lens.logit_lens import logit_lens
+from model.lens.one_head import head_measures
+from model.lens.text_pass import TextPass
 
 PROMPT = "What light through yonder window breaks?"
 

@@ -20,7 +20,7 @@ from helpers.page import (
 )
 from helpers.server import CONTEXT, Server
 from model import LoadedModel
-from model.lens.residuals import Residuals
+from model.lens.text_pass import Residuals
 
 
 def side(page: Any, name: str | re.Pattern[str]) -> Any:

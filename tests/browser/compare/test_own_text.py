@@ -11,7 +11,7 @@ from helpers import also_slow
 from helpers.page import CONTRAST, compare, expect_drawn, head_panel, is_shown_as, point, ranking, readout, write_one
 from helpers.server import CONTEXT, Server
 from model import LoadedModel
-from model.lens.questions.alignment import align
+from model.lens.alignment import align
 
 TEXT = "now is the winter, now is the sun, now is"
 

@@ -19,7 +19,7 @@ from helpers.page import (
 )
 from helpers.server import Server
 from model import LoadedModel
-from model.lens.residuals import Residuals
+from model.lens.text_pass import Residuals
 from model.sampling import SamplingSettings, probabilities
 
 N_PROMPT = len("ROMEO:")

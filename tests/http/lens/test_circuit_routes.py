@@ -11,14 +11,13 @@ from gradio_client.exceptions import AppError
 from helpers.models import max_difference
 from helpers.server import Server
 from model import LoadedModel
+from model.lens.composition import composition
+from model.lens.difference import attention_difference
 from model.lens.head_roles import repeated_tokens
-from model.lens.questions.difference import attention_difference
-from model.lens.questions.passages.firing import firing, shared
-from model.lens.questions.passages.token_marks import PATTERNS, mark_tokens
-from model.lens.questions.patching import DIRECTIONS, patching
-from model.lens.questions.paths.composition import composition
-from model.lens.questions.paths.cuts import cut_paths, role_cuts
-from model.lens.questions.text_pass import TextPass
+from model.lens.passages import PATTERNS, firing, mark_tokens, shared
+from model.lens.patching import DIRECTIONS, patching
+from model.lens.paths import cut_paths, role_cuts
+from model.lens.text_pass import TextPass
 from web.settings import MAX_LONG_TEXT_BYTES
 
 CLEAN, CORRUPTED = "so it is", "so he is"

@@ -10,8 +10,8 @@ from gradio_client.exceptions import AppError
 
 from helpers.models import max_difference
 from helpers.server import Server
-from model.lens.questions.knockout import knockout, removal
-from model.lens.questions.text_pass import TextPass
+from model.lens.knockout import knockout, removal
+from model.lens.text_pass import TextPass
 from web.settings import Limits
 
 PROMPT = "so it is"

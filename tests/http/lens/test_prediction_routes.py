@@ -9,11 +9,11 @@ from gradio_client import Client
 
 from helpers.models import max_difference
 from helpers.server import Server
-from model.lens.questions.attribution import attribution
-from model.lens.questions.ledger import ledger
-from model.lens.questions.logit_lens import logit_lens
-from model.lens.questions.one_head import head_measures
-from model.lens.questions.text_pass import TextPass
+from model.lens.attribution import attribution
+from model.lens.ledger import ledger
+from model.lens.logit_lens import logit_lens
+from model.lens.one_head import head_measures
+from model.lens.text_pass import TextPass
 
 PROMPT = "so it is"
 LAST = len(PROMPT) - 1

@@ -10,8 +10,7 @@ from gradio_client import Client
 
 from helpers.models import tiny_model
 from helpers.server import Server
-from model.lens.copying import CLEAR_COPYING, copying_scores
-from model.lens.head_roles import CLEAR_ROLE, LOOKS, role_scores, sampled_tokens
+from model.lens.head_roles import CLEAR_COPYING, CLEAR_ROLE, LOOKS, copying_scores, role_scores, sampled_tokens
 from web.training.visitors import COOKIE, new_visitor
 
 

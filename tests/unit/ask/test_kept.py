@@ -12,7 +12,7 @@ import torch
 from helpers.models import tiny_model
 from model import LoadedModel
 from model.gpt import GPT
-from model.lens.questions.float32 import float32_bytes
+from model.lens.float32 import float32_bytes
 from web.ask import disk_cache as module
 from web.ask.disk_cache import DiskCache
 from web.ask.service import Ask

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from helpers.gate import Gate, News
-from model.lens.questions.progress import Cancelled
+from model.lens.progress import Cancelled
 from model.serving.engine import Busy, Closed
 from web.ask import turns as turns_module
 from web.ask.turns import MAX_BEGUN, Job, OutOfTime, Turns

@@ -11,7 +11,7 @@ from helpers.models import max_difference, prompt_ids, tiny_model
 from model.kernels import int8
 from model.kernels import pack as in_panels
 from model.kernels.pack import PanelLinear, pack, use_panels
-from model.lens.questions.float32 import float32_bytes, in_float32
+from model.lens.float32 import float32_bytes, in_float32
 
 SHAPE: Any = {"n_layer": 2, "n_head": 3, "n_embd": 42}  # no whole number of panels, nor of groups
 

@@ -14,7 +14,7 @@ from model.gpt import Block
 from model.ladder.averages import trained_words
 from model.ladder.block import block_by_ladder, block_by_model
 from model.ladder.terms import largest_difference
-from model.lens.residuals import Residuals
+from model.lens.text_pass import Residuals
 
 IDS = [1, 5, 2, 2, 7, 0, 3]
 # The module of a block whose output is a stage, and whether the stage is its input instead.

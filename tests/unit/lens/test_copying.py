@@ -9,8 +9,7 @@ from transformers import GPT2LMHeadModel
 import model
 from helpers.files import ROOT
 from helpers.models import max_difference, tiny_gpt, tiny_model
-from model.lens.copying import CHANCE, CLEAR_COPYING, copying_scores
-from model.lens.head_roles import ordinary_tokens, sampled_tokens
+from model.lens.head_roles import CHANCE, CLEAR_COPYING, copying_scores, ordinary_tokens, sampled_tokens
 
 IDS = torch.tensor([3, 8, 21, 22, 40, 64])
 

@@ -5,7 +5,7 @@ import torch
 
 from helpers.models import tiny_model
 from model.lens.difference import Piece, head_differences
-from model.lens.residuals import Residuals
+from model.lens.text_pass import Residuals
 
 
 def singles(n: int, parted: int | None = None) -> list[Piece]:

@@ -9,9 +9,8 @@ from torch import Tensor
 from helpers import also_slow
 from model.lens.metrics import DISTANCES, MEASURES, METRICS
 from model.lens.pictures import last_rows, picture, picture_index
-from model.lens.recording import Recording
+from model.lens.recording import Recording, triangle
 from model.lens.thumbnails import encode_weights, tile
-from model.lens.weight_buffer import triangle
 
 
 def causal(n_layer: int, n_head: int, T: int, seed: int = 0) -> Tensor:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from helpers.models import max_difference, prompt_ids, tiny_model
-from model.lens.residuals import ROWS, Residuals
+from model.lens.text_pass import ROWS, Residuals
 
 
 def test_it_is_a_trace_of_every_beginning() -> None:

@@ -98,7 +98,7 @@ GRAPH = graph()
 
 
 def room(name: str) -> str:
-    """``model.lens`` for ``model.lens.rollout``; a file directly in ``model`` is a room of its own."""
+    """``model.lens`` for ``model.lens.pictures``; a file directly in ``model`` is a room of its own."""
     return ".".join(name.split(".")[:2])
 
 

@@ -14,10 +14,9 @@ from helpers.models import tiny_model
 from helpers.runs import frame, written
 from model import LoadedModel
 from model.gpt import GPT
-from model.lens.recording import Recording
-from model.lens.residuals import Residuals
+from model.lens.recording import Recording, triangle
+from model.lens.text_pass import Residuals
 from model.lens.thumbnails import tile
-from model.lens.weight_buffer import triangle
 from model.serving.sequence import PromptPart
 from web.runs import exact
 from web.runs import run as run_module

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from model import InputError, LoadedModel, PromptError, UnknownCharacters, ladder
-from model.lens.residuals import Residuals
+from model.lens.text_pass import Residuals
 
 from ...serving.inputs import find_model
 from ...serving.served_models import ServedModels

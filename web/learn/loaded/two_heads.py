@@ -8,7 +8,7 @@ from torch import Tensor
 from model.gpt import Block
 from model.ladder.block import block_by_ladder
 from model.ladder.terms import largest_difference
-from model.lens.residuals import Residuals
+from model.lens.text_pass import Residuals
 
 from ...serving.served_models import ServedModels
 from ..ask import SHOWN_WORDS, Ask

@@ -14,7 +14,7 @@ from model.ladder.block import BlockStages, block_by_ladder, block_by_model, fin
 from model.ladder.terms import largest_difference, seeded
 from model.lens.head_roles import CLEAR_ROLE, text_scores
 from model.lens.metrics import most_selective_head
-from model.lens.residuals import Residuals
+from model.lens.text_pass import Residuals
 
 from ...serving.served_models import ServedModels
 from ...serving.snapshots import read_report

@@ -1,5 +1,5 @@
 // What the heads of a model do, as the server measured it: where they look on random tokens (model/lens/head_roles.py),
-// and whether they copy what they look at (model/lens/copying.py).
+// and whether they copy what they look at (model/lens/head_roles.py).
 
 import { CLEAR_ROLE } from "../../lib/metrics.mjs";
 import { share } from "../../lib/numbers.mjs";
@@ -33,7 +33,7 @@ export const ROLES = {
 export const ROLE_NAMES = /** @type {RoleName[]} */ (Object.keys(ROLES));
 /** What a head does with the token that it looks at, wherever that is. */
 export const COPYING = { name: "copying", tag: "copy", does: "copies what it looks at" };
-export const CLEAR_COPYING = 0.9; // as in model/lens/copying.py
+export const CLEAR_COPYING = 0.9; // as in model/lens/head_roles.py
 export const CLEAR = CLEAR_ROLE;
 const LEAST_CONTEXT = 4; // below it there is nothing to measure on
 

@@ -1,5 +1,5 @@
 // Which tokens of two texts are the same ones, where the texts differ: at equal places where both are equally long,
-// else a longest common subsequence (model/lens/questions/alignment.py aligns texts in the same way).
+// else a longest common subsequence (model/lens/alignment.py aligns texts in the same way).
 
 /** A token of A and one of B, at the same place. @typedef {{ at: number, to: number, same: boolean }} Match */
 

@@ -110,7 +110,7 @@ const AFTER = 4;
 const AROUND_KEY = 3;
 const FEW = 8; // passages: what fewer share may be chance
 
-/** What the patterns of model/lens/questions/passages/token_marks.py say, of the looked-at token unless it is named. */
+/** What the patterns of model/lens/passages.py say, of the looked-at token unless it is named. */
 const PATTERNS = {
   itself: "is the looking token itself",
   previous_token: "is the token before",

@@ -8,10 +8,10 @@ import model
 from helpers.files import ROOT
 from helpers.models import max_difference, prompt_ids, tiny_model
 from model import InputError, LoadedModel
+from model.lens import text_pass
 from model.lens.head_roles import repeated_tokens
-from model.lens.questions import text_pass
-from model.lens.questions.paths.cuts import cut_paths, role_cuts
-from model.lens.questions.text_pass import TextPass
+from model.lens.paths import cut_paths, role_cuts
+from model.lens.text_pass import TextPass
 
 IDS = prompt_ids(9)
 LAYER, HEAD = 2, 1

@@ -5,10 +5,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from ...checkpoint.weights import gpt_on_meta
-from ...gpt import GPT
-from ..residuals import Residuals
-from .text_pass import TextPass
+from ..checkpoint.weights import gpt_on_meta
+from ..gpt import GPT
+from .text_pass import Residuals, TextPass
 
 
 def in_float32(gpt: GPT) -> GPT:

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, TypeVar, get_args
 import torch
 from torch import Tensor
 
-from ...errors import InputError, InvalidValue
+from ..errors import InputError, InvalidValue
 from .progress import Progress, ignore
 from .text_pass import TextPass, heads_by_layer
 

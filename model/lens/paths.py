@@ -7,12 +7,12 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from ....errors import InvalidValue
-from ....gpt import Block
-from ...head_roles import ROLES, Role
-from ..progress import Progress, ignore, part
-from ..text_pass import TextPass
+from ..errors import InvalidValue
+from ..gpt import Block
 from .composition import WAYS, Way
+from .head_roles import ROLES, Role
+from .progress import Progress, ignore, part
+from .text_pass import TextPass
 
 # From an earlier head to a later one: straight through the residual stream, or also by way of the layers between.
 Route = Literal["direct", "every"]

@@ -11,10 +11,10 @@ import torch
 
 from helpers.models import max_difference, prompt_ids, tiny_model
 from model import InputError
-from model.lens.questions.alignment import align, common_stretches
-from model.lens.questions.difference import attention_difference
-from model.lens.questions.passages.head_map import head_map
-from model.lens.questions.text_pass import TextPass
+from model.lens.alignment import align, common_stretches
+from model.lens.difference import attention_difference
+from model.lens.passages import head_map
+from model.lens.text_pass import TextPass
 
 IDS = prompt_ids(12)
 FIXTURES = Path(__file__).parents[2] / "fixtures"

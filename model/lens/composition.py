@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, cast
 import torch
 from torch import Tensor
 
-from ....gpt import GPT, Block
+from ..gpt import GPT, Block
 
 Way = Literal["q", "k", "v"]
 WAYS: tuple[Way, ...] = ("q", "k", "v")

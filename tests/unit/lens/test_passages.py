@@ -10,20 +10,22 @@ from torch import Tensor
 
 from helpers.models import max_difference, prompt_ids, tiny_bpe, tiny_model
 from model import LoadedModel
+from model.lens import passages as module
 from model.lens.metrics import METRICS, metric_sums
-from model.lens.questions.passages import firing as module
-from model.lens.questions.passages.firing import (
+from model.lens.passages import (
     APART,
     MEASURES,
     N_BINS,
     N_PASSAGES,
+    PATTERNS,
     bins,
     edges,
     firing,
+    mark_tokens,
+    patterns,
     shared,
     windows,
 )
-from model.lens.questions.passages.token_marks import PATTERNS, mark_tokens, patterns
 from model.tokenizer import CharTokenizer
 
 

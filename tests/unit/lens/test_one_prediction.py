@@ -9,13 +9,12 @@ import torch
 import model
 from helpers.files import ROOT
 from helpers.models import max_difference, prompt_ids, tiny_gpt
-from model.lens.questions.attribution import attribution
-from model.lens.questions.edges import EDGES_AT_A_TIME
-from model.lens.questions.float32 import in_float32
-from model.lens.questions.ledger import ledger
-from model.lens.questions.logit_lens import decided_at, logit_lens
-from model.lens.questions.one_head import head_measures, spearman
-from model.lens.questions.text_pass import TextPass
+from model.lens.attribution import attribution
+from model.lens.float32 import in_float32
+from model.lens.ledger import ledger
+from model.lens.logit_lens import decided_at, logit_lens
+from model.lens.one_head import EDGES_AT_A_TIME, head_measures, spearman
+from model.lens.text_pass import TextPass
 
 IDS = prompt_ids(10)
 SHIPPED = sorted(path.parent.name for path in ROOT.glob("checkpoints/*/config.json"))
@@ -121,7 +120,7 @@ def test_the_logit_lens_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = logit_lens(text, k=100)
     assert whole.ids.shape == (4, 10, 65)
     assert max_difference(whole.probabilities.sum(-1), torch.ones(4, 10)) < 1e-5
-    monkeypatch.setattr("model.lens.questions.logit_lens.LOGITS_AT_ONCE", 3 * 65)
+    monkeypatch.setattr("model.lens.logit_lens.LOGITS_AT_ONCE", 3 * 65)
     fractions: list[float] = []
     pieces = logit_lens(text, k=2, progress=fractions.append)
     assert torch.equal(pieces.ids, whole.ids[..., :2]) and max_difference(pieces.kl, whole.kl) < 1e-5
@@ -132,7 +131,7 @@ def test_the_logit_lens_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_edges_are_cut_one_by_one_whatever_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     text = TextPass(tiny_gpt(n_layer=3), IDS)
     whole = head_measures(text, layer=0, head=1, position=9, token=3).loss_change
-    monkeypatch.setattr("model.lens.questions.edges.EDGES_AT_A_TIME", 3)
+    monkeypatch.setattr("model.lens.one_head.EDGES_AT_A_TIME", 3)
     fractions: list[float] = []
     pieces = head_measures(text, layer=0, head=1, position=9, token=3, progress=fractions.append)
     assert max_difference(pieces.loss_change, whole) < 1e-6 and fractions == [0.15, 0.3, 0.45, 0.5, 1]

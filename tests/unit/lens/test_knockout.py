@@ -10,9 +10,9 @@ from transformers import GPT2LMHeadModel
 
 from helpers.models import max_difference, prompt_ids, tiny_model
 from model import InputError, LoadedModel
-from model.lens.questions import text_pass
-from model.lens.questions.knockout import METHODS, Method, knockout, removal
-from model.lens.questions.text_pass import TextPass
+from model.lens import text_pass
+from model.lens.knockout import METHODS, Method, knockout, removal
+from model.lens.text_pass import TextPass
 
 IDS = prompt_ids(12)
 

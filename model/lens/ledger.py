@@ -5,9 +5,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ...errors import InvalidValue
-from .attribution import attribution
-from .query import attention_at, read_logit
+from ..errors import InvalidValue
+from .attribution import attention_at, attribution, read_logit
 from .text_pass import TextPass
 
 

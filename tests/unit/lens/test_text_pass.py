@@ -8,9 +8,8 @@ import torch
 from helpers.models import max_difference, prompt_ids, tiny_gpt
 from model.gpt import GPT
 from model.kernels.int8 import is_exact, quantize
-from model.lens.questions.float32 import float32_bytes, in_float32, served_difference
-from model.lens.questions.text_pass import TextPass
-from model.lens.residuals import Residuals
+from model.lens.float32 import float32_bytes, in_float32, served_difference
+from model.lens.text_pass import Residuals, TextPass
 
 IDS = prompt_ids(14)
 SHAPE = {"n_layer": 3, "n_embd": 24, "n_head": 4}

@@ -8,7 +8,7 @@ import model
 from helpers.files import ROOT
 from helpers.models import max_difference, tiny_gpt
 from model.gpt import GPT
-from model.lens.questions.paths.composition import WAYS, Way, baseline, composition
+from model.lens.composition import WAYS, Way, baseline, composition
 
 
 def whole_matrices(gpt: GPT, layer: int, head: int, centred: bool) -> dict[str, Tensor]:

@@ -13,9 +13,9 @@ import model
 from helpers.files import ROOT
 from helpers.models import max_difference, prompt_ids, tiny_model
 from model import InputError, LoadedModel
-from model.lens.questions import text_pass
-from model.lens.questions.patching import DIRECTIONS, Direction, Patching, patching
-from model.lens.questions.text_pass import TextPass
+from model.lens import text_pass
+from model.lens.patching import DIRECTIONS, Direction, Patching, patching
+from model.lens.text_pass import TextPass
 
 CLEAN = prompt_ids(10)
 CORRUPTED = [*CLEAN[:3], *prompt_ids(4, seed=1), *CLEAN[7:]]

@@ -1,7 +1,7 @@
-"""Where does each head fire: the passages of a long text on which every head acts most strongly."""
+"""Where each head fires in a long text, what those passages have in common, and a map of heads that behave alike."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, cast, get_args
 
@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ....gpt import GPT, Block
-from ...metrics import METRICS, metric_sums
-from ..progress import Progress, ignore
-from .token_marks import PATTERNS, TokenMarks, patterns
+from ..gpt import GPT, Block
+from ..tokenizer import Tokenizer, token_text
+from .metrics import METRICS, metric_sums
+from .progress import Progress, ignore
 
 WINDOW = 256  # most tokens read at once, which bounds the memory whatever the context and the text
 OVERLAP = 4  # a quarter of each window repeats the one before, so that every query has tokens to look at
@@ -21,9 +21,95 @@ N_PASSAGES = 12  # kept for each head
 N_BINS = 24
 LEAST_NORM, BINS_PER_DOUBLING = 2.0**-8, 2  # the norms' histogram runs from 2**-8 to 2**4 in half doublings
 
+QUOTES = frozenset("\"'\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb")  # straight, curly, low, angular
+
 # How strongly a head fires at a query: its largest weight off the first token, or the norm of its output.
 Measure = Literal["weight", "norm"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
+
+
+@dataclass(frozen=True)
+class TokenMarks:
+    """A text of ``N`` tokens, each tensor ``(N,)``: what kind of token each is, and in which word."""
+
+    ids: Tensor
+    word: Tensor  # which word it belongs to, counted from 1; white space counts to the word before it
+    has_text: Tensor  # anything but white space
+    line_break: Tensor
+    line_start: Tensor  # the first token of the text or after a line break
+    quote: Tensor
+    capital: Tensor
+    punctuation: Tensor
+
+
+PATTERNS = (
+    "itself",
+    "previous_token",
+    "same_token",
+    "after_same_token",
+    "same_word",
+    "previous_word",
+    "line_start",
+    "line_break",
+    "quote",
+    "capital",
+    "punctuation",
+    "from_line_start",
+)
+
+
+def patterns(marks: TokenMarks, query: Tensor, key: Tensor) -> Tensor:
+    """Which of ``PATTERNS`` each query and key, positions in the text ``(...)``, have: ``(..., len(PATTERNS))`` bool.
+
+    - itself, previous_token: the key is the query, or the token before it;
+    - same_token, after_same_token: it is an earlier occurrence of the query's token, or the token that followed one;
+    - same_word, previous_word: it is an earlier token of the query's word, or in the word before;
+    - line_start, line_break, quote, capital, punctuation: what the key is, whatever the query;
+    - from_line_start: the query is the first token of its line, whatever the key.
+    """
+    earlier, words_back = key < query, marks.word[query] - marks.word[key]
+    both_text = marks.has_text[query] & marks.has_text[key]
+    same = marks.ids[query]
+    found = {
+        "itself": key == query,
+        "previous_token": key == query - 1,
+        "same_token": earlier & (marks.ids[key] == same),
+        "after_same_token": earlier & (key > 0) & (marks.ids[(key - 1).clamp_min(0)] == same),
+        "same_word": earlier & both_text & (words_back == 0),
+        "previous_word": both_text & (words_back == 1),
+        "line_start": marks.line_start[key],
+        "line_break": marks.line_break[key],
+        "quote": marks.quote[key],
+        "capital": marks.capital[key],
+        "punctuation": marks.punctuation[key],
+        "from_line_start": marks.line_start[query],
+    }
+    return torch.stack([found[name] for name in PATTERNS], -1)
+
+
+def mark_tokens(tokenizer: Tokenizer, ids: Sequence[int]) -> TokenMarks:
+    """The marks of every token of a text."""
+    tokens = torch.tensor(ids)
+    known, place = tokens.unique(return_inverse=True)
+    texts = [token_text(tokenizer, token_id) for token_id in known.tolist()]
+
+    def mark(holds: Callable[[str], bool]) -> Tensor:
+        return torch.tensor([holds(text) for text in texts])[place]
+
+    has_text = mark(lambda text: not text.isspace() and text != "")
+    opens, closes = mark(lambda text: text[:1].isspace()), mark(lambda text: text[-1:].isspace())
+    line_break = mark(lambda text: "\n" in text)
+    begins_word = has_text & (opens | F.pad(closes[:-1], (1, 0), value=True))
+    return TokenMarks(
+        ids=tokens,
+        word=begins_word.cumsum(0),
+        has_text=has_text,
+        line_break=line_break,
+        line_start=F.pad(line_break[:-1], (1, 0), value=True),
+        quote=mark(lambda text: bool(text.strip()) and set(text.strip()) <= QUOTES),
+        capital=mark(lambda text: text.strip()[:1].isupper()),
+        punctuation=mark(lambda text: bool(text.strip()) and not any(map(str.isalnum, text))),
+    )
 
 
 @dataclass(frozen=True)
@@ -173,3 +259,37 @@ def shared(strongest: Strongest, marks: TokenMarks) -> Tensor:
     """How many of each head's passages have each pattern, ``(n_layer, n_head, len(PATTERNS))``."""
     found = patterns(marks, strongest.query, strongest.key)
     return (found & (strongest.value > 0)[..., None]).sum(-2)
+
+
+@dataclass(frozen=True)
+class HeadMap:
+    """``points`` ``(n_layer, n_head, 2)``, and what the two axes are.
+
+    ``explained`` ``(2,)`` is the share of the variance along each axis. ``axes`` ``(2, features)`` says how much each
+    feature counts on it: a unit vector in standardised features.
+    """
+
+    points: Tensor
+    explained: Tensor
+    axes: Tensor
+
+
+def head_map(features: Tensor) -> HeadMap:
+    """Project heads ``(n_layer, n_head, features)`` to the two directions in which they vary most.
+
+    Principal component analysis (Pearson 1901) by a singular value decomposition. Each feature is standardised first,
+    so that none counts for more because of its unit; a feature that is the same for all heads counts for nothing. The
+    sign of an axis is arbitrary, and chosen such that its largest entry is positive.
+    """
+    rows = features.double().flatten(0, 1)
+    centred = rows - rows.mean(0)
+    spread = centred.pow(2).mean(0).sqrt()
+    rows = torch.where(spread > 1e-9, centred / spread.clamp_min(1e-9), 0.0)
+    _, singular, axes = torch.linalg.svd(rows, full_matrices=False)
+    missing = max(0, 2 - len(axes))
+    axes = torch.cat([axes[:2], torch.zeros(missing, rows.shape[1], dtype=rows.dtype)])
+    variances = torch.cat([singular.pow(2), torch.zeros(missing, dtype=rows.dtype)])
+    largest = axes.gather(1, axes.abs().argmax(1, keepdim=True))
+    axes = axes * torch.where(largest < 0, -1.0, 1.0)
+    explained = variances[:2] / variances.sum().clamp_min(1e-12)
+    return HeadMap((rows @ axes.T).unflatten(0, features.shape[:2]).float(), explained.float(), axes.float())
