@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { readComposition } from "../../../web/js/look/ask/questions/feeding.mjs";
+import { comparison, knockoutPlain } from "../../../web/js/look/ask/questions/knockout.mjs";
 import { sharedPlain } from "../../../web/js/look/ask/questions/passages.mjs";
 import { headlineRole } from "../../../web/js/look/ask/head_roles.mjs";
 import { rolePlain } from "../../../web/js/look/ask/role_words.mjs";
@@ -25,15 +26,15 @@ test("a head is named after where it clearly looks, else after copying, and else
   assert.deepEqual(heads.map(headlineRole), ["induction", "copying", "first_token", "first_token"]);
   const store = { roles: [heads], pointer: { n_layer: 1, n_head: 4 }, rows: 9, metric: () => 0 };
   const words = heads.map((_, at) => rolePlain(/** @type {any} */ (store), [0, at]));
-  assert.match(words[0], /^L0 H0 looks at what followed .* also copies/);
+  assert.match(words[0], /^On random tokens, L0 H0 looks at what followed .* also copies/);
   assert.match(words[1], /^L0 H1 copies what it looks at/);
   assert.match(
     words[2],
-    /^Like most heads, L0 H2 fits none .* no score is clearly above .* for first token, against 1.1 %\)\.$/,
+    /^On random tokens, L0 H2 fits none .* no score is clearly above .* is 1.2 %, for first token; .* 1.1 %\)\.$/,
   );
   assert.match(
     words[3],
-    /^Like most heads, L0 H3 fits none .* nearest is that it rests on the first token, with 20 %\.$/,
+    /^On random tokens, L0 H3 fits none .* The closest: it rests on the first token, with 20 % of its attention\.$/,
   );
 });
 
@@ -53,5 +54,54 @@ test("passages are compared with what the head looks at all over the text", () =
     sharedPlain("L1 H2", [row]),
     "Where L1 H2 fires most, the token it looks at begins with a capital letter (11 of 12 passages, against 59 % of " +
       "the time over the whole text).",
+  );
+});
+
+test("a cause is named for several heads only where each of them helps, and all together most", () => {
+  const judged = [comparison(1.0, [0.3, 0.4]), comparison(0.5, [0.4, 0.4]), comparison(0.8, [0.4, 0.4])].map((words) =>
+    words.split(/[.,] /).at(-1),
+  );
+  assert.deepEqual(judged, [
+    "each is partly compensated by others.",
+    "Together they cost less: their contributions overlap.",
+    "about the same: each makes its own contribution.",
+  ]);
+  for (const [joint, singles] of [
+    [-0.192, [-0.2, -0.186]],
+    [0.345, [1.282, 0.1]],
+    [0.5, [0.9, -0.2]],
+  ]) {
+    assert.match(comparison(joint, singles), /^[+−][\d.]+ nats; one by one they add up to [+−][\d.]+\.$/);
+  }
+});
+
+test("heads that help by being removed are not counted among those that change little", () => {
+  const answer = {
+    delta: [
+      [0.3, -0.151],
+      [-0.184, 0.01],
+    ],
+    token_delta: [
+      [[0.3], [-0.1]],
+      [[0], [0]],
+    ],
+  };
+  const name = (place) => `L${place[0]} H${place[1]}`;
+  const [whole, rest] = knockoutPlain(answer, 1, name, "so");
+  assert.match(whole, /^This text needs L0 H0 most: .* 26 % less probable\.$/);
+  assert.match(
+    rest,
+    /^For 1 of 4 heads, removal alone changes that by less than 5 %\. The selected token, “so”, needs L0 H0/,
+  );
+  const without = {
+    ...answer,
+    delta: [
+      [-0.3, -0.1],
+      [0, 0],
+    ],
+  };
+  assert.equal(
+    knockoutPlain(without, 0, name)[0],
+    "Without any single head, this text is predicted about as well or better.",
   );
 });

@@ -1,4 +1,4 @@
-// Ask: a list of questions, and the one that is open with its answer.
+// Ask: the list of questions, and the open question with its answer.
 
 import { make, setFlag, steadily } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
@@ -11,7 +11,7 @@ import { QUESTIONS, TOPICS } from "./topics.mjs";
 /** @import { Mixer } from "./mixer.mjs" */
 /** @import { AskRequest, BuiltQuestion, Question } from "./question.js" */
 
-const LONG = 3; // seconds after which it is said how long the rest will take
+const LONG = 3; // seconds after which an estimate of the remaining time is shown
 const QUICK = 4; // seconds; a question that takes longer is not asked again by itself when the text changes
 const MOST_KEPT = 12; // answers
 
@@ -172,7 +172,7 @@ export class AskPanel {
       this.show(built, kept.answer);
     } else if (isNew && this.#slow) {
       this.abort();
-      this.say("The text has changed since this was asked.", "ask");
+      this.say("The text has changed since this question was answered.", "ask");
     } else if (isNew) void this.send(key, asked);
   }
 
@@ -219,7 +219,7 @@ export class AskPanel {
     this.say("Stopped before the answer was there.", "again");
   }
 
-  /** What the answer comes down to, above everything else. @param {string} words @param {string} [more] */
+  /** Show the answer in one sentence above everything else. @param {string} words @param {string} [more] */
   conclude(words, more = "") {
     const all = more ? `${words} ${more}` : words;
     if (this.plain.textContent !== all) this.plain.replaceChildren(make("b", {}, words), more && ` ${more}`);
@@ -246,7 +246,7 @@ export class AskPanel {
   }
 
   /**
-   * A sentence in the place of an answer.
+   * Show a sentence instead of an answer.
    * @param {string} message
    * @param {"" | "ask" | "again"} [offer] a button that asks
    */
@@ -271,7 +271,7 @@ export class AskPanel {
 }
 
 /**
- * How long the rest will take at this pace, once that can be said.
+ * The estimated remaining time; "" while it is too early to tell.
  * @param {number} seconds since it began
  * @param {number} fraction of it that is done
  */
@@ -289,7 +289,7 @@ function precisionOf(precision) {
   const by =
     difference === undefined
       ? ""
-      : `, which moves no token’s log-probability by more than ${difference.toFixed(3)} nats`;
+      : `, which changes no token’s log-probability by more than ${difference.toFixed(3)} nats`;
   return `Computed in ${computed} with the weights as served; the model writes in ${served}${by}.`;
 }
 

@@ -1,4 +1,4 @@
-// Heads that a question takes together: which ones, and what comes of all of them at once.
+// Several heads that a question treats together: which ones, and their joint effect.
 
 import { make } from "../../lib/dom.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
@@ -17,15 +17,15 @@ const NAMED = 6;
 
 /**
  * What a question does with several heads.
- * @typedef {object} Job
+ * @typedef {object} JointQuestion
  * @property {[todo: string, done: string]} verb "remove" and "Removed"
- * @property {string} waiting what is said until the answer is there
+ * @property {string} waiting what is shown until the answer is there
  * @property {(places: Place[]) => { route: string, body: object }} ask
  * @property {(places: Place[], names: string, answer: any) => string} say
  * @property {(encoded: string) => void} choose
  */
 
-export class Together {
+export class HeadSet {
   #request = new LatestRequest();
   /** @type {Map<string, object>} answers by what was asked */
   #known = new Map();
@@ -38,18 +38,18 @@ export class Together {
   /**
    * @param {Store} store
    * @param {Mixer} mixer
-   * @param {Job} job
+   * @param {JointQuestion} question
    */
-  constructor(store, mixer, job) {
+  constructor(store, mixer, question) {
     this.store = store;
-    this.job = job;
+    this.question = question;
     this.chips = make("p", { class: "hs-chips" });
     this.sentence = make("p", { class: "hs-answer", role: "status" });
     this.mute = make("button", { type: "button", class: "hs-small" }, "Switch them off");
     this.mute.title = "Opens the mixing desk with these heads muted";
     this.mute.addEventListener("click", () => mixer.set(this.#mask));
     this.compare = make("button", { type: "button", class: "hs-small" }, "Compare the heads");
-    this.compare.title = "The text read without them, beside the text as it is";
+    this.compare.title = "The text read without them, next to the text as it is";
     this.compare.addEventListener("click", () => mixer.compare(this.#mask));
     this.buttons = make("div", { class: "hs-controls" }, this.mute, this.compare);
     this.element = make("div", { class: "hs-together" }, this.chips, this.sentence, this.buttons);
@@ -71,7 +71,7 @@ export class Together {
 
   /** @param {Mask} mask */
   set(mask) {
-    this.job.choose(mask ? encodeMask(mask) : NOBODY);
+    this.question.choose(mask ? encodeMask(mask) : NOBODY);
   }
 
   /**
@@ -85,25 +85,25 @@ export class Together {
     this.draw();
   }
 
-  /** What these heads do one by one, added up. @param {Place[]} places */
-  sum(places) {
-    return places.reduce((total, [layer, head]) => total + this.#single[layer][head], 0);
+  /** What each of these heads does alone. @param {Place[]} places */
+  singles(places) {
+    return places.map(([layer, head]) => this.#single[layer][head]);
   }
 
   draw() {
     const { store, places } = this;
-    const [todo, done] = this.job.verb;
+    const [todo, done] = this.question.verb;
     this.buttons.hidden = !places.length;
     const isHead = store.open[0] < store.pointer.n_layer && store.open[1] < store.pointer.n_head;
     const add =
       isHead && !this.has(store.open) ? [this.chip(`+ ${store.openName}`, () => this.toggle(store.open))] : [];
-    if (add.length) add[0].title = `Add the head that is open`;
+    if (add.length) add[0].title = "Add the open head";
     if (!places.length) {
       const rows = this.#single.flatMap((row, layer) => row.map((value, head) => ({ place: [layer, head], value })));
       rows.sort((a, b) => b.value - a.value);
       const first = /** @type {Place[]} */ (rows.slice(0, SUGGESTED).map(({ place }) => place));
-      const all = this.chip(`the first ${first.length}`, () => this.set(withScale(null, store.pointer, first, 0)));
-      this.chips.replaceChildren(make("span", {}, `Tick heads above to ${todo} them together, or`), all, ...add);
+      const all = this.chip(`the top ${first.length}`, () => this.set(withScale(null, store.pointer, first, 0)));
+      this.chips.replaceChildren(make("span", {}, `Tick heads above to ${todo} them together, or take`), all, ...add);
       this.sentence.textContent = "";
       return;
     }
@@ -124,11 +124,11 @@ export class Together {
   }
 
   async measure() {
-    const { route, body } = this.job.ask(this.places);
+    const { route, body } = this.question.ask(this.places);
     const asked = (this.#asked = JSON.stringify([this.store.pointer.sha256, body]));
     try {
       if (!this.#known.has(asked)) {
-        this.sentence.textContent = this.job.waiting;
+        this.sentence.textContent = this.question.waiting;
         const answer = await this.#request.send((signal) => askServer({ route, body }, { signal }));
         if (!answer) return; // another set was asked for
         this.#known.set(asked, answer);
@@ -139,7 +139,7 @@ export class Together {
         places.length > NAMED
           ? `these ${places.length} heads`
           : listed(places.map((place) => pictureName(place, store.pointer)));
-      this.sentence.textContent = this.job.say(places, names, this.#known.get(asked));
+      this.sentence.textContent = this.question.say(places, names, this.#known.get(asked));
     } catch (error) {
       this.sentence.textContent = /** @type {Error} */ (error).message;
     }

@@ -8,7 +8,7 @@ import { fixedDistance, patternDoes, patternName } from "./text_patterns.mjs";
 /** @import { Place } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
-const NEAR = 3; // times what uniform attention scores: below it a head is not near any role
+const NEAR = 3; // times the score of uniform attention: below it a head is not close to any role
 
 /**
  * A head's role in a sentence or two; "" where it is not known.
@@ -30,8 +30,7 @@ export function roleSentence(store, place) {
     const does = `In this text, ${name} ${patternDoes(distance)}: ${distance.mean.toFixed(2)} on average.`;
     return `${does} Of the roles below, its highest score is ${ROLES[best].name} (${numbers}).${copying}`;
   }
-  const where = copying ? "looks at nothing in particular" : "has no clear role";
-  return `${name} ${where}: its highest score is ${ROLES[best].name} (${numbers}).${copying}`;
+  return `${name} has no clear role: its highest score is ${ROLES[best].name} (${numbers}).${copying}`;
 }
 
 /**
@@ -48,7 +47,7 @@ export function rolePlain(store, place) {
   if (role.label === ROLES[best].name) {
     const also = copies(role) ? " It also copies what it finds there." : "";
     const chance = `uniform attention would give it ${even}`;
-    return `${name} ${ROLES[best].does}, with ${score} of its attention; ${chance}.${also}`;
+    return `On random tokens, ${name} ${ROLES[best].does}, with ${score} of its attention; ${chance}.${also}`;
   }
   const distance = fixedDistance(store, place);
   if (distance) {
@@ -56,12 +55,12 @@ export function rolePlain(store, place) {
     return `In this text, ${name} ${patternDoes(distance)}, with ${share(distance.mean)} of its attention.${also}`;
   }
   if (copies(role)) return `${name} ${COPYING.does}: ${copyingNumbers(role)}.`;
-  const none = `Like most heads, ${name} fits none of the known patterns`;
+  const none = `On random tokens, ${name} fits none of the known patterns`;
   if (role.scores[best] < NEAR * role.baseline[best]) {
-    const highest = `at most ${score}, for ${ROLES[best].name}, against ${even}`;
+    const highest = `the highest is ${score}, for ${ROLES[best].name}; uniform attention would score ${even}`;
     return `${none}: no score is clearly above that of uniform attention (${highest}).`;
   }
-  return `${none}; nearest is that it ${ROLES[best].does}, with ${score}.`;
+  return `${none}. The closest: it ${ROLES[best].does}, with ${score} of its attention.`;
 }
 
 /**
@@ -79,7 +78,7 @@ export function shortRole(store, place) {
   if (role.label === ROLES[best].name) {
     return `On random tokens: ${role.label} ${score}, ${chance}${copies(role) ? `; ${copying}` : ""}`;
   }
-  if (copies(role)) return `Role: ${copying} of what it looks at, by chance ${role.baseline.copying.toFixed(2)}`;
+  if (copies(role)) return `By its weights: ${copying}, by chance ${role.baseline.copying.toFixed(2)}`;
   if (fixedDistance(store, place)) return "On random tokens: none of the known roles";
   return `On random tokens: no clear role (${ROLES[best].name} ${score}, ${chance})`;
 }

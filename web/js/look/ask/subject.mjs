@@ -7,8 +7,8 @@ import { visible } from "../../lib/words.mjs";
 /** @import { Store } from "../state/store.mjs" */
 
 /**
- * The text as the routes under `v1/lens/` take it, with the heads that were scaled while it was written. The last token
- * of a full context was written but never read.
+ * The text as the routes under `v1/lens/` take it, with the head mask it was written with. The last token of a full
+ * context was written but never read.
  * @param {Store} store
  */
 export function textBody(store) {
@@ -18,15 +18,15 @@ export function textBody(store) {
 }
 
 /**
- * Why there is nothing to ask about the text; "" where there is.
+ * Why nothing can be asked about the text; "" if something can.
  * @param {Store} store
  * @param {number} [least] tokens that it must have
  */
 export function textProblem(store, least = 1) {
   const { run, state } = store.pointer;
-  if (!run) return "There is no text yet. Write one, and it is asked about.";
+  if (!run) return "There is no text yet. Write one to ask about it.";
   if (isBusy(state) || store.playback.isBehind)
-    return "The text is still being written. It is asked about when it ends.";
+    return "The text is still being written. The question is asked when it is complete.";
   if (store.ids.length < least) return `This question needs a text of at least ${least} tokens.`;
   return "";
 }
@@ -37,10 +37,10 @@ export const selectedToken = (store) => store.locked.at(-1)?.query ?? store.chos
 /** @param {Store} store @param {number} position */
 export const tokenName = (store, position) => `“${visible(store.tokens[position]?.text ?? "")}” (token ${position})`;
 
-/** @typedef {{ position: number, token: number | null }} Prediction the token null stands for the most probable one */
+/** @typedef {{ position: number, token: number | null }} Prediction a null token stands for the most probable one */
 
 /**
- * The prediction made at the pinned query or else, as in the panel of the next token, that of the selected token.
+ * The prediction made at the pinned query, else that of the selected token, as in the next-token panel.
  * @param {Store} store
  * @returns {Prediction}
  */
@@ -51,14 +51,14 @@ export function askedPrediction({ locked, chosen, tokens }) {
 }
 
 /**
- * Select the newest token where nothing is selected, so that all panels show the prediction that is asked about.
+ * Select the newest token if nothing is selected, so that all panels show the prediction that the question is about.
  * @param {Store} store
  */
 export function selectSomething(store) {
   if (store.step === null && !store.locked.length && store.chosen !== null) store.goto(store.chosen);
 }
 
-/** The open head; null where a mean or a rollout is open. @param {Store} store @returns {Place | null} */
+/** The open head; null while a mean or a rollout is open. @param {Store} store @returns {Place | null} */
 export function openHead({ open, pointer: { n_layer, n_head } }) {
   return open[0] < n_layer && open[1] < n_head ? open : null;
 }

@@ -5,7 +5,7 @@ import { exact } from "../../lib/numbers.mjs";
 import { pictureName, visible } from "../../lib/words.mjs";
 import { clearRole, copies, COPYING, roleOf } from "../ask/head_roles.mjs";
 import { openPattern } from "../ask/text_patterns.mjs";
-import { spreadOf } from "../panels/top_heads.mjs";
+import { spreadWords } from "../panels/top_heads.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 /** @import { PatternName } from "../ask/text_patterns.mjs" */
@@ -26,6 +26,9 @@ const LOOKS = {
   back: (unit, back) => `looks ${back} ${unit}s back`,
 };
 
+/** What a head does on random tokens, if that is clear. @param {ReturnType<typeof clearRole>} role */
+const onRandom = (role) => (role ? ` On random tokens it ${role.does}: ${role.score.toFixed(2)}.` : "");
+
 /** What a token of the text is called. @param {Store} store */
 export const unitOf = ({ tokens }) =>
   tokens.length && tokens.every(({ text }) => text.length === 1) ? "letter" : "token";
@@ -44,10 +47,10 @@ export function patternSentence(store, spellsName) {
   const start = `${where}, ${pictureName(open, pointer)}${spelled}`;
   const isCopying = copies(roleOf(store, open));
   if (!pattern) {
-    const spread = `its attention spreads over ${spreadOf(store, open, unit)}`;
+    const spread = spreadWords(store, open, unit);
     return isCopying
       ? `${start} copies: wherever it looks, it makes the model more likely to write that ${unit}; ${spread}.`
-      : `${start} follows no single pattern: ${spread}.`;
+      : `${start} follows no single pattern: ${spread}.${onRandom(clearRole(store, open))}`;
   }
   const { name, back, mean, even, places } = pattern;
   const also = isCopying && name !== "first_token" ? ", and copies what it finds there" : "";
@@ -55,8 +58,7 @@ export function patternSentence(store, spellsName) {
   const elsewhere = role && ![COPYING.name, name.replace("_", " ")].includes(role.name);
   const numbers = `${mean.toFixed(2)} on average over ${places} places`;
   const chance = `(${even.toFixed(2)} if it were spread evenly)`;
-  const onRandom = elsewhere ? ` On random tokens it ${role.does}: ${role.score.toFixed(2)}.` : "";
-  return `${start} ${LOOKS[name](unit, back)}${also}: ${numbers} ${chance}.${onRandom}`;
+  return `${start} ${LOOKS[name](unit, back)}${also}: ${numbers} ${chance}.${elsewhere ? onRandom(role) : ""}`;
 }
 
 /**

@@ -4,7 +4,7 @@ import { make, steadily } from "../../lib/dom.mjs";
 import { METRICS } from "../../lib/metrics.mjs";
 import { measured } from "../../lib/numbers.mjs";
 import { pictureName } from "../../lib/words.mjs";
-import { CLEAR, copies, COPYING, copyingNumbers, roleOf } from "../ask/head_roles.mjs";
+import { CLEAR, clearRole, copies, COPYING, copyingNumbers, roleOf } from "../ask/head_roles.mjs";
 import {
   isAboveChance,
   isClear,
@@ -140,14 +140,16 @@ function copyingHeads(store) {
 }
 
 /**
- * Over how many tokens, or letters, a head spreads its attention: 2 to the power of its entropy.
+ * Over how many tokens, or letters, a head spreads its attention, in words: 2 to the power of its entropy.
  * @param {Store} store
  * @param {Place} place
  * @param {string} unit
  */
-export function spreadOf(store, place, unit) {
+export function spreadWords(store, place, unit) {
   const spread = Math.round(2 ** store.metric(place, METRICS.entropy.place));
-  return spread > 1 ? `about ${spread} ${unit}s` : `one ${unit}`;
+  return spread > 1
+    ? `its attention spreads over about ${spread} ${unit}s`
+    : `nearly all of its attention goes to one ${unit} at a time`;
 }
 
 /**
@@ -164,6 +166,9 @@ export function describePicture(store, place) {
   if (head > n_head) return "Attention rollout: how much of each token is in each position, through all layers so far.";
   const pattern = patternOf(store, place);
   if (pattern) return `${title} ${patternDoes(pattern)}: ${pattern.mean.toFixed(2)} on average.`;
-  const does = copies(roleOf(store, place)) ? ` ${COPYING.does}` : ": no single pattern";
-  return `${title}${does}; its attention spreads over ${spreadOf(store, place, "token")}.`;
+  const spread = spreadWords(store, place, "token");
+  const role = clearRole(store, place);
+  if (role?.name === COPYING.name) return `${title} ${COPYING.does}; ${spread}.`;
+  const elsewhere = role ? ` On random tokens it ${role.does}.` : "";
+  return `${title}: no single pattern in this text; ${spread}.${elsewhere}`;
 }

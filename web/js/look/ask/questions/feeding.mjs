@@ -11,12 +11,12 @@ import { percent } from "./residual_table.mjs";
 /** @import { HeadRow } from "../head_list.mjs" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
-const SPREADS = 3; // above the mean of random heads, from which an arc is drawn
+const SPREADS = 3; // standard deviations above the mean of random heads, from which an arc is drawn
 const MOST_ARCS = 8;
 const LARGE = 0.5; // of the largest effect, from which an arc is drawn
-const CLOSE = 0.1; // of a score: a smaller margin is hardly one
-const SLIGHT = 0.02; // of the attention or of a score: a cut that changes less changes nothing
-const CLEAR = 3; // times what uniform attention scores: below it a role is none
+const CLOSE = 0.1; // of a score: a smaller margin hardly counts
+const SLIGHT = 0.02; // of the attention or of a score: a cut that changes less changes almost nothing
+const CLEAR = 3; // times the score of uniform attention: below it a head has no role
 
 const INTO = { q: "queries", k: "keys", v: "values" };
 const ROLES = { previous_token: "previous-token", duplicate_token: "duplicate-token", induction: "induction" };
@@ -27,13 +27,14 @@ const ROUTES = { every: "every path", direct: "direct path" };
 const HELP = {
   weights:
     "Composition scores (Elhage et al. 2021): how much of what the earlier head can write lies in the directions " +
-    "that this one reads. The gain of the layer norms is folded in, their subtraction of the mean is not. Arcs are " +
-    `drawn from ${SPREADS} spreads above random heads on. MLPs in between are no part of the score.`,
+    "that this one reads. The gain of the layer norms is folded in, their subtraction of the mean is not; MLPs in " +
+    "between are not part of the score. Random heads have independent normal weights; many pairs of trained heads " +
+    `score above them. Arcs show scores more than ${SPREADS} standard deviations above random heads.`,
   cut:
     "What the earlier head writes is replaced by its mean over this text, as this head’s queries, keys or values " +
-    "alone see it. Every path: also by way of the layers between; direct path: only through the residual stream.",
+    "alone see it. Every path: also through the layers in between; direct path: only through the residual stream.",
   role:
-    "As before, on random tokens that are repeated once, where an induction head looks at what came after the same " +
+    "The same on random tokens that are repeated once, where an induction head looks at what came after the same " +
     "token. If the score falls without an earlier head, this head depends on it.",
 };
 
@@ -42,10 +43,10 @@ export const feeding = {
   key: "feeding",
   title: "Which heads feed this one?",
   hook: "Which earlier heads it builds on.",
-  explanation: "A head reads what heads of earlier layers wrote into the residual stream. Whose, and does it matter?",
+  explanation: "A head reads what earlier heads wrote into the residual stream. Which heads, and does it matter?",
   caution:
-    "A high score of the weights only says that one head could read the other. Whether it does in a text shows when " +
-    "the path is cut; and a cut that changes little may be made up for by other heads.",
+    "A high score by the weights says only that a head could read the other. Cutting the path shows whether it " +
+    "does in a text; if a cut changes little, other heads may compensate.",
   defaults: { by: "weights", way: "k", route: "every" },
   build,
 };
@@ -59,7 +60,7 @@ function build({ store, choices, choose, conclude, overlay }) {
   const sentence = make("p", { class: "hs-answer" });
   const list = new HeadList(store, "Earlier heads by how much they feed the open one");
   const training = trainingTable(store);
-  /** What is chosen, each a value that there is. */
+  /** The choices; an unknown value counts as the default. */
   const chosen = () => ({
     by: /** @type {keyof typeof BY} */ (choices.by in BY ? choices.by : "weights"),
     way: /** @type {Way} */ (
@@ -82,7 +83,8 @@ function build({ store, choices, choose, conclude, overlay }) {
       help.textContent = HELP[measure];
       const { n_layer, n_head, model } = store.pointer;
       const [layer, head] = store.open;
-      if (layer >= n_layer || head >= n_head) return "Open a head: means and rollouts are fed by all.";
+      if (layer >= n_layer || head >= n_head)
+        return "Open a head: the question is about a single one, not a mean or a rollout.";
       if (layer === 0) return "Heads of layer 0 read the embeddings alone. Open a head of a later layer.";
       /** @type {Record<string, string>} */
       const query = measure === "weights" ? { model } : { model, layer: String(layer), head: String(head), way };
@@ -164,7 +166,7 @@ export function readComposition(answer, [layer, head], way) {
   const scores = answer[way][layer][head];
   const above = scores.map((row) => row.map((score) => score - mean));
   const score = (/** @type {number} */ value) => fixed(value + mean, 3);
-  const rows = rowsOf(above, (value) => `${score(value)} (${fixed(value / spread, 1)} spreads)`);
+  const rows = rowsOf(above, (value) => `${score(value)} (${fixed(value / spread, 1)} SD)`);
   const [first, second] = rows;
   const margin = second ? 1 - (second.value + mean) / (first.value + mean) : 0;
   const runnerUp = second ? `, ${percent(margin)} above ${name(second.place)} with ${score(second.value)}` : "";
@@ -181,11 +183,11 @@ export function readComposition(answer, [layer, head], way) {
     arcs: arcsOf(rows, ({ value }) => value > SPREADS * spread),
     sentence,
     plain: isWeak
-      ? `By their weights, ${here} reads no earlier head clearly.`
-      : `By their weights, ${here} could read ${name(first.place)} most${
+      ? `By its weights, ${here} reads no earlier head clearly.`
+      : `By its weights, ${here} could read ${name(first.place)} most${
           margin < CLOSE && second ? `, but hardly more than ${name(second.place)}` : ""
         }. Whether it does shows when that path is cut.`,
-    column: `${way.toUpperCase()}-composition score (above random heads, in their spreads)`,
+    column: `${way.toUpperCase()}-composition score (above random heads, in standard deviations)`,
     title: `${way.toUpperCase()}-composition score with ${here} (random heads: ${fixed(mean, 3)}, in the middle)`,
     ends: ["below random heads", "above random heads"],
     short: (value) => score(value).replace("0.", "."),
@@ -212,7 +214,7 @@ function readCuts(answer, way, route) {
     sentence: `Without what ${name(first.place)} tells the ${INTO[way]} of ${here}, ${percent1(first.value)} ${what}.`,
     plain:
       first.value < SLIGHT
-        ? `In this text, the ${INTO[way]} of ${here} depend on no earlier head.`
+        ? `In this text, the ${INTO[way]} of ${here} hardly change without any one earlier head.`
         : `In this text, the ${INTO[way]} of ${here} depend most on ${name(first.place)}.`,
     column: way === "v" ? "change of the output when cut" : "attention that moves when cut",
     title: `Effect of cutting each head’s path into the ${INTO[way]} of ${here}`,
@@ -249,7 +251,7 @@ function readRole(answer, route) {
       `${start} (uniform attention: ${fixed(answer.uniform, 3)}). Without what ${name(first.place)} tells its ` +
       `${INTO[/** @type {Way} */ (answer.way)]} it is ${left(first.value)}.`,
     plain: !isClear
-      ? `${here} has no clear role that it could lose.`
+      ? `On random tokens, ${here} has no clear role that it could lose.`
       : first.value < SLIGHT * plain
         ? `${here} keeps its role, ${ROLES[role]}, without any one earlier head.`
         : `${here} needs ${name(first.place)} for its role: cut off from it, its ${ROLES[role]} score falls from ` +

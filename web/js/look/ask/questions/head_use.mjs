@@ -38,7 +38,7 @@ function build({ store, conclude }) {
   const next = make("button", { type: "button", class: "hs-small", onclick });
   keys.buttons.append(next);
   const correlations = make("div", { class: "hs-answer-scroll" });
-  const rule = "A weight and a norm have no sign, so beside them the size of the other two counts.";
+  const rule = "Weights and norms have no sign, so they are compared with the magnitudes of the other two.";
   const agreeing = make("details", {}, make("summary", {}, "How well the measures agree"), correlations);
   agreeing.append(make("p", { class: "hs-hint" }, rule));
   return {
@@ -133,7 +133,7 @@ function agreementPlain({ keys, layer, head, token }) {
   const matters = strongest(keys, (key) => Math.abs(key.loss_change));
   if (keys.length === 1) return `${name} has only one token to look at here.`;
   if (Math.abs(matters.loss_change) < SMALL) {
-    return `Where ${name} looks hardly matters here: no single token that it looks at makes a difference.`;
+    return `Where ${name} looks hardly matters here: no single cut changes the loss by ${SMALL} nats or more.`;
   }
   const without = `without it “${visible(token.text)}” would be ${probabilityChange(matters.loss_change)}`;
   return looked === matters

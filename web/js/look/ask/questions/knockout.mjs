@@ -4,7 +4,7 @@ import { make, tabs } from "../../../lib/dom.mjs";
 import { fixed, probabilityChange, signed as withSign } from "../../../lib/numbers.mjs";
 import { pictureName, visible } from "../../../lib/words.mjs";
 import { HeadList } from "../head_list.mjs";
-import { NOBODY, Together } from "../head_set.mjs";
+import { HeadSet, NOBODY } from "../head_set.mjs";
 import { selectedToken, textBody, textProblem, tokenName } from "../subject.mjs";
 
 /** @import { Place } from "../../../types.js" */
@@ -17,9 +17,9 @@ const METHOD_HELP = {
 };
 const ABOUT = { text: "whole text", token: "selected token" };
 const TOKENS = 5; // that the open head matters most for
-const SLIGHT = 0.05; // nats: a head that changes less makes next to no difference
-const NOTHING = 0.01; // nats: and below this none at all
-const MUCH = 0.15; // of the sum, by which the whole must differ to be called more or less
+const SLIGHT = 0.05; // of a probability
+const NOTHING = 0.01; // nats: next to no change
+const MUCH = 0.15; // of the sum: by less than this the joint change is about the same
 
 /** With a sign and three decimals. @param {number} value */
 const signed = (value) => withSign(value, (size) => fixed(size, 3));
@@ -32,17 +32,19 @@ function largest(values) {
 }
 
 /**
- * How the change of the loss without all of them compares with their changes one by one, in a sentence.
- * @param {number} together nats
- * @param {number} sum
+ * How the joint change of the loss compares with the changes one by one. A cause is named only where all of them are
+ * positive and the joint one is at least the largest: otherwise some heads help by being removed, and sums mislead.
+ * @param {number} joint nats
+ * @param {number[]} singles nats
  */
-function comparison(together, sum) {
-  const [whole, parts] = [signed(together), signed(sum)];
-  const numbers = `${whole} nats; one by one they add up to ${parts}`;
-  const margin = MUCH * Math.abs(sum);
-  if (together > sum + margin) return `${numbers}. That is more: alone, each is partly made up for by the others.`;
-  if (together < sum - margin) return `${numbers}. That is less: they partly do one job together.`;
-  return `${numbers}, about the same: each does its own part.`;
+export function comparison(joint, singles) {
+  const sum = singles.reduce((total, value) => total + value, 0);
+  const numbers = `${signed(joint)} nats; one by one they add up to ${signed(sum)}`;
+  if (Math.min(joint, ...singles) <= 0 || joint < Math.max(...singles)) return `${numbers}.`;
+  if (joint > (1 + MUCH) * sum)
+    return `${numbers}. Together they cost more: alone, each is partly compensated by others.`;
+  if (joint < (1 - MUCH) * sum) return `${numbers}. Together they cost less: their contributions overlap.`;
+  return `${numbers}, about the same: each makes its own contribution.`;
 }
 
 /** Without the leading zero: a tile has little room. @param {number} value */
@@ -52,12 +54,12 @@ const short = (value) => fixed(value, Math.abs(value) < 10 ? 2 : 0).replace("0."
 export const knockout = {
   key: "knockout",
   title: "Which heads does this text need?",
-  hook: "Each head is taken away once: how much worse does the model guess?",
+  hook: "Each head is removed once: how much worse does the model predict?",
   explanation:
     "Each head is removed once, and the change of the loss is measured: above 0, the text got harder to predict. " +
     "With 0.69 nats more, a token is half as likely.",
   caution:
-    "A small change does not mean that a head does nothing: others may do the same, and stand in for it. " +
+    "A small change does not mean that a head does nothing: others may do the same and compensate. " +
     "The numbers are about this text, not about the model.",
   defaults: { method: "zero", about: "text", set: NOBODY },
   build,
@@ -69,7 +71,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
   const abouts = tabs("Loss of", ABOUT, (about) => choose({ about }));
   const help = make("p", { class: "hs-hint" });
   const sentence = make("p", { class: "hs-answer" });
-  const together = new Together(store, mixer, {
+  const together = new HeadSet(store, mixer, {
     verb: ["remove", "Removed"],
     waiting: "Reading the text without them ...",
     choose: (set) => choose({ set }),
@@ -79,7 +81,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
       const change = choices.about === "token" ? token_delta[position - 1] : delta;
       const what = choices.about === "token" ? `${tokenName(store, position)} is` : "tokens are on average";
       const words = `Without ${names}, ${what} ${probabilityChange(change)}`;
-      return places.length > 1 ? `${words}: ${comparison(change, together.sum(places))}` : `${words}.`;
+      return places.length > 1 ? `${words}: ${comparison(change, together.singles(places))}` : `${words}.`;
     },
   });
   const list = new HeadList(store, "Change of the loss without each head", {
@@ -147,33 +149,9 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
     },
   };
 
-  /**
-   * Which head matters most: for the text, and for the selected token.
-   * @param {{ delta: number[][], token_delta: number[][][] }} answer
-   * @param {number} position of the selected token
-   * @returns {[string, string]}
-   */
-  function conclusion({ delta, token_delta }, position) {
-    const name = (/** @type {Place} */ place) => pictureName(place, store.pointer);
-    const [place, value] = largest(delta);
-    const slight = delta.flat().filter((change) => change < SLIGHT).length;
-    const most = `${Math.round(100 * SLIGHT)} % of difference`;
-    const count = `${slight} of ${delta.flat().length} heads make less than ${most}.`;
-    const [text, rest] =
-      value < NOTHING
-        ? ["No single head matters much to this text.", ""]
-        : [
-            `This text needs ${name(place)} most: without it, its tokens are on average ${probabilityChange(value)}.`,
-            count,
-          ];
-    if (position < 1) return [text, rest];
-    const [best, change] = largest(token_delta.map((row) => row.map((head) => head[position - 1])));
-    const token = `The selected token, “${visible(store.tokens[position]?.text ?? "")}”,`;
-    const needs =
-      change < NOTHING
-        ? `${token} depends on no single head.`
-        : `${token} needs ${name(best)} most: without it, it is ${probabilityChange(change)}.`;
-    return [text, `${rest} ${needs}`.trim()];
+  /** Which head matters most, by name. @param {any} answer @param {number} position of the selected token */
+  function conclusion(answer, position) {
+    return knockoutPlain(answer, position, (place) => pictureName(place, store.pointer), store.tokens[position]?.text);
   }
 
   /** The tokens that the open head matters most for. @param {any} answer */
@@ -200,4 +178,33 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
     });
     tokens.replaceChildren(make("span", {}, `${pictureName(store.open, store.pointer)} helps most with`), ...chips);
   }
+}
+
+/**
+ * Which head matters most: for the text, and for the selected token.
+ * @param {{ delta: number[][], token_delta: number[][][] }} answer
+ * @param {number} position of the selected token
+ * @param {(place: Place) => string} name of a head
+ * @param {string} [text] of the selected token
+ * @returns {[string, string]}
+ */
+export function knockoutPlain({ delta, token_delta }, position, name, text = "") {
+  const [place, value] = largest(delta);
+  const changes = delta.flat();
+  const slight = changes.filter((change) => Math.abs(change) < Math.log1p(SLIGHT)).length;
+  const percent = `${Math.round(100 * SLIGHT)} %`;
+  const count = `For ${slight} of ${changes.length} heads, removal alone changes that by less than ${percent}.`;
+  const whole =
+    value < NOTHING
+      ? "Without any single head, this text is predicted about as well or better."
+      : `This text needs ${name(place)} most: without it, its tokens are on average ${probabilityChange(value)}.`;
+  const rest = value < NOTHING ? "" : count;
+  if (position < 1) return [whole, rest];
+  const [best, change] = largest(token_delta.map((row) => row.map((head) => head[position - 1])));
+  const token = `The selected token, “${visible(text)}”,`;
+  const needs =
+    change < NOTHING
+      ? `${token} is predicted about as well or better without any single head.`
+      : `${token} needs ${name(best)} most: without it, it is ${probabilityChange(change)}.`;
+  return [whole, `${rest} ${needs}`.trim()];
 }

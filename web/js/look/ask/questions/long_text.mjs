@@ -1,5 +1,4 @@
-// The text in which passages are looked for: the one at hand, one that is pasted or read from a file, or one that the
-// model writes first.
+// The text in which passages are searched for: the one on the page, a pasted one, a file, or one that the model writes.
 
 import { make } from "../../../lib/dom.mjs";
 import { counted } from "../../../lib/numbers.mjs";

@@ -1,5 +1,5 @@
 // What if heads were switched off? Mute, solo or scale them: the next token changes at once, and both texts can be
-// written beside each other.
+// written side by side.
 
 import { make, setFlag, tabs } from "../../../lib/dom.mjs";
 import { exact, fixed, share, signed } from "../../../lib/numbers.mjs";
@@ -26,12 +26,12 @@ const LISTED = 12; // tokens in the table
 export const mixingDesk = {
   key: DESK,
   title: "What if heads were switched off?",
-  hook: "Click heads off, and see at once what would come next.",
+  hook: "Switch heads off by a click, and see at once what would come next.",
   explanation:
-    "Mute, solo or scale heads: the next-token bars show at once what the model would predict. Switched off means 0: " +
-    "a muted head adds nothing, not even what it adds on average (which “Which heads does this text need?” offers).",
+    "Mute, solo or scale heads: the next-token bars show at once what the model would predict. A muted head adds " +
+    "nothing, not even its average output (for that, see “Which heads does this text need?”).",
   caution:
-    "Removing a head also removes what later heads read from it, and no model was trained to do without. " +
+    "Removing a head also removes what later heads read from it, and the model was not trained to work without it. " +
     "The change is the effect of the removal, not the head’s own share of the prediction.",
   defaults: DEFAULTS,
   build,
@@ -83,7 +83,7 @@ function build({ store, mixer, choices, choose, conclude }) {
   /** Why both texts cannot be written; "" where they can. */
   function writingProblem() {
     if (!mixer.isChanged) return "Mute or scale a head first.";
-    if (/@\d+$/.test(store.pointer.model)) return "Weights of a training step read texts, but write none.";
+    if (/@\d+$/.test(store.pointer.model)) return "The weights of a training step can read texts, but not write them.";
     return "";
   }
 
@@ -99,7 +99,7 @@ function build({ store, mixer, choices, choose, conclude }) {
       return chip;
     });
     refill(chips, presetChips);
-    // Said where nothing can be hovered, too.
+    // Touch screens have no tooltips.
     const missing = found.filter(({ key, reason }) => reason && key !== "all").map(({ reason }) => reason);
     reasons.textContent = [...new Set(missing)].join(" ");
     reasons.hidden = !missing.length;
@@ -189,7 +189,7 @@ function build({ store, mixer, choices, choose, conclude }) {
 }
 
 /**
- * Fill a row of buttons again, and leave the focus on the one that has the same words.
+ * Replace a row of buttons, and keep the focus on the one with the same text.
  * @param {HTMLElement} row
  * @param {HTMLElement[]} children
  */
@@ -204,7 +204,7 @@ function refill(row, children) {
 /** @typedef {{ label: string, scores: { copying: number } }[][]} Roles of each head, `[layer][head]` */
 
 /**
- * A mask with a name; it cannot be chosen where there is a reason why not.
+ * A named mask; `reason` says why it cannot be chosen, and is "" if it can.
  * @typedef {{ key: string, name: string, mask: Mask, help: string, reason: string }} Preset
  */
 
@@ -240,7 +240,7 @@ export function presets({ shape, roles, layer, mask }) {
     },
     {
       key: "all",
-      name: "all back",
+      name: "restore all",
       mask: null,
       help: "Every head as the model has it",
       reason: isSameMask(mask, null) ? "No head is muted or scaled." : "",
@@ -265,7 +265,7 @@ function withoutRole(key, shape, roles) {
   );
   const mask = withScale(null, shape, places, 0);
   const reason = !roles
-    ? "What the heads of this checkpoint do is not known yet."
+    ? "The roles of this checkpoint’s heads are not known yet."
     : places.length
       ? ""
       : `No head of this checkpoint is clearly ${role === "induction" ? "an" : "a"} ${role} head.`;

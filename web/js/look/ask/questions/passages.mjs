@@ -18,12 +18,12 @@ export const passages = {
   title: "Where does this head fire?",
   hook: "The places in a long text where it is strongest, and what they share.",
   explanation:
-    "A text of up to 1 MB is read, and the passages are kept on which each head acts most strongly: by its largest " +
-    "attention weight off the first token, or by the norm of what it adds to the residual stream.",
+    "Finds the passages of a text of up to 1 MB on which each head acts most strongly: by its largest attention " +
+    "weight off the first token, or by the norm of what it adds to the residual stream.",
   caution:
-    "The strongest passages show a head at its most extreme, not what it does most of the time; compare the counts " +
-    "with what the head looks at from all tokens of the text, which is not how often such tokens occur in it. " +
-    "A strong weight moves little if the value behind it is small.",
+    "The strongest passages show a head at its most extreme, not what it usually does. The counts are compared with " +
+    "what the head looks at from all tokens of the text, not with how often such tokens occur in it. " +
+    "A large weight adds little if the value behind it is small.",
   defaults: { measure: "weight" },
   build,
 };
@@ -163,7 +163,7 @@ function passageEntry(passage, answer, open) {
 }
 
 /**
- * What the passages share, beside how often that is so of the token that the head looks at most from any token.
+ * What the passages share, and how often that holds for the token that the head looks at most from any token.
  * @param {any} answer
  * @param {any} head
  * @param {Measure} measure
@@ -189,7 +189,8 @@ function sharedRows(answer, head, measure) {
 export function sharedPlain(name, rows) {
   const apart = (/** @type {typeof rows[0]} */ { count, n, everywhere }) => count / n - everywhere;
   const [most] = [...rows].sort((a, b) => apart(b) - apart(a));
-  if (!most || apart(most) <= 0) return `The strongest passages of ${name} share nothing that is counted here.`;
+  if (!most || apart(most) <= 0)
+    return `The strongest passages of ${name} share none of the patterns that are counted here.`;
   const against = `against ${share(most.everywhere)} of the time over the whole text`;
   if (most.n < FEW) {
     if (most.n === 1) return `Only one passage was found where ${name} fires, too few to conclude anything.`;
@@ -201,7 +202,7 @@ export function sharedPlain(name, rows) {
 }
 
 /**
- * Bars of how many queries fall into each bin; a table for those who do not see them.
+ * Bars of how many queries fall into each bin, and the same as a table.
  * @param {number[]} counts
  * @param {number[]} edges
  * @param {string} what

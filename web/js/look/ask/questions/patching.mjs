@@ -7,7 +7,7 @@ import { openText } from "../../address.mjs";
 import { applyEdit, decodeText, encodeText, findEdit, readEdit, writeChoices, writeEdit } from "../choices.mjs";
 import { HeadList } from "../head_list.mjs";
 import { encodeMask, withScale } from "../head_masks.mjs";
-import { NOBODY, Together } from "../head_set.mjs";
+import { HeadSet, NOBODY } from "../head_set.mjs";
 import { selectedToken, textProblem, tokenName } from "../subject.mjs";
 import { percent, residualTable } from "./residual_table.mjs";
 
@@ -20,14 +20,14 @@ const WAYS = { denoise: "into the changed text", noise: "into the original" };
 /** @type {Record<keyof typeof WAYS, Words>} */
 const WAY_WORDS = {
   denoise: {
-    help: "Denoising: which parts of the original are enough to bring its answer back?",
+    help: "Denoising: which parts of the original are enough to bring its answer back in the changed text?",
     does: "restores",
     do: "restore",
     done: "restored",
     ends: ["away from the answer", "restores the answer"],
   },
   noise: {
-    help: "Noising: which parts of the changed text are enough to take the answer away from the original?",
+    help: "Noising: which parts of the original does its answer need? Each is replaced by that of the changed text.",
     does: "takes away",
     do: "take away",
     done: "taken away",
@@ -45,8 +45,9 @@ export const patching = {
     "Then activations of the original are put into a run of the changed text, or the other way round: what brings " +
     "the answer back, or takes it away, carries it (activation patching).",
   caution:
-    "A head that restores much is enough to bring part of the answer back, given everything else in the changed run. " +
-    "Heads that restore nothing may still be needed, and shares need not add up to 100 %.",
+    "Into the changed text: a head that restores much is enough to bring part of the answer back; one that restores " +
+    "nothing may still be needed. Into the original: a head that takes much away is needed there; one that takes " +
+    "nothing away may have others that compensate. Shares need not add up to 100 %.",
   defaults: DEFAULTS,
   build,
 };
@@ -83,7 +84,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
   /** @type {object} what was asked last */
   let body = {};
   let conclusion = ""; // what it came down to
-  const together = new Together(store, mixer, {
+  const together = new HeadSet(store, mixer, {
     verb: ["patch", "Patched"],
     waiting: "Patching them together ...",
     choose: (set) => choose({ set }),
@@ -92,8 +93,9 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
       const words = WAY_WORDS[way()];
       const logits = `which leaves a logit difference of ${fixed(raw.joint, 2)}`;
       if (places.length === 1) return `${names} ${words.does} ${percent(effect(joint))} of the difference, ${logits}.`;
-      const sum = `one by one, they add up to ${percent(together.sum(places))}`;
-      return `${names} together ${words.do} ${percent(effect(joint))} of the difference, ${logits}; ${sum}.`;
+      const sum = together.singles(places).reduce((total, value) => total + value, 0);
+      const alone = `one by one, they add up to ${percent(sum)}`;
+      return `${names} together ${words.do} ${percent(effect(joint))} of the difference, ${logits}; ${alone}.`;
     },
   });
   const list = new HeadList(store, "Share of the difference that each head makes", {
@@ -126,7 +128,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
       known = found;
       showExamples();
     },
-    () => {}, // without examples the question works as well
+    () => {}, // the question works without examples, too
   );
 
   function showExamples() {
@@ -198,7 +200,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
       if (document.activeElement !== wrongInput) wrongInput.value = isLikely ? "" : token;
       const name = tokenName(store, position);
       about.textContent = `The answer is ${name}; select another token to ask about that.`;
-      if (value === text) return "Change a word of the changed text, one that the answer depends on.";
+      if (value === text) return "Change a word of this text that the answer depends on.";
       body = { model: store.pointer.model, tokens: ids, corrupted: value, answer: store.ids[position] };
       body = { ...body, direction: way(), ...(isLikely ? {} : { wrong: token }) };
       return { route: "patch", body };
@@ -224,7 +226,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
         `In this text the logit of ${right} is ${lead(answer.clean)} that of ${other}, in the changed one ` +
         `${lead(answer.corrupted)} it. ${carrier} alone ${words.does} ${percent(first.value)} of the difference ${at}.`;
       if (answer.clean < answer.corrupted) {
-        sentence.textContent += ` Mind that it is the changed text that favours ${right}.`;
+        sentence.textContent += ` Note that the changed text favours ${right} more.`;
       }
       sentence.textContent += ` ${differenceWords(answer.tokens, answer.corrupted_tokens)}`;
       const residuals = answer.residual.map((/** @type {number[]} */ row) => row.map(effect));
@@ -241,7 +243,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
         return model === answer.model && prompt === one && corrupted === two && wrong === answer.wrong.text;
       });
       finding.textContent = asExample?.finding ?? "";
-      finding.hidden = !asExample;
+      finding.hidden = !asExample || way() === "noise"; // it was measured by denoising
       together.show(choices.set, effects);
       list.show(`share ${words.done} (and the logit difference then)`, rows);
       residual.show({ ...answer, residual: residuals }, words.done);

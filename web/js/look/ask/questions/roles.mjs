@@ -1,4 +1,4 @@
-// What is this head for? Its scores for well-known roles, beside those of uniform attention.
+// What is this head for? Its scores for well-known roles, and those of uniform attention.
 
 import { dropdown, make } from "../../../lib/dom.mjs";
 import { pictureName } from "../../../lib/words.mjs";
@@ -16,7 +16,7 @@ const NAMES = /** @type {Record<Score, string>} */ ({
   copying: COPYING.name,
 });
 
-const OWN = "own"; // the choice of the role that the open head has, or is nearest to
+const OWN = "own"; // the role that the open head has, or is nearest to
 const CHANCE = 0.5; // how much a head with random weights copies
 
 /** Two decimals, without the leading zero. @param {number} value */
@@ -34,7 +34,7 @@ export const roles = {
   caution:
     `A head has a label only if its mean weight there is at least ${CLEAR} and three times the uniform one, ` +
     `or if it copies with at least ${CLEAR_COPYING}, which random weights do not reach. Later layers may undo ` +
-    "what it copies, and most heads have roles that nobody has named.",
+    "what it copies.",
   defaults: { role: OWN },
   build,
 };
@@ -105,7 +105,7 @@ function build({ store, choices, choose, conclude, overlay }) {
 
 /** @param {string} name @param {number[][]} values @returns {Overlay} */
 const looksOverlay = (name, values) => ({
-  title: `Mean weight where a ${name} head looks`,
+  title: `Mean attention weight where ${name} heads look`,
   values,
   most: 1,
   ramp: "looks",

@@ -26,9 +26,11 @@ export const whyToken = {
   explanation:
     "A token’s score, its logit, is a sum; the higher it is, the more probable the token. One part comes from each " +
     "head, one from each layer’s MLP (which works on a token alone), one from the token itself (its embedding), and " +
-    "one from the biases. Here they are for this token, minus those for the most probable other one.",
+    "one from the biases. Here are those of this token, minus those of the most probable other one. The scale of the " +
+    "final norm is held fixed.",
   caution:
-    "A part is a direct effect only: what a head does by changing what later layers compute is not in it. " +
+    "A part is a direct effect only: it leaves out what a head does by changing what later layers compute, and that " +
+    "without it the final norm would scale the other parts differently. " +
     "Only differences of logits matter to the probabilities; against another token the parts can look different.",
   defaults: DEFAULTS,
   build,
