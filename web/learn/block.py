@@ -9,18 +9,18 @@ from model.ladder.block import block_by_ladder, block_layers, gelu, layer_norm, 
 from model.ladder.terms import largest_difference, seeded
 
 from ..serving.served_models import ServedModels
-from .ask import Ask
+from .lesson_request import LessonRequest
 from .sentence import SIZE, read_sentence
-from .terms import dot_terms, softmax
+from .arithmetic import dot_terms, softmax
 
 INNER = 4 * SIZE
 CURVE = [i / 10 for i in range(-40, 41, 2)]  # where GELU is drawn
 
 
-def rest_of_a_block(served: ServedModels, ask: Ask) -> dict[str, object]:
+def rest_of_a_block(served: ServedModels, request: LessonRequest) -> dict[str, object]:
     """A block of three heads with one number each on the words, step by step, and without each of its parts."""
-    sentence = read_sentence(served, ask)
-    x = sentence.x * ask.scale
+    sentence = read_sentence(served, request)
+    x = sentence.x * request.scale
     block = seeded(123, make_block).eval().requires_grad_(False)
     stages, layers = block_by_ladder(block, x), block_layers(block)
     with torch.inference_mode():
@@ -33,7 +33,7 @@ def rest_of_a_block(served: ServedModels, ask: Ask) -> dict[str, object]:
     curve = torch.tensor(CURVE)
     return sentence.data | {
         "x": sentence.x.tolist(),
-        "scale": ask.scale,
+        "scale": request.scale,
         "scaled": x.tolist(),
         "mean": x.mean(dim=-1).tolist(),
         "variance": x.var(dim=-1, correction=0).tolist(),

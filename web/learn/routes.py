@@ -21,7 +21,7 @@ from ..services import Services
 from ..serving.elsewhere.upstream import EngineLost
 from ..serving.workers import Workers
 from ..settings import MAX_BIGRAMS, MAX_WAITING_BIGRAMS
-from .ask import Ask, BigramAsk
+from .lesson_request import LessonRequest, BigramRequest
 
 log = logging.getLogger(__name__)
 
@@ -40,30 +40,30 @@ def learn_routes(services: Services) -> APIRouter:
 
         return lesson in LESSONS_WITH_MODEL
 
-    def compute(lesson: str, ask: Ask) -> dict[str, object] | None:
+    def compute(lesson: str, settings: LessonRequest) -> dict[str, object] | None:
         from .lessons import answer
 
-        return answer(served, lesson, ask)
+        return answer(served, lesson, settings)
 
     # Because of the extension, Gradio compresses the response.
     @router.get("/sources/{rung}.json")
     def get_sources(rung: int) -> Response:
         """The source code behind a rung."""
-        from .sources import COMPILED, SHOWN, sources
+        from .source_code import COMPILED, SHOWN, sources
 
         if rung not in (*SHOWN, COMPILED):
             raise HTTPException(404, f"There is no rung {rung}.")
         return as_json({"sources": sources(rung)})
 
     @router.post("/bigram")
-    async def post_bigram(ask: BigramAsk, request: Request) -> Response:
+    async def post_bigram(settings: BigramRequest, request: Request) -> Response:
         """Train a bigram model and report its progress as lines of JSON."""
-        from .bigram.training import check_bigram, learn_bigram
+        from .bigram import check_bigram, learn_bigram
 
-        if not ask.lesson:
+        if not settings.lesson:
             await served.wait()
         try:
-            check_bigram(served, ask)
+            check_bigram(served, settings)
         except InputError as error:
             raise HTTPException(400, str(error)) from None
         client = client_of(request)
@@ -79,7 +79,7 @@ def learn_routes(services: Services) -> APIRouter:
                 except Busy:
                     yield failed(TOO_MANY_BIGRAMS)
                     return
-                learning = learn_bigram(served, services.engines, ask, client)
+                learning = learn_bigram(served, services.engines, settings, client)
                 reports = await stack.enter_async_context(aclosing(learning))
                 try:
                     async for report in reports:
@@ -97,12 +97,12 @@ def learn_routes(services: Services) -> APIRouter:
         return StreamingResponse(lines(), media_type="application/x-ndjson", headers={"Cache-Control": "no-store"})
 
     @router.post("/{lesson}")
-    async def post_lesson(lesson: str, ask: Ask, request: Request) -> Response:
+    async def post_lesson(lesson: str, settings: LessonRequest, request: Request) -> Response:
         """The numbers of a lesson for the visitor's sentence and settings."""
         if await asyncio.to_thread(needs_models, lesson):
             await served.wait()
         try:
-            data = await services.lessons.run(client_of(request), compute, lesson, ask)
+            data = await services.lessons.run(client_of(request), compute, lesson, settings)
         except InputError as error:
             raise HTTPException(400, str(error)) from None
         if data is None:

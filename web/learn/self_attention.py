@@ -1,9 +1,13 @@
-"""Rungs 5 and 6 as data: every stage as rows of numbers, each with the terms that produced it."""
+"""Rung 4 as data: averages of the past. | Rungs 5 and 6 as data: every stage as rows of numbers, each with the terms that produced it."""
 
 import torch
-from torch import Tensor, nn
-
 from model import ladder
+from model.ladder.terms import largest_difference, seeded
+from ..serving.served_models import ServedModels
+from .lesson_request import LessonRequest, check_sentence
+from .sentence import read_sentence
+from .arithmetic import dot_terms
+from torch import Tensor, nn
 from model.ladder.terms import (
     largest_difference,
     naive_terms,
@@ -12,12 +16,47 @@ from model.ladder.terms import (
     spread_terms,
     weights_of_random_query,
 )
-
-from ..serving.served_models import ServedModels
-from .ask import Ask
-from .loaded.two_heads import two_heads
+from .lesson_request import LessonRequest
+from .two_heads import two_heads
 from .sentence import SIZE, read_sentence
-from .terms import dot_terms, softmax
+from .arithmetic import dot_terms, softmax
+
+TOY = 3  # tokens of the toy example
+
+
+def averages_of_the_past(served: ServedModels, request: LessonRequest) -> dict[str, object]:
+    """The average of the past, three ways, and the toy product of Karpathy's lecture."""
+    check_sentence(request.sentence)
+    if request.lecture:
+        x = seeded(1337, lambda: torch.randn(4, 8, 2))[0]
+        data: dict[str, object] = {"words": [f"t{t}" for t in range(len(x))], "note": ""}
+    else:
+        sentence = read_sentence(served, request)
+        x, data = sentence.x, sentence.data
+    by_loop = ladder.average_by_loop(x)
+    by_matrix, by_softmax = ladder.average_by_matrix(x), ladder.average_by_softmax(x)
+    weights = ladder.average_by_matrix(torch.eye(len(x)))
+    return data | {
+        "lecture": request.lecture,
+        "x": x.tolist(),
+        "weights": weights.tolist(),
+        "masked": ladder.mask_future(torch.zeros(len(x), len(x))).tolist(),
+        "by_loop": by_loop.tolist(),
+        "by_matrix": by_matrix.tolist(),
+        "by_softmax": by_softmax.tolist(),
+        "terms": dot_terms(weights, x.mT),
+        "error": max(largest_difference(by_loop, by_matrix), largest_difference(by_loop, by_softmax)),
+        "toy": toy(request.toy),
+    }
+
+
+def toy(kind: str) -> dict[str, object]:
+    """The product ``a b`` of the lecture's toy example, with ``a`` of ones, lower triangular, or with rows of sum 1."""
+    ones = torch.ones(TOY, TOY)
+    a = {"ones": ones, "tril": ones.tril(), "normalised": ladder.sum_normalise(ones.tril())}[kind]
+    b = seeded(42, lambda: torch.randint(0, 10, (TOY, 2))).float()
+    return {"kind": kind, "a": a.tolist(), "b": b.tolist(), "product": (a @ b).tolist(), "terms": dot_terms(a, b.mT)}
+
 
 # The scores whose softmax Karpathy's lecture sharpens.
 DIFFUSE = (0.1, -0.2, 0.3, -0.2, 0.5)
@@ -29,12 +68,12 @@ READER_SCALE = 256**-0.5  # of a reader's version, whose queries have 2 numbers
 ROLES = ("query", "key", "value")
 
 
-def without_weights(served: ServedModels, ask: Ask) -> dict[str, object]:
+def without_weights(served: ServedModels, request: LessonRequest) -> dict[str, object]:
     """Rung 5: self-attention without weights; a ``factor`` on the scores can make the naive softmax fail."""
-    sentence = read_sentence(served, ask)
+    sentence = read_sentence(served, request)
     x = sentence.x
     scores, weights, context = ladder.attention_without_weights(x)
-    larger, naive, stable = scaled_softmax(scores, ask.factor)
+    larger, naive, stable = scaled_softmax(scores, request.factor)
     exponentials, sums = naive_terms(larger)
     return sentence.data | {
         "scores": scores.tolist(),
@@ -47,7 +86,7 @@ def without_weights(served: ServedModels, ask: Ask) -> dict[str, object]:
         "weight_terms": softmax(scores),
         "context": context.tolist(),
         "context_terms": dot_terms(weights, x.mT),
-        "factor": ask.factor,
+        "factor": request.factor,
         "extreme": max(larger.flatten().tolist(), key=abs),
         "larger": larger.tolist(),
         "naive": naive.tolist(),
@@ -73,14 +112,14 @@ def make_matrices(kind: str) -> dict[str, Tensor]:
     return {role: layer.weight.detach().T for role, layer in made.items()}
 
 
-def with_trainable_weights(served: ServedModels, ask: Ask) -> dict[str, object]:
+def with_trainable_weights(served: ServedModels, request: LessonRequest) -> dict[str, object]:
     """Rung 6: self-attention with trainable weights, of the book, of a reader, or set by the visitor."""
-    sentence = read_sentence(served, ask)
+    sentence = read_sentence(served, request)
     x = sentence.x
-    drawn = make_matrices(ask.kind)
-    given = {role: torch.tensor(matrix) for role, matrix in (ask.matrices or {}).items()}
+    drawn = make_matrices(request.kind)
+    given = {role: torch.tensor(matrix) for role, matrix in (request.matrices or {}).items()}
     matrices: dict[str, Tensor] = drawn | {role: m for role, m in given.items() if m.shape == (SIZE, D_OUT)}
-    is_reader = ask.kind.startswith("reader")
+    is_reader = request.kind.startswith("reader")
     scale = READER_SCALE if is_reader else D_OUT**-0.5
     query, key, value = (x @ matrices[role] for role in ROLES)
     asking, asked = (key, query) if is_reader else (query, key)  # the reader has swapped the two
@@ -93,7 +132,7 @@ def with_trainable_weights(served: ServedModels, ask: Ask) -> dict[str, object]:
     with torch.inference_mode():
         error = largest_difference(parameters(x), layers(x))
     return sentence.data | {
-        "kind": ask.kind,
+        "kind": request.kind,
         "matrices": {role: matrices[role].tolist() for role in ROLES},
         "set": [role for role in ROLES if not torch.equal(matrices[role], drawn[role])],
         "projections": {role: dot_terms(x, matrices[role].T) for role in ROLES},
@@ -107,7 +146,7 @@ def with_trainable_weights(served: ServedModels, ask: Ask) -> dict[str, object]:
         "weight_terms": softmax(scores * scale),
         "context": context.tolist(),
         "context_terms": dot_terms(weights, value.mT),
-        "trained": two_heads(served, ask),
+        "trained": two_heads(served, request),
         "random": [random_head(x, kind) for kind in ("parameters", "linear")],
         **(wide(x) if is_reader else {"wide": None}),
         "error": error,
@@ -133,9 +172,9 @@ def wide(x: Tensor) -> dict[str, object]:
     return {"wide": ladder.stable_softmax(scores).tolist(), "wide_terms": softmax(scores)}
 
 
-def transferred_weights(served: ServedModels, ask: Ask) -> dict[str, object]:
+def transferred_weights(served: ServedModels, request: LessonRequest) -> dict[str, object]:
     """Rung 6, an exercise: weights of linear layers are put into parameters, as they are or transposed."""
-    x = read_sentence(served, ask).x
+    x = read_sentence(served, request).x
     layers = seeded(789, lambda: ladder.SelfAttentionV2(SIZE, D_OUT))
     parameters = seeded(123, lambda: ladder.SelfAttentionV1(SIZE, D_OUT))
     state = {}
@@ -143,7 +182,7 @@ def transferred_weights(served: ServedModels, ask: Ask) -> dict[str, object]:
         stored = getattr(layers, f"W_{role}").weight
         own = getattr(parameters, f"W_{role}")
         ways = {"own": own, "reshaped": stored.reshape(SIZE, D_OUT), "transposed": stored.T}
-        state[f"W_{role}"] = ways[ask.transfer.get(role, "own")]  # type: ignore[call-overload]
+        state[f"W_{role}"] = ways[request.transfer.get(role, "own")]  # type: ignore[call-overload]
     parameters.load_state_dict(state)
     with torch.inference_mode():
         return {
@@ -153,27 +192,27 @@ def transferred_weights(served: ServedModels, ask: Ask) -> dict[str, object]:
         }
 
 
-def scaled_scores(ask: Ask) -> dict[str, object]:
+def scaled_scores(request: LessonRequest) -> dict[str, object]:
     """Rung 6: why scores are scaled, shown on random queries and keys, and what sharpens a softmax."""
     generator = torch.Generator()
     curve = []
-    for head_dim in sorted({*CURVE_DIMS, ask.head_dim}):
-        unscaled, scaled = ladder.scale_demonstration(head_dim, SPREAD_TOKENS, generator.manual_seed(ask.seed))
+    for head_dim in sorted({*CURVE_DIMS, request.head_dim}):
+        unscaled, scaled = ladder.scale_demonstration(head_dim, SPREAD_TOKENS, generator.manual_seed(request.seed))
         curve.append({"head_dim": head_dim, "unscaled": unscaled._asdict(), "scaled": scaled._asdict()})
-    raw_scores, raw, divided = weights_of_random_query(ask.head_dim, KEYS_OF_ONE_QUERY, generator.manual_seed(ask.seed))
-    terms = spread_terms(ask.head_dim, SPREAD_TOKENS, generator.manual_seed(ask.seed))
+    raw_scores, raw, divided = weights_of_random_query(request.head_dim, KEYS_OF_ONE_QUERY, generator.manual_seed(request.seed))
+    terms = spread_terms(request.head_dim, SPREAD_TOKENS, generator.manual_seed(request.seed))
     diffuse = torch.tensor(DIFFUSE)
-    sharp = diffuse * ask.sharpness
+    sharp = diffuse * request.sharpness
     return {
-        "head_dim": ask.head_dim,
+        "head_dim": request.head_dim,
         "spread_terms": {name: each._asdict() for name, each in zip(("unscaled", "scaled"), terms, strict=True)},
-        "at": next(point for point in curve if point["head_dim"] == ask.head_dim),
+        "at": next(point for point in curve if point["head_dim"] == request.head_dim),
         "curve": [point for point in curve if point["head_dim"] in CURVE_DIMS],
         "unscaled": raw.tolist(),
         "unscaled_terms": softmax(raw_scores[None]),
         "scaled": divided.tolist(),
-        "scaled_terms": softmax(raw_scores[None] * ask.head_dim**-0.5),
-        "sharpness": ask.sharpness,
+        "scaled_terms": softmax(raw_scores[None] * request.head_dim**-0.5),
+        "sharpness": request.sharpness,
         "diffuse": DIFFUSE,
         "softmax": ladder.stable_softmax(sharp).tolist(),
         "softmax_terms": softmax(sharp[None]),

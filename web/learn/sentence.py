@@ -12,7 +12,7 @@ from model.ladder.terms import EmbeddedWords, embed_words
 from model.ladder.text import split_words
 
 from ..serving.served_models import ServedModels
-from .ask import MOST_VALUE, SHOWN_WORDS, Ask, check_sentence
+from .lesson_request import MOST_VALUE, SHOWN_WORDS, LessonRequest, check_sentence
 
 SIZE = 3  # numbers of a word
 BOOKS = {"the book": JOURNEY, "the second example": SHINY}
@@ -53,22 +53,22 @@ class Sentence:
         }
 
 
-def read_sentence(served: ServedModels, ask: Ask) -> Sentence:
+def read_sentence(served: ServedModels, request: LessonRequest) -> Sentence:
     """Split the sentence into words and give them numbers. Raises ``InputError`` for one that cannot be used."""
-    check_sentence(ask.sentence)
-    all_words = split_words(ask.sentence) or [ask.sentence.strip()]
+    check_sentence(request.sentence)
+    all_words = split_words(request.sentence) or [request.sentence.strip()]
     notes = []
     book, left_out = book_of(all_words)
-    words = list(BOOKS[book]) if book and ask.vectors in ("auto", "book") else all_words[:SHOWN_WORDS]
+    words = list(BOOKS[book]) if book and request.vectors in ("auto", "book") else all_words[:SHOWN_WORDS]
     if book and left_out and words != all_words:
         notes.append(f"{book.capitalize()} has no numbers for “{'”, “'.join(left_out)}”: the pictures leave it out.")
     elif len(all_words) > len(words):
         notes.append(f"Your sentence has {counted(all_words)}; the pictures show the first {len(words)}, "
                      f"up to “{words[-1]}”.")  # fmt: skip
-    loaded = reader(served, ask.model)
+    loaded = reader(served, request.model)
     trained = trained_words(loaded, words) if loaded else None
     choices = [*(["book"] if book else []), *(["trained"] if trained is not None else []), "random"]
-    vectors = ask.vectors if ask.vectors in choices else choices[0]
+    vectors = request.vectors if request.vectors in choices else choices[0]
     if book and vectors == "book":
         x, origin = torch.tensor(list(BOOKS[book].values())), f"made-up numbers, those that {book} uses"
     elif trained is not None and loaded and vectors == "trained":
@@ -79,7 +79,7 @@ def read_sentence(served: ServedModels, ask: Ask) -> Sentence:
         )
     else:
         x, origin = embedded_words(all_words).x[: len(words)], "random: new embeddings, as on rung 2 (seed 123)"
-    x, edited = edit(x, ask.x)
+    x, edited = edit(x, request.x)
     return Sentence(words, all_words, x, vectors, origin, choices, edited, " ".join(notes))
 
 

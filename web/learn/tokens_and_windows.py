@@ -17,7 +17,7 @@ from model.ladder import (
 from model.ladder.bpe import Word, split_into_bytes
 from model.ladder.text import split_words
 
-from .ask import SHOWN_WORDS, Ask, check_lesson, check_sentence
+from .lesson_request import SHOWN_WORDS, LessonRequest, check_lesson, check_sentence
 from .sentence import counted, embedded_words
 
 MAX_MERGES = 200  # the end of the slider
@@ -37,16 +37,16 @@ A word is a step, wrote one of them, and a sentence is a road. You read one word
 comes after it. The better you remember the words before, the better you guess the words after them."""
 
 
-def tokens(ask: Ask) -> dict[str, object]:
+def tokens(request: LessonRequest) -> dict[str, object]:
     """Rung 1: one sentence in three tokenizers."""
-    check_sentence(ask.sentence)
-    check_lesson(ask.lesson)
-    lesson = ask.lesson if ask.lesson.strip() else LESSON
+    check_sentence(request.sentence)
+    check_lesson(request.lesson)
+    lesson = request.lesson if request.lesson.strip() else LESSON
     return {
         "lesson": lesson,
-        "words": by_words(lesson, ask.sentence),
-        "characters": by_characters(ask.sentence),
-        "pairs": by_pairs(lesson, ask.sentence, ask.merges),
+        "words": by_words(lesson, request.sentence),
+        "characters": by_characters(request.sentence),
+        "pairs": by_pairs(lesson, request.sentence, request.merges),
     }
 
 
@@ -117,10 +117,10 @@ def spelled(words: list[Word]) -> list[list[str]]:
     return [[visible(token) for token in word] for word in words]
 
 
-def windows(ask: Ask) -> dict[str, object]:
+def windows(request: LessonRequest) -> dict[str, object]:
     """Rung 2: the windows over the whole sentence, and the vectors of its first words."""
-    check_sentence(ask.sentence)
-    all_words = split_words(ask.sentence)
+    check_sentence(request.sentence)
+    all_words = split_words(request.sentence)
     words = all_words[:SHOWN_WORDS]
     ids, token, position, x = embedded_words(all_words)
     vocabulary = sorted(
@@ -142,25 +142,25 @@ def windows(ask: Ask) -> dict[str, object]:
         "token": token[: len(words)].tolist(),
         "position": position[: len(words)].tolist(),
         "x": x[: len(words)].tolist(),
-        "context_length": ask.context_length,
-        "stride": ask.stride,
+        "context_length": request.context_length,
+        "stride": request.stride,
     }
     if len(ids) < 2:
         return data | {"problem": "A window needs at least two tokens, an input and its target. Type another word."}
-    context_length = min(ask.context_length, len(ids) - 1)
-    inputs, targets = sliding_windows(ids, context_length, ask.stride)
-    input_positions, target_positions = sliding_windows(torch.arange(len(ids)), context_length, ask.stride)
+    context_length = min(request.context_length, len(ids) - 1)
+    inputs, targets = sliding_windows(ids, context_length, request.stride)
+    input_positions, target_positions = sliding_windows(torch.arange(len(ids)), context_length, request.stride)
 
     def shown(ids: torch.Tensor, positions: torch.Tensor) -> list[list[dict[str, object]]]:
         rows = zip(ids[:SHOWN_WINDOWS].tolist(), positions[:SHOWN_WINDOWS].tolist(), strict=True)
         return [[{"id": i, "text": all_words[at]} for i, at in zip(*row, strict=True)] for row in rows]
 
-    batches, left_over = into_batches(len(inputs), ask)
+    batches, left_over = into_batches(len(inputs), request)
     return data | {
         "context_length": context_length,
         "n_windows": len(inputs),
-        "sentence": all_words[: (SHOWN_WINDOWS - 1) * ask.stride + context_length + 1],
-        "batch_size": ask.batch_size,
+        "sentence": all_words[: (SHOWN_WINDOWS - 1) * request.stride + context_length + 1],
+        "batch_size": request.batch_size,
         "n_batches": len(batches),
         "batches": batches[:SHOWN_BATCHES],
         "left_over": left_over,
@@ -174,11 +174,11 @@ def windows(ask: Ask) -> dict[str, object]:
     }
 
 
-def into_batches(n_windows: int, ask: Ask) -> tuple[list[list[int]], int]:
+def into_batches(n_windows: int, request: LessonRequest) -> tuple[list[list[int]], int]:
     """Which windows a batch holds, in the order or shuffled, and how many a last batch would lack that is dropped."""
     order = torch.arange(n_windows)
-    if ask.shuffle:
-        order = torch.randperm(n_windows, generator=torch.Generator().manual_seed(ask.seed))
-    batches = [batch.tolist() for batch in order.split(ask.batch_size)]
-    left_over = n_windows % ask.batch_size
-    return (batches[:-1], left_over) if ask.drop_last and left_over else (batches, 0)
+    if request.shuffle:
+        order = torch.randperm(n_windows, generator=torch.Generator().manual_seed(request.seed))
+    batches = [batch.tolist() for batch in order.split(request.batch_size)]
+    left_over = n_windows % request.batch_size
+    return (batches[:-1], left_over) if request.drop_last and left_over else (batches, 0)

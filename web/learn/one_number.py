@@ -19,43 +19,43 @@ from model.ladder.block import (
 )
 from model.ladder.terms import dot_product_terms
 
-from ...serving.served_models import ServedModels
-from ..ask import Ask
-from .reading import ReadSentence, check_place, read
+from ..serving.served_models import ServedModels
+from .lesson_request import LessonRequest
+from .whole_model import ReadSentence, check_place, read
 
 SHOWN_TERMS = 12  # of a sum, the largest; what is left of it is added up
 
 
-def one_cell(served: ServedModels, ask: Ask) -> dict[str, object]:
+def one_cell(served: ServedModels, request: LessonRequest) -> dict[str, object]:
     """The dot product behind one cell of a head."""
-    found = read(served, ask)
-    layer, head, at = check_place(found, ask)
-    if ask.key > at:
-        raise InputError("query", f"There is no cell for query {at} and key {ask.key}.")
+    found = read(served, request)
+    layer, head, at = check_place(found, request)
+    if request.key > at:
+        raise InputError("query", f"There is no cell for query {at} and key {request.key}.")
     block = cast(Block, found.loaded.gpt.h[layer])
     stages = block_by_ladder(block, found.residuals.stream[layer][0])
     query, key = (stage[head].float().cpu() for stage in (stages.query, stages.key))
-    score = stages.scores[head, at, ask.key].item()
+    score = stages.scores[head, at, request.key].item()
     return {
         "query": query[at].tolist(),
-        "key": key[ask.key].tolist(),
-        "products": dot_product_terms(query[at][None], key[ask.key][None])[0, 0].tolist(),
+        "key": key[request.key].tolist(),
+        "products": dot_product_terms(query[at][None], key[request.key][None])[0, 0].tolist(),
         "score": score,
         "scaled": score * block.attn.scale,
         "scale": block.attn.scale,
-        "weight": stages.weights[head, at, ask.key].item(),
-        "model_weight": found.residuals.attention(layer)[head, at, ask.key].item(),
+        "weight": stages.weights[head, at, request.key].item(),
+        "model_weight": found.residuals.attention(layer)[head, at, request.key].item(),
     }
 
 
 @torch.inference_mode()
-def one_number(served: ServedModels, ask: Ask) -> dict[str, object]:
+def one_number(served: ServedModels, request: LessonRequest) -> dict[str, object]:
     """The terms of number ``index`` of a ``stage`` of the model, for the token at ``query``. Raises ``InputError``."""
-    found = read(served, ask)
-    layer, head, at = check_place(found, ask)
-    stage = ask.stage
+    found = read(served, request)
+    layer, head, at = check_place(found, request)
+    stage = request.stage
     if stage in ("last_norm", "logit", "probability"):
-        return Ending(found, at).explain(stage, ask.index)
+        return Ending(found, at).explain(stage, request.index)
     # What a layer is given is what the layer before it has left.
     if stage == "x" and layer > 0:
         layer, stage = layer - 1, "after"
@@ -63,7 +63,7 @@ def one_number(served: ServedModels, ask: Ask) -> dict[str, object]:
         layer, stage = found.loaded.config.n_layer - 1, "after"
     block = cast(Block, found.loaded.gpt.h[layer])
     stages = block_by_ladder(block, found.residuals.stream[layer][0])
-    return InLayer(found.loaded, found.ids, block, stages, head, at).explain(stage, ask.index)
+    return InLayer(found.loaded, found.ids, block, stages, head, at).explain(stage, request.index)
 
 
 def check_index(index: int, size: int) -> None:

@@ -21,7 +21,7 @@ Place = tuple[Annotated[int, Field(ge=0, le=10_000)], Annotated[int, Field(ge=0,
 Role = Literal["query", "key", "value"]
 
 
-class Ask(BaseModel):
+class LessonRequest(BaseModel):
     """The settings of all rungs; each rung uses its own."""
 
     sentence: Unicode = ""
@@ -59,7 +59,7 @@ class Ask(BaseModel):
     index: int = Field(0, ge=0, le=10**7)
 
 
-class BigramAsk(BaseModel):
+class BigramRequest(BaseModel):
     """What to train a bigram model on, and for how long."""
 
     sentence: Unicode = ""

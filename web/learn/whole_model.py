@@ -1,13 +1,19 @@
-"""Rung 10 as data: a served model from a token to the probability of the next one, step by step."""
+"""What a served model can read of the visitor's sentence, read once for all its numbers. | Rung 10 as data: a served model from a token to the probability of the next one, step by step."""
 
-import math
+from dataclasses import dataclass
 from functools import lru_cache
+from weakref import WeakKeyDictionary
+from model import InputError, LoadedModel, PromptError, UnknownCharacters, ladder
+from model.lens.residuals import Residuals
+from ..bounded_cache import BoundedCache
+from ..serving.inputs import find_model
+from ..serving.served_models import ServedModels
+from .lesson_request import LessonRequest, check_sentence
+import math
 from typing import Any, cast
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F
-
 from model import LoadedModel, ladder
 from model.gpt import Block
 from model.ladder.block import BlockStages, block_by_ladder, block_by_model, final_norm, linear, normalise
@@ -16,10 +22,89 @@ from model.lens.head_roles import CLEAR_ROLE, text_scores
 from model.lens.metrics import most_selective_head
 from model.lens.text_pass import Residuals
 
-from ...serving.served_models import ServedModels
-from ...serving.snapshots import read_report
-from ..ask import Ask
-from .reading import ReadSentence, check_place, read, read_once
+from ..serving.snapshots import read_report
+from .lesson_request import LessonRequest
+
+MAX_TOKENS = 256  # of the sentence: no more fit in the picture, and each costs a row of numbers
+BOOK = " ".join(ladder.JOURNEY)
+
+
+@dataclass(frozen=True)
+class ReadSentence:
+    """A model, the ids of what it can read of the sentence, and a note for the visitor if that is not all."""
+
+    loaded: LoadedModel
+    ids: list[int]
+    note: str
+
+    @property
+    def residuals(self) -> Residuals:
+        """The residual stream over the sentence."""
+        return read_once(self.loaded, tuple(self.ids))
+
+
+class ModelCache:
+    """What was computed last with one model, for requests that follow about the same tokens."""
+
+    def __init__(self) -> None:
+        self.residuals = BoundedCache[tuple[int, ...], Residuals](max_entries=2)
+        self.overviews = BoundedCache[tuple[int, ...], dict[str, Any]](max_entries=2)
+
+
+CACHES: WeakKeyDictionary[LoadedModel, ModelCache] = WeakKeyDictionary()  # weak, so that unused models are freed
+
+
+def cache_of(loaded: LoadedModel) -> ModelCache:
+    return CACHES.setdefault(loaded, ModelCache())
+
+
+def read_once(loaded: LoadedModel, ids: tuple[int, ...]) -> Residuals:
+    """The residual stream of ``loaded`` over ``ids``, cached."""
+    return cache_of(loaded).residuals.get_or_compute(ids, lambda: Residuals(loaded.gpt, ids))
+
+
+def read(served: ServedModels, request: LessonRequest) -> ReadSentence:
+    """What the model can read of the sentence, or the book's sentence if that is nothing. Raises ``InputError``."""
+    check_sentence(request.sentence)
+    loaded = find_model(served, request.model)
+    name = loaded.name
+    text, notes = request.sentence, []
+    try:
+        ids = loaded.tokenizer.encode(text)
+    except UnknownCharacters as error:
+        text = "".join(character for character in text if character not in error.characters)
+        notes.append(f"{name} reads single characters and has never seen {error.named}, which the picture leaves out.")
+        if not text.strip():
+            text = BOOK
+            notes.append("Your sentence contains nothing else, so the picture shows the book's sentence.")
+        ids = encode(loaded, text)
+    most = min(loaded.config.context_length, MAX_TOKENS)
+    if len(ids) > most:
+        notes.append(f"Your sentence has {len(ids):,} tokens for {name}; the picture shows the first {most:,}.")
+    return ReadSentence(loaded, ids[:most], " ".join(notes))
+
+
+def encode(loaded: LoadedModel, text: str) -> list[int]:
+    """The ids of ``text``. Raises ``InputError`` if the model cannot read it."""
+    try:
+        return loaded.tokenizer.encode(text)
+    except PromptError as error:
+        raise InputError("sentence", f"{loaded.name} cannot read this sentence. {error}") from None
+
+
+def check_place(found: ReadSentence, request: LessonRequest) -> tuple[int, int, int]:
+    """The layer, head and query asked for; 0, 0 and the last one by default. Raises ``InputError``."""
+    config = found.loaded.config
+    layer, head = request.layer or 0, request.head or 0
+    for name, value, count in (("layer", layer, config.n_layer), ("head", head, config.n_head)):
+        if value >= count:
+            raise InputError(name, f"{name} must be an integer from 0 to {count - 1}, found {value}")
+    last = len(found.ids) - 1
+    query = last if request.query is None else request.query
+    if query > last:
+        raise InputError("query", f"query must be an integer from 0 to {last}, found {query}")
+    return layer, head, query
+
 
 TOKENS_TO_CHOOSE_FROM = 96  # of the sentence, on which an interesting head is chosen
 THUMBNAIL = 24  # cells of a side, at most
@@ -29,14 +114,14 @@ LECTURE_ALPHABET, LECTURE_BIGRAM = 65, 2.486  # of tiny Shakespeare, and a bigra
 STAGES = ("x", "normed", "heads", "attended", "middle", "normed_again", "hidden", "activated", "thought", "after")
 
 
-def whole_model(served: ServedModels, ask: Ask) -> dict[str, object]:
+def whole_model(served: ServedModels, request: LessonRequest) -> dict[str, object]:
     """The way of one token through a layer of the model, recomputed by the steps of the ladder, and to the end."""
-    found = read(served, ask)
+    found = read(served, request)
     loaded, ids, residuals = found.loaded, found.ids, found.residuals
     config, gpt = loaded.config, loaded.gpt
-    overview = look_over(loaded, tuple(ids))
-    layer, head, query = check_place(found, ask)
-    if ask.layer is None or ask.head is None:
+    overview = cache_of(loaded).overviews.get_or_compute(tuple(ids), lambda: look_over(loaded, tuple(ids)))
+    layer, head, query = check_place(found, request)
+    if request.layer is None or request.head is None:
         layer, head = overview["start"]
     block = cast(Block, gpt.h[layer])
     stages = block_by_ladder(block, residuals.stream[layer][0])
@@ -140,7 +225,6 @@ def guesses(found: ReadSentence, query: int) -> list[dict[str, object]]:
     ]
 
 
-@lru_cache(maxsize=2)
 def look_over(loaded: LoadedModel, ids: tuple[int, ...]) -> dict[str, Any]:
     """Of all heads: thumbnails, clear roles in this text, and the one to begin with."""
     residuals: Residuals = read_once(loaded, ids)

@@ -1,17 +1,79 @@
-"""Rung 8 as data: stacked heads, the same as weight splits, and what splits and mixes them."""
+"""Rung 7 as data: causal attention, dropout, a batch, and the head of Karpathy's lecture. | Rung 8 as data: stacked heads, the same as weight splits, and what splits and mixes them."""
 
 import torch
 from torch import Tensor, nn
-
+from model import ladder
+from model.ladder.terms import causal_stages, largest_difference, seeded
+from ..serving.served_models import ServedModels
+from .lesson_request import LessonRequest
+from .sentence import SIZE, read_sentence
+from .arithmetic import dot_terms, softmax
 from model import InputError, ladder
 from model.ladder.terms import largest_difference, seeded
 from model.ladder.timing import time_attention
+from .two_heads import two_heads
 
-from ..serving.served_models import ServedModels
-from .ask import Ask
-from .loaded.two_heads import two_heads
-from .sentence import SIZE, read_sentence
-from .terms import dot_terms, softmax
+def causal(served: ServedModels, request: LessonRequest) -> dict[str, object]:
+    """Causal attention and dropout, on the scores of the linear layers of rung 6."""
+    sentence = read_sentence(served, request)
+    x = sentence.x
+    layers = seeded(789, lambda: ladder.SelfAttentionV2(SIZE, 2))
+    attention = seeded(123, lambda: ladder.CausalAttention(SIZE, 2)).eval()
+    with torch.inference_mode():
+        query, key, _ = layers.project(x)
+        scores = layers.attend(x).scores
+        stages = causal_stages(scores, layers.scale)
+        shown = torch.ones_like(scores) if request.dropped == "ones" else stages.weights
+        drawn = torch.rand(shown.shape, generator=torch.Generator().manual_seed(request.seed))
+        dropped = ladder.drop_weights(shown, request.dropout, torch.Generator().manual_seed(request.seed))
+        batch = attention(torch.stack([x, x]))
+        alone = attention.attend(x)
+        value = attention.W_value(x)
+    T = len(x)
+    return sentence.data | {
+        "scores": scores.tolist(),
+        "score_terms": dot_terms(query, key),
+        "scale": layers.scale,
+        **{name: stage.tolist() for name, stage in stages._asdict().items()},
+        "all_terms": softmax(scores * layers.scale),
+        "weight_terms": softmax(ladder.mask_future(scores * layers.scale)),
+        "error": largest_difference(stages.renormalised, stages.weights),
+        "mask": torch.ones(T, T).tril().tolist(),
+        # 0 times infinity is not a number, below the diagonal of the matrix that was meant to mask what is above it.
+        "added": (scores + torch.ones(T, T).triu(1) * -torch.inf).tolist(),
+        "dropout": request.dropout,
+        "dropped_from": request.dropped,
+        "before": shown.tolist(),
+        "drawn": drawn.tolist(),
+        "keep_scale": 1 / (1 - request.dropout),
+        "dropped": dropped.tolist(),
+        "row_sums": dropped.sum(dim=-1).tolist(),
+        "batch": batch.tolist(),
+        "batch_terms": dot_terms(alone.weights, value.mT),
+        "batch_error": largest_difference(batch[0], batch[1]),
+        "lecture": lecture_head(),
+    }
+
+
+def lecture_head() -> dict[str, object]:
+    """One head of the lecture on tiny Shakespeare: random tokens, 32 numbers each, to 16; scores without a scale."""
+
+    def make() -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        x = torch.randn(4, 8, 32)
+        key, query, value = (nn.Linear(32, 16, bias=False) for _ in range(3))
+        with torch.no_grad():
+            return x, query(x), key(x), value(x)
+
+    x, query, key, value = seeded(1337, make)
+    scores = query @ key.mT
+    weights = ladder.causal_by_minus_infinity(scores)
+    return {
+        "weights": weights[0].tolist(),
+        "terms": softmax(ladder.mask_future(scores)[0]),
+        "x": list(x.shape),
+        "out": list((weights @ value).shape),
+    }
+
 
 N_HEAD = 2
 # The heads whose batched product the book prints.
@@ -22,9 +84,9 @@ HEADS = (
 TIMED_WIDTH = 256  # n_embd of the constructions that are timed
 
 
-def multi_head(served: ServedModels, ask: Ask) -> dict[str, object]:
+def multi_head(served: ServedModels, request: LessonRequest) -> dict[str, object]:
     """Two stacked heads, the same as weight splits, and the book's splits with an output projection."""
-    sentence = read_sentence(served, ask)
+    sentence = read_sentence(served, request)
     x = sentence.x
     stacked = seeded(123, lambda: ladder.StackedHeads(SIZE, 2, N_HEAD))
     same = seeded(123, lambda: ladder.WeightSplits(SIZE, 4, N_HEAD))
@@ -41,7 +103,7 @@ def multi_head(served: ServedModels, ask: Ask) -> dict[str, object]:
             "wide": wide.tolist(),
             "wide_terms": dot_terms(x, same.W_query.weight),
             "split": query.tolist(),
-            "trained": two_heads(served, ask),
+            "trained": two_heads(served, request),
             "random": [
                 {
                     "weights": weights.tolist(),
@@ -63,7 +125,7 @@ def multi_head(served: ServedModels, ask: Ask) -> dict[str, object]:
             "product": ladder.product_batched(a, a)[0].tolist(),
             "product_terms": [dot_terms(head, head) for head in a[0]],
             "product_error": largest_difference(ladder.product_batched(a, a), ladder.product_head_by_head(a, a)),
-            **projected(x, ask.d_out),
+            **projected(x, request.d_out),
         }
 
 
@@ -106,9 +168,9 @@ def difference_from_torch(x: Tensor) -> float:
     return largest_difference(found[0], splits(x))
 
 
-def running_times(ask: Ask) -> dict[str, object]:
+def running_times(request: LessonRequest) -> dict[str, object]:
     """How long each construction takes on this machine."""
-    if TIMED_WIDTH % ask.n_head:
-        raise InputError("n_head", f"n_head must divide {TIMED_WIDTH}, found {ask.n_head}")
-    times = time_attention(ask.n_head, TIMED_WIDTH, ask.n_tokens)
-    return times._asdict() | {"n_head": ask.n_head, "n_embd": TIMED_WIDTH, "n_tokens": ask.n_tokens}
+    if TIMED_WIDTH % request.n_head:
+        raise InputError("n_head", f"n_head must divide {TIMED_WIDTH}, found {request.n_head}")
+    times = time_attention(request.n_head, TIMED_WIDTH, request.n_tokens)
+    return times._asdict() | {"n_head": request.n_head, "n_embd": TIMED_WIDTH, "n_tokens": request.n_tokens}

@@ -10,29 +10,29 @@ from model.ladder.block import block_by_ladder
 from model.ladder.terms import largest_difference
 from model.lens.text_pass import Residuals
 
-from ...serving.served_models import ServedModels
-from ..ask import SHOWN_WORDS, Ask
-from ..sentence import reader
-from ..terms import softmax
-from .reading import read, read_once
+from ..serving.served_models import ServedModels
+from .lesson_request import SHOWN_WORDS, LessonRequest
+from .sentence import reader
+from .arithmetic import softmax
+from .whole_model import read, read_once
 
 Place = tuple[int, int]  # layer, head
 
 
 @torch.inference_mode()
-def two_heads(served: ServedModels, ask: Ask) -> dict[str, object] | None:
+def two_heads(served: ServedModels, request: LessonRequest) -> dict[str, object] | None:
     """Their attention weights on the first tokens of the sentence, each with the terms that produced it.
 
-    The heads are those of ``ask.pair`` where the model has them, or the two that differ most. None without a model.
+    The heads are those of ``request.pair`` where the model has them, or the two that differ most. None without a model.
     """
-    loaded = reader(served, ask.model)
+    loaded = reader(served, request.model)
     if loaded is None:
         return None
-    found = read(served, ask.model_copy(update={"model": loaded.name}))
+    found = read(served, request.model_copy(update={"model": loaded.name}))
     config, ids = found.loaded.config, found.ids[:SHOWN_WORDS]
     residuals = read_once(found.loaded, tuple(ids))
     weights = torch.stack([residuals.attention(layer) for layer in range(config.n_layer)])
-    pair = ask.pair
+    pair = request.pair
     if pair is None or any(layer >= config.n_layer or head >= config.n_head for layer, head in pair):
         pair = most_different(weights)
     first, second = (weights[place] for place in pair)

@@ -1,0 +1,125 @@
+"""The training that rung 3 opens with: the lecture's own, recorded by ``bench/lecture.py``. | Rung 3: a model writes a text and a bigram model is trained on it, with every stage streamed as lines of JSON."""
+
+import json
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from .tokens_and_windows import SHOWN_TOKENS
+import asyncio
+from collections.abc import AsyncGenerator, Hashable
+from contextlib import aclosing
+from model import InputError, LoadedModel, PromptError, SamplingSettings, Step
+from model.ladder.bigram_training import BigramTraining
+from model.tokenizer import CharTokenizer
+from ..serving.engines import Engines
+from ..serving.inputs import find_model
+from ..serving.served_models import ServedModels
+from ..settings import BIGRAM_CHARACTERS, BIGRAM_TEXTS, MAX_ALPHABET, MAX_LESSON_CHARACTERS, UPDATE_SECONDS
+from .lesson_request import BigramRequest, LessonRequest, check_lesson, check_sentence
+
+FILE = Path(__file__).with_name("bigram_lecture.json")
+
+
+@cache
+def recorded() -> dict[str, Any]:
+    """The reports "before", "training" and "after", and "table", ``[this][next]`` probabilities."""
+    found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+    return found
+
+
+def lecture_training(sentence: str) -> list[dict[str, object]]:
+    """What a visitor who had trained it would have been sent, with the probabilities of ``sentence``."""
+    found = recorded()
+    rated = rate(sentence[:SHOWN_TOKENS], found["before"]["characters"], found["table"])
+    return [found["before"], found["training"], found["after"] | {"sentence": rated, "n_sentence": len(sentence)}]
+
+
+def before_training(served: ServedModels, request: LessonRequest) -> dict[str, object]:
+    """Rung 3, before the visitor starts a training: a recorded one, and the model that would write the text, if any."""
+    check_sentence(request.sentence)
+    try:
+        writer = choose_writer(served, request.model).name
+    except InputError:
+        writer = None
+    example = lecture_training(request.sentence)
+    return {"writer": writer, "most_characters": MAX_LESSON_CHARACTERS, "example": example}
+
+
+def rate(sentence: str, characters: list[str], table: list[list[float]]) -> list[dict[str, object]]:
+    """Each character with its probability after the one before it, None where the text lacks either."""
+    places = {character: place for place, character in enumerate(characters)}
+    found = [places.get(character) for character in sentence]
+    pairs = [None if a is None or b is None else table[a][b] for a, b in pairwise(found)]
+    return [
+        {"text": character, "known": character in places, "probability": p}
+        for character, p in zip(sentence, [None, *pairs], strict=True)
+    ]
+
+
+WRITER = "shakespeare-char"
+
+
+def choose_writer(served: ServedModels, name: str | None) -> LoadedModel:
+    """The model to write the text: the one named, or the one trained on Shakespeare, or any character model."""
+    if name is None:
+        by_character = (n for n, loaded in served.models.items() if isinstance(loaded.tokenizer, CharTokenizer))
+        name = WRITER if WRITER in served.models else next(by_character, None)
+    return find_model(served, name)
+
+
+async def write_lesson(
+    engines: Engines, loaded: LoadedModel, prompt: list[int], seed: int, client: Hashable
+) -> AsyncGenerator[list[str]]:
+    """Yield the texts that a model is writing in parallel, as they grow. Raises ``Busy`` or ``Closed``."""
+    length = max(1, min(BIGRAM_CHARACTERS // BIGRAM_TEXTS, loaded.config.context_length - len(prompt)))
+    texts = [loaded.tokenizer.decode(prompt)] * BIGRAM_TEXTS
+    sampling = SamplingSettings(temperature=0.8)
+    requests = [
+        loaded.request(prompt, length, sampling=sampling, seed=seed, logprobs=False, choice=(0, i))
+        for i in range(BIGRAM_TEXTS)
+    ]
+    async with engines.generate(loaded, *requests, client=client, route="learn", pace=UPDATE_SECONDS) as generation:
+        async for events in generation:
+            for index, event in events:
+                if isinstance(event, Step):
+                    texts[index] += event.text
+            yield texts
+
+
+async def learn_bigram(
+    served: ServedModels, engines: Engines, request: BigramRequest, client: Hashable
+) -> AsyncGenerator[dict[str, object]]:
+    """Yield a report for every stage: writing, if no text was given, then training, then the result.
+
+    Closing the generator stops the work at the next report.
+    """
+    text = request.lesson
+    if not text:
+        loaded = choose_writer(served, request.model)
+        try:
+            prompt = loaded.read_prompt("\n")
+        except PromptError:
+            prompt = [0]
+        async with aclosing(write_lesson(engines, loaded, prompt, request.seed, client)) as written:
+            async for texts in written:
+                text = "\n".join(part.strip("\n") for part in texts)
+                yield {"stage": "writing", "model": loaded.name, "text": text}
+    training = await asyncio.to_thread(BigramTraining, text, request.steps, request.learning_rate, request.seed)
+    yield await asyncio.to_thread(training.begin)
+    while not training.done:
+        yield await asyncio.to_thread(training.advance, UPDATE_SECONDS)
+    end = await asyncio.to_thread(training.end, request.sentence[:SHOWN_TOKENS])
+    yield end | {"n_sentence": len(request.sentence)}
+
+
+def check_bigram(served: ServedModels, request: BigramRequest) -> None:
+    """Raise ``InputError`` if ``request`` cannot be carried out."""
+    check_sentence(request.sentence)
+    check_lesson(request.lesson)
+    if request.lesson and len(request.lesson) < 2:
+        raise InputError("lesson", "A bigram model learns from pairs: type at least two characters.")
+    if (found := len(set(request.lesson))) > MAX_ALPHABET:
+        raise InputError("lesson", f"The text has {found:,} different characters; at most {MAX_ALPHABET} are accepted.")
+    if not request.lesson:
+        choose_writer(served, request.model)

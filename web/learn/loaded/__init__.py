@@ -1,1 +1,0 @@
-"""Rung 10: a served model, recomputed step by step."""
