@@ -1,6 +1,6 @@
 """Record the training that rung 3 of Learn opens with: the lecture's own, 10,000 steps on tiny Shakespeare.
 
-``python -m bench.lecture TINYSHAKESPEARE.txt`` writes ``web/learn/bigram/lecture.json``: what ``BigramTraining``
+``python -m bench.lecture TINYSHAKESPEARE.txt`` writes ``web/learn/bigram_lecture.json``: what ``BigramTraining``
 reports, and the whole table after the last step.
 """
 
@@ -15,7 +15,7 @@ from model.ladder.bigram import BigramTraining
 
 STEPS, LEARNING_RATE, SEED = 10_000, 1e-3, 1
 SHOWN = 48  # characters of the text that are kept: a quotation, not the text
-FILE = Path(__file__).parents[1] / "web" / "learn" / "bigram" / "lecture.json"
+FILE = Path(__file__).parents[1] / "web" / "learn" / "bigram_lecture.json"
 
 
 def record(text: str) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from model.train.losses import loss_of, validation_loss
 from model.train.settings import TrainSettings
 from model.train.trainer import Trainer
 from web.training.process import recipe
-from web.training.sizes import SIZES, Size
+from web.training.training_request import SIZES, Size
 
 PEAK, FLOOR = 1e-3, 1e-4  # learning rates
 WARMUP = 0.04  # part of the run

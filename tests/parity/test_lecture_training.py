@@ -9,7 +9,7 @@ from bench import lecture
 from helpers.texts import Texts
 from model import ladder
 from model.ladder.bigram import BigramTraining
-from web.learn.bigram.lecture import lecture_training, recorded
+from web.learn.bigram import lecture_training, recorded
 
 
 @pytest.fixture

@@ -192,7 +192,7 @@ def test_it_is_forgotten_with_all_that_was_made_of_it(quick: Server, nothing_is_
 
 
 def test_a_model_may_write_the_text_first(quick: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("web.training.ask.TRAINING_CHARACTERS", 1_000)
+    monkeypatch.setattr("web.training.training_request.TRAINING_CHARACTERS", 1_000)
     visitor = Visitor(quick)
     assert visitor.post("/train/written", json={"size": "small", "model": "nobody"}).status_code == 400
     assert visitor.post("/train/written", json={"size": "small", "model": "tiny"}).status_code == 200

@@ -1,4 +1,4 @@
-"""How the terms of sums and softmaxes are sent, for the arithmetic behind each number."""
+"""The terms of dot products and softmaxes as JSON, for the arithmetic behind each number."""
 
 from torch import Tensor
 

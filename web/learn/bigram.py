@@ -1,24 +1,30 @@
-"""The training that rung 3 opens with: the lecture's own, recorded by ``bench/lecture.py``. | Rung 3: a model writes a text and a bigram model is trained on it, with every stage streamed as lines of JSON."""
+"""Rung 3: a bigram model, trained while the visitor watches, and the recorded training that the rung opens with.
 
+Every stage of a training is streamed as a line of JSON. The recording was made by ``bench/lecture.py``.
+"""
+
+import asyncio
 import json
+from collections.abc import AsyncGenerator, Hashable
+from contextlib import aclosing
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-from .tokens_and_windows import SHOWN_TOKENS
-import asyncio
-from collections.abc import AsyncGenerator, Hashable
-from contextlib import aclosing
+
 from model import InputError, LoadedModel, PromptError, SamplingSettings, Step
 from model.ladder.bigram_training import BigramTraining
 from model.tokenizer import CharTokenizer
+
 from ..serving.engines import Engines
 from ..serving.inputs import find_model
 from ..serving.served_models import ServedModels
 from ..settings import BIGRAM_CHARACTERS, BIGRAM_TEXTS, MAX_ALPHABET, MAX_LESSON_CHARACTERS, UPDATE_SECONDS
 from .lesson_request import BigramRequest, LessonRequest, check_lesson, check_sentence
+from .tokens_and_windows import SHOWN_TOKENS
 
 FILE = Path(__file__).with_name("bigram_lecture.json")
+WRITER = "shakespeare-char"
 
 
 @cache
@@ -55,9 +61,6 @@ def rate(sentence: str, characters: list[str], table: list[list[float]]) -> list
         {"text": character, "known": character in places, "probability": p}
         for character, p in zip(sentence, [None, *pairs], strict=True)
     ]
-
-
-WRITER = "shakespeare-char"
 
 
 def choose_writer(served: ServedModels, name: str | None) -> LoadedModel:

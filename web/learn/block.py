@@ -9,9 +9,9 @@ from model.ladder.block import block_by_ladder, block_layers, gelu, layer_norm, 
 from model.ladder.terms import largest_difference, seeded
 
 from ..serving.served_models import ServedModels
+from .arithmetic import dot_terms, softmax
 from .lesson_request import LessonRequest
 from .sentence import SIZE, read_sentence
-from .arithmetic import dot_terms, softmax
 
 INNER = 4 * SIZE
 CURVE = [i / 10 for i in range(-40, 41, 2)]  # where GELU is drawn

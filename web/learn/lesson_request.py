@@ -1,4 +1,4 @@
-"""What a visitor sends to a rung: a sentence, and the settings of the rung's controls."""
+"""What the browser sends for a rung: a sentence, and the settings of the rung's controls."""
 
 from typing import Annotated, Literal
 

@@ -6,7 +6,6 @@ from ..serving.served_models import ServedModels
 from . import bigram, block, multi_head, one_number, self_attention, tokens_and_windows, whole_model
 from .lesson_request import LessonRequest
 
-
 LESSONS: dict[str, Callable[[LessonRequest], dict[str, object]]] = {
     "1": tokens_and_windows.tokens,
     "2": tokens_and_windows.windows,

@@ -1,17 +1,26 @@
-"""Rung 7 as data: causal attention, dropout, a batch, and the head of Karpathy's lecture. | Rung 8 as data: stacked heads, the same as weight splits, and what splits and mixes them."""
+"""Rungs 7 and 8 as data: causal attention with dropout, and several heads, stacked or split from one projection."""
 
 import torch
 from torch import Tensor, nn
-from model import ladder
+
+from model import InputError, ladder
 from model.ladder.terms import causal_stages, largest_difference, seeded
+from model.ladder.timing import time_attention
+
 from ..serving.served_models import ServedModels
+from .arithmetic import dot_terms, softmax
 from .lesson_request import LessonRequest
 from .sentence import SIZE, read_sentence
-from .arithmetic import dot_terms, softmax
-from model import InputError, ladder
-from model.ladder.terms import largest_difference, seeded
-from model.ladder.timing import time_attention
 from .two_heads import two_heads
+
+N_HEAD = 2
+# The heads whose batched product the book prints.
+HEADS = (
+    ((0.2745, 0.6584, 0.2775, 0.8573), (0.8993, 0.0390, 0.9268, 0.7388), (0.7179, 0.7058, 0.9156, 0.4340)),
+    ((0.0772, 0.3565, 0.1479, 0.5331), (0.4066, 0.2318, 0.4545, 0.9737), (0.4606, 0.5159, 0.4220, 0.5786)),
+)
+TIMED_WIDTH = 256  # n_embd of the constructions that are timed
+
 
 def causal(served: ServedModels, request: LessonRequest) -> dict[str, object]:
     """Causal attention and dropout, on the scores of the linear layers of rung 6."""
@@ -73,15 +82,6 @@ def lecture_head() -> dict[str, object]:
         "x": list(x.shape),
         "out": list((weights @ value).shape),
     }
-
-
-N_HEAD = 2
-# The heads whose batched product the book prints.
-HEADS = (
-    ((0.2745, 0.6584, 0.2775, 0.8573), (0.8993, 0.0390, 0.9268, 0.7388), (0.7179, 0.7058, 0.9156, 0.4340)),
-    ((0.0772, 0.3565, 0.1479, 0.5331), (0.4066, 0.2318, 0.4545, 0.9737), (0.4606, 0.5159, 0.4220, 0.5786)),
-)
-TIMED_WIDTH = 256  # n_embd of the constructions that are timed
 
 
 def multi_head(served: ServedModels, request: LessonRequest) -> dict[str, object]:

@@ -21,7 +21,7 @@ from ..services import Services
 from ..serving.elsewhere.upstream import EngineLost
 from ..serving.workers import Workers
 from ..settings import MAX_BIGRAMS, MAX_WAITING_BIGRAMS
-from .lesson_request import LessonRequest, BigramRequest
+from .lesson_request import BigramRequest, LessonRequest
 
 log = logging.getLogger(__name__)
 

@@ -1,13 +1,9 @@
-"""Rung 4 as data: averages of the past. | Rungs 5 and 6 as data: every stage as rows of numbers, each with the terms that produced it."""
+"""Rungs 4 to 6 as data: averages of the past, and self-attention without and with trainable weights."""
 
 import torch
-from model import ladder
-from model.ladder.terms import largest_difference, seeded
-from ..serving.served_models import ServedModels
-from .lesson_request import LessonRequest, check_sentence
-from .sentence import read_sentence
-from .arithmetic import dot_terms
 from torch import Tensor, nn
+
+from model import ladder
 from model.ladder.terms import (
     largest_difference,
     naive_terms,
@@ -16,12 +12,22 @@ from model.ladder.terms import (
     spread_terms,
     weights_of_random_query,
 )
-from .lesson_request import LessonRequest
-from .two_heads import two_heads
-from .sentence import SIZE, read_sentence
+
+from ..serving.served_models import ServedModels
 from .arithmetic import dot_terms, softmax
+from .lesson_request import LessonRequest, check_sentence
+from .sentence import SIZE, read_sentence
+from .two_heads import two_heads
 
 TOY = 3  # tokens of the toy example
+# The scores whose softmax Karpathy's lecture sharpens.
+DIFFUSE = (0.1, -0.2, 0.3, -0.2, 0.5)
+KEYS_OF_ONE_QUERY = 12
+SPREAD_TOKENS = 256  # enough for the variance to be close to its expectation
+CURVE_DIMS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+D_OUT = 2
+READER_SCALE = 256**-0.5  # of a reader's version, whose queries have 2 numbers
+ROLES = ("query", "key", "value")
 
 
 def averages_of_the_past(served: ServedModels, request: LessonRequest) -> dict[str, object]:
@@ -56,16 +62,6 @@ def toy(kind: str) -> dict[str, object]:
     a = {"ones": ones, "tril": ones.tril(), "normalised": ladder.sum_normalise(ones.tril())}[kind]
     b = seeded(42, lambda: torch.randint(0, 10, (TOY, 2))).float()
     return {"kind": kind, "a": a.tolist(), "b": b.tolist(), "product": (a @ b).tolist(), "terms": dot_terms(a, b.mT)}
-
-
-# The scores whose softmax Karpathy's lecture sharpens.
-DIFFUSE = (0.1, -0.2, 0.3, -0.2, 0.5)
-KEYS_OF_ONE_QUERY = 12
-SPREAD_TOKENS = 256  # enough for the variance to be close to its expectation
-CURVE_DIMS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
-D_OUT = 2
-READER_SCALE = 256**-0.5  # of a reader's version, whose queries have 2 numbers
-ROLES = ("query", "key", "value")
 
 
 def without_weights(served: ServedModels, request: LessonRequest) -> dict[str, object]:
@@ -199,7 +195,9 @@ def scaled_scores(request: LessonRequest) -> dict[str, object]:
     for head_dim in sorted({*CURVE_DIMS, request.head_dim}):
         unscaled, scaled = ladder.scale_demonstration(head_dim, SPREAD_TOKENS, generator.manual_seed(request.seed))
         curve.append({"head_dim": head_dim, "unscaled": unscaled._asdict(), "scaled": scaled._asdict()})
-    raw_scores, raw, divided = weights_of_random_query(request.head_dim, KEYS_OF_ONE_QUERY, generator.manual_seed(request.seed))
+    raw_scores, raw, divided = weights_of_random_query(
+        request.head_dim, KEYS_OF_ONE_QUERY, generator.manual_seed(request.seed)
+    )
     terms = spread_terms(request.head_dim, SPREAD_TOKENS, generator.manual_seed(request.seed))
     diffuse = torch.tensor(DIFFUSE)
     sharp = diffuse * request.sharpness

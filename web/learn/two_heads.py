@@ -11,9 +11,9 @@ from model.ladder.terms import largest_difference
 from model.lens.text_pass import Residuals
 
 from ..serving.served_models import ServedModels
+from .arithmetic import softmax
 from .lesson_request import SHOWN_WORDS, LessonRequest
 from .sentence import reader
-from .arithmetic import softmax
 from .whole_model import read, read_once
 
 Place = tuple[int, int]  # layer, head

@@ -1,20 +1,16 @@
-"""What a served model can read of the visitor's sentence, read once for all its numbers. | Rung 10 as data: a served model from a token to the probability of the next one, step by step."""
+"""Rung 10 as data: a served model from a token to the probability of the next one, step by step."""
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
-from weakref import WeakKeyDictionary
-from model import InputError, LoadedModel, PromptError, UnknownCharacters, ladder
-from model.lens.residuals import Residuals
-from ..bounded_cache import BoundedCache
-from ..serving.inputs import find_model
-from ..serving.served_models import ServedModels
-from .lesson_request import LessonRequest, check_sentence
-import math
 from typing import Any, cast
+from weakref import WeakKeyDictionary
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
-from model import LoadedModel, ladder
+
+from model import InputError, LoadedModel, PromptError, UnknownCharacters, ladder
 from model.gpt import Block
 from model.ladder.block import BlockStages, block_by_ladder, block_by_model, final_norm, linear, normalise
 from model.ladder.terms import largest_difference, seeded
@@ -22,11 +18,20 @@ from model.lens.head_roles import CLEAR_ROLE, text_scores
 from model.lens.metrics import most_selective_head
 from model.lens.text_pass import Residuals
 
+from ..bounded_cache import BoundedCache
+from ..serving.inputs import find_model
+from ..serving.served_models import ServedModels
 from ..serving.snapshots import read_report
-from .lesson_request import LessonRequest
+from .lesson_request import LessonRequest, check_sentence
 
 MAX_TOKENS = 256  # of the sentence: no more fit in the picture, and each costs a row of numbers
 BOOK = " ".join(ladder.JOURNEY)
+TOKENS_TO_CHOOSE_FROM = 96  # of the sentence, on which an interesting head is chosen
+THUMBNAIL = 24  # cells of a side, at most
+SHOWN_TOKENS = 10  # the likeliest next ones
+LECTURE_ALPHABET, LECTURE_BIGRAM = 65, 2.486  # of tiny Shakespeare, and a bigram model's loss on its held-out tenth
+# Stages that are sent as vectors of one token, and what the model's own modules return of them.
+STAGES = ("x", "normed", "heads", "attended", "middle", "normed_again", "hidden", "activated", "thought", "after")
 
 
 @dataclass(frozen=True)
@@ -104,14 +109,6 @@ def check_place(found: ReadSentence, request: LessonRequest) -> tuple[int, int, 
     if query > last:
         raise InputError("query", f"query must be an integer from 0 to {last}, found {query}")
     return layer, head, query
-
-
-TOKENS_TO_CHOOSE_FROM = 96  # of the sentence, on which an interesting head is chosen
-THUMBNAIL = 24  # cells of a side, at most
-SHOWN_TOKENS = 10  # the likeliest next ones
-LECTURE_ALPHABET, LECTURE_BIGRAM = 65, 2.486  # of tiny Shakespeare, and a bigram model's loss on its held-out tenth
-# Stages that are sent as vectors of one token, and what the model's own modules return of them.
-STAGES = ("x", "normed", "heads", "attended", "middle", "normed_again", "hidden", "activated", "thought", "after")
 
 
 def whole_model(served: ServedModels, request: LessonRequest) -> dict[str, object]:

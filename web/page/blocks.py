@@ -11,13 +11,12 @@ from model import InputError
 
 from ..api.gradio_endpoints import add_endpoints
 from ..client import client_of
-from ..learn.section import learn_section
 from ..services import Services
 from ..settings import MAX_QUEUED, MAX_RUN_ID, MAX_SESSIONS, QUEUE_SECONDS
-from ..training.endpoint import add_train_endpoint
-from ..training.section import train_section
+from ..training.routes import add_train_endpoint
 from ..training.trainings import Trainings
 from .shell import HEAD, shell
+from .tabs import learn_tab, train_tab
 from .use import use_section
 from .writer import PageWriter, read_page_text
 
@@ -54,10 +53,10 @@ def build(services: Services, writer: PageWriter, trainings: Trainings, *, with_
     with gr.Blocks(title="Headscope", analytics_enabled=False, fill_width=True) as demo:
         view = shell(with_training=with_training, gradio_writes=zero_gpu)
         with gr.Column(elem_id="hs-learn"):
-            learn_section()
+            learn_tab()
         if with_training:
             with gr.Column(elem_id="hs-train"):
-                train_section()
+                train_tab()
         with gr.Column(elem_id="hs-use-page"):
             use_section(services, demo, with_key)
         if zero_gpu:

@@ -16,8 +16,7 @@ from typing import Any
 import model
 
 from ..settings import Limits
-from .ask import TrainingAsk
-from .sizes import Size, seconds_of
+from .training_request import Size, TrainingRequest, seconds_of
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +34,7 @@ NOTE = (
 
 
 def command(
-    ask: TrainingAsk, limits: Limits, device: str, text: Path, out: Path, writer: Path | str | None
+    request: TrainingRequest, limits: Limits, device: str, text: Path, out: Path, writer: Path | str | None
 ) -> list[str]:
     """The command line of the process that writes a checkpoint to ``out``."""
     flags: dict[str, object] = {
@@ -44,13 +43,13 @@ def command(
         "data": text,
         "megabytes": limits.max_training_megabytes,
         "device": device,
-        "data_note": ask.about,
+        "data_note": request.about,
         "recipe_note": NOTE,
         "limits": LIMITS,
     }
     if writer is not None:
-        flags |= {"writer": writer, "characters": ask.n_characters}
-    flags |= recipe(ask.size, seconds_of(ask.size, limits))
+        flags |= {"writer": writer, "characters": request.n_characters}
+    flags |= recipe(request.size, seconds_of(request.size, limits))
     words = [word for name, value in flags.items() for word in (f"--{name.replace('_', '-')}", str(value))]
     return [sys.executable, "-m", "model.train.live", *words]
 

@@ -1,11 +1,16 @@
-"""The routes of the Train tab. What a visitor trains is found by the visitor's cookie alone."""
+"""The routes of the Train tab, and the endpoint ``/train`` for gradio_client, curl and MCP.
+
+Only a visitor's cookie leads to what that visitor trained.
+"""
 
 import asyncio
 import shutil
 import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from typing import Any
 
+import gradio as gr
 import orjson
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
@@ -17,18 +22,25 @@ from model.serving.engine import Busy, Closed
 
 from ..serving.private_models import VISITOR
 from ..settings import MAX_UPLOADS, TRAINING_CHARACTERS, UPLOAD_SECONDS
-from .ask import TrainingAsk, ask_with_text, ask_with_writer, read_size
-from .sizes import describe_sizes
-from .training import Training
-from .trainings import AlreadyTraining, Trainings
-from .visitors import give_cookie, new_visitor
+from .training_request import (
+    TrainingRequest,
+    describe_sizes,
+    read_size,
+    request_with_text,
+    request_with_writer,
+    seconds_of,
+)
+from .trainings import AlreadyTraining, Training, Trainings
+from .visitor_cookie import COOKIE, give_cookie, new_visitor
 
 UPLOAD = "/train/text"  # the one route that takes more than other bodies may have
 STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 NOTHING = "You are training nothing here, or what you trained was forgotten."
+SHOWN = {"loss", "sample", "end", "state"}  # the kinds of events that a caller gets
+ARCHIVE = "train/model.zip"
 
 
-class WriterAsk(BaseModel):
+class WriterRequest(BaseModel):
     """To train on what a model writes first."""
 
     size: str
@@ -47,10 +59,10 @@ def train_routes(trainings: Trainings) -> APIRouter:
             raise HTTPException(404, NOTHING)
         return training
 
-    def start(request: Request, ask: TrainingAsk) -> Response:
+    def start(request: Request, wanted: TrainingRequest) -> Response:
         visitor = VISITOR.get() or new_visitor()
         try:
-            training = trainings.start(visitor, ask)
+            training = trainings.start(visitor, wanted)
         except AlreadyTraining:
             raise HTTPException(409, "You already train a GPT here: stop it before you start another.") from None
         except Busy:
@@ -74,7 +86,7 @@ def train_routes(trainings: Trainings) -> APIRouter:
             "minutes": limits.max_trained_minutes,
             "at_work": len(trainings.at_work),
             "waiting": len(trainings.line),
-            "mine": training and {"name": training.name, "state": training.state, "size": training.ask.size.name},
+            "mine": training and {"name": training.name, "state": training.state, "size": training.request.size.name},
         }
         return JSONResponse(content, headers={"Cache-Control": "no-store"})
 
@@ -87,24 +99,24 @@ def train_routes(trainings: Trainings) -> APIRouter:
             read_size(limits, size)  # before anything is received
             async with uploads, asyncio.timeout(UPLOAD_SECONDS):
                 data = await request.body()
-                ask = await asyncio.to_thread(ask_with_text, limits, size, data)
+                wanted = await asyncio.to_thread(request_with_text, limits, size, data)
         except InputError as error:
             raise HTTPException(400, str(error)) from None
         except TimeoutError:
             raise HTTPException(408, f"The text did not arrive within {UPLOAD_SECONDS} seconds.") from None
         except ClientDisconnect:
             return Response(status_code=499)
-        return start(request, ask)
+        return start(request, wanted)
 
     @router.post("/written")
-    async def post_written(request: Request, asked: WriterAsk) -> Response:
+    async def post_written(request: Request, asked: WriterRequest) -> Response:
         """Let a model write a text, and train on that."""
         await served.wait()
         try:
-            ask = ask_with_writer(served, asked.size, asked.model)
+            wanted = request_with_writer(served, asked.size, asked.model)
         except InputError as error:
             raise HTTPException(400, str(error)) from None
-        return start(request, ask)
+        return start(request, wanted)
 
     @router.get("/events")
     async def get_events() -> Response:
@@ -154,3 +166,48 @@ def archive(training: Training) -> str:
         beside = shutil.make_archive(str(training.work / "archive"), "zip", training.work, training.name)
         shutil.move(beside, path)
     return str(path)
+
+
+def add_train_endpoint(trainings: Trainings) -> None:
+    """Add it to the Blocks that are being built."""
+
+    async def train(text: str = "", size: str = "small") -> AsyncIterator[dict[str, Any]]:
+        """Train a small GPT on a text, for some seconds, and report how it learns.
+
+        Args:
+            text: The text to learn from, at least 1,000 characters, no longer than a request to this server may be.
+            size: "small", "medium" or "large", as far as this server offers them.
+
+        Returns:
+            The newest of what is known: "state", "step", "validation_loss" in nats per character, "sample", and in the
+            end "loss" on the whole held-out tenth. "cookie" is the key to the model: sent as a cookie, it downloads
+            "download", for a few minutes.
+        """
+        try:
+            wanted = request_with_text(trainings.limits, size, text.encode())
+            visitor = new_visitor()
+            training = trainings.start(visitor, wanted)
+        except (InputError, UnicodeEncodeError) as error:
+            raise gr.Error(str(error), print_exception=False) from None
+        except Busy:
+            raise gr.Error(
+                "Too many trainings are waiting. Try again in a few minutes.", print_exception=False
+            ) from None
+        except Closed:
+            raise gr.Error("The server is shutting down.", print_exception=False) from None
+        progress = gr.Progress()  # not a parameter: gr.api would take it for an input
+        seconds = seconds_of(wanted.size, trainings.limits)
+        known: dict[str, Any] = {"cookie": f"{COOKIE}={visitor}", "download": ARCHIVE, "name": training.name}
+        async with aclosing(trainings.follow(training)) as events:
+            async for event in events:
+                if event is None or event["kind"] not in SHOWN | {"step"}:
+                    continue
+                if event["kind"] == "step":
+                    progress(min(1.0, event["seconds"] / seconds), desc=training.state)
+                if event["kind"] in SHOWN:
+                    known |= {("sample" if k == "text" else k): v for k, v in event.items() if k != "kind"}
+                    yield known
+        if training.state == "failed":
+            raise gr.Error(known.get("why", "Training failed."), print_exception=False)
+
+    gr.api(train, api_name="train")  # type: ignore[attr-defined]

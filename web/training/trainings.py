@@ -1,4 +1,4 @@
-"""The trainings of all visitors: a line, of which a few are at work, and what is kept of those that have ended."""
+"""Trainings of visitors: a waiting line, a few that run at a time, and finished ones that are kept for a while."""
 
 import asyncio
 import contextlib
@@ -9,28 +9,118 @@ import string
 import tempfile
 import threading
 import time
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Sized
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from prometheus_client.core import GaugeMetricFamily, Metric
 
 import model
 from model.serving.engine import Busy, Closed
 
 from ..services import Services
 from ..settings import KEPT_SECONDS, LEAVING_SECONDS, MAX_KEPT_TRAININGS
-from .ask import TrainingAsk
-from .gauges import TrainingGauges
 from .process import TrainingProcess, command
-from .sizes import seconds_of
-from .training import Training
+from .training_request import TrainingRequest, seconds_of
 
 log = logging.getLogger(__name__)
 
+State = Literal["waiting", "starting", "writing", "training", "finishing", "done", "failed"]
+ENDED: tuple[State, ...] = ("done", "failed")
+REPLACED = {"waiting", "step", "writing"}  # of these, only the newest is of use to somebody who comes later
+KEEP_ALIVE_SECONDS = 5.0
 TEND_SECONDS = 1.0
 GRACE_SECONDS = 120  # beyond its seconds, for starting, finishing and a busy machine
 WRITING_SECONDS = 300  # that a model may take to write the text first
 OUT_OF_TIME = "The time limit of this server was reached."
+
+
+class Training:
+    """Everything that is known of it, told to all who follow it, from the beginning.
+
+    ``events`` is what is told: what the process reports, and events of the kind "state". The server's loop owns it.
+    """
+
+    def __init__(self, visitor: str, name: str, request: TrainingRequest, work: Path) -> None:
+        self.visitor, self.name, self.request, self.work = visitor, name, request, work
+        self.state: State = "waiting"
+        self.events: list[dict[str, Any] | None] = []
+        self.newest: dict[str, int] = {}  # the place of the newest event of a kind
+        self.news: set[asyncio.Event] = set()  # one of each follower
+        self.process: TrainingProcess | None = None
+        self.stopping = False
+        self.n_followers = 0
+        self.seen_at = self.ended_at = time.monotonic()
+
+    @property
+    def folder(self) -> Path:
+        """The checkpoint that comes of it."""
+        return self.work / self.name
+
+    @property
+    def text_file(self) -> Path:
+        return self.work / "text.txt"
+
+    @property
+    def ended(self) -> bool:
+        return self.state in ENDED
+
+    def tell(self, event: dict[str, Any]) -> None:
+        """Take an event and wake those who follow. Every state is kept, but only the newest place in line."""
+        kind = "waiting" if event.get("state") == "waiting" else event["kind"]
+        if kind in REPLACED and kind in self.newest:
+            self.events[self.newest[kind]] = None
+        self.newest[kind] = len(self.events)
+        self.events.append(event)
+        for news in self.news:
+            news.set()
+
+    def enter(self, state: State, **more: Any) -> None:
+        """Tell that it is in another state; ``more`` is the place in line, or why it failed."""
+        self.state = state
+        if self.ended:
+            self.ended_at = time.monotonic()
+        self.tell({"kind": "state", "state": state, "name": self.name, **more})
+
+    async def follow(self) -> AsyncGenerator[dict[str, Any] | None]:
+        """All events so far and those to come, to the end; None every few seconds in which there is none."""
+        news = asyncio.Event()
+        self.news.add(news)
+        self.n_followers += 1
+        place = 0
+        try:
+            while True:
+                news.clear()
+                while place < len(self.events):
+                    event = self.events[place]
+                    place += 1
+                    if event is not None:
+                        yield event
+                if self.ended:
+                    return
+                try:
+                    await asyncio.wait_for(news.wait(), KEEP_ALIVE_SECONDS)
+                except TimeoutError:
+                    yield None
+        finally:
+            self.news.discard(news)
+            self.n_followers -= 1
+            self.seen_at = time.monotonic()
+
+    def stop(self) -> None:
+        """Let it end early; what it has learned so far is kept."""
+        self.stopping = True
+        if self.process:
+            self.process.stop()
+
+    def discard(self) -> None:
+        """End it, if it still goes on, and remove its files."""
+        if self.process:
+            self.process.kill()
+        if not self.ended:
+            self.enter("failed", why="This training has ended.")
+        shutil.rmtree(self.work, ignore_errors=True)
 
 
 class AlreadyTraining(Exception):
@@ -56,7 +146,7 @@ class Trainings:
         """The training of a visitor, going on or ended."""
         return self.by_visitor.get(visitor)
 
-    def start(self, visitor: str, ask: TrainingAsk) -> Training:
+    def start(self, visitor: str, request: TrainingRequest) -> Training:
         """Put a training at the end of the line; it takes the place of one of this visitor that has ended.
 
         Raises ``Closed``, ``AlreadyTraining``, or ``Busy`` if too many wait.
@@ -71,9 +161,9 @@ class Trainings:
         self.forget(visitor)
         name = self.new_name()
         work = Path(tempfile.mkdtemp(dir=self.make_root()))
-        training = Training(visitor, name, ask, work)
-        if ask.text is not None:
-            training.text_file.write_text(ask.text, encoding="utf-8", newline="")
+        training = Training(visitor, name, request, work)
+        if request.text is not None:
+            training.text_file.write_text(request.text, encoding="utf-8", newline="")
         self.by_visitor[visitor] = training
         self.line.append(training)
         self.advance()
@@ -117,8 +207,8 @@ class Trainings:
     async def carry_out(self, training: Training) -> None:
         """Train, and serve what comes of it to the one who trained it."""
         try:
-            seconds = seconds_of(training.ask.size, self.limits) + GRACE_SECONDS
-            async with asyncio.timeout(seconds + (WRITING_SECONDS if training.ask.writer else 0)):
+            seconds = seconds_of(training.request.size, self.limits) + GRACE_SECONDS
+            async with asyncio.timeout(seconds + (WRITING_SECONDS if training.request.writer else 0)):
                 await self.run_process(training)
             if not training.ended:
                 await self.serve(training)
@@ -133,10 +223,10 @@ class Trainings:
 
     async def run_process(self, training: Training) -> None:
         """Pass on what the process reports. A process that ends otherwise than it should is a failed training."""
-        ask = training.ask
-        writer = self.services.served.shared_sources[ask.writer] if ask.writer else None
+        request = training.request
+        writer = self.services.served.shared_sources[request.writer] if request.writer else None
         device = self.services.served.settings.device
-        words = command(ask, self.limits, device, training.text_file, training.folder, writer)
+        words = command(request, self.limits, device, training.text_file, training.folder, writer)
         training.process = TrainingProcess(words, training.work / "errors.txt")
         async with aclosing(training.process.reports()) as reports:
             if training.stopping:  # before it began
@@ -216,3 +306,16 @@ class Trainings:
         with self.lock:
             if self.root:
                 shutil.rmtree(self.root, ignore_errors=True)
+
+
+class TrainingGauges:
+    """A collector for Prometheus: the trainings ``at_work``, and the ``line`` of those that wait."""
+
+    def __init__(self, at_work: Sized, line: Sized) -> None:
+        self.at_work, self.line = at_work, line
+
+    def collect(self) -> Iterable[Metric]:
+        trainings = GaugeMetricFamily("headscope_trainings", "GPTs that visitors train.", labels=["state"])
+        trainings.add_metric(["training"], len(self.at_work))
+        trainings.add_metric(["waiting"], len(self.line))
+        yield trainings

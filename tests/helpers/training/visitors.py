@@ -15,8 +15,8 @@ import pytest
 
 from helpers.server import Server, start
 from helpers.training import TRAINING_TEXT
-from web.training import process, sizes, trainings
-from web.training.sizes import Size, seconds_of
+from web.training import process, training_request, trainings
+from web.training.training_request import Size, seconds_of
 
 QUICK = Size("small", n_layer=2, n_head=2, n_embd=16, context_length=16, batch_size=4, seconds=1, enough=2_000)
 ENDLESS = Size("large", n_layer=1, n_head=2, n_embd=16, context_length=16, batch_size=4, seconds=150)
@@ -27,7 +27,7 @@ STAND_IN = Path(__file__).with_name("stand_in.py")
 def quick_server(checkpoints: Path, **changes: Any) -> Iterator[Server]:
     """The app with the model "tiny" and two sizes, of which "large" takes longer than any test."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sizes, "SIZES", (QUICK, ENDLESS))
+        patched.setattr(training_request, "SIZES", (QUICK, ENDLESS))
         patched.setattr(process, "NICENESS", 0)  # other tests run beside this one
         patched.setattr(trainings, "TEND_SECONDS", 0.1)
         server = start(checkpoints / "tiny", **changes)
@@ -39,8 +39,8 @@ def learn_nothing(monkeypatch: pytest.MonkeyPatch, checkpoint: Path) -> None:
     """Let training processes only act as if they trained, for tests of what surrounds them; they leave a copy of
     ``checkpoint``. A process that imports torch takes seconds to start."""
 
-    def stand_in(ask: Any, limits: Any, device: str, text: Path, out: Path, writer: object) -> list[str]:
-        seconds = str(seconds_of(ask.size, limits))
+    def stand_in(request: Any, limits: Any, device: str, text: Path, out: Path, writer: object) -> list[str]:
+        seconds = str(seconds_of(request.size, limits))
         return [sys.executable, "-IS", str(STAND_IN), "model.train.live", str(out), str(checkpoint), seconds]
 
     monkeypatch.setattr(trainings, "command", stand_in)

@@ -11,7 +11,7 @@ from gradio_client import Client
 from helpers.models import tiny_model
 from helpers.server import Server
 from model.lens.head_roles import CLEAR_COPYING, CLEAR_ROLE, LOOKS, copying_scores, role_scores, sampled_tokens
-from web.training.visitors import COOKIE, new_visitor
+from web.training.visitor_cookie import COOKIE, new_visitor
 
 
 def get(server: Server, **query: str) -> httpx.Response:

@@ -4,9 +4,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from web.training.ask import TrainingAsk
-from web.training.sizes import SIZES
-from web.training.training import Training
+from web.training.training_request import SIZES, TrainingRequest
+from web.training.trainings import Training
 
 
 async def told(training: Training) -> list[dict[str, Any] | None]:
@@ -15,7 +14,7 @@ async def told(training: Training) -> list[dict[str, Any] | None]:
 
 def test_every_state_is_told_but_only_the_newest_place_in_line_and_step(tmp_path: Path) -> None:
     async def follow() -> None:
-        training = Training("visitor", "your-gpt", TrainingAsk(SIZES[0], text="abc", n_characters=3), tmp_path)
+        training = Training("visitor", "your-gpt", TrainingRequest(SIZES[0], text="abc", n_characters=3), tmp_path)
         early = asyncio.create_task(told(training))
         for place in (2, 1):
             training.enter("waiting", place=place)

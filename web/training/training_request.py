@@ -1,18 +1,68 @@
-"""What a visitor wants to train, checked. Everything here raises ``InputError``."""
+"""What a visitor asks to train, checked: the size of the model and the text. Errors are ``InputError``."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
-from model import InputError
+from model import GPTConfig, InputError
 from model.errors import counted, shorten
 
 from ..serving.inputs import UnknownModel
 from ..serving.served_models import ServedModels
 from ..settings import MAX_TRAINING_ALPHABET, MIN_TRAINING_CHARACTERS, TRAINING_CHARACTERS, Limits
-from .sizes import Size, offered
+
+TYPICAL_ALPHABET = 65  # characters of an English text, to say how many weights a model will have
 
 
 @dataclass(frozen=True)
-class TrainingAsk:
+class Size:
+    """A shape, and the seconds for which it is trained."""
+
+    name: str
+    n_layer: int
+    n_head: int
+    n_embd: int
+    context_length: int
+    batch_size: int
+    seconds: int
+    enough: int = 0  # characters of a text; with fewer, the held-out loss rises before the time is over
+
+    def n_parameters(self, vocab_size: int) -> int:
+        """The number of weights with a vocabulary of that size."""
+        return GPTConfig(
+            n_layer=self.n_layer,
+            n_head=self.n_head,
+            n_embd=self.n_embd,
+            vocab_size=vocab_size,
+            context_length=self.context_length,
+        ).n_parameters
+
+
+SIZES = (
+    Size("small", n_layer=2, n_head=4, n_embd=64, context_length=64, batch_size=24, seconds=20, enough=50_000),
+    Size("medium", n_layer=3, n_head=4, n_embd=96, context_length=64, batch_size=24, seconds=60, enough=100_000),
+    Size("large", n_layer=4, n_head=6, n_embd=144, context_length=128, batch_size=16, seconds=180, enough=300_000),
+)
+
+
+def offered(limits: Limits) -> list[Size]:
+    """The sizes within the limits of this server."""
+    return [size for size in SIZES if size.n_parameters(TYPICAL_ALPHABET) <= limits.max_training_weights]
+
+
+def seconds_of(size: Size, limits: Limits) -> int:
+    """For how long a size is trained here."""
+    return min(size.seconds, limits.max_training_seconds)
+
+
+def describe_sizes(limits: Limits) -> list[dict[str, object]]:
+    """The sizes as the page shows them."""
+    return [
+        asdict(size) | {"seconds": seconds_of(size, limits), "n_parameters": size.n_parameters(TYPICAL_ALPHABET)}
+        for size in offered(limits)
+    ]
+
+
+@dataclass(frozen=True)
+class TrainingRequest:
     """A size, and the text to learn from or the model that writes it first."""
 
     size: Size
@@ -36,7 +86,7 @@ def read_size(limits: Limits, name: object) -> Size:
     return sizes[name]
 
 
-def ask_with_text(limits: Limits, size: object, data: bytes) -> TrainingAsk:
+def request_with_text(limits: Limits, size: object, data: bytes) -> TrainingRequest:
     """To train on a text in UTF-8."""
     chosen = read_size(limits, size)
     if len(data) > limits.max_training_bytes:
@@ -63,12 +113,12 @@ def ask_with_text(limits: Limits, size: object, data: bytes) -> TrainingAsk:
             f"weights; at most {limits.max_training_weights:,} are trained here. Choose a smaller size."
         )
         raise InputError("size", message)
-    return TrainingAsk(chosen, text=text, n_characters=len(text))
+    return TrainingRequest(chosen, text=text, n_characters=len(text))
 
 
-def ask_with_writer(served: ServedModels, size: object, writer: object) -> TrainingAsk:
+def request_with_writer(served: ServedModels, size: object, writer: object) -> TrainingRequest:
     """To train on what one of everybody's models writes first."""
     chosen = read_size(served.settings.limits, size)
     if not isinstance(writer, str) or writer not in served.shared:
         raise UnknownModel(f"There is no model {shorten(writer)}. Available: {', '.join(served.shared)}")
-    return TrainingAsk(chosen, writer=writer, n_characters=TRAINING_CHARACTERS)
+    return TrainingRequest(chosen, writer=writer, n_characters=TRAINING_CHARACTERS)

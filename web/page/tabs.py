@@ -1,0 +1,46 @@
+"""Learn and Train: one ``gr.HTML`` each with a constant template, whose modules are imported when it is first shown.
+
+The modules draw what the routes compute: text of visitors and models reaches the page through ``textContent`` only.
+"""
+
+import gradio as gr
+
+from ..assets import URL
+
+TEMPLATE = '<div class="headscope {css}"><p class="hs-quiet">Loading ...</p></div>'
+START = """
+const events = EVENTS;
+const start = () => {
+  const { page, training } = document.body.dataset;
+  if (!(CONDITION)) return;
+  for (const name of events) window.removeEventListener(name, start);
+  import(new URL("MODULE", document.baseURI))
+    .then((main) => main.mount(element.querySelector(".headscope")))
+    .catch((error) => { element.querySelector(".hs-quiet").textContent = "This tab could not start: " + error; });
+};
+for (const name of events) window.addEventListener(name, start);
+start();
+"""
+
+
+def learn_tab() -> None:
+    lazy_tab("learn", "hl-page", "hs-lessons", ["headscope-page"], 'page === "learn"')
+
+
+def train_tab() -> None:
+    """The Train tab. It also starts for a visitor who comes back to a training that is going on, whatever is shown."""
+    events = ["headscope-page", "headscope-training"]
+    lazy_tab("train", "ht-page", "hs-training", events, 'page === "train" || training === "true"')
+
+
+def lazy_tab(folder: str, css: str, elem_id: str, events: list[str], condition: str) -> None:
+    """A tab whose ``main.mjs`` is imported once ``condition`` holds, checked now and at each of ``events``."""
+    start = START.replace("EVENTS", repr(events)).replace("CONDITION", condition)
+    start = start.replace("MODULE", f"{URL}/{folder}/main.mjs")
+    gr.HTML(
+        html_template=TEMPLATE.format(css=css),
+        js_on_load=start,
+        apply_default_css=False,
+        padding=False,
+        elem_id=elem_id,
+    )
