@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { lineWords, placeAmong } from "../../../web/js/look/panels/training_steps.mjs";
-import { roundTicks } from "../../../web/js/train/panels/line_chart.mjs";
-import { strongest } from "../../../web/js/train/panels/scores.mjs";
-import { isMemorising } from "../../../web/js/learn/rungs/bigram/memorising.mjs";
+import { roundTicks } from "../../../web/js/train/line_chart.mjs";
+import { strongest } from "../../../web/js/train/heads.mjs";
+import { isMemorising } from "../../../web/js/learn/rungs/bigram_report.mjs";
 import { apart } from "../../../web/js/learn/widgets/arrows.mjs";
 
 test("a step lies between the kept ones as on the slider", () => {

@@ -2,12 +2,12 @@
 
 import { make } from "../lib/dom.mjs";
 import { formula, fraction, root, row, sub, sup } from "../widgets/formula.mjs";
-import { EXERCISES } from "./exercises/exercises.mjs";
+import { EXERCISES } from "./exercises.mjs";
 import { Diagram, PARTS } from "./widgets/diagram.mjs";
 import { canTrain, heading, pageLink, paragraph } from "./widgets/elements.mjs";
-import { RUNG_OF, TITLES } from "./widgets/parts.mjs";
+import { RUNG_OF, TITLES } from "./widgets/diagram.mjs";
 
-/** @import { Lessons } from "./lessons.mjs" */
+/** @import { Lessons } from "./main.mjs" */
 /** @import { Rung } from "./rung.js" */
 
 /** @param {Lessons} lessons @param {Rung[]} rungs */

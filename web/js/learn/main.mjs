@@ -1,24 +1,225 @@
-// Where Gradio starts the Learn tab.
+// The Learn tab: the rungs of the ladder, one at a time, on one sentence, and a last page.
 
-import { make } from "../lib/dom.mjs";
-import { Lessons, rungInHash } from "./lessons.mjs";
+import { loadStyles, make } from "../lib/dom.mjs";
+import { LatestRequest } from "../lib/latest.mjs";
+import { clamp } from "../lib/numbers.mjs";
+import { lastPage } from "./last_page.mjs";
+import { OpenLesson } from "./open_lesson.mjs";
+import { BOOK_SENTENCE, Progress } from "./progress.mjs";
+import { averageOfThePast } from "./rungs/average_of_the_past.mjs";
+import { bigram } from "./rungs/bigram.mjs";
+import { causalMasking } from "./rungs/causal_masking.mjs";
+import { manyHeads } from "./rungs/many_heads.mjs";
+import { restOfABlock } from "./rungs/rest_of_a_block.mjs";
+import { selfAttention } from "./rungs/self_attention.mjs";
+import { slidingWindow } from "./rungs/sliding_window.mjs";
+import { textToTokens } from "./rungs/text_to_tokens.mjs";
+import { trainableWeights } from "./rungs/trainable_weights.mjs";
+import { wholeModel } from "./rungs/whole_model.mjs";
+import { canTrain } from "./widgets/elements.mjs";
 
-// In this order.
-const STYLES = ["page", "lesson", "tokens", "charts", "exercises", "model", "diagram", "end"];
+/** @import { Rung, Settings } from "./rung.js" */
+
+const STYLES = ["page", "pictures", "model"];
 
 /**
  * Gradio calls this when the tab is first opened.
  * @param {HTMLElement} element the element to fill
  */
 export async function mount(element) {
-  await Promise.all(STYLES.map((name) => loadStyle(new URL(`styles/${name}.css`, import.meta.url))));
+  await loadStyles(STYLES.map((name) => new URL(`styles/${name}.css`, import.meta.url)));
   new Lessons(element).open(rungInHash());
 }
 
-/** Resolves when the style sheet has loaded or failed to. @param {URL} url */
-function loadStyle(url) {
-  const style = make("link", { rel: "stylesheet", href: url.href });
-  const loaded = new Promise((resolve) => (style.onload = style.onerror = resolve));
-  document.head.append(style);
-  return loaded;
+/** @type {Rung[]} */
+const RUNGS = [
+  textToTokens,
+  slidingWindow,
+  bigram,
+  averageOfThePast,
+  selfAttention,
+  trainableWeights,
+  causalMasking,
+  manyHeads,
+  restOfABlock,
+  wholeModel,
+];
+const LAST_PAGE = RUNGS.length + 1;
+
+const BOOK = "From chapter 3 of Sebastian Raschka's “Build a Large Language Model (From Scratch)”";
+const PRESETS = { "The book's sentence": BOOK_SENTENCE, "Hello shiny sun": "Hello shiny sun!" };
+
+/** The rung that the page's address names, null for none; the last page comes after all of them. */
+function rungInHash() {
+  const found = /^#learn\/(\d+)$/.exec(location.hash);
+  const rung = Number(found?.[1]);
+  return rung >= 1 && rung <= LAST_PAGE ? rung : null;
+}
+
+/** @param {number} rung */
+const addressOf = (rung) => `${location.pathname}${location.search}#learn/${rung}`;
+
+export class Lessons {
+  /** @type {OpenLesson | null} */
+  #lesson = null;
+  /** @type {Record<number, Settings>} what the visitor has set, by rung */
+  #changes = {};
+  /** @type {Record<number, Record<string, any>>} what a rung wants to find again, by rung */
+  #kept = {};
+  /** @type {Settings} what all rungs share */
+  shared = {};
+
+  /** @param {HTMLElement} element */
+  constructor(element) {
+    this.element = element;
+    this.progress = new Progress();
+    this.request = new LatestRequest();
+    this.problem = make("p", { class: "hl-problem", role: "alert" });
+    this.note = make("p", { class: "hl-note", role: "status" });
+    this.article = make("article", { class: "hl-lesson", "aria-live": "off" });
+    this.links = RUNGS.map(({ name }, i) =>
+      this.link(i + 1, make("span", { class: "hl-number" }, i + 1), make("span", {}, name)),
+    );
+    this.links.push(this.link(LAST_PAGE, make("span", { class: "hl-number" }, "★"), make("span", {}, "What you know")));
+    const train = make(
+      "a",
+      { href: "#train" },
+      make("span", { class: "hl-number" }, "→"),
+      make("span", {}, "Train your own"),
+    );
+    const items = canTrain() ? [...this.links, train] : this.links;
+    const list = make("ol", {}, ...items.map((link) => make("li", {}, link)));
+    const nav = make("nav", { class: "hl-nav", "aria-label": "Lessons" }, list);
+    const columns = make("div", { class: "hl-columns" }, nav, make("div", {}, this.problem, this.article));
+    element.replaceChildren(this.#sentenceForm(), columns);
+    const follow = () => rungInHash() && this.open(rungInHash());
+    window.addEventListener("hashchange", follow);
+    window.addEventListener("popstate", follow);
+    window.addEventListener("headscope-model", () => {
+      delete this.#changes[RUNGS.indexOf(wholeModel) + 1]; // another model has other heads
+      const lesson = this.#lesson;
+      if (lesson?.content === wholeModel) Object.assign(lesson.options, wholeModel.options(false));
+      lesson?.load();
+    });
+  }
+
+  #sentenceForm() {
+    const attributes = { type: "text", id: "hl-sentence", autocomplete: "off", spellcheck: "false" };
+    this.input = make("input", { ...attributes, value: this.progress.sentence });
+    const use = make("button", { type: "submit", class: "hs-small hl-primary" }, "Use it");
+    this.presets = Object.entries(PRESETS).map(([name, sentence]) => {
+      const onclick = () => this.changeSentence(sentence);
+      const title = sentence === BOOK_SENTENCE ? BOOK : null;
+      return { sentence, button: make("button", { type: "button", class: "hs-small", title, onclick }, name) };
+    });
+    const buttons = this.presets.map(({ button }) => button);
+    const label = make("label", { for: "hl-sentence" }, "Your sentence");
+    const form = make("form", { class: "hl-sentence" }, label, this.input, use, ...buttons);
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.changeSentence(this.input?.value ?? "");
+    });
+    return form;
+  }
+
+  /** Use another sentence on all rungs. @param {string} sentence */
+  changeSentence(sentence) {
+    if (this.input) this.input.value = sentence;
+    this.progress.set({ sentence });
+    this.shared = {};
+    this.open(this.progress.rung, true);
+  }
+
+  /**
+   * @param {number} rung
+   * @param {...(Node | string)} content
+   */
+  link(rung, ...content) {
+    const link = make("a", { href: addressOf(rung) }, ...content);
+    link.addEventListener("click", (event) => {
+      if (event.metaKey || event.ctrlKey || event.shiftKey) return;
+      event.preventDefault();
+      this.go(rung);
+    });
+    return link;
+  }
+
+  /** @param {number} rung */
+  go(rung) {
+    history.pushState(history.state, "", addressOf(rung));
+    this.open(rung);
+    this.article.querySelector("h2")?.focus({ preventScroll: true });
+    this.element.scrollIntoView({ block: "start" });
+  }
+
+  /** A link to the rung before or after. @param {number} rung @param {(title: string) => string} format */
+  linkTo(rung, format) {
+    return this.link(rung, format(rung === LAST_PAGE ? "What you know" : `${rung}. ${RUNGS[rung - 1].name}`));
+  }
+
+  /** For the end of the ladder: a button that resets everything. */
+  startOver() {
+    const forget = () => {
+      this.progress.forget();
+      this.#changes = {};
+      this.#kept = {};
+      this.shared = {};
+      if (this.input) this.input.value = this.progress.sentence;
+      this.go(1);
+    };
+    return make("button", { type: "button", class: "hs-small", onclick: forget }, "Start over, forget my answers");
+  }
+
+  get count() {
+    return RUNGS.length;
+  }
+
+  /** The name of the model that is chosen at the top of the page; Gradio keeps it there. @returns {string | null} */
+  get model() {
+    return /** @type {any} */ (window).headscopeModel ?? null;
+  }
+
+  /** Whether this lesson is still the open one. @param {OpenLesson} lesson */
+  isOpen(lesson) {
+    return this.#lesson === lesson;
+  }
+
+  /** @param {number} rung @param {Settings} changes */
+  remember(rung, changes) {
+    this.#changes[rung] = { ...this.#changes[rung], ...changes };
+  }
+
+  /**
+   * Show a rung; null for the one that was open last.
+   * @param {number | null} wanted
+   * @param {boolean} [again] even if it is open already
+   */
+  open(wanted, again = false) {
+    const rung = wanted ?? clamp(this.progress.rung, 1, LAST_PAGE);
+    if (!again && this.article.dataset.rung === String(rung)) return;
+    this.#lesson?.built.leave?.();
+    this.progress.see(rung);
+    for (const { sentence, button } of this.presets ?? []) button.hidden = this.progress.sentence === sentence;
+    this.links.forEach((link, i) => {
+      link.toggleAttribute("aria-current", false);
+      if (i + 1 === rung) link.setAttribute("aria-current", "step");
+      link.classList.toggle("hl-seen", this.progress.seen.includes(i + 1));
+    });
+    this.links[rung - 1].scrollIntoView({ block: "nearest", inline: "center" });
+    this.article.dataset.rung = String(rung);
+    if (rung === LAST_PAGE) {
+      this.#lesson = null;
+      this.problem.textContent = "";
+      this.article.replaceChildren(...lastPage(this, RUNGS));
+      this.article.setAttribute("aria-busy", "false");
+      return;
+    }
+    const first = RUNGS[rung - 1].options(this.progress.sentence === BOOK_SENTENCE);
+    const options = { ...first, ...this.#changes[rung] };
+    const kept = (this.#kept[rung] ??= {});
+    const lesson = new OpenLesson(this, { rung, content: RUNGS[rung - 1], options, kept });
+    this.#lesson = lesson;
+    this.article.replaceChildren(...lesson.elements);
+    lesson.load();
+  }
 }

@@ -1,13 +1,13 @@
 // The rung that is open: its elements, and the server's answer to its settings.
 
 import { make } from "../lib/dom.mjs";
-import { EXERCISES } from "./exercises/exercises.mjs";
+import { EXERCISES } from "./exercises.mjs";
 import { ask } from "./server.mjs";
-import { exercises } from "./widgets/exercises.mjs";
-import { question } from "./widgets/question.mjs";
+import { exercises } from "./widgets/questions.mjs";
+import { question } from "./widgets/questions.mjs";
 import { sourceLines } from "./widgets/source_lines.mjs";
 
-/** @import { Lessons } from "./lessons.mjs" */
+/** @import { Lessons } from "./main.mjs" */
 /** @import { Lesson, Question, Rung, Settings } from "./rung.js" */
 
 const PAUSE = 90; // milliseconds in which a slider may still move

@@ -107,6 +107,16 @@ export function steadily(element, draw) {
   return redraw;
 }
 
+/** Add style sheets. Resolves when each has loaded or failed to. @param {URL[]} urls */
+export function loadStyles(urls) {
+  const loading = urls.map((url) => {
+    const style = make("link", { rel: "stylesheet", href: url.href });
+    document.head.append(style);
+    return new Promise((resolve) => (style.onload = style.onerror = resolve));
+  });
+  return Promise.all(loading);
+}
+
 /** Whether the visitor wants nothing to move. */
 export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 

@@ -1,23 +1,141 @@
-// Where Gradio starts the Train tab.
+// The Train tab: choosing what to train, and watching it.
 
-import { make } from "../lib/dom.mjs";
-import { TrainPage } from "./page.mjs";
+import { loadStyles, make } from "../lib/dom.mjs";
+import { HttpError, readEvents, request } from "../lib/http.mjs";
+import { Setup } from "./setup.mjs";
+import { Watch } from "./watch.mjs";
 
-const STYLES = ["page", "setup", "watch"];
+/** @import { TrainEvent, TrainState } from "./types.js" */
 
 /**
  * Gradio calls this when the tab is first opened, or when the visitor comes back to a training.
  * @param {HTMLElement} element the element to fill
  */
 export async function mount(element) {
-  await Promise.all(STYLES.map((name) => loadStyle(new URL(`styles/${name}.css`, import.meta.url))));
+  await loadStyles([new URL("train.css", import.meta.url)]);
   await new TrainPage(element).open();
 }
 
-/** Resolves when the style sheet has loaded or failed to. @param {URL} url */
-function loadStyle(url) {
-  const style = make("link", { rel: "stylesheet", href: url.href });
-  const loaded = new Promise((resolve) => (style.onload = style.onerror = resolve));
-  document.head.append(style);
-  return loaded;
+const HERE_EVERY = 60_000; // milliseconds between two messages that the page is still open
+const TRY_AGAIN = 2_000;
+
+/** @param {string} path */
+const post = (path) => request(`train/${path}`, { body: {} });
+
+/** The pages' list of models has changed; the one named is to be opened. @param {string} [open] */
+const tellModels = (open = "") => window.dispatchEvent(new CustomEvent("headscope-models", { detail: open }));
+
+class TrainPage {
+  #following = 0; // grows with each training that is followed
+
+  /** @param {HTMLElement} element */
+  constructor(element) {
+    this.element = element;
+    this.setup = new Setup((send) => this.start(send));
+    this.watch = new Watch({
+      stop: () => this.do("stop"),
+      open: (name) => tellModels(name),
+      again: () => this.forget(),
+    });
+    this.problem = make("p", { class: "ht-problem", role: "alert", hidden: true });
+    setInterval(() => this.#isKept && post("here").catch(() => {}), HERE_EVERY);
+  }
+
+  #isKept = false; // whether the server keeps something of this visitor
+
+  /** Show the training that this visitor has, or what can be trained. */
+  async open() {
+    this.element.replaceChildren(this.problem, this.setup.element, this.watch.element);
+    await this.refresh();
+  }
+
+  async refresh() {
+    try {
+      /** @type {TrainState} */
+      const state = await (await request("train/state")).json();
+      this.setup.show(state);
+      this.#isKept = state.mine !== null;
+      this.#showTraining(this.#isKept);
+      if (state.mine) void this.follow();
+    } catch (error) {
+      this.report(`This page could not be opened: ${/** @type {Error} */ (error).message}`);
+    }
+  }
+
+  /** @param {boolean} isTraining */
+  #showTraining(isTraining) {
+    this.setup.element.hidden = isTraining;
+    this.watch.element.hidden = !isTraining;
+  }
+
+  /** @param {string} problem "" for none */
+  report(problem) {
+    this.problem.textContent = problem;
+    this.problem.hidden = !problem;
+    if (problem) this.problem.scrollIntoView({ block: "nearest" });
+  }
+
+  /** @param {() => Promise<Response>} send */
+  async start(send) {
+    this.report("");
+    try {
+      await send();
+      this.#isKept = true;
+      this.#showTraining(true);
+      scrollTo({ top: 0 });
+      void this.follow();
+    } catch (error) {
+      this.report(/** @type {Error} */ (error).message);
+    }
+  }
+
+  /** Show what happens in the training, to its end; a stream that breaks is opened again. */
+  async follow() {
+    const number = (this.#following += 1);
+    for (;;) {
+      this.watch.reset();
+      try {
+        const response = await request("train/events");
+        for await (const event of readEvents(response)) {
+          if (number !== this.#following) return;
+          this.#take(/** @type {TrainEvent} */ (event));
+        }
+        if (this.watch.hasEnded) return;
+      } catch (error) {
+        if (number !== this.#following) return;
+        if (error instanceof HttpError && error.status === 404) {
+          this.#isKept = false;
+          this.#showTraining(false);
+          this.report(error.message);
+          return;
+        }
+      }
+      await new Promise((resolve) => setTimeout(resolve, TRY_AGAIN));
+    }
+  }
+
+  /** @param {TrainEvent} event */
+  #take(event) {
+    this.watch.take(event);
+    if (event.kind === "state" && event.state === "done") tellModels();
+  }
+
+  /** @param {string} path */
+  async do(path) {
+    try {
+      await post(path);
+    } catch (error) {
+      this.report(/** @type {Error} */ (error).message);
+    }
+  }
+
+  /** Let go of what was trained, and choose again. */
+  async forget() {
+    this.#following += 1;
+    this.#isKept = false;
+    await post("forget").catch(() => {}); // it may be forgotten already
+    this.report("");
+    tellModels();
+    await this.refresh();
+  }
 }

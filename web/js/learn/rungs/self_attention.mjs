@@ -15,8 +15,8 @@ import {
   softmaxCell,
 } from "../../widgets/arithmetic.mjs";
 import { Arrows, dotInWords } from "../widgets/arrows.mjs";
-import { slider } from "../widgets/controls.mjs";
-import { defined } from "../widgets/definitions.mjs";
+import { slider } from "../widgets/elements.mjs";
+import { defined } from "../widgets/elements.mjs";
 import { controls, heading, paragraph, remarks, rowOf, term } from "../widgets/elements.mjs";
 import { formula, fraction, row, sub, sum } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";

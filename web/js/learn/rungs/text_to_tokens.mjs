@@ -2,8 +2,8 @@
 
 import { make } from "../../lib/dom.mjs";
 import { clamp, counted, number } from "../../lib/numbers.mjs";
-import { Chips } from "../widgets/chips.mjs";
-import { slider } from "../widgets/controls.mjs";
+import { Chips } from "../widgets/elements.mjs";
+import { slider } from "../widgets/elements.mjs";
 import { code, controls, heading, paragraph, remarks, rowOf, term } from "../widgets/elements.mjs";
 import { formula, row, sub } from "../../widgets/formula.mjs";
 

@@ -3,7 +3,7 @@
 import { make } from "../../lib/dom.mjs";
 import { fixed } from "../../lib/numbers.mjs";
 import { shortWord } from "../../widgets/heat_table.mjs";
-import { svg } from "./svg.mjs";
+import { svg } from "./elements.mjs";
 
 const SIDE = 330;
 const REACH = 138; // pixels of the longest arrow

@@ -2,7 +2,7 @@
 
 import { make } from "../../lib/dom.mjs";
 import { fixed, number } from "../../lib/numbers.mjs";
-import { svg } from "./svg.mjs";
+import { svg } from "./elements.mjs";
 
 const [WIDTH, HEIGHT] = [640, 240];
 const FRAME = { left: 52, right: 26, top: 14, bottom: 44 };

@@ -1,6 +1,7 @@
 // The small elements that every lesson is made of.
 
-import { make } from "../../lib/dom.mjs";
+import { make, tabs } from "../../lib/dom.mjs";
+import { visible } from "../../lib/words.mjs";
 
 /** @typedef {Node | string} Part */
 
@@ -32,4 +33,170 @@ export const controls = (...children) => make("div", { class: "hl-controls" }, .
 export function remarks(title, ...all) {
   const items = all.map((remark) => make("li", {}, ...(Array.isArray(remark) ? remark : [remark])));
   return make("details", { class: "hl-remarks" }, make("summary", {}, title), make("ul", {}, ...items));
+}
+
+// SVG elements.
+
+const SPACE = "http://www.w3.org/2000/svg";
+
+/**
+ * @template {keyof SVGElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Record<string, string | number>} attributes
+ * @param {...(Node | string)} children
+ * @returns {SVGElementTagNameMap[Tag]}
+ */
+export function svg(tag, attributes, ...children) {
+  const element = document.createElementNS(SPACE, tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  element.append(...children);
+  return element;
+}
+
+// Sliders and choices with a label.
+
+let made = 0; // sliders, for their ids
+
+/**
+ * A slider that shows its value while it moves; with `values` it steps through that list.
+ * @param {object} options
+ * @param {string} options.label
+ * @param {number} [options.min]
+ * @param {number} [options.max]
+ * @param {number} [options.step]
+ * @param {number} options.value
+ * @param {number[] | null} [options.values]
+ * @param {(value: number) => string} [options.format]
+ * @param {(value: number) => void} options.change
+ */
+export function slider({ label, min = 0, max = 1, step = 1, value, values = null, format = String, change }) {
+  const id = `hl-slider-${(made += 1)}`;
+  const range = values ? { min: 0, max: values.length - 1, step: 1 } : { min, max, step };
+  const input = make("input", { id, type: "range", ...range, value: values ? values.indexOf(value) : value });
+  const read = () => (values ? values[Number(input.value)] : Number(input.value));
+  const output = make("output", { for: id });
+  const showValue = () => {
+    output.textContent = format(read());
+    input.setAttribute("aria-valuetext", output.textContent);
+  };
+  input.addEventListener("input", () => {
+    showValue();
+    change(read());
+  });
+  showValue();
+  const element = make("div", { class: "hl-slider" }, make("label", { for: id }, label), input, output);
+  /**
+   * Take another value or range from the server's answer.
+   * @param {number} next
+   * @param {number | null} [most]
+   */
+  const update = (next, most = null) => {
+    if (most !== null) input.max = String(most);
+    input.value = String(values ? values.indexOf(next) : next);
+    showValue();
+  };
+  return { element, input, update };
+}
+
+/**
+ * A choice of a few options.
+ * @template {string} Key
+ * @param {object} options
+ * @param {string} options.label
+ * @param {Record<Key, string>} options.options
+ * @param {Key} options.value
+ * @param {(key: Key) => void} options.change
+ */
+export function choice({ label, options, value, change }) {
+  const group = tabs(label, options, (key) => {
+    group.show(key);
+    change(key);
+  });
+  group.show(value);
+  return { element: make("div", { class: "hl-choice" }, make("span", {}, label), group.element), show: group.show };
+}
+
+// Tokens in a row, each with something below it: its id, its probability.
+
+/**
+ * @typedef {object} Chip
+ * @property {string} text
+ * @property {string | number} below
+ * @property {boolean} known
+ * @property {(() => void) | null} [open] shows how the numbers below come about
+ */
+
+export class Chips {
+  constructor() {
+    this.summary = make("p", { class: "hl-count" });
+    this.problem = make("p", { class: "hl-problem", role: "alert" });
+    this.list = make("ol", { class: "hl-chips" });
+    this.element = make("div", {}, this.summary, this.problem, this.list);
+  }
+
+  /**
+   * @param {Chip[]} chips the first of them
+   * @param {number} n how many tokens there are
+   * @param {string} summary
+   */
+  show(chips, n, summary, problem = "") {
+    this.summary.textContent = summary;
+    this.problem.textContent = problem;
+    const items = chips.map(({ text, below, known, open = null }) => {
+      const label = `How ${below} comes about: “${visible(text)}”`;
+      const attributes = { type: "button", class: "hl-opens", "aria-label": label, onclick: () => open?.() };
+      const shown = open ? make("button", attributes, below) : below;
+      return make(
+        "li",
+        { class: known ? "" : "hl-unknown" },
+        make("span", {}, visible(text)),
+        make("small", {}, shown),
+      );
+    });
+    if (n > chips.length) items.push(make("li", { class: "hl-more" }, `… and ${n - chips.length} more`));
+    this.list.replaceChildren(...items);
+  }
+}
+
+// Words of the field, each with a short definition that opens when it is pointed at, focused or tapped.
+
+/** @type {Record<string, string>} */
+const DEFINITIONS = {
+  logits:
+    "One number per possible next token, of any size: the larger, the more probable. Softmax turns them into " +
+    "probabilities.",
+  nats:
+    "The unit of −ln p, with the natural logarithm: an event of probability 1/2 surprises by 0.69 nats, one that is " +
+    "certain by 0.",
+  overfitting: "Learning the training text by heart, so that the loss on other text rises.",
+  AdamW:
+    "The usual method of changing the weights a little after each batch. Every weight gets its own step size, " +
+    "and all are pulled slightly towards 0.",
+  float32: "The usual format of a model's numbers: 32 bits each, about 7 digits, at most about 3.4 × 10³⁸.",
+  seed: "The number that a random generator starts from: the same seed gives the same random numbers.",
+  "dot product": "Multiply two vectors number by number and add up the products: (1, 2) · (3, 4) = 1·3 + 2·4 = 11.",
+};
+
+const WIDTH = 300; // CSS pixels, as in lesson.css
+const EDGE = 12;
+
+/**
+ * A word of the table above, where it is used first.
+ * @param {keyof typeof DEFINITIONS} name
+ * @param {string} [text] the word as the sentence has it
+ */
+export function defined(name, text = name) {
+  const attributes = { type: "button", class: "hl-defined", "aria-description": DEFINITIONS[name] };
+  const button = make("button", { ...attributes, "data-definition": DEFINITIONS[name] }, text);
+  /** Keep the definition within the page. */
+  const place = () => {
+    const { left } = button.getBoundingClientRect();
+    const beyond = left + WIDTH + EDGE - document.documentElement.clientWidth;
+    button.style.setProperty("--shift", `${Math.min(0, Math.max(-beyond, EDGE - left))}px`);
+  };
+  button.addEventListener("pointerenter", place);
+  button.addEventListener("focus", place);
+  button.addEventListener("click", () => button.focus()); // Safari does not focus what is tapped
+  button.addEventListener("keydown", (event) => event.key === "Escape" && button.blur());
+  return button;
 }

@@ -5,7 +5,7 @@ import { fixed, number } from "../../lib/numbers.mjs";
 import { visible } from "../../lib/words.mjs";
 import { AXES, dotProduct, looks, softmaxCell } from "../../widgets/arithmetic.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
-import { choice } from "./controls.mjs";
+import { choice } from "./elements.mjs";
 import { controls, paragraph, rowOf } from "./elements.mjs";
 
 /** @import { Arithmetic } from "../../widgets/arithmetic.mjs" */

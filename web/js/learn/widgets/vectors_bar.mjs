@@ -2,7 +2,7 @@
 
 import { forPointer, make } from "../../lib/dom.mjs";
 import { counted } from "../../lib/numbers.mjs";
-import { choice } from "./controls.mjs";
+import { choice } from "./elements.mjs";
 
 /** @import { Lesson } from "../rung.js" */
 

@@ -1,0 +1,350 @@
+// Rung 3: a bigram model that learns while the visitor watches.
+
+import { make } from "../../lib/dom.mjs";
+import { fixed, number } from "../../lib/numbers.mjs";
+import { visible } from "../../lib/words.mjs";
+import { formula, row, sub } from "../../widgets/formula.mjs";
+import { askForLines } from "../server.mjs";
+import {
+  choice,
+  slider,
+  defined,
+  canTrain,
+  controls,
+  heading,
+  pageLink,
+  paragraph,
+  term,
+  code,
+} from "../widgets/elements.mjs";
+import { Report } from "./bigram_report.mjs";
+
+/** @import { Question, Rung } from "../rung.js" */
+
+const STEPS = [200, 500, 1000, 2000, 5000, 10000];
+const TEXT_ID = "hl-lesson-text";
+const EXAMPLE =
+  "Already trained: the experiment of Andrej Karpathy's lecture “Let's build GPT”, 10,000 steps on tiny Shakespeare " +
+  "(40,000 lines of Shakespeare's plays) with a learning rate of 0.001. " +
+  "Train one on a text of your own, and it takes the place of this one.";
+
+/** @type {Rung} */
+export const bigram = {
+  name: "The bigram model",
+  learned: "The smallest language model is a table of pairs; loss is surprise, and a held-out part keeps it honest.",
+  options: () => ({}),
+  question: questionFor(65),
+  build(lesson) {
+    const { kept } = lesson; // the text, the settings and the last training survive a look at another rung
+    const settings = (kept.settings ??= { steps: 2000, learning_rate: 0.01 });
+    const text = make("textarea", { id: TEXT_ID, rows: 5 });
+    text.addEventListener("input", () => (kept.text = text.value));
+    text.value = kept.text ?? "";
+    const steps = slider({
+      label: "steps",
+      values: STEPS,
+      value: settings.steps,
+      format: (value) => number(value),
+      change: (value) => (settings.steps = value),
+    });
+    const rate = choice({
+      label: "learning rate",
+      options: { 0.001: "0.001", 0.01: "0.01" },
+      value: String(settings.learning_rate),
+      change: (value) => (settings.learning_rate = Number(value)),
+    });
+    const experiment = textAsData();
+    const report = new Report(lesson, text, {
+      before(event) {
+        experiment.show(event);
+        lesson.rephrase(questionFor(event.characters.length));
+      },
+      after: (event) => experiment.end(event),
+    });
+    const tooLong = make("p", { class: "hl-problem", role: "alert" });
+    const shorten = make("button", { type: "button", class: "hs-small" }, "");
+    let most = Infinity;
+    /** Say before anything is sent that a text is too long for the server. */
+    function checkLength() {
+      const { length } = text.value;
+      const isTooLong = length > most;
+      tooLong.replaceChildren();
+      start.disabled = isTooLong;
+      if (!isTooLong) return;
+      shorten.textContent = `Use the first ${number(most)}`;
+      tooLong.append(
+        `The text has ${number(length)} characters; a bigram model learns from ${number(most)} at most. `,
+        shorten,
+      );
+    }
+    shorten.addEventListener("click", () => {
+      text.value = kept.text = text.value.slice(0, most);
+      checkLength();
+    });
+    text.addEventListener("input", checkLength);
+
+    /** @type {AbortController | null} */
+    let controller = null;
+    const run = async () => {
+      const { signal } = (controller = new AbortController());
+      start.disabled = true;
+      stop.disabled = false;
+      const own = text.value === kept.written ? "" : text.value;
+      Object.assign(kept, { events: [], steps: settings.steps, sentence: lesson.sentence });
+      report.begin(own ? "Beginning ..." : "Waiting for the writer ...");
+      try {
+        const body = { ...settings, lesson: own, sentence: lesson.sentence };
+        for await (const event of askForLines("bigram", body, signal)) {
+          if (event.stage !== "writing") kept.events.push(event);
+          report.show(event);
+        }
+      } catch (error) {
+        report.end(signal.aborted ? report.stopped : /** @type {Error} */ (error).message);
+      }
+      start.disabled = false;
+      stop.disabled = true;
+    };
+    const start = make("button", { type: "button", class: "hs-small hl-primary", onclick: run }, "Train it");
+    const stop = make("button", { type: "button", class: "hs-small", disabled: true }, "Stop");
+    stop.addEventListener("click", () => controller?.abort());
+
+    report.replay();
+    return {
+      text: [
+        paragraph(
+          "How well can the next character be guessed from this one alone? The answer is what attention has to beat. ",
+          "The smallest language model is a table with a row for each character, and in it the ",
+          defined("logits"),
+          " of what comes next. Trained on a text, its row for “q” learns that “u” follows.",
+        ),
+        paragraph(
+          "Its ",
+          term("loss"),
+          " is how surprised it is on average by the next character, in ",
+          defined("nats"),
+          ". The floor needs no training: counting ",
+          "how often each pair occurs gives the best possible table, and its loss.",
+        ),
+      ],
+      formula: formula(["loss", "=", "−", " mean of ln ", "p", row("(", sub("x", "t+1"), "|", sub("x", "t"), ")")]),
+      picture: [
+        make("label", { for: TEXT_ID }, make("b", {}, "Text to learn from")),
+        text,
+        tooLong,
+        controls(steps.element, rate.element, start, stop),
+        ...report.elements,
+        ...experiment.elements,
+        heading("How it is trained"),
+        paragraph(
+          "Each step takes a batch of 32 windows of 8 characters from random places of the first nine tenths; then ",
+          defined("AdamW"),
+          " changes the table. The last tenth is never trained on: the loss there says what the model knows, " +
+            "and not what ",
+          "it remembers.",
+        ),
+        ...(canTrain()
+          ? [
+              paragraph(
+                "A whole GPT is trained in the same way, only with more weights: ",
+                pageLink("train", "train your own"),
+                " in a minute.",
+              ),
+            ]
+          : []),
+      ],
+      update({ writer, most_characters, example }) {
+        experiment.showLecture(example[0]);
+        if (!kept.events?.length) report.showExample(example, EXAMPLE);
+        most = most_characters;
+        checkLength();
+        text.placeholder = `Leave this empty, and ${writer ?? "a model"} writes a text on the spot. Or paste your own.`;
+      },
+      leave: () => controller?.abort(),
+    };
+  },
+};
+
+/** The prediction, with the size of the alphabet at hand. @param {number} size @returns {Question} */
+function questionFor(size) {
+  return {
+    ask:
+      `An untrained bigram model predicts the next of ${size} characters. Is its loss above or below that of giving ` +
+      `each of them the same probability, ln ${size} = ${fixed(Math.log(size), 2)}?`,
+    options: ["Below", "Exactly that", "Above"],
+    right: 2,
+    why:
+      "Its table is random, so it is sure of things for no reason, and being sure and wrong costs more than not " +
+      "knowing.",
+  };
+}
+
+// The first half of rung 3: a text as ids, split, and cut into batches; the lecture's numbers beside those at hand.
+
+/**
+ * A text as the server describes it.
+ * @typedef {object} TextAsData
+ * @property {string[]} characters
+ * @property {number} n
+ * @property {number} n_train
+ * @property {number} n_held_out
+ * @property {string} beginning
+ * @property {number[]} ids
+ * @property {{ inputs: number[][], targets: number[][] }} batch
+ * @property {number} uniform
+ * @property {number} loss
+ * @property {number | null} held_out
+ */
+
+/** A whole number with its thousands apart. @param {number} value */
+const grouped = (value) => value.toLocaleString("en");
+
+function textAsData() {
+  /** @type {TextAsData | null} */
+  let own = null;
+  /** @type {{ loss: number, held_out: number | null } | null} */
+  let trained = null;
+  /** @type {TextAsData | null} */
+  let lecture = null;
+  let isOwn = false;
+  const table = make("table", { class: "hl-compare", "aria-label": "The lecture's experiment and yours" });
+  const beginning = make("div");
+  const examples = make("div");
+  const batch = make("div", { class: "hl-scroll" });
+  const which = choice({
+    label: "show",
+    options: { lecture: "the lecture's text", own: "the text at hand" },
+    value: /** @type {"lecture" | "own"} */ ("lecture"),
+    change(key) {
+      isOwn = key === "own";
+      showParts();
+    },
+  });
+
+  function showTable() {
+    const cell = (/** @type {number | null | undefined} */ value) => (value == null ? "–" : fixed(value));
+    const whole = (/** @type {number | undefined} */ value) => (value === undefined ? "–" : grouped(value));
+    /** @type {[string, string, string][]} */
+    const rows = [
+      ["characters", grouped(LECTURE.characters), whole(own?.n)],
+      ["alphabet", number(LECTURE.alphabet), whole(own?.characters.length)],
+      ["for training, nine tenths", grouped(LECTURE.train), whole(own?.n_train)],
+      ["held out, one tenth", grouped(LECTURE.held_out), whole(own?.n_held_out)],
+      ["all characters alike: ln of the alphabet", fixed(LECTURE.uniform), cell(own?.uniform)],
+      ["untrained", `${fixed(LECTURE.untrained)} (printed, of one batch)`, cell(own?.loss)],
+      ["trained", `${fixed(LECTURE.trained, 3)} (printed, the last batch of 10,000)`, cell(trained?.loss)],
+      ["trained, mean of the last 500 batches", `${fixed(LECTURE.last_batches, 3)} (measured here)`, "–"],
+      [
+        "trained, on the held-out tenth",
+        `${fixed(LECTURE.held_out_mean, 3)} (measured here, all of it)`,
+        cell(trained?.held_out),
+      ],
+    ];
+    const titles = ["", "the lecture", "the text at hand"].map((name) => make("th", { scope: "col" }, name));
+    const lines = rows.map(([name, ...values]) =>
+      make("tr", {}, make("th", { scope: "row" }, name), ...values.map((value) => make("td", {}, value))),
+    );
+    table.replaceChildren(make("thead", {}, make("tr", {}, ...titles)), make("tbody", {}, ...lines));
+  }
+
+  function showParts() {
+    which.show(isOwn ? "own" : "lecture");
+    const text = isOwn && own ? own.beginning.slice(0, 9) : LECTURE.text;
+    const ids = isOwn && own ? own.ids.slice(0, 9) : LECTURE.ids;
+    const inputs = isOwn && own ? own.batch.inputs : LECTURE.inputs;
+    const targets = isOwn && own ? own.batch.targets : LECTURE.targets;
+    const described = isOwn && own ? own : lecture;
+    beginning.replaceChildren(...(described ? describe(described) : []));
+    const items = ids.slice(0, -1).map((_, t) => {
+      const input = make("code", {}, `[${ids.slice(0, t + 1).join(", ")}]`);
+      const words = ` “${visible(text.slice(0, t + 1))}” → “${visible(text[t + 1])}”`;
+      const target = make("code", {}, ids[t + 1]);
+      return make("li", {}, "when the input is ", input, " the target is ", target, make("small", {}, words));
+    });
+    examples.replaceChildren(make("ol", { class: "hl-examples" }, ...items));
+    const rows = inputs.map((line, i) => [
+      make("tr", {}, make("th", { scope: "row" }, `inputs ${i}`), ...line.map((id) => make("td", {}, id))),
+      make("tr", {}, make("th", { scope: "row" }, `targets ${i}`), ...targets[i].map((id) => make("td", {}, id))),
+    ]);
+    const shown = make("table", { class: "hl-window", "aria-label": "A batch" }, make("tbody", {}, ...rows.flat()));
+    batch.replaceChildren(shown);
+  }
+
+  showTable();
+  showParts();
+  return {
+    elements: [
+      heading("The text as data"),
+      paragraph(
+        "Karpathy's lecture does this with tiny Shakespeare; its figures stand beside those of the text you train on. ",
+        "Figures that a program prints for one batch scatter by about 0.1; the mean over a held-out tenth does not.",
+      ),
+      make("div", { class: "hl-scroll" }, table),
+      controls(which.element),
+      beginning,
+      paragraph("A window of 8 characters holds 8 examples, one for each place:"),
+      examples,
+      paragraph(
+        code("get_batch"),
+        " takes 4 such windows of 8 from random places (seed 1337); the targets are one later:",
+      ),
+      batch,
+    ],
+    /** The lecture's text: its alphabet and how it begins. @param {TextAsData} text */
+    showLecture(text) {
+      lecture = text;
+      showParts();
+    },
+    /** A text, before training. @param {TextAsData} text */
+    show(text) {
+      own = text;
+      trained = null;
+      isOwn = true;
+      showTable();
+      showParts();
+    },
+    /** @param {{ loss: number, held_out: number | null }} losses */
+    end(losses) {
+      trained = losses;
+      showTable();
+    },
+  };
+}
+
+/** How a text begins, its alphabet, and its ids. @param {TextAsData} text */
+const describe = ({ beginning, characters, ids, n }) => [
+  make("h4", {}, `The first ${beginning.length} of its ${number(n)} characters`),
+  make("pre", { class: "hl-wrote", tabindex: 0, "aria-label": "The beginning of the text" }, beginning),
+  make("h4", {}, `Its ${characters.length} characters, sorted`),
+  make("p", { class: "hl-ids" }, characters.map(visible).join(" ")),
+  make("h4", {}, "As a tensor of ids"),
+  make("p", { class: "hl-ids" }, `tensor([${ids.join(", ")}, …]), shape (${number(n)},)`),
+];
+
+// What Karpathy's lecture prints for tiny Shakespeare, as data: its own experiment, beside the visitor's.
+
+const LECTURE = {
+  characters: 1_115_394,
+  alphabet: 65,
+  train: 1_003_854,
+  held_out: 111_540,
+  ids: [18, 47, 56, 57, 58, 1, 15, 47, 58], // its first nine characters, "First Cit"
+  text: "First Cit",
+  // get_batch with seed 1337: 4 windows of 8, and their targets.
+  inputs: [
+    [24, 43, 58, 5, 57, 1, 46, 43],
+    [44, 53, 56, 1, 58, 46, 39, 58],
+    [52, 58, 1, 58, 46, 39, 58, 1],
+    [25, 17, 27, 10, 0, 21, 1, 54],
+  ],
+  targets: [
+    [43, 58, 5, 57, 1, 46, 43, 39],
+    [53, 56, 1, 58, 46, 39, 58, 1],
+    [58, 1, 58, 46, 39, 58, 1, 46],
+    [17, 27, 10, 0, 21, 1, 54, 39],
+  ],
+  uniform: 4.1744, // ln 65
+  untrained: 4.8786, // of that one batch, as printed
+  trained: 2.495, // of the last batch after 10,000 steps, as printed
+  last_batches: 2.473, // measured here: the mean of the last 500 batches
+  held_out_mean: 2.486, // measured here after the same training: the mean over the whole held-out tenth
+};

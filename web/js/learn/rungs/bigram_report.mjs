@@ -1,0 +1,331 @@
+// A training as the server reports it: losses, and the table as it changes, to look back through.
+
+import { make } from "../../lib/dom.mjs";
+import { counted, exact, fixed, number } from "../../lib/numbers.mjs";
+import { visible } from "../../lib/words.mjs";
+import { Arithmetic, exponentialShare, named, result } from "../../widgets/arithmetic.mjs";
+import { chart } from "../widgets/chart.mjs";
+import { Chips, slider, controls, heading, paragraph, rowOf } from "../widgets/elements.mjs";
+
+/** @import { Lesson } from "../rung.js" */
+
+/**
+ * What the model was at one step.
+ * @typedef {object} Snapshot
+ * @property {number} step
+ * @property {number} loss
+ * @property {number | null} held_out
+ * @property {number[][]} logits of the most frequent characters after each other
+ * @property {number[]} largest logit of each row
+ * @property {number[]} sums of each row's exponentials
+ * @property {number[][]} follows
+ * @property {string} wrote
+ */
+/**
+ * The state of a training.
+ * @typedef {object} Training
+ * @property {number[]} points losses so far
+ * @property {(number | null)[]} held on the held-out tenth
+ * @property {number} every steps between two of them
+ * @property {number} steps in all
+ * @property {number} loss before the training
+ * @property {number} uniform loss of giving all characters the same probability
+ * @property {number} floor the lowest possible loss
+ * @property {string[]} characters of the text
+ * @property {string[]} frequent the most frequent of them
+ * @property {Snapshot[]} snapshots
+ */
+/** @type {Training} */
+const NOTHING = {
+  points: [],
+  held: [],
+  every: 1,
+  steps: 1,
+  loss: 0,
+  uniform: 0,
+  floor: 0,
+  characters: [],
+  frequent: [],
+  snapshots: [],
+};
+
+export class Report {
+  #replaying = false;
+  #training = NOTHING;
+  /** @type {Snapshot | null} the one that is shown */
+  #shown = null;
+
+  /**
+   * @param {Lesson} lesson
+   * @param {HTMLTextAreaElement} text
+   * @param {{ before: (event: any) => void, after: (event: any) => void }} told
+   */
+  constructor(lesson, text, told) {
+    this.lesson = lesson;
+    this.text = text;
+    this.told = told;
+    this.bar = make("progress", { max: 1, value: 0, "aria-label": "Training" });
+    this.status = make("p", { class: "hl-count", role: "status" }, "Not trained yet.");
+    this.curve = make("div");
+    this.memorised = make("p", { hidden: true }, MEMORISED);
+    this.before = make("pre", { class: "hl-wrote", tabindex: 0, "aria-label": "Its writing before training" });
+    this.after = make("pre", { class: "hl-wrote", tabindex: 0, "aria-label": "Its writing after training" });
+    this.afterTitle = make("h4", {}, "It writes, trained");
+    const untrained = make("div", {}, make("h4", {}, "It writes, untrained"), this.before);
+    const trained = make("div", {}, this.afterTitle, this.after);
+    this.samples = make("div", { class: "hl-row", hidden: true }, untrained, trained);
+    this.scrubber = slider({
+      label: "the table after step",
+      min: 0,
+      max: 0,
+      value: 0,
+      format: (i) => number(this.#training.snapshots[i]?.step ?? 0),
+      change: (i) => this.#look(i),
+    });
+    this.scrubbed = make("p", { class: "hl-count", role: "status" });
+    this.arithmetic = new Arithmetic();
+    this.follows = this.arithmetic.table({
+      name: "Which character follows which",
+      axes: "how probable the column's character is after the row's; the most frequent characters only",
+      digits: 2,
+      explain: (r, c) => this.#explain(r, c),
+    });
+    this.sentence = new Chips();
+    const look = "Move back through the training: the table, the writing and the losses are those after each step.";
+    this.table = make("div", { hidden: true });
+    this.table.append(
+      heading("The table as it learned"),
+      paragraph(look),
+      controls(this.scrubber.element),
+      this.scrubbed,
+    );
+    this.table.append(rowOf(this.follows.element), make("div", {}, this.arithmetic.element));
+    this.sentence.element.hidden = true;
+    this.elements = [
+      this.bar,
+      this.status,
+      this.curve,
+      this.memorised,
+      this.samples,
+      this.table,
+      this.sentence.element,
+    ];
+  }
+
+  /** @param {string} status */
+  begin(status) {
+    this.bar.value = 0;
+    this.status.textContent = status;
+  }
+
+  /** @param {string} status */
+  end(status) {
+    this.status.textContent = status;
+  }
+
+  get stopped() {
+    const last = this.#training.points.at(-1);
+    return last === undefined ? "Stopped." : `Stopped, the last loss was ${fixed(last)}.`;
+  }
+
+  /** @param {any} event whose fields depend on its `stage` */
+  show(event) {
+    if (event.stage === "writing") this.#showWriting(event);
+    else if (event.stage === "before") this.#showBefore(event);
+    else if (event.stage === "training") this.#showTraining(event);
+    else if (event.stage === "after") this.#showAfter(event);
+    else this.status.textContent = event.why;
+  }
+
+  /** Show the last training once more. */
+  replay() {
+    const { events } = this.lesson.kept;
+    if (!events?.length) return;
+    this.#showAll(events);
+    if (["before", "training"].includes(events.at(-1).stage)) this.status.textContent = this.stopped;
+  }
+
+  /** Show a training that is not the visitor's, until there is one. @param {any[]} events @param {string} status */
+  showExample(events, status) {
+    const { told } = this;
+    this.told = { before() {}, after() {} };
+    this.#showAll(events);
+    this.told = told;
+    this.status.textContent = status;
+  }
+
+  /** @param {any[]} events */
+  #showAll(events) {
+    this.#replaying = true;
+    for (const event of events) this.show(event);
+    this.#replaying = false;
+    if (this.#training.points.length) this.#draw();
+  }
+
+  /** @param {{ model: string, text: string }} event */
+  #showWriting({ model, text }) {
+    const { kept } = this.lesson;
+    this.status.textContent = `${model} writes the text: ${counted(text.length, "character")} ...`;
+    this.text.value = kept.text = kept.written = text; // which is not the visitor's own text
+    this.text.scrollTop = this.text.scrollHeight;
+  }
+
+  /** @param {Training & { wrote: string }} event */
+  #showBefore(event) {
+    this.#training = { ...event, points: [], held: [], every: 1, steps: this.lesson.kept.steps ?? 1 };
+    this.#training.snapshots = [...event.snapshots];
+    this.before.textContent = event.wrote;
+    this.samples.hidden = this.table.hidden = false;
+    this.sentence.element.hidden = true;
+    this.after.textContent = "…";
+    this.#look(0);
+    this.told.before(event);
+  }
+
+  /**
+   * @param {object} event
+   * @param {number} event.step
+   * @param {number} event.steps
+   * @param {number} event.every
+   * @param {number[]} event.points
+   * @param {number[]} event.held_out
+   * @param {Snapshot[]} event.snapshots
+   */
+  #showTraining({ step, steps, every, points, held_out, snapshots }) {
+    const training = this.#training;
+    training.points.push(...points);
+    training.held.push(...held_out);
+    training.snapshots.push(...snapshots);
+    Object.assign(training, { every, steps });
+    this.bar.value = step / steps;
+    const loss = fixed(training.points.at(-1) ?? training.loss);
+    const held = training.held.at(-1);
+    const rest = held == null ? "" : `, ${fixed(held)} on the held-out tenth`;
+    const progress = `Step ${number(step)} of ${number(steps)}`;
+    this.status.textContent = `${progress}: the loss is ${loss}${rest}; untrained it was ${fixed(training.loss)}.`;
+    if (this.#replaying) return;
+    this.#draw();
+    if (snapshots.length) this.#look(training.snapshots.length - 1);
+  }
+
+  /** @param {any} event */
+  #showAfter(event) {
+    const { wrote, loss, held_out, sentence, n_sentence } = event;
+    const { characters, uniform, floor, loss: untrained } = this.#training;
+    this.after.textContent = wrote;
+    const held = held_out === null ? "" : ` On the held-out tenth it is ${fixed(held_out)}.`;
+    this.status.textContent =
+      `Done. Loss on the training part: ${fixed(untrained)} untrained, ${fixed(loss)} now.${held} Giving all ` +
+      `${characters.length} characters the same probability has ${fixed(uniform)}, and no bigram model can get below ` +
+      `${fixed(floor)} on what it learns from.`;
+    this.#look(this.#training.snapshots.length - 1);
+    this.#showSentence(sentence, n_sentence);
+    this.sentence.element.hidden = false;
+    this.told.after(event);
+  }
+
+  /** Show the table as it was. @param {number} i of the snapshots */
+  #look(i) {
+    const { snapshots, frequent } = this.#training;
+    const snapshot = snapshots[i];
+    this.#shown = snapshot;
+    this.scrubber.update(i, snapshots.length - 1);
+    const { step, loss, held_out, follows, wrote } = snapshot;
+    const held = held_out === null ? "" : `, ${fixed(held_out)} on the held-out tenth`;
+    this.scrubbed.textContent = `After step ${number(step)}: the loss is ${fixed(loss)} on the training part${held}.`;
+    this.afterTitle.textContent = `It writes, after ${counted(step, "step")}`;
+    this.after.textContent = wrote;
+    const names = frequent.map(visible);
+    this.follows.show({ rows: names, columns: names, values: follows });
+    this.arithmetic.update(this.follows, [0, 0]);
+  }
+
+  /** @param {number} r @param {number} c */
+  #explain(r, c) {
+    const { frequent } = this.#training;
+    const { logits, largest, sums, follows } = /** @type {Snapshot} */ (this.#shown);
+    const exponential = Math.exp(logits[r][c] - largest[r]);
+    const values = [fixed(exponential), fixed(sums[r]), exact(follows[r][c])];
+    return [
+      paragraph(named(visible(frequent[c])), " after ", named(visible(frequent[r])), ": its logit is in the table."),
+      exponentialShare(`${fixed(logits[r][c])} − ${fixed(largest[r])}`, values),
+    ];
+  }
+
+  /**
+   * @param {{ text: string, known: boolean, probability: number | null }[]} tokens
+   * @param {number} n
+   */
+  #showSentence(tokens, n) {
+    const { chips, summary } = ratedSentence(tokens, this.arithmetic);
+    const { kept, sentence } = this.lesson;
+    const isAnother = (kept.sentence ?? sentence) !== sentence;
+    if (!isAnother) this.sentence.show(chips, n, summary);
+    else this.sentence.show([], 0, "Your sentence is another one now: train again to see what the model makes of it.");
+  }
+
+  #draw() {
+    const { points, held, every, uniform, floor, steps } = this.#training;
+    const to = number(steps);
+    const known = held.filter((value) => value !== null);
+    this.memorised.hidden = !isMemorising(points, known);
+    this.curve.replaceChildren(
+      chart({
+        label: `Loss over ${to} steps`,
+        x: { from: 0, to, count: Math.ceil(steps / every) },
+        lines: { "training loss": points, ...(known.length ? { "held-out loss": known } : {}) },
+        levels: { "same probability for all characters": uniform, "counted pairs, the floor in training": floor },
+        xName: "step",
+        yName: "loss in nats",
+      }),
+    );
+  }
+}
+
+// The visitor's sentence as a bigram model sees it: how surprising each character is.
+
+/**
+ * @param {{ text: string, known: boolean, probability: number | null }[]} tokens
+ * @param {Arithmetic} arithmetic that shows how a number comes about
+ */
+function ratedSentence(tokens, arithmetic) {
+  const nats = tokens.flatMap(({ probability: p }) => (p === null ? [] : [-Math.log(p)]));
+  const chips = tokens.map(({ text, known, probability: p }, i) => {
+    if (p === null) return { text, known, below: "–" };
+    const pair = [named(visible(text)), " after ", named(visible(tokens[i - 1].text))];
+    const open = () =>
+      arithmetic.open(
+        paragraph(...pair, `: its probability in the table is ${exact(p)}. Its surprise:`),
+        paragraph(`−ln ${exact(p)} `, result(fixed(-Math.log(p)))),
+      );
+    return { text, known, below: `${fixed(p, 3)} · ${fixed(-Math.log(p), 2)}`, open };
+  });
+  const sum = nats.reduce((total, value) => total + value, 0);
+  const loss = nats.length
+    ? ` Their mean, ${fixed(sum)} / ${nats.length} = ${fixed(sum / nats.length)}, is the loss on your sentence.`
+    : "";
+  const summary =
+    "Your sentence as the model sees it: below each character is its probability p after the one before it, and its " +
+    `surprise −ln p in nats.${loss} Outlined characters are not in the text it learned from.`;
+  return { chips, summary };
+}
+
+// When a table learns its text by heart.
+
+const MEMORISED =
+  "The training loss falls while the held-out loss rises: the text is too short. The table learns the pairs of this " +
+  "text by heart, and its held-out tenth has other ones.";
+const CLEARLY = 0.05; // nats
+
+/**
+ * Whether the model still gets better on what it learns from, and worse on what it does not.
+ * @param {number[]} training losses
+ * @param {number[]} held losses on the held-out tenth
+ */
+export function isMemorising(training, held) {
+  const [last, heldLast] = [training.at(-1), held.at(-1)];
+  if (last === undefined || heldLast === undefined) return false;
+  const best = held.reduce((a, b) => Math.min(a, b));
+  const then = training[held.indexOf(best)];
+  return heldLast > best + CLEARLY && last < then;
+}

@@ -1,0 +1,368 @@
+// Rung 7: no looking ahead, two ways, and dropout.
+
+import { make } from "../../lib/dom.mjs";
+import { fixed, number } from "../../lib/numbers.mjs";
+import {
+  Arithmetic,
+  named,
+  AXES,
+  division,
+  dotCell,
+  looks,
+  rowOf as cellsOf,
+  softmaxCell,
+} from "../../widgets/arithmetic.mjs";
+import { formula, fraction, root, row, sub } from "../../widgets/formula.mjs";
+import { Stamp } from "../../widgets/stamp.mjs";
+import { choice, slider, code, controls, heading, paragraph, remarks, rowOf, term } from "../widgets/elements.mjs";
+import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
+
+/** @import { Rung } from "../rung.js" */
+
+/** @type {Rung} */
+export const causalMasking = {
+  name: "Causal masking and dropout",
+  learned: "No token looks ahead: minus infinity before the softmax, and each row still adds up to 1.",
+  options: () => ({ dropout: 0.5, seed: 1, dropped: "weights" }),
+  question: {
+    ask: "What is the first word's attention weight on itself, once the future is masked?",
+    options: ["The same as before", "Exactly 1", "1 divided by the number of words"],
+    right: 1,
+    why: "It has nothing else to look at, and a row adds up to 1.",
+  },
+  build(lesson) {
+    const stamp = new Stamp("mask after softmax and renormalise, minus infinity before softmax");
+    const arithmetic = new Arithmetic();
+    /** @type {any} */
+    let data;
+    const vectors = vectorsBar(
+      lesson,
+      "This choice changes only the words: the matrices of the head stay as they are.",
+    );
+    const x = arithmetic.table({
+      name: "The words x",
+      axes: "words × 3",
+      edit: changeNumbers(lesson, () => data),
+      explain: (r, c) => [paragraph(`Number ${c} of `, named(data.words[r]), `: ${data.origin}.`)],
+    });
+    const tables = makeTables(arithmetic, () => data);
+    const batch = [0, 1].map((text) => contextOf(arithmetic, `Context vectors, text ${text}`, () => data));
+    const same = new Stamp("the two texts of the batch");
+    const lecture = lectureHead(arithmetic, () => data);
+    const lectureShapes = make("p", { class: "hl-count" });
+    const from = choice({
+      label: "dropped from",
+      options: { weights: "the attention weights", ones: "a matrix of ones" },
+      value: lesson.options.dropped,
+      change: (key) => lesson.set({ dropped: key }),
+    });
+    const dropout = slider({
+      label: "dropout p",
+      max: 0.9,
+      step: 0.1,
+      value: lesson.options.dropout,
+      format: (value) => value.toFixed(1),
+      change: (value) => lesson.set({ dropout: value }),
+    });
+    const drawAgain = () => lesson.set({ seed: lesson.options.seed + 1 });
+    const again = make("button", { type: "button", class: "hs-small", onclick: drawAgain }, "Draw again");
+    const sums = make("p", { class: "hl-count", role: "status" });
+    return {
+      text: [
+        paragraph(
+          "A model trained to predict the next word must not see it. ",
+          term("Causal"),
+          " attention hides the keys after the query. One way is to take the softmax first, set the future to 0 and ",
+          "divide each row by what is left; another is to set the future's scores to minus infinity, whose exp is 0, ",
+          "and take the softmax once. Both give the same weights. The scores are those of the linear layers of the ",
+          "previous rung.",
+        ),
+      ],
+      formula: formula(
+        [
+          sub("w", row("i", "j")),
+          "=",
+          "softmax",
+          "(",
+          fraction(sub("s", row("i", "j")), root("head_dim")),
+          ")",
+          ", ",
+          sub("s", row("i", "j")),
+          "=",
+          "−∞",
+          " where ",
+          row("j", ">", "i"),
+        ],
+        [
+          "dropout",
+          "(",
+          "w",
+          ")",
+          "=",
+          fraction("w", row("1", "−", "p")),
+          " with probability ",
+          row("1", "−", "p"),
+          ", else ",
+          "0",
+        ],
+      ),
+      picture: [
+        vectors.element,
+        rowOf(x.element, tables.scores.element, tables.mask.element),
+        heading("First way: softmax, mask, renormalise"),
+        rowOf(tables.all_weights.element, tables.cut.element, tables.renormalised.element),
+        heading("Second way: minus infinity, softmax"),
+        rowOf(tables.masked.element, tables.weights.element),
+        stamp.element,
+        heading("A way that fails"),
+        paragraph(
+          "It looks simpler to add a matrix that is minus infinity above the diagonal, made as ",
+          code("torch.triu(torch.ones(T, T), 1) * -torch.inf"),
+          ". But the zeros on and below the diagonal are multiplied by infinity as well.",
+        ),
+        rowOf(tables.added.element),
+        heading("Dropout"),
+        paragraph(
+          "In training, some attention weights are dropped at random, so that the model relies on no word alone. The ",
+          "rest are multiplied by 1 / (1 − p), so that on average a row stays the same.",
+        ),
+        controls(dropout.element, from.element, again),
+        rowOf(tables.dropped.element, tables.drawn.element),
+        sums,
+        remarks(
+          "Worth knowing about dropout",
+          "Here it sits on the attention weights, after the softmax; that is the usual place. It may also come " +
+            "after the " +
+            "values were averaged. Before the softmax it would not remove a word: a score of 0 still gets a weight.",
+          "Only while training: a trained model that writes drops nothing. GPT-2 was trained with 0.1; values " +
+            "of 0.1 to " +
+            "0.2 are usual, and many large models use none. 0.5 is for looking at.",
+          "Which weights are dropped depends on the random numbers, which differ between operating systems and " +
+            "versions, " +
+            "even with the same seed. So your own mask may differ from one that is printed somewhere: compare " +
+            "the values, " +
+            "0 or twice the weight, not the places.",
+        ),
+        heading("All of it as a class, on a batch"),
+        paragraph(
+          code("CausalAttention"),
+          " (seed 123, without dropout) reads several texts at once. Two copies of the sentence are a batch of shape ",
+          code("(2, T, 3)"),
+          "; both get the same context vectors, as nothing passes between texts.",
+        ),
+        rowOf(...batch.map((table) => table.element)),
+        same.element,
+        remarks(
+          "How the class keeps its mask",
+          [
+            "The mask is made once, for the longest text, with ",
+            code("register_buffer"),
+            ": it moves to the GPU with the model, but is no weight and is not trained.",
+          ],
+          [
+            "Of a shorter text only the corner is used, ",
+            code("mask[:T, :T]"),
+            ", and ",
+            code("masked_fill_"),
+            ", with an underscore, fills the scores in place instead of copying them.",
+          ],
+          [
+            "The models of this page do not keep a mask at all: for one new token there is no future, and else " +
+              "it is made ",
+            "on the spot.",
+          ],
+        ),
+        heading("One head of the lecture on tiny Shakespeare"),
+        paragraph(
+          "Random tokens of 32 numbers, a head of 16 (seed 1337). Its scores are not divided by √16 yet, so the " +
+            "weights ",
+          "come out sharper than they should.",
+        ),
+        lectureShapes,
+        rowOf(lecture.element),
+        arithmetic.element,
+      ],
+      update(found) {
+        data = found;
+        const { words } = data;
+        vectors.update(data);
+        x.show({ rows: words, columns: ["0", "1", "2"], values: data.x });
+        batch.forEach((table, text) => table.show({ rows: words, columns: ["0", "1"], values: data.batch[text] }));
+        same.show(data.batch_error);
+        const places = Array.from({ length: 8 }, (_, i) => `t${i}`);
+        lecture.show({ rows: places, columns: places, values: data.lecture.weights });
+        const [into, out] = [data.lecture.x, data.lecture.out].map((shape) => `(${shape.join(", ")})`);
+        lectureShapes.textContent =
+          `In: ${into}, 4 texts of 8 tokens with 32 numbers. Out: ${out}, 16 numbers ` +
+          `for each token. Shown: text 0.`;
+        for (const [name, table] of Object.entries(tables)) {
+          table.show({ rows: words, columns: words, values: data[name] });
+        }
+        dropout.update(data.dropout);
+        const rowSums = Array.from(data.row_sums, (/** @type {number} */ sum) => fixed(sum, 2)).join(", ");
+        from.show(data.dropped_from);
+        sums.textContent = `Kept weights × ${number(data.keep_scale, 2)}. The rows now add up to ${rowSums}.`;
+        stamp.show(data.error);
+        arithmetic.update(tables.renormalised, [1, 0]);
+      },
+    };
+  },
+};
+
+// The tables of rung 7, each with what its numbers are made of.
+
+/**
+ * @param {Arithmetic} arithmetic
+ * @param {() => any} current the server's answer
+ */
+function makeTables(arithmetic, current) {
+  /** @typedef {[r: number, c: number]} At */
+  /** @param {At} at */
+  const pair = (...[r, c]) => looks(current().words[r], current().words[c]);
+  /** @param {At} at */
+  const future = (...[r, c]) => {
+    const { words } = current();
+    return [paragraph(named(words[c]), " comes after ", named(words[r]), ": the mask hides it.")];
+  };
+  /** @param {At} at */
+  const score = (...[r, c]) => {
+    const { score_terms: terms, scores } = current();
+    return dotCell({ terms, r, c, total: scores[r][c], title: ["Score: ", ...pair(r, c)] });
+  };
+  /** @param {string} terms @param {string} values @returns {(...at: At) => Node[]} */
+  const weight = (terms, values) => (r, c) => {
+    const data = current();
+    return softmaxCell({ terms: data[terms], r, c, total: data[values][r][c], title: ["Weight: ", ...pair(r, c)] });
+  };
+  /** @type {Record<string, import("../../widgets/heat_table.mjs").HeatTable>} */
+  const tables = {};
+  /** @param {string} name @returns {(r: number) => import("../../widgets/arithmetic.mjs").Operand[][]} */
+  const rowIn = (name) => (r) => [cellsOf(tables[name], r)];
+  /** @param {string} name @returns {(r: number, c: number) => import("../../widgets/arithmetic.mjs").Operand[][]} */
+  const cellIn = (name) => (r, c) => [[[tables[name], r, c]]];
+  return Object.assign(tables, {
+    scores: arithmetic.table({ name: "Attention scores", axes: AXES, explain: score }),
+    mask: arithmetic.table({
+      name: "The mask",
+      axes: "1: may be looked at",
+      digits: 0,
+      explain: (r, c) =>
+        c > r ? future(r, c) : [paragraph(named(current().words[c]), " is not after ", named(current().words[r]), ".")],
+    }),
+    added: arithmetic.table({
+      name: "Scores + triu × −∞",
+      axes: "every row is lost",
+      hole: (r, c) => (c > r ? "−∞" : "NaN"),
+      explain: (r, c) => [
+        paragraph(
+          c > r
+            ? "1 × −∞ = −∞, added to a score: masked, as intended."
+            : `0 × −∞ is not a number, and ${fixed(current().scores[r][c])} + NaN is none either.`,
+        ),
+      ],
+    }),
+    all_weights: arithmetic.table({
+      name: "1a. Softmax over all keys",
+      operands: rowIn("scores"),
+      axes: "the future is still in it",
+      sums: true,
+      explain: weight("all_terms", "all_weights"),
+    }),
+    cut: arithmetic.table({
+      name: "1b. The future set to 0",
+      operands: cellIn("all_weights"),
+      axes: "rows no longer add up to 1",
+      sums: true,
+      explain: (r, c) => {
+        if (c > r) return future(r, c);
+        const { cut, left } = current();
+        const rest = ` with ${fixed(cut[r][c])}. What is left of the row adds up to ${fixed(left[r])}.`;
+        return [paragraph("Kept: ", ...pair(r, c), rest)];
+      },
+    }),
+    renormalised: arithmetic.table({
+      name: "1c. Divided by what is left",
+      operands: rowIn("cut"),
+      axes: "attention weights",
+      sums: true,
+      explain: (r, c) => {
+        if (c > r) return future(r, c);
+        const { cut, left, renormalised } = current();
+        const quotient = division("weight / what is left of the row", cut[r][c], left[r], renormalised[r][c]);
+        return [paragraph("Weight: ", ...pair(r, c)), quotient];
+      },
+    }),
+    masked: arithmetic.table({
+      name: "2a. Scores, the future at −∞",
+      operands: cellIn("scores"),
+      axes: "before softmax",
+      hole: "−∞",
+      explain: (r, c) => (c > r ? future(r, c) : score(r, c)),
+    }),
+    weights: arithmetic.table({
+      name: "2b. Softmax",
+      operands: rowIn("masked"),
+      axes: "attention weights",
+      sums: true,
+      explain: weight("weight_terms", "weights"),
+    }),
+    drawn: arithmetic.table({
+      name: "The random numbers",
+      axes: "kept where not below p",
+      explain: (r, c) => [paragraph(...pair(r, c), ": ", explainDropout(current(), r, c))],
+    }),
+    dropped: arithmetic.table({
+      name: "After dropout",
+      operands: (r, c) => [[[tables.drawn, r, c]], [[tables.weights, r, c]]],
+      axes: "in training only",
+      sums: true,
+      explain: (r, c) => [paragraph(...pair(r, c), ": ", explainDropout(current(), r, c))],
+    }),
+  });
+}
+
+/**
+ * @param {any} data
+ * @param {number} r
+ * @param {number} c
+ */
+function explainDropout({ before: all, drawn, dropped, dropout, keep_scale }, r, c) {
+  const [before, after, random] = [all[r][c], dropped[r][c], fixed(drawn[r][c])];
+  if (before === 0) return "there is nothing to drop.";
+  if (after === 0) return `the random number ${random} is below p = ${dropout}, so ${fixed(before)} was dropped.`;
+  return (
+    `the random number ${random} is not below p = ${dropout}: ${fixed(before)} × ${number(keep_scale)} = ` +
+    `${fixed(after)}.`
+  );
+}
+
+/**
+ * The context vectors of a text of the batch.
+ * @param {Arithmetic} arithmetic
+ * @param {string} name
+ * @param {() => any} current
+ */
+function contextOf(arithmetic, name, current) {
+  return arithmetic.table({
+    name,
+    axes: "T × 2",
+    explain: (r, c) => {
+      const { words, batch, batch_terms: terms } = current();
+      const title = ["Context of ", named(words[r]), `, number ${c}: attention weight × value`];
+      return dotCell({ terms, r, c, total: batch[0][r][c], title });
+    },
+  });
+}
+
+/** @param {Arithmetic} arithmetic @param {() => any} current */
+function lectureHead(arithmetic, current) {
+  return arithmetic.table({
+    name: "Attention weights, not scaled",
+    axes: "8 tokens × 8 tokens",
+    sums: true,
+    explain: (r, c) => {
+      const { terms, weights } = current().lecture;
+      return softmaxCell({ terms, r, c, total: weights[r][c], title: [`Weight: token ${r} looks at token ${c}`] });
+    },
+  });
+}

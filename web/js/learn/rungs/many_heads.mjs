@@ -1,0 +1,384 @@
+// Rung 8: several heads, one after the other and all at once.
+
+import {
+  Arithmetic,
+  AXES,
+  columnOf,
+  dotCell,
+  dotProduct,
+  named,
+  rowOf as cellsOf,
+  softmaxCell,
+} from "../../widgets/arithmetic.mjs";
+import { formula, row, sub } from "../../widgets/formula.mjs";
+import { Stamp } from "../../widgets/stamp.mjs";
+import { code, heading, paragraph, rowOf, term, choice, controls, remarks } from "../widgets/elements.mjs";
+import { twoHeads } from "../widgets/two_heads.mjs";
+import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
+import { headTimes, shapesOfHeads } from "./head_shapes.mjs";
+import { randomHeads } from "./trainable_weights.mjs";
+
+/** @import { Rung, Lesson } from "../rung.js" */
+
+const HEAD_DIM = 2; // numbers of a head in the book's case
+const HEADS = [0, 1];
+
+/** @type {Rung} */
+export const manyHeads = {
+  name: "Many heads",
+  learned:
+    "Several heads look at several things; one wide projection, split, computes them all, and another mixes them.",
+  options: () => ({ d_out: 2 }),
+  question: {
+    ask: "Eight heads of 8 numbers, or one head of 64: which needs more weights for its queries?",
+    options: ["Eight heads", "One head", "Neither"],
+    right: 2,
+    why:
+      "Eight matrices for 8 numbers each, stacked, are one matrix for 64. That is why one projection, split " +
+      "afterwards, can compute all heads.",
+  },
+  build(lesson) {
+    const stamp = new Stamp("stacked heads and weight splits, after the transfer of the weights");
+    const arithmetic = new Arithmetic();
+    const vectors = vectorsBar(
+      lesson,
+      "This choice changes only the words: the matrices of the heads stay as they are.",
+    );
+    const x = arithmetic.table({
+      name: "The words x",
+      axes: "words × 3",
+      edit: changeNumbers(lesson, () => data),
+      explain: (r, c) => [paragraph(`Number ${c} of `, named(data.words[r]), `: ${data.origin}.`)],
+    });
+    /** @type {any} */
+    let data;
+    /** @param {number} r @param {number} c */
+    const explainContext = (r, c) => {
+      const [head, i] = [Math.floor(c / HEAD_DIM), c % HEAD_DIM];
+      const { left, right, products } = data.merged_terms[head];
+      const words = `Head ${head}, number ${i} of the context of `;
+      return dotProduct({
+        title: [words, named(data.words[r]), ": each attention weight × value"],
+        left: left[r],
+        right: right[i],
+        products: products[r][i],
+        total: data.merged[r][c],
+      });
+    };
+    const weights = HEADS.map((head) =>
+      arithmetic.table({
+        name: `Attention weights, head ${head}`,
+        axes: AXES,
+        sums: true,
+        explain: (r, c) => {
+          const title = [named(data.words[r]), " (query) looks at ", named(data.words[c]), ` (key) in head ${head}`];
+          return softmaxCell({
+            terms: data.head_weight_terms[head],
+            r,
+            c,
+            total: data.head_weights[head][r][c],
+            title,
+          });
+        },
+      }),
+    );
+    const headValues = HEADS.map((head) =>
+      arithmetic.table({
+        name: `Values, head ${head}`,
+        axes: "words × 2",
+        explain: (r, c) => {
+          const title = ["Value of ", named(data.words[r]), ` in head ${head}, number ${c}: x · W value`];
+          return dotCell({ terms: data.value_terms[head], r, c, total: data.values[head][r][c], title });
+        },
+        operands: (r) => [cellsOf(x, r)],
+      }),
+    );
+    /** @param {number} r @param {number} c @returns {import("../../widgets/arithmetic.mjs").Operand[][]} */
+    const contextOperands = (r, c) => {
+      const head = Math.floor(c / HEAD_DIM);
+      return [cellsOf(weights[head], r), columnOf(headValues[head], c % HEAD_DIM)];
+    };
+    const randoms = randomHeads(
+      arithmetic,
+      () => data,
+      () => "seed 123, as in the small case below",
+    );
+    const trained = twoHeads(lesson, arithmetic, {
+      words:
+        "Two heads whose matrices are random (seed 123), as a model's are before its training: both spread their " +
+        "weights almost evenly over the words so far.",
+      tables: randoms.map(({ element }) => element),
+    });
+    const wide = arithmetic.table({
+      name: "Queries in one piece",
+      axes: "(T, 4): x · W query",
+      explain: (r, c) => {
+        const title = ["Query of ", named(data.words[r]), `, number ${c}`];
+        return dotCell({ terms: data.wide_terms, r, c, total: data.wide[r][c], title });
+      },
+    });
+    const split = HEADS.map((head) =>
+      arithmetic.table({
+        name: `Queries of head ${head}`,
+        axes: "(T, 2), after view and transpose",
+        explain: (r, c) => [
+          paragraph(
+            `Number ${c} of head ${head} is number ${HEAD_DIM * head + c} of the wide query of `,
+            named(data.words[r]),
+            ": nothing is computed, the numbers are only looked at in another order.",
+          ),
+        ],
+        operands: (r, c) => [[[wide, r, HEAD_DIM * head + c]]],
+      }),
+    );
+    const merged = {
+      stacked: arithmetic.table({
+        name: "Stacked heads",
+        axes: "head 0 | head 1",
+        explain: explainContext,
+        operands: contextOperands,
+      }),
+      merged: arithmetic.table({
+        name: "Weight splits",
+        axes: "head 0 | head 1",
+        explain: explainContext,
+        operands: contextOperands,
+      }),
+    };
+    const projection = outputProjection(arithmetic, lesson);
+    const batched = batchedProduct(arithmetic);
+    return {
+      text: [
+        paragraph(
+          "The weights in a row add up to 1, so one head makes a single mixture: what it takes from the word before ",
+          "and from the first word ends up in one sum. Several heads, each with matrices of its own, keep them ",
+          "apart, and their context vectors are put side by side.",
+        ),
+        paragraph(
+          "Computed one after the other they are ",
+          term("stacked heads"),
+          ". Put their matrices side by side instead, and one projection serves all: its result is split into heads, ",
+          "and all scores are one batched product. These are ",
+          term("weight splits"),
+          ". An ",
+          term("output projection"),
+          " then mixes what the heads found.",
+        ),
+      ],
+      formula: formula(
+        [
+          ...["(", "B", ",", "T", ",", "C", ")", "→"],
+          ...["(", "B", ",", "n_head", ",", "T", ",", "head_dim", ")", "→"],
+          ...["(", "B", ",", "T", ",", "C", ")"],
+        ],
+        ["Z", "=", row("[", sub("Z", "0"), ";", "…", ";", sub("Z", "n"), "]"), sub("W", "out"), "+", sub("b", "out")],
+      ),
+      picture: [
+        heading("Two heads on your sentence"),
+        ...trained.elements,
+        heading("A small case, step by step: two random heads of 2 numbers"),
+        paragraph(
+          "Small enough to follow every number. The matrices are drawn at random (seed 123), so these two heads look ",
+          "alike: it is training that makes them differ.",
+        ),
+        shapesOfHeads({
+          x: x.element,
+          wide: wide.element,
+          split: split[0].element,
+          weights: weights[0].element,
+          merged: merged.merged.element,
+          projected: projection.place,
+        }),
+        vectors.element,
+        rowOf(x.element, ...headValues.map((table) => table.element)),
+        rowOf(...weights.map((table) => table.element)),
+        heading("One projection, split into heads"),
+        paragraph(
+          "The wide projection gives each word 4 numbers. ",
+          code(".view(T, 2, 2)"),
+          " reads them as 2 heads of 2 numbers, and ",
+          code(".transpose(0, 1)"),
+          " puts the heads first, so that each has a table of its own. In a batch the shapes begin with B as well.",
+        ),
+        rowOf(wide.element, ...split.map((table) => table.element)),
+        heading("What the heads found, side by side"),
+        rowOf(merged.stacked.element, merged.merged.element),
+        stamp.element,
+        ...projection.elements,
+        ...batched.elements,
+        heading("Where the time goes"),
+        ...headTimes(),
+        arithmetic.element,
+      ],
+      update(found) {
+        data = found;
+        const rows = data.words;
+        vectors.update(data);
+        x.show({ rows, columns: ["0", "1", "2"], values: data.x });
+        wide.show({ rows, columns: ["0", "1", "2", "3"], values: data.wide });
+        split.forEach((table, head) => table.show({ rows, columns: ["0", "1"], values: data.split[head] }));
+        headValues.forEach((table, head) => table.show({ rows, columns: ["0", "1"], values: data.values[head] }));
+        weights.forEach((table, head) => table.show({ rows, columns: rows, values: data.head_weights[head] }));
+        merged.stacked.show({ rows, columns: ["0", "1", "0", "1"], values: data.stacked });
+        merged.merged.show({ rows, columns: ["0", "1", "0", "1"], values: data.merged });
+        projection.update(data);
+        batched.update(data);
+        stamp.show(data.error);
+        randoms.forEach((table, i) => table.show({ rows, columns: rows, values: data.random[i].weights }));
+        trained.update(data.trained);
+        arithmetic.update(merged.merged, [1, 0]);
+      },
+    };
+  },
+};
+
+// A part of rung 8: weight splits of any size, before and after the output projection.
+
+/** @param {Arithmetic} arithmetic @param {Lesson} lesson */
+function outputProjection(arithmetic, lesson) {
+  /** @type {any} */
+  let data;
+  const torch = new Stamp("these weight splits, and torch.nn.MultiheadAttention with the same weights and mask");
+  const size = choice({
+    label: "d_out, for both heads together",
+    options: { 2: "2, the book's", 4: "4", 16: "16" },
+    value: String(lesson.options.d_out),
+    change: (key) => lesson.set({ d_out: Number(key) }),
+  });
+  /** The head of a number of both heads' context vectors, and its place there. @param {number} c */
+  const placeIn = (c) => [Math.floor(c / (data.d_out / 2)), c % (data.d_out / 2)];
+  const splitWeights = HEADS.map((head) =>
+    arithmetic.table({
+      name: `Weights of head ${head}, seed 123`,
+      axes: "after mask and softmax",
+      sums: true,
+      explain: (r, c) => {
+        const title = [named(data.words[r]), " (query) looks at ", named(data.words[c]), ` (key) in head ${head}`];
+        const total = data.splits_weights[head][r][c];
+        return softmaxCell({ terms: data.splits_weight_terms[head], r, c, total, title });
+      },
+    }),
+  );
+  const context = arithmetic.table({
+    name: "Before the output projection",
+    axes: "head.number",
+    explain: (r, c) => {
+      const [head, i] = placeIn(c);
+      const title = [
+        `Head ${head}, number ${i} of the context of `,
+        named(data.words[r]),
+        ": attention weight × value",
+      ];
+      return dotCell({ terms: data.context_terms[head], r, c: i, total: data.context[r][c], title });
+    },
+    operands: (r, c) => [cellsOf(splitWeights[placeIn(c)[0]], r)],
+  });
+  const projection = arithmetic.table({
+    name: "The output projection",
+    axes: "d_out × d_out",
+    explain: (r, c) => [
+      paragraph(`From number ${r} of the heads to output ${c}: a weight that is learned (seed 123).`),
+    ],
+  });
+  const projected = arithmetic.table({
+    name: "After the output projection",
+    axes: "the book's own weight splits",
+    explain: (r, c) => {
+      const words = `: what both heads say × row ${c} of the projection, and its bias`;
+      const title = [`Output ${c} of `, named(data.words[r]), words];
+      return dotCell({ terms: data.projected_terms, r, c, total: data.projected[r][c], title, bias: data.bias[c] });
+    },
+    operands: (r, c) => [cellsOf(context, r), columnOf(projection, c)],
+  });
+  return {
+    place: projected.element,
+    elements: [
+      heading("The output projection"),
+      paragraph(
+        "The heads above have 2 numbers each, 4 in all. The book's own weight splits have d_out = 2 for both heads ",
+        "together, so each head has only 1 number here. The output projection, a square matrix and a bias, " +
+          "mixes what ",
+        "the two heads found.",
+      ),
+      controls(size.element),
+      rowOf(...splitWeights.map((table) => table.element)),
+      rowOf(context.element, projection.element, projected.element),
+      torch.element,
+      remarks(
+        "Worth knowing",
+        "An output projection is not strictly needed: the heads side by side have the right shape already. " +
+          "Nearly all " +
+          "models have one, because it lets the next steps use what several heads found together.",
+        [
+          "PyTorch has all of this as ",
+          code("torch.nn.MultiheadAttention"),
+          ", which the stamp above compares with. It takes the mask as an argument and is harder to look into.",
+        ],
+      ),
+    ],
+    /** @param {any} found */
+    update(found) {
+      data = found;
+      const rows = data.words;
+      size.show(/** @type {any} */ (String(data.d_out)));
+      torch.show(data.torch_error);
+      splitWeights.forEach((table, h) => table.show({ rows, columns: rows, values: data.splits_weights[h] }));
+      const places = Array.from({ length: data.d_out }, (_, i) => String(i));
+      context.show({ rows, columns: places.map((_, i) => placeIn(i).join(".")), values: data.context });
+      projection.show({ rows: places, columns: places, values: data.projection });
+      projected.show({ rows, columns: places, values: data.projected });
+    },
+  };
+}
+
+// A part of rung 8: the product of all heads at once, on the numbers that the book prints.
+
+const [TOKENS, NUMBERS] = [
+  ["0", "1", "2"],
+  ["0", "1", "2", "3"],
+];
+
+/** @param {Arithmetic} arithmetic */
+function batchedProduct(arithmetic) {
+  /** @type {any} */
+  let data;
+  const batched = new Stamp("a product of all heads at once, and head by head");
+  const operands = HEADS.map((head) =>
+    arithmetic.table({
+      name: `Head ${head}`,
+      axes: "3 tokens × 4 numbers",
+      explain: (r, c) => [paragraph(`Number ${c} of token ${r} in head ${head}.`)],
+    }),
+  );
+  const products = HEADS.map((head) =>
+    arithmetic.table({
+      name: `Head ${head} × itself, transposed`,
+      axes: "3 × 3 tokens",
+      explain: (r, c) => {
+        const title = [`Head ${head}: token ${r} · token ${c}`];
+        return dotCell({ terms: data.product_terms[head], r, c, total: data.product[head][r][c], title });
+      },
+      operands: (r, c) => [cellsOf(operands[head], r), cellsOf(operands[head], c)],
+    }),
+  );
+  return {
+    elements: [
+      heading("All heads in one product"),
+      paragraph(
+        "A product of tensors ",
+        code("(B, n_head, T, head_dim)"),
+        " is one matrix product for each head, done together.",
+      ),
+      rowOf(...operands.map((table) => table.element)),
+      rowOf(...products.map((table) => table.element)),
+      batched.element,
+    ],
+    /** @param {any} found */
+    update(found) {
+      data = found;
+      operands.forEach((table, head) => table.show({ rows: TOKENS, columns: NUMBERS, values: data.heads[head] }));
+      products.forEach((table, head) => table.show({ rows: TOKENS, columns: TOKENS, values: data.product[head] }));
+      batched.show(data.product_error);
+    },
+  };
+}

@@ -1,0 +1,148 @@
+// The arithmetic behind one number of the model, fetched when it is pointed at.
+
+import { forPointer, make } from "../../lib/dom.mjs";
+import { LatestRequest } from "../../lib/latest.mjs";
+import { counted, exact, fixed, number } from "../../lib/numbers.mjs";
+import { visible } from "../../lib/words.mjs";
+import { dotProduct, result } from "../../widgets/arithmetic.mjs";
+import { ask } from "../server.mjs";
+import { paragraph } from "../widgets/elements.mjs";
+
+/** @import { Lesson } from "../rung.js" */
+/** @import { Strip } from "./model_heads.mjs" */
+
+const PAUSE = 60; // milliseconds in which the pointer may still move
+
+export class NumberPanel {
+  #request = new LatestRequest();
+  /** @type {(stage: string) => void} is called with the stage whose number is shown */
+  shown = () => {};
+
+  /**
+   * @param {Lesson} lesson
+   * @param {() => Strip[]} strips of all stages
+   * @param {Record<string, string[]>} sources the stages that a stage is made of
+   */
+  constructor(lesson, strips, sources) {
+    this.lesson = lesson;
+    this.strips = strips;
+    this.sources = sources;
+    const how = forPointer("Point at any number of a strip, or move with the arrow keys,", "Tap any number of a strip");
+    const hint = `${how} to see what it is made of.`;
+    this.body = make("div", { "aria-live": "polite" }, make("p", { class: "hl-hint" }, hint));
+    const close = make("button", { type: "button", class: "hl-close", "aria-label": "Put it away" }, "×");
+    this.element = make("div", { class: "hl-unfold" }, close, this.body);
+    close.addEventListener("click", () => this.element.classList.remove("hl-pinned"));
+  }
+
+  /**
+   * Explain number `index` of a stage.
+   * @param {string} stage
+   * @param {string} name
+   * @param {number} index
+   */
+  async show(stage, name, index) {
+    const { lesson } = this;
+    const body = { ...lesson.body, stage, index };
+    try {
+      const found = await this.#request.send((signal) => ask("number", body, signal), PAUSE);
+      if (!found) return;
+      this.element.classList.add("hl-pinned");
+      this.shown(stage);
+      this.body.replaceChildren(...explain(name, index, found));
+      for (const strip of this.strips()) {
+        const lit = this.sources[stage]?.includes(strip.stage) ? (found.names ? [] : (found.places ?? [index])) : [];
+        strip.mark(strip.stage === stage, lit);
+      }
+    } catch (error) {
+      this.body.textContent = /** @type {Error} */ (error).message;
+    }
+  }
+
+  /** Show how a number comes about that is in no strip. @param {Node[]} parts */
+  open(...parts) {
+    this.element.classList.add("hl-pinned");
+    this.body.replaceChildren(...parts);
+    this.clear();
+  }
+
+  /** Forget what was shown: its numbers are no longer those of the picture. */
+  clear() {
+    for (const strip of this.strips()) strip.mark(false, []);
+  }
+}
+
+/** @param {string} name @param {number} index @param {any} found */
+function explain(name, index, found) {
+  const title = `${name}, number ${index}`;
+  if (found.kind === "dot") return explainDot(title, found);
+  if (found.kind === "norm") {
+    const { value, mean, deviation, weight, bias, total } = found;
+    return [
+      paragraph(`${title}: (number − mean) / standard deviation × weight + bias`),
+      paragraph(
+        `(${fixed(value)} − ${fixed(mean)}) / ${fixed(deviation)} × ${fixed(weight)} + ${fixed(bias)} `,
+        result(fixed(total)),
+      ),
+    ];
+  }
+  if (found.kind === "sum") {
+    return dotProduct({
+      title: [`${title}: a sum of two`],
+      names: found.names,
+      products: found.terms,
+      total: found.total,
+    });
+  }
+  if (found.kind === "gelu") {
+    return [
+      paragraph(`${title}: GELU of the hidden number ${fixed(found.value)} `, result(fixed(found.total))),
+      paragraph("A large number passes, a negative one nearly vanishes: see the curve on rung 9."),
+    ];
+  }
+  if (found.kind === "weight") {
+    return [paragraph(`${title}: ${fixed(found.total)}, a weight of the embedding table, which training has set.`)];
+  }
+  if (found.kind === "share") {
+    const { logit, largest, exponential, sum, total, n } = found;
+    return [
+      paragraph(`${name}: the softmax over all ${number(n)} logits`),
+      paragraph(
+        `exp(${fixed(logit)} − ${fixed(largest)}) = ${exact(exponential)}, divided by the sum ${fixed(sum)} `,
+        result(exact(total)),
+      ),
+    ];
+  }
+  return [
+    paragraph(`${title}: ${fixed(found.total)}. The weights behind it are quantized, so there is no matrix to show.`),
+  ];
+}
+
+/** @param {string} title @param {any} found */
+function explainDot(title, { places, names, left, right, products, n, rest, bias, total }) {
+  const shown = products.length < n ? `; the ${products.length} largest are shown` : "";
+  const words = names
+    ? products.map(
+        (/** @type {number} */ _, /** @type {number} */ i) =>
+          `${visible(names[i])}: ${number(left[i])} × ${number(right[i])}`,
+      )
+    : products.map(
+        (/** @type {number} */ _, /** @type {number} */ i) => `[${places[i]}] ${number(left[i])} × ${number(right[i])}`,
+      );
+  const terms = [...products];
+  if (rest !== null) {
+    words.push(`${n - products.length} others`);
+    terms.push(rest);
+  }
+  if (bias !== null) {
+    words.push("bias");
+    terms.push(bias);
+  }
+  const kind = names ? "attention weight × value, token by token" : "input × weight";
+  return dotProduct({
+    title: [`${title}: a sum of ${counted(n, "product")}, ${kind}${shown}`],
+    names: words,
+    products: terms,
+    total,
+  });
+}

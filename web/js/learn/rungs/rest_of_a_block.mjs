@@ -1,0 +1,311 @@
+// Rung 9: what surrounds attention in a block: residual stream, layer norm, MLP.
+
+import { make } from "../../lib/dom.mjs";
+import { fixed, number } from "../../lib/numbers.mjs";
+import {
+  Arithmetic,
+  dotCell,
+  dotProduct,
+  named,
+  result,
+  rowOf as cellsOf,
+  softmaxCell,
+} from "../../widgets/arithmetic.mjs";
+import { formula, fraction, root, row, sub } from "../../widgets/formula.mjs";
+import { Stamp } from "../../widgets/stamp.mjs";
+import { chart } from "../widgets/chart.mjs";
+import { diagramOf } from "../widgets/diagram.mjs";
+import { slider, code, controls, heading, paragraph, remarks, rowOf, term } from "../widgets/elements.mjs";
+import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
+
+/** @import { Rung } from "../rung.js" */
+/** @import { Part } from "../widgets/diagram.mjs" */
+/** @import { HeatTable } from "../../widgets/heat_table.mjs" */
+
+const SCALES = [0.1, 0.2, 0.5, 1, 2, 5, 10, 100];
+
+/** @type {Rung} */
+export const restOfABlock = {
+  name: "The rest of a block",
+  learned: "A block adds to the residual stream twice: what attention gathered, and what the MLP makes of it.",
+  options: () => ({ scale: 1 }),
+  question: {
+    ask: "All numbers of a word are made ten times as large. What does layer norm make of them?",
+    options: ["Ten times the result", "Almost the same result", "A tenth of the result"],
+    right: 1,
+    why:
+      "It divides by their standard deviation, which has grown just as much. So what attention and the MLP read has " +
+      "the same size in every layer, however much was added to the stream.",
+  },
+  build(lesson) {
+    const arithmetic = new Arithmetic();
+    const vectors = vectorsBar(
+      lesson,
+      "This choice changes only the words: the matrices of the block stay as they are.",
+    );
+    const whole = new Stamp("the steps above, and the Block that the GPT runs, with the same weights");
+    const joined = new Stamp("the MLP's two layers without GELU, and one layer with the product of their matrices");
+    const curve = make("div");
+    /** @type {any} */
+    let data;
+    const scale = slider({
+      label: "x ×",
+      values: SCALES,
+      value: lesson.options.scale,
+      change: (value) => lesson.set({ scale: value }),
+    });
+    /** @param {number} r @param {string} [words] */
+    const of = (r, words = "") => [named(data.words[r]), words];
+    const x = arithmetic.table({
+      name: "The words x",
+      axes: "the residual stream at the start",
+      edit: changeNumbers(lesson, () => data),
+      explain: (r, c) => [paragraph(`Number ${c} of `, ...of(r), `: ${data.origin}.`)],
+    });
+    const scaled = arithmetic.table({
+      name: "x × the slider",
+      axes: "words × 3",
+      explain: (r, c) => [paragraph(`${number(data.x[r][c])} × ${number(data.scale)} = ${fixed(data.scaled[r][c])}`)],
+      operands: (r, c) => [[[x, r, c]]],
+    });
+    /**
+     * @param {string} name
+     * @param {string} values
+     * @param {{ read: string, mean: string, variance: string, table: () => HeatTable }} from
+     */
+    const normTable = (name, values, { read, mean, variance, table }) =>
+      arithmetic.table({
+        name,
+        axes: "mean 0, variance 1 in each row",
+        sums: true,
+        explain: (r, c) => [
+          paragraph("Layer norm of ", ...of(r, `, number ${c}: (number − mean) / √(variance + ε)`)),
+          paragraph(
+            `(${fixed(data[read][r][c])} − ${fixed(data[mean][r])}) / √(${fixed(data[variance][r])} + ${data.eps}) `,
+            result(fixed(data[values][r][c])),
+          ),
+          paragraph("Its weight is still 1 and its bias 0: training will change both."),
+        ],
+        operands: (r) => [cellsOf(table(), r)],
+      });
+    const normed = normTable("Layer norm", "normed", {
+      read: "scaled",
+      mean: "mean",
+      variance: "variance",
+      table: () => scaled,
+    });
+    const weights = arithmetic.table({
+      name: "Attention weights, head 0",
+      axes: "of 3 heads with 1 number each",
+      sums: true,
+      explain: (r, c) => {
+        if (c > r) return [paragraph(...of(c, " comes later: it is masked, and has the weight 0."))];
+        const [query, key] = [data.queries[r][0], data.keys[c][0]];
+        const score = ` = ${fixed(query)} × ${fixed(key)} = ${fixed(query * key)}, and √head_dim is 1.`;
+        const title = [...of(r, " looks at "), ...of(c, ": its score is query × key"), score];
+        return softmaxCell({ terms: data.weight_terms, r, c, total: data.weights[0][r][c], title });
+      },
+      operands: (r, c) => [cellsOf(normed, r), cellsOf(normed, c)],
+    });
+    const attended = arithmetic.table({
+      name: "What attention adds",
+      axes: "heads · output projection + bias",
+      explain: (r, c) => {
+        const title = ["Attention's output for ", ...of(r, `, number ${c}`)];
+        const bias = data.attended_bias[c];
+        return dotCell({ terms: data.attended_terms, r, c, total: data.attended[r][c], title, bias });
+      },
+    });
+    /**
+     * @param {string} name
+     * @param {string} values
+     * @param {[string, string, HeatTable, HeatTable]} from
+     */
+    const sumTable = (name, values, [before, added, first, second]) =>
+      arithmetic.table({
+        name,
+        axes: "the residual stream",
+        explain: (r, c) =>
+          dotProduct({
+            title: ["Number ", String(c), " of ", ...of(r, ": what was there, and what is added")],
+            names: ["stream", "added"],
+            products: [data[before][r][c], data[added][r][c]],
+            total: data[values][r][c],
+          }),
+        operands: (r, c) => [[[first, r, c]], [[second, r, c]]],
+      });
+    const middle = sumTable("x + attention", "middle", ["scaled", "attended", scaled, attended]);
+    const normedAgain = normTable("Layer norm again", "normed_again", {
+      read: "middle",
+      mean: "middle_mean",
+      variance: "middle_variance",
+      table: () => middle,
+    });
+    const hidden = arithmetic.table({
+      name: "Hidden numbers",
+      axes: "first layer of the MLP: 3 → 12",
+      digits: 2,
+      explain: (r, c) => {
+        const title = ["Hidden number ", String(c), " of ", ...of(r)];
+        return dotCell({ terms: data.hidden_terms, r, c, total: data.hidden[r][c], title, bias: data.hidden_bias[c] });
+      },
+    });
+    const activated = arithmetic.table({
+      name: "After GELU",
+      axes: "negative numbers nearly vanish",
+      digits: 2,
+      explain: (r, c) => [
+        paragraph("GELU of hidden number ", String(c), " of ", ...of(r), ":"),
+        paragraph(
+          `½ · h · (1 + tanh(√(2/π) · (h + 0.044715 h³))) with h = ${fixed(data.hidden[r][c])} `,
+          result(fixed(data.activated[r][c])),
+        ),
+      ],
+      operands: (r, c) => [[[hidden, r, c]]],
+    });
+    const thought = arithmetic.table({
+      name: "What the MLP adds",
+      axes: "second layer: 12 → 3",
+      explain: (r, c) => {
+        const title = ["The MLP's output for ", ...of(r, `, number ${c}`)];
+        const bias = data.thought_bias[c];
+        return dotCell({ terms: data.thought_terms, r, c, total: data.thought[r][c], title, bias });
+      },
+      operands: (r) => [cellsOf(activated, r)],
+    });
+    const after = sumTable("… + MLP", "after", ["middle", "thought", middle, thought]);
+    /** @type {[Part, HeatTable[]][]} */
+    const parts = [
+      ["norm", [x, scaled, normed]],
+      ["attention", [weights, attended]],
+      ["add", [middle]],
+      ["norm_again", [normedAgain]],
+      ["mlp", [hidden, activated, thought]],
+      ["add_again", [after]],
+    ];
+    const { diagram, follow } = diagramOf(
+      lesson,
+      parts.map(([part, tables]) => [part, tables[0].element]),
+    );
+    arithmetic.shown = (table) => {
+      const part = parts.find(([, tables]) => tables.includes(table));
+      if (part) diagram.mark(part[0]);
+    };
+    return {
+      text: [
+        paragraph(
+          "Attention gathers, but all it can do with what it gathers is average it. Something has to work on the ",
+          "result: attention is one half of a block, and a GPT is a stack of blocks. Each word has a vector that goes ",
+          "through all of them, its ",
+          term("residual stream"),
+          ". Attention and an ",
+          term("MLP"),
+          " each read a copy of it, brought to a standard size by ",
+          term("layer norm"),
+          ", and add what they find. Attention moves information between words; the MLP works on each word alone.",
+        ),
+      ],
+      formula: formula(
+        [
+          "LayerNorm",
+          "(",
+          "x",
+          ")",
+          "=",
+          fraction(row("x", "−", "mean"), root("variance", "+", "ε")),
+          "· weight + bias",
+        ],
+        ["x", "→", "x", "+", "Attention", "(", "LayerNorm", "(", "x", ")", ")"],
+        ["x", "→", "x", "+", "MLP", "(", "LayerNorm", "(", "x", ")", ")"],
+        [
+          "MLP",
+          "(",
+          "y",
+          ")",
+          "=",
+          "GELU",
+          "(",
+          "y",
+          sub("W", "1"),
+          "+",
+          sub("b", "1"),
+          ")",
+          sub("W", "2"),
+          "+",
+          sub("b", "2"),
+        ],
+      ),
+      picture: [
+        diagram.element,
+        vectors.element,
+        heading("1. Layer norm"),
+        paragraph(
+          "Each row loses its mean and is divided by its standard deviation. Move the slider: the rows before " +
+            "grow and ",
+          "shrink, those after hardly notice.",
+        ),
+        controls(scale.element),
+        rowOf(x.element, scaled.element, normed.element),
+        heading("2. Attention, added to the stream"),
+        rowOf(weights.element, attended.element, middle.element),
+        heading("3. Layer norm again, and the MLP"),
+        paragraph(
+          "The MLP makes four times as many numbers of each word, bends them with ",
+          term("GELU"),
+          ", and comes back to the size of the stream. Without the bend, its two layers could be one.",
+        ),
+        rowOf(normedAgain.element, hidden.element),
+        rowOf(activated.element, thought.element, after.element),
+        whole.element,
+        curve,
+        joined.element,
+        remarks(
+          "Why it is built like this",
+          "The sum. Every block can leave a word as it is by adding nothing, and gradients reach the first " +
+            "block through " +
+            "the sums without being multiplied by anything. Deep networks without such a path hardly train.",
+          "Layer norm before, not after. The stream itself is never divided, only the copies that are read; " +
+            "this order " +
+            "(“pre-norm”, as in GPT-2) trains more steadily.",
+          [
+            "GELU. ReLU cuts negative numbers off at a corner; GELU bends smoothly, and lets a little of small " +
+              "negative ",
+            "numbers through. GPT-2 uses the form with ",
+            code("tanh"),
+            ", which was quicker to compute; others use the exact one.",
+          ],
+        ),
+        arithmetic.element,
+      ],
+      update(found) {
+        data = found;
+        const [rows, columns] = [data.words, ["0", "1", "2"]];
+        vectors.update(data);
+        const twelve = Array.from({ length: data.hidden[0].length }, (_, i) => String(i));
+        x.show({ rows, columns, values: data.x });
+        weights.show({ rows, columns: rows, values: data.weights[0] });
+        const tables = { scaled, normed, attended, middle, normed_again: normedAgain, thought, after };
+        for (const [name, table] of Object.entries(tables)) table.show({ rows, columns, values: data[name] });
+        hidden.show({ rows, columns: twelve, values: data.hidden });
+        activated.show({ rows, columns: twelve, values: data.activated });
+        whole.show(data.error);
+        joined.show(data.joined_error);
+        curve.replaceChildren(bend(data.curve));
+        arithmetic.update(normed, [1, 0]);
+      },
+      leave: follow(),
+    };
+  },
+};
+
+// GELU and ReLU as curves.
+
+/** @param {{ x: number[], gelu: number[], relu: number[] }} curve */
+const bend = ({ x, gelu, relu }) =>
+  chart({
+    label: "GELU and ReLU between −4 and 4",
+    x: { from: x[0], to: String(x.at(-1)), count: x.length },
+    lines: { GELU: gelu, "ReLU, for comparison": relu },
+    xName: "hidden number",
+    yName: "after the bend",
+  });

@@ -1,0 +1,178 @@
+// The second half of rung 6: random queries and keys, with the division by √head_dim and without.
+
+import { make } from "../../lib/dom.mjs";
+import { LatestRequest } from "../../lib/latest.mjs";
+import { exact, fixed, number } from "../../lib/numbers.mjs";
+import { result, softmaxCell } from "../../widgets/arithmetic.mjs";
+import { ask } from "../server.mjs";
+import { bars, chart } from "../widgets/chart.mjs";
+import { slider, code, controls, paragraph } from "../widgets/elements.mjs";
+
+/** @import { Arithmetic } from "../../widgets/arithmetic.mjs" */
+
+/**
+ * @typedef {{ variance: number, largest_weight: number }} Spread
+ * @typedef {{ head_dim: number, unscaled: Spread, scaled: Spread }} Point
+ */
+
+const DIMS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+const SHARPNESS = [1, 2, 4, 8, 16];
+const PAUSE = 80; // milliseconds in which a slider may still move
+
+/** @param {Arithmetic} arithmetic that shows how a number comes about */
+export function scoreScaling(arithmetic) {
+  const settings = { head_dim: 16, sharpness: 8 };
+  const request = new LatestRequest();
+  const dims = slider({
+    label: "head_dim",
+    values: DIMS,
+    value: settings.head_dim,
+    change: (value) => change({ head_dim: value }),
+  });
+  const sharpness = slider({
+    label: "scores ×",
+    values: SHARPNESS,
+    value: settings.sharpness,
+    change: (value) => change({ sharpness: value }),
+  });
+  const status = make("p", { class: "hl-count", role: "status" });
+  const variance = make("div", { class: "hl-row" });
+  const curve = make("div");
+  const softmax = make("div", { class: "hl-row" });
+  const fixedScores = make("div", { class: "hl-row" });
+
+  /** @param {Partial<typeof settings>} changes */
+  function change(changes) {
+    Object.assign(settings, changes);
+    load(PAUSE);
+  }
+
+  async function load(pause = 0) {
+    try {
+      const data = await request.send((signal) => ask("scale", settings, signal), pause);
+      if (data) show(data);
+    } catch (error) {
+      status.textContent = /** @type {Error} */ (error).message;
+    }
+  }
+
+  /** @param {any} data */
+  function show(data) {
+    const { unscaled, scaled } = data.at;
+    const root = `√${data.head_dim}`;
+    status.textContent =
+      `head_dim ${data.head_dim}: the scores have variance ${number(unscaled.variance, 2)}, divided by ${root} it is ` +
+      `${number(scaled.variance, 2)}. Averaged over many queries with 256 keys each, the ` +
+      `largest weight is ${fixed(unscaled.largest_weight)} without the division, ${fixed(scaled.largest_weight)} ` +
+      "with it.";
+    const kinds = /** @type {const} */ (["unscaled", "scaled"]);
+    const spread = { "without the division": unscaled.variance, [`divided by ${root}`]: scaled.variance };
+    const most = Math.max(unscaled.variance, scaled.variance);
+    const largest = { "without the division": unscaled.largest_weight, [`divided by ${root}`]: scaled.largest_weight };
+    /** @param {number} i */
+    const explainVariance = (i) =>
+      arithmetic.open(...varianceOf(data.spread_terms[kinds[i]], data.at[kinds[i]].variance));
+    /** @param {number} i */
+    const explainLargest = (i) =>
+      arithmetic.open(...meanLargest(data.spread_terms[kinds[i]], data.at[kinds[i]].largest_weight));
+    variance.replaceChildren(
+      bars("Variance of the scores", spread, most, { format: (value) => fixed(value, 2), explain: explainVariance }),
+      bars("Largest weight of a query, on average", largest, 1, { explain: explainLargest }),
+    );
+    curve.replaceChildren(weightCurve(data.curve, data.head_dim));
+    /** @param {number[]} weights */
+    const keys = (weights) => weights.map((value, i) => ({ label: `key ${i}`, value }));
+    /** @param {string} terms @param {number[]} weights @param {string} words */
+    const explainWeight = (terms, weights, words) => (/** @type {number} */ c) =>
+      arithmetic.open(...softmaxCell({ terms: data[terms], r: 0, c, total: weights[c], title: [words] }));
+    const [plain, divided] = [
+      "Weight of a key: its score goes into the softmax as it is",
+      `Weight of a key: its score is divided by ${root} first`,
+    ];
+    softmax.replaceChildren(
+      bars("One query with 12 keys, without the division", keys(data.unscaled), 1, {
+        explain: explainWeight("unscaled_terms", data.unscaled, plain),
+      }),
+      bars("The same query and keys, divided by √head_dim", keys(data.scaled), 1, {
+        explain: explainWeight("scaled_terms", data.scaled, divided),
+      }),
+    );
+    const shares = data.softmax.map((/** @type {number} */ value, /** @type {number} */ i) => {
+      return { label: number(data.diffuse[i] * data.sharpness, 1), value };
+    });
+    const explain = explainWeight(
+      "softmax_terms",
+      data.softmax,
+      `Weight of a score that was multiplied by ${data.sharpness}`,
+    );
+    fixedScores.replaceChildren(bars(`softmax of these scores × ${data.sharpness}`, shares, 1, { explain }));
+  }
+
+  let started = false;
+  return {
+    elements: [
+      paragraph(
+        "A score is a sum of ",
+        code("head_dim"),
+        " products, so its spread grows with their number. A softmax of widely spread scores puts nearly ",
+        "all weight on one key, and then hardly anything can be learned from the others. Dividing by √head_dim keeps ",
+        "the spread the same.",
+      ),
+      controls(dims.element),
+      status,
+      variance,
+      curve,
+      softmax,
+      paragraph("The same with five fixed scores: the larger they are, the sharper their softmax."),
+      controls(sharpness.element),
+      fixedScores,
+    ],
+    start() {
+      if (!started) load();
+      started = true;
+    },
+  };
+}
+
+/**
+ * @param {Point[]} points
+ * @param {number} head_dim to mark
+ */
+function weightCurve(points, head_dim) {
+  return chart({
+    label: "The largest attention weight of a query, on average, for each head_dim",
+    x: points.map((point) => String(point.head_dim)),
+    lines: {
+      "without the division": points.map((point) => point.unscaled.largest_weight),
+      "divided by √head_dim": points.map((point) => point.scaled.largest_weight),
+    },
+    mark: points.findIndex((point) => point.head_dim === head_dim),
+    below: 0,
+    xName: "head_dim",
+    yName: "largest attention weight",
+  });
+}
+
+/**
+ * @typedef {object} SpreadTerms
+ * @property {number} n_scores
+ * @property {number} mean
+ * @property {number} squares
+ * @property {number} n_rows
+ * @property {number} largest
+ */
+
+/** @param {SpreadTerms} terms @param {number} variance */
+const varianceOf = ({ n_scores: n, mean, squares }, variance) => [
+  paragraph(`Variance of ${n.toLocaleString("en")} scores, whose mean is ${fixed(mean)}`),
+  paragraph(
+    `sum of (score − mean)² / (number of scores − 1): ${fixed(squares, 1)} / ${(n - 1).toLocaleString("en")} `,
+    result(fixed(variance)),
+  ),
+];
+
+/** @param {SpreadTerms} terms @param {number} weight */
+const meanLargest = ({ n_rows: n, largest }, weight) => [
+  paragraph(`The largest weight in each of ${n} rows, one row a query with ${n} keys: added up, divided by ${n}`),
+  paragraph(`${fixed(largest)} / ${n} `, result(exact(weight))),
+];

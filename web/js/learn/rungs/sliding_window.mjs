@@ -1,0 +1,400 @@
+// Rung 2: inputs and targets, and what a token and its position become.
+
+import { make, setFlag } from "../../lib/dom.mjs";
+import { counted } from "../../lib/numbers.mjs";
+import { Arithmetic, dotProduct, named } from "../../widgets/arithmetic.mjs";
+import { formula, row, sub } from "../../widgets/formula.mjs";
+import { shortWord } from "../../widgets/heat_table.mjs";
+import {
+  choice,
+  slider,
+  defined,
+  code,
+  controls,
+  heading,
+  paragraph,
+  remarks,
+  rowOf,
+  term,
+} from "../widgets/elements.mjs";
+
+/** @import { Rung } from "../rung.js" */
+
+// What GPT-2's byte pairs make of the beginning of The Verdict, the book's training text.
+const VERDICT = [
+  40, 367, 2885, 1464, 1807, 3619, 402, 271, 10899, 2138, 257, 7026, 15632, 438, 2016, 257, 922, 5891, 1576, 438, 568,
+  340, 373, 645, 1049, 5975, 284, 502, 284, 3285, 326, 11, 287, 262, 6001, 286, 465, 13476, 11, 339, 550, 5710, 465,
+  12036, 11, 6405, 257, 5527, 27075, 11,
+];
+
+const LONGEST = 10; // tokens of a window
+
+/** @type {Rung} */
+export const slidingWindow = {
+  name: "The sliding window",
+  learned: "Windows shifted by one token are all the training data: at every place, what comes next is the target.",
+  options: () => ({ context_length: 4, stride: 1, batch_size: 2, shuffle: false, drop_last: true }),
+  question: {
+    ask: "A window of 4 tokens: how many next tokens can a model practise on with it?",
+    options: ["1", "4", "16"],
+    right: 1,
+    why:
+      "One for each position: after the first token, after the first two, and so on. That is why the targets are as " +
+      "long as the inputs.",
+  },
+  build(lesson) {
+    /** @param {"context_length" | "stride"} name */
+    const setting = (name) =>
+      slider({
+        label: name,
+        min: 1,
+        max: LONGEST,
+        value: lesson.options[name],
+        change: (value) => lesson.set({ [name]: value }),
+      });
+    const [length, stride] = [setting("context_length"), setting("stride")];
+    const batchSize = slider({
+      label: "batch_size",
+      min: 1,
+      max: 8,
+      value: lesson.options.batch_size,
+      change: (value) => lesson.set({ batch_size: value }),
+    });
+    const order = choice({
+      label: "order",
+      options: { kept: "as they come", shuffled: "shuffled" },
+      value: lesson.options.shuffle ? "shuffled" : "kept",
+      change: (key) => lesson.set({ shuffle: key === "shuffled" }),
+    });
+    const last = choice({
+      label: "an incomplete last batch",
+      options: { dropped: "is dropped", kept: "is kept" },
+      value: lesson.options.drop_last ? "dropped" : "kept",
+      change: (key) => lesson.set({ drop_last: key === "dropped" }),
+    });
+    const status = make("p", { class: "hl-count", role: "status" });
+    const list = new WindowList();
+    const batches = batchList();
+    const vocabulary = make("p", { class: "hl-spelled" });
+    const arithmetic = new Arithmetic();
+    /** @type {any} */
+    let data;
+    const token = arithmetic.table({
+      name: "Token embedding",
+      axes: "tokens × 3 numbers",
+      explain: (r, c) => [
+        paragraph(
+          named(data.words[r]),
+          ` has the id ${data.ids[r]}: this is number ${c} in row ${data.ids[r]} of the table of token embeddings, ` +
+            `which has ${counted(data.vocab_size, "row")}. Nothing is computed, a row is looked up.`,
+        ),
+      ],
+    });
+    const position = arithmetic.table({
+      name: "Position embedding",
+      axes: "positions × 3 numbers",
+      explain: (r, c) => [
+        paragraph(`Number ${c} in row ${r} of the table of position embeddings, whatever token is at that position.`),
+      ],
+    });
+    const x = arithmetic.table({
+      name: "Their sum",
+      axes: "what the model reads",
+      explain: (r, c) =>
+        dotProduct({
+          title: [named(data.words[r]), ` at position ${r}, number ${c}: token embedding + position embedding`],
+          names: ["token", "position"],
+          products: [data.token[r][c], data.position[r][c]],
+          total: data.x[r][c],
+        }),
+      operands: (r, c) => [[[token, r, c]], [[position, r, c]]],
+    });
+
+    function showWindows() {
+      status.classList.toggle("hl-problem", Boolean(data.problem));
+      if (data.problem) {
+        status.textContent = data.problem;
+        list.clear();
+        return;
+      }
+      length.update(data.context_length, Math.min(LONGEST, data.n_words - 1));
+      status.textContent = `${counted(data.n_windows, "window")} of ${data.context_length} from ${data.n_words} tokens`;
+      list.update(data);
+    }
+
+    function showVocabulary() {
+      /** @type {[text: string, id: number][]} */
+      const entries = data.vocabulary;
+      const words = entries.map(([text, id]) =>
+        make("span", { class: "hl-word" }, make("b", {}, shortWord(text)), make("small", {}, ` ${id} `)),
+      );
+      vocabulary.replaceChildren(...words);
+      const left = data.vocab_size - entries.length;
+      if (left) vocabulary.append(`… and ${left} more`);
+    }
+
+    return {
+      text: [
+        paragraph(
+          "A GPT learns by predicting the next token, and any text can teach it: what comes next is already written ",
+          "there, so nobody has to mark right answers. The text is cut into windows of ",
+          code("context_length"),
+          " tokens, one every ",
+          code("stride"),
+          " tokens. The ",
+          term("targets"),
+          " are the same windows, one token later: at each position the model sees the input there and everything to ",
+          "its left, and has to predict the target below. Move the slider “example” to go through them.",
+        ),
+        paragraph(
+          "An id only says which row of a table to take. That row, the token embedding, is added to a row for the ",
+          "position, the position embedding. Both tables are learned; here they are new and random (",
+          defined("seed"),
+          " 123).",
+        ),
+      ],
+      formula: formula([sub("x", "t"), "=", row(sub("E", row("id", "(", "t", ")")), "+", sub("P", "t"))]),
+      picture: [
+        heading("Windows over your sentence"),
+        controls(length.element, stride.element),
+        status,
+        ...list.elements,
+        remarks(
+          "What the choice of windows does",
+          "This is how a GPT is pretrained: on texts that nobody has labelled, because the next token is the " +
+            "label. What " +
+            "it learns so can be fine-tuned afterwards, on less data, to follow instructions or sort mail.",
+          [
+            "A small stride repeats nearly the same windows many times: more batches, but hardly more to learn from, " +
+              "which makes ",
+            defined("overfitting"),
+            " likelier. A stride of context_length uses every token once as an input.",
+          ],
+        ),
+        heading("Windows into batches"),
+        paragraph(
+          "Several windows are read at once: a batch has the shape ",
+          code("(batch_size, context_length)"),
+          ". Shuffling keeps neighbours from coming together; a last batch that is not full is often dropped, " +
+            "as an ",
+          "update from only a few windows is noisy. The numbers are those of the windows above, counted from 0.",
+        ),
+        controls(batchSize.element, order.element, last.element),
+        ...batches.elements,
+        heading("From ids to vectors"),
+        paragraph("The words of your sentence, sorted, are the vocabulary:"),
+        vocabulary,
+        paragraph(
+          "Positions are counted from 0 in each window, so a word gets another position vector in another window. ",
+          "Below, the whole sentence is one window. Point at a number of the sum: the two that it is made of light up.",
+        ),
+        rowOf(token.element, position.element, x.element),
+        paragraph(
+          "A trained GPT does the same with hundreds of numbers for each token. From rung 4 on each word has three ",
+          "numbers again. Those of the book's sentence come from chapter 3 of Sebastian Raschka's “Build a Large ",
+          "Language Model (From Scratch)”, the book that these rungs follow; those of your own words are the token ",
+          "embeddings of a trained model, reduced to three numbers and without positions. Choose “random” there for ",
+          "the sums on the right.",
+        ),
+        remarks(
+          "At the sizes of a real model",
+          [
+            "GPT-2 has 50,257 tokens. With 256 numbers each its table is 50,257 × 256, 12.9 million weights; a " +
+              "batch of 8 ",
+            "windows of 4 tokens becomes a tensor of shape ",
+            code("(8, 4, 256)"),
+            ", and so it stays when the position embeddings, ",
+            code("(4, 256)"),
+            ", are added.",
+          ],
+          [
+            "The book trains on The Verdict; these are its first 50 ids in GPT-2's byte pairs, the same kind of " +
+              "windows " +
+              "are cut from them: ",
+            make("small", { class: "hl-ids" }, VERDICT.join(", ")),
+          ],
+          "These positions are absolute: one vector for place 0, one for place 1. Other models encode how far " +
+            "apart two " +
+            "tokens are instead, relative positions, which carry over to texts longer than those in training.",
+        ),
+        arithmetic.element,
+      ],
+      update(found) {
+        data = found;
+        showVocabulary();
+        const columns = ["0", "1", "2"];
+        const positions = data.words.map((/** @type {string} */ _, /** @type {number} */ i) => `position ${i}`);
+        token.show({ rows: data.words, columns, values: data.token });
+        position.show({ rows: positions, columns, values: data.position });
+        x.show({ rows: data.words, columns, values: data.x });
+        arithmetic.update(x, [0, 0]);
+        showWindows();
+        batches.update(data);
+      },
+    };
+  },
+};
+
+// The windows over a sentence, and what can be practised with each of their targets.
+
+/** @typedef {{ id: number, text: string }[]} Tokens */
+/** @typedef {{ inputs: Tokens, targets: Tokens }} Window */
+
+const SHOWN_CHARACTERS = 60; // characters of a window's text that are repeated in a sentence
+
+class WindowList {
+  /** @type {{ windows: Window[], stride: number, context_length: number, sentence: string[] } | null} */
+  #data = null;
+  #example = NaN; // the place of the target that is shown, window after window
+  /** @type {HTMLElement[]} */
+  #chips = [];
+  /** @type {HTMLTableElement[]} */
+  #tables = [];
+
+  constructor() {
+    this.slider = slider({
+      label: "example",
+      min: 0,
+      max: 0,
+      value: 0,
+      format: (i) => this.#count(i),
+      change: (i) => this.#choose(i),
+    });
+    this.sentence = make("p", { class: "hl-slide", "aria-label": "The sentence" });
+    this.said = make("p", { class: "hl-count", role: "status" });
+    this.list = make("ol", { class: "hl-windows" });
+    this.elements = [controls(this.slider.element), this.sentence, this.said, this.list];
+  }
+
+  /** @param {number} i */
+  #count(i) {
+    return this.#data ? `${i + 1} of ${this.#data.windows.length * this.#data.context_length}` : "";
+  }
+
+  /** Show nothing where there is no window. */
+  clear() {
+    this.#data = null;
+    for (const element of [this.slider.element, this.sentence, this.said, this.list]) element.hidden = true;
+  }
+
+  /** @param {any} data */
+  update(data) {
+    for (const element of [this.slider.element, this.sentence, this.said, this.list]) element.hidden = false;
+    const { windows, n_windows: n, context_length: length, sentence } = data;
+    this.#data = data;
+    this.#chips = sentence.map((/** @type {string} */ word) => make("span", {}, shortWord(word)));
+    this.sentence.replaceChildren(...this.#chips);
+    this.#tables = windows.map((/** @type {Window} */ window, /** @type {number} */ i) => this.#table(window, i));
+    const items = this.#tables.map((table) => make("li", {}, make("div", { class: "hl-scroll" }, table)));
+    this.list.replaceChildren(...items);
+    if (n > windows.length) this.list.append(make("li", { class: "hl-more" }, `… and ${n - windows.length} more`));
+    const most = windows.length * length - 1;
+    this.#choose(Math.min(most, Number.isNaN(this.#example) ? length - 1 : this.#example));
+    this.slider.update(this.#example, most);
+  }
+
+  /** Inputs above their targets, each token with its id. @param {Window} window @param {number} i */
+  #table({ inputs, targets }, i) {
+    const cells = inputs.map(({ id, text }) =>
+      make("td", {}, make("span", {}, shortWord(text)), make("small", {}, id)),
+    );
+    const below = targets.map(({ id, text }, place) => {
+      const name = `Predict “${text}” from ${counted(place + 1, "token")} of window ${i}`;
+      const onclick = () => this.#choose(i * inputs.length + place);
+      const parts = [make("span", {}, shortWord(text)), make("small", {}, id)];
+      return make("td", {}, make("button", { type: "button", "aria-label": name, onclick }, ...parts));
+    });
+    const rowOfCells = (/** @type {string} */ name, /** @type {Node[]} */ line) =>
+      make("tr", {}, make("th", { scope: "row" }, name), ...line);
+    const body = make("tbody", {}, rowOfCells("inputs", cells), rowOfCells("targets", below));
+    return make("table", { class: "hl-window", "aria-label": `Window ${i}` }, body);
+  }
+
+  /** Point out one target, and all that may be seen to predict it. @param {number} example */
+  #choose(example) {
+    if (!this.#data) return;
+    this.#example = example;
+    this.slider.update(example);
+    const { windows, stride, context_length: length } = this.#data;
+    const [window, place] = [Math.floor(example / length), example % length];
+    const start = window * stride;
+    this.#chips.forEach((chip, at) => {
+      chip.classList.toggle("hl-in-window", at >= start && at < start + length);
+      chip.classList.toggle("hl-given", at >= start && at <= start + place);
+      chip.classList.toggle("hl-wanted", at === start + place + 1);
+    });
+    this.#tables.forEach((table, i) => {
+      const [inputs, targets] = table.rows;
+      [...inputs.cells].slice(1).forEach((cell, at) => cell.classList.toggle("hl-given", i === window && at <= place));
+      [...targets.cells].slice(1).forEach((cell, at) => {
+        const isHere = i === window && at === place;
+        cell.classList.toggle("hl-wanted", isHere);
+        if (cell.firstElementChild) setFlag(cell.firstElementChild, "aria-pressed", isHere);
+      });
+    });
+    const { inputs, targets } = windows[window];
+    const given = inputs.slice(0, place + 1).map(({ text }) => text);
+    const text = given.join(" ");
+    const shown = text.length > SHOWN_CHARACTERS ? `… ${text.slice(-LONGEST)}` : text;
+    this.said.textContent =
+      `Window ${window}, target ${place}: from “${shown}” (${counted(place + 1, "token")}) the model has to predict ` +
+      `“${targets[place].text}”.`;
+  }
+}
+
+// Windows put together into batches, of which one is shown as the tensors that a model gets.
+
+/** @typedef {{ inputs: number[][], targets: number[][] }} Tensors */
+
+function batchList() {
+  const batches = make("p", { class: "hl-spelled", role: "group", "aria-label": "Batches" });
+  const status = make("p", { class: "hl-count", role: "status" });
+  const tensors = make("div", {});
+  let chosen = 0;
+
+  /** @param {string} name @param {number[][]} ids @param {string} css */
+  function tensor(name, ids, css) {
+    const rows = ids.map((line) => make("tr", {}, ...line.map((id) => make("td", {}, id))));
+    const shape = `${name}, shape (${ids.length}, ${ids[0].length})`;
+    const table = make("table", { class: `hl-window ${css}`, "aria-label": name }, make("tbody", {}, ...rows));
+    const caption = make("figcaption", {}, make("b", {}, shape));
+    return make("figure", { class: "hl-figure" }, caption, make("div", { class: "hl-scroll" }, table));
+  }
+
+  /** @param {any} data */
+  function update(data) {
+    const { batches: shown = [], n_batches: n, left_over: left, tensors: all = [] } = data;
+    chosen = Math.max(0, Math.min(chosen, shown.length - 1));
+    const buttons = shown.map((/** @type {number[]} */ batch, /** @type {number} */ i) => {
+      const name = `Batch ${i}: ${batch.length > 1 ? "windows" : "window"} ${batch.join(", ")}`;
+      const button = make("button", { type: "button", class: "hl-word", title: name, "aria-label": name });
+      button.append(...batch.map((window) => make("b", {}, window)));
+      button.addEventListener("click", () => {
+        chosen = i;
+        show();
+      });
+      return button;
+    });
+    const show = () => {
+      buttons.forEach((/** @type {Element} */ button, /** @type {number} */ i) =>
+        setFlag(button, "aria-pressed", i === chosen),
+      );
+      const found = /** @type {Tensors | undefined} */ (all[chosen]);
+      tensors.replaceChildren(
+        ...(found
+          ? [rowOf(tensor("Batch inputs", found.inputs, ""), tensor("Batch targets", found.targets, "hl-all-targets"))]
+          : []),
+      );
+    };
+    batches.replaceChildren(...buttons);
+    if (n > shown.length) batches.append(`… and ${n - shown.length} more`);
+    const lost = left
+      ? `; ${counted(left, "window")} that would not fill another one ${left > 1 ? "are" : "is"} left out`
+      : "";
+    const many = `${counted(n, "batch").replace("batchs", "batches")} of windows${lost}`;
+    status.textContent = data.problem ? "" : n ? `${many}. Choose one: its ids are the tensors below.` : many;
+    show();
+  }
+
+  return { elements: [status, batches, tensors], update };
+}

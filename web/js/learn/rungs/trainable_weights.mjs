@@ -1,0 +1,386 @@
+// Rung 6: queries, keys and values of their own, and why the scores are divided.
+
+import { make } from "../../lib/dom.mjs";
+import { LatestRequest } from "../../lib/latest.mjs";
+import { number } from "../../lib/numbers.mjs";
+import {
+  Arithmetic,
+  AXES,
+  columnOf,
+  dotCell,
+  looks,
+  named,
+  rowOf as cellsOf,
+  softmaxCell,
+  dotProduct,
+} from "../../widgets/arithmetic.mjs";
+import { formula, fraction, root, row, sub, sup } from "../../widgets/formula.mjs";
+import { HeatTable } from "../../widgets/heat_table.mjs";
+import { Stamp } from "../../widgets/stamp.mjs";
+import { ask } from "../server.mjs";
+import { Arrows, dotInWords } from "../widgets/arrows.mjs";
+import { choice, code, controls, heading, paragraph, remarks, rowOf } from "../widgets/elements.mjs";
+import { twoHeads } from "../widgets/two_heads.mjs";
+import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
+import { scoreScaling } from "./score_scaling.mjs";
+
+/** @import { Rung, Lesson } from "../rung.js" */
+
+const KINDS = {
+  parameters: "parameters, seed 123",
+  linear: "linear layers, seed 789",
+  reader: "a reader's code, with mistakes",
+  reader_linear: "the reader's code, linear layers",
+};
+/** @type {Record<string, string>} */
+const ORIGINS = {
+  parameters: "drawn between 0 and 1 (seed 123).",
+  linear: "drawn by nn.Linear, between −1/√3 and 1/√3 (seed 789).",
+  reader: "drawn from a normal distribution, keys first (seed 123).",
+  reader_linear: "drawn by nn.Linear, keys first (seed 123).",
+};
+/** @type {Record<string, string>} */
+const ABOUT = {
+  parameters: "",
+  linear: "The same mechanism with other numbers: only the matrices differ.",
+  reader:
+    "A published implementation by a reader of the chapter. It runs, and its rows add up to 1, but three things " +
+    "are not " +
+    "as in the book. With 256 numbers in a query instead of 2, its output has the shape (6, 256).",
+  reader_linear: "The reader's second version: linear layers, with the same slips.",
+};
+const RANDOM = /** @type {const} */ (["parameters", "linear"]);
+const ROLES = { query: "Queries", key: "Keys", value: "Values" };
+
+/** @type {Rung} */
+export const trainableWeights = {
+  name: "Trainable weights",
+  learned:
+    "Three matrices let training decide what a word looks for, is found by and contributes; √head_dim keeps " +
+    "scores small.",
+  options: () => ({ kind: "parameters" }),
+  question: {
+    ask:
+      "Queries and keys of 64 random numbers each (variance 1): about how large is the variance of their dot " +
+      "products?",
+    options: ["1", "8", "64"],
+    right: 2,
+    why:
+      "It is a sum of 64 products, each of variance 1. Dividing by √64 = 8 divides the variance by 64 and brings it " +
+      "back to 1. Try it with the slider.",
+  },
+  build(lesson) {
+    const kind = choice({
+      label: "matrices",
+      options: KINDS,
+      value: lesson.options.kind,
+      change: (key) => lesson.set({ kind: key, matrices: null }),
+    });
+    const back = make("button", { type: "button", class: "hs-small" }, "Put the matrices back");
+    back.addEventListener("click", () => lesson.set({ matrices: null }));
+    const about = make("p", { class: "hl-count", role: "status" });
+    const vectors = vectorsBar(lesson, "This choice changes only the words: the three matrices stay as they are.");
+    const arrows = new Arrows("Queries and keys as arrows", "thick: the query; the other colour: the key in view");
+    const stamp = new Stamp("all three transferred in the right way, whatever you have chosen above", false, [
+      "parameters and linear layers agree",
+      "parameters and linear layers differ",
+    ]);
+    const arithmetic = new Arithmetic();
+    /** @type {any} */
+    let data;
+    /** @param {number} r @param {number} c */
+    const pair = (r, c) => looks(data.words[r], data.words[c]);
+    const x = arithmetic.table({
+      name: "The words x",
+      axes: "words × 3",
+      edit: changeNumbers(lesson, () => data),
+      explain: (r, c) => [paragraph(`Number ${c} of `, named(data.words[r]), `: ${data.origin}.`)],
+    });
+    /** @param {string} role */
+    const makeMatrix = (role) =>
+      arithmetic.table({
+        name: `W ${role}`,
+        axes: "3 × 2",
+        edit: (r, c, value) => {
+          const matrices = { ...data.matrices, ...lesson.options.matrices };
+          const changed = matrices[role].map((/** @type {number[]} */ line) => [...line]);
+          changed[r][c] = value;
+          lesson.set({ matrices: { ...matrices, [role]: changed } });
+        },
+        explain: (r, c) => [
+          paragraph(
+            `From number ${r} of a word to number ${c} of its ${role}: `,
+            data.set.includes(role) ? "in a matrix that you have changed." : ORIGINS[data.kind],
+            " Training would change it; you can do that here.",
+          ),
+        ],
+      });
+    const matrices = Object.fromEntries(Object.keys(ROLES).map((role) => [role, makeMatrix(role)]));
+    const roles = Object.entries(ROLES).map(([role, name]) => ({
+      role,
+      matrix: matrices[role],
+      projected: arithmetic.table({
+        name,
+        axes: `x · W ${role}`,
+        operands: (r, c) => [cellsOf(x, r), columnOf(matrices[role], c)],
+        explain: (r, c) => {
+          const words = `, number ${c}: its vector × column ${c} of W ${role}`;
+          const title = [`The ${role} of `, named(data.words[r]), words];
+          return dotCell({ terms: data.projections[role], r, c, total: data[role][r][c], title });
+        },
+      }),
+    }));
+    const [queries, keys, values] = roles.map(({ projected }) => projected);
+    const scores = arithmetic.table({
+      name: "Attention scores",
+      axes: AXES,
+      explain: (r, c) =>
+        dotCell({ terms: data.score_terms, r, c, total: data.scores[r][c], title: ["Score: ", ...pair(r, c)] }),
+      operands: (r, c) => {
+        const [first, second] = data.kind.startsWith("reader") ? [keys, queries] : [queries, keys];
+        return [cellsOf(first, r), cellsOf(second, c)];
+      },
+    });
+    const weights = arithmetic.table({
+      name: "Attention weights",
+      axes: "softmax of score / √head_dim",
+      sums: true,
+      operands: (r) => [cellsOf(scores, r)],
+      explain: (r, c) => {
+        const product =
+          `The score ${number(data.scores[r][c])} × ${number(data.scale)} ` +
+          `(${data.kind.startsWith("reader") ? "1 / √256" : "which is 1 / √head_dim"})`;
+        const title = ["Weight: ", ...pair(r, c)];
+        const share = softmaxCell({ terms: data.weight_terms, r, c, total: data.weights[r][c], title });
+        return [paragraph(`${product} goes into the softmax.`), ...share];
+      },
+    });
+    const context = arithmetic.table({
+      name: "Context vectors",
+      axes: "weights · values",
+      explain: (r, c) => {
+        const words = `, number ${c}: each attention weight × that number of the value`;
+        const title = ["Context of ", named(data.words[r]), words];
+        return dotCell({ terms: data.context_terms, r, c, total: data.context[r][c], title });
+      },
+      operands: (r, c) => [cellsOf(weights, r), columnOf(values, c)],
+    });
+    const wide = arithmetic.table({
+      name: "The reader's weights with 256 numbers in a query",
+      axes: "the same recipe, with the dimension that its scale belongs to",
+      explain: (r, c) => {
+        const title = ["Weight: ", ...pair(r, c), ", of a score of 256 products, × 1 / √256"];
+        return softmaxCell({ terms: data.wide_terms, r, c, total: data.wide[r][c], title });
+      },
+    });
+    const randoms = randomHeads(
+      arithmetic,
+      () => data,
+      (side) => KINDS[RANDOM[side]],
+    );
+    const heads = twoHeads(lesson, arithmetic, {
+      words:
+        "Two heads whose matrices are random, drawn as a model's are before its training: both spread their weights " +
+        "almost evenly, whatever the words are.",
+      tables: randoms.map(({ element }) => element),
+    });
+    const transfer = transferWeights(lesson);
+    arithmetic.shown = (table, [r, c]) => {
+      if (table === scores || table === weights) drawArrows(r, c);
+      else if (table === queries || table === keys) drawArrows(r, r);
+    };
+    /** @param {number} r @param {number} c */
+    function drawArrows(r, c) {
+      const { words, query, key } = data;
+      const all = words.map((/** @type {string} */ word, /** @type {number} */ i) => {
+        return { name: `k ${word}`, values: key[i], css: i === c ? "hl-other" : "" };
+      });
+      arrows.show([...all, { name: `q ${words[r]}`, values: query[r] }]);
+      arrows.focus(`q ${words[r]}`, dotInWords(`q ${words[r]}`, query[r], `k ${words[c]}`, key[c]));
+    }
+    const scaling = scoreScaling(arithmetic);
+    return {
+      text: [
+        paragraph(
+          "Without weights a word looks most at words like itself. But a verb has to find its subject, which is ",
+          "nothing like it, and what counts as a match should be learned. Three matrices that training can change ",
+          "give each word three roles: what it looks for (query), what it can be found by (key), and what it ",
+          "contributes when it is found (value). Here they turn three numbers into two, so ",
+          code("head_dim"),
+          " is 2.",
+        ),
+      ],
+      formula: formula(
+        [
+          "Q",
+          "=",
+          "x",
+          sub("W", "query"),
+          ", ",
+          "K",
+          "=",
+          "x",
+          sub("W", "key"),
+          ", ",
+          "V",
+          "=",
+          "x",
+          sub("W", "value"),
+        ],
+        ["Z", "=", "softmax", "(", fraction(row("Q", sup("K", "T")), root("head_dim")), ")", "V"],
+      ),
+      picture: [
+        heading("What training makes of it: two heads on your sentence"),
+        ...heads.elements,
+        heading("A small head, step by step, with random matrices"),
+        controls(kind.element, back),
+        about,
+        vectors.element,
+        rowOf(x.element, ...roles.map(({ matrix }) => matrix.element)),
+        rowOf(...roles.map(({ projected }) => projected.element), arrows.element),
+        rowOf(scores.element, weights.element, context.element),
+        rowOf(wide.element),
+        remarks(
+          "Worth knowing",
+          [
+            "The book first makes the matrices with ",
+            code("requires_grad=False"),
+            " to keep its outputs short. To train them they are ",
+            code("nn.Parameter"),
+            "s or layers, and gradients are computed for them.",
+          ],
+          [
+            "Here three numbers become two, so that the roles can be told apart. In a GPT d_in and d_out are " +
+              "usually the ",
+            "same: what goes in and what comes out both live in the residual stream.",
+          ],
+          [
+            code("nn.Linear"),
+            " without a bias is the same product, but begins with numbers whose spread suits its size, which helps ",
+            "training. It stores its matrix the other way round, as (out, in): see the exercise below.",
+          ],
+        ),
+        heading("Exercise of the chapter: make the two agree"),
+        ...transfer.elements,
+        stamp.element,
+        heading("Why divide by √head_dim?"),
+        ...scaling.elements,
+        arithmetic.element,
+      ],
+      update(found) {
+        data = found;
+        kind.show(data.kind);
+        about.textContent = ABOUT[data.kind];
+        back.hidden = !data.set.length;
+        vectors.update(data);
+        transfer.load();
+        const rows = data.words;
+        const columns = ["0", "1"];
+        x.show({ rows, columns: ["0", "1", "2"], values: data.x });
+        wide.element.hidden = !data.wide;
+        if (data.wide) wide.show({ rows, columns: rows, values: data.wide });
+        for (const { role, matrix, projected } of roles) {
+          matrix.show({ rows: ["0", "1", "2"], columns, values: data.matrices[role] });
+          projected.show({ rows, columns, values: data[role] });
+        }
+        scores.show({ rows, columns: rows, values: data.scores });
+        weights.show({ rows, columns: rows, values: data.weights });
+        context.show({ rows, columns, values: data.context });
+        stamp.show(data.error);
+        arithmetic.update(scores, [1, 1]);
+        randoms.forEach((table, i) => table.show({ rows, columns: rows, values: data.random[i].weights }));
+        heads.update(data.trained);
+        scaling.start();
+      },
+    };
+  },
+};
+
+// Exercise 1 of the chapter, on rung 6: weights of linear layers are put into parameters until both say the same.
+
+const ROLE_NAMES = ["query", "key", "value"];
+const CLOSE = 1e-6;
+
+/** @param {Lesson} lesson */
+function transferWeights(lesson) {
+  const { kept } = lesson;
+  /** @type {Record<string, string>} */
+  const transfer = (kept.transfer ??= { query: "own", key: "own", value: "own" });
+  const request = new LatestRequest();
+  const verdict = make("p", { class: "hl-count", role: "status" });
+  const columns = ROLE_NAMES.map((role) => {
+    const stored = new HeatTable({ name: `W_${role}.weight`, axes: "of nn.Linear, as it is stored: 2 × 3" });
+    const own = new HeatTable({ name: `W_${role}`, axes: "of the parameters: 3 × 2" });
+    const pick = choice({
+      label: "put in",
+      options: { own: "nothing", reshaped: ".reshape(3, 2)", transposed: ".T" },
+      value: transfer[role],
+      change(key) {
+        transfer[role] = key;
+        load();
+      },
+    });
+    return { role, stored, own, element: make("div", {}, stored.element, controls(pick.element), own.element) };
+  });
+
+  async function load() {
+    try {
+      const data = await request.send((signal) => ask("transfer", { ...lesson.body, transfer }, signal));
+      if (!data) return;
+      for (const { role, stored, own } of columns) {
+        stored.show({ rows: ["0", "1"], columns: ["0", "1", "2"], values: data.stored[role] });
+        own.show({ rows: ["0", "1", "2"], columns: ["0", "1"], values: data.matrices[role] });
+      }
+      const isSolved = data.error < CLOSE;
+      const said = isSolved ? "Solved: both outputs are the same" : "The two outputs differ";
+      verdict.replaceChildren(make("b", {}, said), `, by ${data.error.toExponential(2).replace("-", "−")} at most`);
+    } catch (error) {
+      verdict.textContent = /** @type {Error} */ (error).message;
+    }
+  }
+
+  return {
+    elements: [
+      paragraph(
+        "Parameters and linear layers differ only in their numbers and in how these are stored. Set the three " +
+          "matrices ",
+        "of ",
+        code("SelfAttentionV1"),
+        " from the layers of ",
+        code("SelfAttentionV2"),
+        " so that both give the same context vectors.",
+      ),
+      rowOf(...columns.map(({ element }) => element)),
+      verdict,
+    ],
+    load,
+  };
+}
+
+// Two heads that nothing has trained, to compare with trained ones.
+
+/**
+ * @param {Arithmetic} arithmetic
+ * @param {() => any} current the server's answer
+ * @param {(side: number) => string} recipe how the matrices of a head are made
+ */
+export const randomHeads = (arithmetic, current, recipe) =>
+  [0, 1].map((side) =>
+    arithmetic.table({
+      name: `Random head ${side}`,
+      axes: `${recipe(side)}; ${AXES}`,
+      sums: true,
+      explain(r, c) {
+        const { words, random } = current();
+        const { weights, weight_terms: terms, score_terms: scores } = random[side];
+        const [left, right, products] = [scores.left[r], scores.right[c], scores.products[r][c]];
+        const total = products.reduce((/** @type {number} */ sum, /** @type {number} */ value) => sum + value, 0);
+        const title = [`Score in random head ${side}: `, ...looks(words[r], words[c])];
+        const share = [`It is divided by √${left.length} and goes into the softmax:`];
+        return [
+          ...dotProduct({ title, left, right, products, total }),
+          ...softmaxCell({ terms, r, c, total: weights[r][c], title: share }),
+        ];
+      },
+    }),
+  );

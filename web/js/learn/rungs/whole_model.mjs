@@ -1,0 +1,418 @@
+// Rung 10: a loaded model from one token to the probability of the next, every number of it recomputed.
+
+import { make } from "../../lib/dom.mjs";
+import { makeLink } from "../../lib/link.mjs";
+import { exact, fixed, number } from "../../lib/numbers.mjs";
+import { visible } from "../../lib/words.mjs";
+import { formula, fraction, root, row, sub, sup, sum } from "../../widgets/formula.mjs";
+import { HeatTable } from "../../widgets/heat_table.mjs";
+import { Stamp } from "../../widgets/stamp.mjs";
+import { bars } from "../widgets/chart.mjs";
+import { diagramOf } from "../widgets/diagram.mjs";
+import { code, heading, paragraph, rowOf } from "../widgets/elements.mjs";
+import { openLines } from "../widgets/source_lines.mjs";
+import { OpenHead, HeadTiles, Strip } from "./model_heads.mjs";
+import { NumberPanel } from "./number_panel.mjs";
+
+/** @import { Rung } from "../rung.js" */
+
+const BOOK_WORDS = ["Your", "journey", "starts", "with", "one", "step"];
+
+/** @type {Rung} */
+export const wholeModel = {
+  name: "The whole model",
+  learned: "From a token to the next one's probability, a GPT takes only the steps of these ten rungs.",
+  options: () => ({ layer: null, head: null, query: null }),
+  question: {
+    ask: "In a trained model, what do most heads of the same layer look at?",
+    options: ["All of them at the same tokens", "Each at something of its own"],
+    right: 1,
+    why: "Nothing forces them to differ, but a head that repeats another adds nothing. Compare their pictures below.",
+  },
+  build(lesson) {
+    /** @type {any} */
+    let data = null;
+    const head = new OpenHead(lesson);
+    const choose = (/** @type {Strip} */ strip, /** @type {number} */ index) =>
+      panel.show(strip.stage, strip.name, index);
+    const stages = stagesOf(choose);
+    const [token, position] = ["Token", "Position"].map(
+      (name) => new Strip(name.toLowerCase(), `${name} embedding`, choose),
+    );
+    const [last, lastNorm] = [
+      new Strip("last_x", "Residual stream after all layers", choose),
+      new Strip("last_norm", "The last layer norm", choose),
+    ];
+    const strips = [token, position, ...stages.strips, last, lastNorm];
+    const panel = new NumberPanel(lesson, () => strips, SOURCES);
+    panel.shown = (stage) => diagram.mark(PART_OF[stage] ?? null);
+    const next = nextTokens((stage, name, id) => panel.show(stage, name, id));
+    const layers = layerPicker((layer) => lesson.set({ layer, head: data.head, query: data.query }));
+    const tiles = new HeadTiles((layer, h) => lesson.set({ layer, head: h, query: data.query }));
+    const tokens = make("div", { class: "hl-follow", role: "group", "aria-label": "The token to follow" });
+    const facts = make("p", { class: "hl-count" });
+    const story = make("div", { class: "hl-row" });
+    const embedded = new Stamp("token + position, against the model's residual stream before its first layer", true);
+    const ended = new Stamp("last layer norm, logits and probabilities, against the model's own", true);
+    const packed = new Stamp("rung 8's weight splits, and the same weights packed into MultiHeadAttention");
+    const published = new HeatTable({ name: "The book's case, through MultiHeadAttention", axes: "words × 2 numbers" });
+    const layerTitle = heading("");
+    const shown = STAGES.map(({ stage }, i) => /** @type {const} */ ([PART_OF[stage], stages.strips[i].element]));
+    const { diagram, follow } = diagramOf(lesson, [
+      ["embedding", token.element],
+      ["attention", tiles.element],
+      ...shown.filter(([part], i) => part !== shown[i - 1]?.[0]).map(([...pair]) => pair),
+      ["last_norm", last.element],
+      ["unembedding", next.elements[0]],
+      ["softmax", next.elements[1]],
+    ]);
+    const link = make("a", { class: "hl-link" }, "Open this head in Look →");
+
+    /** Link to the head and the cell, in the theme that the address asks for. */
+    head.chosen = () => {
+      const address = new URL(makeLink(head.store.linkState, [], location.href));
+      const theme = new URLSearchParams(location.search).get("__theme");
+      if (theme) address.searchParams.set("__theme", theme);
+      link.href = address.href;
+    };
+
+    function showTokens() {
+      const buttons = data.tokens.map((/** @type {string} */ text, /** @type {number} */ i) => {
+        const onclick = () => lesson.set({ query: i, layer: data.layer, head: data.head });
+        const pressed = String(i === data.query);
+        return make("button", { type: "button", "aria-pressed": pressed, title: `Token ${i}`, onclick }, visible(text));
+      });
+      tokens.replaceChildren(...buttons);
+    }
+
+    return {
+      text: [
+        paragraph(
+          "A model that was trained reads your sentence. Choose a token and follow it: from its embedding through all ",
+          "layers to the probability of the token that comes next. Each number is the model's own, and each is " +
+            "computed ",
+          "a second time with the steps of this ladder.",
+        ),
+      ],
+      formula: formula(
+        [sub("x", "0"), "=", sub("E", "token"), "+", sub("P", "position")],
+        [
+          row("[", "Q", ";", "K", ";", "V", "]"),
+          "=",
+          "LayerNorm",
+          "(",
+          sub("x", "layer"),
+          ")",
+          sub("W", "attn"),
+          "+",
+          sub("b", "attn"),
+        ],
+        ["Z", "=", "softmax", "(", fraction(row("Q", sup("K", "T")), root("head_dim")), "+", "mask", ")", "V"],
+        [sub("p", "next"), "=", "softmax", "(", "LayerNorm", "(", sub("x", "end"), ")", sup("E", "T"), ")"],
+      ),
+      picture: [
+        diagram.element,
+        facts,
+        story,
+        heading("1. Choose a token to follow"),
+        tokens,
+        token.element,
+        position.element,
+        embedded.element,
+        heading("2. Choose a layer and a head"),
+        paragraph(
+          "Below each layer is what the model would say next if it ended before that layer. Every tile is one head on ",
+          "your sentence, named if it has a clear role.",
+        ),
+        layers.element,
+        tiles.element,
+        ...head.elements,
+        make("p", {}, link),
+        layerTitle,
+        ...stages.elements,
+        heading("4. From the last layer to the next token"),
+        paragraph(
+          "After the last layer comes one more layer norm. Its dot product with a token's own embedding is that " +
+            "token's ",
+          "logit, and the softmax over all of them gives the probabilities. Click a logit or a probability.",
+        ),
+        last.element,
+        lastNorm.element,
+        ...next.elements,
+        ended.element,
+        heading("The book's case in the same class"),
+        paragraph(
+          "The GPT runs ",
+          code("MultiHeadAttention"),
+          ": weight splits whose three projections are stacked in one matrix. The book's numbers go through it too.",
+        ),
+        rowOf(published.element),
+        packed.element,
+        compiledLoops(),
+        panel.element,
+      ],
+      update(found) {
+        data = found;
+        Object.assign(lesson.options, { layer: data.layer, head: data.head, query: data.query });
+        published.show({ rows: BOOK_WORDS, columns: ["0", "1"], values: data.published });
+        packed.show(data.published_error);
+        facts.textContent =
+          `${data.model}: ${data.n_layer} layers × ${data.n_head} heads of ${data.head_dim} numbers. ` +
+          "Another model can be chosen at the top of the page.";
+        const open = (/** @type {Node[]} */ ...parts) => panel.open(...parts);
+        story.replaceChildren(storyInNumbers(data.story, { name: data.model, size: data.vocab_size }, open));
+        showTokens();
+        token.show(data.embedding.token, "learned, one row for each token");
+        position.show(data.embedding.position, "learned, one row for each place");
+        embedded.show(data.embedding.error, data.largest_error);
+        layers.update(data.guesses, data.layer);
+        tiles.update(data);
+        head.update(data);
+        layerTitle.textContent = `3. “${visible(data.tokens[data.query])}” through layer ${data.layer}`;
+        stages.update(data);
+        last.show(data.end.x);
+        lastNorm.show(data.end.normed);
+        next.update(data.end);
+        const { norm_error: norm, logits_error: logits, probability_error: probabilities } = data.end;
+        ended.show(Math.max(norm, logits, probabilities), data.largest_error * 10);
+        panel.clear();
+        diagram.count(data.n_layer);
+      },
+      leave: follow(),
+    };
+  },
+};
+
+// The way of one token through a layer, as strips of numbers with what was compared with the model.
+
+/** @typedef {{ stage: string, name: string, words: string, error?: string }} Stage */
+
+/** @type {Stage[]} */
+const STAGES = [
+  { stage: "x", name: "Residual stream", words: "what the layer is given" },
+  { stage: "normed", name: "Layer norm", words: "what attention reads", error: "normed" },
+  { stage: "query", name: "Query of the head", words: "what the token looks for", error: "query" },
+  { stage: "key", name: "Key of the head", words: "what it is found by", error: "key" },
+  { stage: "value", name: "Value of the head", words: "what it gives when it is found", error: "value" },
+  { stage: "context", name: "Context vector of the head", words: "attention weights · values" },
+  { stage: "heads", name: "All heads side by side", words: "one context vector after the other", error: "heads" },
+  { stage: "attended", name: "Output projection", words: "what attention adds", error: "attended" },
+  { stage: "middle", name: "Residual stream + attention", words: "the first sum", error: "middle" },
+  { stage: "normed_again", name: "Layer norm again", words: "what the MLP reads", error: "normed_again" },
+  { stage: "hidden", name: "Hidden numbers of the MLP", words: "four times as many", error: "hidden" },
+  { stage: "activated", name: "After GELU", words: "negative ones nearly vanish", error: "activated" },
+  { stage: "thought", name: "Output of the MLP", words: "what the MLP adds", error: "thought" },
+  { stage: "after", name: "Residual stream after the layer", words: "the second sum", error: "after" },
+];
+
+/** The part of the diagram that shows a stage. @type {Record<string, import("../widgets/diagram.mjs").Part>} */
+const PART_OF = {
+  token: "embedding",
+  position: "embedding",
+  x: "norm",
+  normed: "norm",
+  query: "attention",
+  key: "attention",
+  value: "attention",
+  context: "attention",
+  heads: "attention",
+  attended: "attention",
+  middle: "add",
+  normed_again: "norm_again",
+  hidden: "mlp",
+  activated: "mlp",
+  thought: "mlp",
+  after: "add_again",
+  last_x: "last_norm",
+  last_norm: "last_norm",
+  logit: "unembedding",
+  probability: "softmax",
+};
+
+/** The stages that a stage is made of. @type {Record<string, string[]>} */
+const SOURCES = {
+  x: ["token", "position"],
+  normed: ["x"],
+  query: ["normed"],
+  key: ["normed"],
+  value: ["normed"],
+  context: ["value"],
+  heads: ["context"],
+  attended: ["heads"],
+  middle: ["x", "attended"],
+  normed_again: ["middle"],
+  hidden: ["normed_again"],
+  activated: ["hidden"],
+  thought: ["activated"],
+  after: ["middle", "thought"],
+  last_norm: ["last_x"],
+  logit: ["last_norm"],
+};
+
+/** @param {(strip: Strip, index: number) => void} choose */
+function stagesOf(choose) {
+  const strips = STAGES.map(({ stage, name }) => new Strip(stage, name, choose));
+  const stamp = new Stamp(
+    "every stage of this layer for every token, against what the model's own modules return",
+    true,
+  );
+  const items = STAGES.map(({ words }, i) => {
+    const error = make("small", { class: "hl-stage-error" });
+    return { error, element: make("li", {}, strips[i].element, make("p", { class: "hl-stage" }, words, error)) };
+  });
+  /** @param {any} data */
+  function update({ vectors, of_head: head, errors, largest_error: most, head: which, head_dim: size }) {
+    STAGES.forEach(({ stage, error }, i) => {
+      const values = vectors[stage] ?? head[stage];
+      const note = stage === "heads" ? `numbers ${which * size} to ${(which + 1) * size - 1} are this head's` : "";
+      strips[i].show(values, note);
+      const found = error ? errors[error] : null;
+      items[i].error.textContent =
+        found === null ? "" : ` · differs from the model by at most ${found.toExponential(1).replace("-", "−")}`;
+    });
+    stamp.show(Math.max(.../** @type {number[]} */ (Object.values(errors))), most);
+  }
+  return {
+    strips,
+    elements: [make("ol", { class: "hl-stages" }, ...items.map(({ element }) => element)), stamp.element],
+    update,
+  };
+}
+
+// After all layers: logits and probabilities of the next token, and what each layer would have said.
+
+/** @typedef {{ id: number, text: string, logit: number, p: number }} Next */
+
+/** The likeliest next tokens. @param {(stage: string, name: string, id: number) => void} explain */
+function nextTokens(explain) {
+  const body = make("tbody");
+  const titles = ["token", "logit", "probability", ""].map((name) => make("th", { scope: "col" }, name));
+  const table = make("table", { class: "hl-next", "aria-label": "The likeliest next tokens" });
+  table.append(make("thead", {}, make("tr", {}, ...titles)), body);
+  const said = make("p", { class: "hl-count", role: "status" });
+
+  /** @param {{ next: Next[], follower: number | null, surprise: number | null }} end */
+  function update({ next, follower, surprise }) {
+    const rows = next.map(({ id, text, logit, p }) => {
+      /** @param {string} stage @param {string} value */
+      const button = (stage, value) => {
+        const name = `${stage === "logit" ? "Logit" : "Probability"} of “${visible(text)}”`;
+        const onclick = () => explain(stage, name, id);
+        return make("td", {}, make("button", { type: "button", onclick, title: name }, value));
+      };
+      const amount = make("span", { class: "hl-amount" });
+      amount.style.setProperty("--part", String(p));
+      const title = make("th", { scope: "row" }, visible(text), id === follower ? " ← follows here" : "");
+      const cells = [button("logit", fixed(logit)), button("probability", exact(p)), make("td", {}, amount)];
+      return make("tr", { class: id === follower ? "hl-follows" : "" }, title, ...cells);
+    });
+    body.replaceChildren(...rows);
+    const likeliest = `Most likely: “${visible(next[0].text)}” with ${exact(next[0].p)}.`;
+    const found = next.find(({ id }) => id === follower);
+    said.textContent = found
+      ? `${likeliest} In your sentence “${visible(found.text)}” follows: −ln ${exact(found.p)} = ` +
+        `${fixed(surprise ?? 0)} nats.`
+      : `${likeliest} The sentence ends here, so the model would draw one of these.`;
+  }
+
+  return { elements: [make("div", { class: "hl-scroll" }, table), said], update };
+}
+
+/**
+ * Buttons for the layers, each with what the model would say if it ended before that layer.
+ * @param {(layer: number) => void} choose
+ */
+function layerPicker(choose) {
+  const element = make("div", { class: "hl-layers", role: "group", "aria-label": "Layers" });
+  /** @param {{ text: string, p: number, length: number }[]} guesses @param {number} chosen */
+  function update(guesses, chosen) {
+    const steps = guesses.map(({ text, p, length }, i) => {
+      const said = make("small", {}, `“${visible(text)}” ${p.toFixed(2)}`);
+      const isEnd = i === guesses.length - 1;
+      const where = isEnd ? "after the last layer" : `that goes into layer ${i}`;
+      const title = `The residual stream ${where} has length ${fixed(length, 2)}; read out, it would say “${text}”`;
+      if (isEnd) return make("span", { class: "hl-end", title }, "end", said);
+      const onclick = () => choose(i);
+      return make(
+        "button",
+        { type: "button", title, "aria-pressed": String(i === chosen), onclick },
+        `layer ${i}`,
+        said,
+      );
+    });
+    element.replaceChildren(...steps);
+  }
+  return { element, update };
+}
+
+/**
+ * What blind guessing, pairs and this model cost.
+ * @param {{ uniform: number, bigram: number | null, model: number | null }} story
+ * @param {{ name: string, size: number }} model
+ * @param {(...parts: Node[]) => void} open shows how a number comes about
+ */
+function storyInNumbers({ uniform, bigram, model }, { name, size }, open) {
+  const all = number(size);
+  const lines = [{ label: `all ${all} tokens alike: ln ${all}`, value: uniform }];
+  const why = [
+    `Each of ${all} tokens gets the probability 1 / ${all}: −ln (1 / ${all}) = ln ${all} = ${fixed(uniform)}`,
+  ];
+  if (bigram !== null) {
+    lines.push({ label: "a bigram model, held-out tenth", value: bigram });
+    why.push(
+      "The mean of −ln p over the 111,540 characters of the held-out tenth of tiny Shakespeare, by the table of " +
+        `rung 3 after 10,000 steps: ${fixed(bigram, 3)}, measured here.`,
+    );
+  }
+  if (model !== null) {
+    lines.push({ label: `${name}, according to its model card`, value: model });
+    why.push(
+      `The mean of −ln p over held-out text, measured when ${name} was trained: ${fixed(model)}. At the end of this ` +
+        "rung is the same −ln p for one token of your sentence.",
+    );
+  }
+  return bars("Nats per token: less is better", lines, uniform, {
+    format: (value) => fixed(value, 2),
+    explain: (i) => open(make("p", {}, why[i])),
+  });
+}
+
+// A part of rung 10: the attention that writes on a CPU, as the loops that are compiled.
+
+const COMPILED = 11; // as the server counts the loops, after the rungs
+
+function compiledLoops() {
+  const scores = formula(
+    [sub("s", "j"), "=", sum("d"), sub("q", "d"), sub("k", row("j", "d"))],
+    [sub("w", "j"), "=", "softmax", "(", "scale", "·", "s", ")", sub("", "j")],
+    [sub("z", "d"), "=", sum("j"), sub("w", "j"), sub("v", row("j", "d"))],
+  );
+  const words = make("div", {});
+  words.append(
+    scores,
+    paragraph(
+      "For one new token and one head: the first loop multiplies the query by all keys so far, ",
+      code("softmax"),
+      " makes weights of the scores in place, and the second loop adds up the values. ",
+      code("multiply"),
+      " is the dot product, for as many columns at once as the processor has lanes. No mask: there is no future yet.",
+    ),
+    paragraph(
+      "torch computes the same with a call for every small operation, and on a small model the calls take longer than ",
+      "the numbers. Compiled as one piece, the pass writes several times as fast; how much depends on model and ",
+      "machine. docs/performance.md has the figures, and ",
+      code("python -m bench.decode"),
+      " measures them again.",
+    ),
+  );
+  const details = make("details", { class: "hl-remarks" });
+  details.append(
+    make("summary", {}, "The attention that writes: compiled loops"),
+    paragraph(
+      "The classes of this ladder are for reading. On a CPU, texts are written by the same forward pass in plain ",
+      "loops, which Numba compiles to machine code. This is its attention, from the files that run here:",
+    ),
+    make("div", { class: "hl-loops" }, words, openLines(COMPILED)),
+  );
+  return details;
+}

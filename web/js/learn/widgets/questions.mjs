@@ -1,0 +1,214 @@
+// A prediction to make before the picture answers it.
+
+import { make } from "../../lib/dom.mjs";
+import { number } from "../../lib/numbers.mjs";
+
+/** @import { Question, Answered, Exercise } from "../rung.js" */
+/** @import { Progress } from "../progress.mjs" */
+
+const PHONE = 640; // pixels, below which the question is folded so that the picture comes sooner
+
+/**
+ * @param {Question} question
+ * @param {number | undefined} chosen the option that was chosen in an earlier visit
+ * @param {(chosen: number | undefined) => void} answer is called with each answer, and with none to try again
+ */
+export function question({ ask, options, right, why }, chosen, answer) {
+  const verdict = make("p", { class: "hl-why", role: "status" });
+  const buttons = options.map((text, i) =>
+    make("button", { type: "button", class: "hs-small", onclick: () => choose(i) }, text),
+  );
+  const again = make("button", { type: "button", class: "hs-small", onclick: () => choose(undefined) }, "Try again");
+  /** @param {number | undefined} answered */
+  const show = (answered) => {
+    const isAnswered = answered !== undefined;
+    buttons.forEach((button, i) => {
+      button.disabled = isAnswered;
+      button.classList.toggle("hl-right", isAnswered && i === right);
+      button.classList.toggle("hl-wrong", i === answered && i !== right);
+      button.setAttribute("aria-pressed", String(i === answered));
+    });
+    const judged = answered === right ? "Yes. " : `No: ${options[right]}. `;
+    verdict.replaceChildren(...(isAnswered ? [make("b", {}, judged), why, " ", again] : []));
+  };
+  /** @param {number | undefined} i */
+  const choose = (i) => {
+    show(i);
+    answer(i);
+  };
+  show(chosen !== undefined && Number.isInteger(chosen) && chosen in options ? chosen : undefined);
+  const title = make("summary", {}, "Before you go on: predict");
+  const list = make("div", { class: "hl-options" }, ...buttons);
+  const attributes = { class: "hl-question", "aria-label": "Question", open: innerWidth > PHONE };
+  return make("details", attributes, title, make("p", {}, ask), list, verdict);
+}
+
+// Tasks after the picture: choose, give a number, put in order. After a wrong answer there is a hint, after a second
+// one the worked answer for those who ask for it.
+
+const ENOUGH = 2; // wrong answers, from which on the worked answer can be asked for
+
+/**
+ * @typedef {object} Task how one kind of exercise is answered
+ * @property {Node} element
+ * @property {() => number | number[] | null} read the answer, null while there is none
+ * @property {(answer: number | number[]) => void} write
+ * @property {(isLocked: boolean) => void} lock
+ */
+
+/**
+ * @param {Exercise[]} list
+ * @param {string} rung
+ * @param {Progress} progress
+ */
+export function exercises(list, rung, progress) {
+  const items = list.map((exercise, place) => {
+    const id = `${rung}.${place}`;
+    /** @param {Answered | null} answered */
+    const keep = (answered) => {
+      const all = { ...progress.exercises };
+      if (answered) all[id] = answered;
+      else delete all[id];
+      progress.set({ exercises: all });
+    };
+    return make("li", {}, ...oneExercise(exercise, progress.exercises[id] ?? null, keep));
+  });
+  const title = make("h3", {}, "Exercises");
+  return make("section", { class: "hl-exercises", "aria-label": "Exercises" }, title, make("ol", {}, ...items));
+}
+
+/**
+ * @param {Exercise} exercise
+ * @param {Answered | null} earlier
+ * @param {(answered: Answered | null) => void} keep
+ */
+function oneExercise(exercise, earlier, keep) {
+  const task = makeTask(exercise);
+  const verdict = make("p", { class: "hl-why", role: "status" });
+  const check = make("button", { type: "button", class: "hs-small hl-primary" }, "Check");
+  const solve = make("button", { type: "button", class: "hs-small" }, "Show the worked answer");
+  const again = make("button", { type: "button", class: "hs-small" }, "Try again");
+  let kept = earlier;
+  /** @param {Answered | null} answered */
+  const show = (answered) => {
+    kept = answered;
+    const isOver = Boolean(answered && (answered.isRight || answered.isShown));
+    task.lock(isOver);
+    check.hidden = isOver;
+    again.hidden = !isOver;
+    solve.hidden = isOver || (answered?.wrong ?? 0) < ENOUGH;
+    const said = answered?.isRight ? "Yes. " : `The answer: ${rightAnswer(exercise)}. `;
+    if (isOver) verdict.replaceChildren(make("b", {}, said), exercise.why);
+    else verdict.replaceChildren(...(answered ? [make("b", {}, "Not yet. Hint: "), exercise.hint] : []));
+  };
+  /** @param {Answered | null} answered */
+  const take = (answered) => {
+    keep(answered);
+    show(answered);
+  };
+  check.addEventListener("click", () => {
+    const answer = task.read();
+    if (answer === null) return;
+    const right = isRight(exercise, answer);
+    take({ answer, isRight: right, wrong: (kept?.wrong ?? 0) + (right ? 0 : 1) });
+  });
+  solve.addEventListener("click", () => kept && take({ ...kept, isShown: true }));
+  again.addEventListener("click", () => take(null));
+  if (earlier) task.write(earlier.answer);
+  show(earlier);
+  const buttons = make("div", { class: "hl-controls" }, check, solve, again);
+  return [make("p", {}, exercise.ask), task.element, buttons, verdict];
+}
+
+/** @param {Exercise} exercise @param {number | number[]} answer */
+function isRight(exercise, answer) {
+  if (exercise.kind === "number") return Math.abs(Number(answer) - exercise.right) <= exercise.tolerance;
+  if (exercise.kind === "choice") return answer === exercise.right;
+  const wanted = exercise.kind === "many" ? exercise.right : exercise.steps.map((_, i) => i);
+  return String(answer) === String(wanted);
+}
+
+/** @param {Exercise} exercise */
+function rightAnswer(exercise) {
+  if (exercise.kind === "number") return number(exercise.right);
+  if (exercise.kind === "choice") return exercise.options[exercise.right];
+  if (exercise.kind === "many") return exercise.right.map((i) => exercise.options[i]).join("; ");
+  return exercise.steps.join(" → ");
+}
+
+let made = 0;
+
+/** @param {Exercise} exercise @returns {Task} */
+function makeTask(exercise) {
+  if (exercise.kind === "number") return numberTask();
+  if (exercise.kind === "order") return orderTask(exercise.steps);
+  return optionsTask(exercise.options, exercise.kind === "many");
+}
+
+/** @returns {Task} */
+function numberTask() {
+  const input = make("input", { type: "text", inputmode: "decimal", class: "hl-answer", "aria-label": "Your number" });
+  return {
+    element: input,
+    read() {
+      const text = input.value.trim().replace(",", ".").replace("−", "-");
+      const found = Number(text);
+      return text === "" || !Number.isFinite(found) ? null : found;
+    },
+    write: (answer) => (input.value = String(answer)),
+    lock: (isLocked) => (input.disabled = isLocked),
+  };
+}
+
+/** @param {string[]} options @param {boolean} isMany @returns {Task} */
+function optionsTask(options, isMany) {
+  const name = `hl-exercise-${(made += 1)}`;
+  const inputs = options.map((_, i) => make("input", { type: isMany ? "checkbox" : "radio", name, value: i }));
+  const labels = options.map((text, i) => make("label", { class: "hl-option" }, inputs[i], " ", text));
+  const chosen = () => inputs.flatMap((input, i) => (input.checked ? [i] : []));
+  return {
+    element: make("div", { class: "hl-option-list" }, ...labels),
+    read: () => (isMany ? chosen() : (chosen()[0] ?? null)),
+    write: (answer) => inputs.forEach((input, i) => (input.checked = [answer].flat().includes(i))),
+    lock: (isLocked) => inputs.forEach((input) => (input.disabled = isLocked)),
+  };
+}
+
+/** Steps to move up and down; they begin in another order. @param {string[]} steps @returns {Task} */
+function orderTask(steps) {
+  let order = steps.map((_, i) => (i * 2 + 1) % (steps.length + (steps.length % 2 ? 0 : 1)));
+  const list = make("ol", { class: "hl-order" });
+  let isLocked = false;
+  /** @param {number} place @param {number} by */
+  const swap = (place, by) => {
+    [order[place], order[place + by]] = [order[place + by], order[place]];
+    draw();
+    const selector = by < 0 ? "button" : "button:last-of-type";
+    /** @type {HTMLElement | null | undefined} */ (list.children[place + by]?.querySelector(selector))?.focus();
+  };
+  const draw = () => {
+    const items = order.map((step, place) => {
+      /** @param {number} by @param {string} sign @param {string} name */
+      const button = (by, sign, name) => {
+        const disabled = isLocked || !(place + by in order);
+        const attributes = { type: "button", class: "hs-small", disabled, "aria-label": `${name}: ${steps[step]}` };
+        return make("button", { ...attributes, onclick: () => swap(place, by) }, sign);
+      };
+      return make("li", {}, button(-1, "↑", "Up"), button(1, "↓", "Down"), " ", steps[step]);
+    });
+    list.replaceChildren(...items);
+  };
+  draw();
+  return {
+    element: list,
+    read: () => [...order],
+    write(answer) {
+      if (Array.isArray(answer) && String([...answer].sort()) === String([...order].sort())) order = [...answer];
+      draw();
+    },
+    lock(locked) {
+      isLocked = locked;
+      draw();
+    },
+  };
+}

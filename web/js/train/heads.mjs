@@ -1,0 +1,254 @@
+// All heads of one fixed sentence, at each snapshot, and one of them large.
+
+import { forPointer, make, setFlag } from "../lib/dom.mjs";
+import { context2d } from "../lib/drawing/canvas.mjs";
+import { ThumbnailPainter } from "../lib/drawing/images.mjs";
+import { onThemeChange, palette } from "../lib/drawing/palette.mjs";
+import { Scale } from "../lib/drawing/scale.mjs";
+import { isClearRole, CLEAR_ROLE } from "../lib/metrics.mjs";
+import { Thumbnails } from "../lib/thumbnails.mjs";
+import { visible } from "../lib/words.mjs";
+import { legend, LineChart } from "./line_chart.mjs";
+import { thousands } from "./words.mjs";
+
+/** @import { SnapshotEvent, StartEvent, TrainEvent } from "./types.js" */
+
+const SCALE = new Scale({ scale: "sqrt", threshold: 0, hideFirst: false });
+const CELL = 12; // pixels of a cell of the large picture
+
+/** The byte of a weight, 255 times its square root, as the weight. @param {number} byte */
+const weightOf = (byte) => (byte / 255) ** 2;
+
+export class HeadsPanel {
+  /** @type {StartEvent | null} */
+  #start = null;
+  /** @type {{ event: SnapshotEvent, thumbnails: Thumbnails }[]} */
+  #snapshots = [];
+  /** @type {{ button: HTMLButtonElement, canvas: HTMLCanvasElement }[]} */
+  #tiles = [];
+  #at = -1; // the snapshot that is shown; -1 for the newest
+  #open = 0; // the head that is shown large
+
+  constructor() {
+    this.step = make("p", { class: "ht-now" });
+    this.sentence = make("p", { class: "ht-sentence" });
+    this.grid = make("div", { class: "ht-tiles", role: "group", "aria-label": "All heads: rows are layers" });
+    this.large = make("canvas", { class: "ht-large", role: "img" });
+    this.name = make("b", {});
+    this.readout = make("p", { class: "hs-hint ht-readout" });
+    this.large.addEventListener("pointermove", (event) => this.#point(event));
+    this.large.addEventListener("pointerleave", () => this.#point(null));
+    this.range = make("input", { type: "range", min: 0, max: 0, step: 1, "aria-label": "Snapshot", hidden: true });
+    this.range.addEventListener("input", () => {
+      const at = Number(this.range.value);
+      this.#at = at === this.#snapshots.length - 1 ? -1 : at;
+      this.#draw();
+    });
+    const top = make("div", { class: "hs-top" }, make("h2", {}, "Heads"), this.step);
+    const one = make("div", { class: "ht-one" }, this.name, this.large, this.readout);
+    const both = make("div", { class: "ht-both" }, this.grid, one);
+    const label = { class: "hs-panel ht-heads", "aria-label": "Heads" };
+    this.element = make("section", label, top, this.sentence, both, this.range);
+    onThemeChange(() => this.#draw());
+  }
+
+  reset() {
+    this.#start = null;
+    this.#snapshots = [];
+    this.#tiles = [];
+    this.#at = -1;
+    this.#open = 0;
+    this.grid.replaceChildren();
+    for (const element of [this.step, this.sentence, this.name, this.readout]) element.textContent = "";
+    this.range.hidden = true;
+  }
+
+  /** @param {TrainEvent} event */
+  take(event) {
+    if (event.kind === "start") this.#build(event);
+    else if (event.kind === "snapshot" && this.#start) {
+      const thumbnails = new Thumbnails(this.#tiles.length);
+      const cells = Uint8Array.from(atob(event.cells), (character) => character.charCodeAt(0));
+      thumbnails.merge({ rows: this.#start.tokens.length, factor: 1, first: 0 }, cells);
+      this.#snapshots.push({ event, thumbnails });
+      this.#draw();
+    }
+  }
+
+  /** @param {StartEvent} start */
+  #build(start) {
+    this.#start = start;
+    const text = start.tokens.map(visible).join("");
+    this.sentence.textContent = `“… ${text} …”, ${start.tokens.length} characters of the held-out text`;
+    this.grid.style.setProperty("--ht-columns", String(start.n_head));
+    this.#tiles = Array.from({ length: start.n_layer * start.n_head }, (_, i) => {
+      const canvas = make("canvas");
+      const name = `L${Math.floor(i / start.n_head)} H${i % start.n_head}`;
+      const button = make("button", { type: "button", title: name }, canvas, make("span", {}, name));
+      button.addEventListener("click", () => {
+        this.#open = i;
+        this.#draw();
+      });
+      return { button, canvas };
+    });
+    this.grid.replaceChildren(...this.#tiles.map(({ button }) => button));
+  }
+
+  /** The snapshot that is shown. */
+  get #shown() {
+    return this.#snapshots[this.#at < 0 ? this.#snapshots.length - 1 : this.#at];
+  }
+
+  #draw() {
+    if (!this.#start || !this.#shown) return;
+    const { event, thumbnails } = this.#shown;
+    const last = this.#snapshots.length - 1;
+    const at = this.#at < 0 ? last : this.#at;
+    this.range.max = String(last);
+    this.range.value = String(at);
+    this.range.style.setProperty("--part", String(at / Math.max(last, 1)));
+    this.range.hidden = last < 1;
+    this.step.textContent = event.step ? `after step ${thousands(event.step)}` : "before the first step";
+    this.range.setAttribute("aria-valuetext", this.step.textContent);
+    const painter = new ThumbnailPainter(thumbnails, SCALE, palette().looks.pixels, null, Infinity);
+    this.#tiles.forEach(({ button, canvas }, i) => {
+      canvas.width = canvas.height = painter.side;
+      context2d(canvas).putImageData(painter.paint(i), 0, 0);
+      setFlag(button, "aria-pressed", i === this.#open);
+    });
+    this.#drawLarge(painter);
+    this.#point(null);
+  }
+
+  /** @param {ThumbnailPainter} painter */
+  #drawLarge(painter) {
+    const { side } = painter;
+    this.large.width = this.large.height = side * CELL;
+    const context = context2d(this.large);
+    context.imageSmoothingEnabled = false;
+    const small = new OffscreenCanvas(side, side);
+    /** @type {OffscreenCanvasRenderingContext2D} */ (small.getContext("2d")).putImageData(
+      painter.paint(this.#open),
+      0,
+      0,
+    );
+    context.drawImage(small, 0, 0, side * CELL, side * CELL);
+    const name = this.#tiles[this.#open].button.title;
+    this.name.textContent = name + this.#role();
+    this.large.setAttribute("aria-label", `Attention weights of ${name}: rows are queries, columns keys`);
+  }
+
+  /** What the open head does most. */
+  #role() {
+    const heads = this.#shown?.event.heads;
+    if (!heads || !this.#start) return "";
+    const [layer, head] = [Math.floor(this.#open / this.#start.n_head), this.#open % this.#start.n_head];
+    const roles = /** @type {const} */ (["previous_token", "induction", "duplicate_token"]);
+    const best = roles.reduce((a, b) => (heads[b][layer][head] > heads[a][layer][head] ? b : a));
+    const score = heads[best][layer][head];
+    return isClearRole(score, heads.uniform)
+      ? `: ${best.replace("_", " ")} ${score.toFixed(2)}`
+      : ": no clear role yet";
+  }
+
+  /** The strongest weight under the pointer, or what the picture shows. @param {PointerEvent | null} event */
+  #point(event) {
+    const tokens = this.#start?.tokens ?? [];
+    if (!event || !this.#shown) {
+      this.readout.textContent =
+        "Each row is a character (query), each column one that it looks at (key): " +
+        `${forPointer("point at", "tap")} a cell.`;
+      return;
+    }
+    const { left, top, width } = this.large.getBoundingClientRect();
+    const key = Math.floor(((event.clientX - left) / width) * tokens.length);
+    const query = Math.floor(((event.clientY - top) / width) * tokens.length);
+    if (key > query || !(query in tokens) || !(key in tokens)) return;
+    const { thumbnails } = this.#shown;
+    const byte = thumbnails.pooled(this.#open, 1, thumbnails.side)[query * thumbnails.side + key];
+    this.readout.textContent =
+      `“${visible(tokens[query])}” at position ${query} (query) looks at “${visible(tokens[key])}” at ${key} (key): ` +
+      `about ${weightOf(byte).toFixed(2)}`;
+  }
+}
+
+// How the heads take on their roles: for each role the score of the head that fits it best, at each snapshot.
+
+const ROLES = /** @type {const} */ ({
+  previous_token: { name: "previous token", css: "ht-role-1", help: "looks at the character before" },
+  duplicate_token: { name: "duplicate token", css: "ht-role-2", help: "looks at the same character, further back" },
+  induction: { name: "induction", css: "ht-role-3", help: "looks at what followed the same character, further back" },
+});
+const ROLE_ENTRIES = /** @type {[keyof typeof ROLES, (typeof ROLES)[keyof typeof ROLES]][]} */ (Object.entries(ROLES));
+const ALIKE = { name: "attention spread evenly", css: "ht-uniform" };
+
+/** The layer and head with the highest of `scores[layer][head]`, and that score. @param {number[][]} scores */
+export function strongest(scores) {
+  let best = { layer: 0, head: 0, score: -1 };
+  scores.forEach((row, layer) => row.forEach((score, head) => score > best.score && (best = { layer, head, score })));
+  return best;
+}
+
+export class ScoresPanel {
+  /** @type {SnapshotEvent[]} */
+  #snapshots = [];
+  /** @type {StartEvent | null} */
+  #start = null;
+
+  constructor() {
+    this.chart = new LineChart("Highest score of any head for each role");
+    this.best = make("ul", { class: "ht-best" });
+    const hint =
+      "The mean attention weight of the best head on what its role looks at, on random characters that are repeated " +
+      `once. A role counts from ${CLEAR_ROLE} on. In a minute of training, at most a head for the character before ` +
+      "usually gets there, on a long text; induction heads take longer than a training here.";
+    const top = make("div", { class: "hs-top" }, make("h2", {}, "Roles of heads"));
+    this.element = make("section", { class: "hs-panel ht-scores", "aria-label": "Roles of heads" }, top);
+    this.element.append(this.chart.element, legend([...ROLE_ENTRIES.map(([, role]) => role), ALIKE]), this.best);
+    this.element.append(make("p", { class: "hs-hint" }, hint));
+    new ResizeObserver(() => this.#draw()).observe(this.chart.element);
+  }
+
+  reset() {
+    this.#snapshots = [];
+    this.#start = null;
+    this.chart.element.replaceChildren();
+    this.best.replaceChildren();
+  }
+
+  /** @param {TrainEvent} event */
+  take(event) {
+    if (event.kind === "start") this.#start = event;
+    else if (event.kind === "snapshot" && event.heads) {
+      this.#snapshots.push(event);
+      this.#draw();
+    }
+  }
+
+  #draw() {
+    const last = this.#snapshots.at(-1);
+    if (!this.#start || !last?.heads) return;
+    const lines = ROLE_ENTRIES.map(([role, { name, css }]) => ({
+      name,
+      css,
+      points: this.#snapshots.flatMap((snapshot) =>
+        snapshot.heads
+          ? [/** @type {[number, number]} */ ([snapshot.seconds, strongest(snapshot.heads[role]).score])]
+          : [],
+      ),
+    }));
+    const highest = Math.max(...lines.flatMap(({ points }) => points.map(([, value]) => value)));
+    const { heads } = last;
+    const { uniform } = heads;
+    const levels = [{ name: "", css: "ht-uniform", value: uniform }];
+    const range = { last: Math.max(this.#start.seconds, last.seconds), low: 0, high: Math.max(0.2, highest * 1.15) };
+    this.chart.draw(lines, levels, range);
+    const rows = ROLE_ENTRIES.map(([role, { name, help }]) => {
+      const { layer, head, score } = strongest(heads[role]);
+      const best = `L${layer} H${head} comes closest with ${score.toFixed(3)}`;
+      const found = isClearRole(score, uniform) ? `L${layer} H${head}, ${score.toFixed(3)}` : `none yet; ${best}`;
+      return make("li", {}, make("b", {}, name), ` (${help}): ${found}`);
+    });
+    this.best.replaceChildren(...rows);
+  }
+}

@@ -1,0 +1,161 @@
+// The losses: on the text that is learned and on what is held out, against guessing and a bigram model.
+
+import { make } from "../lib/dom.mjs";
+import { legend, LineChart } from "./line_chart.mjs";
+import { clock, thousands } from "./words.mjs";
+
+/** @import { LossEvent, StartEvent, TrainEvent } from "./types.js" */
+
+const HELD_OUT = { name: "held-out text", css: "ht-held-out" };
+const RISEN = 0.05; // nats above its lowest value from which the held-out loss is said to rise
+const TRAINING = { name: "training text", css: "ht-training" };
+
+export class LossPanel {
+  /** @type {LossEvent[]} */
+  #losses = [];
+  /** @type {StartEvent | null} */
+  #start = null;
+
+  constructor() {
+    this.chart = new LineChart("Loss over the training", (seconds) => this.#point(seconds));
+    this.now = make("p", { class: "ht-now" });
+    this.table = make("tbody", {});
+    const heads = ["step", "time", "held-out text", "training text"].map((name) => make("th", {}, name));
+    const table = make("table", {}, make("thead", {}, make("tr", {}, ...heads)), this.table);
+    this.more = make("details", {}, make("summary", {}, "Table"), make("div", { class: "ht-table" }, table));
+    this.more.addEventListener("toggle", () => this.#fillTable());
+    this.hint = make("p", { class: "hs-hint" });
+    this.rise = make("p", { class: "ht-rise", role: "status", hidden: true });
+    const top = make("div", { class: "hs-top" }, make("h2", {}, "Loss"), this.now);
+    this.element = make("section", { class: "hs-panel ht-loss", "aria-label": "Loss" }, top, this.chart.element);
+    this.element.append(legend([HELD_OUT, TRAINING]), this.rise, this.hint, this.more);
+    new ResizeObserver(() => this.#draw()).observe(this.chart.element);
+  }
+
+  get isEmpty() {
+    return !this.#losses.length;
+  }
+
+  reset() {
+    this.#losses = [];
+    this.#start = null;
+    this.hint.textContent = "";
+    this.rise.hidden = true;
+    this.now.textContent = "";
+    this.chart.element.replaceChildren();
+    this.table.replaceChildren();
+  }
+
+  /** @param {TrainEvent} event */
+  take(event) {
+    if (event.kind === "start") {
+      this.#start = event;
+      const { watched_tokens, validation_tokens } = event;
+      const part =
+        watched_tokens < validation_tokens
+          ? `${thousands(watched_tokens)} characters, spread evenly over the held-out tenth`
+          : `all ${thousands(validation_tokens)} held-out characters`;
+      this.hint.textContent =
+        `The loss says how surprised the model is by the right character, in nats: 0.7 for a chance of one in two, ` +
+        `2.3 for one in ten. Uniform is blind guessing; bigram is what one character tells of the next. Always ` +
+        `measured on ${part}.`;
+    } else if (event.kind === "loss") this.#losses.push(event);
+    else if (event.kind === "end") {
+      const { watched_tokens = 0, validation_tokens = 0 } = this.#start ?? {};
+      if (watched_tokens < validation_tokens)
+        this.hint.textContent += ` The kept weights, measured on the whole tenth: ${event.loss.toFixed(3)}.`;
+      return;
+    } else return;
+    this.#explain();
+    this.#draw();
+    this.#point(null);
+    this.#fillTable();
+  }
+
+  #draw() {
+    if (!this.#start || !this.#losses.length) return;
+    const { uniform, bigram, seconds } = this.#start;
+    const lines = [
+      { ...TRAINING, points: pointsOf(this.#losses, "train_loss") },
+      { ...HELD_OUT, points: pointsOf(this.#losses, "validation_loss") },
+    ];
+    const levels = [
+      { name: `uniform ${uniform.toFixed(2)}`, css: "ht-uniform", value: uniform },
+      { name: `bigram ${bigram.toFixed(2)}`, css: "ht-bigram", value: bigram },
+    ];
+    const values = [uniform, bigram, ...lines.flatMap(({ points }) => points.map(([, value]) => value))];
+    const last = Math.max(seconds, this.#losses[this.#losses.length - 1].seconds);
+    const low = Math.floor(Math.min(...values) * 4 - 0.2) / 4;
+    const range = { last, low, high: Math.max(...values) * 1.04 };
+    const lowest = this.#risenFrom;
+    const spots = lowest
+      ? [{ name: "lowest, kept", css: "ht-held-out", at: pointsOf([lowest], "validation_loss")[0] }]
+      : [];
+    this.chart.draw(lines, levels, range, spots);
+    this.chart.element.setAttribute("aria-label", `Loss over the training: ${describe(this.#losses)}`);
+  }
+
+  /** The lowest held-out loss, if it has clearly risen since; else null. */
+  get #risenFrom() {
+    const last = this.#losses.at(-1);
+    if (!last) return null;
+    const lowest = this.#losses.reduce((best, row) => (row.validation_loss < best.validation_loss ? row : best), last);
+    return last.validation_loss > lowest.validation_loss + RISEN ? lowest : null;
+  }
+
+  /** Say what it means that the held-out loss rises. */
+  #explain() {
+    const lowest = this.#risenFrom;
+    this.rise.hidden = !lowest;
+    if (!lowest) return;
+    const { step, validation_loss } = lowest;
+    this.rise.textContent =
+      `The held-out loss has been rising since step ${thousands(step)} (${validation_loss.toFixed(3)}): the model ` +
+      "overfits. It now memorises the text it learns from, which does not help with text it has not seen. The text " +
+      `is too short for a model of this size. The weights of step ${thousands(step)} are the ones that are kept.`;
+  }
+
+  /** Say the losses at a time, or the newest. @param {number | null} seconds */
+  #point(seconds) {
+    this.chart.markAt(null);
+    const row = seconds === null ? this.#losses.at(-1) : nearest(this.#losses, seconds);
+    if (!row) return;
+    if (seconds !== null) this.chart.markAt(row.seconds);
+    const training = row.train_loss === null ? "" : ` · training ${row.train_loss.toFixed(3)}`;
+    this.now.replaceChildren(
+      make("b", {}, row.validation_loss.toFixed(3)),
+      ` held out${training} · step ${thousands(row.step)}`,
+    );
+  }
+
+  #fillTable() {
+    if (!this.more.open) return;
+    const rows = this.#losses.map(({ step, seconds, validation_loss, train_loss }) => {
+      const cells = [thousands(step), clock(seconds), validation_loss.toFixed(4), train_loss?.toFixed(4) ?? ""];
+      return make("tr", {}, ...cells.map((cell) => make("td", {}, cell)));
+    });
+    this.table.replaceChildren(...rows);
+  }
+}
+
+/**
+ * @param {LossEvent[]} losses
+ * @param {"train_loss" | "validation_loss"} name
+ * @returns {[number, number][]}
+ */
+const pointsOf = (losses, name) =>
+  losses.flatMap((row) => (row[name] === null ? [] : [/** @type {[number, number]} */ ([row.seconds, row[name]])]));
+
+/** @param {LossEvent[]} losses @param {number} seconds */
+const nearest = (losses, seconds) =>
+  losses.reduce(
+    (best, row) => (Math.abs(row.seconds - seconds) < Math.abs(best.seconds - seconds) ? row : best),
+    losses[0],
+  );
+
+/** @param {LossEvent[]} losses */
+function describe(losses) {
+  const [first, last] = [losses[0], losses[losses.length - 1]];
+  const [from, to] = [first.validation_loss.toFixed(2), last.validation_loss.toFixed(2)];
+  return `held-out loss from ${from} to ${to} at step ${last.step}`;
+}
