@@ -1,5 +1,6 @@
 """What each head of a model does: scores for well-known roles, and when they are clear enough for a label."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypedDict, cast
@@ -33,6 +34,7 @@ LOOKS: tuple[Look, ...] = ("previous_token", "first_token", "self", "duplicate_t
 # and at least so many times what uniform attention would give. Otherwise it has no clear role.
 CLEAR_ROLE = 0.3
 CLEAR_TIMES_UNIFORM = 3
+MIN_QUERIES = 3  # for a role in one text: fewer may look there by chance
 
 # A head is said to copy from this score on. Heads with random weights stay below 0.75, even in small models.
 CLEAR_COPYING = 0.9
@@ -180,18 +182,54 @@ def text_scores(attention: Tensor, ids: Sequence[int]) -> dict[str, Tensor]:
     token before, ``induction`` that on the tokens that followed earlier occurrences of the query's own token,
     ``first_token`` that on the first. A score is zero where no query can have it.
     """
+    return {name: mean_weight(attention, mask) for name, mask in role_masks(ids).items()}
+
+
+def clear_text_roles(attention: Tensor, ids: Sequence[int]) -> list[list[tuple[str, float]]]:
+    """For each ``[layer][head]`` the role that it fits best in one text, "" where none is clear, and its score.
+
+    ``attention`` is that of ``text_scores``. The rule is that of ``clear_role``, compared with uniform attention over
+    the same tokens; a role that fewer than ``MIN_QUERIES`` queries can have is never clear.
+    """
+    T = len(ids)
+    uniform = torch.ones(T, T).tril() / torch.arange(1, T + 1)[:, None]
+    masks = role_masks(ids)
+    names = list(masks)
+    scores = torch.stack([mean_weight(attention, mask) for mask in masks.values()])
+    least = torch.tensor(
+        [
+            max(CLEAR_ROLE, CLEAR_TIMES_UNIFORM * float(mean_weight(uniform, mask)))
+            if int(mask.any(1).sum()) >= MIN_QUERIES
+            else math.inf
+            for mask in masks.values()
+        ]
+    )
+    is_clear = scores >= least[:, None, None]
+    best = torch.where(is_clear, scores, scores - 1).max(dim=0)  # a clear role goes before all that are not
+    return [
+        [
+            (names[role] if is_clear[role, layer, head] else "", float(scores[role, layer, head]))
+            for head, role in enumerate(row)
+        ]
+        for layer, row in enumerate(best.indices.tolist())
+    ]
+
+
+def mean_weight(attention: Tensor, mask: Tensor) -> Tensor:
+    """The mean over the queries that ``mask`` ``(T, T)`` has keys for of the weight on these keys: ``(...)``."""
+    return (attention * mask).sum((-1, -2)) / max(int(mask.any(1).sum()), 1)
+
+
+def role_masks(ids: Sequence[int]) -> dict[str, Tensor]:
+    """Where each role looks in the text ``ids``: ``[query][key]``, ``(T, T)``."""
     tokens = torch.tensor(ids)
     same = (tokens[:, None] == tokens).tril(-1)  # [query][an earlier occurrence of its token]
-    follows = F.pad(same[:, :-1], (1, 0)).tril(-1)  # the token after that, before the query itself
-    can = follows.any(1)
     T = len(ids)
-    masks = {
+    return {
         "previous_token": torch.eye(T, dtype=torch.bool).roll(-1, 1).tril(-1),
-        "induction": follows,
+        "induction": F.pad(same[:, :-1], (1, 0)).tril(-1),  # the token after that, before the query itself
         "first_token": torch.zeros(T, T, dtype=torch.bool).index_fill(1, torch.tensor(0), True).tril(-1),
     }
-    queries = {"previous_token": torch.arange(T) > 0, "induction": can, "first_token": torch.arange(T) > 0}
-    return {name: (attention * mask).sum((-1, -2)) / max(int(queries[name].sum()), 1) for name, mask in masks.items()}
 
 
 @torch.inference_mode()

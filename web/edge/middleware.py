@@ -14,7 +14,7 @@ from ..services import Services
 from ..serving.budget import Budget
 from ..settings import Settings
 from ..training.routes import UPLOAD
-from ..training.visitors import VisitorMiddleware
+from ..training.visitor_cookie import VisitorMiddleware
 from .bodies import BodyFormatMiddleware, ResponseBudgetMiddleware
 from .gradio_queue import GradioQueueMiddleware, GradioRouteMiddleware, QueueSessions
 from .origins import ANY, HUB, HostMiddleware, OriginMiddleware

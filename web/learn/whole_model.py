@@ -14,7 +14,7 @@ from model import InputError, LoadedModel, PromptError, UnknownCharacters, ladde
 from model.gpt import Block
 from model.ladder.block import BlockStages, block_by_ladder, block_by_model, final_norm, linear, normalise
 from model.ladder.terms import largest_difference, seeded
-from model.lens.head_roles import CLEAR_ROLE, text_scores
+from model.lens.head_roles import clear_text_roles
 from model.lens.metrics import most_selective_head
 from model.lens.text_pass import Residuals
 
@@ -228,15 +228,8 @@ def look_over(loaded: LoadedModel, ids: tuple[int, ...]) -> dict[str, Any]:
     attention = torch.stack([residuals.attention(layer) for layer in range(loaded.config.n_layer)])
     first = min(len(ids), TOKENS_TO_CHOOSE_FROM)
     pooled = F.adaptive_max_pool2d(attention, min(len(ids), THUMBNAIL))
-    scores = text_scores(attention, ids)
-    names = list(scores)
-    best = torch.stack(list(scores.values())).max(dim=0)
     roles = [
-        [
-            {"role": names[int(i)] if p >= CLEAR_ROLE else "", "score": round(float(p), 4)}
-            for i, p in zip(*row, strict=True)
-        ]
-        for row in zip(best.indices, best.values, strict=True)
+        [{"role": role, "score": round(score, 4)} for role, score in row] for row in clear_text_roles(attention, ids)
     ]
     return {
         "start": most_selective_head(attention[..., :first, :first]),

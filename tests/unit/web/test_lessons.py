@@ -3,7 +3,10 @@
 import gc
 import weakref
 
+import torch
+
 from helpers.models import tiny_model
+from model.lens.head_roles import clear_text_roles
 from web.learn.lesson_request import LessonRequest
 from web.learn.lessons import answer
 from web.serving.served_models import ServedModels
@@ -29,3 +32,27 @@ def test_a_model_that_is_no_longer_served_is_freed() -> None:
     served.shared.clear()
     gc.collect()
     assert of_model() is None and weights() is None
+
+
+def test_uniform_attention_earns_no_role() -> None:
+    for T in range(2, 65):
+        uniform = torch.ones(T, T).tril() / torch.arange(1, T + 1)[:, None]
+        for ids in (list(range(T)), [i % 3 for i in range(T)], [0] * T):
+            assert clear_text_roles(uniform.expand(2, 3, T, T), ids) == [
+                [("", score) for _, score in row] for row in clear_text_roles(uniform.expand(2, 3, T, T), ids)
+            ]
+
+
+def test_a_role_needs_three_queries_and_much_more_than_chance() -> None:
+    def previous(T: int) -> torch.Tensor:
+        attention = torch.eye(T).roll(-1, 1).tril(-1)
+        attention[0, 0] = 1
+        return attention.expand(1, 1, T, T)
+
+    assert clear_text_roles(previous(12), list(range(12))) == [[("previous_token", 1.0)]]
+    assert clear_text_roles(previous(3), [0, 1, 2])[0][0][0] == ""
+    # Token 0 comes again twice: a head that looks at what followed it has two queries only.
+    ids = [0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 9, 0]
+    induction = torch.eye(12).expand(1, 1, 12, 12).clone()
+    induction[..., 9, :], induction[..., 11, :] = torch.eye(12)[1], torch.eye(12)[1]
+    assert clear_text_roles(induction, ids)[0][0][0] == ""
