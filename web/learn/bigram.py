@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from model import InputError, LoadedModel, PromptError, SamplingSettings, Step
-from model.ladder.bigram_training import BigramTraining
+from model.ladder.bigram import BigramTraining
 from model.tokenizer import CharTokenizer
 
 from ..serving.engines import Engines
