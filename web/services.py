@@ -15,12 +15,12 @@ from .prometheus import Metrics
 from .runs.openings import Openings
 from .runs.store import Runs
 from .serving.budget import Budget, budget_for, keep_all_objects, trim_heap
-from .serving.elsewhere.address import read_addresses
+from .serving.chat_templates import Templates
 from .serving.engines import Engines
 from .serving.pending_answers import PendingAnswers
+from .serving.remote_engine import read_addresses
 from .serving.served_models import ServedModels
 from .serving.snapshots import Snapshots
-from .serving.templates.renderer import Templates
 from .serving.workers import Workers
 from .settings import MAX_EXACT, MAX_LESSONS, Limits, Settings, check_address
 

@@ -16,7 +16,7 @@ from helpers.models import max_difference
 from helpers.server import CONTEXT, Server, save_tiny
 from model.checkpoint.write import write_snapshot
 from model.lens.text_pass import Residuals
-from web.serving import attention
+from web.serving import attention_answer
 from web.settings import Limits
 
 PROMPT = "so it is"
@@ -55,11 +55,11 @@ def test_both_formats_give_the_trace(server: Server, choice: dict[str, Any], mas
 @pytest.mark.parametrize("n_weights", [1, 5, 16, 33, 200, 65_536])
 def test_the_pieces_of_an_answer(server: Server, monkeypatch: pytest.MonkeyPatch, n_weights: int) -> None:
     """The oracles: ``json.dumps`` and the file of safetensors, made of the whole trace at once."""
-    monkeypatch.setattr(attention, "PIECE_WEIGHTS", n_weights)
+    monkeypatch.setattr(attention_answer, "PIECE_WEIGHTS", n_weights)
     loaded = server.services.served.models["tiny"]
     ids = loaded.tokenizer.encode(PROMPT)
     weights = loaded.trace(PROMPT).attention[[2, 0]][:, [3, 1]]
-    answer = attention.AttentionAnswer(loaded, ids, [2, 0], [3, 1], None)
+    answer = attention_answer.AttentionAnswer(loaded, ids, [2, 0], [3, 1], None)
     as_json, binary = list(answer.json()), list(answer.safetensors())
     assert max_difference(torch.tensor(json.loads(b"".join(as_json))["attention"]), weights) < 1e-5
     assert max_difference(load(b"".join(binary))["attention"], weights) < 1e-5
@@ -71,10 +71,10 @@ def test_the_pieces_of_an_answer(server: Server, monkeypatch: pytest.MonkeyPatch
 def test_an_answer_holds_no_more_than_is_counted(server: Server, heads: list[int]) -> None:
     loaded = server.services.served.models["tiny"]
     ids = loaded.tokenizer.encode("a" * 64)
-    answer = attention.AttentionAnswer(loaded, ids, [0, 1, 2], heads, None)
+    answer = attention_answer.AttentionAnswer(loaded, ids, [0, 1, 2], heads, None)
     pieces = max(map(len, (*answer.json(), *answer.safetensors())))
     stream, layer = Residuals(loaded.gpt, ids).nbytes, torch.zeros(len(heads), 64, 64).nbytes
-    assert stream + layer + 2 * pieces < answer.held_bytes - attention.REQUEST_BYTES
+    assert stream + layer + 2 * pieces < answer.held_bytes - attention_answer.REQUEST_BYTES
 
 
 def test_tokens_in_the_place_of_a_prompt(server: Server) -> None:

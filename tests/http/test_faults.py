@@ -17,7 +17,7 @@ from helpers.server import Server
 from model.serving import torch_reader as batch_module
 from web.api import routes
 from web.api.embeddings import Embeddings
-from web.serving import attention
+from web.serving import attention_answer
 from web.settings import Limits
 
 
@@ -167,7 +167,7 @@ def test_a_client_that_leaves_is_no_failure(
         outcomes.append((route, outcome))
         counted.tell()
 
-    monkeypatch.setattr(attention, "Residuals", hold)
+    monkeypatch.setattr(attention_answer, "Residuals", hold)
     monkeypatch.setattr(Embeddings, "compute", hold)
     monkeypatch.setattr(server.services.metrics, "count", count)
     connection = open_post(server, path, body)

@@ -7,7 +7,7 @@ from typing import Any
 from model import InputError, LoadedModel
 from model.tokenizer import token_text
 
-from ..serving.templates.renderer import TemplateFailed, Templates
+from ..serving.chat_templates import TemplateFailed, Templates
 from ..settings import Limits
 from .completions import Completion
 from .schema import ChatRequest, CompletionRequest, Message

@@ -18,7 +18,7 @@ from model.serving.engine import Busy, Closed
 
 from ..ask.turns import OutOfTime
 from ..serving.budget import NoRoom
-from ..serving.elsewhere.upstream import EngineLost
+from ..serving.remote_engine import EngineLost
 
 RETRY_SECONDS = 2
 CLIENT_LEFT = 499  # nginx's number for it; nobody reads this answer

@@ -12,7 +12,7 @@ from model import LoadedModel, Step
 
 from ..client import client_of
 from ..services import Services
-from ..serving.attention import head_weights
+from ..serving.attention_answer import head_weights
 from ..serving.inputs import find_model, read_head, read_prompt, read_request, read_text
 from ..settings import UPDATE_SECONDS, Limits
 from .describe import describe

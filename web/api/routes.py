@@ -19,9 +19,9 @@ from model.serving.engine import Busy, Closed
 
 from ..client import client_of
 from ..services import Services
-from ..serving.attention import AttentionAnswer
-from ..serving.elsewhere.upstream import EngineLost
+from ..serving.attention_answer import AttentionAnswer
 from ..serving.inputs import UnknownModel, read_ids
+from ..serving.remote_engine import EngineLost
 from ..settings import EVENT_SECONDS, WHOLE_SECONDS
 from . import openapi
 from .chat import answer_conversation

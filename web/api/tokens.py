@@ -3,8 +3,8 @@
 from model import InputError, LoadedModel
 from model.errors import UnknownTokens, counted
 
+from ..serving.chat_templates import Templates
 from ..serving.inputs import check_length
-from ..serving.templates.renderer import Templates
 from ..settings import Limits
 from .chat import render
 from .schema import DetokenizeRequest, TokenizeRequest

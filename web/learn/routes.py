@@ -18,7 +18,7 @@ from model.serving.engine import Busy, Closed
 
 from ..client import client_of
 from ..services import Services
-from ..serving.elsewhere.upstream import EngineLost
+from ..serving.remote_engine import EngineLost
 from ..serving.workers import Workers
 from ..settings import MAX_BIGRAMS, MAX_WAITING_BIGRAMS
 from .lesson_request import BigramRequest, LessonRequest

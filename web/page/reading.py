@@ -8,8 +8,7 @@ from model import InputError, LoadedModel
 
 from ..runs.run import Run
 from ..services import Services
-from ..serving.inputs import check_text, find_model
-from ..serving.lists import HeadMask, TokenIds
+from ..serving.inputs import HeadMask, TokenIds, check_text, find_model
 
 
 class Reading(BaseModel):

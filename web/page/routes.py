@@ -14,8 +14,8 @@ from model import InputError
 from ..client import client_of
 from ..runs.run import Run
 from ..services import Services
-from ..serving.lists import TokenIds
-from ..serving.private_models import VISITOR
+from ..serving.inputs import TokenIds
+from ..serving.served_models import VISITOR
 from ..training.trainings import Trainings
 from .describe import model_list
 from .link import resolve_address

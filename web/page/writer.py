@@ -14,9 +14,9 @@ from model.serving.engine import Busy, Closed
 from ..runs.run import Run
 from ..runs.store import RunWriter
 from ..services import Services
-from ..serving.elsewhere.upstream import EngineLost
 from ..serving.generation import Generation
 from ..serving.inputs import read_request, settings_of
+from ..serving.remote_engine import EngineLost
 from ..settings import TEXT_SECONDS
 from .branch import read_branch
 from .pointer import pointer

@@ -14,7 +14,7 @@ from model.lens.difference import Piece, check_pieces, head_differences
 from model.lens.text_pass import Residuals
 
 from ..client import client_of
-from ..serving.lists import HeadMask, Pieces, TokenIds
+from ..serving.inputs import HeadMask, Pieces, TokenIds
 from ..serving.served_models import ServedModels
 from ..serving.snapshots import Snapshots
 from ..serving.workers import Workers

@@ -13,10 +13,8 @@ from model.serving.reader import Reader
 from ..prometheus import Metrics
 from ..settings import Limits
 from .budget import trim_heap
-from .elsewhere.address import EngineAddress
-from .elsewhere.engine import RemoteEngine
-from .elsewhere.upstream import check_sent
 from .generation import Generation
+from .remote_engine import EngineAddress, RemoteEngine, check_sent
 from .zero_gpu import ZeroGpuEngine
 
 log = logging.getLogger(__name__)

@@ -1,10 +1,14 @@
 """What a visitor or a program asks for, checked once for the page, the HTTP API, the Gradio endpoints and MCP.
 
-Everything here raises ``InputError``, which names the field that is wrong.
+The functions raise ``InputError``, which names the field that is wrong. The types check lists in the bodies of the
+page's routes only up to their first wrong item, so that a large body cannot keep the server busy with its mistakes.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, FailFast, Field
+from typing_extensions import TypeAliasType
 
 from model import GenerationRequest, InputError, LoadedModel, SamplingSettings
 from model.errors import InvalidValue, counted, shorten
@@ -16,6 +20,22 @@ from .served_models import ServedModels
 
 OPTIONS = REQUEST_OPTIONS | SAMPLING_OPTIONS
 SLIDERS = {name: row.slider for name, row in OPTIONS.items() if row.slider}  # those that the page offers
+
+
+def without_surrogates(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"half a character at position {error.start:,}") from None
+    return text
+
+
+TokenIds = TypeAliasType("TokenIds", Annotated[list[int], FailFast()])
+Row = Annotated[list[float], FailFast(), Field(max_length=1_000)]
+HeadMask = TypeAliasType("HeadMask", Annotated[list[Row], FailFast(), Field(max_length=1_000)])
+Piece = Annotated[tuple[int, int, int, int, bool], FailFast()]
+Pieces = TypeAliasType("Pieces", Annotated[list[Piece], FailFast()])
+Unicode = Annotated[str, AfterValidator(without_surrogates)]  # JSON can spell half a character, and nothing can send it
 
 
 class UnknownModel(InputError):

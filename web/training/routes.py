@@ -20,7 +20,7 @@ from starlette.requests import ClientDisconnect
 from model import InputError
 from model.serving.engine import Busy, Closed
 
-from ..serving.private_models import VISITOR
+from ..serving.served_models import VISITOR
 from ..settings import MAX_UPLOADS, TRAINING_CHARACTERS, UPLOAD_SECONDS
 from .training_request import (
     TrainingRequest,

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..api.auth import path_of
-from ..serving.private_models import VISITOR
+from ..serving.served_models import VISITOR
 
 COOKIE = "headscope_visitor"
 TOKEN = re.compile(r"[A-Za-z0-9_-]{32}", re.ASCII)

@@ -20,8 +20,8 @@ from model.serving.engine import Busy
 from model.tokenizer import CharTokenizer
 from web.api.chat import render
 from web.api.schema import Message
-from web.serving.templates import renderer
-from web.serving.templates.renderer import Templates
+from web.serving import chat_templates
+from web.serving.chat_templates import Templates
 
 HELLO = [{"role": "user", "content": "Hi"}]
 # Of the kind that instruction-tuned checkpoints have.
@@ -86,7 +86,7 @@ HARMFUL = {
 @pytest.mark.parametrize(("template", "why"), HARMFUL.items())
 def test_a_template_that_takes_too_much(template: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # The others are refused for what they ask, also on a machine too busy to answer in half a second.
-    monkeypatch.setattr(renderer, "RENDER_SECONDS", 0.5 if "seconds" in why else 60)
+    monkeypatch.setattr(chat_templates, "RENDER_SECONDS", 0.5 if "seconds" in why else 60)
     loaded = tiny_model()
     loaded.chat_template = template
     with pytest.raises(model.InputError, match=f"The chat template of tiny cannot be used .*{why}"):
@@ -101,7 +101,7 @@ def test_an_endless_template_keeps_nobody_else_waiting(server: Server, monkeypat
     polite = {**body, "model": "polite", "messages": [{"role": "user", "content": "y"}]}
     try:
         assert post_body(server, polite, "chat/completions").status_code == 200
-        monkeypatch.setattr(renderer, "RENDER_SECONDS", 1.0)
+        monkeypatch.setattr(chat_templates, "RENDER_SECONDS", 1.0)
         with ThreadPoolExecutor(2) as pool:
             stuck = [pool.submit(post_body, server, body | {"model": "endless"}, "chat/completions") for _ in range(2)]
             for _ in range(5):
@@ -126,7 +126,7 @@ def test_named_templates(tmp_path: Path) -> None:
 
 
 def test_a_template_in_use_keeps_its_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(renderer, "MAX_PROCESSES", 2)
+    monkeypatch.setattr(chat_templates, "MAX_PROCESSES", 2)
 
     async def fill() -> None:
         templates = Templates()

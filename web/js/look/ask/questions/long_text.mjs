@@ -6,7 +6,7 @@ import { request } from "../../../lib/http.mjs";
 
 /** @import { Store } from "../../state/store.mjs" */
 
-const MOST_BYTES = 1_000_000; // as the server has it (MAX_LONG_TEXT_BYTES in web/settings/)
+const MOST_BYTES = 1_000_000; // as the server has it (MAX_LONG_TEXT_BYTES in web/settings.py)
 const WRITTEN = 1000; // tokens that the model writes
 
 /**

@@ -16,8 +16,8 @@ import model
 from model.errors import readable
 from model.serving.engine import Busy
 
-from ...bounded_cache import BoundedCache
-from .worker import MAX_CHARACTERS, READY
+from ..bounded_cache import BoundedCache
+from .template_worker import MAX_CHARACTERS, READY
 
 ROOT = Path(model.__file__).resolve().parent.parent
 SECRETS = ("HEADSCOPE_", "HF_", "HUGGING_FACE_")  # beginnings of variables that a template's process does not get
@@ -60,7 +60,7 @@ class Templates:
 
 
 class Worker:
-    """A process of ``worker.py``, which is started again after it had to be ended."""
+    """A process of ``template_worker.py``, which is started again after it had to be ended."""
 
     def __init__(self) -> None:
         self.process: Process | None = None
@@ -104,7 +104,7 @@ class Worker:
             self.process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
-                "web.serving.templates.worker",
+                "web.serving.template_worker",
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=DEVNULL,

@@ -1,1 +1,0 @@
-"""Engines elsewhere: any server with OpenAI's interface writes, and the models here read along."""

@@ -1,0 +1,384 @@
+"""Engines elsewhere: any server with OpenAI's interface writes the texts of a model, and the model here reads along.
+
+The texts of one model are followed by an event loop in a thread of its own.
+"""
+
+import asyncio
+import json
+import logging
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Hashable, Mapping, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import httpx
+
+from model import GenerationRequest, InputError, LoadedModel, PromptError
+from model.generate import FinishReason
+from model.sampling import SamplingSettings
+from model.serving.engine import Busy, Engine
+from model.serving.read_along import ReadAlong
+from model.serving.sequence import NO_SLOT, Cut, Event, Failure, Listener, TextSequence
+
+from ..settings import Settings
+from .served_models import name_sources
+
+log = logging.getLogger(__name__)
+
+TIMEOUT = httpx.Timeout(60.0, connect=5.0)  # seconds; reading: until the next piece of text
+LIST_SECONDS = 5.0  # to say what models there are
+SENT = ("temperature", "top_p")  # sampling options that every engine understands; max_tokens, seed and stop, too
+MAX_WORDS = 500  # characters of an engine's own words that are logged
+SEEDS_APART = 1_000_003  # between the prompts of one call
+
+
+@dataclass(frozen=True)
+class EngineAddress:
+    """Where an engine is: ``url`` ends in /v1; ``model`` is what it calls the model, None where it has to be asked."""
+
+    url: str
+    model: str | None = None
+    key: str | None = None
+
+
+def read_addresses(settings: Settings) -> Mapping[str, EngineAddress]:
+    """The engine of each model that has one elsewhere, by the model's name. Raises ``ValueError``."""
+    names = list(name_sources(settings.checkpoints))
+    url_of = by_model(names, settings.engine_urls, "--engine-url")
+    if settings.engine_models and not url_of:
+        raise ValueError("--engine-model needs an --engine-url")
+    model_of = by_model(list(url_of), settings.engine_models, "--engine-model")
+    return {name: EngineAddress(read_url(url), model_of.get(name), settings.engine_key) for name, url in url_of.items()}
+
+
+def by_model(names: Sequence[str], given: Sequence[str], flag: str) -> dict[str, str]:
+    """What was given for each model: VALUE for all of them, MODEL=VALUE for one, whatever the order."""
+    for_all: dict[str, str] = {}
+    for_one: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or "://" in name:
+            for_all = dict.fromkeys(names, text)
+        elif name in names:
+            for_one[name] = value
+        else:
+            raise ValueError(f"{flag} names {name}, which is not among: {', '.join(names)}")
+    return for_all | for_one
+
+
+def read_url(text: str) -> str:
+    """The base of an engine's routes, without a slash at its end. Raises ``ValueError`` for anything else."""
+    parts = urlsplit(text)
+    url = text.rstrip("/")
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError(f"--engine-url must be like http://HOST:PORT/v1, found {text!r}")
+    if not parts.path.strip("/"):
+        raise ValueError(f"--engine-url must be the base of the engine's routes, {url}/v1, found {text!r}")
+    return url
+
+
+class EngineLost(Exception):
+    """The engine that writes for a model cannot be reached, broke off, or does not do what is needed."""
+
+
+def check_sent(loaded: LoadedModel, request: GenerationRequest, *, same_ids: bool = True) -> None:
+    """Raise ``InputError`` for what another engine cannot be sent.
+
+    A prompt goes as text, so it has to be one; with ``same_ids``, one that is tokenized into the same ids again.
+    """
+    usual, asked = SamplingSettings(), request.sampling
+    given = {each.name: getattr(asked, each.name) for each in fields(usual) if each.name not in SENT}
+    given["top_k"] = given["top_k"] or None  # 0 means all, too
+    unusual = [each for each, value in given.items() if value != getattr(usual, each)]
+    unusual += ["head_mask"] * (request.head_mask is not None) + ["context_shift"] * request.context_shift
+    unusual += ["stop_token_ids"] * bool(request.stop_token_ids) + ["min_tokens"] * bool(request.min_new_tokens)
+    if unusual:
+        message = (
+            f"{unusual[0]} is not available for {loaded.name}: another engine writes for it, which is sent only text, "
+            "temperature, top_p, max_tokens, seed and stop."
+        )
+        raise InputError(unusual[0], message, "unsupported_option")
+    text = prompt_text(loaded, request)
+    if same_ids and loaded.tokenizer.encode(text) != list(request.prompt):
+        message = f"Another engine writes for {loaded.name}: it is sent text, which has other token ids than these."
+        raise InputError("prompt", message, "unsupported_option")
+
+
+def prompt_text(loaded: LoadedModel, request: GenerationRequest) -> str:
+    """The prompt as an engine is sent it. Raises ``InputError`` for part of a character."""
+    try:
+        return b"".join(map(loaded.tokenizer.token_bytes, request.prompt)).decode()
+    except UnicodeDecodeError:
+        message = (
+            f"Another engine writes for {loaded.name}: it is sent text, and these tokens hold part of a character."
+        )
+        raise InputError("prompt", message, "unsupported_option") from None
+
+
+class Upstream:
+    """The engine at one address, for the model that is called ``name`` here."""
+
+    def __init__(self, name: str, address: EngineAddress, client: httpx.AsyncClient) -> None:
+        self.name, self.address, self.client = name, address, client
+        self.model = address.model
+        self.who = f"The engine that writes for {name}"
+        self.headers = {"Authorization": f"Bearer {address.key}"} if address.key else {}
+
+    async def write(
+        self, prompt: str, request: GenerationRequest, max_tokens: int
+    ) -> AsyncGenerator[tuple[str, Literal["stop", "length"] | None]]:
+        """Pieces of the text that continues ``prompt``; with the last one comes the reason why it ended.
+
+        Closing the generator closes the connection, which ends the writing. Raises ``EngineLost``, or ``Busy`` where
+        the engine has too much to do.
+        """
+        try:
+            body = {"model": await self.model_name(), **body_of(prompt, request, max_tokens)}
+            url = f"{self.address.url}/completions"
+            async with self.client.stream("POST", url, json=body, headers=self.headers) as answer:
+                if answer.status_code != httpx.codes.OK:
+                    await answer.aread()
+                    raise self.refusal(answer)
+                async for line in answer.aiter_lines():
+                    if not line.startswith("data:"):
+                        continue
+                    content = line.removeprefix("data:").strip()
+                    if content == "[DONE]":
+                        break
+                    text, reason = self.read_chunk(content)
+                    yield text, reason
+                    if reason:
+                        return
+            raise self.lost("it ended the text without saying why")
+        except httpx.HTTPError as error:
+            log.warning("%s: %s", self.address.url, error or type(error).__name__)
+            is_there = not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+            raise EngineLost(f"{self.who} {'broke off' if is_there else 'cannot be reached'}.") from None
+
+    async def model_name(self) -> str:
+        """What the engine calls the model: what it is called here, or else the only one that it lists."""
+        if self.model is None:
+            try:
+                url = f"{self.address.url}/models"
+                answer = await self.client.get(url, headers=self.headers, timeout=LIST_SECONDS)
+                listed = [str(each["id"]) for each in answer.json()["data"]]
+            except (httpx.TransportError, ValueError, KeyError, TypeError):
+                return self.name  # some engines cannot list; if this one is not there at all, the next call says so
+            self.model = listed[0] if len(listed) == 1 else self.name
+        return self.model
+
+    def read_chunk(self, content: str) -> tuple[str, Literal["stop", "length"] | None]:
+        try:
+            chunk = json.loads(content)
+            if chunk.get("error"):
+                raise self.lost("it reported an error", words_of(chunk))
+            if not chunk["choices"]:
+                return "", None
+            (choice,) = chunk["choices"]
+            reason = choice.get("finish_reason")
+            return str(choice.get("text") or ""), None if not reason else "length" if reason == "length" else "stop"
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise self.lost("what it sent cannot be read", content) from None
+
+    def refusal(self, answer: httpx.Response) -> Exception:
+        if answer.status_code == httpx.codes.TOO_MANY_REQUESTS:
+            return Busy()
+        try:
+            said = words_of(answer.json())
+        except ValueError:
+            said = answer.text
+        return self.lost(f"it answered {answer.status_code}", said)
+
+    def lost(self, why: str, words: str = "") -> EngineLost:
+        """An error that says why. The engine's own words are for the operator: they may name files and addresses."""
+        log.warning("%s: %s %r", self.address.url, why, words[:MAX_WORDS])
+        return EngineLost(f"{self.who} failed: {why}.")
+
+
+def body_of(prompt: str, request: GenerationRequest, max_tokens: int) -> dict[str, Any]:
+    """All that an engine is sent, but for the name of its model."""
+    nth_prompt, nth_text = request.choice
+    body = {
+        "prompt": prompt,
+        "max_tokens": max_tokens,
+        "seed": request.seed + nth_text + SEEDS_APART * nth_prompt,  # each text of a call is another one
+        "stream": True,
+    }
+    body |= {name: getattr(request.sampling, name) for name in SENT}
+    return body | ({"stop": list(request.stop)} if request.stop else {})
+
+
+def words_of(body: Any) -> str:
+    """What an error says, in the shapes of OpenAI and of FastAPI."""
+    error = body.get("error", body.get("detail", body)) if isinstance(body, dict) else body
+    return str(error.get("message", error) if isinstance(error, dict) else error)
+
+
+class RemoteText(TextSequence):
+    """A text that another engine writes, and what has come of it."""
+
+    def __init__(
+        self,
+        request: GenerationRequest,
+        loaded: LoadedModel,
+        listener: Listener,
+        client: Hashable,
+        deadline: float,
+        wake: Callable[[], None],
+    ) -> None:
+        super().__init__(request, loaded, listener, client, deadline)
+        self.wake = wake
+        room = self.context_length - len(request.prompt)
+        self.max_sent = max(1, min(request.max_new_tokens, room))
+        self.max_new_tokens = room + 1  # what was asked for is counted there, in tokens that need not be these
+        self.task: asyncio.Task[None] | None = None
+        self.news = asyncio.Event()
+        self.arrived: list[str] = []
+        self.came_to: FinishReason | Exception | None = None  # how it ended there
+        self.stopping = False
+
+    def cancel(self) -> None:
+        super().cancel()
+        self.wake()
+
+    def stop_soon(self) -> None:
+        """End with what has come."""
+        self.stopping = True
+        if not self.is_at_work:
+            self.cancel()
+        self.wake()
+
+
+class RemoteEngine(Engine):
+    """Has texts written elsewhere and reads along, for as many at a time as an engine here would write.
+
+    A text that is at work keeps its slot to its end: it could not be taken up again elsewhere where it was left.
+    """
+
+    def __init__(
+        self, loaded: LoadedModel, address: EngineAddress, *, max_batch: int = 16, max_waiting: int = 64
+    ) -> None:
+        super().__init__(loaded, max_batch=max_batch, max_waiting=max_waiting)
+        self.address = address
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.news = asyncio.Event()
+
+    def text(self, request: GenerationRequest, listener: Listener, client: Hashable, deadline: float) -> TextSequence:
+        return RemoteText(request, self.loaded, listener, client, deadline, self.wake)
+
+    def submit(self, *sequences: TextSequence) -> None:
+        super().submit(*sequences)
+        self.wake()
+
+    def close(self, grace: float = 0.0) -> None:
+        super().close(grace)
+        self.wake()
+
+    def wake(self) -> None:
+        """Have the loop look at its texts. From any thread."""
+        if self.loop:
+            with suppress(RuntimeError):  # it has ended
+                self.loop.call_soon_threadsafe(self.news.set)
+
+    def run(self) -> None:
+        asyncio.run(self.follow_all())
+
+    async def follow_all(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        async with httpx.AsyncClient(timeout=TIMEOUT, limits=httpx.Limits(max_connections=None)) as client:
+            upstream = Upstream(self.loaded.name, self.address, client)
+            while True:
+                with self.changed:
+                    self.drop_ended()
+                    self.admit()
+                    texts = [text for text in self.at_work if isinstance(text, RemoteText)]
+                    if self.closed and not self.queue and not texts:
+                        return
+                    soonest = min((text.deadline for text in [*self.queue, *texts]), default=float("inf"))
+                for text in texts:
+                    text.task = text.task or asyncio.create_task(self.follow(text, upstream))
+                    text.news.set()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self.news.wait(), min(soonest - time.monotonic(), 3600))
+                self.news.clear()
+
+    def admit(self) -> None:
+        """Give free slots to texts that wait."""
+        while self.queue and None in self.slots:
+            sequence = self.queue.take(Counter(sequence.client for sequence in self.at_work))
+            sequence.slot, sequence.turn = self.slots.index(None), next(self.turns)
+            self.slots[sequence.slot] = sequence
+
+    def release_slot(self, sequence: TextSequence) -> None:
+        self.slots[sequence.slot] = None
+        sequence.slot = NO_SLOT
+
+    def end(self, sequence: TextSequence, event: Event) -> None:
+        super().end(sequence, event)
+        task = sequence.task if isinstance(sequence, RemoteText) else None
+        if task and task is not asyncio.current_task():
+            task.cancel()
+        self.news.set()  # for those that wait
+
+    async def follow(self, text: RemoteText, upstream: Upstream) -> None:
+        """Have a text written, read along, and end it."""
+        receiving = asyncio.create_task(self.receive(text, upstream))
+        try:
+            event = await self.read_along(text)
+        except PromptError as error:  # characters that the model here does not know
+            why = f"The engine that writes for {self.loaded.name} wrote what this model cannot read: {error}"
+            event = Failure(EngineLost(why))
+        except Exception as error:
+            log.exception("reading along failed")
+            event = Failure(error)
+        finally:
+            receiving.cancel()  # closes the connection
+            with suppress(asyncio.CancelledError):
+                await receiving
+        with self.changed:
+            if text.is_at_work:
+                self.end(text, event)
+
+    async def receive(self, text: RemoteText, upstream: Upstream) -> None:
+        try:
+            prompt = prompt_text(self.loaded, text.request)
+            async with aclosing(upstream.write(prompt, text.request, text.max_sent)) as pieces:
+                async for piece, reason in pieces:
+                    text.arrived.append(piece)
+                    text.came_to = reason
+                    text.news.set()
+        except (EngineLost, Busy) as error:
+            text.came_to = error
+        except Exception as error:
+            log.exception("following another engine failed")
+            text.came_to = error
+        text.news.set()
+
+    async def read_along(self, text: RemoteText) -> Event:
+        """Report a text as it comes, up to the event that ends it."""
+        reader, ended = ReadAlong(self.loaded, text), False
+        while True:
+            while reader.is_behind:
+                n_read, n_written = reader.n_read, len(text.written)
+                reader.advance()
+                self.tokens_read += reader.n_read - n_read
+                self.tokens_written += len(text.written) - n_written
+                await asyncio.sleep(0)  # meanwhile others read, and more of this text comes
+            if reader.reason:
+                return Cut(reader.reason, "")
+            if ended:
+                break
+            await text.news.wait()
+            text.news.clear()
+            ended = text.stopping or text.came_to is not None
+            arrived, text.arrived = "".join(text.arrived), []
+            reader.take(arrived)
+            if ended:
+                reader.finish()
+        if isinstance(text.came_to, Exception):
+            return Failure(text.came_to)
+        rest = text.out.finish()
+        return Cut("stop" if text.out.stopped or text.came_to is None else text.came_to, rest)

@@ -1,1 +1,0 @@
-"""Chat templates, rendered outside of this process."""
