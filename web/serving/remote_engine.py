@@ -32,6 +32,10 @@ TIMEOUT = httpx.Timeout(60.0, connect=5.0)  # seconds; reading: until the next p
 LIST_SECONDS = 5.0  # to say what models there are
 SENT = ("temperature", "top_p")  # sampling options that every engine understands; max_tokens, seed and stop, too
 MAX_WORDS = 500  # characters of an engine's own words that are logged
+MAX_LINE_BYTES = 262_144  # of its stream
+MAX_TOKEN_BYTES = 4_096  # of its stream for each token asked for; a chunk has a few hundred
+MAX_LIST_BYTES = 1_000_000  # of its list of models
+MAX_ERROR_BYTES = 16_384  # of an error; the rest is not read
 SEEDS_APART = 1_000_003  # between the prompts of one call
 
 
@@ -125,7 +129,10 @@ class Upstream:
         self.name, self.address, self.client = name, address, client
         self.model = address.model
         self.who = f"The engine that writes for {name}"
-        self.headers = {"Authorization": f"Bearer {address.key}"} if address.key else {}
+        # Compressed, a few bytes could become gigabytes.
+        self.headers = {"Accept-Encoding": "identity"}
+        if address.key:
+            self.headers["Authorization"] = f"Bearer {address.key}"
 
     async def write(
         self, prompt: str, request: GenerationRequest, max_tokens: int
@@ -139,19 +146,21 @@ class Upstream:
             body = {"model": await self.model_name(), **body_of(prompt, request, max_tokens)}
             url = f"{self.address.url}/completions"
             async with self.client.stream("POST", url, json=body, headers=self.headers) as answer:
+                self.check_encoding(answer)
                 if answer.status_code != httpx.codes.OK:
-                    await answer.aread()
-                    raise self.refusal(answer)
-                async for line in answer.aiter_lines():
-                    if not line.startswith("data:"):
-                        continue
-                    content = line.removeprefix("data:").strip()
-                    if content == "[DONE]":
-                        break
-                    text, reason = self.read_chunk(content)
-                    yield text, reason
-                    if reason:
-                        return
+                    raise self.refusal(answer.status_code, await self.beginning(answer, MAX_ERROR_BYTES))
+                most = MAX_LINE_BYTES + MAX_TOKEN_BYTES * max_tokens
+                async with aclosing(self.lines(answer, most)) as lines:
+                    async for line in lines:
+                        if not line.startswith("data:"):
+                            continue
+                        content = line.removeprefix("data:").strip()
+                        if content == "[DONE]":
+                            break
+                        text, reason = self.read_chunk(content)
+                        yield text, reason
+                        if reason:
+                            return
             raise self.lost("it ended the text without saying why")
         except httpx.HTTPError as error:
             log.warning("%s: %s", self.address.url, error or type(error).__name__)
@@ -163,12 +172,45 @@ class Upstream:
         if self.model is None:
             try:
                 url = f"{self.address.url}/models"
-                answer = await self.client.get(url, headers=self.headers, timeout=LIST_SECONDS)
-                listed = [str(each["id"]) for each in answer.json()["data"]]
-            except (httpx.TransportError, ValueError, KeyError, TypeError):
+                async with self.client.stream("GET", url, headers=self.headers, timeout=LIST_SECONDS) as answer:
+                    self.check_encoding(answer)
+                    content = await self.beginning(answer, MAX_LIST_BYTES)
+                listed = [str(each["id"]) for each in json.loads(content)["data"]]
+            except (httpx.TransportError, EngineLost, ValueError, KeyError, TypeError, RecursionError):
                 return self.name  # some engines cannot list; if this one is not there at all, the next call says so
             self.model = listed[0] if len(listed) == 1 else self.name
         return self.model
+
+    def check_encoding(self, answer: httpx.Response) -> None:
+        coding = answer.headers.get("content-encoding", "identity")
+        if coding.strip().lower() != "identity":
+            raise self.lost("it sent a compressed answer, though asked not to", coding)
+
+    async def beginning(self, answer: httpx.Response, n_bytes: int) -> bytes:
+        """At most ``n_bytes`` of a body."""
+        content = b""
+        async for piece in answer.aiter_raw(n_bytes):
+            content += piece
+            if len(content) >= n_bytes:
+                break
+        return content[:n_bytes]
+
+    async def lines(self, answer: httpx.Response, most: int) -> AsyncGenerator[str]:
+        """The lines of a stream of at most ``most`` bytes, none of which may be longer than ``MAX_LINE_BYTES``."""
+        begun, n_bytes = bytearray(), 0  # a line whose end has not come, and what has come in all
+        async for piece in answer.aiter_raw():
+            n_bytes += len(piece)
+            begun += piece
+            if b"\n" in piece:
+                *complete, begun = begun.split(b"\n")
+                for line in complete:
+                    yield line.decode(errors="replace")
+            if len(begun) > MAX_LINE_BYTES:
+                raise self.lost(f"it sent a line of more than {MAX_LINE_BYTES:,} bytes")
+            if n_bytes > most:
+                raise self.lost(f"it sent more than {most:,} bytes for one text")
+        if begun:
+            yield begun.decode(errors="replace")
 
     def read_chunk(self, content: str) -> tuple[str, Literal["stop", "length"] | None]:
         try:
@@ -180,17 +222,17 @@ class Upstream:
             (choice,) = chunk["choices"]
             reason = choice.get("finish_reason")
             return str(choice.get("text") or ""), None if not reason else "length" if reason == "length" else "stop"
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise self.lost("what it sent cannot be read", content) from None
 
-    def refusal(self, answer: httpx.Response) -> Exception:
-        if answer.status_code == httpx.codes.TOO_MANY_REQUESTS:
+    def refusal(self, status: int, body: bytes) -> Exception:
+        if status == httpx.codes.TOO_MANY_REQUESTS:
             return Busy()
         try:
-            said = words_of(answer.json())
-        except ValueError:
-            said = answer.text
-        return self.lost(f"it answered {answer.status_code}", said)
+            said = words_of(json.loads(body))
+        except (ValueError, RecursionError):
+            said = body.decode(errors="replace")
+        return self.lost(f"it answered {status}", said)
 
     def lost(self, why: str, words: str = "") -> EngineLost:
         """An error that says why. The engine's own words are for the operator: they may name files and addresses."""

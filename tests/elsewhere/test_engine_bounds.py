@@ -1,0 +1,89 @@
+"""What an engine elsewhere may send: a bounded amount, uncompressed; anything else is an error in a sentence."""
+
+import gzip
+import itertools
+from collections.abc import AsyncIterator, Callable, Iterable
+
+import httpx
+import pytest
+
+from helpers.models import tiny_model
+from helpers.server import run_async
+from web.serving.remote_engine import (
+    MAX_ERROR_BYTES,
+    MAX_LINE_BYTES,
+    MAX_LIST_BYTES,
+    MAX_TOKEN_BYTES,
+    EngineAddress,
+    EngineLost,
+    Upstream,
+)
+
+N_TOKENS = 3
+PIECE = 65_536
+DEEP = b"[" * 100_000
+MOST = MAX_LINE_BYTES + MAX_TOKEN_BYTES * N_TOKENS
+CHUNK = b'data: {"choices": [{"text": "a", "finish_reason": null}]}\n'
+
+
+def wrote(answers: Callable[[str], httpx.Response], model: str | None = "tiny") -> str:
+    """The text that an engine with these answers, by path, writes."""
+
+    async def write() -> str:
+        transport = httpx.MockTransport(lambda request: answers(request.url.path))
+        async with httpx.AsyncClient(transport=transport) as client:
+            upstream = Upstream("tiny", EngineAddress("http://engine/v1", model), client)
+            request = tiny_model().request([1, 2], N_TOKENS)
+            return "".join([text async for text, _ in upstream.write("ab", request, N_TOKENS)])
+
+    return str(run_async(write()))
+
+
+class Sent:
+    """Pieces that are counted as they are read."""
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self.pieces, self.n_bytes = pieces, 0
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self.pieces:
+            self.n_bytes += len(piece)
+            yield piece
+
+
+@pytest.mark.parametrize(
+    ("status", "pieces", "headers", "said", "most"),
+    [
+        (500, itertools.repeat(b"x" * PIECE), {}, "it answered 500", MAX_ERROR_BYTES),
+        (500, [DEEP], {}, "it answered 500", len(DEEP)),
+        (200, itertools.repeat(b"x" * PIECE), {}, "a line of more than 262,144 bytes", MAX_LINE_BYTES),
+        (200, itertools.repeat(CHUNK * 1_000), {}, "bytes for one text", MOST),
+        (200, itertools.repeat(b": still here\n" * 1_000), {}, "bytes for one text", MOST),
+        (200, [b"data: " + DEEP + b"\n"], {}, "what it sent cannot be read", MAX_LINE_BYTES),
+        (200, [gzip.compress(CHUNK)], {"Content-Encoding": "gzip"}, "it sent a compressed answer", 0),
+        (500, [gzip.compress(CHUNK)], {"Content-Encoding": "br, gzip"}, "it sent a compressed answer", 0),
+    ],
+)
+def test_what_an_engine_sends_is_bounded(
+    status: int, pieces: Iterable[bytes], headers: dict[str, str], said: str, most: int
+) -> None:
+    sent = Sent(pieces)
+    with pytest.raises(EngineLost, match=said):
+        wrote(lambda _: httpx.Response(status, headers=headers, content=sent))
+    assert sent.n_bytes <= most + PIECE
+
+
+@pytest.mark.parametrize("pieces", [itertools.repeat(b" " * PIECE), [DEEP]])
+def test_a_list_of_models_is_bounded(pieces: Iterable[bytes]) -> None:
+    listed, end = Sent(pieces), b'data: {"choices": [{"text": "b", "finish_reason": "stop"}]}'
+    found = wrote(
+        lambda path: httpx.Response(200, content=listed if path.endswith("/models") else Sent([CHUNK, end])), model=None
+    )
+    assert found == "ab" and listed.n_bytes <= MAX_LIST_BYTES + PIECE
+
+
+def test_lines_may_come_in_pieces() -> None:
+    text = "".join(f'data: {{"choices": [{{"text": "{c}", "finish_reason": null}}]}}\r\n\r\n' for c in "aé🙂")
+    end = 'data: {"choices": [{"text": "", "finish_reason": "stop"}]}\n'
+    pieces = [bytes([byte]) for byte in (text + end).encode()]
+    assert wrote(lambda _: httpx.Response(200, content=Sent(pieces))) == "aé🙂"
