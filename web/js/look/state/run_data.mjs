@@ -38,6 +38,11 @@ export class RunData {
     tokens.forEach((token, i) => (this.tokens[start + i] ??= token));
   }
 
+  /** @returns {number[]} of all tokens */
+  get ids() {
+    return this.tokens.map((token) => token.id);
+  }
+
   /** The first n tokens, or all where there are fewer: one array as long as n is the same. @param {number} n */
   firstTokens(n) {
     const { tokens } = this;

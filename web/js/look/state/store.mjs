@@ -1,21 +1,278 @@
-// One text on the screen and what is selected of it. Panels listen to it, and a choice in one of them moves all.
+// One text on the screen: how far it is, how much of it is shown, and what is selected in it. Panels listen to it, so
+// that a choice in one of them moves all.
 
 import { clamp } from "../../lib/numbers.mjs";
-import { isBusy } from "./pointer.mjs";
+import { Topics } from "../../lib/topics.mjs";
+import { pictureName } from "../../lib/words.mjs";
+import { Playback } from "./playback.mjs";
+import { completePointer, isBusy, isGiven } from "./pointer.mjs";
 import { Selection } from "./selection.mjs";
 import { TextSource } from "./text_source.mjs";
 
-/** @import { Cell, LinkState } from "../../types.js" */
-/** @import { Roles } from "../ask/head_roles.mjs" */
+/** @import { Cell, LinkState, Place, Pointer, SentPointer } from "../../types.js" */
 /** @import { Overlay } from "../ask/question.js" */
+/** @import { Roles } from "../ask/head_roles.mjs" */
+/** @import { View } from "./view.mjs" */
 
-export class Store extends TextSource {
+const SHOWN = ["tokens", "thumbnails", "weights", "focus", "step"];
+const EVERYTHING = ["state", "open", ...SHOWN];
+
+/** Topics: those above (open: another picture; weights: those of the open picture), view, overlay, roles, problem. */
+export class Store extends Topics {
+  /** @type {Pointer} */
+  #pointer = completePointer({ state: "loading" });
+  #source = new TextSource(this);
+  #playback = new Playback(
+    () => this.#showMore(),
+    (n) => this.#source.isReady(n),
+  );
   #selection = new Selection();
+  /** @type {Set<string>} runs that were shown before */
+  #abandonedRuns = new Set();
+  #problem = "";
   /** @type {Overlay | null} */
   #overlay = null;
   #hidesOverlay = false;
   /** @type {Roles | null} */
   #roles = null;
+
+  /** @param {View} view */
+  constructor(view) {
+    super();
+    this.view = view;
+    view.on((changed) => {
+      if (changed.includes("open")) {
+        this.#source.open();
+        this.emit("open", "weights", "focus");
+      }
+      this.emit("view");
+    });
+  }
+
+  // What there is to see.
+
+  /** @returns {Readonly<Pointer>} */
+  get pointer() {
+    return this.#pointer;
+  }
+
+  /** How the text appears. */
+  get playback() {
+    return this.#playback;
+  }
+
+  get #data() {
+    return this.#source.data;
+  }
+
+  /** The tokens that are shown: those that are known, or fewer while the text appears at its pace. */
+  get tokens() {
+    return this.#data.firstTokens(this.#playback.shown);
+  }
+
+  /** How many tokens are shown. */
+  get length() {
+    return this.tokens.length;
+  }
+
+  /** The ids of all tokens that are known, shown or not. */
+  get ids() {
+    return this.#data.ids;
+  }
+
+  /** Whether there is more of the text than is shown, or will be. */
+  get isGrowing() {
+    return this.#playback.isBehind || isBusy(this.#pointer.state);
+  }
+
+  /** How many of the shown tokens have been read: the newest of a growing text is read to write the next one. */
+  get readable() {
+    const { length } = this.tokens;
+    return this.isGrowing && length > Math.max(this.#pointer.n_prompt, 1) ? length - 1 : length;
+  }
+
+  get rows() {
+    return Math.min(this.#data.rows, this.readable);
+  }
+
+  /** How many tokens can be drawn: a cell needs its row and its tokens, and either may come last. */
+  get count() {
+    return Math.min(this.weights.rows, this.readable);
+  }
+
+  /** The last row that panels will soon show: they may load it ahead. */
+  get soonRow() {
+    return Math.min(this.#playback.soon - 2, this.#pointer.rows - 1);
+  }
+
+  get thumbnails() {
+    return this.#data.thumbnails;
+  }
+
+  /** Those of the open picture. */
+  get weights() {
+    return this.#data.weights;
+  }
+
+  /** A row of the open picture. @param {number} query */
+  row(query) {
+    return this.weights.row(query);
+  }
+
+  get open() {
+    return this.view.open;
+  }
+
+  get openName() {
+    return pictureName(this.open, this.#pointer);
+  }
+
+  get heads() {
+    return this.#data.heads;
+  }
+
+  /** The number of a picture, as the server counts them. @param {Place} place */
+  index(place) {
+    return this.#data.index(place);
+  }
+
+  /** @param {Place} picture @param {number} place of the metric in a frame */
+  metric(picture, place) {
+    return this.#data.metric(picture, place);
+  }
+
+  /** Whether no head has learned where to look. */
+  get untrained() {
+    return this.#data.untrained;
+  }
+
+  /** What fetches more of this run. */
+  get fetcher() {
+    return this.#source.fetcher;
+  }
+
+  /** Let the text wait for a panel before it shows more. @param {(n: number) => boolean} isReady for n tokens */
+  waitFor(isReady) {
+    this.#source.waitFor(isReady);
+  }
+
+  // Another text, or more of it.
+
+  /**
+   * Show nothing, of a model with the shape of `like`, until the server points to a run.
+   * @param {Partial<Pick<Pointer, "n_layer" | "n_head" | "sha256">>} [like]
+   */
+  begin({ n_layer = 0, n_head = 0, sha256 = "" } = {}) {
+    this.#leave();
+    this.#pointer = completePointer({ n_layer, n_head, sha256 });
+    this.#reset();
+    this.emit(...EVERYTHING);
+  }
+
+  /** Apply a pointer: to a new run, or further in this one. @param {SentPointer | null} pointer */
+  follow(pointer) {
+    if (!pointer || this.isLate(pointer)) return;
+    const before = this.#pointer;
+    if (!pointer.run) {
+      this.#pointer = before.run
+        ? completePointer(before, { notices: pointer.notices ?? [] })
+        : completePointer(pointer);
+      this.emit("state");
+      return;
+    }
+    const isNew = pointer.run !== before.run;
+    if (isNew) this.#leave();
+    const wasGrowing = this.isGrowing;
+    this.#pointer = completePointer({ notices: before.notices }, pointer);
+    const hasEnded = wasGrowing && !this.isGrowing;
+    if (isNew) {
+      this.#reset();
+      this.view.openAgain(this.#pointer, before);
+    }
+    const written = pointer.new ?? [];
+    this.#data.addTokens(this.#pointer.tokens - written.length, written);
+    // What a text begins with is shown at once, the rest at its pace.
+    this.#playback.extend(this.#data.tokens.length, isNew || isGiven(pointer.state));
+    if (isNew) this.emit(...EVERYTHING);
+    else this.emit("state", ...(hasEnded ? SHOWN : []));
+    this.#source.update();
+  }
+
+  /**
+   * An opening may come late, when its model already writes; a text that was left may still report its end.
+   * @param {SentPointer} pointer
+   */
+  isLate(pointer) {
+    return isGiven(pointer.state)
+      ? isBusy(this.#pointer.state) && pointer.model === this.#pointer.model
+      : this.#abandonedRuns.has(pointer.run ?? "");
+  }
+
+  /** Show the text of another store, which is about to show something else. @param {Store} other */
+  adopt(other) {
+    this.#leave();
+    this.#abandonedRuns.delete(other.pointer.run);
+    this.#pointer = other.#pointer;
+    this.#reset(other.#data);
+    if (this.open.join() !== other.open.join()) this.#data.forgetWeights();
+    this.#playback.reset(this.#data.tokens.length);
+    this.#data.show(this.readable);
+    this.emit(...EVERYTHING);
+    this.#source.update();
+  }
+
+  /** The text that is being written is no longer followed. */
+  abandon() {
+    if (!isBusy(this.#pointer.state)) return;
+    this.#leave();
+    this.#pointer = completePointer(this.#pointer, { state: "stopped" });
+    this.emit("state");
+  }
+
+  #leave() {
+    if (this.#pointer.run) this.#abandonedRuns.add(this.#pointer.run);
+  }
+
+  /** Another run. @param {import("./run_data.mjs").RunData} [data] what is known of it */
+  #reset(data) {
+    this.#source.begin(data);
+    this.#playback.reset(0);
+    this.#selection = new Selection();
+  }
+
+  /** What has arrived moves on with the text, in the same frame; the rest is drawn when it arrives. */
+  #showMore() {
+    const rows = this.#playback.shown - 1;
+    const late = [...(this.#data.rows < rows ? ["thumbnails"] : []), ...(this.weights.rows < rows ? ["weights"] : [])];
+    this.#data.show(this.readable);
+    this.emit(...SHOWN.filter((topic) => !late.includes(topic)));
+    if (this.#playback.needsRows(this.#data.rows, this.#pointer.rows)) this.#source.update();
+  }
+
+  /** Everything has to be drawn again, because the page's colours changed. */
+  redraw() {
+    this.emit("thumbnails", "weights", "focus", "view");
+  }
+
+  // What the visitor is told.
+
+  /** What went wrong last; "" for nothing. */
+  get problem() {
+    return this.#problem;
+  }
+
+  /** @param {string} problem what went wrong; "" for nothing */
+  report(problem) {
+    if (this.#problem === problem) return;
+    this.#problem = problem;
+    this.emit("problem");
+  }
+
+  /** Add a notice to those that the server sent. @param {string} notice */
+  notify(notice) {
+    this.#pointer = { ...this.#pointer, notices: [...this.#pointer.notices, notice] };
+    this.emit("state");
+  }
 
   /** What an answer says of every head; null for nothing. Topic: overlay. */
   get overlay() {
@@ -53,6 +310,8 @@ export class Store extends TextSource {
     this.emit("roles");
   }
 
+  // What is selected.
+
   get hover() {
     return this.#selection.hover;
   }
@@ -63,11 +322,6 @@ export class Store extends TextSource {
 
   get step() {
     return this.#selection.step;
-  }
-
-  /** How many tokens are shown. */
-  get length() {
-    return this.tokens.length;
   }
 
   /** The first token that was written. */
@@ -174,9 +428,5 @@ export class Store extends TextSource {
   restore(locked, step) {
     this.#selection = new Selection(locked, step);
     this.emit("state", "focus", "step", "thumbnails");
-  }
-
-  clearSelection() {
-    this.#selection = new Selection();
   }
 }
