@@ -62,7 +62,7 @@ def change_settings(page: Any, seed: int | None = None, **values: float) -> None
             number_field(panel, label).fill(str(value))
         if seed is not None:
             panel.get_by_label("seed", exact=True).fill(str(seed))
-            expect(panel.get_by_label("Write the same text every time")).to_be_checked()
+            expect(panel.get_by_label("Reuse this seed")).to_be_checked()
 
 
 def show_summaries(part: Any) -> None:

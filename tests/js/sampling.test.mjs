@@ -55,11 +55,11 @@ test("the most probable tokens come in their order, of equal ones the lower id f
 });
 
 test("what tokens are drawn with, in words", () => {
-  assert.match(drawnHow({}), /the model’s own probability, as it is/);
-  assert.match(drawnHow({ temperature: 0 }), /the most probable token is always taken/);
+  assert.match(drawnHow({}), /the model’s own probability, unchanged/);
+  assert.match(drawnHow({ temperature: 0 }), /the most probable token is always chosen/);
   assert.equal(
     drawnHow({ temperature: 0.8, top_k: 40, top_p: 1, min_p: 0 }),
-    "“Drawn with”: the model’s own probability, sharpened by temperature 0.8, then kept for the 40 most probable " +
+    "“Drawn with”: the model’s own probability, sharpened by temperature 0.8, then limited to the 40 most probable " +
       "tokens (top-k).",
   );
 });

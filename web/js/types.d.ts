@@ -7,13 +7,13 @@ export interface Token {
   logprob: number | null;
 }
 
-/** A cell of a picture; without a key it means the whole row of the query. */
+/** A cell of a picture; without a key, the whole row of the query. */
 export interface Cell {
   query: number;
   key?: number | null;
 }
 
-/** A cell with both its parts; `key` is null for a query that the model has not read yet. */
+/** A cell with both parts; `key` is null for a query that the model has not read yet. */
 export interface Focus {
   query: number;
   key: number | null;
@@ -63,21 +63,21 @@ export interface Pointer {
   note: string; // about who wrote the text
   why: string | null;
   written?: number;
-  /** The tokens that the pointer before did not have. */
+  /** The tokens that are new since the previous pointer. */
   new?: Token[];
   /** When the newest token was written, in seconds since the epoch. */
   at?: number;
   suggested_heads: FittingHead[];
   training_step?: number;
-  /** Whether the server trains a GPT for a visitor meanwhile, which slows it down. */
+  /** Whether the server is also training a GPT for a visitor, which slows it down. */
   training?: boolean;
-  /** The run that another text with the same prompt is shown beside. */
+  /** The run next to which a second text with the same prompt is shown. */
   beside: string;
-  /** What each head's context vectors were multiplied by, `[layer][head]`; null where nothing was changed. */
+  /** The factor of each head's context vectors, `[layer][head]`; null if none is scaled. */
   head_mask: number[][] | null;
 }
 
-/** The head of an opening that fits a role best, and its mean attention weight there. */
+/** The head that fits a role best in an opening, and its mean attention weight there. */
 export interface FittingHead {
   role: "previous_token" | "induction" | "first_token";
   head: Place;
@@ -87,7 +87,7 @@ export interface FittingHead {
 /** What training kept of a model (web/serving/snapshots.py). */
 export interface TrainingReport {
   steps: number[];
-  /** The step whose weights are the model's, where that is known; else they are the last. */
+  /** The step whose weights the model has, if known; otherwise the last one. */
   kept?: number | null;
   history?: { step: number; train_loss: number; validation_loss: number }[];
   heads?: { step: number; induction: number[][]; previous_token: number[][] }[];
@@ -102,7 +102,7 @@ export interface ModelInfo {
   steps: number[];
 }
 
-/** A pointer as the server sends it, which leaves out what it has nothing to say about. */
+/** A pointer as the server sends it: fields that do not apply are left out. */
 export type SentPointer = Partial<Pointer> & { state: PointerState };
 
 /** The header of a frame (web/runs/frame.py). */
@@ -127,7 +127,7 @@ export type ScaleName = "sqrt" | "linear" | "log" | "row";
 export type ModeName = "matrix" | "text" | "lines";
 export type MetricName = "entropy" | "distance" | "first" | "previous";
 
-/** What a visitor chooses about how to look; defaults in lib/options.mjs. */
+/** What a visitor chooses about the view; defaults in lib/options.mjs. */
 export interface Options {
   mode: ModeName;
   heads: "whole" | "step";
@@ -171,22 +171,22 @@ export interface LinkState extends LinkedText {
   locked: Cell[];
   step: number | null;
   options: Options;
-  /** The text that it is compared with. */
+  /** The text it is compared with. */
   second?: LinkedText | null;
 }
 
-/** The browser's part of a link, with the words that could not be read. */
+/** The browser's part of a link, with the parameters that could not be read. */
 export interface LinkedView {
   options: Partial<Options>;
   open: Place | null;
-  /** The picture that is open of a second text. */
+  /** The open picture of the second text. */
   openSecond: Place | null;
   locked: Cell[];
   step: number | null;
   unreadable: string[];
 }
 
-/** The tokens of a text that the server needs to recompute its run. */
+/** What the server needs of a text to recompute its run. */
 export interface KnownText {
   sha256: string;
   ids: number[];
@@ -194,38 +194,38 @@ export interface KnownText {
   head_mask: number[][] | null;
 }
 
-/** What a workspace asks of the page. */
+/** What a workspace can ask the page to do. */
 export interface TextActions {
-  /** Write another text from a token on, beside this one. */
+  /** Write a second text from a token on, shown next to this one. */
   branch(data: object): void;
-  /** End a text that is no longer shown. */
+  /** Stop a text that is no longer shown. */
   halt(run: string): void;
-  /** Write another text from the same prompt, beside this one. */
+  /** Write a second text from the same prompt, shown next to this one. */
   another(run: string): void;
-  /** Compare the text with another one, or with itself, read by another model or snapshot, or with heads scaled. */
+  /** Compare the text with another one, or with itself read by another model or snapshot or with heads scaled. */
   readAgain(reading: Reading): void;
-  /** Compare the text with one that is given; why that cannot be read, or "". */
+  /** Compare the text with a given one. Resolves to why that cannot be read, or to "". */
   readText(text: string): Promise<string>;
-  /** Write the text at hand with all heads and with heads scaled, side by side; null where one is written at a time. */
+  /** Write the current text as it is and with heads scaled, side by side. */
   writeScaled: (mask: number[][] | null) => void;
-  /** Read the text on the right once more, with heads scaled. */
+  /** Read the text on the right again, with heads scaled. */
   scaleHeads(mask: number[][] | null): void;
   /** The models that are served. */
   models(): ModelInfo[];
-  /** Choose the heads to mute with the grid. */
+  /** Choose in the grid which heads to mute. */
   startMuting(): void;
 }
 
-/** Who reads a text once more: a model or NAME@STEP, and what scales its heads. */
+/** How a text is read again: by which model (or NAME@STEP), and with which heads scaled. */
 export interface Reading {
   model: string;
   head_mask: number[][] | null;
-  /** Another text, all of which was given: the one at hand without. */
+  /** Another text, all of it given; the current one if left out. */
   ids?: number[];
   n_prompt?: number;
 }
 
-/** As much of a text as a scrubber needs, or of two texts with one clock. */
+/** What a scrubber needs of a text, or of two texts with one clock. */
 export interface ScrubSource {
   readonly pointer: { readonly run: string };
   readonly playback: Pick<
@@ -241,7 +241,7 @@ export interface ScrubSource {
   on(topics: string, callback: () => void): void;
 }
 
-/** As much of a store as a matrix needs. */
+/** What a matrix needs of a store. */
 export interface MatrixSource {
   readonly view: { readonly options: Options };
   readonly tokens: Token[];

@@ -87,7 +87,7 @@ def test_both_sides_move_as_one(page: Any, server: Server) -> None:
     gaps = [boxes[i + 1]["x"] - boxes[i]["x"] for i in range(2)]
     assert abs(gaps[0] - gaps[1]) < 1
     # One set of controls, for both.
-    for label in ("Step", "Colour scale", "hide the first token", "Least weight drawn"):
+    for label in ("Step", "Colour scale", "hide the first token", "Smallest weight drawn"):
         expect(page.get_by_label(label, exact=True).locator("visible=true")).to_have_count(1)
     page.get_by_role("group", name="Text B").locator(".hs-token").nth(len(TEXT)).click()
     for letter in "AB":

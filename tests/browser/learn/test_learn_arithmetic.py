@@ -55,6 +55,6 @@ def test_on_a_phone_the_arithmetic_covers_nothing_before_a_click(browser: Any, s
     assert panel.evaluate(position) == "sticky"
     expect(panel).to_be_in_viewport()
     assert len(unfolded(page)[0]) == 3
-    page.get_by_role("button", name="Put it away").click()
+    page.get_by_role("button", name="Close", exact=True).click()
     assert panel.evaluate(position) == "static"
     page.close()

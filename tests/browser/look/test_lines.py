@@ -72,7 +72,7 @@ def test_lines_of_the_locked_tokens(lines: Any, server: Server) -> None:
 
 def test_all_lines_above_a_threshold(lines: Any, server: Server) -> None:
     found = weights(lines, server)
-    lines.get_by_label("Least weight drawn").fill("0.5")  # its square root
+    lines.get_by_label("Smallest weight drawn").fill("0.5")  # its square root
     lines.mouse.move(5, 5)
     expected = {(query, key) for query, key in (found.tril() >= 0.25).nonzero().tolist()}
     assert drawn(lines).keys() == expected and len({query for query, _ in expected}) > 10

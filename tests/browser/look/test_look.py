@@ -104,7 +104,7 @@ def test_every_thumbnail_says_its_metric_and_can_be_sorted_by_it(written: Any, s
         order = [re.match(r"L\d+ H\d+", name)[0] for name in names(written)]
         values = [sign * expected[name] for name in order]
         assert len(order) == 12 and all(a >= b - 1e-4 for a, b in itertools.pairwise(values))
-    least = written.get_by_label("Least value of the metric")
+    least = written.get_by_label("Smallest value of the metric")
     least.fill("0.9")
     assert len(names(written)) == sum(value >= 0.9 * max(values) for value in values) < 12
     least.fill("0")
@@ -205,7 +205,7 @@ def test_a_scale_changes_colours_and_no_number(written: Any, server: Server, sca
     assert abs(written.evaluate(STEP_AT, [55, 13]) - expected(55, 13, first=1)) <= 1
     assert readout(written)[1] > 0
     check_number(written, loaded)
-    written.get_by_label("Least weight drawn").fill("0.2")  # its square root
+    written.get_by_label("Smallest weight drawn").fill("0.2")  # its square root
     for query, key in ((55, 13), (50, 41), (59, 58)):
         assert (written.evaluate(STEP_AT, [query, key]) == 0) == (
             weights[query, key] < 0.04 or expected(query, key) == 0

@@ -151,7 +151,7 @@ def test_every_text_has_a_seed_of_its_own_until_it_is_pinned(page: Any, server: 
         assert texts[-1] == "But soft" + expected
     assert texts[0] != texts[1]
     with opened_settings(page) as panel:
-        panel.get_by_label("Write the same text every time").check()
+        panel.get_by_label("Reuse this seed").check()
     with page.expect_response("**/look/write"):
         write(page, "But soft")
     expect(page.locator(".hs-workspace[data-state=done]")).to_be_visible()
@@ -195,7 +195,7 @@ def test_focus_is_seen(browser: Any, server: Server, theme: str) -> None:
         controls = [
             panel.get_by_label("temperature", exact=True),
             number_field(panel, "temperature"),
-            panel.get_by_label("Write the same text every time"),
+            panel.get_by_label("Reuse this seed"),
             panel.get_by_label("Keep writing past the context window"),
         ]
         check_focus(page, controls)
@@ -203,7 +203,7 @@ def test_focus_is_seen(browser: Any, server: Server, theme: str) -> None:
         page.get_by_label("Step", exact=True),
         page.get_by_label("colour by surprise"),
         page.get_by_label("hide the first token"),
-        page.get_by_label("Least weight drawn"),
+        page.get_by_label("Smallest weight drawn"),
         page.get_by_label("Speed"),
         page.get_by_label("Prompt"),
         write_button(page),

@@ -115,7 +115,7 @@ def test_words_of_the_bar_can_be_read(browser: Any, server: Server, theme: str) 
 
 
 def test_a_chip_opens_its_head(page: Any) -> None:
-    story = page.get_by_role("group", name="Heads with a clear role in this text")
+    story = page.get_by_role("group", name="Heads with a clear role")
     for chip in story.get_by_role("button").all():
         chip.click()
         layer, head = map(int, re.search(r"L(\d+) H(\d+)", chip.text_content()).groups())  # type: ignore[union-attr]

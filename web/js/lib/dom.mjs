@@ -1,8 +1,8 @@
 // Building elements, and what browsers say of input. Text goes in as text, never as markup.
 
 /**
- * An attribute that is true is set without a value, one that is false or null is left out; a function is a listener, of
- * the event that follows "on" in its name.
+ * An attribute that is true is set without a value; false or null leaves it out. A function becomes a listener of the
+ * event named after "on".
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag
  * @param {Record<string, string | number | boolean | null | undefined | ((event: any) => unknown)>} [attributes]
@@ -21,11 +21,11 @@ export function make(tag, attributes = {}, ...children) {
 }
 
 /**
- * How to do something: with a mouse, or with a finger where nothing can hover.
+ * How to do something: with a mouse, or by touch on devices that cannot hover.
  * @param {string} mouse
  * @param {string} touch
  */
-export const forPointer = (mouse, touch) => (matchMedia("(hover: none)").matches ? touch : mouse);
+export const mouseOrTouch = (mouse, touch) => (matchMedia("(hover: none)").matches ? touch : mouse);
 
 /**
  * Set an attribute that is "true" or "false".
@@ -72,13 +72,13 @@ export function checkbox(choose) {
   return input;
 }
 
-/** What tells a control from others: the name it is given, else its text. @param {Element} control */
+/** What identifies a control: its label, else its text. @param {Element} control */
 const nameOf = (control) => control.getAttribute("aria-label") ?? control.textContent;
 
 /**
- * A drawing that makes buttons anew without taking them from whoever uses them. It waits while one of them is pressed,
- * since a click whose button is replaced between press and release is lost; and the focus goes to the control that says
- * the same as the one that had it.
+ * A drawing function that replaces buttons without disturbing whoever is using them. It waits while one is pressed,
+ * since a click is lost if its button is replaced between press and release; and the focus moves to the control with
+ * the same name as the one that had it.
  * @param {HTMLElement} element that holds the buttons
  * @param {() => void} draw
  */
@@ -117,11 +117,11 @@ export function loadStyles(urls) {
   return Promise.all(loading);
 }
 
-/** Whether the visitor wants nothing to move. */
+/** Whether the visitor prefers reduced motion. */
 export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 /** @type {Record<string, [down: number, right: number]>} */
 export const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
-/** Whether others make a key the browser's, as Alt does an arrow. @param {KeyboardEvent} event */
+/** Whether a modifier is held: such keys are the browser's. @param {KeyboardEvent} event */
 export const hasModifier = ({ altKey, ctrlKey, metaKey }) => altKey || ctrlKey || metaKey;

@@ -1,6 +1,6 @@
 // Requests to the server's own routes, and the event streams that answer some of them.
 
-/** An answer other than 2xx, with the server's reason as its message. */
+/** A status other than 2xx, with the server's reason as its message. */
 export class HttpError extends Error {
   /**
    * @param {number} status
@@ -16,7 +16,7 @@ export class HttpError extends Error {
 export const address = (path) => new URL(path, document.baseURI);
 
 /**
- * GET, or POST where there is a body to send as JSON. Throws `HttpError`.
+ * GET, or POST if there is a body to send as JSON. Throws `HttpError`.
  * @param {string} path
  * @param {{ body?: object, signal?: AbortSignal }} [options]
  */
@@ -45,7 +45,7 @@ async function reason(response) {
 }
 
 /**
- * The JSON objects of a stream, one for each event, as they arrive.
+ * The JSON objects of a stream of server-sent events, one per event, as they arrive. (`EventSource` cannot POST.)
  * @param {Response} response
  * @returns {AsyncGenerator<any>}
  */
@@ -63,6 +63,6 @@ export async function* readEvents(response) {
       if (done) return;
     }
   } finally {
-    reader.cancel().catch(() => {}); // whoever stops reading closes the stream
+    reader.cancel().catch(() => {}); // to stop reading is to close the stream
   }
 }

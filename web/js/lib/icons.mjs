@@ -1,4 +1,4 @@
-// The page's own icons: 16 by 16, drawn with the colour of the text.
+// The page's icons: 16 by 16, in the colour of the text.
 
 const SHAPES = {
   sliders: "M2 4h6M12 4h2M10 2v4M2 12h2M8 12h6M6 10v4",
@@ -27,7 +27,7 @@ export function icon(name) {
   return svg;
 }
 
-/** The mark of the page: a causal attention matrix with one diagonal. */
+/** The logo: a causal attention matrix with one diagonal. */
 export function logo() {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("viewBox", "0 0 20 20");

@@ -1,16 +1,16 @@
 // Two ways to show only the answer that is wanted now.
 //
-// `LatestLoader` is for values that keep being asked for while a text is written: one request at a time, none of them
-// aborted (or none would be answered), and answers are kept. `LatestRequest` is for a control that a visitor moves:
-// each new request aborts the one before.
+// `LatestLoader` is for values that are requested again and again while a text is written: one request at a time, none
+// aborted (or none would ever be answered), and answers are cached. `LatestRequest` is for a control that a visitor
+// moves: each new request aborts the previous one.
 
-const KEPT = 24; // answers of one run, unless a loader says otherwise
+const KEPT = 24; // answers cached per run, unless a loader says otherwise
 
 /** @param {number} milliseconds */
 const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /**
- * @template Source where values are loaded from; values are kept as long as it stays the same
+ * @template Source where values are loaded from; the cache lasts as long as it stays the same
  * @template Value
  */
 export class LatestLoader {
@@ -28,10 +28,10 @@ export class LatestLoader {
   /**
    * @param {object} options
    * @param {(source: Source, place: number, last: number) => Promise<Value[]>} options.load asks the server for the
-   *   values from one place on, of which it may give fewer than up to `last`, but one at least
+   *   values from one place to `last`; it may return fewer, but at least one
    * @param {(value: Value, place: number) => void} options.show gets what is wanted
    * @param {(error: Error) => void} options.report gets what went wrong
-   * @param {number} [options.kept] how many values are kept
+   * @param {number} [options.kept] how many values are cached
    */
   constructor({ load, show, report, kept = KEPT }) {
     this.load = load;
@@ -41,11 +41,11 @@ export class LatestLoader {
   }
 
   /**
-   * Show the value of a place, at once where it is kept; null for nothing.
+   * Show the value of a place, at once if it is cached; null for nothing.
    * @param {Source} source
    * @param {number | null} place
-   * @param {number} pause milliseconds to wait before the server is asked; 0 also ends a pause that has begun
-   * @param {number} [last] the last place that will be wanted soon, and is loaded ahead
+   * @param {number} pause milliseconds to wait before asking the server; 0 also ends a pause in progress
+   * @param {number} [last] the last place that will be wanted soon, up to which values are loaded ahead
    */
   want(source, place, pause, last = place ?? 0) {
     if (source !== this.#source) this.#kept.clear();
@@ -68,7 +68,7 @@ export class LatestLoader {
     return source === this.#source && this.#kept.has(place);
   }
 
-  /** The first place that is wanted, now or soon, and not kept; null where there is none. */
+  /** The first place that is wanted, now or soon, and not cached; null if there is none. */
   get #missing() {
     if (this.#place === null) return null;
     for (let place = this.#place; place <= this.#last; place++) if (!this.#kept.has(place)) return place;
@@ -104,7 +104,7 @@ export class LatestLoader {
       } catch (error) {
         if (source !== this.#source) continue;
         if (place > (this.#place ?? -1))
-          this.#last = place - 1; // it was not urgent: when it is wanted, ask again
+          this.#last = place - 1; // not urgent: it is asked for again when it is wanted
         else if (place === this.#place) {
           this.report(/** @type {Error} */ (error));
           break;
@@ -115,7 +115,7 @@ export class LatestLoader {
   }
 }
 
-/** @param {boolean} isWriting while the server is busy writing it is asked less often */
+/** @param {boolean} isWriting a server that is busy writing is asked less often */
 export const pauseFor = (isWriting) => (isWriting ? 250 : 60);
 
 export class LatestRequest {
@@ -123,10 +123,10 @@ export class LatestRequest {
   #controller = null;
 
   /**
-   * The answer, or null where a newer request was made meanwhile.
+   * The answer, or null if a newer request was made in the meantime.
    * @template Answer
    * @param {(signal: AbortSignal) => Promise<Answer>} ask
-   * @param {number} [pause] milliseconds to wait for a newer request first
+   * @param {number} [pause] milliseconds to wait first, in case a newer request comes
    * @returns {Promise<Answer | null>}
    */
   async send(ask, pause = 0) {

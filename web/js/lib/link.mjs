@@ -1,5 +1,5 @@
-// A link that leads back to a view: the model, the text as token ids, and what differs from how the page opens.
-// The server reads the text and its settings (web/page/link.py) and recomputes the run; the browser reads the rest.
+// A link back to a view: the model, the text as token ids, and every option that differs from its default. The server
+// reads the text and its settings (web/page/link.py) and recomputes the run; the browser reads the rest.
 
 import { SCALES } from "./drawing/scale.mjs";
 import { DEFAULTS, HEADS, MODES, ORDERS } from "./options.mjs";
@@ -11,7 +11,7 @@ const HASH_DIGITS = 16; // of the checkpoint's sha256
 const MAX_LOCKED = 32;
 
 /**
- * How a value is written to a link and read back; undefined for a text that cannot be read.
+ * How a value is written to a link and read back; undefined if it cannot be read.
  * @typedef {{ write: (value: any) => string, read: (text: string) => unknown }} Codec
  */
 
@@ -21,7 +21,7 @@ const flag = { write: () => "1", read: (text) => (text === "1" ? true : undefine
 /** @param {object} names @returns {Codec} */
 const oneOf = (names) => ({ write: String, read: (text) => (Object.hasOwn(names, text) ? text : undefined) });
 
-/** Of letters, digits and . ~ - only: what it means is for others to check. @type {Codec} */
+/** Letters, digits and . ~ - only; the reader of the option checks the meaning. @type {Codec} */
 const plain = { write: String, read: (text) => (/^[\w.~-]{1,4000}$/.test(text) ? text : undefined) };
 
 /** A number from 0 to 1. @type {Codec} */
@@ -75,7 +75,7 @@ function encodeMask(mask) {
 }
 
 /**
- * What a second text has that differs from the first, with "b_" before each word.
+ * The parameters in which a second text differs from the first, each prefixed with "b_".
  * @param {LinkedText} first
  * @param {LinkedText} second
  */
@@ -94,7 +94,7 @@ function secondWords(first, second) {
 /**
  * The address of a view.
  * @param {LinkState} state
- * @param {Pick<Control, "name" | "word">[]} controls the settings that a link holds, with their names in it
+ * @param {Pick<Control, "name" | "word">[]} controls the settings that a link holds, with their parameter names
  * @param {string} page the address of the page
  */
 export function makeLink(state, controls, page) {
@@ -129,8 +129,8 @@ export function makeLink(state, controls, page) {
 /**
  * The browser's part of a link.
  * @param {string} search the query of the page's address
- * @param {Pick<Pointer, "n_layer" | "n_head" | "n_prompt" | "tokens">} text that the link led to
- * @param {Pick<Pointer, "n_layer" | "n_head"> | null} [second] the text that it is compared with
+ * @param {Pick<Pointer, "n_layer" | "n_head" | "n_prompt" | "tokens">} the text that the link led to
+ * @param {Pick<Pointer, "n_layer" | "n_head"> | null} [second] the text it is compared with
  * @returns {LinkedView}
  */
 export function readLink(search, { n_layer, n_head, n_prompt, tokens }, second = null) {
@@ -178,7 +178,7 @@ export function readLink(search, { n_layer, n_head, n_prompt, tokens }, second =
 }
 
 /**
- * A picture of a model; undefined for a text that names none.
+ * A picture of a model; undefined if the parameter names none.
  * @param {string} text
  * @param {Pick<Pointer, "n_layer" | "n_head">} shape
  * @returns {Place | undefined}

@@ -2,7 +2,7 @@
 
 /** @import { MetricName, Place } from "../types.js" */
 
-/** Distances at which a head may look from every token, beside the token before. */
+/** How many tokens back a fixed-distance head may look; the previous token has a metric of its own. */
 export const DISTANCES = [2, 3, 4, 5, 6];
 const NAMED = ["entropy", "distance", "first", "previous", "uniform"];
 export const METRIC_ORDER = [...NAMED, ...DISTANCES.map((n) => `${n} back`)];
@@ -11,7 +11,7 @@ export const N_METRICS = METRIC_ORDER.length;
 /** Where a frame has the mean weight `n` tokens back. @param {number} n */
 export const placeOfDistance = (n) => METRIC_ORDER.indexOf(`${n} back`);
 
-/** How far a head is from spreading its weights evenly: not offered as a choice, but it reveals an untrained model. */
+/** How far a head is from uniform attention: not offered as a choice, but it reveals an untrained model. */
 export const UNIFORM = METRIC_ORDER.indexOf("uniform");
 
 /**
@@ -24,10 +24,15 @@ export const UNIFORM = METRIC_ORDER.indexOf("uniform");
 
 /** @type {Record<MetricName, Metric>} */
 export const METRICS = {
-  entropy: metric("entropy", "entropy", "bits", "how spread out its attention is (0: on one token, 3: as over 8)"),
+  entropy: metric(
+    "entropy",
+    "entropy",
+    "bits",
+    "how spread out its attention is (0 bits: one token, 3 bits: as over 8)",
+  ),
   distance: metric("distance", "mean distance", "tokens", "how many tokens back it looks"),
-  first: metric("first", "on the first token", "", "the part of its attention that rests there"),
-  previous: metric("previous", "on the previous token", "", "the part of its attention that goes to the token before"),
+  first: metric("first", "on the first token", "", "how much of its attention is there"),
+  previous: metric("previous", "on the previous token", "", "how much of its attention goes to the token before"),
 };
 
 /**
@@ -42,8 +47,9 @@ function metric(key, name, unit, help) {
 }
 
 /**
- * What the ends of the bars below the tiles stand for. They end at the largest value of a head. Entropies are all
- * large: their bars begin at the smallest, so that differences show, or one bit below the largest. Others begin at 0.
+ * The range of the bars below the tiles. It ends at the largest value of any head, and starts at 0, except for
+ * entropies: they are all large, so to show differences their range starts at the smallest, or one bit below the
+ * largest.
  * @param {{ heads: Place[], metric: (picture: Place, place: number) => number }} text
  * @param {MetricName} key
  */
@@ -57,5 +63,5 @@ export function barEnds(text, key) {
 export const CLEAR_ROLE = 0.3;
 const CLEAR_TIMES_UNIFORM = 3;
 
-/** @param {number} score @param {number} uniform what looking at all tokens alike would score */
+/** @param {number} score @param {number} uniform what uniform attention would score */
 export const isClearRole = (score, uniform) => score >= Math.max(CLEAR_ROLE, CLEAR_TIMES_UNIFORM * uniform);

@@ -1,4 +1,4 @@
-// How numbers are limited, and written for people.
+// Numbers: clamped, and formatted for people.
 
 /** @import { Token } from "../types.js" */
 
@@ -14,12 +14,12 @@ export const MAX_SURPRISE = 8; // bits
  */
 export const clamp = (value, least, most) => Math.min(Math.max(value, least), most);
 
-/** An attention weight or probability: four decimals, and smaller ones in powers of ten. @param {number} weight */
+/** An attention weight or probability: four decimals; very small ones in scientific notation. @param {number} weight */
 export function exact(weight) {
   return weight >= 0.001 || weight === 0 ? weight.toFixed(4) : weight.toExponential(2);
 }
 
-/** All that a float32 holds, in the fewest digits that read back as the same number. @param {number} weight */
+/** A float32 exactly, in the fewest digits that read back as the same number. @param {number} weight */
 export function full(weight) {
   for (let digits = 1; digits < 9; digits++) {
     const value = Number(weight.toPrecision(digits));
@@ -29,7 +29,7 @@ export function full(weight) {
 }
 
 /**
- * Four decimals, as in the published outputs; whole numbers and very small ones as they are.
+ * Four decimals; whole numbers without any, very small ones in scientific notation.
  * @param {number} value
  */
 export function number(value, digits = 4) {
@@ -38,23 +38,23 @@ export function number(value, digits = 4) {
   return text.replaceAll("-", MINUS);
 }
 
-/** Always with all its decimals, so that the numbers of a column line up. @param {number} value */
+/** Always with all decimals, so that the numbers of a column line up. @param {number} value */
 export const fixed = (value, digits = 4) => {
   const text = value.toFixed(digits);
   return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", MINUS);
 };
 
 /**
- * A difference with its sign, which one that is written as 0 does not have.
+ * A difference with its sign, unless it rounds to 0.
  * @param {number} value
- * @param {(size: number) => string} write a number without a sign
+ * @param {(size: number) => string} write formats a number without its sign
  */
 export function signed(value, write) {
   const text = write(Math.abs(value));
   return /[1-9]/.test(text) ? `${value < 0 ? MINUS : "+"}${text}` : text;
 }
 
-/** Three decimals, where there is room for no more; what they cannot show is not called 0. @param {number} size */
+/** Three decimals, where there is room for no more; smaller numbers are not shown as 0. @param {number} size */
 export const brief = (size) => (size > 0 && size < 0.0005 ? "<0.001" : size.toFixed(3));
 
 /** @param {number} seconds */
@@ -63,13 +63,13 @@ export const milliseconds = (seconds) => `${(1000 * seconds).toFixed(2)} ms`;
 /** A metric's value with its unit. @param {number} value @param {{ unit: string }} metric */
 export const measured = (value, { unit }) => (unit ? `${value.toFixed(2)} ${unit}` : brief(value));
 
-/** @param {number} n @param {string} noun */
-export const counted = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
+/** "1 head", "1,114,394 tokens". @param {number} n @param {string} noun */
+export const counted = (n, noun) => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
 
-/** How surprising a token was, in bits; null where it was not predicted. @param {Pick<Token, "logprob">} token */
+/** How surprising a token was, in bits; null if it was not predicted. @param {Pick<Token, "logprob">} token */
 export const surprise = ({ logprob }) => (logprob == null ? null : -logprob / Math.LN2);
 
-/** A share of 1 in per cent: "41 %", "0.4 %". @param {number} part */
+/** A fraction as a percentage: "41 %", "0.4 %". @param {number} part */
 export function share(part) {
   const percent = 100 * part;
   if (percent && Math.abs(percent) < 0.095) return "under 0.1 %";
@@ -77,8 +77,8 @@ export function share(part) {
 }
 
 /**
- * What a change of the loss does to a probability: "6.5 times less probable", "12 % more probable".
- * @param {number} nats positive where the loss grows
+ * What a change in loss means for a probability: "6.5 times less probable", "12 % more probable".
+ * @param {number} nats positive if the loss grows
  */
 export function probabilityChange(nats) {
   const factor = Math.exp(Math.abs(nats));

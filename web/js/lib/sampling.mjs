@@ -1,5 +1,5 @@
-// From logits to the probabilities that the next token is drawn with: model/sampling.py in the browser, without its
-// penalties. The same order in the same float64 numbers: temperature, top-k, top-p, min-p, renormalise.
+// From logits to the probabilities with which the next token is drawn: model/sampling.py in the browser, without
+// penalties. Same order, same float64 arithmetic: temperature, top-k, top-p, min-p, renormalise.
 
 /** @typedef {Float32Array | Float64Array} Floats */
 
@@ -28,18 +28,18 @@ export function probabilities(logits, { temperature = 1, top_k = 0, top_p = 1, m
 }
 
 /**
- * How the settings turn the model's probabilities into those that tokens are drawn with, in a sentence.
+ * How the settings turn the model's probabilities into those used for drawing, in a sentence.
  * @param {SamplingSettings} settings
  */
 export function drawnHow({ temperature = 1, top_k = 0, top_p = 1, min_p = 0 }) {
-  if (temperature === 0) return "“Drawn with”: at temperature 0 the most probable token is always taken.";
+  if (temperature === 0) return "“Drawn with”: at temperature 0 the most probable token is always chosen.";
   const steps = [
     temperature === 1 ? "" : `${temperature < 1 ? "sharpened" : "flattened"} by temperature ${temperature}`,
-    top_k ? `kept for the ${top_k} most probable tokens (top-k)` : "",
-    top_p < 1 ? `kept for the most probable tokens that make up ${top_p} (top-p)` : "",
-    min_p > 0 ? `kept where it is at least ${min_p} times the largest (min-p)` : "",
+    top_k ? `limited to the ${top_k} most probable tokens (top-k)` : "",
+    top_p < 1 ? `limited to the most probable tokens that make up ${top_p} (top-p)` : "",
+    min_p > 0 ? `limited to tokens at least ${min_p} times as probable as the best one (min-p)` : "",
   ].filter(Boolean);
-  const how = steps.length ? steps.join(", then ") : "as it is: the settings leave it alone";
+  const how = steps.length ? steps.join(", then ") : "unchanged by these settings";
   return `“Drawn with”: the model’s own probability, ${how}.`;
 }
 
@@ -67,7 +67,7 @@ export function logSoftmax(logits) {
 }
 
 /**
- * The ids of the `n` most probable tokens; of equal ones the lower id comes first. Sampling never changes the order.
+ * The ids of the `n` most probable tokens; ties go to the lower id. Sampling settings never change the order.
  * @param {Floats} logits
  * @param {number} n
  */
@@ -89,14 +89,14 @@ function argmax(values) {
 /** @param {Floats} values */
 const ascending = (values) => values.slice().sort();
 
-/** Ties with the last one stay. @param {Float64Array} values @param {number} k */
+/** Ties with the last one are kept. @param {Float64Array} values @param {number} k */
 function keepTopK(values, k) {
   const least = ascending(values)[values.length - k];
   for (let i = 0; i < values.length; i++) if (values[i] < least) values[i] = -Infinity;
 }
 
 /**
- * The most probable tokens until they sum to `p`; of equal ones the lower id comes first.
+ * The most probable tokens until they sum to `p`; ties go to the lower id.
  * @param {Float64Array} values
  * @param {number} p
  */
@@ -106,7 +106,7 @@ function keepTopP(values, p) {
   let kept = 0;
   for (let sum = 0; kept < ordered.length && sum < p; kept++) sum += ordered[kept];
   const least = ordered[kept - 1];
-  let equal = 0; // how many of those that equal the least one stay
+  let equal = 0; // how many of the tokens tied with the least one are kept
   for (let i = kept - 1; i >= 0 && ordered[i] === least; i--) equal++;
   for (let i = 0; i < values.length; i++) {
     if (found[i] < least || (found[i] === least && equal-- <= 0)) values[i] = -Infinity;

@@ -1,4 +1,4 @@
-// The thumbnails of all pictures of a text, as the server pools them (model/lens/thumbnails.py).
+// The thumbnails of all pictures of a text, pooled as by the server (model/lens/thumbnails.py).
 
 /**
  * The thumbnail cell of a token: the first token has its own, `factor` of the others share one.
@@ -9,7 +9,7 @@ export const tile = (position, factor) => Math.ceil(position / factor);
 
 const SIDE = 65; // cells of the longest side
 
-/** Of each picture the largest weight of each tile, as 255 * sqrt(weight). */
+/** The largest weight of each tile of each picture, as 255 * sqrt(weight). */
 export class Thumbnails {
   /** @param {number} pictures how many there are */
   constructor(pictures) {
@@ -20,7 +20,7 @@ export class Thumbnails {
   }
 
   /**
-   * Write the rows from `first` on over those already here.
+   * Overwrite the rows from `first` on.
    * @param {{ rows: number, factor: number, first: number }} header of the frame they came in
    * @param {Uint8Array} data
    */
@@ -37,7 +37,8 @@ export class Thumbnails {
   }
 
   /**
-   * The bytes of one picture as `side` x `side`: the largest of each `factor` x `factor` cells, the first cell alone.
+   * The bytes of one picture as `side` x `side`: the largest of each `factor` x `factor` cells; the first cell stays
+   * alone.
    * @param {number} picture
    * @param {number} factor
    * @param {number} side

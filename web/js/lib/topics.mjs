@@ -1,4 +1,4 @@
-// Listeners by topic. A change emits all its topics at once, so that each listener runs once.
+// Listeners by topic. A change emits all its topics together, so that each listener runs once.
 
 export class Topics {
   /** @type {Map<string, (() => void)[]>} */

@@ -4,7 +4,7 @@ import { exact } from "./numbers.mjs";
 
 /** @import { Place, Token } from "../types.js" */
 
-/** A token with its spaces and line breaks made visible. @param {string} text */
+/** A token with visible spaces and line breaks. @param {string} text */
 export const visible = (text) =>
   text.replaceAll(" ", "·").replaceAll("\n", "↵").replaceAll("\t", "⇥").replaceAll("\r", "␍") || "∅";
 

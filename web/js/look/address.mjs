@@ -1,4 +1,4 @@
-// The page's address leads to the text that is shown, so that a reload and Back find it again.
+// The page's address always leads to the text that is shown, so that a reload and Back find it again.
 
 import { makeLink, readLink } from "../lib/link.mjs";
 import { isBusy } from "./state/pointer.mjs";
@@ -10,9 +10,9 @@ import { DEFAULTS } from "../lib/options.mjs";
 /** @import { Store } from "./state/store.mjs" */
 
 export class Address {
-  /** Of the text that is shown. */
+  /** The address of the text that is shown. */
   shown = "";
-  /** While the page follows an address, it makes no other one. */
+  /** While the page opens an address, it does not change it. */
   isFollowed = false;
 
   /** @param {Texts} texts @param {Control[]} controls the settings of a text */
@@ -21,7 +21,7 @@ export class Address {
     this.controls = controls;
   }
 
-  /** Whether the browser has gone to an address that leads to something else. */
+  /** Whether the browser has moved to an address that leads somewhere else. */
   get isAnother() {
     return location.search !== this.shown;
   }
@@ -30,7 +30,7 @@ export class Address {
     return new URL(makeLink(this.texts.linkState, this.controls, location.href)).search;
   }
 
-  /** Keep the address of what is shown, once there is one. */
+  /** Put the address of what is shown into the history, once there is one. */
   keep() {
     const { texts, shown } = this;
     if (this.isFollowed) return;
@@ -44,7 +44,7 @@ export class Address {
     history.pushState(null, "", `${link}${location.hash}`);
   }
 
-  /** Before two texts are compared: let Back lead to the one as it is looked at now, with the question that is open. */
+  /** Before two texts are compared: let Back return to the text as it looks now, with the open question. */
   remember() {
     if (this.texts.isComparing) return;
     this.shown = this.#link;
@@ -56,7 +56,7 @@ export class Address {
  * Apply the view that a link describes to its text.
  * @param {Store} store
  * @param {string} search the query of the page's address
- * @param {Pair | null} pair the comparison of that text with another, if there is one
+ * @param {Pair | null} pair the comparison of that text with another, if any
  */
 export function restoreLinkedView(store, search, pair = null) {
   const { options, open, openSecond, locked, step, unreadable } = readLink(
@@ -65,7 +65,9 @@ export function restoreLinkedView(store, search, pair = null) {
     pair?.stores.b.pointer,
   );
   if (unreadable.length) {
-    store.notify(`The link is damaged: its text is here, but ${unreadable.join(", ")} cannot be read.`);
+    store.notify(
+      `The link is damaged. Its text is shown, but these parts could not be read: ${unreadable.join(", ")}.`,
+    );
   }
   store.view.set({ ...DEFAULTS, ...options });
   if (open) store.view.choose(open);

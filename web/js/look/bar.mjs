@@ -6,7 +6,7 @@ import { Settings } from "./settings.mjs";
 
 /** @import { Control, ModelInfo } from "../types.js" */
 
-/** The pages by the name that the body's `data-page` has. */
+/** The tabs, by their name in the body's `data-page`. */
 const PAGES = { look: "Write & Look", learn: "Learn", train: "Train", use: "Use" };
 
 /** @typedef {keyof typeof PAGES} PageName */
@@ -15,7 +15,7 @@ const PHONE = "(max-width: 767px)";
 const MOST_HEIGHT = 140; // CSS pixels of the prompt
 
 export class Bar {
-  #typed = false; // whether the prompt is the visitor's own
+  #typed = false; // whether the visitor typed the prompt
 
   /**
    * @param {Control[]} controls
@@ -33,8 +33,8 @@ export class Bar {
       rows: 1,
       id: "hs-prompt",
       "aria-label": "Prompt",
-      placeholder: "Some words for the model to continue",
-      title: "Enter writes, Shift+Enter breaks the line",
+      placeholder: "Text for the model to continue",
+      title: "Enter: write. Shift+Enter: new line.",
       spellcheck: "false",
       autocomplete: "off",
     });
@@ -82,7 +82,7 @@ export class Bar {
     this.#grow();
   }
 
-  /** Say why a prompt cannot be written from, until it or the model is another. @param {string} why "" for nothing */
+  /** Say why a prompt is refused, until the prompt or the model changes. @param {string} why "" if it is not */
   refuse(why) {
     this.refusal.replaceChildren(...(why ? [make("p", {}, why)] : []));
     setFlag(this.prompt, "aria-invalid", why !== "");
@@ -105,8 +105,8 @@ export class Bar {
   }
 
   /**
-   * On a phone the field is as tall as its lines. In the bar they are shown over what is below it, and only while they
-   * are edited.
+   * On a phone the field is as tall as its lines. On wider screens it only grows, over what is below it, while it is
+   * edited.
    */
   #grow() {
     const { prompt } = this;
@@ -115,7 +115,7 @@ export class Bar {
     prompt.style.height = "";
     prompt.classList.remove("hs-folded");
     prompt.classList.toggle("hs-grown", !isPhone && isTall && prompt.scrollHeight > prompt.clientHeight + 2);
-    // Folded, it shows its first line, and no half of the second.
+    // Folded, it shows its first line and no half of the second.
     prompt.classList.toggle("hs-folded", !isTall && prompt.scrollHeight > prompt.clientHeight + 2);
     if (isTall) prompt.style.height = `${Math.min(prompt.scrollHeight + 2, MOST_HEIGHT)}px`;
     this.box.style.height = isPhone ? prompt.style.height : "";
@@ -152,12 +152,12 @@ export class ModelPicker {
     return this.#name;
   }
 
-  /** What the server says of the chosen model. */
+  /** What the server says about the chosen model. */
   get chosen() {
     return this.#models.find((model) => model.name === this.#name);
   }
 
-  /** @param {ModelInfo[]} models @param {string} name of the one that is chosen */
+  /** @param {ModelInfo[]} models @param {string} name of the chosen one */
   fill(models, name) {
     this.#models = models;
     this.list.replaceChildren(

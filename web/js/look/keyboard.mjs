@@ -1,4 +1,4 @@
-// Getting around by keyboard: over tokens, through the steps of a text, along a column of buttons, past the bar.
+// Keyboard navigation: over tokens, through the steps of a text, along a column of buttons, past the bar.
 
 import { hasModifier, make } from "../lib/dom.mjs";
 import { clamp } from "../lib/numbers.mjs";
@@ -32,13 +32,13 @@ export function moveByKey(store, event, { back, forward }, announcement) {
   return query;
 }
 
-// Buttons from which the keys reach the text: those of the bar, of the introduction and of the text's own panel.
+// Buttons from which the keys reach the text: in the bar, the introduction and the text's own panel.
 const OPEN_BUTTONS = ":is(.hs-topbar, .hs-intro, .hs-written, .hs-pair-text) button";
-// Inside these, keys belong to the list or the field; while a button's list is open, to the list.
+// Inside these, keys belong to the list or the field; while a button's list is open, to that list.
 const OCCUPIED = "[role=dialog], [role=listbox], [role=menu], .hs-tabs, table, [aria-expanded=true]";
 const OPEN_LIST = ".hs-popover-anchor [aria-expanded=true], .hs-menu [aria-expanded=true]";
 
-/** Whether no other part of the page uses the arrow keys where the focus is. @param {EventTarget | null} target */
+/** Whether nothing else uses the arrow keys where the focus is. @param {EventTarget | null} target */
 function isFree(target) {
   if (!(target instanceof Element) || document.querySelector(OPEN_LIST)) return false;
   if (target === document.body || target === document.documentElement) return true;
@@ -46,12 +46,12 @@ function isFree(target) {
 }
 
 /**
- * Left, right, Home and End step through a text while it is on the page, also where the focus is on a button beside it
- * or nowhere.
+ * Left, Right, Home and End step through a text while it is on the page, even if the focus is on a nearby button or
+ * nowhere.
  * @param {TextView} text
  */
 export function stepKeys(text) {
-  // On the window, so that everything else has had its turn.
+  // On the window, so that all other handlers have run.
   window.addEventListener("keydown", (event) => {
     if (event.defaultPrevented || !isFree(event.target) || !text.element.checkVisibility()) return;
     text.stepByKey(event);
@@ -59,7 +59,7 @@ export function stepKeys(text) {
 }
 
 export class OneStop {
-  /** @type {HTMLButtonElement | null} the one that Tab comes to */
+  /** @type {HTMLButtonElement | null} the one that Tab reaches */
   #current = null;
 
   /** @param {HTMLElement} column whose buttons these are */
@@ -72,7 +72,7 @@ export class OneStop {
     });
   }
 
-  /** To be called when the buttons may be others than before. */
+  /** Call this when the buttons may have changed. */
   update() {
     const buttons = this.#buttons;
     if (!this.#current || !buttons.includes(this.#current)) this.#current = buttons[0] ?? null;

@@ -1,4 +1,4 @@
-// Where the page starts: the bar, the workspace below it, and the streams of the texts that are written.
+// The page starts here: the bar, the workspace below it, and the streams of the texts being written.
 
 import { make } from "../lib/dom.mjs";
 import { request } from "../lib/http.mjs";
@@ -22,7 +22,7 @@ import { View } from "./state/view.mjs";
  * @property {ModelInfo[]} models
  * @property {SentPointer} pointer
  * @property {Record<string, unknown>} settings
- * @property {SentPointer | null} second a text that it is compared with
+ * @property {SentPointer | null} second a text it is compared with
  * @property {boolean} training whether this visitor trains a GPT here, or has trained one
  */
 
@@ -30,7 +30,7 @@ import { View } from "./state/view.mjs";
  * Gradio calls this once.
  * @param {HTMLElement} root the element to fill
  * @param {Control[]} controls the settings of a text
- * @param {GradioTransport | false} gradio what writes where work must run inside Gradio's events
+ * @param {GradioTransport | false} gradio carries the texts if the GPU is only available inside Gradio's events
  * @param {boolean} withTraining whether visitors may train GPTs of their own
  */
 export function mount(root, controls, gradio, withTraining) {
@@ -87,13 +87,13 @@ class Page {
     return this.texts.first;
   }
 
-  /** Another address: what is being written belongs to the one before. */
+  /** The address changed: what is being written belonged to the previous one. */
   reopen() {
     this.abandon();
     void this.open();
   }
 
-  /** Show what the page's address leads to. */
+  /** Show what the address leads to. */
   async open() {
     this.showPage(pageOf(location.hash));
     const { search } = location;
@@ -112,7 +112,7 @@ class Page {
       this.address.isFollowed = true;
       this.follow(pointer);
       if (second) this.texts.compareWith(second);
-      else this.texts.keep("a"); // it may be one of two texts that are still compared
+      else this.texts.keep("a"); // two texts may still be compared
       if (pointer.state === "linked") restoreLinkedView(this.store, search, second ? this.texts.pair : null);
       if (training) comeBackToTraining();
     } catch (error) {
@@ -134,7 +134,7 @@ class Page {
     if (!isWriting) this.address.keep();
   }
 
-  /** Let go of the texts that are being written. */
+  /** Stop following the texts that are being written. */
   abandon() {
     this.writer.abandon();
     for (const store of this.texts.stores) store.abandon();
@@ -142,15 +142,15 @@ class Page {
   }
 
   write() {
-    this.abandon(); // what a branch may still be writing
+    this.abandon(); // a branch may still be writing
     this.send({});
   }
 
   /**
    * Ask for a text; a refusal is shown below the prompt.
-   * @param {object} changes of what the bar says
+   * @param {object} changes to what the bar says
    * @param {Partial<SentPointer>} [more] added to the text's pointers
-   * @param {(run: string) => void} [started] gets the run of the text once there is one
+   * @param {(run: string) => void} [started] gets the run of the text once it is known
    */
   async send(changes, more = {}, started = undefined) {
     this.bar.showWriting(true);
@@ -165,7 +165,7 @@ class Page {
   }
 
   /**
-   * Write the text at hand twice at the same time, from its prompt and with one seed: as it was written, and beside it
+   * Write the current text twice at the same time, from one prompt and with one seed: as it was written, and next to it
    * with heads scaled.
    * @param {number[][] | null} head_mask
    */
@@ -174,7 +174,7 @@ class Page {
     const { model, settings, n_prompt, head_mask: own } = this.store.pointer;
     const given = this.store.tokens.slice(0, n_prompt).map(({ text }) => text);
     const seed = typeof settings.seed === "number" ? settings.seed : newSeed();
-    // A text that leaves the start of its context behind would become another run, with nothing beside it.
+    // A text whose context shifts would become another run, which is compared with nothing.
     const fields = { prompt: given.join(""), ...settings, model, seed, context_shift: false };
     const writeBeside = (/** @type {string} */ run) => void this.send({ ...fields, head_mask }, { beside: run });
     void this.send({ ...fields, head_mask: own }, {}, writeBeside);
@@ -206,7 +206,7 @@ class Page {
     }
   }
 
-  /** The models have changed: list them anew, and open one of them. @param {string} open its name; "" for none */
+  /** The models have changed: list them again, and open one of them. @param {string} open its name; "" for none */
   async #takeModels(open) {
     try {
       const response = await request(`look/landing${open ? `?model=${encodeURIComponent(open)}` : ""}`);
@@ -221,11 +221,11 @@ class Page {
     if (!open) return;
     this.showPage("look");
     this.bar.models.show(open);
-    this.store.view.set({ ask: "", askWith: "" }); // it was asked about another model
+    this.store.view.set({ ask: "", askWith: "" }); // the question was about another model
     await this.chooseModel(open);
   }
 
-  /** The lessons are about the model that is chosen here. */
+  /** The lessons use the model that is chosen here. */
   tellModel() {
     /** @type {any} */ (window).headscopeModel = this.bar.models.name || null;
     window.dispatchEvent(new CustomEvent("headscope-model"));
@@ -247,7 +247,7 @@ class Page {
   }
 }
 
-/** The Train tab starts, unseen, because what is trained is kept only for a page that is there. */
+/** Start the Train tab in the background: the server keeps a training only while its page is open. */
 function comeBackToTraining() {
   document.body.dataset.training = "true";
   window.dispatchEvent(new CustomEvent("headscope-training"));

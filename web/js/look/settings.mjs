@@ -25,11 +25,11 @@ export class Settings {
       rows.push(slider.element);
     }
     this.seed = make("input", { type: "number", min: 0, max: MOST_SEED, step: 1, "aria-label": "seed" });
-    this.pinned = make("input", { type: "checkbox", "aria-label": "Write the same text every time" });
+    this.pinned = make("input", { type: "checkbox", "aria-label": "Reuse this seed" });
     this.shift = make("input", { type: "checkbox" });
     this.shift.addEventListener("change", () => this.fit());
     this.seed.addEventListener("input", () => (this.pinned.checked = this.seed.value !== ""));
-    const seedHelp = make("small", {}, "Pin it to write the same text again; otherwise each text gets a new one.");
+    const seedHelp = make("small", {}, "Pin the seed to get the same text again; otherwise each text gets a new one.");
     const pin = make("label", {}, this.pinned, " pin");
     const seedRow = make(
       "div",
@@ -39,7 +39,11 @@ export class Settings {
       pin,
       seedHelp,
     );
-    const shiftHelp = make("small", {}, "When the context is full, the model re-reads its newer half and writes on.");
+    const shiftHelp = make(
+      "small",
+      {},
+      "When the context is full, the model re-reads the newer half of it and goes on.",
+    );
     const shiftRow = make(
       "label",
       { class: "hs-setting hs-check" },
@@ -91,7 +95,7 @@ export class Settings {
     this.#listeners.push(callback);
   }
 
-  /** What the server is sent: all sliders, the seed where it is pinned, and whether the context may shift. */
+  /** What the server is sent: all sliders, the seed if it is pinned, and whether the context may shift. */
   get fields() {
     const seed = this.pinned.checked && this.seed.value !== "" ? Number(this.seed.value) : null;
     return { ...this.values, seed, context_shift: this.shift.checked };
@@ -116,7 +120,7 @@ export class Settings {
     if (typeof seed === "number" && document.activeElement !== this.seed) this.seed.value = String(seed);
   }
 
-  /** A text ends where the context does, unless it may shift. @param {number} [contextLength] */
+  /** A text ends with the context, unless that may shift. @param {number} [contextLength] */
   fit(contextLength = this.#contextLength) {
     this.#contextLength = contextLength;
     this.#sliders.get("max_new_tokens")?.limit(this.shift.checked ? Infinity : Math.max(1, contextLength));
@@ -127,7 +131,7 @@ export class Settings {
 const digits = (control) => (String(control.step).split(".")[1] ?? "").length;
 
 export class Slider {
-  #most; // whatever the model
+  #most; // for any model
 
   /**
    * @param {Control & { least: number, most: number, step: number, start: number }} control

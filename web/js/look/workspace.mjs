@@ -59,7 +59,7 @@ export class Workspace {
     store.on("state problem thumbnails", () => this.showMessages());
     store.on("tokens", () => this.#wasBehind !== store.playback.isBehind && this.showMessages());
     onThemeChange(() => store.redraw());
-    loadRoles(store); // after the panels: roles come once these have the shape of the model
+    loadRoles(store); // after the panels, which must have the shape of the model first
     this.showMessages();
   }
 
@@ -69,7 +69,7 @@ export class Workspace {
     this.element.classList.toggle("hs-catching-up", this.#wasBehind);
     const messages = messagesOf(store);
     const joined = messages.join("\n");
-    // At the end of the text, where they take room from it and move nothing else; alone where there is no text.
+    // At the end of the text, from which they take room without moving anything else; alone if there is no text.
     const box = store.pointer.run ? this.panels.querySelector(".hs-text-box") : null;
     const text = box?.querySelector(".hs-text");
     const isAtEnd = text && text.scrollTop + text.clientHeight >= text.scrollHeight - 4;
@@ -79,21 +79,21 @@ export class Workspace {
     if (this.notices.parentElement !== place) place.append(this.notices);
     if (text && isAtEnd) text.scrollTop = text.scrollHeight;
     this.element.dataset.state = store.pointer.state;
-    this.panels.hidden = !store.pointer.run; // there is nothing to see, only messages
+    this.panels.hidden = !store.pointer.run; // only messages to see
   }
 }
 
 /**
- * What a visitor needs to know: checkpoints that failed, who wrote a text, why it ended, what could not be fetched.
+ * What a visitor needs to know: which checkpoints failed, who wrote a text, why it ended, what could not be fetched.
  * @param {Store} store
  */
 function messagesOf({ pointer, problem, untrained, playback }) {
-  const isFlat = untrained && pointer.state !== "snapshot"; // early weights are expected to be
+  const isFlat = untrained && pointer.state !== "snapshot"; // early weights are expected to be flat
   const loading = pointer.state === "loading" ? ["Loading the checkpoints ..."] : [];
   const flat = isFlat
-    ? ["Every head spreads its attention almost evenly. Either this model is untrained or its weights did not load."]
+    ? ["Every head spreads its attention almost evenly: this model is untrained, or its weights did not load."]
     : [];
-  const end = playback.isBehind && pointer.state === "done" ? "" : (pointer.why ?? ""); // of what is not shown yet
+  const end = playback.isBehind && pointer.state === "done" ? "" : (pointer.why ?? ""); // the end is not shown yet
   const messages = [...loading, ...pointer.notices, pointer.note, end, problem, ...flat];
   return messages.filter((message) => message !== "");
 }
@@ -102,7 +102,7 @@ function messagesOf({ pointer, problem, untrained, playback }) {
 export function askButton(store) {
   const { view } = store;
   const button = make("button", { type: "button", class: "hs-small hs-ask-button", "aria-expanded": "false" }, "Ask");
-  button.title = "Questions about this head and this text (key: A)";
+  button.title = "Questions about this head and this text (press A)";
   button.addEventListener("click", () => view.set(view.options.ask ? { ask: "", askWith: "" } : { ask: "list" }));
   view.on(() => setFlag(button, "aria-expanded", view.options.ask !== ""));
   return button;
@@ -120,7 +120,7 @@ const isTyping = ({ target }) => target instanceof Element && target.closest("in
  * @param {HTMLElement} panel
  */
 export function askKeys({ view }, workspace, panel) {
-  // On the window, so that everything else has had its turn.
+  // On the window, so that all other handlers have run.
   window.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || event.defaultPrevented || isTyping(event)) return;
     if (!view.options.ask || !workspace.isConnected || document.querySelector(OPEN)) return;
@@ -133,7 +133,7 @@ export function askKeys({ view }, workspace, panel) {
     if (event.key.toLowerCase() !== "a" || event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
     event.preventDefault();
     view.set(view.options.ask ? { ask: "", askWith: "" } : { ask: "list" });
-    // A frame later the panel is there.
+    // The panel is there one frame later.
     if (view.options.ask) requestAnimationFrame(() => panel.focus({ preventScroll: true }));
   });
 }

@@ -1,6 +1,6 @@
 // All heads of one fixed sentence, at each snapshot, and one of them large.
 
-import { forPointer, make, setFlag } from "../lib/dom.mjs";
+import { mouseOrTouch, make, setFlag } from "../lib/dom.mjs";
 import { context2d } from "../lib/drawing/canvas.mjs";
 import { ThumbnailPainter } from "../lib/drawing/images.mjs";
 import { onThemeChange, palette } from "../lib/drawing/palette.mjs";
@@ -157,7 +157,7 @@ export class HeadsPanel {
     if (!event || !this.#shown) {
       this.readout.textContent =
         "Each row is a character (query), each column one that it looks at (key): " +
-        `${forPointer("point at", "tap")} a cell.`;
+        `${mouseOrTouch("point at", "tap")} a cell.`;
       return;
     }
     const { left, top, width } = this.large.getBoundingClientRect();

@@ -1,6 +1,6 @@
-// The arithmetic behind a cell: the products of a dot product with their sum, or an exponential's share of its row.
+// The arithmetic behind a cell: the products of a dot product and their sum, or an exponential's share of its row.
 
-import { forPointer, make, setFlag } from "../lib/dom.mjs";
+import { mouseOrTouch, make, setFlag } from "../lib/dom.mjs";
 import { fixed, number } from "../lib/numbers.mjs";
 import { CellEditor, HeatTable } from "./heat_table.mjs";
 
@@ -19,7 +19,7 @@ import { CellEditor, HeatTable } from "./heat_table.mjs";
 
 export const AXES = "this token (query) ↓ looks at that token (key) →"; // of a table of scores or weights
 
-/** @typedef {[table: HeatTable, row: number, column: number]} Operand a cell that a number is made of */
+/** @typedef {[table: HeatTable, row: number, column: number]} Operand a cell that a number is computed from */
 /** @typedef {(row: number, column: number) => Operand[][]} Operands each factor of a sum, term after term */
 /** @import { Edit } from "./heat_table.mjs" */
 
@@ -29,7 +29,7 @@ const NOW = "hl-now";
 /** Where an event was, on the screen: in whole pixels, as clicks are. @param {MouseEvent} event */
 const placeOf = ({ screenX, screenY }) => `${Math.floor(screenX)} ${Math.floor(screenY)}`;
 
-/** Several tables, of which one cell at a time is explained below them, while what it is made of lights up. */
+/** Several tables. One cell at a time is explained below them, and the cells it is computed from light up. */
 export class Arithmetic {
   /** @type {Map<HeatTable, { explain: Explain, operands: Operands | null }>} */
   #tables = new Map();
@@ -42,12 +42,12 @@ export class Arithmetic {
   shown = null;
 
   constructor() {
-    const how = forPointer("Point at any number, click it or move with the arrow keys,", "Tap any number");
-    const hint = `${how} to see what it is made of.`;
+    const how = mouseOrTouch("Point at any number, click it or move with the arrow keys,", "Tap any number");
+    const hint = `${how} to see how it is computed.`;
     this.hint = make("p", { class: "hl-hint" }, hint);
     this.editor = new CellEditor();
     this.body = make("div", { "aria-live": "polite" });
-    const close = make("button", { type: "button", class: "hl-close", "aria-label": "Put it away" }, "×");
+    const close = make("button", { type: "button", class: "hl-close", "aria-label": "Close" }, "×");
     this.element = make("div", { class: "hl-unfold" }, close, this.body);
     close.addEventListener("click", () => this.element.classList.remove("hl-pinned"));
     this.body.addEventListener("pointerover", (event) => this.#pointAtTerm(event.target));
@@ -63,8 +63,8 @@ export class Arithmetic {
    * @param {number} [options.digits]
    * @param {boolean} [options.sums]
    * @param {Explain} options.explain
-   * @param {Operands} [options.operands] the cells that a number is made of
-   * @param {Edit | null} [options.edit] what changes a number, if the visitor may
+   * @param {Operands} [options.operands] the cells that a number is computed from
+   * @param {Edit | null} [options.edit] changes a number, if the visitor may
    */
   table({ explain, operands, edit, ...options }) {
     const table = new HeatTable({
@@ -79,7 +79,7 @@ export class Arithmetic {
     table.table.addEventListener("click", (event) => (this.#clickedAt = placeOf(event)), true);
     table.table.addEventListener("pointerover", (event) => {
       const place = event.pointerType === "mouse" ? table.cellOf(event.target) : null;
-      // What was clicked stays, if it was the page that moved below the pointer.
+      // If only the page moved under the pointer, the clicked cell stays.
       if (!place || placeOf(event) === this.#clickedAt) return;
       this.element.classList.add("hl-pinned");
       this.#show(table, place);
@@ -89,7 +89,7 @@ export class Arithmetic {
     return table;
   }
 
-  /** Explain a number that is in no table. @param {Part[]} parts */
+  /** Explain a number outside the tables. @param {Part[]} parts */
   open(...parts) {
     this.hint.hidden = true;
     this.element.classList.add("hl-pinned");
@@ -113,7 +113,7 @@ export class Arithmetic {
     const isEdited = isChosen && table.edit !== null && value !== null;
     if (isEdited) this.editor.show(value, (next) => table.edit?.(r, c, next));
     if (isEdited && this.editor.element.parentElement === this.body) {
-      // The field that is being typed in stays where it is.
+      // The field that is being typed in stays in place.
       for (const child of [...this.body.children]) if (child !== this.editor.element) child.remove();
       this.editor.element.before(...parts);
     } else this.body.replaceChildren(...parts, ...(isEdited ? [this.editor.element] : []));
@@ -128,7 +128,7 @@ export class Arithmetic {
     factors.forEach((cells, side) => cells.forEach(([table, r, c], i) => table.light([r, c], LIT[side], i)));
   }
 
-  /** Point out the numbers of one term. @param {EventTarget | null} target */
+  /** Highlight the numbers of one term. @param {EventTarget | null} target */
   #pointAtTerm(target) {
     const term = target instanceof Element ? target.closest(".hl-added") : null;
     for (const table of this.#tables.keys()) table.unlight(NOW);
@@ -141,7 +141,7 @@ export class Arithmetic {
   }
 
   /**
-   * Explain a cell before one was clicked, or the chosen one again with new numbers.
+   * Explain a cell before any was clicked, or the chosen one again with new numbers.
    * @param {HeatTable} table
    * @param {[row: number, column: number]} place
    */
@@ -157,13 +157,13 @@ export const rowOf = (table, r) => Array.from({ length: table.size[1] }, (_, i) 
 /** @param {HeatTable} table @param {number} c @returns {Operand[]} */
 export const columnOf = (table, c) => Array.from({ length: table.size[0] }, (_, i) => [table, i, c]);
 
-/** A word of a pair of query and key. @param {string} name */
+/** The word of a query or a key. @param {string} name */
 export const named = (name) => make("b", { class: "hl-side" }, name);
 
 /** “this” (query) looks at “that” (key). @param {string} query @param {string} key */
 export const looks = (query, key) => [named(query), " (query) looks at ", named(key), " (key)"];
 
-/** A number in a box, with what it is above it. @param {string} words @param {string} value */
+/** A number in a box under its name. @param {string} words @param {string} value */
 const termBox = (words, value) => make("span", { class: "hl-term" }, make("small", {}, words), make("span", {}, value));
 
 /**
@@ -191,7 +191,7 @@ export const result = (value) => make("span", { class: "hl-total" }, "= ", make(
  * @param {string[]} [sum.names]
  * @param {number[]} sum.products
  * @param {number} sum.total
- * @param {number} [sum.few] how many of many terms are shown until all are asked for
+ * @param {number} [sum.few] how many terms are shown until all are asked for
  */
 export function dotProduct({ title, left = [], right = [], names = [], products, total, few = Infinity }) {
   let soFar = 0;
@@ -208,7 +208,7 @@ export function dotProduct({ title, left = [], right = [], names = [], products,
 }
 
 /**
- * Hide all but the first terms behind a button; there is none where nearly all are shown.
+ * Hide all but the first terms behind a button; without a button if that would hide hardly any.
  * @param {HTMLElement[]} terms
  * @param {number} few
  */

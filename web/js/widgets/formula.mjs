@@ -1,5 +1,5 @@
-// Formulas laid out with CSS: MathML without a mathematical font drops its subscripts too little and lets its roots
-// touch what is under them. Each piece knows how it is read aloud.
+// Formulas laid out with CSS: without a maths font, MathML places subscripts too high and lets roots touch what is
+// under them. Each piece knows how it is read aloud.
 
 /** @typedef {string | Element} Content */
 
@@ -34,7 +34,7 @@ function part(content) {
   return piece(/^[A-Za-zΔσμγβ]$/.test(content) ? "hl-variable" : "hl-name", content, content);
 }
 
-/** The pieces of a line; brackets are as tall as what is between them. @param {Content[]} contents */
+/** The pieces of a line; brackets are as tall as their content. @param {Content[]} contents */
 function line(contents) {
   const parts = contents.map(part);
   /** @type {number[]} */

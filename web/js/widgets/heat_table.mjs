@@ -21,19 +21,19 @@ export class HeatTable {
   #values = [];
   /** @type {[row: number, column: number]} the chosen cell, or the one that Tab reaches */
   #place = [0, 0];
-  /** @type {Edit | null} what changes a number, if the visitor may */
+  /** @type {Edit | null} changes a number, if the visitor may */
   edit = null;
-  /** @type {Edit | null} the one that the cells were made for */
+  /** @type {Edit | null} the one the cells were made for */
   #editBuilt = null;
 
   /**
    * @param {object} options
    * @param {string} options.name
    * @param {string} [options.axes] what rows and columns are
-   * @param {string | ((row: number, column: number) => string)} [options.hole] what is written for null
+   * @param {string | ((row: number, column: number) => string)} [options.hole] what is shown for null
    * @param {number} [options.digits]
    * @param {Choose | null} [options.choose] called when a cell is clicked
-   * @param {boolean} [options.sums] whether what each row adds up to is shown at its end
+   * @param {boolean} [options.sums] whether each row ends with its sum
    */
   constructor({ name, axes = "", hole = "NaN", digits = 4, choose = null, sums = false }) {
     this.sums = sums;
@@ -61,7 +61,7 @@ export class HeatTable {
   }
 
   /**
-   * Choose a cell without a click, the nearest one if it does not exist.
+   * Choose a cell without a click; the nearest one if it does not exist.
    * @param {[row: number, column: number]} place
    */
   startAt([row, column]) {
@@ -99,7 +99,7 @@ export class HeatTable {
     this.table.replaceChildren(...head, make("tbody", {}, ...lines));
   }
 
-  /** Put new numbers into the cells that are there, one of which may be dragged. @param {string[]} rows */
+  /** Put new numbers into the existing cells, one of which may be being dragged. @param {string[]} rows */
   #renew(rows) {
     this.#cells.forEach((line, r) => {
       line[0].parentElement?.firstElementChild?.replaceWith(rowTitle(rows[r]));
@@ -139,7 +139,7 @@ export class HeatTable {
     return cell && row >= 0 ? [row, this.#cells[row].indexOf(cell)] : null;
   }
 
-  /** Mark a cell as one that a sum is made of. @param {[number, number]} place @param {string} css @param {number} i */
+  /** Mark a cell as a term of a sum. @param {[number, number]} place @param {string} css @param {number} i */
   light([row, column], css, i) {
     const cell = this.#cells[row]?.[column];
     cell?.classList.add(css);
@@ -253,16 +253,16 @@ const columnTitle = (text) => make("th", { scope: "col", title: text }, shortWor
 /** @param {string} text */
 const rowTitle = (text) => make("th", { scope: "row", title: text }, shortWord(text));
 
-const MOST = 10; // either way; the server takes no larger numbers
-const REACH = 2; // of the slider, either way
+const MOST = 10; // in either direction; the server accepts no larger numbers
+const REACH = 2; // of the slider, in either direction
 const PER_PIXEL = 0.01;
-const DEAD = 4; // pixels a pointer may move in a click
+const DEAD = 4; // pixels that the pointer may move during a click
 
 /** @typedef {(row: number, column: number, value: number) => void} Edit */
 
 const hundredths = (/** @type {number} */ value) => Math.round(100 * clamp(value, -MOST, MOST)) / 100;
 
-/** A field and a slider for one number, kept while the number changes. */
+/** A field and a slider for one number, which stay while the number changes. */
 export class CellEditor {
   /** @type {((value: number) => void) | null} */
   #change = null;

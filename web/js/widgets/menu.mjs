@@ -1,10 +1,10 @@
-// A button that opens a menu, by pointer and by keyboard as the ARIA pattern has it.
+// A button that opens a menu, by pointer and by keyboard, following the ARIA pattern.
 
 import { make, setFlag } from "../lib/dom.mjs";
 
 /** @type {Record<string, number>} */
 const STEPS = { ArrowDown: 1, ArrowUp: -1 };
-const EDGE = 8; // CSS pixels that stay free beside the list
+const EDGE = 8; // CSS pixels between the list and the edge of the screen
 
 /**
  * @param {string} words on the button

@@ -1,4 +1,4 @@
-// Whether several ways lead to the same numbers, and how far apart these are.
+// Whether several ways of computing agree, and how far apart they are.
 
 import { make } from "../lib/dom.mjs";
 
@@ -9,7 +9,7 @@ export class Stamp {
   /**
    * @param {string} what is compared
    * @param {boolean} [isModel] whether one of the two is what the loaded model computed
-   * @param {[string, string]} [verdicts] if they agree, and if they differ
+   * @param {[string, string]} [verdicts] if they agree, if they differ
    */
   constructor(what, isModel = false, verdicts = ["both ways agree", "the two ways differ"]) {
     this.what = what;

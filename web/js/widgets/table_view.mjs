@@ -8,13 +8,13 @@ import { visible } from "../lib/words.mjs";
 export class TableView {
   /**
    * @param {string} label
-   * @param {() => void} draw fills what is in `content`; called only while that is shown
+   * @param {() => void} draw fills `content`; called only while it is shown
    * @param {...HTMLElement} content
    */
   constructor(label, draw, ...content) {
     this.draw = draw;
     this.element = make("div", { class: "hs-table", hidden: true }, ...content);
-    // Its name stays the same: aria-expanded and its looks say whether the table is shown.
+    // Its name stays the same: aria-expanded and its style say whether the table is shown.
     const attributes = { type: "button", class: "hs-small", "aria-label": label, "aria-expanded": "false" };
     this.toggle = make("button", attributes, "Table");
     this.toggle.addEventListener("click", () => this.show(Boolean(this.element.hidden)));
@@ -33,7 +33,7 @@ export class TableView {
 }
 
 /**
- * The first row of a table: titles of columns, or elements as they are.
+ * The header row of a table: column titles, or ready elements.
  * @param {...(string | HTMLElement)} titles
  */
 export const tableHead = (...titles) => {
@@ -41,7 +41,7 @@ export const tableHead = (...titles) => {
   return make("thead", {}, make("tr", {}, ...cells));
 };
 
-const SHOWN = 32; // tokens at a time
+const SHOWN = 32; // tokens at a time: a table of thousands of cells helps nobody
 
 /** A range of tokens that starts at the position in a field. */
 export class TokenRange {

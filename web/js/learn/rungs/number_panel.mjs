@@ -1,6 +1,6 @@
 // The arithmetic behind one number of the model, fetched when it is pointed at.
 
-import { forPointer, make } from "../../lib/dom.mjs";
+import { mouseOrTouch, make } from "../../lib/dom.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { counted, exact, fixed, number } from "../../lib/numbers.mjs";
 import { visible } from "../../lib/words.mjs";
@@ -27,7 +27,10 @@ export class NumberPanel {
     this.lesson = lesson;
     this.strips = strips;
     this.sources = sources;
-    const how = forPointer("Point at any number of a strip, or move with the arrow keys,", "Tap any number of a strip");
+    const how = mouseOrTouch(
+      "Point at any number of a strip, or move with the arrow keys,",
+      "Tap any number of a strip",
+    );
     const hint = `${how} to see what it is made of.`;
     this.body = make("div", { "aria-live": "polite" }, make("p", { class: "hl-hint" }, hint));
     const close = make("button", { type: "button", class: "hl-close", "aria-label": "Put it away" }, "×");

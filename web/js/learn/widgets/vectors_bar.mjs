@@ -1,6 +1,6 @@
 // Where the three numbers of each word are from, which the visitor may change.
 
-import { forPointer, make } from "../../lib/dom.mjs";
+import { mouseOrTouch, make } from "../../lib/dom.mjs";
 import { counted } from "../../lib/numbers.mjs";
 import { choice } from "./elements.mjs";
 
@@ -37,7 +37,7 @@ export function vectorsBar(lesson, rest = "") {
     origin.textContent = `They are ${from}.${changed} ${rest}`.trimEnd();
   }
 
-  const how = forPointer("Point at any number below, or click it,", "Tap any number below");
+  const how = mouseOrTouch("Point at any number below, or click it,", "Tap any number below");
   const hint = make("p", { class: "hl-hint" }, `${how} to see what it is made of.`);
   return { element: make("div", { class: "hl-vectors" }, box, origin, hint), update };
 }

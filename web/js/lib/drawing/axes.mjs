@@ -1,11 +1,11 @@
-// Where the cells of a matrix lie, and the labels beside them: token texts where they fit, positions where not.
+// The layout of a matrix and its axis labels: tokens if they fit, otherwise positions.
 
 import { shorten, visible } from "../words.mjs";
 import { monospace } from "./canvas.mjs";
 
 /** @import { Token } from "../../types.js" */
 /**
- * What labels need of a context, on a screen or in print.
+ * What labels need of a context, on screen or in print.
  * @typedef {Pick<CanvasRenderingContext2D,
  *   "font" | "fillStyle" | "textAlign" | "textBaseline" | "save" | "restore" | "translate" | "rotate" | "fillText"
  * > & { measureText(text: string): { width: number } }} Context
@@ -14,14 +14,14 @@ import { monospace } from "./canvas.mjs";
 /**
  * Where a matrix is drawn, in CSS pixels.
  * @typedef {object} Layout
- * @property {number} margin the room of the labels, left and above
+ * @property {number} margin room for the labels, left and above
  * @property {number} cell the side of a cell
  * @property {boolean} texts whether the labels are tokens, not positions
  * @property {number} [size] of the labels
  */
 
 const SIZE = 12;
-const LABEL_CELL = 12; // CSS pixels that a cell needs to have its token beside it
+const LABEL_CELL = 12; // CSS pixels that a cell needs for its token to label it
 const POSITIONS = 30; // CSS pixels that positions need
 const LONGEST = 12; // characters of a token on an axis
 const STEPS = [1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000];
@@ -30,7 +30,7 @@ const STEPS = [1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000];
 export const label = (text) => shorten(visible(text), LONGEST);
 
 /**
- * How much room the labels of the first n tokens need beside a matrix.
+ * How much room the labels of the first n tokens need next to a matrix.
  * @param {Context} context
  * @param {Token[]} tokens
  * @param {number} n
@@ -96,7 +96,7 @@ function drawNumber(context, text, x, y, right) {
 const isUpright = (context, text, cell) => text.length === 1 || context.measureText(text).width < cell - 2;
 
 /**
- * A label above a column; all are turned where one is too wide for its cell.
+ * A label above a column; all are rotated if one is too wide for its cell.
  * @param {Context} context
  * @param {string} text
  * @param {number} x

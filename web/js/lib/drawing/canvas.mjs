@@ -24,7 +24,7 @@ export function sharpContext(canvas, width, height) {
 /** @param {HTMLCanvasElement} canvas */
 export const context2d = (canvas) => /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
 
-/** A context off the page, to draw on or to measure texts with. @param {number} width @param {number} height */
+/** A context off the page, for drawing or for measuring text. @param {number} width @param {number} height */
 export function offscreenContext(width, height) {
   const canvas = new OffscreenCanvas(width, height);
   return /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext("2d"));

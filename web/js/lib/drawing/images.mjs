@@ -12,7 +12,7 @@ import { position } from "./scale.mjs";
 /** @import { Thumbnails } from "../thumbnails.mjs" */
 
 /**
- * One pixel for each cell; with a `factor`, for the largest of so many cells.
+ * One pixel per cell; with a `factor`, the largest of `factor` x `factor` cells.
  * @param {Float32Array} values
  * @param {number} n rows
  * @param {Scale} scale
@@ -42,7 +42,7 @@ export function paintTriangle(values, n, scale, ramp, factor = 1) {
 }
 
 /**
- * The step of a difference on a ramp with two ends, of which -limit and limit are the ends.
+ * The step of a difference on a ramp from -limit to limit.
  * @param {number} difference
  * @param {number} limit
  * @param {ScaleOptions} options
@@ -54,7 +54,7 @@ export function differenceStep(difference, limit, { scale, threshold }) {
 }
 
 /**
- * One pixel for each cell; with a `factor`, for the cell of so many that differs most. NaN has a colour of its own.
+ * One pixel per cell; with a `factor`, the cell of `factor` x `factor` that differs most. NaN has its own colour.
  * @param {Float32Array} values
  * @param {number} n rows
  * @param {object} looks
@@ -92,7 +92,7 @@ function lookup(scale) {
   return Uint8Array.from({ length: 256 }, (_, byte) => scale.step(weightOf(byte), scale.firstKey, 1));
 }
 
-/** A pixel that lets the page show through: of a row after the step that is looked at. @param {number} pixel */
+/** A pixel that lets the page show through, for rows after the selected step. @param {number} pixel */
 const faded = (pixel) => ((pixel & 0x00ffffff) | 0x40000000) >>> 0;
 
 /** Draws the pictures of one set of thumbnails. */
@@ -101,12 +101,12 @@ export class ThumbnailPainter {
    * @param {Thumbnails} thumbnails
    * @param {Scale} scale
    * @param {Uint32Array} pixels of the colour ramp
-   * @param {Uint32Array | null} mirrored of the ramp for the other half of the square, which is empty without: in the
-   *   row of a token what looks at it later
-   * @param {number} room pixels that a side may have
+   * @param {Uint32Array | null} mirrored of the ramp for the other half of the square, which is empty without it: the
+   *   row of a token shows what looks at it later
+   * @param {number} room the most pixels that a side may have
    * @param {number} [rows] the tokens drawn in full colour
-   * @param {number} [drawn] and with those after them, which are faded
-   * @param {boolean} [isGrowing] whether the picture is of what is drawn alone, so that it fills its tile
+   * @param {number} [drawn] and those after them, which are faded
+   * @param {boolean} [isGrowing] whether the picture shows only what is drawn, and so fills its tile
    */
   constructor(thumbnails, scale, pixels, mirrored, room, rows = Infinity, drawn = rows, isGrowing = false) {
     this.thumbnails = thumbnails;

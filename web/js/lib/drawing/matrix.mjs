@@ -1,4 +1,4 @@
-// A picture's weights as a matrix, and the exact number of the cell under the pointer or the keyboard's cell.
+// A picture's weights as a matrix, and the exact number of the cell under the pointer or the keyboard cursor.
 
 import { ARROWS, make } from "../dom.mjs";
 import { clamp, exact, full } from "../numbers.mjs";
@@ -26,7 +26,7 @@ export class Matrix {
     this.number = make("p", { class: "hs-number" });
     this.prediction = make("p", { class: "hs-then" });
     this.readout = make("div", { class: "hs-readout" }, this.pair, this.number, this.prediction);
-    // The cell that was locked last keeps its place and its number while another one is read below it.
+    // The cell locked last keeps its place and number while another one is read below it.
     this.lockedPair = make("p", { class: "hs-pair" });
     this.lockedNumber = make("p", { class: "hs-pinned-number" });
     this.pinned = make("div", { class: "hs-pinned", hidden: true }, this.lockedPair, this.lockedNumber);
@@ -50,7 +50,7 @@ export class Matrix {
     store.on("open weights tokens view", () => this.draw());
     store.on("focus step", () => this.mark());
     new ResizeObserver(() => this.draw()).observe(this.element);
-    // The board may be narrower than the room it has.
+    // The board may be narrower than its container.
     new ResizeObserver(() => Math.floor(this.board.clientWidth) !== this.#width && this.draw()).observe(this.board);
   }
 
@@ -88,7 +88,7 @@ export class Matrix {
   }
 
   /**
-   * The triangle as an image; where a pixel has several cells it shows the largest.
+   * The triangle as an image; a pixel that covers several cells shows the largest.
    * @param {number} n
    * @param {number} size in CSS pixels
    */
@@ -97,7 +97,7 @@ export class Matrix {
     return paintTriangle(this.store.weights.values, n, Scale.of(this.store), palette().looks, factor);
   }
 
-  /** Draw the cross hairs and write the number; nothing here waits for the server. */
+  /** Draw the crosshairs and write the number; nothing here waits for the server. */
   mark() {
     if (!this.#width) return;
     const context = sharpContext(this.marks, this.#width, this.#width);
@@ -139,7 +139,7 @@ export class Matrix {
   }
 
   /**
-   * Write the number of a cell, in full where it is locked.
+   * Write the number of a cell, in full if it is locked.
    * @param {number} query
    * @param {number} key
    * @param {boolean} isLocked
@@ -157,7 +157,7 @@ export class Matrix {
     return sentence(this.store.tokens, query, key, this.store.weights.at(query, key));
   }
 
-  /** The read-out of the locked cell, where another one is in focus. */
+  /** The readout of the locked cell while another one is in focus. */
   pin() {
     const { focus, locked = [], weights, count } = this.store;
     const cell = locked.at(-1);
@@ -179,7 +179,7 @@ export class Matrix {
     context.globalAlpha = 1;
   }
 
-  /** What a token is numbered by. @param {number} position */
+  /** The number shown for a token. @param {number} position */
   numberOf(position) {
     return String(position);
   }
@@ -200,7 +200,7 @@ export class Matrix {
     );
   }
 
-  /** What a row says of the token after its query, which need not be the most probable. @param {number} position */
+  /** What a row says about the token after its query, not always the most probable. @param {number} position */
   predicted(position) {
     const token = this.store.tokens[position];
     if (!token) return [];

@@ -1,6 +1,6 @@
 // Colour ramps: one hue for "looks at", one for "is looked at by", one for surprise. Lightness alone gives the order,
-// so they can be read without seeing colours; the weakest steps fade into the page, light or dark. The ramp for changes
-// has two hues, of which both ends are strong and the middle fades.
+// so they can be read without colour vision; the weakest steps fade into the page, light or dark. The ramps for changes
+// and differences have two hues, strong at both ends and faded in the middle.
 
 const RAMPS = {
   light: {
@@ -8,7 +8,7 @@ const RAMPS = {
     seen: ["#f8f4ee", "#f5deba", "#eebd7d", "#dd9443", "#b96a1d", "#8a4709", "#552703"],
     surprise: ["#f8f3f6", "#f0d6e4", "#e3aecb", "#d080ab", "#b35088", "#872d62", "#541539"],
     change: ["#0b5363", "#3f93a3", "#b3d7db", "#f6f6f4", "#f7d2ae", "#d9802f", "#84390a"],
-    // Orange to purple (ColorBrewer's PuOr), which everybody can tell apart; nothing in the middle.
+    // Orange to purple (ColorBrewer's PuOr), safe for colour blindness; neutral in the middle.
     difference: ["#7f3b08", "#b35806", "#e08214", "#fdb863", "#f7f7f7", "#b2abd2", "#8073ac", "#542788", "#2d004b"],
   },
   dark: {
@@ -45,7 +45,7 @@ const luminance = (colour) => {
 };
 const MIDDLE = Math.sqrt(1.05 * 0.05) - 0.05;
 
-/** 256 steps of one ramp: packed for pixels, and as CSS colours with an ink that can be read on them. */
+/** 256 steps of one ramp: packed for pixels, and as CSS colours with an ink that is readable on them. */
 export class Ramp {
   /** @param {string[]} anchors as #rrggbb, from the weakest to the strongest */
   constructor(anchors) {

@@ -1,4 +1,4 @@
-// From a weight to one of the 256 steps of a colour ramp. Colours only illustrate: numbers are always the true weight.
+// From a weight to one of the 256 steps of a colour ramp. Colours only illustrate; numbers are always the true weights.
 
 import { clamp } from "../numbers.mjs";
 
@@ -11,7 +11,7 @@ export const SCALES = {
   log: { name: "logarithmic", ticks: [1] }, // and powers of ten down to its floor: see `ticksOf`
   row: { name: "row maximum", ticks: [0, 0.25, 0.5, 0.75, 1] },
 };
-const FLOOR = 1e-4; // of the logarithmic scale, for thumbnails, whose bytes tell no smaller weights apart
+const FLOOR = 1e-4; // of the logarithmic scale, for thumbnails: their bytes cannot distinguish smaller weights
 const MOST_TICKS = 6;
 
 /** @type {Record<ScaleName, (weight: number, floor: number) => number>} */
@@ -31,7 +31,7 @@ const CURVES = {
 export const position = (scale, weight, floor = FLOOR) => clamp(CURVES[scale](weight, floor), 0, 1);
 
 /**
- * The marks of a legend. The weakest colour of the logarithmic scale also stands for smaller weights.
+ * The ticks of a legend. The weakest colour of the logarithmic scale also stands for smaller weights.
  * @param {ScaleName} scale
  * @param {number} [floor]
  * @returns {[place: number, text: string][]}
@@ -61,7 +61,7 @@ export class Scale {
   }
 
   /**
-   * The scale that was chosen for a text, with the floor that the weights of its open picture need.
+   * The scale chosen for a text, with the floor that the weights of its open picture need.
    * @param {{ view: { options: ScaleOptions }, weights: { floor: number } }} source
    */
   static of({ view, weights }) {

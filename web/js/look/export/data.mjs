@@ -2,10 +2,10 @@
 
 /** @import { Store } from "../state/store.mjs" */
 
-const ALIGNED = 8; // bytes: to which the numbers of a safetensors file are aligned
+const ALIGNED = 8; // bytes: the alignment of the numbers in a safetensors file
 
 /**
- * The metadata of a file, with the settings that the text was written with, where they are known.
+ * The metadata of a file, with the settings of the text, if known.
  * @param {Store} store
  */
 function metadata(store) {
@@ -23,7 +23,7 @@ function metadata(store) {
   };
 }
 
-/** A float32 with enough digits to read it back exactly. @param {number} weight */
+/** A float32 with enough digits to be read back exactly. @param {number} weight */
 const digits = (weight) => String(Number(weight.toPrecision(9)));
 
 /** @param {Store} store */
@@ -35,7 +35,7 @@ export function toJson(store) {
     const row = Array.from(store.row(query), digits);
     return `[${row.concat(Array(n - query - 1).fill("0")).join(",")}]`;
   });
-  // In pieces: the numbers of a long text are too many for one string.
+  // In pieces: a long text has too many numbers for one string.
   const pieces = rows.flatMap((row, i) => [i ? ",\n" : "\n", row]);
   return new Blob([start.slice(0, -1), ',"attention":[', ...pieces, "]}\n"], { type: "application/json" });
 }

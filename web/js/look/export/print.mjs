@@ -35,7 +35,7 @@ const LEAST_WIDTH = 460;
 export const INK = "#1b2430";
 export const SOFT = "#566172";
 
-/** The colours of print: always light, whatever theme the page has. */
+/** The colours of print: always light, whatever the theme of the page. */
 export const ramp = () => palette("light").looks;
 
 /**
@@ -74,7 +74,7 @@ export function frame({ title, options, floor, notes, width, height, draw }) {
   };
 }
 
-/** How the weights became colours, in words. @param {ScaleOptions} options */
+/** How weights become colours, in words. @param {ScaleOptions} options */
 function describeColours({ scale, hideFirst, threshold }) {
   const words = [`colours: ${SCALES[scale].name}`];
   if (hideFirst) words.push("first token hidden");
@@ -132,8 +132,8 @@ export function toSvg({ title, width, height, draw }) {
 }
 
 const LEAST = 2400; // pixels of a side
-const MOST = 4000; // to which it may grow so that each token is written beside its row
-const LABELLED = 12; // pixels of a cell that has its token beside it
+const MOST = 4000; // to which it may grow so that each row has its token
+const LABELLED = 12; // pixels that a cell needs for its token
 const LARGEST = 18; // units of a label
 const NAME = 26; // room for the name of an axis
 

@@ -9,7 +9,7 @@ import { menu } from "../../widgets/menu.mjs";
 /** @import { StepRows } from "../panels/step_rows.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 
-/** @typedef {Record<string, () => Blob | Promise<Blob>>} Kinds what makes a file of each kind */
+/** @typedef {Record<string, () => Blob | Promise<Blob>>} Kinds makes a file of each kind */
 
 /** @param {Store} store */
 export function saveHead(store) {

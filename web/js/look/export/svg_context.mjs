@@ -5,8 +5,8 @@ import { context2d, offscreenContext, packedPixels } from "../../lib/drawing/can
 const SPACE = "http://www.w3.org/2000/svg";
 /** @type {Partial<Record<CanvasTextAlign, string>>} */
 const ANCHORS = { left: "start", center: "middle", right: "end" };
-export const MOST_CELLS = 60_000; // of a file that draws them as vectors
-const MIDDLE = 0.35; // of the font size: from a line's middle to its baseline
+export const MOST_CELLS = 60_000; // the most that a file draws as vectors
+const MIDDLE = 0.35; // of the font size: the distance from a line's middle to its baseline
 
 /** XML cannot hold every character, but a model may write any. @param {string} text */
 const legible = (text) => text.toWellFormed().replace(ILLEGIBLE, "\u{fffd}");
@@ -18,12 +18,12 @@ function cssColour(packed) {
   return `#${[red, green, blue].map((part) => part.toString(16).padStart(2, "0")).join("")}`;
 }
 
-/** Only the part of CanvasRenderingContext2D that our pictures use. */
+/** The part of CanvasRenderingContext2D that our pictures use. */
 export class SvgContext {
   /**
    * @param {number} width
    * @param {number} height
-   * @param {boolean} [asBitmaps] whether images stay bitmaps, because they have too many cells
+   * @param {boolean} [asBitmaps] whether images stay bitmaps because they have too many cells
    */
   constructor(width, height, asBitmaps = false) {
     this.asBitmaps = asBitmaps;
@@ -143,7 +143,7 @@ export class SvgContext {
       this.drawBitmap(image, x, y, width, height);
       return;
     }
-    if (this.cells > MOST_CELLS) return; // it will be drawn anew
+    if (this.cells > MOST_CELLS) return; // it will be drawn again, as a bitmap
     const drawn = /** @type {OffscreenCanvasRenderingContext2D} */ (image.getContext("2d"));
     const pixels = packedPixels(drawn.getImageData(0, 0, image.width, image.height));
     /** @type {Map<number, string>} */
@@ -178,10 +178,10 @@ export class SvgContext {
     this.add("image", { x, y, width, height, href, preserveAspectRatio: "none", style, opacity: this.globalAlpha });
   }
 
-  /** The content of the file, with a title for those who cannot see it. @param {string} title */
+  /** The content of the file, with a title for screen readers. @param {string} title */
   text(title) {
     const name = svg("title", {});
-    name.textContent = legible(this.asBitmaps ? `${title} (with too many cells to be vectors: a bitmap)` : title);
+    name.textContent = legible(this.asBitmaps ? `${title} (a bitmap: too many cells for vectors)` : title);
     this.root.prepend(name);
     return new XMLSerializer().serializeToString(this.root);
   }

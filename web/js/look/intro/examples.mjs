@@ -1,4 +1,4 @@
-// Which heads the introduction leads through: those that clearly do something in the text at hand.
+// Which heads the introduction shows: those that clearly do something in the current text.
 
 import { METRICS } from "../../lib/metrics.mjs";
 import { copies, roleOf } from "../ask/head_roles.mjs";
@@ -7,11 +7,11 @@ import { patternName, patternOf } from "../ask/text_patterns.mjs";
 /** @import { Place } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
-const MOST_ALIKE = 2; // heads that do the same
+const MOST_ALIKE = 2; // heads shown that do the same
 
 /**
- * The heads to lead through, the clearest first, then those that copy. Where no head does anything clearly, the most
- * focused one; none before there is a text.
+ * The heads to show, the clearest first, then those that copy. If no head does anything clearly, the most focused one;
+ * none before there is a text.
  * @param {Store} store
  * @returns {Place[]}
  */

@@ -1,4 +1,4 @@
-// For those who have never seen attention: what the page shows, heads to look at, and what they do in this text.
+// For people who have never seen attention: what the page shows, heads to look at, and what they do in this text.
 
 import { isStill, make } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
@@ -15,19 +15,19 @@ import { patternSentence, placeSentence, unitOf } from "./sentences.mjs";
 /** @import { Store } from "../state/store.mjs" */
 
 const KEPT = "headscope-intro";
-const MARGIN = 8; // pixels around what is brought into view
+const MARGIN = 8; // pixels around what is scrolled into view
 const PATIENCE = 2500; // milliseconds that the first example waits for the roles of the heads
 
 export class Intro {
-  /** @type {Place[]} the heads that it leads through, once it has begun */
+  /** @type {Place[]} the heads of the tour, once it has begun */
   #examples = [];
   #shown = 0; // how many of them
   #hasEnded = false;
   #saysGoodbye = false; // until another head or text is opened
   #wantsStep = false;
-  /** @type {{ query: number, key: number } | null} where the open example shows most clearly what it does */
+  /** @type {{ query: number, key: number } | null} where the open head shows most clearly what it does */
   #strongest = null;
-  #waitsUntil = 0; // for roles, in milliseconds since the page was opened; 0 where nobody waits
+  #waitsUntil = 0; // for roles, in milliseconds since the page was opened; 0 if not waiting
   /** @type {Set<Store>} those it listens to */
   #heard = new Set();
   /** @type {ModelInfo | undefined} */
@@ -42,7 +42,7 @@ export class Intro {
     this.button = make("button", { type: "button", class: "hs-small hs-primary" }, "Show me");
     this.button.addEventListener("click", () => this.next());
     this.ask = make("button", { type: "button", class: "hs-small hs-quiet" }, "What is this head for?");
-    this.ask.title = "Opens Ask, with its scores beside those of all other heads";
+    this.ask.title = "Opens Ask with its scores, compared with all other heads";
     this.ask.addEventListener("click", () => this.store.view.set({ ask: "roles", askWith: "" }));
     this.off = make("button", { type: "button", class: "hs-small hs-primary", hidden: true });
     this.off.title = "Opens Ask with these heads muted";
@@ -73,7 +73,7 @@ export class Intro {
     keep(KEPT, "closed");
   }
 
-  /** The model that is shown, described by the server. @param {ModelInfo | undefined} model */
+  /** The model, as described by the server. @param {ModelInfo | undefined} model */
   describe(model) {
     this.#model = model;
     this.#restart();
@@ -132,13 +132,13 @@ export class Intro {
     const { state } = store.pointer;
     const isOwn = !["loading", "none", "opening"].includes(state);
     if (store.isGrowing) {
-      return [`With every ${unitOf(store)} that is written, each tile gains a row: where its head looked to write it.`];
+      return [`With every ${unitOf(store)} written, each tile gains a row: where its head looked while writing it.`];
     }
     if (this.#waitsUntil) return ["Measuring what each head does ..."];
     if (this.#saysGoodbye) {
       const these = this.#examples.length > 1 ? "these heads" : "this head";
       const unit = unitOf(store);
-      const why = `Heads fetch what the next ${unit} depends on; the rest of the model works the ${unit} out.`;
+      const why = `Heads fetch what the next ${unit} depends on; the rest of the model works out the ${unit}.`;
       return [
         `That was the tour. ${why} What would it write without ${these}? Or press `,
         make("b", {}, "Write"),
@@ -164,7 +164,7 @@ export class Intro {
     ];
   }
 
-  /** Open the next of the examples, where it is clearest; after the last one, end. Some are known with the roles. */
+  /** Open the next example at its clearest place; after the last one, end. Some need the roles of the heads. */
   next() {
     const { store } = this;
     if (this.#shown && this.#shown === this.#examples.length) {
@@ -193,11 +193,13 @@ export class Intro {
     this.#point();
   }
 
-  /** See what the model would say without the heads of the tour. */
+  /** See what the model would write without the heads of the tour. */
   switchOff() {
     const { pointer, view } = this.store;
     const mask = encodeMask(withScale(pointer.head_mask, pointer, this.#examples, 0));
+    this.#end(false);
     view.set({ ask: DESK, askWith: writeChoices({ ...DEFAULTS, mask }, DEFAULTS) });
+    this.update(this.store);
   }
 
   /** Select the step at which the open head shows most clearly what it does. */
@@ -211,12 +213,12 @@ export class Intro {
     store.select(strongest.query + 1);
     this.element.classList.add("hs-held");
     requestAnimationFrame(() => {
-      store.emit("looks-back"); // when the tokens are marked
+      store.emit("looks-back"); // now that the tokens are marked
       this.#bringIntoView();
     });
   }
 
-  /** On a small screen: scroll down to the open tile, as far as the two tokens stay in view. */
+  /** On a small screen: scroll down to the open tile, as far as both tokens stay in view. */
   #bringIntoView() {
     const tile = document.querySelector(".hs-grid [aria-pressed=true]");
     if (getComputedStyle(this.element).position !== "sticky" || !tile) return;
@@ -227,7 +229,7 @@ export class Intro {
     scrollBy({ top: Math.min(Math.max(down, 0), ...room), behavior: isStill() ? "instant" : "smooth" });
   }
 
-  /** Draw the eye to the open tile. */
+  /** Draw attention to the open tile. */
   #point() {
     if (isStill()) return;
     const tile = document.querySelector(".hs-grid [aria-pressed=true]");

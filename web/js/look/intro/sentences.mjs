@@ -1,4 +1,4 @@
-// What the introduction says of a head, with the numbers of the text at hand.
+// What the introduction says about a head, with the numbers of the current text.
 
 import { make } from "../../lib/dom.mjs";
 import { exact } from "../../lib/numbers.mjs";
@@ -29,14 +29,14 @@ const LOOKS = {
 /** What a head does on random tokens, if that is clear. @param {ReturnType<typeof clearRole>} role */
 const onRandom = (role) => (role ? ` On random tokens it ${role.does}: ${role.score.toFixed(2)}.` : "");
 
-/** What a token of the text is called. @param {Store} store */
+/** What to call a token of the text. @param {Store} store */
 export const unitOf = ({ tokens }) =>
   tokens.length && tokens.every(({ text }) => text.length === 1) ? "letter" : "token";
 
 /**
  * What the open head does in this text, in a sentence or two that agree with its panel.
  * @param {Store} store
- * @param {boolean} spellsName for those who see the name of a head for the first time
+ * @param {boolean} spellsName for readers who see the name of a head for the first time
  */
 export function patternSentence(store, spellsName) {
   const { open, pointer } = store;
@@ -49,7 +49,7 @@ export function patternSentence(store, spellsName) {
   if (!pattern) {
     const spread = spreadWords(store, open, unit);
     return isCopying
-      ? `${start} copies: wherever it looks, it makes the model more likely to write that ${unit}; ${spread}.`
+      ? `${start} copies: it makes the model more likely to write the ${unit} it looks at; ${spread}.`
       : `${start} follows no single pattern: ${spread}.${onRandom(clearRole(store, open))}`;
   }
   const { name, back, mean, even, places } = pattern;
@@ -57,7 +57,7 @@ export function patternSentence(store, spellsName) {
   const role = clearRole(store, open);
   const elsewhere = role && ![COPYING.name, name.replace("_", " ")].includes(role.name);
   const numbers = `${mean.toFixed(2)} on average over ${places} places`;
-  const chance = `(${even.toFixed(2)} if it were spread evenly)`;
+  const chance = `(uniform attention would give ${even.toFixed(2)})`;
   return `${start} ${LOOKS[name](unit, back)}${also}: ${numbers} ${chance}.${elsewhere ? onRandom(role) : ""}`;
 }
 

@@ -1,5 +1,5 @@
-// All heads at once: rows are layers, columns heads, then each layer's mean and rollout if they are switched on. Their
-// thumbnails grow while the text is written. Or the heads sorted by a metric; or all of it as a table.
+// All heads at once: rows are layers, columns heads, then each layer's mean and rollout if these are shown. Their
+// thumbnails grow while the text is written. Or the heads sorted by a metric. Both also as a table.
 
 import { ARROWS, make, setFlag } from "../../lib/dom.mjs";
 import { context2d } from "../../lib/drawing/canvas.mjs";
@@ -35,7 +35,7 @@ const NARROW = 46; // CSS pixels of a column in which "rollout" does not fit
  * @property {HTMLElement} tag the role, in the corner of the picture
  */
 
-/** A value in as few characters as a tile has room for. @param {number} value */
+/** A value short enough for a tile. @param {number} value */
 const short = (value) =>
   value >= 10 ? value.toFixed(0) : value >= 1 ? value.toFixed(1) : value.toFixed(2).replace(/^0/, "");
 
@@ -50,7 +50,7 @@ export class Grid {
   /** @param {Store} store */
   constructor(store) {
     this.store = store;
-    /** @type {Card[]} those that are shown, in their order */
+    /** @type {Card[]} the ones shown, in order */
     this.shown = [];
     this.most = 0; // the largest value that a head has of the chosen metric
     this.element = make("div", { class: "hs-grid", role: "group" });
@@ -77,7 +77,7 @@ export class Grid {
     this.#hovered(this.shown.find((card) => card.button === button)?.place ?? null);
   }
 
-  /** Make the cards, once for each shape of a model. */
+  /** Make the cards, once per model shape. */
   build() {
     const { n_layer, n_head, run } = this.store.pointer;
     const shape = run ? `${n_layer}x${n_head}` : "";
@@ -137,7 +137,7 @@ export class Grid {
     }
   }
 
-  /** Put the cards in their places: a table of layers, or one after the other where they are sorted. */
+  /** Arrange the cards: a table of layers, or one after the other if they are sorted. */
   arrange() {
     const { sorted } = this.store.view.options;
     const shown = sortCards(this.#cards, sorted, this.hasSummaries);
@@ -149,7 +149,7 @@ export class Grid {
     const label = sorted ? `Heads, ${ORDERS[sorted]}` : "All heads: rows are layers, columns heads";
     this.element.setAttribute("aria-label", label);
     this.element.style.setProperty("--hs-columns", String(this.tableColumns));
-    // The open head below the tiles takes what they leave of the window.
+    // The open head below the tiles takes the rest of the window.
     const panels = /** @type {HTMLElement} */ (this.element.closest(".hs-panels") ?? this.element);
     panels.style.setProperty("--hs-layers", String(this.store.pointer.n_layer));
     this.element.replaceChildren(...(sorted ? this.sortedParts() : this.tableParts()));
@@ -161,7 +161,7 @@ export class Grid {
     return this.shown.map((card) => card.button);
   }
 
-  /** Whether there are tiles for means and rollout: where they are wanted, or one of them is open. */
+  /** Whether means and rollout have tiles: if they are wanted, or one of them is open. */
   get hasSummaries() {
     const { n_layer, n_head } = this.store.pointer;
     const [layer, column] = this.store.open;
@@ -255,7 +255,7 @@ export class Grid {
     const [down, right] = move;
     const columns = this.columns();
     const to = at + right + down * columns;
-    // From the row of the layers to the mean of all, and back.
+    // From the last layer to the mean of all heads, and back.
     const target = this.shown[to] ?? (down > 0 ? this.shown.at(-1) : null);
     const leavesRow = right && !this.store.view.options.sorted && Math.floor(to / columns) !== Math.floor(at / columns);
     event.preventDefault();
@@ -274,8 +274,7 @@ export class Grid {
 }
 
 /**
- * All cards as they are, with or without the means and rollouts. Or, where an order is chosen, the heads whose value is
- * in range, sorted by it.
+ * All cards, with or without means and rollouts; or, if an order is chosen, the heads whose value is in range, sorted.
  * @template {{ isHead: boolean, filtered: boolean, value: number }} Card
  * @param {Card[]} cards
  * @param {"" | "high" | "low"} order
@@ -288,7 +287,7 @@ export function sortCards(cards, order, summaries) {
 }
 
 /**
- * Create it after the grid, so that it is notified after the grid has its new order.
+ * Create it after the grid, so that it is notified once the grid has its new order.
  * @param {Store} store
  * @param {Grid} grid
  */

@@ -16,11 +16,11 @@ import { tableHead, TableView, TokenRange, tokenTitle } from "../../widgets/tabl
 /** @import { Store } from "../state/store.mjs" */
 
 const PHONE = "(max-width: 767px)";
-const MOST_BELOW = 0.7; // of the window's height: where the open head begins farther down, it is scrolled to
+const MOST_BELOW = 0.7; // of the window's height: if the open head starts lower, it is scrolled into view
 
 /**
  * @param {Store} store
- * @param {HTMLElement[]} actions beside the title
+ * @param {HTMLElement[]} actions next to the title
  */
 export function headPanel(store, actions) {
   const { view } = store;
@@ -38,7 +38,7 @@ export function headPanel(store, actions) {
   close.append(icon("close"));
   const top = make("div", { class: "hs-top" }, title, ...actions, table.toggle, close);
   const role = make("p", { class: "hs-role" });
-  const measured = make("p", { class: "hs-role hs-role-line" }); // one line that is always there: it comes late
+  const measured = make("p", { class: "hs-role hs-role-line" }); // one line whose room is reserved: its words come late
   const describe = () => {
     role.textContent = describePicture(store, store.open);
     measured.textContent = shortRole(store, store.open);
@@ -60,7 +60,7 @@ export function headPanel(store, actions) {
   show();
   store.on("state open", show);
 
-  // On a phone the open head lies below the heads: it comes up over them when one is tapped.
+  // On a phone the open head is below the grid: it comes up as a sheet when a head is tapped.
   /** @param {boolean} isUp */
   const lift = (isUp) => {
     region.classList.toggle("hs-sheet", isUp);
@@ -74,7 +74,7 @@ export function headPanel(store, actions) {
     if (isBelow && !isPhone) region.scrollIntoView({ block: "nearest", behavior: isStill() ? "auto" : "smooth" });
   });
   close.addEventListener("click", () => lift(false));
-  view.on((changed) => changed.includes("ask") && lift(false)); // the questions are beside the heads
+  view.on((changed) => changed.includes("ask") && lift(false)); // the questions need the room
   matchMedia(PHONE).addEventListener("change", () => lift(false));
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || !region.classList.contains("hs-sheet")) return;
@@ -140,7 +140,7 @@ export class SheetText {
     this.follow();
   }
 
-  /** Bring the selected token to the middle; what is pointed at is already in view. */
+  /** Scroll the selected token to the middle; a token under the pointer is already in view. */
   follow() {
     const { focus, hover } = this.store;
     if (this.element.hidden || !this.#view || !focus || hover) return;

@@ -18,7 +18,7 @@ import { pictureName } from "../../lib/words.mjs";
 /** @import { Place } from "../../types.js" */
 
 /**
- * While an answer colours the tiles: what their colours mean, in the place of the usual legend.
+ * While an answer colours the tiles: what the colours mean, instead of the usual legend.
  * @param {Store} store
  * @param {HTMLElement} usual
  */
@@ -40,8 +40,8 @@ function overlayNote(store, usual) {
 
 /**
  * @param {Store} store
- * @param {(grid: Grid) => HTMLElement[]} gridActions buttons beside the title while the grid is shown
- * @param {(rows: StepRows) => HTMLElement[]} stepActions and while the rows of a step are
+ * @param {(grid: Grid) => HTMLElement[]} gridActions buttons next to the title while the grid is shown
+ * @param {(rows: StepRows) => HTMLElement[]} stepActions and while one step is shown
  */
 export function headsPanel(store, gridActions, stepActions) {
   const { view } = store;
@@ -99,7 +99,7 @@ export function headPreview(store, grid) {
   let hovered = null;
 
   const draw = () => {
-    const place = hovered; // the open one is beside it, larger
+    const place = hovered; // the open one is shown larger anyway
     element.hidden = !place || place.join() === store.open.join();
     if (!place || element.hidden) return;
     const { looks, seen } = palette();

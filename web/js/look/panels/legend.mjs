@@ -1,6 +1,6 @@
 // What the colours mean.
 
-import { forPointer, make } from "../../lib/dom.mjs";
+import { mouseOrTouch, make } from "../../lib/dom.mjs";
 import { context2d, packedPixels } from "../../lib/drawing/canvas.mjs";
 import { onThemeChange, palette } from "../../lib/drawing/palette.mjs";
 import { ticksOf } from "../../lib/drawing/scale.mjs";
@@ -79,7 +79,7 @@ function twoSwatches(looksWords, seenWords) {
 }
 
 /**
- * How to read the tile of a head: its rows have the colours that tokens have in the text, and below them is a number.
+ * How to read the tile of a head: its rows are coloured as tokens are in the text, and below it is a number.
  * @param {Store} store
  */
 export function tileLegend(store) {
@@ -100,7 +100,7 @@ export function tileLegend(store) {
 }
 
 /**
- * What the ends of the bars are, which differ from one text to the next.
+ * The ends of the bars, which differ from text to text.
  * @param {Store} store
  * @param {MetricName} metric
  */
@@ -108,15 +108,15 @@ function barWords(store, metric) {
   const { least, most } = barEnds(store, metric);
   const { unit } = METRICS[metric];
   const [from, to] = [least, most].map((value) => (value ? value.toFixed(unit ? 1 : 2) : "0"));
-  return `Bar: from ${from} to ${to}${unit && ` ${unit}`} here.`;
+  return `Bar: from ${from} to ${to}${unit && ` ${unit}`} in this text.`;
 }
 
 /** Where the selected token looks, and which tokens look at it. */
 export function attentionLegend() {
-  const how = forPointer(
-    "Hover a token to see where it looks. Click it for the step that wrote it, where the token before it looks. " +
+  const how = mouseOrTouch(
+    "Hover a token to see where it looks. Click it for the step that wrote it: where the token before it looks. " +
       "Shift-click pins a token; or use the arrow keys and Enter.",
-    "Tap a token for the step that wrote it: you see where the token before it looks.",
+    "Tap a token for the step that wrote it: where the token before it looks.",
   );
   const signs = "· is a space, ↵ a line break.";
   const meaning = `what looks at it. ${how} ${signs}`;

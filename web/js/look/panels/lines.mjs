@@ -2,7 +2,7 @@
 // weight; where none is selected and there is a threshold, from every token. If the selected token or the one it looks
 // at most is out of view, a mark at the edge says where it is.
 
-import { forPointer, make } from "../../lib/dom.mjs";
+import { mouseOrTouch, make } from "../../lib/dom.mjs";
 import { label } from "../../lib/drawing/axes.mjs";
 import { monospace, sharpContext } from "../../lib/drawing/canvas.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
@@ -25,8 +25,8 @@ const ROOM = 132; // CSS pixels that a token and its number need
 const areSelected = ({ hover, locked, view }) => hover !== null || locked.length > 0 || !view.options.threshold;
 
 /**
- * The lines that a text has now: of the tokens that are selected or, where none is and there is a threshold, of all
- * that existed at the selected step.
+ * The lines to draw: of the selected tokens or, if none is selected and there is a threshold, of all tokens that
+ * existed at the selected step.
  * @param {Store} store
  */
 export function* linesOf(store) {
@@ -65,8 +65,8 @@ export function drawLine(context, x0, y0, x1, y1, strength) {
 }
 
 export class Lines {
-  #floor = make("div", { class: "hs-floor" }); // as high as all tokens, so that there is something to scroll
-  #followed = ""; // what was last brought into view
+  #floor = make("div", { class: "hs-floor" }); // as high as all tokens, so that the board scrolls
+  #followed = ""; // what was last scrolled into view
 
   /** @param {Store} store */
   constructor(store) {
@@ -78,8 +78,8 @@ export class Lines {
     this.keyMark = new EdgeMark("hs-edge-key", (token) => this.goTo(token));
     this.frame = make("div", { class: "hs-lines-frame" }, this.board, this.queryMark.element, this.keyMark.element);
     const titles = ["this token (query)", "looks at that token (key)"].map((title) => make("span", {}, title));
-    const how = forPointer("Hover a token or lock it", "Tap a token");
-    const hint = `${how} to see only its lines. Otherwise “weight at least” shows all lines above that weight.`;
+    const how = mouseOrTouch("Hover or lock a token", "Tap a token");
+    const hint = `${how} to see only its lines. Otherwise all lines above “weight at least” are shown.`;
     this.element = make("div", {}, make("p", { class: "hs-columns" }, ...titles), this.frame, this.announcement);
     this.element.append(make("p", { class: "hs-hint" }, hint));
     this.board.addEventListener("pointermove", (event) => store.point(this.cellAt(event)));
@@ -90,7 +90,7 @@ export class Lines {
       if (!(relatedTarget instanceof Node && this.frame.contains(relatedTarget))) store.point(null);
     });
     store.on("open weights tokens view focus", () => this.draw());
-    store.on("view step focus", () => this.showFocus()); // once they are visible, or another token is in focus
+    store.on("view step focus", () => this.showFocus()); // when they become visible or another token is in focus
     new ResizeObserver(() => this.draw()).observe(this.board);
     this.board.addEventListener("scroll", () => this.draw());
   }
@@ -167,7 +167,7 @@ export class Lines {
     for (const { query, key, strength } of linesOf(store)) {
       const isMarked = query === marked?.query && key === marked.key;
       if (!isMarked && !(query >= first && key <= last)) continue;
-      // The strongest line of the query leads to the marks of those ends that are out of view.
+      // Ends of the strongest line that are out of view lead to their marks.
       const start = isMarked && queryMark.isShown ? queryMark.point("right") : { x: from, y: y(query) };
       const end = isMarked && keyMark.isShown ? keyMark.point("left") : { x: to, y: y(key) };
       drawLine(context, start.x, start.y, end.x, end.y, strength);
@@ -186,7 +186,7 @@ export class Lines {
   }
 
   /**
-   * Say which way the token in focus is, and the key that it looks at most.
+   * Show where the token in focus and the key that it looks at most are, if out of view.
    * @param {number} width
    * @param {number} height
    */
@@ -201,7 +201,7 @@ export class Lines {
     const side = (/** @type {number} */ token) => sideOf(board.scrollTop, height, token);
     queryMark.show(side(query), query, store.tokens[query].text);
     keyMark.show(side(key), key, store.tokens[key].text, exact(store.weights.at(query, key)));
-    keyMark.element.style.right = `${board.offsetWidth - width}px`; // beside the scrollbar
+    keyMark.element.style.right = `${board.offsetWidth - width}px`; // next to the scrollbar
   }
 
   /**
@@ -215,7 +215,7 @@ export class Lines {
     if (i < 0 || i >= store.count) return null;
     const isRight = event.clientX - box.left > box.width / 2;
     if (!isRight) return { query: i };
-    // On the right there is what the selected token looks at; on the left another token is selected.
+    // On the right is what the selected token looks at; on the left, another token can be selected.
     const query = store.locked.at(-1)?.query ?? store.focus?.query;
     return query !== undefined && i <= query ? { query, key: i } : null;
   }
@@ -232,7 +232,7 @@ export class Lines {
     if (query !== null) this.bringIntoView(query);
   }
 
-  /** Follow the token in focus; where the same one is in focus as before, what a visitor has scrolled to stays. */
+  /** Follow the token in focus; while that stays the same, so does what the visitor has scrolled to. */
   showFocus() {
     const { store, board, frame } = this;
     const { focus } = store;
@@ -252,13 +252,13 @@ export class Lines {
     return store.step === null && store.focus?.query === store.currentRow;
   }
 
-  /** Scroll to a row, and back to what the token in focus looks at as far as there is room. @param {number} row */
+  /** Scroll to a row, and back towards what the token in focus looks at as far as there is room. @param {number} row */
   bringIntoView(row) {
     const { board } = this;
     board.scrollTop = scrollFor(board.scrollTop, board.clientHeight, row, this.store.focus?.key ?? null);
   }
 
-  /** Scroll to a token that a mark points to, with as much before it as after it. @param {number} token */
+  /** Scroll the token of a mark to the middle. @param {number} token */
   goTo(token) {
     const { board } = this;
     board.scrollTop = ROW * Math.round(token - (board.clientHeight / ROW - 1) / 2);
@@ -289,7 +289,7 @@ export class EdgeMark {
    * @param {"above" | "below" | ""} side of the view on which the token is; "" hides the mark
    * @param {number} token
    * @param {string} text of the token
-   * @param {string} weight with which it is looked at; "" for a query
+   * @param {string} weight its attention weight; "" for a query
    */
   show(side, token, text, weight = "") {
     const { element } = this;
@@ -313,7 +313,7 @@ export class EdgeMark {
     this.show("", this.token, "");
   }
 
-  /** Where a line meets it, in CSS pixels of the view. @param {"left" | "right"} end */
+  /** Where a line meets the mark, in CSS pixels of the view. @param {"left" | "right"} end */
   point(end) {
     const { offsetLeft, offsetTop, offsetWidth, offsetHeight } = this.element;
     return { x: offsetLeft + (end === "right" ? offsetWidth : 0), y: offsetTop + offsetHeight / 2 };
@@ -323,22 +323,22 @@ export class EdgeMark {
 export const ROW = 17; // CSS pixels of a token
 
 /**
- * Where to scroll to. The query stays in view whatever the key; what it looks at is above it, so a query that has to be
- * brought into view becomes the last row, and the view goes back to the key as far as that leaves the query in it.
- * @param {number} top where it is scrolled to, in CSS pixels
+ * Where to scroll to. The query always stays in view. What it looks at is above it, so a query that must be scrolled
+ * into view becomes the last row, and the view moves back to the key as far as the query stays in it.
+ * @param {number} top the scroll position, in CSS pixels
  * @param {number} height of the view, in CSS pixels
  * @param {number} query
- * @param {number | null} key that is to be in view too, if there is room
+ * @param {number | null} key to show as well, if there is room
  */
 export function scrollFor(top, height, query, key) {
-  const lowest = ROW * Math.max(0, query + 1 - Math.floor(height / ROW)); // where the query is the last whole row
+  const lowest = ROW * Math.max(0, query + 1 - Math.floor(height / ROW)); // with the query as the last whole row
   const isInView = query * ROW >= top && (query + 1) * ROW <= top + height;
   const from = isInView ? top : lowest;
   return key !== null && key * ROW < from ? Math.max(key * ROW, lowest) : from;
 }
 
 /**
- * On which side of the view a token is; "" where it is in view.
+ * On which side of the view a token is; "" if it is in view.
  * @param {number} top
  * @param {number} height
  * @param {number} token

@@ -1,7 +1,7 @@
 // What the next token is drawn from at the selected step. The bars follow the sliders without the server. While heads
 // are muted or scaled, the bars show what the model then predicts, and outlines what it predicts without that.
 
-import { forPointer, make, setFlag } from "../../lib/dom.mjs";
+import { mouseOrTouch, make, setFlag } from "../../lib/dom.mjs";
 import { LatestLoader, pauseFor } from "../../lib/latest.mjs";
 import { exact, fixed, signed } from "../../lib/numbers.mjs";
 import { drawnHow, logSoftmax, mostProbable, probabilities, softmax } from "../../lib/sampling.mjs";
@@ -24,8 +24,8 @@ import { OneStop } from "../keyboard.mjs";
  */
 
 /**
- * The probabilities of a token: `drawn` with the settings and the model's `own`. Where heads are muted, `plain` is what
- * it is drawn with otherwise, and `change` the difference of its log-probability.
+ * The probabilities of a token: `drawn` with the settings, and the model's `own`. While heads are muted or scaled,
+ * `plain` is its drawn probability without that, and `change` the difference in log-probability.
  * @typedef {{ drawn: number, own: number, plain?: number, change?: number }} Shown
  */
 
@@ -33,7 +33,7 @@ import { OneStop } from "../keyboard.mjs";
 
 const SHOWN = 20; // tokens, and the one that was written
 const KEPT = 24; // places whose logits are kept
-const MOST_NUMBERS = 1024; // that are loaded at a time where several places are wanted
+const MOST_NUMBERS = 1024; // loaded at a time if several places are wanted
 
 /**
  * @param {Store} store
@@ -52,7 +52,7 @@ export function nextTokenPanel(store, settings, branch, mixer) {
     const ids = [...store.tokens.slice(0, at).map(({ id }) => id), token];
     branch({ of: run, model, sha256, n_prompt, ids, instead: store.tokens[at]?.id ?? null });
   };
-  const hint = make("p", { class: "hs-status" }, forPointer("click one to branch", "tap one to branch"));
+  const hint = make("p", { class: "hs-status" }, mouseOrTouch("click one to branch", "tap one to branch"));
   const top = make("div", { class: "hs-top" }, make("h2", {}, "Next token"), hint);
   const next = new NextToken(store, settings, branchAt, mixer);
   const how = make("p", { class: "hs-hint hs-drawn-how" });
@@ -71,7 +71,7 @@ export class NextToken {
   /** @type {NextLogits | null} */
   #found = null;
   #position = 0; // of the token before
-  /** @type {RunFetcher | null} the run that is shown */
+  /** @type {RunFetcher | null} of the run that is shown */
   #source = null;
   /** @type {number | null} the token that was written there */
   #written = null;
@@ -94,7 +94,7 @@ export class NextToken {
     titles[1].title = "The probability after temperature, top-k, top-p and min-p";
     titles[2].title = "The model’s own probability, before sampling settings";
     this.changeTitle = make("th", { scope: "col" }, "Δ nats"); // only while heads are muted or scaled
-    this.changeTitle.title = "How much the log-probability changes with the heads that are muted or scaled";
+    this.changeTitle.title = "How much the log-probability changes because heads are muted or scaled";
     this.titles = make("tr", {}, ...titles);
     this.table = make("table", {}, this.caption, make("thead", {}, this.titles), this.body);
     this.rest = make("tr", { class: "hs-rest" });
@@ -155,13 +155,13 @@ export class NextToken {
     this.#listeners.forEach((listener) => listener());
   }
 
-  /** @param {() => void} callback whenever other tokens are shown */
+  /** @param {() => void} callback called whenever other tokens are shown */
   onShown(callback) {
     this.#listeners.push(callback);
   }
 
   /**
-   * The most probable tokens that were not written at the position that is shown; null where they are not known.
+   * The most probable tokens other than the written one at the position shown; null if they are not known.
    * @param {number} count
    */
   alternatives(count) {
@@ -189,7 +189,7 @@ export class NextToken {
     const likely = prediction ? likeliest(own, prediction.own, SHOWN) : most;
     const ids = written === null || likely.includes(written) ? likely : [...likely, written];
     const before = visible(this.store.tokens[this.#position]?.text ?? "");
-    const which = prediction ? ", with heads muted or scaled; outlines: as the text was read" : "";
+    const which = prediction ? ", with heads muted or scaled; outlines: without that" : "";
     this.caption.textContent = `Token ${this.#position + 1}, after “${before}”${which}`;
     if (prediction) this.titles.append(this.changeTitle);
     else this.changeTitle.remove();
@@ -208,12 +208,12 @@ export class NextToken {
     set({ drawn: remainder(drawn), own: remainder(shownOwn), ...(prediction && { plain: remainder(plain) }) });
     this.rest.replaceChildren(name, ...cells);
     const shown = [...rows.map((row) => row.element), ...(others ? [this.rest] : [])];
-    // Only when there are more or fewer, so that a button keeps the focus.
+    // Only if there are more or fewer, so that a button keeps the focus.
     if (this.body.children.length !== shown.length) this.body.replaceChildren(...shown);
     this.stop.update();
   }
 
-  /** A row that is reused for other tokens. @returns {Row} */
+  /** A row that can be reused for other tokens. @returns {Row} */
   makeRow() {
     const button = make("button", { type: "button", class: "hs-alternative" });
     const mark = make("span", { class: "hs-mark" }, "written");
@@ -240,7 +240,7 @@ export class NextToken {
   }
 }
 
-/** A bar with the probability that a token is drawn with, the model's own probability, and how much that changed. */
+/** A bar with the probability of drawing a token, the model's own probability, and how much that changed. */
 function numberCells() {
   const bar = make("span", { class: "hs-amount", "aria-hidden": "true" });
   const [drawnNumber, ownCell, changeCell] = [make("span"), make("td"), make("td", { class: "hs-change" })];
@@ -260,7 +260,7 @@ function numberCells() {
 }
 
 /**
- * What the changed model predicts, and how that differs from the plain one.
+ * What the changed model predicts, and how that differs from the unchanged one.
  * @param {Float32Array} plain logits
  * @param {Float32Array} changed logits
  * @param {Record<string, number>} settings of the sliders
@@ -272,7 +272,7 @@ function changedPrediction(plain, changed, settings) {
 }
 
 /**
- * The ids that either finds most probable, in the order of the first: it stays while the second changes.
+ * The ids that either finds most probable, ordered by the first, so that the order stays while the second changes.
  * @param {Float64Array} plain
  * @param {Float64Array} changed
  * @param {number} count

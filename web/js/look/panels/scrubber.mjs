@@ -18,7 +18,7 @@ export class Scrubber {
   /**
    * @param {ScrubSource} store
    * @param {(step: number) => { text: string, numbers: string }} describe the token of a step
-   * @param {HTMLElement[]} actions what can be done with that token
+   * @param {HTMLElement[]} actions buttons for that token
    */
   constructor(store, describe, ...actions) {
     this.store = store;
@@ -36,7 +36,7 @@ export class Scrubber {
     this.skip.title = "Skip to the end";
     this.skip.append(icon("end"));
     this.speed = dropdown("Speed", SPEEDS, (key) => this.setSpeed(key));
-    this.speed.title = "How fast a text appears and is replayed; the model writes as fast as it can";
+    this.speed.title = "How fast text appears and is replayed. The model always writes as fast as it can.";
     this.status = make("output", { class: "hs-scrubber-status" });
     const controls = [this.button, this.range, this.skip, this.speed, ...actions];
     this.element = make("div", { class: "hs-scrubber" }, ...controls, this.status);
@@ -45,7 +45,7 @@ export class Scrubber {
     this.pause();
   }
 
-  /** Let the text that appears wait or go on; where all of it is there, replay it. */
+  /** Pause or resume the text that appears; replay it if all of it is shown. */
   #press() {
     const { playback, isGrowing } = this.store;
     if (this.#timer) this.pause();
@@ -66,7 +66,7 @@ export class Scrubber {
 
   /** @param {number} step */
   goto(step) {
-    // At the end it follows the writing.
+    // At the end, follow the writing.
     this.store.goto(step >= this.store.length - 1 ? null : step);
   }
 
@@ -92,7 +92,7 @@ export class Scrubber {
   #nameIdleButton() {
     const { playback, isGrowing } = this.store;
     if (!isGrowing) this.#nameButton("Replay", "play");
-    else if (playback.isPaused) this.#nameButton("Go on", "play");
+    else if (playback.isPaused) this.#nameButton("Resume", "play");
     else this.#nameButton("Pause", "pause");
   }
 

@@ -14,7 +14,7 @@ import { tableHead, TableView, TokenRange, tokenTitle } from "../../widgets/tabl
 /** @import { RunFetcher } from "../state/run_fetcher.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 
-/** @typedef {{ head: number, key: number }} StepCell heads are counted through all layers */
+/** @typedef {{ head: number, key: number }} StepCell heads are numbered through all layers */
 /**
  * The weights of one query in every picture.
  * @typedef {{ weights: Float32Array, query: number, fetcher: RunFetcher }} StepWeights
@@ -23,7 +23,7 @@ import { tableHead, TableView, TokenRange, tokenTitle } from "../../widgets/tabl
 const ROW = 13; // CSS pixels of a strip
 const GAP = 6; // between two layers
 const [LEFT, TOP] = [52, 20]; // room for the names of the heads, and of the keys
-const LABEL_CELL = 9; // CSS pixels that a key needs for its token to be above it
+const LABEL_CELL = 9; // CSS pixels that a key needs for its token as a label
 const POSITION_CELL = 30; // CSS pixels that a position needs
 
 export class StepRows {
@@ -92,7 +92,7 @@ export class StepRows {
     this.store.emit("strips");
   }
 
-  /** The query whose rows can be drawn: they belong to the current run, and its tokens have arrived. Else null. */
+  /** The query whose rows can be drawn (of the current run, and its tokens have arrived), else null. */
   get query() {
     const { store } = this;
     const found = this.#found;
@@ -165,7 +165,7 @@ export class StepRows {
     const scale = Scale.of(this.store);
     const largest = scale.largest(row, 0, row.length);
     const { css } = palette().looks;
-    // The faintest step is drawn first and the strongest last, so that no narrow cell hides one beside it.
+    // Faintest first and strongest last, so that no narrow cell hides a stronger neighbour.
     const cells = Array.from(row, (weight, key) => ({ step: scale.step(weight, key, largest), key }));
     for (const { step, key } of cells.sort((a, b) => a.step - b.step)) {
       context.fillStyle = css[step];

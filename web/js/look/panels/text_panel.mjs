@@ -40,9 +40,9 @@ export function textPanel(store, next, actions) {
   view.on(show);
   show();
   const another = make("button", { type: "button", class: "hs-small", onclick: actions.another }, "Write another");
-  another.title = "Write a second text from the same prompt, beside this one";
+  another.title = "Write a second text from the same prompt and compare the two";
   const pin = make("button", { type: "button", class: "hs-small", "aria-label": "Pin" }, icon("pin"));
-  pin.title = "Keep the selected token highlighted in every view (or shift-click a token)";
+  pin.title = "Keep the selected token highlighted in all views (or shift-click a token)";
   pin.addEventListener("click", () => store.pinSelected());
   store.on("state focus step", () => {
     another.disabled = !store.pointer.settings.prompt;
@@ -50,12 +50,7 @@ export function textPanel(store, next, actions) {
     setFlag(pin, "aria-pressed", store.locked.length > 0);
   });
   surpriseBox.setAttribute("aria-label", "colour by surprise");
-  const surpriseLabel = make(
-    "label",
-    { title: "Colour each token by how little it was expected" },
-    surpriseBox,
-    "surprise",
-  );
+  const surpriseLabel = make("label", { title: "Colour each token by how unexpected it was" }, surpriseBox, "surprise");
   const controls = make("div", { class: "hs-controls" }, surpriseLabel, another, compareMenu(store, actions));
   const table = textTable(store);
   const top = make("div", { class: "hs-top" }, make("h2", {}, "Text"), status, table.toggle);
@@ -69,7 +64,7 @@ export function textPanel(store, next, actions) {
 /**
  * How far a text is.
  * @param {Readonly<Pointer>} pointer
- * @param {number} behind how many of its tokens are still to be shown
+ * @param {number} behind how many of its tokens are not shown yet
  */
 function describe({ state, tokens, n_prompt, rate, training, written: n_written = tokens - n_prompt }, behind) {
   const written = counted(n_written, "token");
@@ -81,7 +76,7 @@ function describe({ state, tokens, n_prompt, rate, training, written: n_written 
   const descriptions = {
     none: "",
     linked: `${counted(tokens, "token")}, ${history.state?.isOpenedHere ? "opened by Ask" : "opened from the address"}`,
-    snapshot: `${counted(tokens, "token")}, this step’s weights`,
+    snapshot: `${counted(tokens, "token")}, read with this step’s weights`,
     read: `${counted(tokens, "token")}, read again`,
     opening: `${counted(tokens, "token")}, sample text`,
     loading: "loading ...",

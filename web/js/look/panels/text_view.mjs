@@ -18,7 +18,7 @@ const FAINT = 12; // steps below which a token keeps the page's own colours
 const NEAR_END = 40; // CSS pixels from the end within which the text follows the writing
 const MARKS = ["hs-query", "hs-key", "hs-unread", "hs-later", "hs-chosen"];
 
-/** @type {Record<string, string>} whose signs come from the style sheet, so that the text itself stays true */
+/** @type {Record<string, string>} shown by signs of the style sheet, so that the text itself stays unchanged */
 const SPACES = { " ": "hs-space", "\n": "hs-line", "\t": "hs-tab" };
 
 /** @param {string} text */
@@ -28,14 +28,14 @@ const withVisibleSpaces = (text) =>
 export class TextView {
   /** @type {HTMLSpanElement[]} */
   #spans = [];
-  /** @type {string[]} of each span, so that only those that change are touched */
+  /** @type {string[]} of each span, so that only spans that change are touched */
   #looks = [];
   #run = ""; // whose tokens the spans hold
 
   /**
    * @param {Store} store
    * @param {object} options
-   * @param {boolean} [options.canSurprise] whether it follows the choice to colour by surprise
+   * @param {boolean} [options.canSurprise] whether it can be coloured by surprise
    * @param {string} [options.label]
    */
   constructor(store, { canSurprise = false, label = "Text" }) {
@@ -48,7 +48,7 @@ export class TextView {
     this.element.addEventListener("pointerover", (event) => this.point(event.target));
     this.element.addEventListener("pointerleave", () => store.point(null));
     this.element.addEventListener("click", (event) => this.choose(event));
-    // With shift a browser would select the text up to there.
+    // With Shift, the browser would select the text up to there.
     this.element.addEventListener("mousedown", (event) => {
       if (!event.shiftKey) return;
       event.preventDefault();
@@ -66,7 +66,7 @@ export class TextView {
   /** Drop the spans of a run that is no longer shown. */
   fit() {
     const { element, store, isAtEnd } = this;
-    const earlier = this.canSurprise ? store.pointer.earlier : ""; // beside a head it has no colour
+    const earlier = this.canSurprise ? store.pointer.earlier : ""; // of no use for an open head
     if (this.earlier.textContent !== earlier) this.earlier.textContent = earlier;
     const { run } = store.pointer;
     if (run === this.#run && store.tokens.length >= this.#spans.length) return;
@@ -97,18 +97,18 @@ export class TextView {
       this.#spans.push(span);
       element.append(span);
     }
-    // Those of the prompt are known once it was read.
+    // Those of the prompt are known once it has been read.
     if (this.canSurprise) this.#spans.forEach((span, i) => (span.title ||= describe(store.tokens[i])));
     if (isAtEnd) element.scrollTop = element.scrollHeight;
   }
 
-  /** Scroll to the selected step and, where there is room, what it looks at, without moving the page. */
+  /** Scroll to the selected step and, if there is room, to what it looks at, without moving the page. */
   scrollToStep() {
     const { element, store } = this;
     const span = store.step === null ? null : this.#spans[store.step];
     if (!span) return;
     const [box, room] = [span.getBoundingClientRect(), element.getBoundingClientRect()];
-    // The last line, as what it looks at is above.
+    // As the last line, since what it looks at is above.
     if (box.top >= room.top && box.bottom <= room.bottom) return;
     element.scrollTop += box.bottom - room.bottom;
     this.scrollToKey();
@@ -144,7 +144,7 @@ export class TextView {
   }
 
   /**
-   * By attention: the strongest, where several tokens are locked.
+   * By attention: the strongest colour, if several tokens are locked.
    * @param {number[]} queries
    * @returns {Paint}
    */
@@ -152,7 +152,8 @@ export class TextView {
     const { store } = this;
     const { looks, seen } = palette();
     const scale = Scale.of(store);
-    // At its step a token has not been looked at yet: what came later shows only for one that is pointed at or locked.
+    // At its step a token has not been looked at yet: what came later shows only for tokens under the pointer or
+    // locked.
     const isStep = !store.hover && !store.locked.length;
     const largest = new Map(queries.map((query) => [query, scale.largest(store.row(query), 0, query + 1)]));
     return (i) => {
@@ -162,7 +163,7 @@ export class TextView {
         const isKey = i <= query; // else it is a later query, which looks at this one
         if (isStep && !isKey) continue;
         const weight = isKey ? store.weights.at(query, i) : store.weights.at(i, query);
-        // What looks at the first token is hidden with it.
+        // With the first token hidden, so is what looks at it.
         const most = isKey ? largest.get(query) : scale.perRow ? scale.largest(store.row(i), 0, i + 1) : 1;
         const step = scale.step(weight, isKey ? i : query, most ?? 1);
         if (step > strongest) [ramp, strongest] = [isKey ? looks : seen, step];
@@ -181,8 +182,8 @@ export class TextView {
   }
 
   /**
-   * Arrow keys, Home and End step through the writing, with shift they only move over the tokens; Enter locks the token
-   * in focus, with shift beside those that are locked.
+   * Arrow keys, Home and End step through the writing; with Shift they only move over the tokens. Enter locks the token
+   * in focus, with Shift in addition to those already locked.
    * @param {KeyboardEvent} event
    */
   move(event) {
@@ -191,7 +192,7 @@ export class TextView {
     }
   }
 
-  /** Step through the writing, if that is what a key is for. @param {KeyboardEvent} event */
+  /** Step through the writing, if the key means that. @param {KeyboardEvent} event */
   stepByKey(event) {
     const { store } = this;
     /** @type {Record<string, number>} */
@@ -228,7 +229,7 @@ export class TextView {
     return this.#spans[position];
   }
 
-  /** A click selects the step at which a token was written; with shift it locks the token. @param {MouseEvent} event */
+  /** A click selects the step at which a token was written; with Shift it locks the token. @param {MouseEvent} event */
   choose(event) {
     const position = this.position(event.target);
     if (position === null) return;
@@ -237,7 +238,7 @@ export class TextView {
   }
 }
 
-/** A token with its probability; "" where it was not predicted. @param {Token} token */
+/** A token with its probability; "" if it was not predicted. @param {Token} token */
 function describe(token) {
   const bits = surprise(token);
   if (bits === null) return "";

@@ -1,4 +1,4 @@
-// Which heads to look at first: those with a clear role in this text, and the first ones by the chosen metric.
+// Which heads to look at first: those with a clear role, and the first ones by the chosen metric.
 
 import { make, steadily } from "../../lib/dom.mjs";
 import { METRICS } from "../../lib/metrics.mjs";
@@ -20,7 +20,7 @@ import {
 /** @import { Store } from "../state/store.mjs" */
 
 const SHOWN = 5;
-const ENOUGH = 3; // suggestions; where a text has fewer, heads that copy join them
+const ENOUGH = 3; // suggestions; if a text has fewer, heads that copy are added
 
 /** For entropy the most focused heads are the interesting ones. @param {MetricName} metric */
 const isLowestFirst = (metric) => metric === "entropy";
@@ -28,12 +28,15 @@ const isLowestFirst = (metric) => metric === "entropy";
 /** @param {string} text */
 const capitalised = (text) => text[0].toUpperCase() + text.slice(1);
 
+/** @param {string} label @param {HTMLElement[]} chips */
+const labelled = (label, chips) => (chips.length ? [make("span", {}, label), ...chips] : []);
+
 /** @param {Store} store */
 export function topHeads(store) {
   const { view } = store;
   const suggested = make("p", {
     class: "hs-chips",
-    "aria-label": "Heads with a clear role in this text",
+    "aria-label": "Heads with a clear role",
     role: "group",
   });
   const title = make("span", {});
@@ -55,25 +58,23 @@ export function topHeads(store) {
   const showSuggested = () => {
     const suggestions = suggestionsOf(store);
     const copying = copyingHeads(store).slice(0, Math.max(ENOUGH - suggestions.length, 0));
-    const chips = [
-      ...suggestions.map(({ head, pattern }) => {
-        const name = pictureName(head, store.pointer);
-        const [score, even] = [pattern.mean.toFixed(2), pattern.even.toFixed(2)];
-        const clear = isClear(pattern);
-        const text = clear ? capitalised(patternName(pattern)) : `Nearest to ${patternName(pattern)}`;
-        const explanation =
-          `${name} ${patternDoes(pattern)}: ${score} of its attention on average in this text, where uniform ` +
-          `attention would give ${even}.${clear ? "" : ` The role is clear from ${CLEAR} on.`}`;
-        return chip(head, `${text} ${name} ${score}`, explanation);
-      }),
-      ...copying.map(({ head, role }) => {
-        const name = pictureName(head, store.pointer);
-        const text = `${capitalised(COPYING.name)} ${name} ${role.scores.copying.toFixed(2)}`;
-        return chip(head, text, `${name} ${COPYING.does}: ${copyingNumbers(role)}.`);
-      }),
-    ];
-    suggested.replaceChildren(make("span", {}, "In this text"), ...chips);
-    suggested.hidden = !chips.length;
+    const inText = suggestions.map(({ head, pattern }) => {
+      const name = pictureName(head, store.pointer);
+      const [score, even] = [pattern.mean.toFixed(2), pattern.even.toFixed(2)];
+      const clear = isClear(pattern);
+      const text = clear ? capitalised(patternName(pattern)) : `Closest to ${patternName(pattern)}`;
+      const explanation =
+        `${name} ${patternDoes(pattern)}: ${score} of its attention on average in this text, where uniform ` +
+        `attention would give ${even}.${clear ? "" : ` A role is clear from ${CLEAR}.`}`;
+      return chip(head, `${text} ${name} ${score}`, explanation);
+    });
+    const byWeights = copying.map(({ head, role }) => {
+      const name = pictureName(head, store.pointer);
+      const text = `${capitalised(COPYING.name)} ${name} ${role.scores.copying.toFixed(2)}`;
+      return chip(head, text, `${name} ${COPYING.does}: ${copyingNumbers(role)}.`);
+    });
+    suggested.replaceChildren(...labelled("In this text", inText), ...labelled("By their weights", byWeights));
+    suggested.hidden = !suggested.children.length;
   };
 
   const showTop = () => {
@@ -100,8 +101,8 @@ export function topHeads(store) {
 }
 
 /**
- * For each pattern the head that follows it most, where that is more than uniform attention would: clear ones, and the
- * nearest to the roles that are always looked for.
+ * For each pattern, the head that follows it most, if that is more than uniform attention would give: clear patterns,
+ * and the closest head for each of the named roles.
  * @param {Store} store
  * @returns {{ head: Place, pattern: Pattern }[]}
  */
@@ -115,7 +116,7 @@ function suggestionsOf(store) {
       if (pattern.mean > (best.get(name)?.pattern.mean ?? 0)) best.set(name, { head, pattern });
     }
   }
-  // That of induction is known of a text that the server has read before.
+  // The score for induction is known only of texts that the server has read before.
   const induction = store.pointer.suggested_heads.find(({ role }) => role === "induction");
   if (induction && !store.isGrowing) {
     const nowhere = { at: () => 0 };
@@ -128,7 +129,7 @@ function suggestionsOf(store) {
   return found.sort((a, b) => b.pattern.mean - a.pattern.mean).slice(0, SHOWN);
 }
 
-/** Heads that copy what they look at, wherever that is: the clearest first. @param {Store} store */
+/** Heads whose weights copy what they look at, the clearest first. @param {Store} store */
 function copyingHeads(store) {
   if (!store.rows) return [];
   return store.heads
@@ -163,7 +164,8 @@ export function describePicture(store, place) {
   const { n_layer, n_head } = store.pointer;
   if (!store.rows || layer >= n_layer) return "";
   if (head === n_head) return "The mean of this layer's heads.";
-  if (head > n_head) return "Attention rollout: how much of each token is in each position, through all layers so far.";
+  if (head > n_head)
+    return "Attention rollout: how much of each token is in each position after all layers up to this one.";
   const pattern = patternOf(store, place);
   if (pattern) return `${title} ${patternDoes(pattern)}: ${pattern.mean.toFixed(2)} on average.`;
   const spread = spreadWords(store, place, "token");

@@ -10,7 +10,7 @@ import { CLEAR } from "../ask/head_roles.mjs";
 /** @import { Place, SentPointer, TrainingReport } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
-const PAUSE = 60; // milliseconds to wait for the slider to rest
+const PAUSE = 60; // milliseconds to wait for the slider to come to rest
 
 /** @param {string} model the name of a model or of one of its snapshots */
 const baseOf = (model) => model.replace(/@\d+$/, "");
@@ -27,9 +27,9 @@ export class TrainingSteps {
   #base = "";
   /** @type {TrainingReport} */
   #report = { steps: [] };
-  /** @type {SentPointer | null} to the text as the model itself read it */
+  /** @type {SentPointer | null} the text as read by the model itself */
   #own = null;
-  /** @type {number[]} the text that is read with each of the weights */
+  /** @type {number[]} the text that is read with each snapshot */
   #ids = [];
   #request = new LatestRequest();
 
@@ -70,7 +70,7 @@ export class TrainingSteps {
       const report = await response.json();
       if (base === this.#base) this.#report = report;
     } catch {
-      return; // a model without its training is shown as any other
+      return; // shown like a model without snapshots
     }
     this.draw();
   }
@@ -80,14 +80,14 @@ export class TrainingSteps {
     return this.store.pointer.training_step ?? null;
   }
 
-  /** Read the text again with the weights that the slider points to. */
+  /** Read the text again with the snapshot that the slider points to. */
   async read() {
     const { store } = this;
     const { steps } = this.#report;
     const step = steps[Number(this.range.value)];
     this.title.textContent = `Training step ${step.toLocaleString("en")}`;
     const { locked, step: selected } = store;
-    // A snapshot has the same text, which may not have come again yet while the slider is dragged on.
+    // A snapshot has the same text, whose tokens may not have arrived yet while the slider is dragged on.
     if (store.pointer.state !== "snapshot") this.#ids = store.ids;
     if (!this.#ids.length) return;
     const body = { model: this.#base, step, ids: this.#ids, n_prompt: store.pointer.n_prompt };
@@ -141,7 +141,7 @@ export class TrainingSteps {
  * @typedef {object} Line
  * @property {string} name
  * @property {[step: number, value: number][]} points
- * @property {boolean} isLoss on a scale of its own, from its smallest to its largest value; else from 0 to 1
+ * @property {boolean} isLoss scaled from its smallest to its largest value; else from 0 to 1
  */
 
 const [WIDTH, HEIGHT, EDGE] = [320, 72, 6];
@@ -156,7 +156,7 @@ function shape(name, attributes) {
 
 /**
  * @param {number} at the step that is marked
- * @param {number[]} kept the steps of the snapshots, in order, which stand at equal distances
+ * @param {number[]} kept the steps of the snapshots, in order; they are drawn at equal distances
  * @param {Line[]} lines
  */
 export function trainingChart(at, kept, lines) {
@@ -192,7 +192,7 @@ export function trainingChart(at, kept, lines) {
 }
 
 /**
- * What a line shows, with its first and its last value; and from when on, where that is later than the first snapshot.
+ * What a line shows, with its first and last value; and from which step, if that is later than the first snapshot.
  * @param {Line} line with one point at least
  * @param {number} start the first step of the chart
  */

@@ -1,4 +1,4 @@
-// "View": what the tiles show, how the heads are ordered, and how weights become colours. Folded away at first.
+// "View": what the tiles show, how the heads are ordered, and how weights become colours. Closed at first.
 
 import { checkbox, dropdown, make, setFlag } from "../../lib/dom.mjs";
 import { SCALES } from "../../lib/drawing/scale.mjs";
@@ -11,7 +11,7 @@ import { keep, kept } from "../state/storage.mjs";
 /** @import { View } from "../state/view.mjs" */
 /** @import { Grid } from "./grid.mjs" */
 
-const KEPT = "headscope-view"; // where the browser keeps whether it is open
+const KEPT = "headscope-view"; // the storage key of whether it is open
 
 /**
  * @param {Store} store
@@ -66,7 +66,7 @@ function metricControls({ view }) {
 }
 
 /**
- * Both ends of the range of values that are shown, as fractions of the largest value of all heads.
+ * Both ends of the range of values shown, as fractions of the largest value of any head.
  * @param {Store} store
  * @param {Grid} grid
  */
@@ -91,7 +91,7 @@ function rangeControls(store, grid) {
     show();
     return make("label", {}, `${words} `, input, " ", output);
   };
-  return [end("least", "from", "Least value of the metric"), end("most", "to", "Largest value of the metric")];
+  return [end("least", "from", "Smallest value of the metric"), end("most", "to", "Largest value of the metric")];
 }
 
 /** @param {View} view */
@@ -105,13 +105,13 @@ function summaries(view) {
   return label;
 }
 
-/** Scale, threshold and the first token, on which many heads rest. @param {View} view */
+/** Scale, threshold and the first token, which gets much of the attention of many heads. @param {View} view */
 export function colourControls(view) {
   const names = Object.fromEntries(Object.entries(SCALES).map(([key, { name }]) => [key, name]));
   const scale = dropdown("Colour scale", names, (key) => view.set({ scale: key }));
   const hide = checkbox((checked) => view.set({ hideFirst: checked }));
-  // The slider sets the square root, so that small thresholds can be reached.
-  const threshold = make("input", { type: "range", min: 0, max: 1, step: 0.01, "aria-label": "Least weight drawn" });
+  // The slider sets the square root, so that small thresholds can be set.
+  const threshold = make("input", { type: "range", min: 0, max: 1, step: 0.01, "aria-label": "Smallest weight drawn" });
   threshold.addEventListener("input", () => view.set({ threshold: Number(threshold.value) ** 2 }));
   const least = make("output", {});
   const show = () => {

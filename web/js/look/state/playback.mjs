@@ -1,26 +1,26 @@
-// How much of a text is shown: it appears at a pace that can be followed, however fast it is written.
+// How much of a text is shown: it appears at a speed that people can follow, however fast it is written.
 
 const PATIENCE = 80; // milliseconds that a token waits for the pictures of its step
-const FIRST_PATIENCE = 250; // of the first token of a text, for which everything has to be fetched
+const FIRST_PATIENCE = 250; // for the first token of a text, when everything has to be fetched
 const REST = 1; // times as long as a drawing took
 
 export class Playback {
   #shown = 0; // tokens
   #known = 0;
-  #began = 0; // when the pace was last set, in milliseconds, and how much was shown then
+  #began = 0; // when the clock was last reset, in milliseconds, and how many tokens were shown then
   #from = 0;
   #frame = 0;
   #atOnce = false;
-  #speed = 20; // tokens per second, 0 for no pace
-  #due = 0; // when the next token was due but not ready, 0 where it is not late
+  #speed = 20; // tokens per second, 0 for all at once
+  #due = 0; // when the next token was due but not ready, 0 if it is not late
   #shownAt = 0; // when `show` last ended, and how long it took
   #took = 0;
-  #hasBegun = false; // whether a token of this text was shown at its pace
+  #hasBegun = false; // whether a token of this text has been shown at this speed
   #isPaused = false;
 
   /**
-   * @param {() => void} show is called in a frame in which more is shown
-   * @param {(n: number) => boolean} [isReady] whether everything that is shown beside the first n tokens has arrived
+   * @param {() => void} show called in each frame in which more is shown
+   * @param {(n: number) => boolean} [isReady] whether everything shown with the first n tokens has arrived
    */
   constructor(show, isReady = () => true) {
     this.show = show;
@@ -41,12 +41,12 @@ export class Playback {
     return this.#after(0.5);
   }
 
-  /** Whether more rows should be fetched, of the `rows` that there are. @param {number} here @param {number} rows */
+  /** Whether more rows should be fetched, of the `rows` that exist. @param {number} here @param {number} rows */
   needsRows(here, rows) {
     return here < Math.min(rows, this.isBehind ? this.#after(0.25) : rows);
   }
 
-  /** How many to fetch then: enough for half a second. @param {number} rows */
+  /** Up to which row to fetch: enough for half a second. @param {number} rows */
   rowsToFetch(rows) {
     return this.isBehind ? Math.min(rows, this.soon) : rows;
   }
@@ -56,12 +56,12 @@ export class Playback {
     return Math.min(this.#known, this.#shown + Math.ceil(this.#speed * seconds));
   }
 
-  /** Whether it waits until it may go on. */
+  /** Whether it is paused. */
   get isPaused() {
     return this.#isPaused;
   }
 
-  /** Wait with what is not shown yet, or go on. @param {boolean} isPaused */
+  /** Pause, or resume. @param {boolean} isPaused */
   pause(isPaused) {
     this.#isPaused = isPaused;
     cancelAnimationFrame(this.#frame);
@@ -69,7 +69,7 @@ export class Playback {
     this.#begin();
   }
 
-  /** Another text: all that is known of it is shown. @param {number} known */
+  /** Another text: everything known of it is shown. @param {number} known */
   reset(known) {
     cancelAnimationFrame(this.#frame);
     this.#frame = this.#due = 0;
@@ -77,7 +77,7 @@ export class Playback {
     this.#shown = this.#known = this.#from = known;
   }
 
-  /** More is known. @param {number} known @param {boolean} atOnce whether it is shown without a pace */
+  /** More tokens are known. @param {number} known @param {boolean} atOnce whether they are shown at once */
   extend(known, atOnce) {
     this.#known = known;
     if (atOnce || this.#atOnce || ((!this.#speed || document.hidden) && !this.#isPaused)) {
@@ -102,7 +102,7 @@ export class Playback {
     this.#restart();
   }
 
-  /** Show everything, and what is still to come as soon as it is known. */
+  /** Show everything, and the rest as soon as it is known. */
   skip() {
     this.#atOnce = true;
     this.#isPaused = false;
@@ -119,7 +119,7 @@ export class Playback {
 
   /** @param {number} now */
   #advance(now) {
-    // What takes long to draw is drawn less often, so that there is time left for the writing and the visitor.
+    // What takes long to draw is drawn less often, which leaves time for the writing and for input.
     if (now - this.#shownAt >= REST * this.#took) {
       const shown = this.#next(now);
       if (shown > this.#shown) {
@@ -136,7 +136,7 @@ export class Playback {
 
   /** How many tokens to show now. @param {number} now */
   #next(now) {
-    // The first token of a pause is shown at once, the others each a period later.
+    // After a pause the first token is shown at once, the others one period apart.
     const due = this.#from + 1 + Math.floor((Math.max(now - this.#began, 0) / 1000) * this.#speed);
     const wanted = Math.min(this.#known, due);
     let shown = this.#shown;
@@ -148,7 +148,7 @@ export class Playback {
     this.#due ||= now;
     if (now - this.#due < (this.#hasBegun ? PATIENCE : FIRST_PATIENCE)) return shown;
     this.#due = 0;
-    this.#began = now; // the text goes on without them, and from here at its pace
+    this.#began = now; // the text goes on without them, and the clock restarts
     this.#from = shown;
     return shown + 1;
   }

@@ -28,22 +28,22 @@ const NOTHING = Object.freeze({
 });
 
 /**
- * A pointer that has every field.
+ * A pointer with every field.
  * @param {...Partial<Pointer>} parts later ones win
  * @returns {Pointer}
  */
 export const completePointer = (...parts) => Object.assign({}, NOTHING, ...parts);
 
-/** While the server is about to write a text or writes it. @param {PointerState} state */
+/** Whether the server is writing the text, or about to. @param {PointerState} state */
 export const isBusy = (state) => state === "waiting" || state === "writing";
 
 const GIVEN = ["opening", "linked", "snapshot", "read"];
 
-/** A text that was not written just now: an opening, a linked one, or one read again. @param {PointerState} state */
+/** Whether the text was not just written: an opening, a linked text, or one read again. @param {PointerState} state */
 export const isGiven = (state) => GIVEN.includes(state);
 
 /**
- * Whether a visitor gave all of a text: one that a model wrote has a seed.
+ * Whether the visitor entered the whole text: one that a model wrote has a seed.
  * @param {Pick<Pointer, "state" | "settings">} text
  */
 export const isOwn = ({ state, settings }) => isGiven(state) && typeof settings.seed !== "number";

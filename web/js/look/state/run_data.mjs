@@ -6,8 +6,8 @@ import { HeadWeights } from "../../lib/triangle.mjs";
 
 /** @import { Frame, Place, Token } from "../../types.js" */
 
-const UNTRAINED = 0.15; // total variation distance from even weights, below which a head has learned nothing
-const ENOUGH = 8; // rows from which a head can be judged
+const UNTRAINED = 0.15; // total variation distance from uniform attention; below it, a head has learned nothing
+const ENOUGH = 8; // rows needed to judge a head
 
 export class RunData {
   /** @type {Token[]} */
@@ -25,12 +25,12 @@ export class RunData {
     this.thumbnails = new Thumbnails(pictures);
     /** @type {Float32Array} */
     this.metrics = new Float32Array(pictures * N_METRICS);
-    /** @type {{ rows: number, metrics: Float32Array }[]} those of rows that are not shown yet */
+    /** @type {{ rows: number, metrics: Float32Array }[]} metrics of rows that are not shown yet */
     this.later = [];
   }
 
   /**
-   * Tokens that were just written, which a frame brings again with what is known of them by then.
+   * Tokens that were just written. A frame sends them again, with more details.
    * @param {number} start
    * @param {Token[]} tokens
    */
@@ -43,7 +43,7 @@ export class RunData {
     return this.tokens.map((token) => token.id);
   }
 
-  /** The first n tokens, or all where there are fewer: one array as long as n is the same. @param {number} n */
+  /** The first n tokens, or all if there are fewer; the same array while n is the same. @param {number} n */
   firstTokens(n) {
     const { tokens } = this;
     if (n >= tokens.length) return tokens;
@@ -59,11 +59,11 @@ export class RunData {
     this.#first = [];
     this.thumbnails.merge(header, thumbnails);
     this.later.push({ rows: header.rows, metrics });
-    this.show(this.rows ? shown : header.rows); // the first are shown, rather than none
+    this.show(this.rows ? shown : header.rows); // the first rows are shown at once
     this.rows = header.rows;
   }
 
-  /** Let the metrics be those of the rows that are shown, or of fewer. @param {number} rows */
+  /** Use the metrics of the newest frame that holds no more than the shown rows. @param {number} rows */
   show(rows) {
     while (this.later.length && this.later[0].rows <= rows) {
       this.metrics = /** @type {{ metrics: Float32Array }} */ (this.later.shift()).metrics;
@@ -75,13 +75,13 @@ export class RunData {
     this.weights = new HeadWeights();
   }
 
-  /** The places of all heads. @returns {Place[]} */
+  /** All heads. @returns {Place[]} */
   get heads() {
     const { n_layer, n_head } = this;
     return Array.from({ length: n_layer * n_head }, (_, i) => [Math.floor(i / n_head), i % n_head]);
   }
 
-  /** The number of a picture, as the server counts them. @param {Place} place */
+  /** The number of a picture, in the order of the server. @param {Place} place */
   index([layer, column]) {
     return layer * (this.n_head + 2) + (layer === this.n_layer ? 0 : column);
   }

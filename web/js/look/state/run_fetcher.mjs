@@ -19,7 +19,7 @@ export class RunFetcher {
   }
 
   /**
-   * The frame from row `start` on, to the newest or, about, to row `until`.
+   * The frame from row `start` on, up to the newest row or about to row `until`.
    * @param {number} start
    * @param {number | null} [until]
    */
@@ -37,15 +37,15 @@ export class RunFetcher {
     return new Float32Array(await this.#fetch(`heads/${layer}/${column}?start=${start}`));
   }
 
-  /** The weights of the keys of one query, picture after picture. @param {number} query */
+  /** The weights of one query, picture after picture. @param {number} query */
   async query(query) {
     return new Float32Array(await this.#fetch(`queries/${query}`));
   }
 
   /**
-   * The logits that follow the tokens from `position` on, for each of them one per token of the vocabulary.
+   * The logits after each token from `position` on, one per token of the vocabulary.
    * @param {number} position
-   * @param {number} [count] at most so many tokens; fewer where the text ends before
+   * @param {number} [count] at most this many tokens; fewer if the text ends earlier
    */
   async logits(position, count = 1) {
     return new Float32Array(await this.#fetch(`logits/${position}?count=${count}`));
@@ -93,7 +93,7 @@ export function decode(buffer) {
 /** @type {Map<string, Promise<string[]>>} */
 const requested = new Map();
 
-/** All of them in the order of their ids, for the model with these weights. @param {string} sha256 */
+/** The texts of all tokens in the order of their ids, fetched once per model. @param {string} sha256 */
 export function vocabulary(sha256) {
   let texts = requested.get(sha256);
   if (!texts) {

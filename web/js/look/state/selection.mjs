@@ -21,7 +21,7 @@ export class Selection {
   /**
    * The cell to describe: the one under the pointer, else the one locked last, else the strongest of a row.
    * @param {number} row
-   * @param {number} count of the tokens that can be drawn
+   * @param {number} count number of tokens that can be drawn
    * @param {(query: number) => number} strongest key of a query
    * @returns {Focus}
    */
@@ -30,7 +30,7 @@ export class Selection {
     return { query, key: query < count ? (key ?? strongest(query)) : null };
   }
 
-  /** Whether the cell was another one before. @param {Cell | null} cell */
+  /** Move the pointer; whether that changed the cell. @param {Cell | null} cell */
   point(cell) {
     const changed = !isSame(this.hover, cell);
     this.hover = cell;

@@ -1,4 +1,4 @@
-// What the browser keeps from one visit to the next. One that keeps nothing starts the same way every time.
+// What the browser keeps from one visit to the next, if it allows that.
 
 /** @param {string} name @param {string} value */
 export function keep(name, value) {

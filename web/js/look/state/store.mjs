@@ -65,7 +65,7 @@ export class Store extends Topics {
     return this.#source.data;
   }
 
-  /** The tokens that are shown: those that are known, or fewer while the text appears at its pace. */
+  /** The tokens that are shown: the known ones, or fewer while the text appears at its speed. */
   get tokens() {
     return this.#data.firstTokens(this.#playback.shown);
   }
@@ -80,7 +80,7 @@ export class Store extends Topics {
     return this.#data.ids;
   }
 
-  /** Whether there is more of the text than is shown, or will be. */
+  /** Whether more of the text is to be shown. */
   get isGrowing() {
     return this.#playback.isBehind || isBusy(this.#pointer.state);
   }
@@ -100,7 +100,7 @@ export class Store extends Topics {
     return Math.min(this.weights.rows, this.readable);
   }
 
-  /** The last row that panels will soon show: they may load it ahead. */
+  /** The last row that panels will soon show, so that they can load it ahead. */
   get soonRow() {
     return Math.min(this.#playback.soon - 2, this.#pointer.rows - 1);
   }
@@ -131,7 +131,7 @@ export class Store extends Topics {
     return this.#data.heads;
   }
 
-  /** The number of a picture, as the server counts them. @param {Place} place */
+  /** The number of a picture, in the order of the server. @param {Place} place */
   index(place) {
     return this.#data.index(place);
   }
@@ -191,7 +191,7 @@ export class Store extends Topics {
     }
     const written = pointer.new ?? [];
     this.#data.addTokens(this.#pointer.tokens - written.length, written);
-    // What a text begins with is shown at once, the rest at its pace.
+    // The beginning of a text is shown at once, the rest at its speed.
     this.#playback.extend(this.#data.tokens.length, isNew || isGiven(pointer.state));
     if (isNew) this.emit(...EVERYTHING);
     else this.emit("state", ...(hasEnded ? SHOWN : []));
@@ -249,7 +249,7 @@ export class Store extends Topics {
     if (this.#playback.needsRows(this.#data.rows, this.#pointer.rows)) this.#source.update();
   }
 
-  /** Everything has to be drawn again, because the page's colours changed. */
+  /** Draw everything again: the page's colours changed. */
   redraw() {
     this.emit("thumbnails", "weights", "focus", "view");
   }
@@ -274,12 +274,12 @@ export class Store extends Topics {
     this.emit("state");
   }
 
-  /** What an answer says of every head; null for nothing. Topic: overlay. */
+  /** What an answer says about every head; null if there is none. */
   get overlay() {
     return this.#overlay;
   }
 
-  /** What colours the grid; null for the attention. */
+  /** What colours the grid; null for attention. */
   get shownOverlay() {
     return this.#hidesOverlay ? null : this.#overlay;
   }
@@ -292,13 +292,13 @@ export class Store extends Topics {
     this.emit("overlay");
   }
 
-  /** Between the answer and the attention. */
+  /** Switch between the answer and attention. */
   toggleOverlay() {
     this.#hidesOverlay = !this.#hidesOverlay;
     this.emit("overlay");
   }
 
-  /** What the heads of the model do; null until it is known. Topic: roles. */
+  /** What the heads of the model do; null until that is known. */
   get roles() {
     return this.#roles;
   }
@@ -329,21 +329,21 @@ export class Store extends Topics {
     return Math.max(this.pointer.n_prompt, 1);
   }
 
-  /** The token whose writing is looked at; null before one was written. */
+  /** The token whose step is shown; null before one was written. */
   get chosen() {
     const newest = this.tokens.length - 1;
     return newest < this.firstStep ? null : Math.min(this.step ?? newest, newest);
   }
 
-  /** The query whose row led to the chosen token: all panels show this one, unless another is pointed at or locked. */
+  /** The query whose row led to the chosen token. All panels show it, unless another is pointed at or locked. */
   get currentRow() {
     return this.chosen === null ? this.count - 1 : this.chosen - 1;
   }
 
-  /** The token whose logits say what comes at the step that is shown; -1 where nothing can be said yet. */
+  /** The token whose logits predict the step that is shown; -1 if nothing is known yet. */
   get predictor() {
     if (this.chosen !== null) return this.chosen - 1;
-    // Where nothing has been written yet, the last token's logits say what may come.
+    // Before anything is written, the last token's logits say what may come.
     return isBusy(this.pointer.state) ? -1 : this.tokens.length - 1;
   }
 
@@ -375,38 +375,38 @@ export class Store extends Topics {
   /**
    * Lock a cell instead of those locked before, or unlock it; null unlocks all.
    * @param {Cell | null} cell
-   * @param {boolean} [more] whether it joins those locked before
+   * @param {boolean} [more] whether those locked before stay locked
    */
   lock(cell, more = false) {
     this.#selection.lock(cell, more);
     this.emit("focus");
   }
 
-  /** Look at the writing of one token, or with null at the newest again. @param {number | null} step */
+  /** Show the step of one token; null for the newest. @param {number | null} step */
   goto(step) {
     this.#selection.step = step === null || step >= this.tokens.length ? null : Math.max(step, this.firstStep);
     this.emit("step", "focus", "thumbnails");
   }
 
-  /** Select a token: the step at which it was written, or the row of one of the prompt. @param {number} position */
+  /** Select a token: the step at which it was written or, in the prompt, its row. @param {number} position */
   select(position) {
     const newest = this.tokens.length - 1;
     if (position < this.firstStep) this.lock({ query: position });
     else {
       this.#selection.locked = [];
-      // While more is to come, the newest token is held; later it is where the text ends.
+      // While more is to come, the newest token is held; afterwards it is simply the end.
       this.goto(position === newest && !this.isGrowing ? null : position);
     }
   }
 
-  /** Go some steps on, or back with a negative number. @param {number} by */
+  /** Go some steps forward, or back if negative. @param {number} by */
   stepBy(by) {
     const newest = this.tokens.length - 1;
     const step = clamp((this.chosen ?? newest) + by, this.firstStep, newest);
     if (newest >= this.firstStep) this.select(step);
   }
 
-  /** Lock the query of the selected step, or let go of all that is locked. */
+  /** Lock the query of the selected step, or unlock everything. */
   pinSelected() {
     const { focus } = this;
     if (this.locked.length || !focus) this.lock(null);

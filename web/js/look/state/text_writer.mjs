@@ -12,7 +12,7 @@ export class TextWriter {
 
   /**
    * @param {(pointer: SentPointer) => void} follow gets every pointer of every text
-   * @param {GradioTransport | false} [gradio] carries the texts in the place of streams
+   * @param {GradioTransport | false} [gradio] carries the texts instead of streams
    */
   constructor(follow, gradio = false) {
     this.follow = follow;
@@ -27,7 +27,7 @@ export class TextWriter {
    * Write a text to its end. Throws `HttpError` where the server refuses it.
    * @param {object} fields what to write, as the server takes it
    * @param {Partial<SentPointer>} [more] added to every pointer
-   * @param {(run: string) => void} [started] gets the run of the text once there is one
+   * @param {(run: string) => void} [started] gets the run of the text once it is known
    */
   async write(fields, more = {}, started = () => {}) {
     const controller = new AbortController();
@@ -66,7 +66,7 @@ export class TextWriter {
     await stopWriting(run);
   }
 
-  /** Let go of all texts at once: nobody looks at them any more. */
+  /** Close all streams at once: their texts are no longer shown. */
   abandon() {
     for (const controller of this.#streams) controller.abort();
     this.#streams.clear();
@@ -131,9 +131,9 @@ export class GradioEvents {
   }
 
   /**
-   * Nobody follows this text any more: it ends with its next token.
+   * This text is no longer followed: stop it with its next token.
    * @param {string} asked
-   * @param {string | undefined} run its run, if that is known
+   * @param {string | undefined} run its run, if known
    */
   #stopLater(asked, run) {
     this.#listeners.set(asked, (answer) => {

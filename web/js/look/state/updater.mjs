@@ -1,7 +1,7 @@
 // Keeps a store up to date while its text grows. Drawing takes turns with the writing, which may run on the same
 // machine: each drawing is followed by a rest.
 
-const AHEAD = 250; // milliseconds until more is fetched of what is not shown yet
+const AHEAD = 250; // milliseconds until the next fetch while enough is there
 
 export class Updater {
   #throttle = new DrawThrottle();
@@ -12,7 +12,7 @@ export class Updater {
    * @param {object} callbacks
    * @param {() => Promise<void>} callbacks.fetchMissing
    * @param {() => boolean} callbacks.isWriting
-   * @param {() => boolean} callbacks.isAhead whether what was fetched is enough for a while
+   * @param {() => boolean} callbacks.isAhead whether enough was fetched for a while
    * @param {(problem: string) => void} callbacks.report gets what went wrong, "" for nothing
    */
   constructor({ fetchMissing, isWriting, isAhead, report }) {
@@ -22,7 +22,7 @@ export class Updater {
     this.report = report;
   }
 
-  /** Fetch what is missing; one request at a time, and again if more came meanwhile. */
+  /** Fetch what is missing; one request at a time, and again if more has come in the meantime. */
   async update() {
     this.#stale = true;
     if (this.#running) return;
@@ -54,9 +54,9 @@ export class Updater {
 
 const REST = 8; // times as long as the drawing took
 const LONGEST = 600; // milliseconds
-const HIDDEN = 200; // milliseconds after which no frame is expected: a hidden page has none
+const HIDDEN = 200; // milliseconds after which no frame is expected: hidden pages have none
 
-/** Resolves when what was just changed is on the screen. @returns {Promise<void>} */
+/** Resolves when the last change is on the screen. @returns {Promise<void>} */
 const painted = () =>
   new Promise((resolve) => {
     setTimeout(resolve, HIDDEN);

@@ -1,5 +1,5 @@
-// How the visitor looks: which picture is open and with which options. Kept from one text to the next, and shared by
-// both sides of a branch.
+// What the visitor has chosen: the open picture and the options. Kept from text to text, and shared by two texts that
+// are compared.
 
 import { DEFAULTS } from "../../lib/options.mjs";
 
@@ -55,8 +55,8 @@ export class View {
   }
 
   /**
-   * For another model: the picture that its opening names, or the one nearest to the one open before. Nobody is
-   * notified, as with `openQuietly`.
+   * For another model: the picture that its opening names, or the one closest to the previous one. Nobody is notified,
+   * as with `openQuietly`.
    * @param {Readonly<Pointer>} pointer
    * @param {Readonly<Pointer>} before
    */
