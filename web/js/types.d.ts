@@ -20,7 +20,7 @@ export interface Focus {
 }
 
 /** A picture: its layer, and its head or the column of the layer's mean or rollout. */
-export type Place = [layer: number, column: number];
+export type PictureId = [layer: number, column: number];
 
 export type PointerState =
   | "loading"
@@ -58,7 +58,7 @@ export interface Pointer {
   context_length: number;
   settings: Record<string, unknown>;
   notices: string[];
-  head: Place | null;
+  head: PictureId | null;
   branch: BranchInfo | null;
   note: string; // about who wrote the text
   why: string | null;
@@ -80,7 +80,7 @@ export interface Pointer {
 /** The head that fits a role best in an opening, and its mean attention weight there. */
 export interface FittingHead {
   role: "previous_token" | "induction" | "first_token";
-  head: Place;
+  head: PictureId;
   score: number;
 }
 
@@ -162,7 +162,7 @@ export interface Control {
 /** A text as a link holds it. */
 export interface LinkedText extends KnownText {
   model: string;
-  open: Place;
+  open: PictureId;
   settings: Record<string, unknown>;
 }
 
@@ -178,9 +178,9 @@ export interface LinkState extends LinkedText {
 /** The browser's part of a link, with the parameters that could not be read. */
 export interface LinkedView {
   options: Partial<Options>;
-  open: Place | null;
+  open: PictureId | null;
   /** The open picture of the second text. */
-  openSecond: Place | null;
+  openSecond: PictureId | null;
   locked: Cell[];
   step: number | null;
   unreadable: string[];

@@ -5,7 +5,7 @@ import { SCALES } from "./drawing/scale.mjs";
 import { DEFAULTS, HEADS, MODES, ORDERS } from "./options.mjs";
 import { METRICS } from "./metrics.mjs";
 
-/** @import { Control, LinkedText, LinkedView, LinkState, Options, Place, Pointer } from "../types.js" */
+/** @import { Control, LinkedText, LinkedView, LinkState, Options, PictureId, Pointer } from "../types.js" */
 
 const HASH_DIGITS = 16; // of the checkpoint's sha256
 const MAX_LOCKED = 32;
@@ -160,7 +160,7 @@ export function readLink(search, { n_layer, n_head, n_prompt, tokens }, second =
   });
   take("b_open", (text) => {
     const place = second ? readPlace(text, second) : text;
-    if (second && place) view.openSecond = /** @type {Place} */ (place);
+    if (second && place) view.openSecond = /** @type {PictureId} */ (place);
     return place;
   });
   take("locked", (text) => {
@@ -181,7 +181,7 @@ export function readLink(search, { n_layer, n_head, n_prompt, tokens }, second =
  * A picture of a model; undefined if the parameter names none.
  * @param {string} text
  * @param {Pick<Pointer, "n_layer" | "n_head">} shape
- * @returns {Place | undefined}
+ * @returns {PictureId | undefined}
  */
 function readPlace(text, { n_layer, n_head }) {
   const [layer, column] = wholeNumbers(text, 2) ?? [];

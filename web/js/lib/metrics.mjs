@@ -1,6 +1,6 @@
 // The metrics of a picture, in the order in which a frame holds them (model/lens/metrics.py).
 
-/** @import { MetricName, Place } from "../types.js" */
+/** @import { MetricName, PictureId } from "../types.js" */
 
 /** How many tokens back a fixed-distance head may look; the previous token has a metric of its own. */
 export const DISTANCES = [2, 3, 4, 5, 6];
@@ -8,8 +8,8 @@ const NAMED = ["entropy", "distance", "first", "previous", "uniform"];
 export const METRIC_ORDER = [...NAMED, ...DISTANCES.map((n) => `${n} back`)];
 export const N_METRICS = METRIC_ORDER.length;
 
-/** Where a frame has the mean weight `n` tokens back. @param {number} n */
-export const placeOfDistance = (n) => METRIC_ORDER.indexOf(`${n} back`);
+/** The index of the mean weight `n` tokens back. @param {number} n */
+export const indexOfDistance = (n) => METRIC_ORDER.indexOf(`${n} back`);
 
 /** How far a head is from uniform attention: not offered as a choice, but it reveals an untrained model. */
 export const UNIFORM = METRIC_ORDER.indexOf("uniform");
@@ -18,7 +18,7 @@ export const UNIFORM = METRIC_ORDER.indexOf("uniform");
  * @typedef {object} Metric
  * @property {string} name
  * @property {string} unit
- * @property {number} place where it is in a frame
+ * @property {number} index in the metrics of a frame
  * @property {string} help
  */
 
@@ -43,18 +43,18 @@ export const METRICS = {
  * @returns {Metric}
  */
 function metric(key, name, unit, help) {
-  return { name, unit, place: METRIC_ORDER.indexOf(key), help };
+  return { name, unit, index: METRIC_ORDER.indexOf(key), help };
 }
 
 /**
  * The range of the bars below the tiles. It ends at the largest value of any head, and starts at 0, except for
  * entropies: they are all large, so to show differences their range starts at the smallest, or one bit below the
  * largest.
- * @param {{ heads: Place[], metric: (picture: Place, place: number) => number }} text
+ * @param {{ heads: PictureId[], metric: (picture: PictureId, index: number) => number }} text
  * @param {MetricName} key
  */
 export function barEnds(text, key) {
-  const values = text.heads.map((head) => text.metric(head, METRICS[key].place));
+  const values = text.heads.map((head) => text.metric(head, METRICS[key].index));
   const most = Math.max(...values, 1e-9);
   return { least: key === "entropy" ? Math.max(0, Math.min(...values, most - 1)) : 0, most };
 }

@@ -2,7 +2,7 @@
 
 import { exact } from "./numbers.mjs";
 
-/** @import { Place, Token } from "../types.js" */
+/** @import { PictureId, Token } from "../types.js" */
 
 /** A token with visible spaces and line breaks. @param {string} text */
 export const visible = (text) =>
@@ -13,7 +13,7 @@ export const shorten = (text, length) => (text.length > length ? `${text.slice(0
 
 /**
  * The name of a picture: a head, the mean of a layer or of all heads, a rollout.
- * @param {Place} place
+ * @param {PictureId} place
  * @param {{ n_layer: number, n_head: number }} shape of the model
  */
 export function pictureName([layer, column], { n_layer, n_head }) {

@@ -4,7 +4,7 @@ import { makeLink, readLink } from "../lib/link.mjs";
 import { isBusy } from "./state/pointer.mjs";
 import { DEFAULTS } from "../lib/options.mjs";
 
-/** @import { Cell, Control, Options, Place } from "../types.js" */
+/** @import { Cell, Control, Options, PictureId } from "../types.js" */
 /** @import { Texts } from "./compare/texts.mjs" */
 /** @import { Pair } from "./compare/pair.mjs" */
 /** @import { Store } from "./state/store.mjs" */
@@ -80,7 +80,7 @@ export function restoreLinkedView(store, search, pair = null) {
  * @param {object} text
  * @param {number[]} text.ids
  * @param {number} text.n_prompt how many of them were not written by the model
- * @param {Place} [text.open] the head to open
+ * @param {PictureId} [text.open] the head to open
  * @param {Cell[]} [text.locked]
  * @param {Partial<Options>} [text.options]
  */

@@ -17,7 +17,7 @@ import { ask } from "../server.mjs";
 import { paragraph } from "../widgets/elements.mjs";
 
 /** @import { Lesson } from "../rung.js" */
-/** @import { Cell, LinkState, MatrixSource, Place, Token } from "../../types.js" */
+/** @import { Cell, LinkState, MatrixSource, PictureId, Token } from "../../types.js" */
 
 const ROLES = {
   previous_token: { name: "previous token", does: "looks at the token before" },
@@ -302,7 +302,7 @@ class StillStore extends Topics {
   step = null;
   /** @type {Token[]} */
   tokens = [];
-  /** @type {Place} */
+  /** @type {PictureId} */
   open = [0, 0];
   /** @type {WholeCell | null} */
   #hover = null;

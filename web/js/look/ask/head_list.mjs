@@ -3,7 +3,7 @@
 import { make } from "../../lib/dom.mjs";
 import { pictureName } from "../../lib/words.mjs";
 
-/** @import { Place } from "../../types.js" */
+/** @import { PictureId } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
 const SHOWN = 8; // until all are asked for
@@ -11,7 +11,7 @@ const SHOWN = 8; // until all are asked for
 /**
  * A row of the list: its number decides the bar, `text` says it.
  * @typedef {object} HeadRow
- * @property {Place} place
+ * @property {PictureId} place
  * @property {number} value
  * @property {string} text
  */
@@ -20,8 +20,8 @@ const SHOWN = 8; // until all are asked for
  * A box in every row that takes its head into a set.
  * @typedef {object} Picking
  * @property {(name: string) => string} label of the box of a head
- * @property {(place: Place) => boolean} has
- * @property {(place: Place) => void} toggle
+ * @property {(place: PictureId) => boolean} has
+ * @property {(place: PictureId) => void} toggle
  */
 
 export class HeadList {

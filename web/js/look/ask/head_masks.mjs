@@ -1,6 +1,6 @@
 // Head masks: what each head's context vectors are multiplied by. 0 removes a head, 1 keeps it as it is.
 
-/** @import { Place } from "../../types.js" */
+/** @import { PictureId } from "../../types.js" */
 
 /** @typedef {number[][] | null} Mask `[layer][head]`; null where every head is kept as it is */
 /** @typedef {{ n_layer: number, n_head: number }} Shape of a model */
@@ -19,14 +19,14 @@ const filled = ({ n_layer, n_head }, scale) =>
 /** A mask that keeps every head is none. @param {number[][]} rows @returns {Mask} */
 const simplified = (rows) => (rows.every((row) => row.every((scale) => scale === 1)) ? null : rows);
 
-/** @param {Mask} mask @param {Place} place */
+/** @param {Mask} mask @param {PictureId} place */
 export const scaleOf = (mask, [layer, head]) => mask?.[layer]?.[head] ?? 1;
 
 /**
  * The mask with another scale for some heads.
  * @param {Mask} mask
  * @param {Shape} shape
- * @param {Place[]} places
+ * @param {PictureId[]} places
  * @param {number} scale
  */
 export function withScale(mask, shape, places, scale) {
@@ -35,17 +35,17 @@ export function withScale(mask, shape, places, scale) {
   return simplified(rows);
 }
 
-/** Only these heads are kept. @param {Shape} shape @param {Place[]} places @returns {Mask} */
+/** Only these heads are kept. @param {Shape} shape @param {PictureId[]} places @returns {Mask} */
 export function only(shape, places) {
   const rows = filled(shape, 0);
   for (const [layer, head] of places) rows[layer][head] = 1;
   return simplified(rows);
 }
 
-/** The heads that are removed or scaled, in their order. @param {Mask} mask @returns {Place[]} */
+/** The heads that are removed or scaled, in their order. @param {Mask} mask @returns {PictureId[]} */
 export function changedHeads(mask) {
   return (mask ?? []).flatMap((row, layer) =>
-    row.flatMap((scale, head) => (scale === 1 ? [] : [/** @type {Place} */ ([layer, head])])),
+    row.flatMap((scale, head) => (scale === 1 ? [] : [/** @type {PictureId} */ ([layer, head])])),
   );
 }
 

@@ -6,7 +6,7 @@ import { share } from "../../lib/numbers.mjs";
 import { isBusy } from "../state/pointer.mjs";
 import { askServer } from "./ask_server.mjs";
 
-/** @import { Place } from "../../types.js" */
+/** @import { PictureId } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
 /** @typedef {"previous_token" | "first_token" | "self" | "duplicate_token" | "induction"} RoleName */
@@ -77,7 +77,7 @@ export function headlineRole(role) {
   return role.label !== ROLES[best].name && copies(role) ? "copying" : best;
 }
 
-/** @param {Store} store @param {Place} place */
+/** @param {Store} store @param {PictureId} place */
 export const roleOf = (store, [layer, head]) => store.roles?.[layer]?.[head] ?? null;
 
 /** @param {HeadRole | null} role */
@@ -86,7 +86,7 @@ export const copies = (role) => role !== null && role.scores.copying >= CLEAR_CO
 /**
  * The role of a picture where it is clear; null where it is not, or not known.
  * @param {Store} store
- * @param {Place} place
+ * @param {PictureId} place
  */
 export function clearRole(store, place) {
   const role = roleOf(store, place);

@@ -6,7 +6,7 @@ import { listed, pictureName } from "../../lib/words.mjs";
 import { askServer } from "./ask_server.mjs";
 import { changedHeads, decodeMask, encodeMask, withScale } from "./head_masks.mjs";
 
-/** @import { Place } from "../../types.js" */
+/** @import { PictureId } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 /** @import { Mask } from "./head_masks.mjs" */
 /** @import { Mixer } from "./mixer.mjs" */
@@ -20,8 +20,8 @@ const NAMED = 6;
  * @typedef {object} JointQuestion
  * @property {[todo: string, done: string]} verb "remove" and "Removed"
  * @property {string} waiting what is shown until the answer is there
- * @property {(places: Place[]) => { route: string, body: object }} ask
- * @property {(places: Place[], names: string, answer: any) => string} say
+ * @property {(places: PictureId[]) => { route: string, body: object }} ask
+ * @property {(places: PictureId[], names: string, answer: any) => string} say
  * @property {(encoded: string) => void} choose
  */
 
@@ -59,12 +59,12 @@ export class HeadSet {
     return changedHeads(this.#mask);
   }
 
-  /** @param {Place} place */
+  /** @param {PictureId} place */
   has([layer, head]) {
     return this.#mask?.[layer]?.[head] === 0;
   }
 
-  /** @param {Place} place */
+  /** @param {PictureId} place */
   toggle(place) {
     this.set(withScale(this.#mask, this.store.pointer, [place], this.has(place) ? 1 : 0));
   }
@@ -85,7 +85,7 @@ export class HeadSet {
     this.draw();
   }
 
-  /** What each of these heads does alone. @param {Place[]} places */
+  /** What each of these heads does alone. @param {PictureId[]} places */
   singles(places) {
     return places.map(([layer, head]) => this.#single[layer][head]);
   }
@@ -101,7 +101,7 @@ export class HeadSet {
     if (!places.length) {
       const rows = this.#single.flatMap((row, layer) => row.map((value, head) => ({ place: [layer, head], value })));
       rows.sort((a, b) => b.value - a.value);
-      const first = /** @type {Place[]} */ (rows.slice(0, SUGGESTED).map(({ place }) => place));
+      const first = /** @type {PictureId[]} */ (rows.slice(0, SUGGESTED).map(({ place }) => place));
       const all = this.chip(`the top ${first.length}`, () => this.set(withScale(null, store.pointer, first, 0)));
       this.chips.replaceChildren(make("span", {}, `Tick heads above to ${todo} them together, or take`), all, ...add);
       this.sentence.textContent = "";

@@ -8,7 +8,7 @@ import { Topics } from "../../lib/topics.mjs";
 import { readChoices, writeChoices } from "./choices.mjs";
 import { decodeMask, encodeMask, isSameMask, only, scaleOf, withScale } from "./head_masks.mjs";
 
-/** @import { Place } from "../../types.js" */
+/** @import { PictureId } from "../../types.js" */
 /** @import { RunFetcher } from "../state/run_fetcher.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 /** @import { Mask } from "./head_masks.mjs" */
@@ -88,27 +88,27 @@ export class Mixer extends Topics {
     view.set({ ask: DESK, askWith: writeChoices({ ...choices, mask: chosen }, DEFAULTS) });
   }
 
-  /** @param {Place} place @param {number} scale */
+  /** @param {PictureId} place @param {number} scale */
   scale(place, scale) {
     this.set(withScale(this.mask, this.store.pointer, [place], scale));
   }
 
-  /** Mute a head, or put one back that is muted or scaled. @param {Place} place */
+  /** Mute a head, or put one back that is muted or scaled. @param {PictureId} place */
   toggle(place) {
     this.scale(place, scaleOf(this.mask, place) === 1 ? 0 : 1);
   }
 
-  /** Mute all heads but one, or put all back where that was done. @param {Place} place */
+  /** Mute all heads but one, or put all back where that was done. @param {PictureId} place */
   solo(place) {
     this.set(this.isSolo(place) ? null : only(this.store.pointer, [place]));
   }
 
-  /** @param {Place} place */
+  /** @param {PictureId} place */
   isSolo(place) {
     return this.mask !== null && isSameMask(this.mask, only(this.store.pointer, [place]));
   }
 
-  /** Whether a place is that of a head, not of a mean or rollout. @param {Place} place */
+  /** Whether a place is that of a head, not of a mean or rollout. @param {PictureId} place */
   isHead([layer, column]) {
     const { n_layer, n_head } = this.store.pointer;
     return layer < n_layer && column < n_head;

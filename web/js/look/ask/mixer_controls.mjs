@@ -4,7 +4,7 @@
 import { make, setFlag } from "../../lib/dom.mjs";
 import { MOST_SCALE, scaleOf } from "./head_masks.mjs";
 
-/** @import { Place } from "../../types.js" */
+/** @import { PictureId } from "../../types.js" */
 /** @import { Mixer } from "./mixer.mjs" */
 
 /** For the header of the open head, while the question is open. @param {Mixer} mixer */
@@ -109,7 +109,7 @@ export function mixTiles(mixer, panel) {
   });
 }
 
-/** @param {HTMLElement} tile @returns {Place} */
+/** @param {HTMLElement} tile @returns {PictureId} */
 function placeOf(tile) {
   const [layer, column] = String(tile.dataset.place).split(",").map(Number);
   return [layer, column];

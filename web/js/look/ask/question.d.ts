@@ -1,13 +1,13 @@
 /** What a question of Ask is made of. Types only: browsers never load this file. */
 
-import type { Place } from "../../types.js";
+import type { PictureId } from "../../types.js";
 import type { Store } from "../state/store.mjs";
 import type { Mixer } from "./mixer.mjs";
 
 /** A line on the grid from one head to another; `part` of the greatest width, from 0 to 1. */
 export interface Arc {
-  from: Place;
-  to: Place;
+  from: PictureId;
+  to: PictureId;
   part: number;
 }
 

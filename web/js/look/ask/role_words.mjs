@@ -5,7 +5,7 @@ import { pictureName } from "../../lib/words.mjs";
 import { bestRole, clearRole, copies, COPYING, copyingNumbers, roleOf, ROLES } from "./head_roles.mjs";
 import { fixedDistance, patternDoes, patternName } from "./text_patterns.mjs";
 
-/** @import { Place } from "../../types.js" */
+/** @import { PictureId } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
 const NEAR = 3; // times the score of uniform attention: below it a head is not close to any role
@@ -13,7 +13,7 @@ const NEAR = 3; // times the score of uniform attention: below it a head is not 
 /**
  * A head's role in a sentence or two; "" where it is not known.
  * @param {Store} store
- * @param {Place} place
+ * @param {PictureId} place
  */
 export function roleSentence(store, place) {
   const role = roleOf(store, place);
@@ -36,7 +36,7 @@ export function roleSentence(store, place) {
 /**
  * What a head does, in plain words; "" where it is not known.
  * @param {Store} store
- * @param {Place} place
+ * @param {PictureId} place
  */
 export function rolePlain(store, place) {
   const role = roleOf(store, place);
@@ -66,7 +66,7 @@ export function rolePlain(store, place) {
 /**
  * The same in one line.
  * @param {Store} store
- * @param {Place} place
+ * @param {PictureId} place
  */
 export function shortRole(store, place) {
   const role = roleOf(store, place);
@@ -91,7 +91,7 @@ export const NO_LABEL = { tag: "", told: "", where: "" };
 /**
  * Where a head looks on random tokens; else at which distance it looks in this text; else whether it copies.
  * @param {Store} store
- * @param {Place} head
+ * @param {PictureId} head
  * @returns {Label}
  */
 export function labelOf(store, head) {

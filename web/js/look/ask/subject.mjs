@@ -3,7 +3,7 @@
 import { isBusy } from "../state/pointer.mjs";
 import { visible } from "../../lib/words.mjs";
 
-/** @import { Place } from "../../types.js" */
+/** @import { PictureId } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
 /**
@@ -58,7 +58,7 @@ export function selectSomething(store) {
   if (store.step === null && !store.locked.length && store.chosen !== null) store.goto(store.chosen);
 }
 
-/** The open head; null while a mean or a rollout is open. @param {Store} store @returns {Place | null} */
+/** The open head; null while a mean or a rollout is open. @param {Store} store @returns {PictureId | null} */
 export function openHead({ open, pointer: { n_layer, n_head } }) {
   return open[0] < n_layer && open[1] < n_head ? open : null;
 }

@@ -1,10 +1,10 @@
 // Where heads look in the text that is shown: the open head by its exact weights, all others by their metrics.
 
-import { DISTANCES, METRICS, placeOfDistance } from "../../lib/metrics.mjs";
+import { DISTANCES, METRICS, indexOfDistance } from "../../lib/metrics.mjs";
 import { CLEAR, ROLES } from "./head_roles.mjs";
 
 /** @import { HeadWeights } from "../../lib/triangle.mjs" */
-/** @import { Place } from "../../types.js" */
+/** @import { PictureId } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 /** @import { RoleName } from "./head_roles.mjs" */
 
@@ -110,9 +110,9 @@ export function strongestPlace(weights, pattern, first, end) {
 
 /** @type {[PatternName, number, number][]} name, how many tokens back, and where a frame has it */
 const MEASURED = [
-  ["previous_token", 1, METRICS.previous.place],
-  ["first_token", 0, METRICS.first.place],
-  ...DISTANCES.map((n) => /** @type {[PatternName, number, number]} */ (["back", n, placeOfDistance(n)])),
+  ["previous_token", 1, METRICS.previous.index],
+  ["first_token", 0, METRICS.first.index],
+  ...DISTANCES.map((n) => /** @type {[PatternName, number, number]} */ (["back", n, indexOfDistance(n)])),
 ];
 
 const harmonic = [0]; // sums of 1 / 1 to 1 / n
@@ -126,7 +126,7 @@ function evenBetween(first, end) {
 /**
  * How much a head looks at the token before, at the first one, and a fixed distance back.
  * @param {Pick<Store, "rows" | "metric">} store
- * @param {Place} head
+ * @param {PictureId} head
  * @returns {Pattern[]}
  */
 export function measuredPatterns(store, head) {
@@ -165,7 +165,7 @@ export function openPattern(store) {
 /**
  * What a head does in this text; null where it follows no clear pattern.
  * @param {Store} store
- * @param {Place} head
+ * @param {PictureId} head
  * @returns {Pattern | null}
  */
 export function patternOf(store, head) {
@@ -182,7 +182,7 @@ export const patternDoes = ({ name, back }) => (name === "back" ? `looks ${back}
 /**
  * The distance at which a head looks in this text, where that is what it does; null where it is not.
  * @param {Store} store
- * @param {Place} head
+ * @param {PictureId} head
  */
 export function fixedDistance(store, head) {
   const pattern = clearestPattern(measuredPatterns(store, head));

@@ -3,7 +3,7 @@
 import { Topics } from "../../lib/topics.mjs";
 import { View } from "../state/view.mjs";
 
-/** @import { Place } from "../../types.js" */
+/** @import { PictureId } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 /** @import { SideName } from "./alignment.mjs" */
 
@@ -31,14 +31,14 @@ export class LinkedHeads extends Topics {
     this.viewB.on((changed) => changed.includes("open") && this.emit("view"));
   }
 
-  /** Open a head on both sides. @param {Place} place */
+  /** Open a head on both sides. @param {PictureId} place */
   choose(place) {
     this.isUnlinked = false;
     this.view.choose(place);
     this.link();
   }
 
-  /** Open another head on B than on A; null for the same one. @param {Place | null} place */
+  /** Open another head on B than on A; null for the same one. @param {PictureId | null} place */
   chooseB(place) {
     this.isUnlinked = place !== null;
     if (place) this.viewB.choose(place);
@@ -64,7 +64,7 @@ export class LinkedHeads extends Topics {
 
 /**
  * Whether another model has a picture in the same place.
- * @param {Place} place
+ * @param {PictureId} place
  * @param {Shape} from
  * @param {Shape} to
  */
@@ -75,10 +75,10 @@ export function hasPlace([layer, column], from, to) {
 
 /**
  * The same layer and head where there is one, else the nearest; a mean for a mean, a rollout for a rollout.
- * @param {Place} place
+ * @param {PictureId} place
  * @param {Shape} from
  * @param {Shape} to
- * @returns {Place}
+ * @returns {PictureId}
  */
 export function matchingPlace([layer, column], from, to) {
   if (layer >= from.n_layer) return [to.n_layer, to.n_head];

@@ -5,11 +5,11 @@ import { LatestRequest } from "../../lib/latest.mjs";
 import { Topics } from "../../lib/topics.mjs";
 import { SIDES } from "./pair.mjs";
 
-/** @import { Place } from "../../types.js" */
+/** @import { PictureId } from "../../types.js" */
 /** @import { SideName } from "./alignment.mjs" */
 /** @import { Pair } from "./pair.mjs" */
 
-/** @typedef {{ place: Place, difference: number }} RankedHead */
+/** @typedef {{ place: PictureId, difference: number }} RankedHead */
 
 const PAUSE = 80; // milliseconds for what else may change at once
 
@@ -31,7 +31,7 @@ export class Ranking extends Topics {
   /** The heads of both sides, the most different first. @returns {RankedHead[]} */
   get sorted() {
     const all = (this.heads ?? []).flatMap((row, layer) =>
-      row.map((difference, head) => ({ place: /** @type {Place} */ ([layer, head]), difference })),
+      row.map((difference, head) => ({ place: /** @type {PictureId} */ ([layer, head]), difference })),
     );
     return all.sort((one, other) => other.difference - one.difference);
   }

@@ -7,7 +7,7 @@ import { Workspace } from "../workspace.mjs";
 import { CompareView } from "./compare_view.mjs";
 import { Pair, SIDES } from "./pair.mjs";
 
-/** @import { Control, LinkState, Place, SentPointer, TextActions } from "../../types.js" */
+/** @import { Control, LinkState, PictureId, SentPointer, TextActions } from "../../types.js" */
 /** @import { Settings } from "../settings.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 /** @import { View } from "../state/view.mjs" */
@@ -134,7 +134,7 @@ export class Texts {
     const kept = stores[side];
     this.#close(stores[side === "a" ? "b" : "a"]);
     const { locked, step } = kept;
-    const open = /** @type {Place} */ ([...(side === "b" ? heads.viewB.open : view.open)]);
+    const open = /** @type {PictureId} */ ([...(side === "b" ? heads.viewB.open : view.open)]);
     this.#isComparing = false;
     this.compare.remember("");
     if (open.join() !== view.open.join()) view.choose(open);

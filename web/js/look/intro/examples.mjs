@@ -4,7 +4,7 @@ import { METRICS } from "../../lib/metrics.mjs";
 import { copies, roleOf } from "../ask/head_roles.mjs";
 import { patternName, patternOf } from "../ask/text_patterns.mjs";
 
-/** @import { Place } from "../../types.js" */
+/** @import { PictureId } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
 const MOST_ALIKE = 2; // heads shown that do the same
@@ -13,7 +13,7 @@ const MOST_ALIKE = 2; // heads shown that do the same
  * The heads to show, the clearest first, then those that copy. If no head does anything clearly, the most focused one;
  * none before there is a text.
  * @param {Store} store
- * @returns {Place[]}
+ * @returns {PictureId[]}
  */
 export function examplesOf(store) {
   if (!store.rows) return [];
@@ -25,7 +25,7 @@ export function examplesOf(store) {
   const isFew = (/** @type {string} */ name, /** @type {number} */ at) =>
     clear.slice(0, at).filter((other) => other.name === name).length < MOST_ALIKE;
   const found = clear.filter(({ name }, at) => isFew(name, at)).map(({ head }) => head);
-  const entropy = (/** @type {Place} */ head) => store.metric(head, METRICS.entropy.place);
+  const entropy = (/** @type {PictureId} */ head) => store.metric(head, METRICS.entropy.index);
   const others = store.heads
     .filter((head) => !clear.some((one) => one.head.join() === head.join()))
     .sort((a, b) => entropy(a) - entropy(b));

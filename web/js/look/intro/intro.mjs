@@ -11,7 +11,7 @@ import { keep, kept } from "../state/storage.mjs";
 import { examplesOf } from "./examples.mjs";
 import { patternSentence, placeSentence, unitOf } from "./sentences.mjs";
 
-/** @import { ModelInfo, Place } from "../../types.js" */
+/** @import { ModelInfo, PictureId } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
 const KEPT = "headscope-intro";
@@ -19,7 +19,7 @@ const MARGIN = 8; // pixels around what is scrolled into view
 const PATIENCE = 2500; // milliseconds that the first example waits for the roles of the heads
 
 export class Intro {
-  /** @type {Place[]} the heads of the tour, once it has begun */
+  /** @type {PictureId[]} the heads of the tour, once it has begun */
   #examples = [];
   #shown = 0; // how many of them
   #hasEnded = false;

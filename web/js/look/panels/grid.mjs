@@ -14,7 +14,7 @@ import { paintArcs, paintOverlay } from "../ask/overlay.mjs";
 import { labelOf, NO_LABEL } from "../ask/role_words.mjs";
 import { tableHead, TableView } from "../../widgets/table_view.mjs";
 
-/** @import { Place } from "../../types.js" */
+/** @import { PictureId } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
 const LAYER_NAMES = 24; // CSS pixels of their column
@@ -23,7 +23,7 @@ const NARROW = 46; // CSS pixels of a column in which "rollout" does not fit
 /**
  * A picture in the grid.
  * @typedef {object} Card
- * @property {Place} place
+ * @property {PictureId} place
  * @property {string} name
  * @property {boolean} isHead not a mean or a rollout
  * @property {number} value of the chosen metric
@@ -44,7 +44,7 @@ export class Grid {
   #cards = [];
   #shape = "";
   #layout = "";
-  /** @type {(place: Place | null) => void} */
+  /** @type {(place: PictureId | null) => void} */
   #hovered = () => {};
 
   /** @param {Store} store */
@@ -66,7 +66,7 @@ export class Grid {
     new ResizeObserver(() => this.draw()).observe(this.element);
   }
 
-  /** @param {(place: Place | null) => void} callback gets the picture under the pointer */
+  /** @param {(place: PictureId | null) => void} callback gets the picture under the pointer */
   onHover(callback) {
     this.#hovered = callback;
   }
@@ -97,7 +97,7 @@ export class Grid {
   }
 
   /**
-   * @param {Place} place
+   * @param {PictureId} place
    * @returns {Card}
    */
   makeCard(place) {
@@ -119,8 +119,8 @@ export class Grid {
   measure() {
     const { store } = this;
     const { metric, least, most } = store.view.options;
-    const { name, place, unit } = METRICS[metric];
-    for (const card of this.#cards) card.value = store.metric(card.place, place);
+    const { name, index, unit } = METRICS[metric];
+    for (const card of this.#cards) card.value = store.metric(card.place, index);
     const ends = barEnds(store, metric);
     this.most = ends.most;
     for (const card of this.#cards) {
@@ -309,7 +309,7 @@ export function gridTable(store, grid) {
       setFlag(open, "aria-pressed", card.place.join() === store.open.join());
       open.addEventListener("click", () => store.view.choose(card.place));
       const values = Object.values(METRICS).map((kind) =>
-        make("td", {}, measured(store.metric(card.place, kind.place), kind)),
+        make("td", {}, measured(store.metric(card.place, kind.index), kind)),
       );
       return make("tr", {}, make("th", { scope: "row" }, open), ...values);
     });

@@ -15,7 +15,7 @@ import { ThumbnailPainter } from "../../lib/drawing/images.mjs";
 import { pictureName } from "../../lib/words.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
-/** @import { Place } from "../../types.js" */
+/** @import { PictureId } from "../../types.js" */
 
 /**
  * While an answer colours the tiles: what the colours mean, instead of the usual legend.
@@ -95,7 +95,7 @@ export function headPreview(store, grid) {
   const canvas = make("canvas", { "aria-hidden": true });
   const [name, text] = [make("b", {}), make("p", { class: "hs-hint" })];
   const element = make("div", { class: "hs-preview", "aria-hidden": true }, canvas, make("div", {}, name, text));
-  /** @type {Place | null} under the pointer */
+  /** @type {PictureId | null} under the pointer */
   let hovered = null;
 
   const draw = () => {

@@ -12,16 +12,13 @@ import { counted, MAX_SURPRISE } from "../../lib/numbers.mjs";
 /** @import { Store } from "../state/store.mjs" */
 
 /**
- * A colour ramp with ticks and a title.
- * @param {string} words
+ * A colour ramp with ticks.
  * @param {RampName} ramp
  * @param {() => [place: number, text: string][]} ticks
  */
-export function ruler(words, ramp, ticks) {
+export function rampLine(ramp, ticks) {
   const canvas = make("canvas", { width: 256, height: 1, "aria-hidden": true });
-  const line = make("div", { class: "hs-ruler" }, canvas);
-  const title = make("span", {}, words);
-  const element = make("div", { class: "hs-scale" }, title, line);
+  const element = make("div", { class: "hs-ruler" }, canvas);
   const draw = () => {
     const image = new ImageData(256, 1);
     packedPixels(image).set(palette()[ramp].pixels);
@@ -31,14 +28,26 @@ export function ruler(words, ramp, ticks) {
       mark.style.left = `${100 * place}%`;
       return mark;
     });
-    line.replaceChildren(canvas, ...marks);
+    element.replaceChildren(canvas, ...marks);
   };
   onThemeChange(draw);
   draw();
-  return { element, title, draw };
+  return { element, draw };
 }
 
-/** The present scale of the weights. @param {Store} store */
+/**
+ * A colour ramp with ticks and a title.
+ * @param {string} words
+ * @param {RampName} ramp
+ * @param {() => [place: number, text: string][]} ticks
+ */
+export function ruler(words, ramp, ticks) {
+  const { element: line, draw } = rampLine(ramp, ticks);
+  const title = make("span", {}, words);
+  return { element: make("div", { class: "hs-scale" }, title, line), title, draw };
+}
+
+/** The current scale of the weights. @param {Store} store */
 export function weightLegend(store) {
   const { view } = store;
   let shown = "";

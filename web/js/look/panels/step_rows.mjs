@@ -10,7 +10,7 @@ import { clamp, exact } from "../../lib/numbers.mjs";
 import { pictureName, sentence, visible } from "../../lib/words.mjs";
 import { tableHead, TableView, TokenRange, tokenTitle } from "../../widgets/table_view.mjs";
 
-/** @import { Place } from "../../types.js" */
+/** @import { PictureId } from "../../types.js" */
 /** @import { RunFetcher } from "../state/run_fetcher.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 
@@ -100,7 +100,7 @@ export class StepRows {
     return isReady ? found.query : null;
   }
 
-  /** @param {number} head @returns {Place} */
+  /** @param {number} head @returns {PictureId} */
   place(head) {
     const { n_head } = this.store.pointer;
     return [Math.floor(head / n_head), head % n_head];

@@ -15,7 +15,7 @@ import {
   patternsOf,
 } from "../ask/text_patterns.mjs";
 
-/** @import { MetricName, Place } from "../../types.js" */
+/** @import { MetricName, PictureId } from "../../types.js" */
 /** @import { Pattern } from "../ask/text_patterns.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 
@@ -43,7 +43,7 @@ export function topHeads(store) {
   const list = make("span", { class: "hs-chip-list" });
   const top = make("p", { class: "hs-chips", role: "group", "aria-label": "Top heads" }, title, list);
 
-  /** @param {Place} place @param {string} text @param {string} explanation */
+  /** @param {PictureId} place @param {string} text @param {string} explanation */
   const chip = (place, text, explanation) => {
     const open = () => {
       view.choose(place);
@@ -79,8 +79,8 @@ export function topHeads(store) {
 
   const showTop = () => {
     const { metric } = view.options;
-    const { name, place, unit } = METRICS[metric];
-    const heads = store.heads.map((head) => ({ head, value: store.metric(head, place) }));
+    const { name, index, unit } = METRICS[metric];
+    const heads = store.heads.map((head) => ({ head, value: store.metric(head, index) }));
     heads.sort((a, b) => (isLowestFirst(metric) ? a.value - b.value : b.value - a.value));
     title.textContent = `${isLowestFirst(metric) ? "Lowest" : "Highest"} ${unit ? name : `weight ${name}`}`;
     const chips = heads.slice(0, SHOWN).map(({ head, value }) => {
@@ -104,11 +104,11 @@ export function topHeads(store) {
  * For each pattern, the head that follows it most, if that is more than uniform attention would give: clear patterns,
  * and the closest head for each of the named roles.
  * @param {Store} store
- * @returns {{ head: Place, pattern: Pattern }[]}
+ * @returns {{ head: PictureId, pattern: Pattern }[]}
  */
 function suggestionsOf(store) {
   if (!store.rows) return [];
-  /** @type {Map<string, { head: Place, pattern: Pattern }>} */
+  /** @type {Map<string, { head: PictureId, pattern: Pattern }>} */
   const best = new Map();
   for (const head of store.heads) {
     for (const pattern of measuredPatterns(store, head)) {
@@ -143,11 +143,11 @@ function copyingHeads(store) {
 /**
  * Over how many tokens, or letters, a head spreads its attention, in words: 2 to the power of its entropy.
  * @param {Store} store
- * @param {Place} place
+ * @param {PictureId} place
  * @param {string} unit
  */
 export function spreadWords(store, place, unit) {
-  const spread = Math.round(2 ** store.metric(place, METRICS.entropy.place));
+  const spread = Math.round(2 ** store.metric(place, METRICS.entropy.index));
   return spread > 1
     ? `its attention spreads over about ${spread} ${unit}s`
     : `nearly all of its attention goes to one ${unit} at a time`;
@@ -156,7 +156,7 @@ export function spreadWords(store, place, unit) {
 /**
  * What a head does in this text, in one sentence with the model's numbers, short enough for one line.
  * @param {Store} store
- * @param {Place} place
+ * @param {PictureId} place
  */
 export function describePicture(store, place) {
   const [layer, head] = place;

@@ -7,7 +7,7 @@ import { isBusy } from "../state/pointer.mjs";
 import { pictureName } from "../../lib/words.mjs";
 import { CLEAR } from "../ask/head_roles.mjs";
 
-/** @import { Place, SentPointer, TrainingReport } from "../../types.js" */
+/** @import { PictureId, SentPointer, TrainingReport } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
 const PAUSE = 60; // milliseconds to wait for the slider to come to rest
@@ -15,9 +15,9 @@ const PAUSE = 60; // milliseconds to wait for the slider to come to rest
 /** @param {string} model the name of a model or of one of its snapshots */
 const baseOf = (model) => model.replace(/@\d+$/, "");
 
-/** The head with the highest of `scores[layer][head]`. @param {number[][]} scores @returns {[Place, number]} */
+/** The head with the highest of `scores[layer][head]`. @param {number[][]} scores @returns {[PictureId, number]} */
 function strongest(scores) {
-  /** @type {[Place, number]} */
+  /** @type {[PictureId, number]} */
   let best = [[0, 0], -1];
   scores.forEach((row, layer) => row.forEach((score, head) => score > best[1] && (best = [[layer, head], score])));
   return best;
@@ -130,7 +130,7 @@ export class TrainingSteps {
     const formed = best.findIndex((row) => row.induction[1] >= CLEAR);
     const when =
       formed > 0 ? ` An induction head forms between steps ${best[formed - 1].step} and ${best[formed].step}.` : "";
-    /** @param {[Place, number]} found */
+    /** @param {[PictureId, number]} found */
     const said = ([head, score]) => `${pictureName(head, this.store.pointer)} ${score.toFixed(2)}`;
     const scores = `induction ${said(now.induction)}, previous token ${said(now.previous)}`;
     this.sentence.textContent = `Strongest heads on repeated random tokens: ${scores}.${when}`;

@@ -4,7 +4,7 @@ import { N_METRICS, UNIFORM } from "../../lib/metrics.mjs";
 import { Thumbnails } from "../../lib/thumbnails.mjs";
 import { HeadWeights } from "../../lib/triangle.mjs";
 
-/** @import { Frame, Place, Token } from "../../types.js" */
+/** @import { Frame, PictureId, Token } from "../../types.js" */
 
 const UNTRAINED = 0.15; // total variation distance from uniform attention; below it, a head has learned nothing
 const ENOUGH = 8; // rows needed to judge a head
@@ -75,23 +75,23 @@ export class RunData {
     this.weights = new HeadWeights();
   }
 
-  /** All heads. @returns {Place[]} */
+  /** All heads. @returns {PictureId[]} */
   get heads() {
     const { n_layer, n_head } = this;
     return Array.from({ length: n_layer * n_head }, (_, i) => [Math.floor(i / n_head), i % n_head]);
   }
 
-  /** The number of a picture, in the order of the server. @param {Place} place */
+  /** The number of a picture, in the order of the server. @param {PictureId} place */
   index([layer, column]) {
     return layer * (this.n_head + 2) + (layer === this.n_layer ? 0 : column);
   }
 
   /**
-   * @param {Place} picture
-   * @param {number} place of the metric in a frame
+   * @param {PictureId} picture
+   * @param {number} index of the metric in a frame
    */
-  metric(picture, place) {
-    return this.metrics[this.index(picture) * N_METRICS + place];
+  metric(picture, index) {
+    return this.metrics[this.index(picture) * N_METRICS + index];
   }
 
   /** Whether no head has learned where to look. */

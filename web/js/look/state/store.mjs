@@ -9,7 +9,7 @@ import { completePointer, isBusy, isGiven } from "./pointer.mjs";
 import { Selection } from "./selection.mjs";
 import { TextSource } from "./text_source.mjs";
 
-/** @import { Cell, LinkState, Place, Pointer, SentPointer } from "../../types.js" */
+/** @import { Cell, LinkState, PictureId, Pointer, SentPointer } from "../../types.js" */
 /** @import { Overlay } from "../ask/question.js" */
 /** @import { Roles } from "../ask/head_roles.mjs" */
 /** @import { View } from "./view.mjs" */
@@ -131,14 +131,14 @@ export class Store extends Topics {
     return this.#data.heads;
   }
 
-  /** The number of a picture, in the order of the server. @param {Place} place */
+  /** The number of a picture, in the order of the server. @param {PictureId} place */
   index(place) {
     return this.#data.index(place);
   }
 
-  /** @param {Place} picture @param {number} place of the metric in a frame */
-  metric(picture, place) {
-    return this.#data.metric(picture, place);
+  /** @param {PictureId} picture @param {number} index of the metric in a frame */
+  metric(picture, index) {
+    return this.#data.metric(picture, index);
   }
 
   /** Whether no head has learned where to look. */

@@ -3,14 +3,14 @@
 
 import { DEFAULTS } from "../../lib/options.mjs";
 
-/** @import { Options, Place, Pointer } from "../../types.js" */
+/** @import { Options, PictureId, Pointer } from "../../types.js" */
 
 /** @typedef {keyof Options | "open"} Change */
 
 export class View {
   /** @type {Options} */
   #options = { ...DEFAULTS };
-  /** @type {Place} */
+  /** @type {PictureId} */
   #open = [0, 0];
   /** @type {((changed: Change[]) => void)[]} */
   #listeners = [];
@@ -39,7 +39,7 @@ export class View {
     this.#notify(changed);
   }
 
-  /** Open a picture. @param {Place} place */
+  /** Open a picture. @param {PictureId} place */
   choose(place) {
     if (place[0] === this.#open[0] && place[1] === this.#open[1]) return;
     this.#open = place;
@@ -48,7 +48,7 @@ export class View {
 
   /**
    * Open a picture without notifying anyone: the store of another model announces everything at once.
-   * @param {Place} place
+   * @param {PictureId} place
    */
   openQuietly(place) {
     this.#open = place;

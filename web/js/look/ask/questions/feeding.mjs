@@ -7,7 +7,7 @@ import { textBody, textProblem } from "../subject.mjs";
 import { trainingTable } from "./feeding_steps.mjs";
 import { percent } from "./residual_table.mjs";
 
-/** @import { Place } from "../../../types.js" */
+/** @import { PictureId } from "../../../types.js" */
 /** @import { HeadRow } from "../head_list.mjs" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
@@ -107,7 +107,7 @@ function build({ store, choices, choose, conclude, overlay }) {
         Array.from({ length: store.pointer.n_head }, () => null),
       );
       for (const { place, value } of rows) values[place[0]][place[1]] = value;
-      const valueOf = (/** @type {Place} */ [layer, head]) => values[layer][head] ?? 0;
+      const valueOf = (/** @type {PictureId} */ [layer, head]) => values[layer][head] ?? 0;
       const arcs = reading.arcs.map((from) => ({ from, to: open, part: Math.max(valueOf(from) / most, 0) }));
       overlay({ title, values, most, ramp, short, long, ends, arcs });
     },
@@ -120,7 +120,7 @@ function build({ store, choices, choose, conclude, overlay }) {
 /**
  * @typedef {object} Reading
  * @property {HeadRow[]} rows the most important first
- * @property {Place[]} arcs heads to draw an arc from
+ * @property {PictureId[]} arcs heads to draw an arc from
  * @property {string} sentence
  * @property {string} plain what it comes down to
  * @property {string} column what the list says
@@ -131,7 +131,7 @@ function build({ store, choices, choose, conclude, overlay }) {
  * @property {"change" | "looks"} ramp
  */
 
-/** @param {Place} place */
+/** @param {PictureId} place */
 const name = ([layer, head]) => `L${layer} H${head}`;
 
 /**
@@ -141,7 +141,7 @@ const name = ([layer, head]) => `L${layer} H${head}`;
  */
 function rowsOf(values, text) {
   const rows = values.flatMap((row, layer) =>
-    row.map((value, head) => ({ place: /** @type {Place} */ ([layer, head]), value, text: text(value) })),
+    row.map((value, head) => ({ place: /** @type {PictureId} */ ([layer, head]), value, text: text(value) })),
   );
   return rows.sort((a, b) => b.value - a.value);
 }
@@ -156,7 +156,7 @@ const arcsOf = (rows, counts) =>
 /**
  * Composition scores, from the weights alone.
  * @param {any} answer
- * @param {Place} open
+ * @param {PictureId} open
  * @param {Way} way
  * @returns {Reading}
  */

@@ -6,7 +6,7 @@ import { request } from "../../../lib/http.mjs";
 import { askServer } from "../ask_server.mjs";
 import { bestRole } from "./feeding.mjs";
 
-/** @import { Place } from "../../../types.js" */
+/** @import { PictureId } from "../../../types.js" */
 /** @import { Store } from "../../state/store.mjs" */
 
 /** @type {Map<string, number[]>} the training steps whose weights were kept, by model */
@@ -33,7 +33,7 @@ export function trainingTable(store) {
   const body = make("tbody", {});
   const table = make("table", { hidden: true }, make("thead", {}, head), body);
   const element = make("div", { class: "hs-residual", hidden: true }, button, " ", progress, table);
-  /** @type {{ model: string, later: Place, earlier: Place, way: string } | null} */
+  /** @type {{ model: string, later: PictureId, earlier: PictureId, way: string } | null} */
   let link = null;
   let shown = "";
   button.addEventListener("click", () => (controller ? stop() : void measure()));
@@ -87,7 +87,7 @@ export function trainingTable(store) {
 
   /**
    * Offer the link, where the model has kept training steps.
-   * @param {{ later: Place, earlier: Place, way: string } | null} next
+   * @param {{ later: PictureId, earlier: PictureId, way: string } | null} next
    */
   const show = async (next) => {
     const model = store.pointer.model.replace(/@\d+$/, "");

@@ -3,7 +3,7 @@
 import { make } from "../../../lib/dom.mjs";
 import { pictureName } from "../../../lib/words.mjs";
 
-/** @import { Place } from "../../../types.js" */
+/** @import { PictureId } from "../../../types.js" */
 /** @import { Store } from "../../state/store.mjs" */
 
 const NEIGHBOURS = 3;
@@ -12,13 +12,13 @@ const MARGIN = 6; // per cent that names need at the edges
 /**
  * The heads nearest to one, the nearest first.
  * @param {number[][][]} points `[layer][head]`
- * @param {Place} place
- * @returns {Place[]}
+ * @param {PictureId} place
+ * @returns {PictureId[]}
  */
 function nearest(points, [layer, head]) {
   const [x, y] = points[layer][head];
   const others = points.flatMap((row, l) =>
-    row.map((point, h) => ({ place: /** @type {Place} */ ([l, h]), far: Math.hypot(point[0] - x, point[1] - y) })),
+    row.map((point, h) => ({ place: /** @type {PictureId} */ ([l, h]), far: Math.hypot(point[0] - x, point[1] - y) })),
   );
   others.sort((a, b) => a.far - b.far);
   return others
@@ -45,7 +45,7 @@ export function headMap(store) {
     const open = store.open.join();
     const dots = points.flatMap((row, layer) =>
       row.map((point, head) => {
-        /** @type {Place} */
+        /** @type {PictureId} */
         const place = [layer, head];
         const name = pictureName(place, store.pointer);
         const dot = make("button", { type: "button", title: name, tabindex: place.join() === open ? 0 : -1 }, name);

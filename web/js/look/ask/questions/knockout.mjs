@@ -7,7 +7,7 @@ import { HeadList } from "../head_list.mjs";
 import { HeadSet, NOBODY } from "../head_set.mjs";
 import { selectedToken, textBody, textProblem, tokenName } from "../subject.mjs";
 
-/** @import { Place } from "../../../types.js" */
+/** @import { PictureId } from "../../../types.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
 const METHODS = { zero: "zeros", mean: "mean" };
@@ -24,7 +24,7 @@ const MUCH = 0.15; // of the sum: by less than this the joint change is about th
 /** With a sign and three decimals. @param {number} value */
 const signed = (value) => withSign(value, (size) => fixed(size, 3));
 
-/** The head with the largest value. @param {number[][]} values `[layer][head]` @returns {[Place, number]} */
+/** The head with the largest value. @param {number[][]} values `[layer][head]` @returns {[PictureId, number]} */
 function largest(values) {
   const all = values.flatMap((row, layer) => row.map((value, head) => ({ layer, head, value })));
   const { layer, head, value } = all.reduce((best, one) => (one.value > best.value ? one : best));
@@ -184,7 +184,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
  * Which head matters most: for the text, and for the selected token.
  * @param {{ delta: number[][], token_delta: number[][][] }} answer
  * @param {number} position of the selected token
- * @param {(place: Place) => string} name of a head
+ * @param {(place: PictureId) => string} name of a head
  * @param {string} [text] of the selected token
  * @returns {[string, string]}
  */

@@ -14,7 +14,7 @@ import { DEFAULTS, DESK } from "../mixer.mjs";
 import { scaleWords } from "../mixer_controls.mjs";
 import { textProblem, tokenName } from "../subject.mjs";
 
-/** @import { Place } from "../../../types.js" */
+/** @import { PictureId } from "../../../types.js" */
 /** @import { Mask, Shape } from "../head_masks.mjs" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
@@ -221,7 +221,7 @@ const NAMED = 3; // heads that a preset names
  */
 export function presets({ shape, roles, layer, mask }) {
   const isLayer = layer < shape.n_layer;
-  const row = Array.from({ length: shape.n_head }, (_, head) => /** @type {Place} */ ([layer, head]));
+  const row = Array.from({ length: shape.n_head }, (_, head) => /** @type {PictureId} */ ([layer, head]));
   const alone = isLayer ? only(shape, row) : null;
   return [
     withoutRole("induction", shape, roles),
@@ -260,7 +260,7 @@ function withoutRole(key, shape, roles) {
   const places = (roles ?? []).flatMap((row, layer) =>
     row.flatMap(({ label, scores }, head) => {
       const has = key === "copying" ? scores.copying >= CLEAR_COPYING : label === role;
-      return has ? [/** @type {Place} */ ([layer, head])] : [];
+      return has ? [/** @type {PictureId} */ ([layer, head])] : [];
     }),
   );
   const mask = withScale(null, shape, places, 0);

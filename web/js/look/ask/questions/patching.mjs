@@ -11,7 +11,7 @@ import { HeadSet, NOBODY } from "../head_set.mjs";
 import { selectedToken, textProblem, tokenName } from "../subject.mjs";
 import { percent, residualTable } from "./residual_table.mjs";
 
-/** @import { Place } from "../../../types.js" */
+/** @import { PictureId } from "../../../types.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
 const DEFAULTS = { change: "none", wrong: "likely", way: "denoise", set: NOBODY };
@@ -55,7 +55,7 @@ export const patching = {
 /**
  * An example, found and checked on a model that comes with Headscope.
  * @typedef {{ model: string, title: string, prompt: string, corrupted: string, answer: string, wrong: string,
- *   tokens: number[], carriers: Place[], finding: string }} Example
+ *   tokens: number[], carriers: PictureId[], finding: string }} Example
  */
 
 /** @type {Promise<Example[]> | null} */
@@ -213,7 +213,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
       const effects = answer.heads.map((/** @type {number[]} */ row) => row.map(effect));
       const rows = effects.flatMap((row, layer) =>
         row.map((value, head) => ({
-          place: /** @type {Place} */ ([layer, head]),
+          place: /** @type {PictureId} */ ([layer, head]),
           value,
           text: `${percent(value)} (${fixed(answer.raw.heads[layer][head], 2)})`,
         })),

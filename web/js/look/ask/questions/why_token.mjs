@@ -9,7 +9,7 @@ import { signed } from "../bars.mjs";
 import { HeadList } from "../head_list.mjs";
 import { askedPrediction, openHead, selectSomething, textBody, textProblem } from "../subject.mjs";
 
-/** @import { Place } from "../../../types.js" */
+/** @import { PictureId } from "../../../types.js" */
 /** @import { Attribution } from "../lens.js" */
 /** @import { AskContext, BuiltQuestion, Overlay, Question } from "../question.js" */
 
@@ -201,7 +201,7 @@ function partsTable(answer) {
 }
 
 /** @typedef {{ name: string, value: number, sum: number }} Part with the sum of all parts up to it */
-/** @typedef {{ place: Place, value: number }} HeadPart */
+/** @typedef {{ place: PictureId, value: number }} HeadPart */
 
 /**
  * The embedding, each layer's heads together and its MLP, and the biases.
@@ -237,7 +237,7 @@ export function axisOf(parts) {
  */
 export function headsBySize(heads) {
   const all = heads.flatMap((row, layer) =>
-    row.map((value, head) => ({ place: /** @type {Place} */ ([layer, head]), value })),
+    row.map((value, head) => ({ place: /** @type {PictureId} */ ([layer, head]), value })),
   );
   return all.sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
 }

@@ -1,18 +1,16 @@
 // The open head of both sides and the difference between them, with one choice of how all three are coloured.
 
 import { make } from "../../../lib/dom.mjs";
-import { context2d, packedPixels } from "../../../lib/drawing/canvas.mjs";
-import { onThemeChange, palette } from "../../../lib/drawing/palette.mjs";
 import { position } from "../../../lib/drawing/scale.mjs";
 import { counted, exact } from "../../../lib/numbers.mjs";
 import { pictureName } from "../../../lib/words.mjs";
-import { weightLegend } from "../../panels/legend.mjs";
+import { rampLine, weightLegend } from "../../panels/legend.mjs";
 import { DifferenceMatrix, SideMatrix } from "./pair_matrix.mjs";
 import { rowTable } from "./pair_table.mjs";
 import { baseName } from "../models.mjs";
 import { badge, LETTERS } from "./pair_text.mjs";
 
-/** @import { Place, Pointer } from "../../../types.js" */
+/** @import { PictureId, Pointer } from "../../../types.js" */
 /** @import { SideName } from "../alignment.mjs" */
 /** @import { Pair } from "../pair.mjs" */
 
@@ -52,7 +50,7 @@ function headSelect(pair, side) {
   const store = pair.stores[side];
   const select = make("select", { "aria-label": side === "a" ? "Head of both sides" : "Head of side B" });
   select.addEventListener("change", () => {
-    const place = /** @type {Place} */ (select.value.split(".").map(Number));
+    const place = /** @type {PictureId} */ (select.value.split(".").map(Number));
     if (side === "a") pair.heads.choose(place);
     else pair.heads.chooseB(select.value === "same" ? null : place);
   });
@@ -76,14 +74,14 @@ function headSelect(pair, side) {
   return { select, show };
 }
 
-/** All pictures of a model, in the order of the grid. @param {Readonly<Pointer>} pointer @returns {Place[]} */
+/** All pictures of a model, in the order of the grid. @param {Readonly<Pointer>} pointer @returns {PictureId[]} */
 function pictures({ n_layer, n_head }) {
   if (!n_layer) return [];
   const places = Array.from({ length: n_layer * (n_head + 2) }, (_, i) => [
     Math.floor(i / (n_head + 2)),
     i % (n_head + 2),
   ]);
-  return /** @type {Place[]} */ ([...places, [n_layer, n_head]]);
+  return /** @type {PictureId[]} */ ([...places, [n_layer, n_head]]);
 }
 
 /** @param {Pair} pair */
@@ -137,8 +135,13 @@ function notSubtracted({ isApart, alignment, heads, stores: { a, b } }) {
  * @param {DifferenceMatrix} matrix
  */
 function differenceLegend(pair, matrix) {
-  const canvas = make("canvas", { width: 256, height: 1, "aria-hidden": true });
-  const line = make("div", { class: "hs-ruler" }, canvas);
+  const { element: line, draw } = rampLine("difference", () =>
+    [-1, -0.25, 0, 0.25, 1].map((part) => {
+      const value = part * matrix.limit;
+      const text = part ? `${part < 0 ? "−" : "+"}${short(Math.abs(value))}` : "0";
+      return [0.5 + 0.5 * Math.sign(part) * position(pair.view.options.scale, Math.abs(part)), text];
+    }),
+  );
   const words = make("p", { class: "hs-hint hs-legend-words" });
   const unknown = make("span", { class: "hs-swatch hs-swatch-unknown" });
   words.append(
@@ -147,23 +150,6 @@ function differenceLegend(pair, matrix) {
     make("span", {}, "more ", badge("b")),
   );
   const element = make("div", { class: "hs-difference-legend" }, line, words);
-  const draw = () => {
-    const image = new ImageData(256, 1);
-    packedPixels(image).set(palette().difference.pixels);
-    context2d(canvas).putImageData(image, 0, 0);
-    const { scale } = pair.view.options;
-    const marks = [-1, -0.25, 0, 0.25, 1].map((part) => {
-      const place = 0.5 + 0.5 * Math.sign(part) * position(scale, Math.abs(part));
-      const value = part * matrix.limit;
-      const text = part ? `${part < 0 ? "−" : "+"}${short(Math.abs(value))}` : "0";
-      const mark = make("span", {}, text);
-      mark.style.left = `${100 * place}%`;
-      return mark;
-    });
-    line.replaceChildren(canvas, ...marks);
-  };
-  onThemeChange(draw);
-  draw();
   return { element, draw };
 }
 

@@ -11,7 +11,7 @@ import { baseName } from "../models.mjs";
 import { SIDES } from "../pair.mjs";
 import { maskWords } from "../titles.mjs";
 
-/** @import { Place, TextActions } from "../../../types.js" */
+/** @import { PictureId, TextActions } from "../../../types.js" */
 /** @import { Pair } from "../pair.mjs" */
 /** @import { Ranking } from "../ranking.mjs" */
 
@@ -153,7 +153,7 @@ export class PairHeads {
     this.chips.replaceChildren(...(said ? [said] : buttons));
   }
 
-  /** The heads that both sides have. @returns {Place[]} */
+  /** The heads that both sides have. @returns {PictureId[]} */
   get places() {
     const [layers, heads] = this.shape;
     return Array.from({ length: layers * heads }, (_, i) => [Math.floor(i / heads), i % heads]);
@@ -164,7 +164,7 @@ export class PairHeads {
     return [Math.min(a.pointer.n_layer, b.pointer.n_layer), Math.min(a.pointer.n_head, b.pointer.n_head)];
   }
 
-  /** @param {Place} place */
+  /** @param {PictureId} place */
   indexOf([layer, head]) {
     return layer * this.shape[1] + head;
   }
@@ -204,7 +204,7 @@ export class PairHeads {
     else if (!SIDES.some((side) => isBusy(this.pair.stores[side].pointer.state))) this.toggle(place);
   }
 
-  /** Scale a head of B, or leave it as it is again. @param {Place} place */
+  /** Scale a head of B, or leave it as it is again. @param {PictureId} place */
   toggle([layer, head]) {
     const { n_layer, n_head, head_mask } = this.pair.stores.b.pointer;
     const mask = head_mask
