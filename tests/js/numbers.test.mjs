@@ -1,6 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { brief, exact, fixed, full, number, probabilityChange, share, signed } from "../../web/js/lib/numbers.mjs";
+import {
+  counted,
+  brief,
+  exact,
+  fixed,
+  full,
+  number,
+  probabilityChange,
+  share,
+  signed,
+} from "../../web/js/lib/numbers.mjs";
 import { listed } from "../../web/js/lib/words.mjs";
 
 test("numbers as they are written", () => {
@@ -35,4 +45,9 @@ test("a list of names", () => {
     [listed([]), listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])],
     ["", "a", "a and b", "a, b and c"],
   );
+});
+
+test("counts have separators", () => {
+  assert.equal(counted(1, "token"), "1 token");
+  assert.equal(counted(1114394, "token"), "1,114,394 tokens");
 });

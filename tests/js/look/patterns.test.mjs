@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { METRICS, placeOfDistance } from "../../../web/js/lib/metrics.mjs";
+import { METRICS, indexOfDistance } from "../../../web/js/lib/metrics.mjs";
 import { HeadWeights } from "../../../web/js/lib/triangle.mjs";
 import { labelOf } from "../../../web/js/look/ask/role_words.mjs";
 import { clearestPattern, patternsOf, strongestPlace } from "../../../web/js/look/ask/text_patterns.mjs";
@@ -72,12 +72,12 @@ test("the metrics of all heads say the same as the exact weights of one", () => 
   );
   const ids = Array.from({ length: n }, (_, i) => i);
   const exact = patternsOf(weightsOf(rows), ids, n);
-  const byPlace = new Map([
-    [METRICS.previous.place, exact[0].mean],
-    [METRICS.first.place, exact[1].mean],
-    ...exact.filter(({ name }) => name === "back").map(({ back, mean }) => [placeOfDistance(back), mean]),
+  const byIndex = new Map([
+    [METRICS.previous.index, exact[0].mean],
+    [METRICS.first.index, exact[1].mean],
+    ...exact.filter(({ name }) => name === "back").map(({ back, mean }) => [indexOfDistance(back), mean]),
   ]);
-  const store = { rows: n, metric: (_head, place) => byPlace.get(place) };
+  const store = { rows: n, metric: (_head, index) => byIndex.get(index) };
   for (const { name, back, ...numbers } of measuredPatterns(store, [0, 0])) {
     const same = exact.find((one) => one.name === name && (name !== "back" || one.back === back));
     assert.equal(numbers.places, same.places);
