@@ -43,6 +43,6 @@ test("a frame that was cut off is an error", () => {
 
 test("the metrics have the server's names and order", () => {
   assert.deepEqual(METRIC_ORDER, golden.metric_order);
-  for (const [key, { place }] of Object.entries(METRICS)) assert.equal(golden.metric_order[place], key);
+  for (const [key, { index }] of Object.entries(METRICS)) assert.equal(golden.metric_order[index], key);
   assert.equal(golden.metric_order[UNIFORM], "uniform");
 });
