@@ -184,7 +184,13 @@ def test_a_finger_hits_what_it_aims_at(browser: Any, server: Server) -> None:
 
 def test_expert_controls_are_folded_away(browser: Any, server: Server) -> None:
     page = opened(browser, server, {"width": 1440, "height": 900})
-    controls = ("Metric of the heads", "Order of the heads", "Colour scale", "Smallest weight drawn", "means and rollout")
+    controls = (
+        "Metric of the heads",
+        "Order of the heads",
+        "Colour scale",
+        "Smallest weight drawn",
+        "means and rollout",
+    )
     for name in controls:
         expect(page.get_by_label(name)).to_be_hidden()
     page.get_by_role("button", name="View", exact=True).click()
