@@ -40,13 +40,8 @@ def attention_at(text: TextPass, layer: int, position: int) -> QueryAttention:
     seen = block.attention_input(text.stream[layer][:, : position + 1])  # (1, S, C)
     query, key, value = block.attn.queries_keys_values(seen)
     attn_weights = block.attn.attention_weights(query[:, :, -1:], key)[0, :, 0]
-    W_O = block.attn.matrices().W_O
-    return QueryAttention(query[0, :, -1], key[0], value[0], attn_weights, mask_of(text, layer), W_O)
-
-
-def mask_of(text: TextPass, layer: int) -> Tensor:
-    """The factor of each head's context vectors in a layer, ``(n_head,)``."""
-    return torch.ones(text.config.n_head, device=text.device) if text.head_mask is None else text.head_mask[layer]
+    mask = attn_weights.new_ones(len(attn_weights)) if text.head_mask is None else text.head_mask[layer]
+    return QueryAttention(query[0, :, -1], key[0], value[0], attn_weights, mask, block.attn.matrices().W_O)
 
 
 def read_logit(text: TextPass, position: int, token: int, against: int | None = None) -> tuple[Tensor, float]:
@@ -61,7 +56,7 @@ def read_logit(text: TextPass, position: int, token: int, against: int | None = 
 
 def logits_at(text: TextPass, position: int) -> Tensor:
     """The model's own logits of the token after ``position``, ``(vocab_size,)``."""
-    return text.logits(text.stream[-1][0, position])
+    return text.gpt.logits(text.stream[-1][0, position])
 
 
 class Attribution(NamedTuple):

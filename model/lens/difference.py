@@ -10,7 +10,7 @@ from torch import Tensor
 from ..errors import InputError
 from .alignment import align
 from .progress import Progress, ignore
-from .text_pass import Residuals, TextPass
+from .text_pass import TextPass
 
 
 class Piece(NamedTuple):
@@ -28,7 +28,7 @@ class Piece(NamedTuple):
     same: bool
 
 
-def head_differences(a: Residuals, b: Residuals, pieces: Sequence[Piece], first: int = 0) -> Tensor:
+def head_differences(a: TextPass, b: TextPass, pieces: Sequence[Piece], first: int = 0) -> Tensor:
     """How differently each head attends: ``(n_layer, n_head)``, of the layers and heads that both models have.
 
     The mean of ``row_distances`` over the pieces from ``first`` on, from 0 to 1. Raises ``ValueError`` for pieces that

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ..checkpoint.weights import gpt_on_meta
 from ..gpt import GPT
-from .text_pass import Residuals, TextPass
+from .text_pass import TextPass
 
 
 def in_float32(gpt: GPT) -> GPT:
@@ -57,6 +57,5 @@ def served_difference(gpt: GPT, text: TextPass) -> float:
 
     ``text`` is the pass in float32; 0 for a text of one token.
     """
-    served = Residuals(gpt, text.ids, text.head_mask).logprobs()
-    exact = (-text.losses(text.stream[-1])[0]).tolist()
-    return max((abs(one - other) for one, other in zip(served, exact, strict=True)), default=0.0)
+    served = TextPass(gpt, text.ids, text.head_mask).logprobs()
+    return max((abs(one - other) for one, other in zip(served, text.logprobs(), strict=True)), default=0.0)

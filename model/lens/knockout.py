@@ -58,7 +58,7 @@ def removal(text: TextPass, heads: Sequence[tuple[int, int]], *, method: Method 
         if layer not in removed:
             return context
         changed, columns = context.clone(), removed[layer]
-        changed[:, :, columns] = _replacement(text, layer, method)[:, :, columns]
+        changed[:, :, columns] = _replacement(text.context(layer), method)[:, :, columns]
         return changed
 
     plain = text.losses(text.stream[-1])[0]
@@ -83,8 +83,8 @@ def knockout(text: TextPass, *, method: Method = "zero", progress: Progress = ig
     cost = [n_layer - layer - 1 / 3 for layer in range(n_layer)]  # layers that run again; a third of one is attention
     done = 0.0
     for layer in range(n_layer):
-        context = text.contexts[layer]  # (1, T, n_head, head_dim)
-        replacement = _replacement(text, layer, method)
+        context = text.context(layer)  # (1, T, n_head, head_dim)
+        replacement = _replacement(context, method)
         for heads in torch.arange(n_head).split(text.batch_size):
             changed = context.repeat(len(heads), 1, 1, 1)  # (B, T, n_head, head_dim)
             changed[torch.arange(len(heads)), :, heads] = replacement[0].transpose(0, 1)[heads]
@@ -103,7 +103,6 @@ def _check(text: TextPass, method: str) -> None:
         raise InvalidValue("prompt", found, "at least two tokens, so that one is predicted from another")
 
 
-def _replacement(text: TextPass, layer: int, method: Method) -> Tensor:
-    """What the heads of a layer have instead of their context vectors: ``(1, T, n_head, head_dim)``."""
-    context = text.contexts[layer]
+def _replacement(context: Tensor, method: Method) -> Tensor:
+    """What replaces the context vectors ``(1, T, n_head, head_dim)`` of the heads that are removed."""
     return torch.zeros_like(context) if method == "zero" else context.mean(1, keepdim=True).expand_as(context)

@@ -68,7 +68,7 @@ def ledger(text: TextPass, *, layer: int, head: int, query: int, key: int, token
     parts = (weighted * reading).sum(-1)
     whole = attribution(text, position=query, token=token)
     own_weights = text.attention(layer)[head, query, : query + 1]
-    own_context = text.contexts[layer][0, query, head]
+    own_context = text.context(layer)[0, query, head]
     return Ledger(
         query=q.cpu(),
         key=keys[key].cpu(),
@@ -94,7 +94,7 @@ def ledger(text: TextPass, *, layer: int, head: int, query: int, key: int, token
         logit=whole.logit,
         probability=whole.probability,
         errors={
-            "weights": float((attn_weights - own_weights).abs().max()),
+            "weights": float((attn_weights.cpu() - own_weights).abs().max()),
             "context": float((context - own_context).abs().max()),
             "logit": abs(float(parts.sum()) + whole.total - float(whole.heads[layer, head]) - whole.logit),
         },

@@ -55,7 +55,7 @@ def logit_lens(text: TextPass, *, k: int = 5, progress: Progress = ignore) -> Lo
 
 def read(text: TextPass, reading: int, span: slice) -> Tensor:
     """The log-probabilities ``(n, vocab_size)`` that a reading gives at the positions of ``span``."""
-    return text.logits(text.stream[reading][0, span]).log_softmax(-1)
+    return text.gpt.logits(text.stream[reading][0, span]).log_softmax(-1)
 
 
 def decided_at(most_probable: Tensor) -> Tensor:

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from ..gpt import Block
 from .attribution import QueryAttention, attention_at, logits_at, read_logit
@@ -89,18 +88,17 @@ def without_head(
     text: TextPass, layer: int, head: int, position: int, token: int, progress: Progress = ignore
 ) -> HeadRemoved:
     """The changes of the loss when the head's context vectors are zero at all positions (``knockout.knockout``)."""
-    contexts = text.contexts[layer].clone()  # (1, T, n_head, head_dim)
+    contexts = text.context(layer)  # (1, T, n_head, head_dim)
     contexts[:, :, head] = 0
     final, plain = text.run_with_context(layer, contexts), text.stream[-1]
-    losses = [-float(text.logits(x[0, position]).log_softmax(-1)[token]) for x in (final, plain)]
+    losses = [-float(text.gpt.logits(x[0, position]).log_softmax(-1)[token]) for x in (final, plain)]
     n = len(text.ids) - 1  # tokens that are predicted
     rows = max(1, LOGITS_AT_ONCE // text.config.vocab_size)
     change = 0.0
     for start in range(0, n, rows):
         span = slice(start, min(start + rows, n))
-        targets = torch.tensor(text.ids[1:][span], device=text.device)
-        without, whole = (F.cross_entropy(text.logits(x[0, span]), targets, reduction="sum") for x in (final, plain))
-        change += float(without - whole)
+        without, whole = (text.losses_of(text.ids[1:][span], x[:, span]) for x in (final, plain))
+        change += float((without - whole).sum())
         progress(span.stop / n)
     return HeadRemoved(losses[0] - losses[1], change / n if n else None)
 
@@ -163,4 +161,4 @@ def finish(text: TextPass, x: Tensor, later: list[QueryAttention]) -> Tensor:
         return block.attn.output((context * here.mask[:, None, None]).transpose(0, 1))
 
     first = text.config.n_layer - len(later)
-    return text.logits(text.gpt.run_blocks(x, attend, start=first))
+    return text.gpt.logits(text.gpt.run_blocks(x, attend, start=first))

@@ -120,9 +120,10 @@ def _patch_all(run: _Run, progress: Progress) -> tuple[Tensor, Tensor]:
             progress(done / total)
         if layer == n_layer:
             break
+        own, other = into.context(layer), source.context(layer)[0].transpose(0, 1)
         for chosen in torch.arange(n_head).split(into.batch_size):
-            context = into.contexts[layer].repeat(len(chosen), 1, 1, 1)  # (B, T, n_head, head_dim)
-            context[torch.arange(len(chosen)), :, chosen] = source.contexts[layer][0].transpose(0, 1)[chosen]
+            context = own.repeat(len(chosen), 1, 1, 1)  # (B, T, n_head, head_dim)
+            context[torch.arange(len(chosen)), :, chosen] = other[chosen]
             heads[layer, chosen] = measure(into.run_with_context(layer, context)).cpu()
             done += len(chosen) * (n_layer - layer)
             progress(done / total)
@@ -138,7 +139,7 @@ def _patch_together(run: _Run, together: Sequence[tuple[int, int]]) -> float:
         if layer not in chosen:
             return context
         changed = context.clone()
-        changed[:, :, chosen[layer]] = source.contexts[layer][:, :, chosen[layer]]
+        changed[:, :, chosen[layer]] = source.context(layer)[:, :, chosen[layer]]
         return changed
 
     first = min(chosen)

@@ -124,25 +124,24 @@ def _without_each(text: TextPass, layer: int, route: Route) -> Iterator[tuple[in
     """
     n_head = text.config.n_head
     for earlier in range(layer):
-        block, context = text.block(earlier), text.contexts[earlier]  # (1, T, n_head, head_dim)
+        block, context = text.block(earlier), text.context(earlier)  # (1, T, n_head, head_dim)
         varying = context[0] - context[0].mean(0)
         removed = varying.transpose(0, 1) @ block.attn.matrices().W_O  # (n_head, T, C)
         for heads in torch.arange(n_head).split(text.batch_size):
             x = text.stream[layer] - removed[heads]
             if route == "every":
-                x = _rerun(text, earlier, layer, removed[heads])
+                x = _rerun(text, earlier, layer, block.attn.output(context) - removed[heads])
             yield earlier, heads, x
 
 
-def _rerun(text: TextPass, earlier: int, layer: int, removed: Tensor) -> Tensor:
-    """The stream before ``layer`` if the attention of ``earlier`` had written ``removed`` ``(B, T, C)`` less."""
-    output = text.block(earlier).attn.output(text.contexts[earlier]) - removed
+def _rerun(text: TextPass, earlier: int, layer: int, output: Tensor) -> Tensor:
+    """The stream before ``layer`` if the attention of ``earlier`` had added ``output`` ``(B, T, C)``."""
     after = text.attend()
 
     def attend(block: Block, x: Tensor) -> Tensor:
         return output if block.layer == earlier else after(block, x)
 
-    x = text.stream[earlier].expand(len(removed), -1, -1)
+    x = text.stream[earlier].expand(len(output), -1, -1)
     for between in range(earlier, layer):
         x = text.block(between)(x, attend)
     return x

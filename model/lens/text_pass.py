@@ -1,4 +1,4 @@
-"""One text read once in float32, and variants of that pass that start at any layer."""
+"""One text read once: its residual stream, and what can be computed from it."""
 
 from collections.abc import Callable, Sequence
 from typing import cast
@@ -7,11 +7,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..attention import QueriesKeysValues
 from ..config import GPTConfig
 from ..errors import InvalidValue
-from ..gpt import GPT, Block
-from ..sampling import token_logprobs
+from ..gpt import GPT, Attend, Block
 
 LOGITS_AT_ONCE = 4_000_000  # numbers: with a large vocabulary the logits of a batch would take gigabytes
 TOKENS_AT_ONCE = 4_096  # positions in one batch of variants
@@ -32,29 +30,23 @@ def heads_by_layer(config: GPTConfig, heads: Sequence[tuple[int, int]]) -> dict[
 
 
 class TextPass:
-    """A pass over ``ids`` with a float32 ``gpt`` (see ``in_float32``), and what every question starts from.
+    """One pass over ``ids``, of which the residual stream is kept; all else is computed from it when asked for.
 
-    - ``stream[layer]`` ``(1, T, C)`` is the residual stream before that layer; the last entry is the one after all.
-    - ``contexts[layer]`` ``(1, T, n_head, head_dim)`` are the context vectors before the output projection, scaled by
-      ``head_mask``.
+    ``stream[layer]`` ``(1, T, C)`` is the residual stream before that layer; the last entry is the one after all
+    layers. As no token looks ahead, the first ``n`` positions are the same as in a pass over the first ``n`` tokens.
 
-    ``head_mask`` ``(n_layer, n_head)`` scales each head's context vectors here and in every variant. Variants are run
-    in batches, ``(B, T, ...)``, where ``B`` is the number of interventions tried at once, at most ``batch_size``.
-    Nothing here changes after it was made, so several threads may use it.
+    ``head_mask`` ``(n_layer, n_head)`` scales each head's context vectors, here and in every variant. Variants are run
+    in batches, ``(B, T, ...)``, where ``B`` is the number of interventions tried at once, at most ``batch_size``. A
+    pass does not change once made, so several threads may use it. Analyses take one of a float32 ``gpt`` (see
+    ``in_float32``).
     """
 
     @torch.inference_mode()
     def __init__(self, gpt: GPT, ids: Sequence[int], head_mask: Tensor | None = None) -> None:
         self.gpt, self.config, self.ids, self.head_mask = gpt, gpt.config, list(ids), head_mask
-        self.contexts: list[Tensor] = []
-        self.stream: list[Tensor] = []
-
-        def keep(_layer: int, context: Tensor) -> Tensor:
-            self.contexts.append(context)
-            return context
-
         embedded = gpt.embed(torch.tensor([self.ids], device=self.device))
-        self.stream.append(gpt.run_blocks(embedded, self.attend(keep), self.stream))
+        self.stream: list[Tensor] = []
+        self.stream.append(gpt.run_blocks(embedded, self.attend(), self.stream))
 
     @property
     def device(self) -> torch.device:
@@ -62,7 +54,7 @@ class TextPass:
 
     @property
     def nbytes(self) -> int:
-        return sum(x.nbytes for x in (*self.stream, *self.contexts))
+        return sum(x.nbytes for x in self.stream)
 
     @property
     def batch_size(self) -> int:
@@ -72,13 +64,62 @@ class TextPass:
     def block(self, layer: int) -> Block:
         return cast(Block, self.gpt.h[layer])
 
-    def attend(self, edit: Edit | None = None) -> Callable[[Block, Tensor], Tensor]:
+    @torch.inference_mode()
+    def attention(self, layer: int, n: int | None = None) -> Tensor:
+        """The attention weights of a layer over the first ``n`` tokens: ``(n_head, n, n)`` float32 on the CPU."""
+        block = self.block(layer)
+        query, key, _ = block.attn.queries_keys_values(block.attention_input(self.stream[layer][:, :n]))
+        return block.attn.attention_weights(query, key)[0].float().cpu()
+
+    @torch.inference_mode()
+    def context(self, layer: int) -> Tensor:
+        """A layer's context vectors before the output projection, ``(1, T, n_head, head_dim)``."""
+        block = self.block(layer)
+        return block.attn.context(block.attention_input(self.stream[layer]), head_mask=self.mask_of(layer))[0]
+
+    @torch.inference_mode()
+    def logits(self, start: int, stop: int) -> Tensor:
+        """The raw logits at positions ``start`` to ``stop - 1``: ``(stop - start, vocab_size)`` float32 on the CPU."""
+        return self.gpt.logits(self.stream[-1][0, start:stop]).float().cpu()
+
+    def logprobs(self, unread: Sequence[int] = ()) -> list[float]:
+        """The log-probability of each token except the first, given those before it.
+
+        ``unread`` has at most one token, which follows the others and for which the context has no room.
+        """
+        targets = [*self.ids[1:], *unread]
+        return (-self.losses_of(targets, self.stream[-1][:, : len(targets)]))[0].tolist()
+
+    def losses(self, final: Tensor) -> Tensor:
+        """The loss of every token but the first, from the final residual stream ``(B, T, C)``: ``(B, T - 1)`` nats.
+
+        Column ``t`` is the loss of token ``t + 1``, given those before it.
+        """
+        return self.losses_of(self.ids[1:], final[:, :-1])
+
+    @torch.inference_mode()
+    def losses_of(self, tokens: Sequence[int], final: Tensor) -> Tensor:
+        """The losses ``(B, n)`` in nats of ``n`` tokens, each predicted from its place in ``final`` ``(B, n, C)``.
+
+        The logits are computed in pieces, which bounds the memory.
+        """
+        rows = final.flatten(0, 1)
+        targets = torch.tensor(tokens, dtype=torch.long, device=final.device).repeat(len(final))
+        at_once = max(1, LOGITS_AT_ONCE // self.config.vocab_size)
+        pieces = zip(rows.split(at_once), targets.split(at_once), strict=True)
+        found = [F.cross_entropy(self.gpt.logits(piece).float(), ids, reduction="none") for piece, ids in pieces]
+        return torch.cat(found).view(len(final), len(tokens))
+
+    def mask_of(self, layer: int) -> Tensor | None:
+        """The factors of the heads' context vectors in a layer, ``(n_head,)``; None if all are 1."""
+        return None if self.head_mask is None else self.head_mask[layer]
+
+    def attend(self, edit: Edit | None = None) -> Attend:
         """Attention as ``GPT.run_blocks`` takes it, with ``edit`` applied to the context vectors of every layer."""
 
         def run(block: Block, x: Tensor) -> Tensor:
-            mask = None if self.head_mask is None else self.head_mask[block.layer]
-            context, _ = block.attn.context(x, head_mask=mask)
-            return block.attn.output(context if edit is None else edit(block.layer, context))
+            context, _ = block.attn.context(x, head_mask=self.mask_of(block.layer))
+            return block.attn.output((context if edit is None else edit(block.layer, context)).to(x.dtype))
 
         return run
 
@@ -100,87 +141,3 @@ class TextPass:
             return output if block.layer == layer else after(block, x)
 
         return self.gpt.run_blocks(self.stream[layer].expand(len(context), -1, -1), attend, start=layer)
-
-    @torch.inference_mode()
-    def queries_keys_values(self, layer: int) -> QueriesKeysValues:
-        """What a layer's heads make of the residual stream before it, ``(1, n_head, T, head_dim)`` each."""
-        block = self.block(layer)
-        return block.attn.queries_keys_values(block.attention_input(self.stream[layer]))
-
-    @torch.inference_mode()
-    def attention(self, layer: int) -> Tensor:
-        """The attention weights of a layer, ``(n_head, T, T)``."""
-        query, key, _ = self.queries_keys_values(layer)
-        return self.block(layer).attn.attention_weights(query, key)[0]
-
-    @torch.inference_mode()
-    def logits(self, final: Tensor) -> Tensor:
-        """``(..., C) -> (..., vocab_size)``: those of a final residual stream. For whole texts see ``losses``."""
-        return self.gpt.logits(final)
-
-    @torch.inference_mode()
-    def losses(self, final: Tensor) -> Tensor:
-        """The loss of every token but the first, from the final residual stream ``(B, T, C)``: ``(B, T - 1)`` nats.
-
-        Column ``t`` is the loss of token ``t + 1``, given those before it. The logits are made in pieces, which bounds
-        the memory.
-        """
-        B, T, C = final.shape
-        rows = final[:, :-1].reshape(-1, C)
-        targets = torch.tensor(self.ids[1:], dtype=torch.long, device=final.device).repeat(B)
-        at_once = max(1, LOGITS_AT_ONCE // self.config.vocab_size)
-        pieces = zip(rows.split(at_once), targets.split(at_once), strict=True)
-        found = [F.cross_entropy(self.logits(piece), ids, reduction="none") for piece, ids in pieces]
-        return torch.cat(found).view(B, T - 1)
-
-
-ROWS = 64  # positions whose logits are in memory at a time: with a large vocabulary they take many megabytes
-
-
-class Residuals:
-    """One pass over ``ids``, from which the attention of any layer and the logits of any position can be computed.
-
-    ``head_mask`` ``(n_layer, n_head)`` scales each head's context vectors. ``stream[layer]`` ``(1, T, C)`` is the
-    residual stream before that layer; the last entry is the one after all layers. As no token looks ahead, the first
-    ``n`` positions are the same as in a pass over the first ``n`` tokens alone.
-    """
-
-    @torch.inference_mode()
-    def __init__(self, gpt: GPT, ids: Sequence[int], head_mask: Tensor | None = None) -> None:
-        self.gpt, self.ids = gpt, list(ids)
-
-        def attend(block: Block, x: Tensor) -> Tensor:
-            output, _ = block.attn(x, head_mask=None if head_mask is None else head_mask[block.layer])
-            return output
-
-        embedded = gpt.embed(torch.tensor([self.ids], device=gpt.wte.weight.device))
-        self.stream: list[Tensor] = []
-        self.stream.append(gpt.run_blocks(embedded, attend, self.stream))
-
-    @property
-    def nbytes(self) -> int:
-        return sum(x.nbytes for x in self.stream)
-
-    @torch.inference_mode()
-    def attention(self, layer: int, n: int | None = None) -> Tensor:
-        """The attention weights of a layer over the first ``n`` tokens: ``(n_head, n, n)`` float32 on the CPU."""
-        block = cast(Block, self.gpt.h[layer])
-        query, key, _ = block.attn.queries_keys_values(block.attention_input(self.stream[layer][:, :n]))
-        return block.attn.attention_weights(query, key)[0].float().cpu()
-
-    @torch.inference_mode()
-    def logits(self, start: int, stop: int) -> Tensor:
-        """The raw logits at positions ``start`` to ``stop - 1``: ``(stop - start, vocab_size)`` float32 on the CPU."""
-        return self.gpt.logits(self.stream[-1][0, start:stop]).float().cpu()
-
-    def logprobs(self, unread: Sequence[int] = ()) -> list[float]:
-        """The log-probability of each token except the first, given those before it.
-
-        ``unread`` has at most one token, which follows the others and for which the context has no room.
-        """
-        found: list[float] = []
-        targets = [*self.ids[1:], *unread]
-        for start in range(0, len(targets), ROWS):
-            stop = min(start + ROWS, len(targets))
-            found += token_logprobs(self.logits(start, stop), targets[start:stop])
-        return found

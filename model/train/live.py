@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from ..errors import CheckpointError
-from ..lens.text_pass import Residuals
+from ..lens.text_pass import TextPass
 from ..lens.thumbnails import encode_weights
 from ..loaded import load
 from ..serving.threads import available_cores
@@ -181,7 +181,7 @@ class LiveTrainer(Trainer):
     def attention(self) -> bytes:
         """What every head looks at in the sentence: a lower triangle each, row after row, as thumbnails are coded."""
         self.averaged.eval()
-        residuals = Residuals(self.averaged, self.sentence_ids)
+        residuals = TextPass(self.averaged, self.sentence_ids)
         weights = torch.cat([residuals.attention(layer) for layer in range(self.config.n_layer)])
         below = torch.ones(weights.shape[1:], dtype=torch.bool).tril()
         return bytes(encode_weights(weights)[:, below].numpy().tobytes())

@@ -15,7 +15,7 @@ import model
 from helpers.models import max_difference
 from helpers.server import CONTEXT, Server, save_tiny
 from model.checkpoint.write import write_snapshot
-from model.lens.text_pass import Residuals
+from model.lens.text_pass import TextPass
 from web.serving import attention_answer
 from web.settings import Limits
 
@@ -73,7 +73,7 @@ def test_an_answer_holds_no_more_than_is_counted(server: Server, heads: list[int
     ids = loaded.tokenizer.encode("a" * 64)
     answer = attention_answer.AttentionAnswer(loaded, ids, [0, 1, 2], heads, None)
     pieces = max(map(len, (*answer.json(), *answer.safetensors())))
-    stream, layer = Residuals(loaded.gpt, ids).nbytes, torch.zeros(len(heads), 64, 64).nbytes
+    stream, layer = TextPass(loaded.gpt, ids).nbytes, torch.zeros(len(heads), 64, 64).nbytes
     assert stream + layer + 2 * pieces < answer.held_bytes - attention_answer.REQUEST_BYTES
 
 

@@ -167,7 +167,7 @@ def test_a_client_that_leaves_is_no_failure(
         outcomes.append((route, outcome))
         counted.tell()
 
-    monkeypatch.setattr(attention_answer, "Residuals", hold)
+    monkeypatch.setattr(attention_answer, "TextPass", hold)
     monkeypatch.setattr(Embeddings, "compute", hold)
     monkeypatch.setattr(server.services.metrics, "count", count)
     connection = open_post(server, path, body)

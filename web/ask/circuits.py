@@ -100,7 +100,7 @@ def answer_patch(inquiry: Inquiry, progress: Progress) -> Answer:
 
 def most_probable(text: TextPass, other_than: int | None = None) -> int:
     """The most probable token after a text; the most probable of the others, where one is named."""
-    first, second = text.logits(text.stream[-1][0, -1]).topk(2).indices.tolist()
+    first, second = text.logits(len(text.ids) - 1, len(text.ids))[0].topk(2).indices.tolist()
     return int(second if first == other_than else first)
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from model.gpt import Block
 from model.ladder.block import block_by_ladder
 from model.ladder.terms import largest_difference
-from model.lens.text_pass import Residuals
+from model.lens.text_pass import TextPass
 
 from ..serving.served_models import ServedModels
 from .arithmetic import softmax
@@ -48,7 +48,7 @@ def two_heads(served: ServedModels, request: LessonRequest) -> dict[str, object]
     }
 
 
-def one_head(block: Block, residuals: Residuals, layer: int, head: int) -> dict[str, object]:
+def one_head(block: Block, residuals: TextPass, layer: int, head: int) -> dict[str, object]:
     """The weights of a head, recomputed from its queries and keys, and what they mostly rest on."""
     stages = block_by_ladder(block, residuals.stream[layer][0])
     query, key = (stage[head].float().cpu() for stage in (stages.query, stages.key))

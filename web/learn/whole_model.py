@@ -16,7 +16,7 @@ from model.ladder.block import BlockStages, block_by_ladder, block_by_model, fin
 from model.ladder.terms import largest_difference, seeded
 from model.lens.head_roles import clear_text_roles
 from model.lens.metrics import most_selective_head
-from model.lens.text_pass import Residuals
+from model.lens.text_pass import TextPass
 
 from ..bounded_cache import BoundedCache
 from ..serving.inputs import find_model
@@ -43,7 +43,7 @@ class ReadSentence:
     note: str
 
     @property
-    def residuals(self) -> Residuals:
+    def residuals(self) -> TextPass:
         """The residual stream over the sentence."""
         return read_once(self.loaded, tuple(self.ids))
 
@@ -52,7 +52,7 @@ class ModelCache:
     """What was computed last with one model, for requests that follow about the same tokens."""
 
     def __init__(self) -> None:
-        self.residuals = BoundedCache[tuple[int, ...], Residuals](max_entries=2)
+        self.residuals = BoundedCache[tuple[int, ...], TextPass](max_entries=2)
         self.overviews = BoundedCache[tuple[int, ...], dict[str, Any]](max_entries=2)
 
 
@@ -63,9 +63,9 @@ def cache_of(loaded: LoadedModel) -> ModelCache:
     return CACHES.setdefault(loaded, ModelCache())
 
 
-def read_once(loaded: LoadedModel, ids: tuple[int, ...]) -> Residuals:
+def read_once(loaded: LoadedModel, ids: tuple[int, ...]) -> TextPass:
     """The residual stream of ``loaded`` over ``ids``, cached."""
-    return cache_of(loaded).residuals.get_or_compute(ids, lambda: Residuals(loaded.gpt, ids))
+    return cache_of(loaded).residuals.get_or_compute(ids, lambda: TextPass(loaded.gpt, ids))
 
 
 def read(served: ServedModels, request: LessonRequest) -> ReadSentence:
@@ -224,7 +224,7 @@ def guesses(found: ReadSentence, query: int) -> list[dict[str, object]]:
 
 def look_over(loaded: LoadedModel, ids: tuple[int, ...]) -> dict[str, Any]:
     """Of all heads: thumbnails, clear roles in this text, and the one to begin with."""
-    residuals: Residuals = read_once(loaded, ids)
+    residuals: TextPass = read_once(loaded, ids)
     attention = torch.stack([residuals.attention(layer) for layer in range(loaded.config.n_layer)])
     first = min(len(ids), TOKENS_TO_CHOOSE_FROM)
     pooled = F.adaptive_max_pool2d(attention, min(len(ids), THUMBNAIL))

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from model import LoadedModel
 from model.lens.pictures import last_rows, layers_of, picture
-from model.lens.text_pass import Residuals
+from model.lens.text_pass import TextPass
 
 from ..bounded_cache import BoundedCache
 from ..settings import MAX_LOGITS, MAX_RESIDUAL_BYTES
@@ -21,16 +21,16 @@ class ExactNumbers:
     """Weights and logits of runs as float32 bytes."""
 
     def __init__(self, max_bytes: int = MAX_RESIDUAL_BYTES) -> None:
-        self.residuals = BoundedCache[Key, Residuals](max_bytes=max_bytes, size=attrgetter("nbytes"))
+        self.residuals = BoundedCache[Key, TextPass](max_bytes=max_bytes, size=attrgetter("nbytes"))
 
-    def read(self, run: Run, n_tokens: int) -> Residuals:
+    def read(self, run: Run, n_tokens: int) -> TextPass:
         """One pass over at least the first ``n_tokens`` of a run.
 
         A cached pass serves as long as it is long enough, so a text being written is not read again for each token.
         """
         return self.residuals.get_or_compute(
             (run.id, run.loaded),
-            lambda: Residuals(run.loaded.gpt, run.readable_ids, run.head_mask),
+            lambda: TextPass(run.loaded.gpt, run.readable_ids, run.head_mask),
             lambda residuals: len(residuals.ids) >= n_tokens,
         )
 

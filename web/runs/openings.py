@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from model import LoadedModel, PromptError, SamplingSettings
 from model.generate import generate
 from model.lens.opening import FittingHead, cut_at_open_choice, fitting_heads, head_to_open
-from model.lens.text_pass import Residuals
+from model.lens.text_pass import TextPass
 
 from ..bounded_cache import BoundedCache
 from ..serving.inputs import settings_of
@@ -99,6 +99,6 @@ def opening_prompt(loaded: LoadedModel) -> tuple[str, list[int]]:
         except PromptError:
             continue
     for prompt, ids in readable:
-        if len(ids) > 1 and -sum(Residuals(loaded.gpt, ids).logprobs()) <= KNOWN_PROMPT * len(prompt):
+        if len(ids) > 1 and -sum(TextPass(loaded.gpt, ids).logprobs()) <= KNOWN_PROMPT * len(prompt):
             return prompt, ids
     return readable[0] if readable else (loaded.tokens([0])[0].text, [0])

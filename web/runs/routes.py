@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from model import InputError, LoadedModel
 from model.lens.difference import Piece, check_pieces, head_differences
-from model.lens.text_pass import Residuals
+from model.lens.text_pass import TextPass
 
 from ..client import client_of
 from ..serving.inputs import HeadMask, Pieces, TokenIds
@@ -103,7 +103,7 @@ def run_routes(served: ServedModels, snapshots: Snapshots, runs: Runs, workers: 
             head_mask = loaded.read_head_mask(text.head_mask)
         except InputError as error:
             raise HTTPException(400, str(error)) from None
-        return Residuals(loaded.gpt, ids, head_mask).logits(position, position + 1)[0].numpy().tobytes()
+        return TextPass(loaded.gpt, ids, head_mask).logits(position, position + 1)[0].numpy().tobytes()
 
     async def kept(request: Request, content: Callable[..., bytes], run_id: str, *place: int) -> Response:
         return octets(await computed(request, at, content, find(run_id), *place))

@@ -10,7 +10,7 @@ from torch import Tensor
 from model import LoadedModel, Step
 from model.lens.pictures import n_pictures
 from model.lens.recording import Recording, triangle
-from model.lens.text_pass import Residuals
+from model.lens.text_pass import TextPass
 from model.serving.sequence import PromptPart
 
 from ..settings import MAX_FRESH_BYTES, MAX_RUN_BYTES, UPDATE_SECONDS
@@ -104,7 +104,7 @@ class Run:
             self.recent_logits.clear()
             self.writing = False
 
-    def fill(self, residuals: Residuals) -> None:
+    def fill(self, residuals: TextPass) -> None:
         """Recompute every row, and how probable each token was, from one pass over ``readable_ids``."""
         for layer in range(self.loaded.config.n_layer):
             self.recording.extend(residuals.attention(layer)[None], range(layer, layer + 1))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from model import LoadedModel
-from model.lens.text_pass import Residuals
+from model.lens.text_pass import TextPass
 
 JSON_BYTES = 14  # of one weight, at most
 TOKEN_BYTES = 500  # of one token's object, in Python and as text
@@ -21,7 +21,7 @@ PIECE_WEIGHTS = 65_536  # that are made into bytes at a time
 
 def head_weights(loaded: LoadedModel, ids: Sequence[int], layer: int, head: int) -> bytes:
     """The tokens of a text and the attention weights of one head, ``[query][key]``, in JSON."""
-    weights = Residuals(loaded.gpt, ids).attention(layer)[head].numpy()
+    weights = TextPass(loaded.gpt, ids).attention(layer)[head].numpy()
     answer = {"tokens": [token.text for token in loaded.tokens(ids)], "attention": weights}
     return orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)
 
@@ -51,7 +51,7 @@ class AttentionAnswer:
 
     def layers_in(self, form: Callable[[NDArray[np.float32]], Iterator[bytes]]) -> Iterator[Iterator[bytes]]:
         """The pieces of each layer; its ``(heads, T, T)`` float32 weights are let go with the last of them."""
-        residuals = Residuals(self.loaded.gpt, self.ids, self.head_mask)
+        residuals = TextPass(self.loaded.gpt, self.ids, self.head_mask)
         for layer in self.layers:
             yield form(residuals.attention(layer)[self.heads].contiguous().numpy())
 

@@ -63,7 +63,7 @@ def test_what_carries_the_answer(written: Any, tiny: LoadedModel) -> None:
     ids, other = (tiny.tokenizer.encode(each) for each in (whole[:-1], whole[:-1].replace("Tom", "Tim")))
     answer = tiny.tokenizer.encode(whole[-1])[0]
     texts = TextPass(tiny.gpt, ids), TextPass(tiny.gpt, other)
-    likely = [int(i) for i in texts[1].logits(texts[1].stream[-1][0, -1]).topk(2).indices]
+    likely = [int(i) for i in texts[1].logits(len(ids) - 1, len(ids))[0].topk(2).indices]
     expected = patching(*texts, answer=answer, wrong=likely[likely[0] == answer])
     restored = expected.restored(expected.heads)
     for place, shown in rows(panel).items():

@@ -59,7 +59,7 @@ def test_why_this_token(written: Any, passed: TextPass) -> None:
     box = ask(written, "Why this token?")
     position, token = len(passed.ids) - 2, passed.ids[-1]
     # First beside the most probable other token: the difference of their logits.
-    first, second = passed.logits(passed.stream[-1][0, position]).topk(2).indices.tolist()
+    first, second = passed.logits(position, position + 1)[0].topk(2).indices.tolist()
     other = second if first == token else first
     expect(box.get_by_text("its logit minus that of")).to_be_visible()
     expect(box.get_by_label("Rather than another token")).to_have_value(f"{other}-{position}")

@@ -19,7 +19,7 @@ from helpers.page import (
 )
 from helpers.server import Server
 from model import LoadedModel
-from model.lens.text_pass import Residuals
+from model.lens.text_pass import TextPass
 from model.sampling import SamplingSettings, probabilities
 
 N_PROMPT = len("ROMEO:")
@@ -108,7 +108,7 @@ def test_the_scrubber_moves_every_panel(page: Any, server: Server) -> None:
     expect(page.locator(".hs-readout")).to_have_text(re.compile(rf" {step - 1}, query"))
     check_bars(page, loaded, step)
     ids = loaded.read_prompt(text(page).text_content())
-    logprob = Residuals(loaded.gpt, ids).logprobs()[step - 1]
+    logprob = TextPass(loaded.gpt, ids).logprobs()[step - 1]
     said = page.locator(".hs-scrubber-status").text_content()
     assert f"token {step} " in said and f"{-logprob / 0.6931471805599453:.2f} bits" in said
     alpha = "canvas => canvas.getContext('2d').getImageData(0, canvas.height - 1, 1, 1).data[3]"

@@ -30,7 +30,7 @@ def post(server: Server, name: str, **body: Any) -> httpx.Response:
 
 
 def most_probable(text: TextPass, position: int) -> int:
-    return int(text.logits(text.stream[-1][0, position]).argmax())
+    return int(text.logits(position, position + 1)[0].argmax())
 
 
 def test_attribution(server: Server, text: TextPass) -> None:
@@ -43,7 +43,7 @@ def test_attribution(server: Server, text: TextPass) -> None:
         parts = sum(map(sum, found["heads"])) + sum(found["mlps"]) + found["embedding"] + found["biases"]
         assert parts == pytest.approx(found["logit"], abs=1e-3) and found["difference"] <= 1e-3
         assert found["sum"] == pytest.approx(parts, abs=1e-5)
-    probabilities = text.logits(text.stream[-1][0, LAST]).softmax(-1)
+    probabilities = text.logits(LAST, LAST + 1)[0].softmax(-1)
     found = post(server, "attribution", token=9, against=4).json()
     assert [token["id"] for token in found["alternatives"]] == probabilities.topk(6).indices.tolist()
     assert found["alternatives"][0]["probability"] == pytest.approx(float(probabilities.max()), abs=1e-6)

@@ -14,7 +14,7 @@ from model.gpt import Block
 from model.ladder.averages import trained_words
 from model.ladder.block import block_by_ladder, block_by_model
 from model.ladder.terms import largest_difference
-from model.lens.text_pass import Residuals
+from model.lens.text_pass import TextPass
 
 IDS = [1, 5, 2, 2, 7, 0, 3]
 # The module of a block whose output is a stage, and whether the stage is its input instead.
@@ -48,7 +48,7 @@ def test_gelu_is_that_of_torch(exact: bool, form: str) -> None:
 )
 def test_the_stages_of_a_block_are_those_of_a_forward_pass(changes: dict[str, Any]) -> None:
     gpt = tiny_model(3, n_layer=2, n_head=4, n_embd=32, **changes).gpt
-    residuals = Residuals(gpt, IDS)
+    residuals = TextPass(gpt, IDS)
     for layer in range(2):
         block, seen = cast(Block, gpt.h[layer]), {}
 

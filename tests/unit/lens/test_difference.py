@@ -5,7 +5,7 @@ import torch
 
 from helpers.models import tiny_model
 from model.lens.difference import Piece, head_differences
-from model.lens.text_pass import Residuals
+from model.lens.text_pass import TextPass
 
 
 def singles(n: int, parted: int | None = None) -> list[Piece]:
@@ -41,7 +41,7 @@ def by_hand(a: torch.Tensor, b: torch.Tensor, pieces: list[Piece], first: int) -
 def test_differences_are_sums_of_single_weights(pieces: list[Piece], first: int) -> None:
     one, other = tiny_model(0, n_layer=3, n_head=2, n_embd=16), tiny_model(1, n_layer=2, n_head=4, n_embd=16)
     a, b = list(range(1, 10)), [1, 2, 3, 4, 15, 16, 17, 18, 19]
-    found = head_differences(Residuals(one.gpt, a), Residuals(other.gpt, b), pieces, first)
+    found = head_differences(TextPass(one.gpt, a), TextPass(other.gpt, b), pieces, first)
     assert found.shape == (2, 2)  # what both models have
     attention = one.trace(a).attention, other.trace(b).attention
     for layer in range(2):
@@ -53,10 +53,10 @@ def test_differences_are_sums_of_single_weights(pieces: list[Piece], first: int)
 
 def test_no_difference_without_a_cause() -> None:
     loaded = tiny_model(n_layer=2, n_head=2, n_embd=16)
-    read = Residuals(loaded.gpt, range(1, 9))
+    read = TextPass(loaded.gpt, range(1, 9))
     assert float(head_differences(read, read, singles(8)).max()) == 0
     # A muted head changes only what comes after its layer.
-    muted = Residuals(loaded.gpt, range(1, 9), torch.tensor([[0.0, 1.0], [1.0, 1.0]]))
+    muted = TextPass(loaded.gpt, range(1, 9), torch.tensor([[0.0, 1.0], [1.0, 1.0]]))
     found = head_differences(read, muted, singles(8))
     assert float(found[0].max()) == 0 and float(found[1].min()) > 0
     assert float(head_differences(read, muted, singles(8), first=8).max()) == 0  # no token is left
@@ -74,6 +74,6 @@ def test_no_difference_without_a_cause() -> None:
 )
 def test_pieces_that_do_not_fit(pieces: list[Piece]) -> None:
     loaded = tiny_model()
-    read = Residuals(loaded.gpt, range(1, 10))
+    read = TextPass(loaded.gpt, range(1, 10))
     with pytest.raises(ValueError, match="pieces must"):
         head_differences(read, read, pieces)

@@ -5,11 +5,12 @@ import copy
 import pytest
 import torch
 
-from helpers.models import max_difference, prompt_ids, tiny_gpt
+from helpers.models import max_difference, prompt_ids, tiny_gpt, tiny_model
 from model.gpt import GPT
 from model.kernels.int8 import is_exact, quantize
+from model.lens import text_pass
 from model.lens.float32 import float32_bytes, in_float32, served_difference
-from model.lens.text_pass import Residuals, TextPass
+from model.lens.text_pass import TextPass
 
 IDS = prompt_ids(14)
 SHAPE = {"n_layer": 3, "n_embd": 24, "n_head": 4}
@@ -27,17 +28,19 @@ def in_precision(gpt: GPT, dtype: torch.dtype) -> GPT:
 def test_it_is_one_plain_pass(masked: bool) -> None:
     gpt = tiny_gpt(**SHAPE)
     mask = torch.tensor([[1, 0.5, 1, 0], [2, 1, 1, 1], [1, 1, 0, 1]]) if masked else None
-    text, expected = TextPass(gpt, IDS, mask), Residuals(gpt, IDS, mask)
-    for found, stream in zip(text.stream, expected.stream, strict=True):
-        assert max_difference(found, stream) < 1e-6
+    text, expected = TextPass(gpt, IDS, mask), gpt(torch.tensor([IDS]), head_mask=mask, record=range(3))
     for layer in range(3):
-        assert max_difference(text.attention(layer), expected.attention(layer)) < 1e-6
-        weighted = text.attention(layer) @ text.queries_keys_values(layer).value[0]  # (n_head, T, head_dim)
+        assert max_difference(text.attention(layer), expected.attention[layer][0]) < 1e-6
+        block = text.block(layer)
+        value = block.attn.queries_keys_values(block.attention_input(text.stream[layer])).value[0]
+        weighted = text.attention(layer) @ value  # (n_head, T, head_dim)
         scale = torch.ones(4) if mask is None else mask[layer]
-        assert max_difference(text.contexts[layer][0].transpose(0, 1), weighted * scale[:, None, None]) < 1e-5
-    assert max_difference(-text.losses(text.stream[-1])[0], torch.tensor(expected.logprobs())) < 1e-5
-    assert max_difference(text.logits(text.stream[-1])[0], expected.logits(0, 14)) < 1e-5
-    assert text.nbytes == (4 * 14 * 24 + 3 * 14 * 24) * 4
+        assert max_difference(text.context(layer)[0].transpose(0, 1), weighted * scale[:, None, None]) < 1e-5
+    logprobs = expected.logits[0, :-1].log_softmax(-1)[torch.arange(13), torch.tensor(IDS[1:])]
+    assert max_difference(torch.tensor(text.logprobs()), logprobs) < 1e-5
+    assert max_difference(text.losses(text.stream[-1])[0], -logprobs) < 1e-5
+    assert max_difference(text.logits(0, 14), expected.logits[0]) < 1e-5
+    assert text.nbytes == 4 * 14 * 24 * 4
 
 
 def test_variants_start_at_any_layer() -> None:
@@ -45,7 +48,7 @@ def test_variants_start_at_any_layer() -> None:
     text = TextPass(gpt, IDS)
     for layer in range(3):
         assert max_difference(text.run_from(layer, text.stream[layer]), text.stream[-1]) < 1e-6
-        both = text.run_with_context(layer, text.contexts[layer].repeat(2, 1, 1, 1))
+        both = text.run_with_context(layer, text.context(layer).repeat(2, 1, 1, 1))
         assert max_difference(both, text.stream[-1].expand(2, -1, -1)) < 1e-6
 
     def mute(layer: int, context: torch.Tensor) -> torch.Tensor:
@@ -55,7 +58,7 @@ def test_variants_start_at_any_layer() -> None:
     mask[2] = 0
     expected = TextPass(gpt, IDS, mask).stream[-1]
     assert max_difference(text.run_from(1, text.stream[1], mute), expected) < 1e-6
-    assert max_difference(text.run_with_context(0, text.contexts[0], mute), expected) < 1e-6
+    assert max_difference(text.run_with_context(0, text.context(0), mute), expected) < 1e-6
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int8])
@@ -73,7 +76,7 @@ def test_float32_with_the_weights_as_served(dtype: torch.dtype, tied: bool) -> N
     assert float32_bytes(served) == sum(nbytes for address, nbytes in found.items() if address not in own)
     assert (float32_bytes(served) == 0) == (dtype == torch.float32)
     text = TextPass(exact, IDS)
-    assert max_difference(text.logits(text.stream[-1])[0], Residuals(served, IDS).logits(0, 14)) < 0.6
+    assert max_difference(text.logits(0, 14), TextPass(served, IDS).logits(0, 14)) < 0.6
     difference = served_difference(served, text)
     if dtype == torch.float32:
         assert difference < 1e-5
@@ -95,3 +98,25 @@ def test_a_text_of_one_token() -> None:
     gpt = tiny_gpt(**SHAPE)
     text = TextPass(gpt, IDS[:1])
     assert text.losses(text.stream[-1]).shape == (1, 0) and served_difference(gpt, text) == 0
+
+
+def test_it_is_a_trace_of_every_beginning() -> None:
+    tiny = tiny_model(n_layer=3, n_embd=12, n_head=4)
+    ids = prompt_ids(12)
+    residuals = TextPass(tiny.gpt, ids)
+    for n in (1, 5, 12):
+        trace = tiny.trace(ids[:n])
+        for layer in range(3):
+            assert max_difference(residuals.attention(layer, n), trace.attention[layer]) <= 1e-6
+        assert max_difference(residuals.logits(0, n), trace.logits) <= 1e-5
+    assert residuals.nbytes == 4 * 4 * 12 * 12
+
+
+@pytest.mark.parametrize("n", [1, 2, 64, 65, 66, 200])
+def test_logprobs_of_all_tokens_but_the_first(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_pass, "LOGITS_AT_ONCE", 64 * 65)
+    tiny = tiny_model(context_length=200)
+    ids = torch.randint(65, (n,), generator=torch.Generator().manual_seed(n)).tolist()
+    expected = tiny.trace(ids).logits.log_softmax(-1)
+    found = TextPass(tiny.gpt, ids).logprobs()
+    assert found == pytest.approx([float(expected[t, ids[t + 1]]) for t in range(n - 1)], abs=1e-5)

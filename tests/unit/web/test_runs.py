@@ -15,7 +15,7 @@ from helpers.runs import frame, written
 from model import LoadedModel
 from model.gpt import GPT
 from model.lens.recording import Recording, triangle
-from model.lens.text_pass import Residuals
+from model.lens.text_pass import TextPass
 from model.lens.thumbnails import tile
 from model.serving.sequence import PromptPart
 from web.runs import exact
@@ -97,11 +97,11 @@ def test_a_pass_over_a_text_keeps_nobody_else_waiting(monkeypatch: pytest.Monkey
     slow.name = "slow"
     started, go_on = threading.Semaphore(0), threading.Event()
 
-    def read(gpt: GPT, *about: Any) -> Residuals:
+    def read(gpt: GPT, *about: Any) -> TextPass:
         if gpt is slow.gpt:
             started.release()
             assert go_on.wait(30)
-        return Residuals(gpt, *about)
+        return TextPass(gpt, *about)
 
     def use_another() -> Run:
         other = written(runs, quick, 5)
@@ -111,7 +111,7 @@ def test_a_pass_over_a_text_keeps_nobody_else_waiting(monkeypatch: pytest.Monkey
         assert runs.get(shown.id) is None
         return other
 
-    monkeypatch.setattr(exact, "Residuals", read)
+    monkeypatch.setattr(exact, "TextPass", read)
     shown = written(runs, slow, 5)
     with ThreadPoolExecutor(3) as pool:
         try:
@@ -155,7 +155,7 @@ def test_looking_at_a_long_text_being_written_costs_one_reading(monkeypatch: pyt
     runs = Runs()
     run = runs.new(loaded, loaded.read_prompt("ab"), 60)
     read: list[int] = []
-    monkeypatch.setattr(exact, "Residuals", lambda gpt, ids, _: read.append(len(ids)) or Residuals(gpt, ids))
+    monkeypatch.setattr(exact, "TextPass", lambda gpt, ids, _: read.append(len(ids)) or TextPass(gpt, ids))
     for event in recorded_events(loaded, "ab", 61):
         run.take(event)
         n = run.recording.n_rows
