@@ -154,7 +154,7 @@ export function spreadWords(store, place, unit) {
 }
 
 /**
- * What a head does in this text, in one sentence with the model's numbers, short enough for one line.
+ * What a head does in this text, in one sentence with the model's numbers.
  * @param {Store} store
  * @param {PictureId} place
  */
@@ -171,6 +171,7 @@ export function describePicture(store, place) {
   const spread = spreadWords(store, place, "token");
   const role = clearRole(store, place);
   if (role?.name === COPYING.name) return `${title} ${COPYING.does}; ${spread}.`;
-  const elsewhere = role ? ` On random tokens it ${role.does}.` : "";
-  return `${title}: no single pattern in this text; ${spread}.${elsewhere}`;
+  return role
+    ? `${title}: no single pattern in this text; ${spread}. On random tokens it ${role.does}.`
+    : `${title}: no single pattern; ${spread}.`;
 }
