@@ -1,8 +1,10 @@
 """The compiled forward pass against the modules of torch."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 import torch
@@ -11,7 +13,8 @@ from torch import Tensor
 from helpers.models import max_difference, prompt_ids, tiny_gpt
 from model.gpt import GPT
 from model.kernels import int8
-from model.kernels.compiled import CompiledGPT, ThreadChooser
+from model.kernels.compiled import CompiledGPT, Row, ThreadChooser
+from model.kernels.forward import announce, meet
 from model.kernels.pack import storage
 from model.sampling import SamplingSettings, sample
 
@@ -157,3 +160,43 @@ def test_threads_that_keep_each_other_waiting_are_given_up_for_a_while() -> None
     chooser.took(16, 1, 1.0)
     assert chooser.choose(16) == 2  # passes of another size are tried for themselves
     assert ThreadChooser(max_threads=1).choose(1) == 1
+
+
+def test_followers_that_see_a_pass_see_all_that_was_written_before() -> None:
+    # On processors with weak ordering, such as ARM's, a plain store may become visible before those that precede it.
+    def llvm(function: Any, *types: Any) -> str:
+        fresh = numba.njit(function.py_func)
+        fresh.compile(types)
+        return next(iter(fresh.inspect_llvm().values()))
+
+    control = numba.int64[::1]
+    assert re.search(r"store atomic i64 .* release", llvm(announce, control, numba.int64))
+    loads = re.findall(r"load atomic i64.*", llvm(meet, control, numba.int64, numba.int64))
+    assert loads and all(" acquire" in load for load in loads)
+
+
+@pytest.mark.parametrize(
+    ("row", "found"),
+    [
+        ((40, 0, 0, True, -1), "token 40 "),
+        ((-1, 0, 0, True, -1), "token -1 "),
+        ((0, 2, 0, True, -1), "slot 2,"),
+        ((0, -1, 0, True, -1), "slot -1,"),
+        ((0, 0, 16, True, -1), "position 16 "),
+        ((0, 0, -1, True, -1), "position -1 "),
+        ((0, 0, 0, True, 1), "recorded as 1:"),
+        ((0, 0, 0, True, -2), "recorded as -2:"),
+    ],
+)
+def test_a_row_outside_of_the_arrays_is_refused_before_the_pass(row: Row, found: str) -> None:
+    compiled = CompiledGPT(tiny_gpt(vocab_size=40, context_length=16), n_slots=2, max_rows=4)
+    before = read_all(compiled, [1, 2, 3])[0]
+    with pytest.raises(ValueError, match=re.escape(found) + ".*token ids below 40, slots below 2, positions below 16"):
+        compiled.read([row])
+    assert torch.equal(compiled.logits[:3], before)
+    with pytest.raises(ValueError, match="a pass reads 1 to 4 tokens, found 5"):
+        read_all(compiled, [0] * 5)
+    with pytest.raises(ValueError, match="a pass reads 1 to 4 tokens, found 0"):
+        compiled.read([])
+    with pytest.raises(ValueError, match="head mask of shape"):
+        compiled.read([(0, 0, 0, True, -1)], np.ones((1, 1, 1), np.float32))
