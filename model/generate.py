@@ -39,6 +39,7 @@ class GenerationRequest:
     stop: tuple[str, ...] = ()
     stop_token_ids: tuple[int, ...] = ()  # tokens that end the text, beside the model's own end token
     min_new_tokens: int = 0  # before which neither an end token nor a stop string ends it
+    never_drawn: tuple[int, ...] = ()  # rows of the vocabulary that have no token, in ascending order
     head_mask: Tensor | None = None  # (n_layer, n_head), scales each head's context vectors
     record: bool = False  # the attention weights of all heads, and the logits
     logprobs: bool = True  # those of the written tokens; where another engine writes, they take a pass of their own
@@ -140,7 +141,7 @@ class Continuation:
         ``recorded`` are further fields of that step.
         """
         token_id = sample(
-            logits if self.may_end else self.without_end_tokens(logits),
+            self.drawable(logits),
             self.request.sampling,
             self.generator,
             self.request.prompt,
@@ -161,12 +162,19 @@ class Continuation:
             reason = "stop" if ended or self.out.stopped else "length"
         return Step(text, token_id, logprob, finish_reason=reason, **recorded)
 
-    def without_end_tokens(self, logits: Tensor) -> Tensor:
-        """``logits`` from which no end token can be drawn, unless there is no other."""
-        ids = [token_id for token_id in self.end_tokens if token_id < len(logits)]
-        if len(ids) in (0, len(logits)):
+    def drawable(self, logits: Tensor) -> Tensor:
+        """``logits`` with those that must not be drawn at minus infinity: of rows without a token, and of end tokens
+        while the text may not end, unless there is no other."""
+        logits = without(logits, self.request.never_drawn)
+        if self.may_end:
             return logits
-        return logits.index_fill(0, torch.tensor(ids, device=logits.device), -torch.inf)
+        ids = [token_id for token_id in self.end_tokens if token_id < len(logits)]
+        return logits if len(ids) + len(self.request.never_drawn) == len(logits) else without(logits, ids)
+
+
+def without(logits: Tensor, ids: Sequence[int]) -> Tensor:
+    """``logits`` ``(vocab_size,)`` with those of ``ids`` at minus infinity."""
+    return logits.index_fill(0, torch.tensor(ids, device=logits.device), -torch.inf) if ids else logits
 
 
 @torch.inference_mode()  # as a decorator: a with-block around a yield would leak into whoever resumes the generator
@@ -196,5 +204,6 @@ def generate_naive(gpt: GPT, request: GenerationRequest) -> list[int]:
     n_prompt, ids = len(request.prompt), list(request.prompt)
     for _ in range(min(request.max_new_tokens, gpt.config.context_length - n_prompt + 1)):
         logits = gpt(torch.tensor([ids], device=gpt.wte.weight.device)).logits[0, -1].float()
-        ids.append(sample(logits, request.sampling, generator, request.prompt, ids[n_prompt:]))
+        drawable = without(logits, request.never_drawn)
+        ids.append(sample(drawable, request.sampling, generator, request.prompt, ids[n_prompt:]))
     return ids[n_prompt:]

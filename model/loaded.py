@@ -1,8 +1,10 @@
 """A GPT with its tokenizer, ready to write and to be looked into."""
 
+import logging
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import torch
@@ -11,12 +13,14 @@ from torch import Tensor
 from .checkpoint.load import load_checkpoint
 from .checkpoint.write import write_checkpoint
 from .config import GPTConfig, check_int
-from .errors import ContextLengthExceeded, EmptyPrompt, InputError, InvalidValue, UnknownTokens
+from .errors import ContextLengthExceeded, EmptyPrompt, InputError, InvalidValue, UnknownTokens, counted
 from .generate import Continuation, GenerationRequest, Step, generate
 from .gpt import GPT
 from .sampling import SamplingSettings
 from .tokenizer import Tokenizer, token_text
 from .trace import Token, Trace, mean_hidden_state, read
+
+log = logging.getLogger(__name__)
 
 MAX_MASK_ROWS = 1_000  # more layers than any model has
 MAX_HEAD_SCALE = 100
@@ -28,14 +32,18 @@ def load(source: str | Path, device: str = "auto", dtype: str = "auto") -> "Load
     """Load the checkpoint in the folder ``source`` or, if there is none, in a Hub repository, ``USER/NAME[@REVISION]``.
 
     ``FOLDER@NNNNNN`` loads the weights that training kept after step NNNNNN, ``FOLDER/steps/NNNNNN.safetensors``. A
-    file of nanoGPT's weights is opened too if its vocabulary is beside it. Rows that only pad the vocabulary are left
-    out, so that no id without a token can be drawn.
+    file of nanoGPT's weights is opened too if its vocabulary is in the same folder. Rows of the vocabulary that the
+    tokenizer has no token for keep their logits and probabilities, but are never drawn; a warning says how many.
     ``device`` is "auto" (cuda if available, else the CPU) or a torch device. ``dtype`` is "auto" (float32 up to 50 M
     weights; above that, bfloat16 if the processor supports it), "float32", "bfloat16" or, on a CPU, "int8", which
     quantizes the weights of the linear layers. No code in a file is executed. Raises ``CheckpointError`` if anything
     is wrong with the checkpoint, and ``ValueError`` for an unknown device or dtype.
     """
-    return LoadedModel(*load_checkpoint(source, device, dtype))
+    loaded = LoadedModel(*load_checkpoint(source, device, dtype))
+    if n_rows := len(loaded.ids_without_token):
+        rows = counted(n_rows, "row")
+        log.warning("%s: %s of the vocabulary without a token, never drawn", loaded.name, rows)
+    return loaded
 
 
 @dataclass(eq=False)
@@ -57,6 +65,11 @@ class LoadedModel:
     @property
     def config(self) -> GPTConfig:
         return self.gpt.config
+
+    @cached_property
+    def ids_without_token(self) -> tuple[int, ...]:
+        """The rows of the vocabulary that the tokenizer has no token for, as in a vocabulary padded to a round size."""
+        return tuple(i for i in range(self.config.vocab_size) if not self.tokenizer.token_bytes(i))
 
     @property
     def device(self) -> torch.device:
@@ -138,6 +151,7 @@ class LoadedModel:
             sampling=sampling,
             stop=tuple(stop) if isinstance(stop, Iterable) and not isinstance(stop, str) else (stop,),
             seed=secrets.randbits(32) if seed is None else seed,
+            never_drawn=self.ids_without_token,
             head_mask=self.read_head_mask(head_mask),
             record=record,
             logprobs=logprobs,

@@ -1,17 +1,67 @@
-"""Reading small files of a checkpoint; whatever is wrong with one is a ``CheckpointError``."""
+"""Opening the files of a checkpoint, and reading the small ones; anything wrong with one is a ``CheckpointError``."""
 
+import io
 import json
+import os
 import re
+import stat
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from ..errors import CheckpointError, InvalidValue, Mismatch, shorten
 
 # Vocabularies of 250,000 tokens, the largest in use, have half as many; each value takes up to 150 bytes in memory.
 MAX_JSON_VALUES = 2_000_000
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def locate(path: Path, expected: str, folder: Path | None = None) -> Path:
+    """Where the regular file ``path`` of the checkpoint ``folder`` really is. ``folder`` is the file's own by default.
+
+    Every file of a checkpoint is opened through this. A link may lead to a place inside the folder, or to the Hub cache
+    that the folder belongs to. Raises ``CheckpointError`` for a link to anywhere else, as whoever made the checkpoint
+    could read any file of this machine with one, and for what is not a regular file, such as a pipe.
+    """
+    try:
+        real, root = (Path(os.path.realpath(place)) for place in (path, path.parent if folder is None else folder))
+        mode = real.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        raise CheckpointError(path, f"no file {path.name}", expected) from None
+    except (OSError, ValueError) as error:
+        raise CheckpointError(path, f"an unreadable file ({reason_of(error)})", expected) from None
+    if not any(real.is_relative_to(place) for place in (root, *hub_blobs(root))):
+        raise CheckpointError(path, "a link that leads out of the checkpoint", "a file inside the checkpoint's folder")
+    if not stat.S_ISREG(mode):
+        raise CheckpointError(path, "a folder" if stat.S_ISDIR(mode) else "a pipe or a device", f"a file: {expected}")
+    return real
+
+
+def hub_blobs(root: Path) -> list[Path]:
+    """Where the Hub's cache keeps the files of ``.../models--USER--NAME/snapshots/REVISION``, which links to them."""
+    repository = root.parent.parent
+    return [repository / "blobs"] if root.parent.name == "snapshots" and repository.name.startswith("models--") else []
+
+
+def open_file(path: Path, expected: str, folder: Path | None = None) -> BinaryIO:
+    """Open a file of a checkpoint to read its bytes; see ``locate`` for the arguments and the errors."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    real = locate(path, expected, folder)
+    try:
+        descriptor = os.open(real, flags)
+    except OSError as error:
+        raise CheckpointError(path, f"an unreadable file ({reason_of(error)})", expected) from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # replaced since it was located
+        os.close(descriptor)
+        raise CheckpointError(path, "a pipe or a device", f"a file: {expected}")
+    return os.fdopen(descriptor, "rb")
+
+
+def reason_of(error: Exception) -> str:
+    """Why the system could not open or read a file."""
+    return str((error.strerror if isinstance(error, OSError) else None) or error)
 
 
 @contextmanager
@@ -63,14 +113,14 @@ def without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def read_text(path: Path, expected: str, max_bytes: int | None = None) -> str:
     """The content of a text file in UTF-8. Raises ``CheckpointError``."""
-    try:
-        if not path.is_file():
-            raise CheckpointError(path, "no file", expected)
-        if max_bytes is not None and path.stat().st_size > max_bytes:
-            raise CheckpointError(path, f"{path.stat().st_size:,} bytes", f"at most {max_bytes:,}")
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise CheckpointError(path, f"bytes that are not UTF-8 ({error.reason})", expected) from None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise CheckpointError(path, f"an unreadable file ({reason})", expected) from None
+    with open_file(path, expected) as file:
+        size = os.fstat(file.fileno()).st_size
+        if max_bytes is not None and size > max_bytes:
+            raise CheckpointError(path, f"{size:,} bytes", f"at most {max_bytes:,}")
+        try:
+            content = file.read(-1 if max_bytes is None else max_bytes)
+            return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8").read()
+        except UnicodeDecodeError as error:
+            raise CheckpointError(path, f"bytes that are not UTF-8 ({error.reason})", expected) from None
+        except OSError as error:
+            raise CheckpointError(path, f"an unreadable file ({reason_of(error)})", expected) from None

@@ -13,6 +13,7 @@ from torch import Tensor
 from ..config import Activation, GPTConfig
 from ..errors import Mismatch
 from .gpt2_format import MASK_BUFFER
+from .weights import Keep, is_finite
 
 State = dict[str, Tensor]
 
@@ -103,8 +104,11 @@ def config_of(state: Mapping[str, Tensor], n_head: int, activation: Activation) 
     )
 
 
-def complete(state: State, config: GPTConfig, shapes: Mapping[str, torch.Size]) -> State:
-    """``state`` checked against the ``shapes`` of a GPT, with zeros for missing biases. Raises ``Mismatch``."""
+def complete(state: State, config: GPTConfig, shapes: Mapping[str, torch.Size], keep: Keep) -> State:
+    """What ``keep`` makes of ``state``, checked against the ``shapes`` of a GPT, with zeros for missing biases.
+
+    Raises ``Mismatch``.
+    """
     state = dict(state)
     if config.tie_word_embeddings:
         state.pop("lm_head.weight", None)
@@ -115,7 +119,7 @@ def complete(state: State, config: GPTConfig, shapes: Mapping[str, torch.Size]) 
             raise Mismatch(f"{name} of shape {list(tensor.shape)}", f"{list(shapes[name])}")
         if not tensor.is_floating_point():
             raise Mismatch(f"{name} of dtype {tensor.dtype}", "floating-point numbers")
-        if not tensor.isfinite().all():
+        if not is_finite(tensor):
             raise Mismatch(f"NaN or infinity in {name}", "finite numbers")
     for name, shape in shapes.items():
         if name in state or (name == "lm_head.weight" and config.tie_word_embeddings):
@@ -124,4 +128,4 @@ def complete(state: State, config: GPTConfig, shapes: Mapping[str, torch.Size]) 
             raise Mismatch(f"no tensor {name}", f"{len(shapes)} tensors")
         state[name] = torch.zeros(shape)
     # Copied out of the mapped file: overwriting that must not change or crash a model in use.
-    return {name: tensor.clone() for name, tensor in state.items()}
+    return {name: keep(name, tensor.clone()) for name, tensor in state.items()}

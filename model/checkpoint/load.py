@@ -63,20 +63,20 @@ class Checkpoint(NamedTuple):
 def load_checkpoint(source: str | Path, device: str = "auto", dtype: str = "auto") -> Checkpoint:
     """Load what ``model.load`` wraps in a ``LoadedModel``: the arguments and the errors raised are the same."""
     target = choose_device(device)
-    found = read_source(source)
-    config = found.config
-    precision = choose_dtype(dtype, config, target)
+
+    def keep(config: GPTConfig, name: str, tensor: Tensor) -> Tensor:
+        precision = choose_dtype(dtype, config, target)
+        return in_fastest_layout(name, tensor.to(target, torch.float32 if precision == torch.int8 else precision))
+
+    found = read_source(source, keep=keep)
+    config, state = found.config, found.state
     gpt = gpt_on_meta(config)
-    stored = torch.float32 if precision == torch.int8 else precision
-    state = {}
-    for name in list(found.state):  # one by one, so that never all weights are there twice
-        state[name] = in_fastest_layout(name, found.state.pop(name).to(target, stored))
     if config.tie_word_embeddings:
         state["lm_head.weight"] = state["wte.weight"]
     gpt.load_state_dict(state, assign=True)
     gpt.tie_weights()  # assigning split the shared parameter in two
     gpt.eval().requires_grad_(False)
-    if precision == torch.int8:
+    if choose_dtype(dtype, config, target) == torch.int8:
         quantize(gpt)
     return Checkpoint(
         found.name,

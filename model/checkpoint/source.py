@@ -2,8 +2,8 @@
 
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -15,20 +15,31 @@ from torch import Tensor
 from ..config import Activation, GPTConfig
 from ..errors import CheckpointError, readable
 from ..tokenizer import END_OF_TEXT, CharTokenizer, Tokenizer
-from .files import checkpoint_errors
+from .files import checkpoint_errors, locate
 from .gpt2_format import CONFIG, SNAPSHOTS, TOKENIZER, read_chat_template, read_config
 from .hub import HUB_ID, download
 from .layouts import State, complete, config_of, from_book, from_nanogpt, is_book
 from .vocabulary import ALPHABET, PICKLES, has_tokenizer, read_tokenizer
-from .weights import SUFFIXES, check_memory, file_hash, gpt_on_meta, read_pickled, read_weights, weight_files
+from .weights import (
+    SAFETENSORS,
+    SUFFIXES,
+    check_memory,
+    file_hash,
+    gpt_on_meta,
+    read_pickled,
+    read_weights,
+    weight_files,
+)
 
 SNAPSHOT = re.compile(r"(.+)@(\d{6,})", re.ASCII)  # FOLDER@NNNNNN
+Keep = Callable[[GPTConfig, str, Tensor], Tensor]  # what is kept of a tensor, given its name in ``GPT``
+SOURCES = "a checkpoint folder, a file of weights, or a Hub repository, USER/NAME"
 NANOGPT_META = "meta.pkl"  # where nanoGPT keeps its alphabet
 PADDED_TO = 64  # vocabularies are often padded to a multiple of this, which makes matrix products faster
 
 
 class Source(NamedTuple):
-    """A checkpoint as it was read. ``state`` is on the CPU, by the names of ``GPT``, in the dtypes of the file."""
+    """A checkpoint as it was read. ``state`` holds the weights by their names in ``GPT``."""
 
     name: str
     config: GPTConfig
@@ -46,24 +57,27 @@ def read_source(
     n_head: int | None = None,
     activation: Activation | None = None,
     tokenizer: Tokenizer | None = None,
+    keep: Keep = lambda _config, _name, tensor: tensor,
 ) -> Source:
     """Read a folder, ``FOLDER@NNNNNN``, a file of weights, or a Hub repository, ``USER/NAME[@REVISION]``.
 
-    The other arguments are for files that lack these facts. Rows of the vocabulary after the last token are left out:
-    they pad it, and no token belongs to them. Raises ``CheckpointError``.
+    ``n_head``, ``activation`` and ``tokenizer`` are for files that lack these facts. Each tensor is handed to ``keep``
+    as it is read; by default, all are on the CPU in the dtypes of the file. Raises ``CheckpointError``.
     """
     path, name, step = Path(source), Path(os.path.abspath(source)).name, None
     if os.path.isfile(path):
-        return without_padding(read_file(path, n_head, activation, tokenizer))
+        return read_file(path, n_head, activation, tokenizer, keep)
     if not os.path.isdir(path):
         if snapshot := SNAPSHOT.fullmatch(str(source)):
             path, step = Path(snapshot[1]), snapshot[2]
         elif HUB_ID.fullmatch(str(source)):
             path, name = download(str(source)), str(source)
-    return without_padding(read_folder(path, name, step, tokenizer))
+        if not os.path.lexists(path):
+            raise CheckpointError(path, "no such file or folder", SOURCES)
+    return read_folder(path, name, step, tokenizer, keep)
 
 
-def read_folder(folder: Path, name: str, step: str | None, tokenizer: Tokenizer | None) -> Source:
+def read_folder(folder: Path, name: str, step: str | None, tokenizer: Tokenizer | None, keep: Keep) -> Source:
     """A checkpoint folder, or the snapshot of its training after ``step``."""
     if readable(str(folder)) != str(folder):
         raise CheckpointError(folder, "a name that is not UTF-8", "one that is")  # safetensors opens no other
@@ -73,21 +87,26 @@ def read_folder(folder: Path, name: str, step: str | None, tokenizer: Tokenizer 
     check_tokenizer(folder / TOKENIZER, tokenizer, config)
     paths = weight_files(folder) if step is None else [folder / SNAPSHOTS / f"{step}.safetensors"]
     check_memory(folder, paths)
-    state = read_weights(paths, config, parameter_shapes(config))
-    sha256 = file_hash(paths)
+    state = read_weights(paths, config, parameter_shapes(config), partial(keep, config), folder)
+    sha256 = file_hash(paths, folder)
     if file_versions(folder) != before:  # the weights may belong to another config or vocabulary
         raise CheckpointError(
             folder, "files replaced while they were read", "a checkpoint that is not being written: load it again"
         )
+    bos, eos = (token if token is None or tokenizer.token_bytes(token) else None for token in (bos, eos))
     return Source(name, config, tokenizer, bos, eos, state, sha256, read_chat_template(folder))
 
 
-def read_file(path: Path, n_head: int | None, activation: Activation | None, tokenizer: Tokenizer | None) -> Source:
+def read_file(
+    path: Path, n_head: int | None, activation: Activation | None, tokenizer: Tokenizer | None, keep: Keep
+) -> Source:
     """A checkpoint of nanoGPT, or weights of the book's model. What they do not hold must be given."""
     if path.suffix in PICKLES:
         expected = f"the file of the weights, and {convert_with('--alphabet')} with {ALPHABET}"
         raise CheckpointError(path, "a pickle, which is never opened", expected)
-    content = read_pickled(path) if path.suffix in SUFFIXES else read_safetensors(path)
+    folder = Path(os.path.realpath(path)).parent  # the file was named, wherever a link leads
+    check_memory(path, [path])
+    content = read_pickled(path, folder) if path.suffix in SUFFIXES else read_safetensors(path, folder)
     arguments = content.get("model_args") if isinstance(content.get("model"), dict) else None
     stored = content.get("model") if arguments is not None else content.get("model_state_dict", content)
     if not isinstance(stored, dict) or not all(isinstance(tensor, Tensor) for tensor in stored.values()):
@@ -97,14 +116,14 @@ def read_file(path: Path, n_head: int | None, activation: Activation | None, tok
         state = from_book(stored) if book else from_nanogpt(stored)
         heads = number_of_heads(path, arguments, n_head)
         config = config_of(state, heads, activation or ("gelu_new" if book else "gelu"))
-        state = complete(state, config, parameter_shapes(config))
+        state = complete(state, config, parameter_shapes(config), partial(keep, config))
     if tokenizer is None:
         if not has_tokenizer(path.parent):
             raise no_vocabulary(path)
         tokenizer = read_tokenizer(path.parent)
     check_tokenizer(path, tokenizer, config)
     end = tokenizer.special_tokens.get(END_OF_TEXT)
-    return Source(path.parent.name or path.stem, config, tokenizer, end, end, state, file_hash([path]))
+    return Source(path.parent.name or path.stem, config, tokenizer, end, end, state, file_hash([path], folder))
 
 
 def no_vocabulary(path: Path) -> CheckpointError:
@@ -129,9 +148,9 @@ def convert_with(flags: str) -> str:
     return f"{flags}: `python -m model.checkpoint convert SOURCE FOLDER {flags.split()[0]} ...`"
 
 
-def read_safetensors(path: Path) -> dict[str, object]:
+def read_safetensors(path: Path, folder: Path) -> dict[str, object]:
     try:
-        return dict(load_file(path))
+        return dict(load_file(locate(path, SAFETENSORS, folder)))
     except (SafetensorError, OSError, ValueError) as error:
         expected = f"a safetensors file, or one of torch ({', '.join(SUFFIXES)})"
         raise CheckpointError(path, f"invalid safetensors ({error})", expected) from None
@@ -145,21 +164,6 @@ def check_tokenizer(path: Path, tokenizer: Tokenizer, config: GPTConfig) -> None
     padded = -(-tokens // PADDED_TO) * PADDED_TO
     if isinstance(tokenizer, CharTokenizer) and path.name != TOKENIZER and rows not in (tokens, padded):
         raise CheckpointError(path, f"{rows} tokens in the model", f"{tokens}, the size of the alphabet given")
-
-
-def without_padding(source: Source) -> Source:
-    """``source`` with as many rows as its tokenizer has ids, so that no id without a token can be drawn."""
-    size = source.tokenizer.vocab_size
-    if size >= source.config.vocab_size:
-        return source
-    rows = ("wte.weight", "lm_head.weight")
-    state = {name: tensor[:size].clone() if name in rows else tensor for name, tensor in source.state.items()}
-    bos, eos = (
-        token_id if token_id is not None and token_id < size else None
-        for token_id in (source.bos_token_id, source.eos_token_id)
-    )
-    config = replace(source.config, vocab_size=size)
-    return source._replace(config=config, state=state, bos_token_id=bos, eos_token_id=eos)
 
 
 def parameter_shapes(config: GPTConfig) -> dict[str, torch.Size]:

@@ -4,7 +4,9 @@ import hashlib
 import os
 import pickle
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import zipfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -14,25 +16,270 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from ..config import GPTConfig
-from ..errors import CheckpointError
+from ..errors import CheckpointError, shorten
 from ..gpt import GPT
-from .files import parse_json, read_json
-from .gpt2_format import (
-    MASK_BUFFER,
-    OLDER_WEIGHTS,
-    SHARD_INDEX,
-    TRANSPOSED,
-    WEIGHTS,
-)
+from .files import locate, open_file, parse_json, read_json, reason_of
+from .gpt2_format import MASK_BUFFER, OLDER_WEIGHTS, SHARD_INDEX, TRANSPOSED, WEIGHTS
 
+SAFETENSORS = "the weights as safetensors"
 MEMINFO = Path("/proc/meminfo")
 CGROUP = Path("/sys/fs/cgroup")  # of a container, as it sees itself
 SUFFIXES = (".pt", ".pth", ".bin")
 FORBIDDEN = re.compile(r"GLOBAL (\S+) w(?:as not|hose module)")  # in torch's message
 PLAIN = "tensors and plain values, saved by torch.save"
+MAX_SHARED = 2  # times the size of its file that a pickle's tensors may add up to: tied tensors are stored once
+Keep = Callable[[str, Tensor], Tensor]  # from a tensor as stored, by its name in ``GPT``, to what is kept of it
+# A tensor in a file: its name and dtype there, its shape, and a function that reads it.
+StoredTensor = tuple[str, str, list[int], Callable[[], Tensor]]
+DTYPES = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}  # as safetensors names them
 MAX_INDEX_BYTES = 16_000_000
-STORED_DTYPES = ("F32", "F16", "BF16")
-TORCH_DTYPES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The weights of a folder: one safetensors file, the shards listed in an index, or transformers' older file."""
+    single, index, older = folder / WEIGHTS, folder / SHARD_INDEX, folder / OLDER_WEIGHTS
+    if single.is_file() or not index.is_file():
+        return [older if older.is_file() and not single.is_file() else single]
+    content = read_json(index, MAX_INDEX_BYTES)
+    weight_map = content.get("weight_map") if isinstance(content, dict) else None
+    if not isinstance(weight_map, dict) or not weight_map:
+        raise CheckpointError(index, "no weight_map", "a map of tensor names to files")
+    names = sorted({str(name) for name in weight_map.values()})
+    for name in names:
+        if Path(name).name != name or not name.endswith(".safetensors"):
+            raise CheckpointError(index, f"the file name {name!r}", "names of safetensors files in the same folder")
+    return [folder / name for name in names]
+
+
+def read_weights(
+    paths: list[Path],
+    config: GPTConfig,
+    shapes: dict[str, torch.Size],
+    keep: Keep = lambda _name, tensor: tensor,
+    folder: Path | None = None,
+) -> dict[str, Tensor]:
+    """The state dict of a GPT with these parameter ``shapes``, on the CPU unless ``keep`` moves it.
+
+    Each tensor is handed to ``keep`` as it is read, so that no more than one is in memory twice. ``folder`` is that of
+    the checkpoint, by default that of each file. Raises ``CheckpointError``.
+    """
+    state: dict[str, Tensor] = {}
+    layers = () if config.qkv_bias else range(config.n_layer)
+    zero_biases = {f"h.{layer}.attn.c_attn.bias": torch.Size([3 * config.n_embd]) for layer in layers}
+    seen: set[str] = set()
+    tied_head = False
+    for path in paths:
+        for stored, tensor in checked_tensors(path, shapes | zero_biases, folder):
+            name = stored.removeprefix("transformer.")
+            if name in seen:
+                raise CheckpointError(path, f"the tensor {name} twice", "each tensor once")
+            seen.add(name)
+            if name == "lm_head.weight" and config.tie_word_embeddings:
+                tied_head = True
+            elif name not in zero_biases:
+                state[name] = keep(name, tensor.t() if TRANSPOSED.fullmatch(name) else tensor)
+            elif tensor.any():
+                raise CheckpointError(path, f"a {stored} that is not zero", "zeros, because qkv_bias is false")
+    tied = {"lm_head.weight"} if config.tie_word_embeddings else set()
+    missing = sorted(shapes.keys() - state.keys() - tied)
+    if missing:
+        raise CheckpointError(paths[0], f"no tensor {missing[0]} ({len(missing)} missing)", f"{len(shapes)} tensors")
+    if tied_head:
+        check_tied_head(paths, shapes, folder)
+    return state
+
+
+def check_tied_head(paths: list[Path], shapes: dict[str, torch.Size], folder: Path | None) -> None:
+    """Raise ``CheckpointError`` for an output head that differs: older files store it even where it is tied."""
+    pair = {
+        stored.removeprefix("transformer."): tensor
+        for path in paths
+        for stored, tensor in checked_tensors(path, shapes, folder, only={"wte.weight", "lm_head.weight"})
+    }
+    head, tokens = pair["lm_head.weight"], pair["wte.weight"]
+    if head.dtype != tokens.dtype or not torch.equal(head, tokens):
+        found = "an lm_head.weight that differs from wte.weight"
+        raise CheckpointError(paths[0], found, "equal tensors, because config.json ties them")
+
+
+def checked_tensors(
+    path: Path, shapes: dict[str, torch.Size], folder: Path | None = None, only: Collection[str] | None = None
+) -> Iterator[tuple[str, Tensor]]:
+    """Yield the tensors of a file of weights, checked before reading (name, dtype, shape) and after (values).
+
+    With ``only``, just those of these names.
+    """
+    tensors = safetensors_in if path.suffix == ".safetensors" else pickled_tensors_in
+    for stored, dtype, shape, read in tensors(path, folder):
+        if only is not None and stored.removeprefix("transformer.") not in only:
+            continue
+        if is_expected(path, stored, dtype, shape, shapes):
+            tensor = read()
+            if not is_finite(tensor):
+                raise CheckpointError(path, f"NaN or infinity in {stored}", "finite numbers")
+            yield stored, tensor
+
+
+def pickled_tensors_in(path: Path, folder: Path | None) -> Iterator[StoredTensor]:
+    """The tensors of a file that torch wrote, copied out of the mapped file, which may be overwritten."""
+    for stored, value in read_pickled(path, folder).items():
+        if not isinstance(value, Tensor):
+            raise CheckpointError(path, f"{stored}, which is not a tensor", "only tensors")
+        dtype = next((name for name, dtype in DTYPES.items() if dtype == value.dtype), str(value.dtype))
+        yield stored, dtype, list(value.shape), value.clone
+
+
+def safetensors_in(path: Path, folder: Path | None) -> Iterator[StoredTensor]:
+    """The tensors of a safetensors file, each of which can be read until the next one is asked for.
+
+    The safetensors library checks the file, but its values are read and not mapped: mapped pages count as memory of
+    this process, and it would crash if the file were cut short meanwhile.
+    """
+    with open_file(path, SAFETENSORS, folder) as file:
+        start = file.read(8)
+        try:
+            with safe_open(locate(path, SAFETENSORS, folder), framework="pt"):
+                pass
+        except SafetensorError as error:
+            pickled = start.startswith((b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"))
+            found = "a pickle, which is never opened" if pickled else f"invalid safetensors ({error})"
+            raise CheckpointError(path, found, SAFETENSORS) from None
+        except OSError as error:
+            raise CheckpointError(path, f"an unreadable file ({reason_of(error)})", SAFETENSORS) from None
+        n_bytes = int.from_bytes(start, "little")
+        if n_bytes > MAX_INDEX_BYTES:
+            raise CheckpointError(path, f"a header of {n_bytes:,} bytes", f"at most {MAX_INDEX_BYTES:,}")
+        header = parse_json(path, file.read(n_bytes).decode())  # refuses a tensor that is described twice
+        assert isinstance(header, dict)  # as safetensors has found
+        for stored, row in header.items():
+            if stored != "__metadata__":
+                dtype, shape, begin = row["dtype"], row["shape"], 8 + n_bytes + row["data_offsets"][0]
+                yield stored, dtype, shape, partial(read_tensor, path, file, dtype, shape, begin)
+
+
+def read_tensor(path: Path, file: BinaryIO, dtype: str, shape: list[int], begin: int) -> Tensor:
+    """The tensor whose bytes begin at ``begin`` of ``file``, which errors call ``path``."""
+    tensor = torch.empty(shape, dtype=DTYPES[dtype])
+    rest = memoryview(tensor.view(-1).view(torch.uint8).numpy().data)
+    try:
+        file.seek(begin)
+        while len(rest):
+            n_read = file.readinto(rest)  # type: ignore[attr-defined]
+            if not n_read:
+                raise CheckpointError(path, "a file that was cut short while it was read", SAFETENSORS)
+            rest = rest[n_read:]
+    except OSError as error:
+        raise CheckpointError(path, f"an unreadable file ({reason_of(error)})", SAFETENSORS) from None
+    return tensor
+
+
+def is_expected(path: Path, stored: str, dtype: str, shape: list[int], shapes: dict[str, torch.Size]) -> bool:
+    """Whether to read a tensor, or False for a mask buffer. Raises ``CheckpointError`` for one that does not fit."""
+    name = stored.removeprefix("transformer.")
+    if name not in shapes:
+        if MASK_BUFFER.fullmatch(name):
+            return False
+        raise CheckpointError(path, f"the tensor {stored}", "only the tensors that config.json implies")
+    if dtype not in DTYPES:
+        raise CheckpointError(path, f"{stored} of dtype {dtype}", f"one of {', '.join(DTYPES)}")
+    expected = list(shapes[name])[:: -1 if TRANSPOSED.fullmatch(name) else 1]
+    if shape != expected:
+        raise CheckpointError(path, f"{stored} of shape {shape}", f"{expected}, as config.json implies")
+    return True
+
+
+def is_finite(tensor: Tensor) -> bool:
+    """Whether all numbers of ``tensor`` are finite; NaN is passed on by the least and the largest of them."""
+    return all(bool(bound.isfinite()) for bound in torch.aminmax(tensor))
+
+
+def file_hash(paths: list[Path], folder: Path | None = None) -> str:
+    """The SHA-256 of the concatenated files."""
+    digest = hashlib.sha256()
+    for path in paths:
+        with open_file(path, SAFETENSORS, folder) as file:
+            try:
+                while chunk := file.read(1 << 20):
+                    digest.update(chunk)
+            except OSError as error:
+                raise CheckpointError(path, f"an unreadable file ({reason_of(error)})", SAFETENSORS) from None
+    return digest.hexdigest()
+
+
+def read_pickled(path: Path, folder: Path | None = None) -> dict[str, object]:
+    """The dictionary in ``path``. Tensors are on the CPU, and mapped from the file where its format allows that.
+
+    Only tensors and plain values are read (``weights_only=True``). Raises ``CheckpointError`` for anything else, and
+    for a file that would take much more memory than its size.
+    """
+    real = locate(path, PLAIN, folder)
+    try:
+        check_stored(path, real)
+        content = load_plain(real)
+    except (
+        pickle.UnpicklingError,
+        RuntimeError,
+        OSError,
+        EOFError,
+        ValueError,
+        LookupError,
+        AttributeError,
+        TypeError,
+        zipfile.BadZipFile,
+    ) as error:
+        raise CheckpointError(path, what_is_wrong(error), PLAIN) from None
+    if not isinstance(content, dict):
+        raise CheckpointError(path, f"a {type(content).__name__}", "a dictionary of tensors")
+    n_bytes, most = sum(tensor.nbytes for tensor in tensors_in(content)), MAX_SHARED * real.stat().st_size
+    if n_bytes > most:  # views that repeat a few stored numbers
+        raise CheckpointError(path, f"tensors of {n_bytes:,} bytes", f"at most {most:,} in a file of this size")
+    return content
+
+
+def tensors_in(content: object) -> Iterator[Tensor]:
+    """All tensors in the dictionaries and lists of ``content``, each as often as it stands there."""
+    rest, seen = [content], set[int]()
+    while rest:
+        value = rest.pop()
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, Mapping | list | tuple) and id(value) not in seen:
+            seen.add(id(value))
+            rest += value.values() if isinstance(value, Mapping) else value
+
+
+def check_stored(path: Path, real: Path) -> None:
+    """Raise ``CheckpointError`` for a zip archive with a compressed entry: a few MB could inflate to many GB."""
+    if not zipfile.is_zipfile(real):
+        return  # the format of torch before 1.6, which does not compress
+    with zipfile.ZipFile(real) as archive:
+        for entry in archive.infolist():
+            if entry.compress_type != zipfile.ZIP_STORED or entry.file_size != entry.compress_size:
+                raise CheckpointError(path, f"the compressed entry {shorten(entry.filename)}", PLAIN)
+
+
+def what_is_wrong(error: Exception) -> str:
+    """In a few words: torch's own messages are paragraphs, or a number out of its reader."""
+    if isinstance(error, pickle.UnpicklingError):
+        named = FORBIDDEN.search(str(error))
+        return f"a pickle that holds {named[1] if named else 'other objects'}, which is never executed"
+    if isinstance(error, EOFError):
+        return "a file that is empty or cut off"
+    if isinstance(error, OSError):
+        return f"an unreadable file ({error.strerror or error})"
+    if "zip archive" in str(error):
+        return "a damaged zip archive"
+    return "a file that torch.save did not write, or a damaged one"
+
+
+def load_plain(path: Path) -> object:
+    """What ``torch.load`` makes of the file."""
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    except RuntimeError as error:
+        if "mmap" not in str(error):
+            raise
+        return torch.load(path, map_location="cpu", weights_only=True)  # the format of torch before 1.6
 
 
 def check_memory(folder: Path, files: Sequence[Path]) -> None:
@@ -86,171 +333,3 @@ class NothingDrawn(TorchFunctionMode):
         if function is nn.init.normal_:
             return args[0] if args else given["tensor"]
         return function(*args, **given)
-
-
-def read_pickled(path: Path) -> dict[str, object]:
-    """The dictionary in ``path``. Tensors are on the CPU, and mapped from the file where its format allows that.
-
-    Only tensors and plain values are read (``weights_only=True``). Raises ``CheckpointError`` for anything else.
-    """
-    if not path.is_file():
-        raise CheckpointError(path, "no file", PLAIN)
-    try:
-        content = load_plain(path)
-    except (
-        pickle.UnpicklingError,
-        RuntimeError,
-        OSError,
-        EOFError,
-        ValueError,
-        LookupError,
-        AttributeError,
-        TypeError,
-    ) as error:
-        raise CheckpointError(path, what_is_wrong(error), PLAIN) from None
-    if not isinstance(content, dict):
-        raise CheckpointError(path, f"a {type(content).__name__}", "a dictionary of tensors")
-    return content
-
-
-def what_is_wrong(error: Exception) -> str:
-    """In a few words: torch's own messages are paragraphs, or a number out of its reader."""
-    if isinstance(error, pickle.UnpicklingError):
-        named = FORBIDDEN.search(str(error))
-        return f"a pickle that holds {named[1] if named else 'other objects'}, which is never executed"
-    if isinstance(error, EOFError):
-        return "a file that is empty or cut off"
-    if isinstance(error, OSError):
-        return f"an unreadable file ({error.strerror or error})"
-    if "zip archive" in str(error):
-        return "a damaged zip archive"
-    return "a file that torch.save did not write, or a damaged one"
-
-
-def load_plain(path: Path) -> object:
-    """What ``torch.load`` makes of the file."""
-    try:
-        return torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    except RuntimeError as error:
-        if "mmap" not in str(error):
-            raise
-        return torch.load(path, map_location="cpu", weights_only=True)  # the format of torch before 1.6
-
-
-def weight_files(folder: Path) -> list[Path]:
-    """The weights of a folder: one safetensors file, the shards listed in an index, or transformers' older file."""
-    single, index, older = folder / WEIGHTS, folder / SHARD_INDEX, folder / OLDER_WEIGHTS
-    if single.is_file() or not index.is_file():
-        return [older if older.is_file() and not single.is_file() else single]
-    content = read_json(index, MAX_INDEX_BYTES)
-    weight_map = content.get("weight_map") if isinstance(content, dict) else None
-    if not isinstance(weight_map, dict) or not weight_map:
-        raise CheckpointError(index, "no weight_map", "a map of tensor names to files")
-    names = sorted({str(name) for name in weight_map.values()})
-    for name in names:
-        if Path(name).name != name or not name.endswith(".safetensors"):
-            raise CheckpointError(index, f"the file name {name!r}", "names of safetensors files in the same folder")
-    return [folder / name for name in names]
-
-
-def read_weights(paths: list[Path], config: GPTConfig, shapes: dict[str, torch.Size]) -> dict[str, Tensor]:
-    """The state dict of a GPT with these parameter ``shapes``, on the CPU, in the dtypes of the file."""
-    state: dict[str, Tensor] = {}
-    layers = () if config.qkv_bias else range(config.n_layer)
-    zero_biases = {f"h.{layer}.attn.c_attn.bias": torch.Size([3 * config.n_embd]) for layer in layers}
-    for path in paths:
-        for stored, tensor in checked_tensors(path, shapes | zero_biases):
-            name = stored.removeprefix("transformer.")
-            if name in state:
-                raise CheckpointError(path, f"the tensor {name} twice", "each tensor once")
-            if name in zero_biases:
-                if tensor.any():
-                    raise CheckpointError(path, f"a {stored} that is not zero", "zeros, because qkv_bias is false")
-                continue
-            # Copied out of the mapped file: overwriting that must not change or crash a model in use.
-            copy = tensor.clone()
-            state[name] = copy.t() if TRANSPOSED.fullmatch(name) else copy
-    if config.tie_word_embeddings:
-        # Older files store the tied head too. One that differs must not be dropped silently.
-        head = state.pop("lm_head.weight", None)
-        if head is not None and "wte.weight" in state and not torch.equal(head, state["wte.weight"]):
-            raise CheckpointError(
-                paths[0],
-                "an lm_head.weight that differs from wte.weight",
-                "equal tensors, because config.json ties them",
-            )
-    tied = {"lm_head.weight"} if config.tie_word_embeddings else set()
-    missing = sorted(shapes.keys() - state.keys() - tied)
-    if missing:
-        raise CheckpointError(paths[0], f"no tensor {missing[0]} ({len(missing)} missing)", f"{len(shapes)} tensors")
-    return state
-
-
-def checked_tensors(path: Path, shapes: dict[str, torch.Size]) -> Iterator[tuple[str, Tensor]]:
-    """Yield the tensors of a file of weights, checked before reading (name, dtype, shape) and after (values)."""
-    if path.suffix != ".safetensors":
-        for stored, tensor in read_pickled(path).items():
-            if not isinstance(tensor, Tensor):
-                raise CheckpointError(path, f"{stored}, which is not a tensor", "only tensors")
-            if is_expected(path, stored, TORCH_DTYPES.get(tensor.dtype, str(tensor.dtype)), list(tensor.shape), shapes):
-                yield stored, with_finite_values(path, stored, tensor)
-        return
-    if not os.path.isfile(path):  # unlike Path.is_file, never raises
-        raise CheckpointError(path, "no file", "the weights as safetensors")
-    try:
-        with path.open("rb") as raw, safe_open(path, framework="pt") as file:
-            check_header(path, raw)
-            for stored in file.keys():  # noqa: SIM118 - not a dict: it cannot be iterated
-                header = file.get_slice(stored)
-                if is_expected(path, stored, header.get_dtype(), list(header.get_shape()), shapes):
-                    yield stored, with_finite_values(path, stored, file.get_tensor(stored))
-    except SafetensorError as error:
-        with path.open("rb") as raw:
-            start = raw.read(4)
-        pickled = start.startswith((b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"))
-        found = "a pickle, which is never opened" if pickled else f"invalid safetensors ({error})"
-        raise CheckpointError(path, found, "the weights as safetensors") from None
-    except OSError as error:
-        raise CheckpointError(path, f"an unreadable file ({error})", "the weights as safetensors") from None
-
-
-def check_header(path: Path, raw: BinaryIO) -> None:
-    """Raise ``CheckpointError`` where a tensor is described twice; safetensors would take the last."""
-    n_bytes = int.from_bytes(raw.read(8), "little")
-    if n_bytes > MAX_INDEX_BYTES:
-        raise CheckpointError(path, f"a header of {n_bytes:,} bytes", f"at most {MAX_INDEX_BYTES:,}")
-    parse_json(path, raw.read(n_bytes).decode())
-
-
-def is_expected(path: Path, stored: str, dtype: str, shape: list[int], shapes: dict[str, torch.Size]) -> bool:
-    """Whether to read a tensor, or False for a mask buffer. Raises ``CheckpointError`` for one that does not fit."""
-    name = stored.removeprefix("transformer.")
-    if name not in shapes:
-        if MASK_BUFFER.fullmatch(name):
-            return False
-        raise CheckpointError(path, f"the tensor {stored}", "only the tensors that config.json implies")
-    if dtype not in STORED_DTYPES:
-        raise CheckpointError(path, f"{stored} of dtype {dtype}", f"one of {', '.join(STORED_DTYPES)}")
-    expected = list(shapes[name])[:: -1 if TRANSPOSED.fullmatch(name) else 1]
-    if shape != expected:
-        raise CheckpointError(path, f"{stored} of shape {shape}", f"{expected}, as config.json implies")
-    return True
-
-
-def with_finite_values(path: Path, stored: str, tensor: Tensor) -> Tensor:
-    if not tensor.isfinite().all():
-        raise CheckpointError(path, f"NaN or infinity in {stored}", "finite numbers")
-    return tensor
-
-
-def file_hash(paths: list[Path]) -> str:
-    """The SHA-256 of the concatenated files."""
-    digest = hashlib.sha256()
-    for path in paths:
-        try:
-            with path.open("rb") as file:
-                while chunk := file.read(1 << 20):
-                    digest.update(chunk)
-        except OSError as error:
-            raise CheckpointError(path, f"an unreadable file ({error})", "the weights as safetensors") from None
-    return digest.hexdigest()

@@ -96,7 +96,7 @@ class CompiledGPT:
         memory.job[N_THREADS] = 1
         follow(0, 0, *self.arguments)  # compiles it
         self.read([(0, 0, 0, True, NOT_RECORDED)])
-        self.draw(0, 1.0, 0.5)
+        self.draw(0, 0.0, 1.0, 0.5, config.vocab_size)
         announce(memory.control, 0)
         self.team += [Follower(self.arguments, thread) for thread in range(1, max_threads)]
 
@@ -164,9 +164,13 @@ class CompiledGPT:
         lead(*self.arguments)
         self.threads.took(n_rows, n_threads, time.perf_counter() - started)
 
-    def draw(self, row: int, temperature: float, uniform: float) -> int:
-        """The token drawn from row ``row`` of the latest logits, as `model.sampling.sample` draws it."""
-        return int(draw(self.rows_of_logits[row], self.summary[row, 1], temperature, uniform, self.chances, self.sums))
+    def draw(self, row: int, most: float, temperature: float, uniform: float, n_drawable: int) -> int:
+        """The token drawn from row ``row`` of the latest logits, as `model.sampling.sample` draws it.
+
+        ``most`` is the largest of its first ``n_drawable`` logits, the ones that may be drawn.
+        """
+        logits, sums = self.rows_of_logits[row, :n_drawable], self.sums[: -(-n_drawable // BLOCK)]
+        return int(draw(logits, most, temperature, uniform, self.chances, sums))
 
     def close(self) -> None:
         """End the other threads; later passes run on one."""

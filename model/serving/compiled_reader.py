@@ -33,13 +33,17 @@ class CompiledReading:
         # By NumPy, on one thread: torch's own threads would wait for a core on which one of ours waits for work.
         return torch.from_numpy(self.gpt.rows_of_logits[self.end - 1].copy())
 
-    def choose(self, sampling: SamplingSettings, generator: random.Random) -> tuple[int, float]:
+    def choose(self, sampling: SamplingSettings, generator: random.Random, n_drawable: int) -> tuple[int, float]:
         best, most, log_sum_exp = self.summary
         if not math.isfinite(log_sum_exp):
             raise_not_finite()
+        if best >= n_drawable:
+            logits = self.gpt.rows_of_logits[self.end - 1, :n_drawable]
+            best = int(logits.argmax())
+            most = float(logits[best])
         if sampling.temperature == 0:
             return int(best), most - log_sum_exp
-        drawn = self.gpt.draw(self.end - 1, sampling.temperature, generator.random())
+        drawn = self.gpt.draw(self.end - 1, most, sampling.temperature, generator.random(), n_drawable)
         return drawn, float(self.gpt.logits[self.end - 1, drawn]) - log_sum_exp
 
 

@@ -38,10 +38,10 @@ class Reading(Protocol):
     def last_logits(self) -> Tensor:
         """A copy of the last of them, ``(vocab_size,)``."""
 
-    def choose(self, sampling: SamplingSettings, generator: random.Random) -> tuple[int, float] | None:
-        """The token drawn behind the last logits, and its log-probability; None if there is no faster way to draw it.
+    def choose(self, sampling: SamplingSettings, generator: random.Random, n_drawable: int) -> tuple[int, float] | None:
+        """The token drawn from the last logits, and its log-probability; None if there is no faster way to draw it.
 
-        Only for settings that are `plain <SamplingSettings.is_plain>`.
+        Only ids below ``n_drawable`` are drawn. Only for settings that are `plain <SamplingSettings.is_plain>`.
         """
 
 

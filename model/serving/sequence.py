@@ -89,7 +89,9 @@ class TextSequence(Continuation):
     ) -> None:
         super().__init__(request, loaded.tokenizer, loaded.eos_token_id, loaded.config.context_length)
         self.listener, self.client, self.deadline = listener, client, deadline
-        self.is_plain = request.sampling.is_plain
+        never, self.n_drawable = request.never_drawn, loaded.config.vocab_size - len(request.never_drawn)
+        # Whether ``Reading.choose`` can draw: rows without a token must be the last ones of the vocabulary.
+        self.is_plain = request.sampling.is_plain and (not never or never[0] == self.n_drawable)
         self.ids = list(request.prompt)  # all that is to be read: the prompt and what was written, or its newer part
         self.n_given = len(self.ids)  # of ``ids``: the prompt, or what a shift left
         self.n_reported = 0  # of those given, the ones that were reported
@@ -183,7 +185,9 @@ class TextSequence(Continuation):
         if reading.attention is not None:
             recorded["logits"] = reading.last_logits()
             recorded["attention"] = reading.attention[:, :, -1, : self.n_read].clone()
-        drawn = reading.choose(asked.sampling, self.generator) if self.is_plain and self.may_end else None
+        drawn = (
+            reading.choose(asked.sampling, self.generator, self.n_drawable) if self.is_plain and self.may_end else None
+        )
         step = self.add(*drawn, **recorded) if drawn else self.write(reading.logits[-1], **recorded)
         self.ids.append(step.token_id)
         if len(self.ids) > self.context_length:  # only a text with ``context_shift`` goes on from here

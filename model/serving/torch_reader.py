@@ -181,7 +181,7 @@ class TorchReading:
     def last_logits(self) -> Tensor:
         return self.logits[-1].clone()
 
-    def choose(self, _sampling: SamplingSettings, _generator: random.Random) -> None:
+    def choose(self, _sampling: SamplingSettings, _generator: random.Random, _n_drawable: int) -> None:
         return None
 
 
@@ -244,11 +244,13 @@ class GraphReading:
     def last_logits(self) -> Tensor:
         return self.logits[-1].clone()
 
-    def choose(self, sampling: SamplingSettings, _generator: random.Random) -> tuple[int, float] | None:
+    def choose(
+        self, sampling: SamplingSettings, _generator: random.Random, n_drawable: int
+    ) -> tuple[int, float] | None:
         best, most, log_sum_exp = self.summary
         if not math.isfinite(log_sum_exp):
             raise_not_finite()
-        return (int(best), most - log_sum_exp) if sampling.temperature == 0 else None
+        return (int(best), most - log_sum_exp) if sampling.temperature == 0 and best < n_drawable else None
 
 
 class GraphReader(TorchReader):

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict
 
+from ..checkpoint.files import open_file
 from ..checkpoint.write import to_json, write_atomic
 from ..errors import counted
 from ..lens.head_roles import ROLES, Role
@@ -228,7 +229,8 @@ def indented(text: str) -> str:
 def main(arguments: list[str]) -> None:
     """Regenerate the report of each folder named in ``arguments``."""
     for folder in map(Path, arguments):
-        write_report(folder, json.loads((folder / "training.json").read_bytes()))
+        with open_file(folder / "training.json", "the report of a training run") as file:
+            write_report(folder, json.load(file))
 
 
 if __name__ == "__main__":

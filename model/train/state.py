@@ -12,6 +12,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from ..checkpoint.files import locate, open_file
 from ..checkpoint.write import write_atomic
 from ..errors import CheckpointError
 from ..lens.head_roles import RoundedScores
@@ -89,7 +90,7 @@ class TrainingState:
         path = folder / STATE_FILE
         metadata = read_metadata(folder)
         try:
-            with safe_open(path, framework="pt") as file:
+            with safe_open(locate(path, "the state of a training run"), framework="pt") as file:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
             with torch.no_grad():
                 for name, parameter in self.parameters():
@@ -116,8 +117,9 @@ class TrainingState:
 def is_finished(folder: Path) -> bool:
     """Whether the run in ``folder`` has finished, according to its last report."""
     try:
-        report = json.loads((folder / "training.json").read_bytes())
-    except (OSError, ValueError):
+        with open_file(folder / "training.json", "the report of a training run") as file:
+            report = json.load(file)
+    except (CheckpointError, OSError, ValueError):
         return False
     return isinstance(report, dict) and report.get("finished") is True
 
@@ -131,10 +133,9 @@ def saved_progress(folder: Path) -> Progress:
 def read_metadata(folder: Path) -> dict[str, str]:
     """The metadata of the state file in ``folder``. Raises ``CheckpointError`` if there is none."""
     path = folder / STATE_FILE
-    if not path.is_file():
-        raise CheckpointError(path, "no file", "the state of a training run that was stopped")
+    real = locate(path, "the state of a training run that was stopped")
     try:
-        with safe_open(path, framework="pt") as file:
+        with safe_open(real, framework="pt") as file:
             metadata = dict(file.metadata() or {})
     except SafetensorError as error:
         raise CheckpointError(path, f"invalid safetensors ({error})", "the state of a training run") from None

@@ -39,8 +39,11 @@ def write_pieces(loaded: LoadedModel, generator: torch.Generator, report: Callab
     ids = torch.full((PIECES, 1), first, device=weight.device)
     cache = KVCache(config, batch_size=PIECES, dtype=attention_dtype(weight), device=weight.device)
     written: list[Tensor] = []
+    never = list(loaded.ids_without_token)
     for _ in range(config.context_length):
         logits = loaded.gpt(ids, cache=cache, last_only=True).logits[:, -1].float()
+        if never:
+            logits[:, never] = -torch.inf
         ids = torch.multinomial((logits / TEMPERATURE).softmax(-1), 1, generator=generator)
         written.append(ids)
         if len(written) % REPORT_TOKENS == 0:

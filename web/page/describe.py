@@ -3,7 +3,8 @@
 import re
 from pathlib import Path
 
-from model import LoadedModel
+from model import CheckpointError, LoadedModel
+from model.checkpoint.files import read_text
 from model.errors import counted
 
 from ..services import Services
@@ -42,12 +43,9 @@ def facts(loaded: LoadedModel) -> str:
 
 def about(source: Path | str) -> str:
     """The first sentence of what a model card says about the data, or else of the card; "" where there is no card."""
-    card = Path(source) / "README.md"
     try:
-        if not card.is_file() or card.stat().st_size > MAX_CARD_BYTES:
-            return ""
-        text = card.read_text(encoding="utf-8")
-    except (OSError, ValueError):
+        text = read_text(Path(source) / "README.md", "a model card", MAX_CARD_BYTES)
+    except CheckpointError:
         return ""
     text = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL)
     _, _, data = text.partition("\n## Data\n")

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import model
+from model.checkpoint.files import locate
 from model.checkpoint.gpt2_format import (
     CHAT_TEMPLATE,
     CONFIG,
@@ -37,7 +38,10 @@ def load_folder(folder: Path) -> model.LoadedModel:
 
 
 def files_of(folder: Path) -> dict[str, Path]:
-    """What ``model.load`` reads of a folder that it can load, and what describes it, by the path in the folder."""
+    """What ``model.load`` reads of a folder that it can load, and what describes it, by the path in the folder.
+
+    Raises ``CannotPublish`` for a link that leads out of the folder.
+    """
     weights = weight_files(folder)
     vocabulary = [folder / TOKENIZER] if (folder / TOKENIZER).is_file() else file_pair(folder) or ()
     paths = [folder / CONFIG, *vocabulary, *weights, *(folder / name for name in OPTIONAL)]
@@ -46,5 +50,8 @@ def files_of(folder: Path) -> dict[str, Path]:
     for pattern in PICTURES:
         paths += sorted(folder.glob(pattern))
     paths += sorted((folder / SNAPSHOTS).glob("*.safetensors"))
-    kept = (path for path in paths if path.is_file() and not path.name.startswith("."))
-    return {path.relative_to(folder).as_posix(): path for path in kept}
+    kept = [path for path in paths if path.exists() and not path.is_dir() and not path.name.startswith(".")]
+    try:
+        return {path.relative_to(folder).as_posix(): locate(path, "a file to publish", folder) for path in kept}
+    except model.CheckpointError as error:
+        raise CannotPublish(str(error)) from None

@@ -5,6 +5,7 @@ from pathlib import Path
 from huggingface_hub import ModelCard
 
 import model
+from model.checkpoint.files import read_text
 from model.checkpoint.gpt2_format import CONFIG, TOKENIZER
 
 from .folder import files_of, load_folder
@@ -50,7 +51,10 @@ def model_plan(folder: Path, repo_id: str) -> Plan:
 
 def checked_card(path: Path) -> str:
     """The model card in a folder. Raises ``CannotPublish`` if its front matter cannot be read."""
-    text = path.read_text(encoding="utf-8")
+    try:
+        text = read_text(path, "a model card")
+    except model.CheckpointError as error:
+        raise CannotPublish(str(error)) from None
     try:
         ModelCard(text)
     except Exception as error:  # YAML's and the Hub's

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import model
 from model.checkpoint.hub import HUB_ID
+from model.checkpoint.source import SNAPSHOT
 from model.errors import readable
 
 from ..settings import CHECKPOINTS, Settings
@@ -152,12 +153,19 @@ def for_visitors(error: BaseException) -> str:
     return reason[0].upper() + reason[1:]
 
 
+def is_step_of_folder(path: Path) -> bool:
+    """Whether ``path`` is ``FOLDER@NNNNNN`` for a folder that there is."""
+    snapshot = SNAPSHOT.fullmatch(str(path))
+    return snapshot is not None and Path(snapshot[1]).is_dir()
+
+
 def name_sources(checkpoints: Sequence[str]) -> dict[str, Path | str]:
     """A short name for each checkpoint, its whole path where two would share one. A file is named after its folder."""
     sources: dict[str, Path | str] = {}
     for given in checkpoints:
         path = CHECKPOINTS / given  # a whole path stays what it is
-        if not path.exists() and Path(given).exists():
+        is_name = len(Path(given).parts) == 1
+        if not (path.exists() or is_step_of_folder(path)) and (not is_name or Path(given).exists()):
             path = Path(given).resolve()
         is_hub_id = not path.exists() and HUB_ID.fullmatch(given) is not None
         name = readable(given if is_hub_id else path.parent.name if path.is_file() else path.name)

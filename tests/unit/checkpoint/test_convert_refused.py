@@ -179,7 +179,7 @@ def test_meta_pkl_is_refused_with_a_word_on_the_alphabet(tmp_path: Path, capsys:
     arguments = ["convert", tmp_path / "model.pth", tmp_path / "folder", "--n-head", 2, "--alphabet"]
     for name, message in {
         "meta.pkl": "found a pickle, which is never opened, expected a JSON list of characters, or the text",
-        "none.txt": "found no file, expected a JSON list of characters, or the text",
+        "none.txt": "found no file none.txt, expected a JSON list of characters, or the text",
     }.items():
         with pytest.raises(SystemExit):
             main([*map(str, arguments), str(tmp_path / name)])

@@ -142,7 +142,7 @@ def test_draws_are_those_of_sampling(temperature: float) -> None:
 
     for uniform in [0.0, *np.linspace(0.0005, 0.9995, 200), 1 - 2**-53]:
         expected = sample(logits[0], settings, Drawn(uniform))  # type: ignore[arg-type]
-        assert compiled.draw(0, temperature, uniform) == expected
+        assert compiled.draw(0, compiled.summary[0, 1], temperature, uniform, 1_000) == expected
 
 
 def test_threads_that_keep_each_other_waiting_are_given_up_for_a_while() -> None:
