@@ -144,6 +144,7 @@ def tokenizer_config(tokenizer: Tokenizer, context_length: int, chat_template: s
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_max_length": context_length,
         "clean_up_tokenization_spaces": False,
+        "model_input_names": ["input_ids", "attention_mask"],  # no token types, which transformers 4 would embed
     }
     if END_OF_TEXT in tokenizer.special_tokens:
         content |= dict.fromkeys(("bos_token", "eos_token", "unk_token"), END_OF_TEXT)

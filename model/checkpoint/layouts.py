@@ -74,7 +74,7 @@ def from_nanogpt(stored: Mapping[str, Tensor]) -> State:
     """nanoGPT's weights by the names of ``GPT``, without the prefixes that wrappers add, and without mask buffers."""
     state: State = {}
     for name, tensor in stored.items():
-        for prefix in PREFIXES:
+        while prefix := next((prefix for prefix in PREFIXES if name.startswith(prefix)), ""):
             name = name.removeprefix(prefix)
         if name in state:
             raise Mismatch(f"the tensor {name} twice", "each tensor once")

@@ -27,12 +27,14 @@ def from_spec(spec: object) -> CharTokenizer | BPETokenizer:
     if not isinstance(spec, dict) or not isinstance(spec.get("model"), dict):
         raise Mismatch("no tokenizer", "an object with a 'model'")
     model = spec["model"]
-    if model.get("type", "BPE") != "BPE":
-        raise Mismatch(f"a model of type {model.get('type')!r}", "'BPE'")
+    if model.get("type", "BPE") not in ("BPE", "WordLevel"):
+        raise Mismatch(f"a model of type {model.get('type')!r}", "'BPE', or 'WordLevel' with characters for words")
     if not isinstance(model.get("vocab"), dict) or not model["vocab"]:
         raise Mismatch("no vocabulary", "a model.vocab that maps tokens to ids")
     if spec.get("normalizer") is not None:
         raise Mismatch(f"a normalizer of type {part_type(spec['normalizer'])!r}", "none")
+    if model.get("type") == "WordLevel":
+        return CharTokenizer.from_word_level(spec)
     if model.get("dropout"):
         raise Mismatch(f"merge dropout {model['dropout']!r}", "none")
     for name in ("continuing_subword_prefix", "end_of_word_suffix"):

@@ -77,3 +77,20 @@ def check_post_processor(spec: Spec) -> None:
     template = post.get("single")
     if not isinstance(template, list) or len(template) != 1 or "Sequence" not in template[0]:
         raise Mismatch(f"a post-processor with the template {template!r}", "one that adds no tokens to a text")
+
+
+def added_tokens(spec: Spec) -> list[dict[str, Any]]:
+    """The added tokens, at which a text is split before anything else. Raises ``Mismatch`` for other kinds."""
+    added: list[dict[str, Any]] = spec.get("added_tokens") or []
+    for token in added:
+        if not isinstance(token, dict) or not isinstance(token.get("content"), str) or not token["content"]:
+            raise Mismatch(f"the added token {token!r}", "one with a 'content' and an 'id'")
+        check_id(token["content"], token.get("id"))
+        if spec["model"]["vocab"].get(token["content"], token["id"]) != token["id"]:
+            raise Mismatch(
+                f"the added token {token['content']!r} with an id other than in the vocabulary", "the same id"
+            )
+        for name in ("lstrip", "rstrip", "single_word"):
+            if token.get(name):
+                raise Mismatch(f"the added token {token['content']!r} with {name}", "one without it")
+    return added

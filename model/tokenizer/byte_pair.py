@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ..config import MAX_VOCAB_SIZE
 from ..errors import Mismatch
-from .base import END_OF_TEXT, Spec, Tokenizer, check_distinct, check_id, check_post_processor, part_type
+from .base import END_OF_TEXT, Spec, Tokenizer, added_tokens, check_distinct, check_id, check_post_processor, part_type
 
 # GPT-2's pre-tokenizer (Radford et al. 2019): a text is split into these pieces before any merge.
 GPT2_PATTERN = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
@@ -93,17 +93,7 @@ def check_byte_level(spec: Spec) -> None:
     for name in ("byte_fallback", "ignore_merges"):
         if spec["model"].get(name):
             raise Mismatch(f"{name} true", "false")
-    for token in spec.get("added_tokens") or []:
-        if not isinstance(token, dict) or not isinstance(token.get("content"), str) or not token["content"]:
-            raise Mismatch(f"the added token {token!r}", "one with a 'content' and an 'id'")
-        check_id(token["content"], token.get("id"))
-        if spec["model"]["vocab"].get(token["content"], token["id"]) != token["id"]:
-            raise Mismatch(
-                f"the added token {token['content']!r} with an id other than in the vocabulary", "the same id"
-            )
-        for name in ("lstrip", "rstrip", "single_word"):
-            if token.get(name):
-                raise Mismatch(f"the added token {token['content']!r} with {name}", "one without it")
+    added_tokens(spec)
     contents = sorted(token["content"] for token in spec.get("added_tokens") or [])
     for one, other in itertools.pairwise(contents):
         if other.startswith(one):  # where a text contains the longer one, tiktoken may match either

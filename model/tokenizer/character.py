@@ -1,28 +1,37 @@
 """A vocabulary of single characters."""
 
+import re
 from collections.abc import Mapping
 
-from ..errors import Mismatch, UnknownCharacters
-from .base import Spec, Tokenizer, check_distinct, check_id, check_post_processor, part_type
+from ..errors import Mismatch, UnknownCharacters, shorten
+from .base import Spec, Tokenizer, added_tokens, check_distinct, check_id, check_post_processor, part_type
+
+ANY_CHARACTER = (
+    "(?m).",
+    "(?m:.)",
+    r"[\s\S]",
+    r"[\S\s]",
+)  # as Oniguruma writes it, where ``m`` is "dot matches line breaks"
 
 
 class CharTokenizer(Tokenizer):
-    """One token per character. In ``tokenizer.json`` it is a BPE model without merges."""
+    """One token per character. In ``tokenizer.json`` it is a BPE model without merges, or one of type WordLevel."""
 
     kind = "char"
 
-    def __init__(self, vocabulary: Mapping[str, int]) -> None:
-        """``vocabulary`` maps single characters to ids; raises ``Mismatch`` for anything else."""
+    def __init__(self, vocabulary: Mapping[str, int], special: Mapping[str, int] | None = None) -> None:
+        """``vocabulary`` maps single characters to ids, ``special`` whole strings; raises ``Mismatch`` otherwise."""
         for token, token_id in vocabulary.items():
             if len(token) != 1:
                 raise Mismatch(f"the token {token!r}", "single characters")
             if "\ud800" <= token <= "\udfff":
                 raise Mismatch(f"the surrogate {token!r}", "whole characters")
             check_id(token, token_id)
-        check_distinct(vocabulary)
-        self.ids = dict(vocabulary)
-        self.characters = {token_id: token for token, token_id in vocabulary.items()}
-        self.special_tokens = {}
+        self.ids, self.special_tokens = dict(vocabulary), dict(special or {})
+        for token, token_id in self.special_tokens.items():
+            check_id(token, token_id)
+        check_distinct(self.ids | self.special_tokens)
+        self.texts = {token_id: token for token, token_id in (self.ids | self.special_tokens).items()}
         self.spec = character_spec(self.ids)
 
     @classmethod
@@ -32,9 +41,37 @@ class CharTokenizer(Tokenizer):
 
     @property
     def vocab_size(self) -> int:
-        return max(self.characters) + 1
+        return max(self.texts) + 1
+
+    @classmethod
+    def from_word_level(cls, spec: Spec) -> "CharTokenizer":
+        """The tokenizer of a WordLevel model whose words are characters. Raises ``Mismatch`` for other words."""
+        check_split_into_characters(spec.get("pre_tokenizer"))
+        if spec.get("decoder") is not None:
+            check_fused(spec)
+        check_post_processor(spec)
+        vocabulary, unknown = spec["model"]["vocab"], spec["model"].get("unk_token")
+        added = {token["content"]: token["id"] for token in added_tokens(spec)}
+        known = {token: token_id for token, token_id in vocabulary.items() if token not in added and token != unknown}
+        tokenizer = cls(known, added)
+        if isinstance(unknown, str) and unknown not in added and unknown in vocabulary:
+            check_id(unknown, vocabulary[unknown])
+            check_distinct(tokenizer.ids | added | {unknown: vocabulary[unknown]})
+            tokenizer.texts[vocabulary[unknown]] = unknown  # it has a text, but no text is read as it
+        tokenizer.spec = spec
+        return tokenizer
 
     def encode(self, text: str) -> list[int]:
+        if self.special_tokens:
+            longest_first = sorted(self.special_tokens, key=len, reverse=True)
+            parts = re.split(f"({'|'.join(map(re.escape, longest_first))})", text)
+            return [token_id for i, part in enumerate(parts) for token_id in self.ids_of(part, is_special=i % 2 == 1)]
+        return self.ids_of(text)
+
+    def ids_of(self, text: str, *, is_special: bool = False) -> list[int]:
+        """The ids of a special token, or of characters. Raises ``UnknownCharacters``."""
+        if is_special:
+            return [self.special_tokens[text]]
         try:
             return [self.ids[character] for character in text]
         except KeyError:
@@ -42,7 +79,7 @@ class CharTokenizer(Tokenizer):
             raise UnknownCharacters(list(unknown), list(self.ids)) from None
 
     def token_bytes(self, token_id: int) -> bytes:
-        return self.characters.get(token_id, "").encode()
+        return self.texts.get(token_id, "").encode()
 
 
 def character_spec(vocabulary: Mapping[str, int]) -> Spec:
@@ -63,6 +100,20 @@ def character_spec(vocabulary: Mapping[str, int]) -> Spec:
         "model": model,
         **dict.fromkeys(unused),
     }
+
+
+def check_split_into_characters(part: object) -> None:
+    """Raise ``Mismatch`` unless a pre-tokenizer splits any text into single characters."""
+    pattern = part.get("pattern") if isinstance(part, dict) and part.get("type") == "Split" else None
+    if isinstance(part, dict) and isinstance(pattern, dict) and not part.get("invert"):
+        behavior = part.get("behavior")
+        if pattern in ({"String": ""}, {"Regex": ""}):
+            return
+        if pattern.get("Regex") in ANY_CHARACTER and behavior in ("Isolated", "MergedWithPrevious"):
+            return
+        if pattern == {"Regex": "."} and behavior == "Isolated":  # line breaks stay together: no WordLevel has those
+            return
+    raise Mismatch(f"the pre-tokenizer {shorten(part)}", "a Split into single characters")
 
 
 def check_fused(spec: Spec) -> None:

@@ -39,7 +39,7 @@ class TokenStream:
     def push(self, text: str) -> list[int]:
         """The ids that no later text can change. A character vocabulary may raise ``UnknownCharacters``."""
         self.held += text
-        ends = [len(self.held)] if self.tokenizer.kind == "char" else self.settled_pieces()
+        ends = [len(self.held) - self.begun()] if self.tokenizer.kind == "char" else self.settled_pieces()
         # One by one: a run of spaces that is split before a word would be one piece without that word.
         ids = [token for start, end in pairwise([0, *ends]) for token in self.tokenizer.encode(self.held[start:end])]
         self.held = self.held[ends[-1] :]
@@ -50,6 +50,10 @@ class TokenStream:
         rest, self.held = self.held, ""
         return self.tokenizer.encode(rest)
 
+    def begun(self, start: int = 0) -> int:
+        """How many characters at the end of the held text, from ``start`` on, may begin a special token."""
+        return max((overlap(self.held[start:], token) for token in self.tokenizer.special_tokens), default=0)
+
     def settled_pieces(self) -> list[int]:
         """Where each piece of the held text ends that is split off for good."""
         import regex
@@ -57,7 +61,7 @@ class TokenStream:
         special = self.tokenizer.special_tokens
         start = max((self.held.rfind(token) + len(token) for token in special if token in self.held), default=0)
         # What follows may complete a special token, before which the text is split as if it ended there.
-        end = len(self.held) - max((overlap(self.held[start:], token) for token in special), default=0)
+        end = len(self.held) - self.begun(start)
         pieces = [match.end() for match in regex.finditer(GPT2_PATTERN, self.held, pos=start, endpos=end)]
         ends = [start, *pieces[:-1]]
         if len(ends) > 1 and self.held[ends[-2] : ends[-1]] == "'":  # may still become the 'll of "we'll"

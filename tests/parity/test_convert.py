@@ -14,6 +14,7 @@ import model
 from helpers.models import ALPHABET, char_spec, max_difference, prompt_ids, randomise, tiny_bpe, tiny_model
 from helpers.oracles.other_gpts import book_logits, book_weights, nanogpt_logits, nanogpt_weights
 from model.checkpoint.__main__ import main
+from model.generate import generate_naive
 
 TOLERANCE = 1e-4
 SIZES = {"n_layer": 2, "n_embd": 24, "vocab_size": 65, "context_length": 32}
@@ -64,7 +65,7 @@ def assert_same(folder: Path, theirs: Tensor, ids: list[int]) -> model.LoadedMod
 
 
 @pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("prefix", ["", "_orig_mod."])
+@pytest.mark.parametrize("prefix", ["", "_orig_mod.", "module._orig_mod.", "_orig_mod.module."])
 def test_nanogpt(bias: bool, prefix: str, tmp_path: Path, alphabet: Path) -> None:
     weights = nanogpt_file(tmp_path / "ckpt.pt", prefix=prefix, bias=bias)
     convert(tmp_path / "ckpt.pt", tmp_path / "folder", "--alphabet", alphabet)
@@ -92,17 +93,17 @@ def test_the_book(suffix: str, qkv_bias: bool, tmp_path: Path, alphabet: Path) -
     assert not loaded.config.tie_word_embeddings
 
 
-def test_a_padded_vocabulary_loses_its_padding(tmp_path: Path, alphabet: Path) -> None:
+def test_a_padded_vocabulary_keeps_its_rows(tmp_path: Path, alphabet: Path) -> None:
     weights = nanogpt_file(tmp_path / "ckpt.pt", vocab_size=128)
     convert(tmp_path / "ckpt.pt", tmp_path / "folder", "--alphabet", alphabet)
     ids = prompt_ids(32)
     logits = nanogpt_logits(weights, torch.tensor(ids), N_HEAD)
-    loaded = assert_same(tmp_path / "folder", logits[:, :65], ids)
-    assert loaded.config.vocab_size == 65
+    loaded = assert_same(tmp_path / "folder", logits, ids)
+    assert loaded.config.vocab_size == 128 and loaded.ids_without_token == tuple(range(65, 128))
 
 
 @torch.inference_mode()
-def test_an_id_without_a_token_is_never_drawn(tmp_path: Path) -> None:
+def test_an_id_without_a_token_is_never_drawn(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A folder of transformers whose model has more rows than the vocabulary has tokens."""
     config = GPT2Config(n_layer=1, n_head=2, n_embd=16, n_positions=32, vocab_size=128, bos_token_id=100)
     gpt = GPT2LMHeadModel(config)
@@ -112,13 +113,26 @@ def test_an_id_without_a_token_is_never_drawn(tmp_path: Path) -> None:
     gpt.save_pretrained(tmp_path)
     (tmp_path / "tokenizer.json").write_text(json.dumps(char_spec()), encoding="utf-8")
     loaded = model.load(tmp_path, device="cpu")
-    assert loaded.config.vocab_size == 65
+    assert caplog.messages[-1] == f"{tmp_path.name}: 63 rows of the vocabulary without a token, never drawn"
+    assert loaded.config.vocab_size == 128
     assert loaded.bos_token_id is None
     ids = prompt_ids(8)
-    theirs = gpt.eval()(torch.tensor([ids])).logits[0, :, :65]
+    theirs = gpt.eval()(torch.tensor([ids])).logits[0]
     assert max_difference(loaded.trace(ids).logits, theirs) <= TOLERANCE
-    steps = list(loaded.generate(ids, 20, temperature=2.0, seed=1))
-    assert all(step.token_id < 65 and len(step.text) == 1 for step in steps)
+    for temperature in (0.0, 2.0):
+        request = loaded.request(ids, 20, sampling=model.SamplingSettings(temperature=temperature), seed=1)
+        steps = list(loaded.generate(ids, 20, temperature=temperature, seed=1))
+        assert all(step.token_id < 65 and len(step.text) == 1 for step in steps)
+        expected = theirs[-1].log_softmax(-1)[steps[0].token_id]
+        assert abs(steps[0].logprob - float(expected)) <= TOLERANCE  # among all rows
+        assert [step.token_id for step in steps] == generate_naive(loaded.gpt, request)
+        texts = model.BatchWriter(loaded, 2).write([ids], 20, temperature=temperature, seed=1)
+        assert texts == ["".join(step.text for step in steps)]
+    biased = loaded.generate(ids, 5, logit_bias={100: 100.0}, seed=1)
+    assert all(step.token_id < 65 for step in biased)
+    loaded.save(tmp_path / "saved")
+    again = model.load(tmp_path / "saved", device="cpu")
+    assert torch.equal(again.gpt.wte.weight, loaded.gpt.wte.weight) and again.config.vocab_size == 128
 
 
 def test_gpt2s_pair_of_vocabulary_files(tmp_path: Path) -> None:

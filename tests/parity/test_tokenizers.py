@@ -14,7 +14,9 @@ from transformers import GPT2TokenizerFast
 from helpers.code_points import check_code_points
 from helpers.models import ALPHABET, PROSE, tiny_bpe
 from helpers.texts import Texts
-from model.tokenizer import BPETokenizer, CharTokenizer, from_spec
+from model.errors import Mismatch, UnknownCharacters
+from model.tokenizer import BPETokenizer, CharTokenizer, from_spec, token_text
+from model.tokenizer.streaming import TokenStream
 
 FAMILY = "👩‍👩‍👧"
 HARD_TEXTS = [
@@ -150,3 +152,41 @@ def test_gpt2s_published_vocabulary(texts: Texts) -> None:
     assert ours.decode(ids) == texts.verdict
     for text in [*HARD_TEXTS, PROSE, texts.read("tinystories-valid")]:
         assert ours.encode(text) == theirs.encode(text).ids
+
+
+@pytest.mark.parametrize(
+    ("pattern", "behavior"),
+    [
+        ({"String": ""}, "Isolated"),
+        ({"Regex": ""}, "Removed"),
+        ({"Regex": "(?m)."}, "Isolated"),
+        ({"Regex": "."}, "Isolated"),
+    ],
+)
+def test_a_word_level_vocabulary_of_characters(pattern: dict[str, str], behavior: str) -> None:
+    vocabulary = {token: i for i, token in enumerate(["[UNK]", "[END]", "\n", " ", *"abc\u00e9\u4e16"])}
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    spec = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [{"id": 1, "content": "[END]", **flags}],
+        "normalizer": None,
+        "pre_tokenizer": {"type": "Split", "pattern": pattern, "behavior": behavior, "invert": False},
+        "post_processor": None,
+        "decoder": {"type": "Fuse"},
+        "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "[UNK]"},
+    }
+    ours, theirs = from_spec(spec), Library.from_str(json.dumps(spec))
+    assert isinstance(ours, CharTokenizer) and ours.vocab_size == 9 and ours.spec == spec
+    for text in ("", "abc", "a\nb c\u00e9\u4e16", "ab[END]c[END]"):
+        ids = theirs.encode(text).ids
+        assert ours.encode(text) == ids and ours.decode(ids) == theirs.decode(ids, skip_special_tokens=False)
+    assert token_text(ours, 0) == "[UNK]"
+    with pytest.raises(UnknownCharacters):
+        ours.encode("[UNK]")
+    spec["pre_tokenizer"] = {"type": "Whitespace"}
+    with pytest.raises(Mismatch, match="Whitespace"):
+        from_spec(spec)
+    stream = TokenStream(ours)
+    assert [*stream.push("ab[E"), *stream.push("ND]c"), *stream.flush()] == ours.encode("ab[END]c")
