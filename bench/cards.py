@@ -2,8 +2,8 @@
 
     python -m bench.cards FOLDER
 
-``FOLDER`` holds the text files that the cards name; one with another SHA-256 is refused. Samples are written again and
-must be the same to the letter.
+``FOLDER`` holds the text files that the cards name, which are listed where one is missing; a text with another SHA-256
+is refused. Samples are generated again and must be identical.
 """
 
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import model
-from bench.harness import ROOT, Row, arguments, report
+from bench.harness import ROOT, Row, arguments, need_files, report
 from model.lens.head_roles import ROLES, role_scores
 from model.loaded import LoadedModel
 from model.train.card import bits_per_byte, strongest_head
@@ -21,10 +21,16 @@ from model.train.losses import validation_loss
 
 
 def card_rows(folder: Path, texts: Path) -> list[Row]:
-    """Every figure of one card: what it is now beside what the card says."""
+    """Every figure of one card: recomputed, and as the card gives it."""
     card = json.loads((folder / "training.json").read_text())
     loaded = model.load(folder, dtype="float32")
     return [*loss_rows(loaded, card, texts), *head_rows(folder, card), *samples_rows(loaded, card)]
+
+
+def texts_of(folder: Path) -> list[str]:
+    """The names of the text files that a model was trained and validated on."""
+    settings = json.loads((folder / "training.json").read_text())["settings"]
+    return [name for name in (settings["data"], settings["validation"]) if name]
 
 
 def loss_rows(loaded: LoadedModel, card: dict[str, Any], texts: Path) -> list[Row]:
@@ -70,6 +76,7 @@ def samples_rows(loaded: LoadedModel, card: dict[str, Any]) -> list[Row]:
 def main() -> None:
     texts = arguments(__doc__ or "", texts="folder of the text files").texts
     folders = sorted(path.parent for path in (ROOT / "checkpoints").glob("*/training.json"))
+    need_files(texts, *sorted({name for folder in folders for name in texts_of(folder)}))
     report("cards", [row for folder in folders for row in card_rows(folder, texts)])
 
 

@@ -19,6 +19,7 @@ from bench.harness import (
     Row,
     character_checkpoint,
     in_turn,
+    need_packages,
     open_for_bench,
     parser,
     random_checkpoint,
@@ -132,6 +133,7 @@ def main() -> None:
     options.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     chosen = options.parse_args()
     quick: bool = chosen.quick
+    need_packages("transformers", "ctranslate2")
     rounds = 3 if quick else 9
     gpt2, character = random_checkpoint("gpt2-124m-random", GPT2_SHAPE), character_checkpoint()
     if chosen.device == "cuda":

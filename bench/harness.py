@@ -1,13 +1,17 @@
-"""What every benchmark shares: timing in turn, a table, and one line of JSON at the end."""
+"""What benchmarks share: checks of what is installed, timing in turn, a table, and one line of JSON at the end."""
 
 import argparse
+import importlib.util
 import json
 import os
+import shutil
 import socket
 import statistics
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -123,6 +127,46 @@ def open_for_bench(folder: Path, dtype: str = "auto", device: str = "cpu") -> Lo
     loaded = model.load(folder, device=device, dtype=dtype)
     choose_threads(loaded.gpt)
     return loaded
+
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+BROWSER_FLAGS = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-sync"
+)
+
+
+def need_packages(*names: str) -> None:
+    """Exit where a package is missing, before anything is measured."""
+    missing = [name for name in names if importlib.util.find_spec(name) is None]
+    if missing:
+        sys.exit(f"missing packages: {', '.join(missing)}; pip install -r bench/requirements.txt brings them")
+
+
+def need_files(folder: Path, *names: str, advice: str = "") -> None:
+    """Exit where a file is missing."""
+    missing = [name for name in names if not (folder / name).is_file()]
+    if missing:
+        sys.exit(f"missing in {folder}: {', '.join(missing)}{advice}")
+
+
+def need_browser() -> str:
+    """The path of an installed Chromium; exits where there is none."""
+    need_packages("playwright")
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    return path or sys.exit(f"missing browser: none of {', '.join(BROWSERS)} is installed")
+
+
+@contextmanager
+def chromium(path: str) -> Iterator[Any]:
+    """A headless browser."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=BROWSER_FLAGS.split())
+        try:
+            yield browser
+        finally:
+            browser.close()
 
 
 def free_port() -> int:

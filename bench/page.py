@@ -1,13 +1,12 @@
-"""How fast the page looks: Headscope in headless Chromium, beside BertViz's head view of the same attention.
+"""How fast the page draws: Headscope in headless Chromium, compared with BertViz's head view of the same attention.
 
-    python -m bench.page [--quick] [--libraries FOLDER]
+    pip install -r bench/requirements.txt && npm install --prefix bench
+    python -m bench.page [--quick]
 
-A draw ends with the frame that shows it. A hover is the work that the pointer causes, from the moment the page hears of
-it to the end of that frame. BertViz loads scripts from the net; ``FOLDER`` may hold them instead: require.min.js,
-d3.min.js, jquery.min.js.
+A draw ends with the frame that shows it. A hover lasts from the moment the page receives the pointer's event to the end
+of the frame that shows its effect. BertViz loads three scripts from other hosts, which are replaced by npm packages.
 """
 
-import shutil
 import statistics
 import tempfile
 import time
@@ -18,15 +17,28 @@ from pathlib import Path
 from typing import Any
 
 import app
-from bench.harness import CHAR_SHAPE, GPT2_SHAPE, Row, parser, random_checkpoint, report
+from bench.harness import (
+    CHAR_SHAPE,
+    GPT2_SHAPE,
+    ROOT,
+    Row,
+    arguments,
+    chromium,
+    need_browser,
+    need_files,
+    need_packages,
+    random_checkpoint,
+    report,
+)
 from model import LoadedModel
 from web.runs.openings import Opening
 from web.services import Services
 from web.settings import Settings
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-FLAGS = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-sync"
 PORT = 7859
+LIBRARIES = ROOT / "bench" / "node_modules"
+# BertViz's scripts by the beginning of their names.
+SCRIPTS = {"require": "requirejs/require.js", "d3": "d3/dist/d3.min.js", "jquery": "jquery/dist/jquery.min.js"}
 
 # ``frame(f)`` calls f once the next frame is made; ``hovers`` are milliseconds from a pointer event to its frame's end.
 PROBE = """
@@ -159,19 +171,19 @@ def measure_writing(
         page.wait_for_selector(".hs-workspace[data-state=done]")
         watched.append(services.runs.cache.values()[-1].tokens_per_second)
     page.close()
-    return statistics.median(watched[1:]), statistics.median(unwatched[1:])  # the first round wakes everything
+    return statistics.median(watched[1:]), statistics.median(unwatched[1:])  # the first round warms up
 
 
 def fulfil(path: Path, route: Any) -> None:
     route.fulfill(path=path)
 
 
-def measure_bertviz(browser: Any, loaded: LoadedModel, ids: list[int], libraries: Path | None) -> dict[str, float]:
-    """The same of BertViz, for a page that holds the same attention."""
+def measure_bertviz(browser: Any, loaded: LoadedModel, ids: list[int]) -> dict[str, float]:
+    """The same for BertViz, with a page that holds the same attention."""
     from bertviz import head_view
 
     trace = loaded.trace(ids)
-    tokens = [str(token.id) for token in trace.tokens]  # the texts of this vocabulary are no letters
+    tokens = [str(token.id) for token in trace.tokens]  # the texts of this vocabulary cannot be displayed
     html = head_view([layer[None] for layer in trace.attention], tokens, html_action="return").data
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "bertviz.html"
@@ -180,9 +192,8 @@ def measure_bertviz(browser: Any, loaded: LoadedModel, ids: list[int], libraries
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         page.set_default_timeout(120_000)
         page.add_init_script(PROBE)
-        if libraries:
-            for name in ("require", "d3", "jquery"):
-                page.route(f"**/{name}*.js", partial(fulfil, libraries / f"{name}.min.js"))
+        for name, path_in_package in SCRIPTS.items():
+            page.route(f"**/{name}*.js", partial(fulfil, LIBRARIES / path_in_package))
         started = time.perf_counter()
         page.goto(path.as_uri(), wait_until="commit")
         page.evaluate(BERTVIZ_DRAWN)
@@ -193,23 +204,19 @@ def measure_bertviz(browser: Any, loaded: LoadedModel, ids: list[int], libraries
 
 
 def main() -> None:
-    from playwright.sync_api import sync_playwright
-
-    arguments = parser(__doc__ or "")
-    arguments.add_argument("--libraries", type=Path, help="folder with BertViz's three scripts")
-    parsed = arguments.parse_args()
-    rounds = 2 if parsed.quick else 5
+    rounds = 2 if arguments(__doc__ or "").quick else 5
+    need_packages("bertviz")
+    need_files(LIBRARIES, *SCRIPTS.values(), advice="; npm install --prefix bench brings them")
+    path = need_browser()
     char, gpt2 = random_checkpoint("char-random", CHAR_SHAPE), random_checkpoint("gpt2-124m-random", GPT2_SHAPE)
     rows = []
-    path = next(filter(None, map(shutil.which, BROWSERS)))
-    with sync_playwright() as playwright, served([char, gpt2]) as (url, services):
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS.split())
+    with chromium(path) as browser, served([char, gpt2]) as (url, services):
         models = services.served.models
         small, large = models[char.name], models[gpt2.name]
         made = services.openings.written.entries
         made[char.name] = opening(small, 256)
         ours = measure_ours(browser, url, 256, rounds)
-        theirs = measure_bertviz(browser, small, made[char.name].ids, parsed.libraries)
+        theirs = measure_bertviz(browser, small, made[char.name].ids)
         case = "48 heads x 256 tokens"
         rows += [
             Row(f"{case}, first full draw", "s (bar 0.5)", ours["draw"], "less"),
@@ -231,7 +238,6 @@ def main() -> None:
         watched, unwatched = measure_writing(browser, url, services, large, 200, rounds)
         case = "144 heads x 400 tokens, writing while all are recorded and shown"
         rows.append(Row(case, "tokens/s", watched, "more", {"nobody looking": unwatched}, bar=0.9))
-        browser.close()
     report("page", rows)
 
 

@@ -3,11 +3,10 @@
 python -m bench.pictures
 """
 
-import shutil
 from typing import Any
 
-from bench.harness import ROOT, character_checkpoint
-from bench.page import BROWSERS, FLAGS, served
+from bench.harness import ROOT, character_checkpoint, chromium, need_browser
+from bench.page import served
 
 FOLDER = ROOT / "bench" / "readme"
 LENGTH, STEP = 240, 196  # tokens to write, and the one that is selected
@@ -39,12 +38,9 @@ def take(page: Any, url: str, theme: str) -> bytes:
 
 
 def main() -> None:
-    from playwright.sync_api import sync_playwright
-
+    path = need_browser()
     FOLDER.mkdir(exist_ok=True)
-    path = next(filter(None, map(shutil.which, BROWSERS)))
-    with sync_playwright() as playwright, served([character_checkpoint()]) as (url, _):
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS.split())
+    with chromium(path) as browser, served([character_checkpoint()]) as (url, _):
         for theme in ("light", "dark"):
             page = browser.new_page(viewport={"width": 1440, "height": 900})
             picture = take(page, url, theme)
@@ -54,7 +50,6 @@ def main() -> None:
             file = FOLDER / f"{theme}.png"
             file.write_bytes(picture)
             print(f"{file.relative_to(ROOT)}: {len(picture):,} bytes")
-        browser.close()
 
 
 if __name__ == "__main__":

@@ -112,7 +112,7 @@ def has_ended(pid: int) -> bool:
 
 
 def wait_for_loops(port: int) -> None:
-    """Return when compiled loops write: at the first start on a machine they take a while."""
+    """Return when compiled loops generate the texts. The first start on a machine takes a while to compile them."""
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE) as answer:
@@ -120,3 +120,4 @@ def wait_for_loops(port: int) -> None:
         if lines and all(line.endswith(" 1.0") for line in lines):
             return
         time.sleep(0.2)
+    raise RuntimeError(f"the loops were not compiled within {PATIENCE:g} s")

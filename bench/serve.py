@@ -24,6 +24,7 @@ from bench.harness import (
     Row,
     character_checkpoint,
     free_port,
+    need_packages,
     open_for_bench,
     parser,
     random_checkpoint,
@@ -168,6 +169,8 @@ def main() -> None:
     made = parser(__doc__ or "")
     made.add_argument("--soak", type=float, metavar="MINUTES", help="only this, on the character model")
     given = made.parse_args()
+    if not given.soak:
+        need_packages("transformers")
     n_clients, rounds = ([1, 16], 1) if given.quick else ([1, 4, 16, 64], 3)
     gpt2, character = random_checkpoint("gpt2-124m-random", GPT2_SHAPE), character_checkpoint()
     cases = [

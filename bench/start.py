@@ -1,9 +1,10 @@
-"""How long until the first token: from ``python app.py`` to an answer over HTTP, beside the bare imports it needs.
+"""How long until the first token: from ``python app.py`` to an answer over HTTP, compared with the bare imports.
 
     python -m bench.start [--quick]
 
-The first token is asked for as soon as the port answers. The memory rows compare a server with a loaded model, whose
-16 places hold short texts, with the same server without a model.
+The first token is requested as soon as the port answers. The memory row compares a server with a loaded model, whose
+16 slots hold short texts, with a server without a model. The loops were compiled by an earlier process, so that the
+compiler's memory does not count.
 """
 
 import json
@@ -67,7 +68,11 @@ def imports() -> float:
 
 
 def memory_row(folder: Path) -> Row:
-    """Megabytes that a model adds to the process, beside the bytes of its weights as they are stored."""
+    """Megabytes that a model adds to the process, compared with its weights as stored."""
+    port = free_port()
+    with app(port, "--checkpoint", str(folder)):  # compiles the loops unless they are in the cache
+        wait_for(port)
+        wait_for_loops(port)
     held = []
     for options in (["--checkpoint", str(folder)], ["--checkpoint", str(CACHE / "nothing")]):
         port = free_port()

@@ -1,5 +1,10 @@
-"""The benchmarks show what they say they measure."""
+"""The benchmarks show what they say they measure, and name what is missing before they measure anything."""
 
+from pathlib import Path
+
+import pytest
+
+from bench.harness import need_browser, need_files, need_packages
 from bench.page import opening
 from helpers.server import Server, run_async
 from web.page.link import resolve_address
@@ -14,3 +19,14 @@ def test_the_benchmark_of_the_page_opens_it(server: Server) -> None:
     finally:
         made["tiny"] = before
     assert start.pointer["tokens"] == 50 and start.settings["prompt"]
+
+
+def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SystemExit, match="^missing packages: nowhere_found, nor_this; pip install"):
+        need_packages("torch", "nowhere_found", "nor_this")
+    (tmp_path / "a").touch()
+    with pytest.raises(SystemExit, match=f"^missing in {tmp_path}: b, c; advice$"):
+        need_files(tmp_path, "a", "b", "c", advice="; advice")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SystemExit, match="^missing browser: none of chromium, .* is installed$"):
+        need_browser()
