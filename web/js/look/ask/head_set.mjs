@@ -8,6 +8,7 @@ import { changedHeads, decodeMask, encodeMask, withScale } from "./head_masks.mj
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
+/** @import { AskRequest } from "./question.js" */
 /** @import { Mask } from "./head_masks.mjs" */
 /** @import { Mixer } from "./mixer.mjs" */
 
@@ -20,7 +21,7 @@ const NAMED = 6;
  * @typedef {object} JointQuestion
  * @property {[todo: string, done: string]} verb "remove" and "Removed"
  * @property {string} waiting what is shown until the answer is there
- * @property {(places: PictureId[]) => { route: string, body: object }} ask
+ * @property {(places: PictureId[]) => AskRequest} ask
  * @property {(places: PictureId[], names: string, answer: any) => string} say
  * @property {(encoded: string) => void} choose
  */
@@ -124,12 +125,12 @@ export class HeadSet {
   }
 
   async measure() {
-    const { route, body } = this.question.ask(this.places);
-    const asked = (this.#asked = JSON.stringify([this.store.pointer.sha256, body]));
+    const request = this.question.ask(this.places);
+    const asked = (this.#asked = JSON.stringify([this.store.pointer.sha256, request]));
     try {
       if (!this.#known.has(asked)) {
         this.sentence.textContent = this.question.waiting;
-        const answer = await this.#request.send((signal) => askServer({ route, body }, { signal }));
+        const answer = await this.#request.send((signal) => askServer(request, { signal }));
         if (!answer) return; // another set was asked for
         this.#known.set(asked, answer);
       }

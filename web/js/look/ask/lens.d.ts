@@ -1,27 +1,101 @@
-/** What the server answers to the questions about one predicted token (web/api/lens/prediction_schema.py). */
+/** The bodies and answers of `/v1/lens/`. Made from web/ask by tests/helpers/lens_types.py: do not edit. */
+
+export interface HeadRole {
+  label: string;
+  scores: HeadScores;
+  baseline: HeadScores;
+}
+
+export interface HeadScores {
+  previous_token: number;
+  first_token: number;
+  self: number;
+  duplicate_token: number;
+  induction: number;
+  copying: number;
+  entropy: number;
+}
+
+export interface Precision {
+  computed: string;
+  served: string;
+  largest_difference?: number | null;
+}
+
+export interface RolesAnswer {
+  model: string;
+  precision: Precision;
+  threshold: number;
+  copying_threshold: number;
+  heads: HeadRole[][];
+}
+
+export interface RolesBody {
+  model?: string | null;
+}
 
 export interface NamedToken {
   id: number;
   text: string;
 }
 
-interface TextAnswer {
+export interface KnockoutAnswer {
   model: string;
+  precision: Precision;
   tokens: NamedToken[];
-  precision: { computed: string; served: string; largest_difference?: number };
+  method: string;
+  loss: number;
+  delta: number[][];
+  token_loss?: number[] | null;
+  token_delta?: number[][][] | null;
 }
 
-interface PredictionAnswer extends TextAnswer {
+export interface KnockoutBody {
+  model?: string | null;
+  prompt?: string | null;
+  method?: "zero" | "mean" | null;
+  per_token?: boolean | null;
+  head_mask?: number[][] | null;
+  tokens?: number[] | null;
+}
+
+export interface RemovalAnswer {
+  model: string;
+  precision: Precision;
+  tokens: NamedToken[];
+  method: string;
+  heads: number[][];
+  loss: number;
+  delta: number;
+  token_loss: number[];
+  token_delta: number[];
+}
+
+export interface RemovalBody {
+  model?: string | null;
+  heads: number[][];
+  prompt?: string | null;
+  method?: "zero" | "mean" | null;
+  head_mask?: number[][] | null;
+  tokens?: number[] | null;
+}
+
+export interface ProbableToken {
+  id: number;
+  text: string;
+  probability: number;
+}
+
+export interface AttributionAnswer {
+  model: string;
+  precision: Precision;
+  tokens: NamedToken[];
   position: number;
   token: NamedToken;
   logit: number;
   probability: number;
-}
-
-export interface Attribution extends PredictionAnswer {
   against: NamedToken | null;
-  alternatives: (NamedToken & { probability: number })[];
-  /** [layer][head] */
+  alternatives: ProbableToken[];
   heads: number[][];
   mlps: number[];
   embedding: number;
@@ -30,42 +104,108 @@ export interface Attribution extends PredictionAnswer {
   difference: number;
 }
 
-export type MeasureName = "weight" | "norm" | "attribution" | "loss_change";
-export type Measures = Record<MeasureName, number>;
-
-export interface KeyMeasures extends NamedToken, Measures {
-  position: number;
+export interface AttributionBody {
+  model?: string | null;
+  prompt?: string | null;
+  position?: number | null;
+  token?: number | null;
+  against?: number | "likeliest" | null;
+  head_mask?: number[][] | null;
+  tokens?: number[] | null;
 }
 
-export interface HeadLenses extends PredictionAnswer {
+export interface Correlation {
+  measures: [string, string];
+  spearman: number | null;
+}
+
+export interface HeadSums {
+  weight: number;
+  norm: number;
+  attribution: number;
+  loss_change: number;
+}
+
+export interface KeyMeasures {
+  id: number;
+  text: string;
+  position: number;
+  weight: number;
+  norm: number;
+  attribution: number;
+  loss_change: number;
+}
+
+export interface WithoutHead {
+  loss_change: number;
+  text_loss_change: number | null;
+}
+
+export interface HeadAnswer {
+  model: string;
+  precision: Precision;
+  tokens: NamedToken[];
+  position: number;
+  token: NamedToken;
+  logit: number;
+  probability: number;
   layer: number;
   head: number;
   keys: KeyMeasures[];
-  sums: Measures;
-  correlations: { measures: string[]; spearman: number | null }[];
-  without_head: { loss_change: number; text_loss_change: number | null };
+  sums: HeadSums;
+  correlations: Correlation[];
+  without_head: WithoutHead;
 }
 
-export interface Reading extends NamedToken {
+export interface HeadBody {
+  model?: string | null;
+  prompt?: string | null;
+  layer: number;
+  head: number;
+  position?: number | null;
+  token?: number | null;
+  head_mask?: number[][] | null;
+  tokens?: number[] | null;
+}
+
+export interface Reading {
+  id: number;
+  text: string;
   probability: number;
-  /** From the reading to the model's answer, in nats. */
   kl: number;
-  /** The probability of the token that the model answers. */
   answer: number;
-  top: (NamedToken & { probability: number })[];
+  top: ProbableToken[];
 }
 
-export interface LogitLens extends TextAnswer {
-  /** [n_layer + 1][position] */
+export interface LogitLensAnswer {
+  model: string;
+  precision: Precision;
+  tokens: NamedToken[];
   layers: Reading[][];
   decided: number[];
 }
 
-/** Vectors have head_dim numbers, rows one for each key up to the query. */
-export interface Ledger extends TextAnswer {
+export interface LogitLensBody {
+  model?: string | null;
+  prompt?: string | null;
+  top?: number | null;
+  head_mask?: number[][] | null;
+  tokens?: number[] | null;
+}
+
+export interface LedgerErrors {
+  weights: number;
+  context: number;
+  logit: number;
+}
+
+export interface LedgerAnswer {
+  model: string;
+  precision: Precision;
+  tokens: NamedToken[];
   layer: number;
   head: number;
-  position: [query: number, key: number];
+  position: [number, number];
   token: NamedToken;
   query: number[];
   key: number[];
@@ -90,5 +230,225 @@ export interface Ledger extends TextAnswer {
   rest: number;
   logit: number;
   probability: number;
-  errors: Record<string, number>;
+  errors: LedgerErrors;
+}
+
+export interface LedgerBody {
+  model?: string | null;
+  prompt?: string | null;
+  layer: number;
+  head: number;
+  query?: number | null;
+  key?: number | null;
+  token?: number | null;
+  head_mask?: number[][] | null;
+  tokens?: number[] | null;
+}
+
+export interface Patched {
+  heads: number[][] | null;
+  residual: number[][] | null;
+  joint: number | null;
+}
+
+export interface PatchAnswer {
+  heads: number[][] | null;
+  residual: number[][] | null;
+  joint: number | null;
+  model: string;
+  precision: Precision;
+  tokens: NamedToken[];
+  corrupted_tokens: NamedToken[];
+  answer: NamedToken;
+  wrong: NamedToken;
+  direction: string;
+  clean: number;
+  corrupted: number;
+  raw: Patched;
+}
+
+export interface PatchBody {
+  model?: string | null;
+  prompt?: string | null;
+  corrupted?: string | null;
+  answer?: string | number | null;
+  wrong?: string | number | null;
+  direction?: "denoise" | "noise" | null;
+  heads?: number[][] | null;
+  grid?: boolean | null;
+  head_mask?: number[][] | null;
+  tokens?: number[] | null;
+  corrupted_tokens?: number[] | null;
+}
+
+export interface BaselineScores {
+  mean: number;
+  spread: number;
+}
+
+export interface CompositionBaseline {
+  q: BaselineScores;
+  k: BaselineScores;
+  v: BaselineScores;
+  heads: number;
+  seed: number;
+}
+
+export interface CompositionAnswer {
+  model: string;
+  precision: Precision;
+  q: number[][][][];
+  k: number[][][][];
+  v: number[][][][];
+  baseline: CompositionBaseline;
+  centred: boolean;
+}
+
+export interface CompositionBody {
+  model?: string | null;
+  centred?: boolean | null;
+}
+
+export interface PathsAnswer {
+  model: string;
+  precision: Precision;
+  tokens: NamedToken[];
+  layer: number;
+  head: number;
+  direct: Record<"q" | "k" | "v", number[][]>;
+  every: Record<"q" | "k" | "v", number[][]>;
+}
+
+export interface PathsBody {
+  model?: string | null;
+  prompt?: string | null;
+  layer: number;
+  head: number;
+  head_mask?: number[][] | null;
+  tokens?: number[] | null;
+}
+
+export interface CutRoleScores {
+  previous_token: number[][];
+  duplicate_token: number[][];
+  induction: number[][];
+}
+
+export interface RoleScore {
+  previous_token: number;
+  duplicate_token: number;
+  induction: number;
+}
+
+export interface RolePathsAnswer {
+  model: string;
+  precision: Precision;
+  layer: number;
+  head: number;
+  way: string;
+  plain: RoleScore;
+  direct: CutRoleScores;
+  every: CutRoleScores;
+  uniform: number;
+}
+
+export interface RolePathsBody {
+  model?: string | null;
+  layer: number;
+  head: number;
+  way?: "q" | "k" | null;
+}
+
+export interface DifferenceAnswer {
+  model: string;
+  precision: Precision;
+  tokens: NamedToken[];
+  other_model: string;
+  other_tokens: NamedToken[];
+  pairs: [number, number][];
+  heads: number[][];
+  most: number[][];
+  largest: [number, number][];
+}
+
+export interface DifferenceBody {
+  model?: string | null;
+  prompt?: string | null;
+  other?: string | null;
+  other_model?: string | null;
+  head_mask?: number[][] | null;
+  tokens?: number[] | null;
+  other_tokens?: number[] | null;
+}
+
+export interface Bins {
+  weight: number[];
+  norm: number[];
+}
+
+export interface HeadMap {
+  points: [number, number][][];
+  explained: [number, number];
+  features: string[];
+  axes: number[][];
+}
+
+export interface HeadPassages {
+  weight: Measured;
+  norm: Measured;
+  everywhere: number[];
+  metrics: number[];
+}
+
+export interface Measured {
+  histogram: number[];
+  passages: Passage[];
+  share: number[];
+}
+
+export interface Passage {
+  value: number;
+  query: number;
+  key: number;
+  window: number;
+}
+
+export interface TextWindow {
+  start: number;
+  tokens: number[];
+}
+
+export interface PassagesAnswer {
+  model: string;
+  precision: Precision;
+  n_tokens: number;
+  patterns: string[];
+  metrics: string[];
+  bins: Bins;
+  heads: HeadPassages[][];
+  windows: TextWindow[];
+  texts: Record<string, string>;
+  map: HeadMap;
+}
+
+export interface PassagesBody {
+  model?: string | null;
+  text: string;
+}
+
+/** By what follows `/v1/lens/`. */
+export interface Questions {
+  roles: { method: "GET"; body: RolesBody; answer: RolesAnswer };
+  knockout: { method: "POST"; body: KnockoutBody; answer: KnockoutAnswer };
+  removal: { method: "POST"; body: RemovalBody; answer: RemovalAnswer };
+  attribution: { method: "POST"; body: AttributionBody; answer: AttributionAnswer };
+  head: { method: "POST"; body: HeadBody; answer: HeadAnswer };
+  "logit-lens": { method: "POST"; body: LogitLensBody; answer: LogitLensAnswer };
+  ledger: { method: "POST"; body: LedgerBody; answer: LedgerAnswer };
+  patch: { method: "POST"; body: PatchBody; answer: PatchAnswer };
+  composition: { method: "GET"; body: CompositionBody; answer: CompositionAnswer };
+  paths: { method: "POST"; body: PathsBody; answer: PathsAnswer };
+  "role-paths": { method: "GET"; body: RolePathsBody; answer: RolePathsAnswer };
+  difference: { method: "POST"; body: DifferenceBody; answer: DifferenceAnswer };
+  passages: { method: "POST"; body: PassagesBody; answer: PassagesAnswer };
 }

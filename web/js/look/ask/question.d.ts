@@ -1,6 +1,7 @@
 /** What a question of Ask is made of. Types only: browsers never load this file. */
 
 import type { PictureId } from "../../types.js";
+import type { Questions } from "./lens.js";
 import type { Store } from "../state/store.mjs";
 import type { Mixer } from "./mixer.mjs";
 
@@ -45,14 +46,12 @@ export interface AskContext {
   overlay(overlay: Overlay | null): void;
 }
 
-export interface AskRequest {
-  /** Below `v1/lens/`. */
-  route: string;
-  /** For a POST; the text of most questions is `textBody(store)`. */
-  body?: object;
-  /** For a GET. */
-  query?: Record<string, string>;
-}
+/** What the server is asked: a name below `v1/lens/` with the body of a POST, or with the query of a GET. */
+export type AskRequest = {
+  [Name in keyof Questions]: Questions[Name] extends { method: "POST"; body: infer Body }
+    ? { route: Name; body: Body; query?: undefined }
+    : { route: Name; body?: undefined; query: { [field in keyof Questions[Name]["body"]]?: string } };
+}[keyof Questions];
 
 export interface BuiltQuestion {
   /** What a visitor can choose, above the answer. */

@@ -9,7 +9,7 @@ import { Stamp } from "../../../widgets/stamp.mjs";
 import { signed } from "../bars.mjs";
 import { askedPrediction, NO_HEAD, openHead, selectSomething, textBody, textProblem } from "../subject.mjs";
 
-/** @import { Ledger } from "../lens.js" */
+/** @import { LedgerAnswer } from "../lens.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
 const TOLERANCE = 1e-3; // of the logit, which is the largest of the numbers
@@ -31,7 +31,7 @@ export const arithmetic = {
 
 /** @param {AskContext} context @returns {BuiltQuestion} */
 function build({ store, conclude }) {
-  /** @type {Ledger | null} */
+  /** @type {LedgerAnswer | null} */
   let shown = null;
   const sentence = make("p", { class: "hs-answer" });
   const steps = make("div", { class: "hs-steps" });
@@ -55,7 +55,7 @@ function build({ store, conclude }) {
       const key = store.locked.at(-1)?.key ?? null;
       return { route: "ledger", body: { ...textBody(store), layer: head[0], head: head[1], query, key, token } };
     },
-    /** @param {Ledger} answer */
+    /** @param {LedgerAnswer} answer */
     draw(answer) {
       const { tokens, layer, head, position, weights, token, part, logit } = answer;
       const [from, to] = position.map((place) => `“${visible(tokens[place].text)}” (position ${place})`);
@@ -87,10 +87,10 @@ const paragraph = (...parts) => make("p", {}, ...parts);
 /** Numbers that are shown on demand. @param {string} summary @param {...Part} parts */
 const more = (summary, ...parts) => make("details", {}, make("summary", {}, summary), ...parts);
 
-/** The keys up to the query, with their positions. @param {Ledger} answer */
+/** The keys up to the query, with their positions. @param {LedgerAnswer} answer */
 const keyNames = ({ tokens, weights }) => weights.map((_, place) => `${visible(tokens[place].text)} ${place}`);
 
-/** All steps. @param {Ledger} answer */
+/** All steps. @param {LedgerAnswer} answer */
 const ledgerSteps = (answer) => [
   scoreStep(answer),
   maskStep(answer),
@@ -100,7 +100,7 @@ const ledgerSteps = (answer) => [
   sumStep(answer),
 ];
 
-/** @param {Ledger} answer */
+/** @param {LedgerAnswer} answer */
 function scoreStep({ tokens, position: [from, to], query, key, products, score, scale, scaled }) {
   const pair = looks(visible(tokens[from].text), visible(tokens[to].text));
   const title = [
@@ -115,7 +115,7 @@ function scoreStep({ tokens, position: [from, to], query, key, products, score, 
   );
 }
 
-/** @param {Ledger} answer */
+/** @param {LedgerAnswer} answer */
 function maskStep({ tokens, position: [from], n_masked }) {
   const name = `“${visible(tokens[from].text)}”`;
   const later = n_masked === 1 ? "The one token" : `Each of the ${n_masked} tokens`;
@@ -125,7 +125,7 @@ function maskStep({ tokens, position: [from], n_masked }) {
   return step("Mask", paragraph(words));
 }
 
-/** @param {Ledger} answer */
+/** @param {LedgerAnswer} answer */
 function softmaxStep(answer) {
   const { scaled, largest, exponentials, denominator, weights } = answer;
   const key = answer.position[1];
@@ -142,7 +142,7 @@ function softmaxStep(answer) {
   );
 }
 
-/** @param {Ledger} answer */
+/** @param {LedgerAnswer} answer */
 function valueStep(answer) {
   const { weights, mask, value, position } = answer;
   const muted = mask === 1 ? "" : ` and by ${number(mask)}, as this head is scaled`;
@@ -154,7 +154,7 @@ function valueStep(answer) {
   );
 }
 
-/** What stands in each place of the head's vectors. @param {Ledger} answer */
+/** What stands in each place of the head's vectors. @param {LedgerAnswer} answer */
 function vectorTable({ query, key, products, value, weighted, reading, terms }) {
   const columns = { query, key, "q × k": products, value, "× weight": weighted, "to logit": reading, adds: terms };
   const titles = ["place", ...Object.keys(columns)].map((title) => make("th", { scope: "col" }, title));
@@ -167,7 +167,7 @@ function vectorTable({ query, key, products, value, weighted, reading, terms }) 
   return make("div", { class: "hs-answer-scroll" }, table);
 }
 
-/** @param {Ledger} answer */
+/** @param {LedgerAnswer} answer */
 function logitStep(answer) {
   const { token, weighted, reading, terms, part, parts, head_part } = answer;
   const title = [
@@ -187,7 +187,7 @@ function logitStep(answer) {
   );
 }
 
-/** @param {Ledger} answer */
+/** @param {LedgerAnswer} answer */
 function sumStep({ layer, head, position, tokens, token, part, head_part, rest, logit, probability }) {
   const names = [`L${layer} H${head}`, "everything else"];
   const key = `“${visible(tokens[position[1]].text)}”`;
@@ -202,5 +202,5 @@ function sumStep({ layer, head, position, tokens, token, part, head_part, rest, 
   );
 }
 
-/** The largest difference from what the model computes by itself. @param {Ledger} answer */
+/** The largest difference from what the model computes by itself. @param {LedgerAnswer} answer */
 const largestError = ({ errors }) => Math.max(...Object.values(errors));

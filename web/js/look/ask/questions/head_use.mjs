@@ -8,7 +8,7 @@ import { askedPrediction, NO_HEAD, openHead, selectSomething, textBody, textProb
 import { largestOf } from "./why_token.mjs";
 
 /** @import { Store } from "../../state/store.mjs" */
-/** @import { HeadLenses, KeyMeasures, MeasureName, Measures } from "../lens.js" */
+/** @import { HeadAnswer, HeadSums, KeyMeasures } from "../lens.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
 /** @type {Question} */
@@ -28,7 +28,7 @@ export const headLenses = {
 
 /** @param {AskContext} context @returns {BuiltQuestion} */
 function build({ store, conclude }) {
-  /** @type {HeadLenses | null} */
+  /** @type {HeadAnswer | null} */
   let shown = null;
   const sentence = make("p", { class: "hs-answer" });
   const verdict = make("p", { class: "hs-answer" });
@@ -53,7 +53,7 @@ function build({ store, conclude }) {
       const { position, token } = askedPrediction(store);
       return { route: "head", body: { ...textBody(store), layer: head[0], head: head[1], position, token } };
     },
-    /** @param {HeadLenses} answer */
+    /** @param {HeadAnswer} answer */
     draw(answer) {
       conclude(agreementPlain(answer));
       if (answer !== shown) {
@@ -81,7 +81,7 @@ function build({ store, conclude }) {
 
 /**
  * How well the measures agree, pair by pair.
- * @param {HeadLenses} answer
+ * @param {HeadAnswer} answer
  */
 function correlationTable(answer) {
   const columns = NAMES.slice(1);
@@ -117,7 +117,7 @@ const strongest = (keys, value) => keys.reduce((best, key) => (value(key) > valu
 
 /**
  * The rank correlation of two measures.
- * @param {Pick<HeadLenses, "correlations">} answer
+ * @param {Pick<HeadAnswer, "correlations">} answer
  * @param {string} one
  * @param {string} other
  */
@@ -126,7 +126,7 @@ export function correlation({ correlations }, one, other) {
   return found?.spearman ?? null;
 }
 
-/** What the measures come down to, in plain words. @param {HeadLenses} answer */
+/** What the measures come down to, in plain words. @param {HeadAnswer} answer */
 function agreementPlain({ keys, layer, head, token }) {
   const name = `L${layer} H${head}`;
   const looked = strongest(keys, (key) => key.weight);
@@ -141,7 +141,7 @@ function agreementPlain({ keys, layer, head, token }) {
     : `${name} looks most at ${named(looked)}, but ${named(matters)} matters more: ${without}.`;
 }
 
-/** @param {Pick<HeadLenses, "keys" | "correlations">} answer */
+/** @param {Pick<HeadAnswer, "keys" | "correlations">} answer */
 export function agreement(answer) {
   const { keys } = answer;
   const looked = strongest(keys, (key) => key.weight);
@@ -163,6 +163,7 @@ export function agreement(answer) {
   return `${both} Over all keys they disagree: the rank correlation of weight and loss change is ${signed(rho)}.`;
 }
 
+/** @typedef {keyof HeadSums} MeasureName */
 /** @typedef {(value: number, largest: number) => HTMLElement} Cell */
 
 /** @type {Record<MeasureName, { title: string, help: string, cell: Cell }>} */
@@ -200,7 +201,7 @@ class KeysTable {
   /** @type {MeasureName | ""} the measure by whose size the keys are ordered, "" for their order in the text */
   #order = "weight";
   #isWhole = false;
-  /** @type {HeadLenses | null} */
+  /** @type {HeadAnswer | null} */
   #answer = null;
 
   /** @param {Store} store */
@@ -215,7 +216,7 @@ class KeysTable {
     this.table.addEventListener("pointerleave", () => store.point(null));
   }
 
-  /** @param {HeadLenses} answer */
+  /** @param {HeadAnswer} answer */
   show(answer) {
     this.#answer = answer;
     this.draw();
@@ -241,7 +242,7 @@ class KeysTable {
     if (order) keys.sort((a, b) => Math.abs(b[order]) - Math.abs(a[order]));
     const shown = this.#isWhole ? keys : keys.slice(0, SHOWN);
     const largest = NAMES.map((name) => Math.max(largestOf(keys.map((key) => key[name])), NOISE));
-    /** @param {Measures} values @param {number[]} most */
+    /** @param {HeadSums} values @param {number[]} most */
     const cells = (values, most) => NAMES.map((name, i) => MEASURES[name].cell(values[name], most[i]));
     const rows = shown.map((key) => make("tr", { "data-key": key.position }, this.title(key), ...cells(key, largest)));
     const none = NAMES.map(() => 0);

@@ -75,7 +75,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
     verb: ["remove", "Removed"],
     waiting: "Reading the text without them ...",
     choose: (set) => choose({ set }),
-    ask: (heads) => ({ route: "removal", body: { ...textBody(store), heads, method: choices.method } }),
+    ask: (heads) => ({ route: "removal", body: { ...textBody(store), heads, method: chosenMethod() } }),
     say: (places, names, { delta, token_delta }) => {
       const position = Math.min(selectedToken(store), token_delta.length);
       const change = choices.about === "token" ? token_delta[position - 1] : delta;
@@ -90,6 +90,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
     toggle: (place) => together.toggle(place),
   });
   const tokens = make("p", { class: "hs-chips" });
+  const chosenMethod = () => /** @type {keyof typeof METHODS} */ (choices.method in METHODS ? choices.method : "zero");
 
   return {
     controls: [make("span", {}, "replace by"), methods.element, make("span", {}, "loss of"), abouts.element],
@@ -97,9 +98,9 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
     request() {
       methods.show(choices.method);
       abouts.show(choices.about);
-      help.textContent = METHOD_HELP[/** @type {keyof typeof METHODS} */ (choices.method)] ?? METHOD_HELP.zero;
+      help.textContent = METHOD_HELP[chosenMethod()];
       const problem = textProblem(store, 2);
-      const method = choices.method in METHODS ? choices.method : "zero";
+      const method = chosenMethod();
       return problem || { route: "knockout", body: { ...textBody(store), method, per_token: true } };
     },
     draw(answer) {

@@ -8,7 +8,7 @@ import { amountCell } from "../bars.mjs";
 import { askedPrediction, selectSomething, textBody, textProblem } from "../subject.mjs";
 
 /** @import { Store } from "../../state/store.mjs" */
-/** @import { LogitLens } from "../lens.js" */
+/** @import { LogitLensAnswer } from "../lens.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
 /** @type {Question} */
@@ -29,7 +29,7 @@ export const logitLens = {
 
 /**
  * When the prediction at a position is decided, in plain words.
- * @param {LogitLens} answer
+ * @param {LogitLensAnswer} answer
  * @param {number} position
  */
 function decidedPlain({ tokens, layers: readings, decided }, position) {
@@ -55,7 +55,7 @@ function build({ store, conclude }) {
       selectSomething(store);
       return { route: "logit-lens", body: { ...textBody(store), top: 8 } };
     },
-    /** @param {LogitLens} answer */
+    /** @param {LogitLensAnswer} answer */
     draw(answer) {
       const n_layer = answer.layers.length - 1;
       const late = answer.decided.filter((reading) => reading === n_layer).length;
@@ -85,7 +85,7 @@ class ReadingsTable {
   #start = 0;
   /** @type {[position: number, reading: number]} the chosen cell */
   #place = [0, 0];
-  /** @type {LogitLens | null} */
+  /** @type {LogitLensAnswer | null} */
   #answer = null;
   #isNew = false; // whether its columns are still to be scrolled to the last
   /** @type {ReturnType<typeof palette> | null} the colours that are shown */
@@ -112,7 +112,7 @@ class ReadingsTable {
   }
 
   /**
-   * @param {LogitLens} answer
+   * @param {LogitLensAnswer} answer
    * @param {number} position of the selected prediction
    */
   show(answer, position) {
@@ -165,7 +165,7 @@ class ReadingsTable {
     this.later.disabled = this.#start + ROWS >= count;
   }
 
-  /** @param {LogitLens} answer */
+  /** @param {LogitLensAnswer} answer */
   draw({ tokens, layers, decided }) {
     this.#ramps = palette();
     const positions = tokens.slice(this.#start, this.#start + ROWS).map((_, i) => this.#start + i);
@@ -186,7 +186,7 @@ class ReadingsTable {
 
   /** @param {number} position @param {number} reading */
   makeCell(position, reading) {
-    const { tokens, layers, decided } = /** @type {LogitLens} */ (this.#answer);
+    const { tokens, layers, decided } = /** @type {LogitLensAnswer} */ (this.#answer);
     const { text, probability } = layers[reading][position];
     const after = `after “${visible(tokens[position].text)}”`;
     const name = `${after}, ${placeName(reading)}: “${visible(text)}”, probability ${exact(probability)}`;

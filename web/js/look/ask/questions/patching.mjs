@@ -12,6 +12,7 @@ import { selectedToken, textProblem, tokenName } from "../subject.mjs";
 import { percent, residualTable } from "./residual_table.mjs";
 
 /** @import { PictureId } from "../../../types.js" */
+/** @import { PatchBody } from "../lens.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
 const DEFAULTS = { change: "none", wrong: "likely", way: "denoise", set: NOBODY };
@@ -81,7 +82,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
   const way = () => /** @type {keyof typeof WAYS} */ (choices.way in WAYS ? choices.way : DEFAULTS.way);
   /** How much of the difference a patch makes, from where the patched run stands. @param {number} place on 0 to 1 */
   const effect = (place) => (way() === "noise" ? 1 - place : place);
-  /** @type {object} what was asked last */
+  /** @type {PatchBody} what was asked last */
   let body = {};
   let conclusion = ""; // what it came down to
   const together = new HeadSet(store, mixer, {

@@ -10,11 +10,11 @@ import { HeadList } from "../head_list.mjs";
 import { askedPrediction, openHead, selectSomething, textBody, textProblem } from "../subject.mjs";
 
 /** @import { PictureId } from "../../../types.js" */
-/** @import { Attribution } from "../lens.js" */
+/** @import { AttributionAnswer } from "../lens.js" */
 /** @import { AskContext, BuiltQuestion, Overlay, Question } from "../question.js" */
 
 const TOLERANCE = 1e-3; // up to which the sum of the parts counts as the logit
-const LIKELIEST = "likeliest"; // the most probable other token
+const LIKELIEST = /** @type {const} */ ("likeliest"); // the most probable other token
 const NOTHING = "none"; // the logit itself
 const DEFAULTS = { token: "written", against: LIKELIEST };
 
@@ -38,7 +38,7 @@ export const whyToken = {
 
 /** @param {AskContext} context @returns {BuiltQuestion} */
 function build({ store, choices, choose, conclude, overlay }) {
-  /** @type {Attribution | null} */
+  /** @type {AttributionAnswer | null} */
   let shown = null;
   const token = make("select", { "aria-label": "The next token" });
   const against = make("select", { "aria-label": "Rather than another token" });
@@ -83,7 +83,7 @@ function build({ store, choices, choose, conclude, overlay }) {
       };
       return { route: "attribution", body: { ...textBody(store), position, ...body } };
     },
-    /** @param {Attribution} answer */
+    /** @param {AttributionAnswer} answer */
     draw(answer) {
       conclude(...whyPlain(answer));
       next.hidden = !openHead(store);
@@ -100,7 +100,7 @@ function build({ store, choices, choose, conclude, overlay }) {
     },
   };
 
-  /** @param {Attribution} answer */
+  /** @param {AttributionAnswer} answer */
   function fillChoices({ position, token: asked, against: other, alternatives }) {
     const written = askedPrediction(store).token;
     const known = alternatives.some(({ id }) => id === asked.id) ? alternatives : [asked, ...alternatives];
@@ -127,7 +127,7 @@ function build({ store, choices, choose, conclude, overlay }) {
 /** In the few characters that a tile has room for; the colour has the sign too. @param {number} value */
 const short = (value) => fixed(value, Math.abs(value) < 1 ? 2 : 1).replace("0.", ".");
 
-/** @param {Attribution} answer @returns {Overlay} */
+/** @param {AttributionAnswer} answer @returns {Overlay} */
 const overlayOf = ({ token, against, heads }) => ({
   title: against
     ? `What each head adds to the logit of “${visible(token.text)}” minus that of “${visible(against.text)}”`
@@ -143,7 +143,7 @@ const overlayOf = ({ token, against, heads }) => ({
 /** How many times as ... @param {number} factor at least 1 */
 const timesAs = (factor) => (factor < 1.05 ? "as" : `${factor < 10 ? fixed(factor, 1) : Math.round(factor)} times as`);
 
-/** What it comes down to. @param {Attribution} answer @returns {[string, string]} */
+/** What it comes down to. @param {AttributionAnswer} answer @returns {[string, string]} */
 export function whyPlain(answer) {
   const { token, against, logit, probability } = answer;
   const name = `“${visible(token.text)}”`;
@@ -166,7 +166,7 @@ export function whyPlain(answer) {
   return [`${lead}. The largest contribution in favour of ${name} comes from ${part(first)}.`, rest];
 }
 
-/** What the answer is about. @param {Attribution} answer */
+/** What the answer is about. @param {AttributionAnswer} answer */
 function attributionSentence({ tokens, position, token, against, logit, probability }) {
   const after = `After “${visible(tokens[position].text)}” at position ${position}, `;
   const chance = `“${visible(token.text)}” has probability ${exact(probability)}`;
@@ -176,7 +176,7 @@ function attributionSentence({ tokens, position, token, against, logit, probabil
 
 /**
  * All parts in the order of the model, with their sum so far.
- * @param {Attribution} answer
+ * @param {AttributionAnswer} answer
  */
 function partsTable(answer) {
   const parts = partsInOrder(answer);
@@ -205,7 +205,7 @@ function partsTable(answer) {
 
 /**
  * The embedding, each layer's heads together and its MLP, and the biases.
- * @param {Pick<Attribution, "embedding" | "heads" | "mlps" | "biases">} answer
+ * @param {Pick<AttributionAnswer, "embedding" | "heads" | "mlps" | "biases">} answer
  * @returns {Part[]}
  */
 export function partsInOrder({ embedding, heads, mlps, biases }) {
@@ -244,7 +244,7 @@ export function headsBySize(heads) {
 
 /**
  * Every single part with a name, the largest first.
- * @param {Pick<Attribution, "embedding" | "heads" | "mlps" | "biases">} answer
+ * @param {Pick<AttributionAnswer, "embedding" | "heads" | "mlps" | "biases">} answer
  */
 function partsBySize({ embedding, heads, mlps, biases }) {
   const all = [
