@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { METRICS, indexOfDistance } from "../../../web/js/lib/metrics.mjs";
 import { HeadWeights } from "../../../web/js/lib/triangle.mjs";
 import { labelOf } from "../../../web/js/look/ask/role_words.mjs";
-import { clearestPattern, patternsOf, strongestPlace } from "../../../web/js/look/ask/text_patterns.mjs";
+import { clearestPattern, patternsOf, strongestCell } from "../../../web/js/look/ask/text_patterns.mjs";
 import { measuredPatterns, patternDoes, patternName } from "../../../web/js/look/ask/text_patterns.mjs";
 
 /** @param {number[][]} rows */
@@ -31,15 +31,15 @@ test("patterns are mean weights over the queries that can follow them", () => {
   const found = patternsOf(weightsOf(rows), IDS, IDS.length);
   /** @param {(query: number, key: number) => boolean} looks */
   const counted = (looks) => {
-    let [sum, even, places] = [0, 0, 0];
+    let [sum, even, queries] = [0, 0, 0];
     for (let query = 1; query < rows.length; query++) {
       const keys = rows[query].map((_, key) => key).filter((key) => looks(query, key));
       if (!keys.length) continue;
-      places++;
+      queries++;
       sum += keys.reduce((total, key) => total + rows[query][key], 0);
       even += keys.length / (query + 1);
     }
-    return { mean: sum / places, even: even / places, places };
+    return { mean: sum / queries, even: even / queries, queries };
   };
   const expected = {
     previous_token: counted((query, key) => key === query - 1),
@@ -49,15 +49,15 @@ test("patterns are mean weights over the queries that can follow them", () => {
     induction: counted((query, key) => key > 0 && key < query && IDS[key - 1] === IDS[query]),
     back3: counted((query, key) => key === query - 3),
   };
-  for (const [name, { mean, even, places }] of Object.entries(expected)) {
+  for (const [name, { mean, even, queries }] of Object.entries(expected)) {
     const pattern = found.find((one) => (one.name === "back" ? `back${one.back}` : one.name) === name);
-    assert.equal(pattern.places, places, name);
+    assert.equal(pattern.queries, queries, name);
     assert.ok(Math.abs(pattern.mean - mean) < 1e-6 && Math.abs(pattern.even - even) < 1e-9, name);
   }
 });
 
 test("what a head does is its strongest clear pattern, or none", () => {
-  const pattern = (name, mean, even, places = 20) => ({ name, mean, even, places, back: 0 });
+  const pattern = (name, mean, even, queries = 20) => ({ name, mean, even, queries, back: 0 });
   const first = pattern("first_token", 0.6, 0.05);
   assert.equal(clearestPattern([pattern("induction", 0.4, 0.04), first]), first);
   assert.equal(clearestPattern([pattern("self", 0.5, 0.3), pattern("back", 0.29, 0.01)]), null); // near chance, weak
@@ -80,7 +80,7 @@ test("the metrics of all heads say the same as the exact weights of one", () => 
   const store = { rows: n, metric: (_head, index) => byIndex.get(index) };
   for (const { name, back, ...numbers } of measuredPatterns(store, [0, 0])) {
     const same = exact.find((one) => one.name === name && (name !== "back" || one.back === back));
-    assert.equal(numbers.places, same.places);
+    assert.equal(numbers.queries, same.queries);
     assert.equal(numbers.mean, same.mean);
     assert.ok(Math.abs(numbers.even - same.even) < 1e-9, `${name} ${back}`);
   }
@@ -99,8 +99,8 @@ test("the place that is shown has the largest weight of the pattern", () => {
   const ids = Array.from({ length: n }, (_, i) => i);
   const weights = weightsOf(rows);
   const [previous] = patternsOf(weights, ids, n);
-  assert.deepEqual(strongestPlace(weights, previous, 2, n), { query: 8, key: 7 });
-  assert.deepEqual(strongestPlace(weights, null, 9, n), { query: 9, key: 0 });
-  assert.equal(strongestPlace(weights, { ...previous, keys: () => [] }, 1, n), null);
-  assert.equal(strongestPlace(weights, null, 1, 1), null);
+  assert.deepEqual(strongestCell(weights, previous, 2, n), { query: 8, key: 7 });
+  assert.deepEqual(strongestCell(weights, null, 9, n), { query: 9, key: 0 });
+  assert.equal(strongestCell(weights, { ...previous, keys: () => [] }, 1, n), null);
+  assert.equal(strongestCell(weights, null, 1, 1), null);
 });

@@ -12,7 +12,7 @@ import { QUESTIONS, TOPICS } from "./topics.mjs";
 /** @import { AskRequest, BuiltQuestion, Question } from "./question.js" */
 
 const LONG = 3; // seconds after which an estimate of the remaining time is shown
-const QUICK = 4; // seconds; a question that takes longer is not asked again by itself when the text changes
+const QUICK = 4; // seconds; a question that takes longer is not asked again automatically when the text changes
 const MOST_KEPT = 12; // answers
 
 /** @typedef {{ answer: any, seconds: number }} Kept an answer, and how long it took */
@@ -22,7 +22,7 @@ export class AskPanel {
   #question = null;
   /** @type {BuiltQuestion | null} */
   #built = null;
-  #key = ""; // of the request to be answered
+  #key = ""; // of the current request
   #shown = ""; // key of the answer that is shown
   /** @type {Map<string, Kept>} the newest answers by key */
   #kept = new Map();
@@ -30,7 +30,7 @@ export class AskPanel {
   #controller = null;
   #slow = false; // whether the last answer took long
   #isPending = false;
-  #began = 0; // milliseconds, when the answer was asked for
+  #began = 0; // milliseconds, when the request was sent
   /** @type {Record<string, string>} */
   #choices = {};
 

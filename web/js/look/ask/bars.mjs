@@ -1,4 +1,4 @@
-// Numbers with a bar below them: from the left, or where they have a sign from the middle to either side.
+// Numbers with a bar below them: from the left or, if they have a sign, from the middle to either side.
 
 import { make } from "../../lib/dom.mjs";
 import { fixed } from "../../lib/numbers.mjs";
@@ -10,9 +10,9 @@ export const signed = (value, digits = 2) => {
 };
 
 /**
- * A cell with a bar as long as its part of the largest; without a largest there is no bar.
+ * A cell whose bar is as long as its share of the largest; without a largest there is no bar.
  * @param {number} value
- * @param {number} largest of all that are compared
+ * @param {number} largest of the values that are compared
  * @param {string} text
  * @param {string} css hs-amount, or hs-signed for a number that may be negative
  */

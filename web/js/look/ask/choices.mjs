@@ -3,7 +3,7 @@
 const PART = /^[\w-]+$/;
 
 /**
- * The defaults of a question with what was chosen; what it does not know is left out.
+ * The choices that a link holds, and the defaults of all others; unknown names and values are ignored.
  * @param {string} text
  * @param {Record<string, string>} defaults
  */
@@ -28,7 +28,7 @@ export function writeChoices(choices, defaults) {
 /** @typedef {{ at: number, removed: number, text: string }} Edit */
 
 /**
- * The smallest change that turns one text into another; null where they are the same.
+ * The smallest change that turns one text into another; null if they are the same.
  * @param {string} from
  * @param {string} to
  * @returns {Edit | null}

@@ -1,4 +1,4 @@
-// Heads in the order of a number, as a table with bars; a click opens the head.
+// Heads sorted by a number, as a table with bars; a click opens the head.
 
 import { make } from "../../lib/dom.mjs";
 import { pictureName } from "../../lib/words.mjs";
@@ -6,10 +6,10 @@ import { pictureName } from "../../lib/words.mjs";
 /** @import { PictureId } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
-const SHOWN = 8; // until all are asked for
+const SHOWN = 8; // rows, until all are requested
 
 /**
- * A row of the list: its number decides the bar, `text` says it.
+ * A row of the list: its bar shows the value, `text` says it.
  * @typedef {object} HeadRow
  * @property {PictureId} place
  * @property {number} value
@@ -17,7 +17,7 @@ const SHOWN = 8; // until all are asked for
  */
 
 /**
- * A box in every row that takes its head into a set.
+ * A check box in every row, which selects its head.
  * @typedef {object} Picking
  * @property {(name: string) => string} label of the box of a head
  * @property {(place: PictureId) => boolean} has

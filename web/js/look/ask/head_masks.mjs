@@ -9,14 +9,14 @@ export const MOST_SCALE = 2; // that the controls offer
 const ALL_HEADS = "all"; // in a link: no head is muted
 
 /**
- * A mask of one number for every head.
+ * A mask with the same factor for every head.
  * @param {Shape} shape
  * @param {number} scale
  */
 const filled = ({ n_layer, n_head }, scale) =>
   Array.from({ length: n_layer }, () => Array.from({ length: n_head }, () => scale));
 
-/** A mask that keeps every head is none. @param {number[][]} rows @returns {Mask} */
+/** A mask that changes no head becomes null. @param {number[][]} rows @returns {Mask} */
 const simplified = (rows) => (rows.every((row) => row.every((scale) => scale === 1)) ? null : rows);
 
 /** @param {Mask} mask @param {PictureId} place */
@@ -68,7 +68,7 @@ export function encodeMask(mask) {
 }
 
 /**
- * The mask that a link names; undefined for a text that names none of a model of this shape.
+ * The mask that a link holds; undefined if it is no mask of a model of this shape.
  * @param {string} text
  * @param {Shape} shape
  * @returns {Mask | undefined}

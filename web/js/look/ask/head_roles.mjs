@@ -35,18 +35,18 @@ export const ROLE_NAMES = /** @type {RoleName[]} */ (Object.keys(ROLES));
 export const COPYING = { name: "copying", tag: "copy", does: "copies what it looks at" };
 export const CLEAR_COPYING = 0.9; // as in model/lens/head_roles.py
 export const CLEAR = CLEAR_ROLE;
-const LEAST_CONTEXT = 4; // below it there is nothing to measure on
+const LEAST_CONTEXT = 4; // tokens, to repeat two of them
 
 /** @type {Map<string, Roles>} by the hash of the weights */
 const known = new Map();
 
 /**
- * Give a store the roles of its model once they are known; they are asked for when there is nothing else to do.
+ * Give a store the roles of its model once they are known; they are requested while the page is idle.
  * @param {Store} store
  */
 export function loadRoles(store) {
-  let wanted = ""; // the hash they were asked for
-  // By the time there is nothing else to do, the store may show another text, or none.
+  let wanted = ""; // the hash of the model whose roles were requested
+  // By the time the page is idle, the store may show another text, or none.
   /** @param {string} model @param {string} sha256 */
   const load = async (model, sha256) => {
     try {
@@ -54,7 +54,7 @@ export function loadRoles(store) {
       known.set(sha256, heads);
       if (sha256 === store.pointer.sha256) store.setRoles(known.get(sha256) ?? null);
     } catch {
-      if (wanted === sha256) wanted = ""; // there is no label then, until the next text
+      if (wanted === sha256) wanted = ""; // without labels until the next text
     }
   };
   store.on("state", () => {
@@ -84,7 +84,7 @@ export const roleOf = (store, [layer, head]) => store.roles?.[layer]?.[head] ?? 
 export const copies = (role) => role !== null && role.scores.copying >= CLEAR_COPYING;
 
 /**
- * The role of a picture where it is clear; null where it is not, or not known.
+ * The role of a head if it is clear; null if it is not, or not known.
  * @param {Store} store
  * @param {PictureId} place
  */

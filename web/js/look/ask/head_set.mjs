@@ -12,7 +12,7 @@ import { changedHeads, decodeMask, encodeMask, withScale } from "./head_masks.mj
 /** @import { Mask } from "./head_masks.mjs" */
 /** @import { Mixer } from "./mixer.mjs" */
 
-export const NOBODY = "none"; // in links
+export const NO_HEADS = "none"; // in links
 const SUGGESTED = 3; // heads
 const NAMED = 6;
 
@@ -72,7 +72,7 @@ export class HeadSet {
 
   /** @param {Mask} mask */
   set(mask) {
-    this.question.choose(mask ? encodeMask(mask) : NOBODY);
+    this.question.choose(mask ? encodeMask(mask) : NO_HEADS);
   }
 
   /**
@@ -80,7 +80,7 @@ export class HeadSet {
    * @param {number[][]} single `[layer][head]` what each head does alone
    */
   show(encoded, single) {
-    const found = encoded === NOBODY ? null : decodeMask(encoded, this.store.pointer);
+    const found = encoded === NO_HEADS ? null : decodeMask(encoded, this.store.pointer);
     this.#mask = found ?? null;
     this.#single = single;
     this.draw();
@@ -131,7 +131,7 @@ export class HeadSet {
       if (!this.#known.has(asked)) {
         this.sentence.textContent = this.question.waiting;
         const answer = await this.#request.send((signal) => askServer(request, { signal }));
-        if (!answer) return; // another set was asked for
+        if (!answer) return; // another set was chosen meanwhile
         this.#known.set(asked, answer);
       }
       if (asked !== this.#asked) return;

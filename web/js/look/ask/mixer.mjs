@@ -1,5 +1,5 @@
 // The mixing desk of one text: which heads are muted or scaled while its question is open, and what the model then
-// predicts at the step that is shown. The view's options hold the choice, so that links do.
+// predicts at the step that is shown. The view's options hold the choice, and so do links.
 
 import { request } from "../../lib/http.mjs";
 import { LatestLoader } from "../../lib/latest.mjs";
@@ -35,8 +35,8 @@ export class Mixer extends Topics {
    * @param {Store} store
    * @param {object} actions
    * @param {(mask: Mask) => void} actions.writeBoth write the text twice, with and without a mask
-   * @param {(mask: Mask) => void} actions.compare read the text again with a mask, beside it
-   * @param {(ids: number[], why: string) => void} actions.compareText read another text, beside it, and say why
+   * @param {(mask: Mask) => void} actions.compare read the text again with a mask, next to it
+   * @param {(ids: number[], why: string) => void} actions.compareText read another text next to it, and say why
    */
   constructor(store, { writeBoth, compare, compareText }) {
     super();
@@ -75,7 +75,7 @@ export class Mixer extends Topics {
     return found === undefined ? pointer.head_mask : found;
   }
 
-  /** Whether it differs from the one that the text was written with. */
+  /** Whether it differs from the mask that the text was written with. */
   get isChanged() {
     return this.isOn && !isSameMask(this.mask, this.store.pointer.head_mask);
   }
@@ -115,8 +115,8 @@ export class Mixer extends Topics {
   }
 
   /**
-   * The logits of the changed model at a position; null where nothing is changed or not known yet. Those of the mask
-   * before stay until there are newer ones.
+   * The logits of the changed model at a position; null if nothing is changed, or they are not known yet. Those of the
+   * previous mask stay until there are new ones.
    * @param {number} position
    */
   logitsAt(position) {

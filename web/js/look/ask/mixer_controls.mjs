@@ -88,7 +88,7 @@ export function mixTiles(mixer, panel) {
     const place = tile && placeOf(/** @type {HTMLElement} */ (tile));
     return place && mixer.isHead(place) ? place : null;
   };
-  // Before the grid hears of it, which would open the head.
+  // In the capture phase, before the grid would open the head.
   const capture = { capture: true };
   panel.addEventListener(
     "click",

@@ -11,12 +11,12 @@ import { ruler } from "../panels/legend.mjs";
 /** @import { Arc, Overlay } from "./question.js" */
 
 /**
- * Where a fraction of the largest value lies on the ramp, from 0 to 1. As for attention weights it is the square root
- * that is drawn, or all but a few heads would look alike.
+ * The position of a fraction of the largest value on the ramp, from 0 to 1. Like attention weights it is drawn by its
+ * square root, or all but a few heads would look alike.
  * @param {Overlay["ramp"]} ramp
  * @param {number} part from -1 to 1
  */
-function placeOf(ramp, part) {
+function rampPosition(ramp, part) {
   const root = Math.sign(part) * Math.sqrt(Math.abs(part));
   return ramp === "change" ? (1 + root) / 2 : Math.max(root, 0);
 }
@@ -28,12 +28,12 @@ function placeOf(ramp, part) {
  */
 function overlayColours(overlay, value) {
   const ramp = palette()[overlay.ramp];
-  const step = Math.round(255 * placeOf(overlay.ramp, clamp(value / Math.max(overlay.most, 1e-12), -1, 1)));
+  const step = Math.round(255 * rampPosition(overlay.ramp, clamp(value / Math.max(overlay.most, 1e-12), -1, 1)));
   return { colour: ramp.css[step], ink: ramp.ink[step] };
 }
 
 /**
- * Colour the tiles, or give them back to the attention.
+ * Colour the tiles, or let them show the attention again.
  * @param {HTMLElement} grid
  * @param {Card[]} cards
  * @param {Overlay | null} overlay
@@ -54,7 +54,7 @@ export function paintOverlay(grid, cards, overlay) {
   }
 }
 
-/** What the colours of the overlay mean, and the way back to the attention. @param {Store} store */
+/** What the colours of the overlay mean, and a button back to the attention. @param {Store} store */
 export function overlayLegend(store) {
   const button = make("button", { type: "button", class: "hs-small", onclick: () => store.toggleOverlay() });
   const title = make("span", {});
@@ -64,7 +64,7 @@ export function overlayLegend(store) {
   const ticks = (parts) => {
     const { overlay } = store;
     if (!overlay) return [];
-    return parts.map((part) => [placeOf(overlay.ramp, part), overlay.short(part * overlay.most)]);
+    return parts.map((part) => [rampPosition(overlay.ramp, part), overlay.short(part * overlay.most)]);
   };
   const ramps = {
     change: ruler("", "change", () => ticks([-1, -0.25, 0, 0.25, 1])),
@@ -121,8 +121,8 @@ export function paintArcs(grid, cards, arcs) {
 }
 
 /**
- * From the lower edge of one tile to the upper edge of another, so that the numbers on them stay free; between their
- * middles where the heads are sorted and the second is not below the first.
+ * From the lower edge of one tile to the upper edge of another, so that their numbers stay visible; between their
+ * middles if the heads are sorted and the second is not below the first.
  * @param {HTMLElement} start
  * @param {HTMLElement} end
  */

@@ -40,7 +40,7 @@ export interface AskContext {
   /** What was chosen for it, `defaults` where nothing was. Letters, digits, - and _ only, since links hold it. */
   readonly choices: Record<string, string>;
   choose(changes: Record<string, string>): void;
-  /** Say what the answer comes down to, in one plain sentence above everything else; `more` is said after it. */
+  /** Show the answer in one plain sentence above everything else, followed by `more`. */
   conclude(words: string, more?: string): void;
   /** Colour the grid; null leaves it to the attention. */
   overlay(overlay: Overlay | null): void;
@@ -60,7 +60,7 @@ export interface BuiltQuestion {
   element: HTMLElement;
   /**
    * What to ask the server now, a sentence saying why there is nothing to ask, or null for a question that finds its
-   * answer by itself. A request that differs from the one before is sent.
+   * answer itself. A request that differs from the previous one is sent.
    */
   request(): AskRequest | string | null;
   /** Draw the answer, for the text, head, step and choices of now; called again whenever one of them changes. */

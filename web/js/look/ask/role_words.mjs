@@ -11,7 +11,7 @@ import { fixedDistance, patternDoes, patternName } from "./text_patterns.mjs";
 const NEAR = 3; // times the score of uniform attention: below it a head is not close to any role
 
 /**
- * A head's role in a sentence or two; "" where it is not known.
+ * A head's role in a sentence or two; "" if it is not known.
  * @param {Store} store
  * @param {PictureId} place
  */
@@ -34,7 +34,7 @@ export function roleSentence(store, place) {
 }
 
 /**
- * What a head does, in plain words; "" where it is not known.
+ * What a head does, in plain words; "" if it is not known.
  * @param {Store} store
  * @param {PictureId} place
  */

@@ -16,16 +16,16 @@ import { CLEAR, ROLES } from "./head_roles.mjs";
  * @property {PatternName} name
  * @property {number} back how many tokens, for the pattern of that name
  * @property {number} mean
- * @property {number} even the same of attention that is spread evenly
- * @property {number} places how many queries there are
+ * @property {number} even the same for uniform attention
+ * @property {number} queries how many queries there are
  */
 
 /** @typedef {Pattern & { keys: (query: number) => number[] }} CountedPattern where it looks from a query, if it can */
 
-// Below these a mean says nothing of a head. In a short text, some tokens back is often just the first token.
-const LEAST_PLACES = 12;
+// With fewer queries a mean says nothing about a head. In a short text, some tokens back is often just the first token.
+const LEAST_QUERIES = 12;
 const LEAST_REPEATS = 4; // for what depends on earlier copies of a token, which are rare
-const TIMES = 3; // as much as attention that is spread evenly, at least (CLEAR_TIMES_UNIFORM in head_roles.py)
+const TIMES = 3; // at least so many times the weight of uniform attention (CLEAR_TIMES_UNIFORM in head_roles.py)
 
 /**
  * All patterns of the first `count` rows. A first token is left out as a query: it can only look at itself.
@@ -40,9 +40,9 @@ export function patternsOf(weights, ids, count) {
   /** @type {Map<number, number[]>} */
   const seen = new Map();
   for (let query = 0; query < count; query++) {
-    const places = seen.get(ids[query]) ?? [];
-    earlier.push([...places]);
-    seen.set(ids[query], [...places, query]);
+    const positions = seen.get(ids[query]) ?? [];
+    earlier.push([...positions]);
+    seen.set(ids[query], [...positions, query]);
   }
   const back = (/** @type {number} */ n) => (/** @type {number} */ query) => (query >= n ? [query - n] : []);
   /** @type {[PatternName, number, (query: number) => number[]][]} */
@@ -55,29 +55,29 @@ export function patternsOf(weights, ids, count) {
   ];
   for (const n of DISTANCES) all.push(["back", n, back(n)]);
   return all.map(([name, n, keys]) => {
-    let [sum, even, places] = [0, 0, 0];
+    let [sum, even, queries] = [0, 0, 0];
     for (let query = 1; query < count; query++) {
       const at = keys(query);
       if (!at.length) continue;
-      places++;
+      queries++;
       even += at.length / (query + 1);
       for (const key of at) sum += weights.at(query, key);
     }
-    return { name, back: n, mean: sum / Math.max(places, 1), even: even / Math.max(places, 1), places, keys };
+    return { name, back: n, mean: sum / Math.max(queries, 1), even: even / Math.max(queries, 1), queries, keys };
   });
 }
 
-/** Whether it is well above what attention that is spread evenly would give. @param {Pattern} pattern */
-export function isAboveChance({ name, mean, even, places }) {
-  const least = name === "duplicate_token" || name === "induction" ? LEAST_REPEATS : LEAST_PLACES;
-  return places >= least && mean >= TIMES * even;
+/** Whether it is well above the value of uniform attention. @param {Pattern} pattern */
+export function isAboveChance({ name, mean, even, queries }) {
+  const least = name === "duplicate_token" || name === "induction" ? LEAST_REPEATS : LEAST_QUERIES;
+  return queries >= least && mean >= TIMES * even;
 }
 
 /** Whether a head may be said to look there. @param {Pattern} pattern */
 export const isClear = (pattern) => pattern.mean >= CLEAR && isAboveChance(pattern);
 
 /**
- * The strongest of those that are clear; null where none is.
+ * The strongest of those that are clear; null if none is.
  * @template {Pattern} P
  * @param {P[]} patterns
  * @returns {P | null}
@@ -96,7 +96,7 @@ export function clearestPattern(patterns) {
  * @param {number} end the query behind the last
  * @returns {{ query: number, key: number } | null}
  */
-export function strongestPlace(weights, pattern, first, end) {
+export function strongestCell(weights, pattern, first, end) {
   let [place, most] = [/** @type {{ query: number, key: number } | null} */ (null), 0];
   for (let query = Math.max(first, 1); query < end; query++) {
     const keys = pattern ? pattern.keys(query) : Array.from({ length: query }, (_, key) => key);
@@ -133,13 +133,12 @@ export function measuredPatterns(store, head) {
   const { rows } = store;
   return MEASURED.map(([name, back, place]) => {
     const first = Math.min(Math.max(back, 1), rows); // the first query that has this key
-    return { name, back, mean: store.metric(head, place), even: evenBetween(first, rows), places: rows - first };
+    return { name, back, mean: store.metric(head, place), even: evenBetween(first, rows), queries: rows - first };
   });
 }
 
 /**
- * Whether the weights of the open picture are there for all of the text. The last token of one that fills the context
- * has no row.
+ * Whether the weights of the open picture have arrived for the whole text. The last token of a full context has no row.
  * @param {Store} store
  */
 export const isComplete = ({ count, readable, pointer, isGrowing }) =>
@@ -149,7 +148,7 @@ export const isComplete = ({ count, readable, pointer, isGrowing }) =>
 const counted = new WeakMap();
 
 /**
- * The clearest pattern of the open head, once all of its weights are there; null where none is clear.
+ * The clearest pattern of the open head, once all of its weights are there; null if none is clear.
  * @param {Store} store
  */
 export function openPattern(store) {
@@ -163,7 +162,7 @@ export function openPattern(store) {
 }
 
 /**
- * What a head does in this text; null where it follows no clear pattern.
+ * What a head does in this text; null if it follows no clear pattern.
  * @param {Store} store
  * @param {PictureId} head
  * @returns {Pattern | null}
@@ -180,7 +179,7 @@ export const patternName = ({ name, back }) => (name === "back" ? `${back} token
 export const patternDoes = ({ name, back }) => (name === "back" ? `looks ${back} tokens back` : ROLES[name].does);
 
 /**
- * The distance at which a head looks in this text, where that is what it does; null where it is not.
+ * The fixed distance at which a head looks in this text; null if it follows another pattern, or none.
  * @param {Store} store
  * @param {PictureId} head
  */

@@ -1,10 +1,9 @@
-// The questions of Ask by what they are about, in the order in which they are listed.
+// The questions of Ask by topic, in the order in which they are listed.
 //
-// A question is a module beside this one that exports a `Question` (question.d.ts), and a row here. The panel
+// A question is a module in questions/ that exports a `Question` (question.d.ts), and an entry here. The panel
 // (ask_panel.mjs) does the rest: it asks the server when the text or the request changes, shows the progress, stops,
-// keeps answers, and says what went wrong, in which precision was computed and what the number does not mean. Links
-// restore the question with its choices. knockout/knockout.mjs is an example with an overlay of the grid (overlay.mjs)
-// and a sorted list of heads (head_list.mjs).
+// keeps answers, and shows errors, the precision and the caution. Links restore the question with its choices.
+// questions/knockout.mjs is an example with numbers on the tiles (overlay.mjs) and a list of heads (head_list.mjs).
 
 import { arithmetic } from "./questions/arithmetic.mjs";
 import { feeding } from "./questions/feeding.mjs";

@@ -6,7 +6,7 @@ import { pictureName } from "../../lib/words.mjs";
 import { DEFAULTS, DESK } from "../ask/mixer.mjs";
 import { encodeMask, withScale } from "../ask/head_masks.mjs";
 import { writeChoices } from "../ask/choices.mjs";
-import { isComplete, openPattern, strongestPlace } from "../ask/text_patterns.mjs";
+import { isComplete, openPattern, strongestCell } from "../ask/text_patterns.mjs";
 import { keep, kept } from "../state/storage.mjs";
 import { examplesOf } from "./examples.mjs";
 import { patternSentence, placeSentence, unitOf } from "./sentences.mjs";
@@ -207,7 +207,7 @@ export class Intro {
     const { store } = this;
     this.#wantsStep = false;
     const { count, weights, firstStep } = store;
-    const strongest = strongestPlace(weights, openPattern(store), firstStep - 1, count - 1);
+    const strongest = strongestCell(weights, openPattern(store), firstStep - 1, count - 1);
     if (!strongest) return;
     this.#strongest = strongest;
     store.select(strongest.query + 1);

@@ -52,11 +52,11 @@ export function patternSentence(store, spellsName) {
       ? `${start} copies: it makes the model more likely to write the ${unit} it looks at; ${spread}.`
       : `${start} follows no single pattern: ${spread}.${onRandom(clearRole(store, open))}`;
   }
-  const { name, back, mean, even, places } = pattern;
+  const { name, back, mean, even, queries } = pattern;
   const also = isCopying && name !== "first_token" ? ", and copies what it finds there" : "";
   const role = clearRole(store, open);
   const elsewhere = role && ![COPYING.name, name.replace("_", " ")].includes(role.name);
-  const numbers = `${mean.toFixed(2)} on average over ${places} places`;
+  const numbers = `${mean.toFixed(2)} on average over ${queries} places`;
   const chance = `(uniform attention would give ${even.toFixed(2)})`;
   return `${start} ${LOOKS[name](unit, back)}${also}: ${numbers} ${chance}.${elsewhere ? onRandom(role) : ""}`;
 }

@@ -74,7 +74,7 @@ function build({ store, conclude }) {
   };
 }
 
-const FEW = 6; // products that are shown until all are asked for
+const FEW = 6; // products shown until all are requested
 
 /** @typedef {Node | string} Part */
 
@@ -202,5 +202,5 @@ function sumStep({ layer, head, position, tokens, token, part, head_part, rest, 
   );
 }
 
-/** The largest difference from what the model computes by itself. @param {LedgerAnswer} answer */
+/** The largest difference from the model’s own numbers. @param {LedgerAnswer} answer */
 const largestError = ({ errors }) => Math.max(...Object.values(errors));

@@ -4,7 +4,7 @@ import { make, tabs } from "../../../lib/dom.mjs";
 import { fixed, probabilityChange, signed as withSign } from "../../../lib/numbers.mjs";
 import { pictureName, visible } from "../../../lib/words.mjs";
 import { HeadList } from "../head_list.mjs";
-import { HeadSet, NOBODY } from "../head_set.mjs";
+import { HeadSet, NO_HEADS } from "../head_set.mjs";
 import { selectedToken, textBody, textProblem, tokenName } from "../subject.mjs";
 
 /** @import { PictureId } from "../../../types.js" */
@@ -61,7 +61,7 @@ export const knockout = {
   caution:
     "A small change does not mean that a head does nothing: others may do the same and compensate. " +
     "The numbers are about this text, not about the model.",
-  defaults: { method: "zero", about: "text", set: NOBODY },
+  defaults: { method: "zero", about: "text", set: NO_HEADS },
   build,
 };
 

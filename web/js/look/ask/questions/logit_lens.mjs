@@ -73,7 +73,7 @@ const ABOVE = 90; // CSS pixels of the table that stay in view above the chosen 
 const STRONGEST = 225; // of the 256 steps of a ramp: the darkest would hide the mark of the chosen cell
 
 /** Where a reading is taken: of the embeddings, or after a layer. @param {number} reading */
-const placeName = (reading) => (reading ? `after layer ${reading - 1}` : "of the embedding");
+const readingName = (reading) => (reading ? `after layer ${reading - 1}` : "of the embedding");
 
 /** The same in the few characters of a title. @param {number} reading */
 export const shortName = (reading) => (reading ? `L${reading - 1}` : "embed");
@@ -84,7 +84,7 @@ export const windowStart = (position, count) => clamp(position - ROWS / 2, 0, Ma
 class ReadingsTable {
   #start = 0;
   /** @type {[position: number, reading: number]} the chosen cell */
-  #place = [0, 0];
+  #cell = [0, 0];
   /** @type {LogitLensAnswer | null} */
   #answer = null;
   #isNew = false; // whether its columns are still to be scrolled to the last
@@ -119,11 +119,11 @@ class ReadingsTable {
     const isOther = answer !== this.#answer;
     this.#answer = answer;
     if (isOther) {
-      this.#place[1] = answer.layers.length - 1;
+      this.#cell[1] = answer.layers.length - 1;
       this.#isNew = true;
       this.table.style.setProperty("--readings", String(answer.layers.length));
     }
-    if (isOther || position !== this.#place[0]) this.select(clamp(position, 0, answer.tokens.length - 1));
+    if (isOther || position !== this.#cell[0]) this.select(clamp(position, 0, answer.tokens.length - 1));
     else if (this.#ramps !== palette()) this.open(this.#start);
   }
 
@@ -131,7 +131,7 @@ class ReadingsTable {
   select(position) {
     const answer = this.#answer;
     if (!answer) return;
-    this.#place[0] = position;
+    this.#cell[0] = position;
     const isShown = position >= this.#start && position < this.#start + ROWS && this.table.childElementCount > 0;
     this.open(isShown ? this.#start : windowStart(position, answer.tokens.length));
     this.explain();
@@ -189,7 +189,7 @@ class ReadingsTable {
     const { tokens, layers, decided } = /** @type {LogitLensAnswer} */ (this.#answer);
     const { text, probability } = layers[reading][position];
     const after = `after “${visible(tokens[position].text)}”`;
-    const name = `${after}, ${placeName(reading)}: “${visible(text)}”, probability ${exact(probability)}`;
+    const name = `${after}, ${readingName(reading)}: “${visible(text)}”, probability ${exact(probability)}`;
     const button = make("button", { type: "button", tabindex: -1, "aria-label": name, title: name }, visible(text));
     const cell = make("td", { "data-reading": reading }, button);
     const { css, ink } = palette().looks;
@@ -207,7 +207,7 @@ class ReadingsTable {
 
   /** Outline the chosen cell, which Tab reaches; where it is not shown, Tab reaches the first one. */
   mark() {
-    const [position, reading] = this.#place;
+    const [position, reading] = this.#cell;
     for (const row of /** @type {NodeListOf<HTMLElement>} */ (this.table.querySelectorAll("[data-position]"))) {
       const isHere = Number(row.dataset.position) === position;
       setFlag(row, "data-here", isHere);
@@ -231,7 +231,7 @@ class ReadingsTable {
   /** Choose a cell, and with it the prediction in all panels. @param {number} position @param {number} reading */
   take(position, reading) {
     const { store } = this;
-    this.#place = [position, reading];
+    this.#cell = [position, reading];
     this.mark();
     this.explain();
     // A token that was written has its step; what was predicted elsewhere is the row of the query.
@@ -246,16 +246,16 @@ class ReadingsTable {
     if (!answer || (!down && !right)) return;
     event.preventDefault();
     const last = Math.min(this.#start + ROWS, answer.tokens.length) - 1;
-    const to = clamp(this.#place[0] + down, this.#start, last);
-    this.take(to, clamp(this.#place[1] + right, 0, answer.layers.length - 1));
-    this.row(to)?.querySelectorAll("button")[this.#place[1]].focus();
+    const to = clamp(this.#cell[0] + down, this.#start, last);
+    this.take(to, clamp(this.#cell[1] + right, 0, answer.layers.length - 1));
+    this.row(to)?.querySelectorAll("button")[this.#cell[1]].focus();
   }
 
   /** The distribution of the chosen cell. */
   explain() {
     const answer = this.#answer;
     if (!answer) return;
-    const [position, reading] = this.#place;
+    const [position, reading] = this.#cell;
     const { top, kl, answer: chance } = answer.layers[reading][position];
     const own = answer.layers[answer.layers.length - 1][position];
     const token = `“${visible(answer.tokens[position].text)}” at position ${position}`;
@@ -268,7 +268,7 @@ class ReadingsTable {
       const cell = amountCell(probability, top[0].probability, exact(probability));
       return make("tr", {}, make("th", { scope: "row" }, visible(text)), cell);
     });
-    const name = `The reading ${placeName(reading)}, after ${token}`;
+    const name = `The reading ${readingName(reading)}, after ${token}`;
     const table = make("table", { class: "hs-answer-table", "data-table": "reading", "aria-label": name });
     table.append(make("tbody", {}, ...rows));
     this.detail.replaceChildren(make("p", {}, make("b", {}, `${name}. `), words), table);

@@ -7,7 +7,7 @@ import { openText } from "../../address.mjs";
 import { applyEdit, decodeText, encodeText, findEdit, readEdit, writeChoices, writeEdit } from "../choices.mjs";
 import { HeadList } from "../head_list.mjs";
 import { encodeMask, withScale } from "../head_masks.mjs";
-import { HeadSet, NOBODY } from "../head_set.mjs";
+import { HeadSet, NO_HEADS } from "../head_set.mjs";
 import { selectedToken, textProblem, tokenName } from "../subject.mjs";
 import { percent, residualTable } from "./residual_table.mjs";
 
@@ -15,7 +15,7 @@ import { percent, residualTable } from "./residual_table.mjs";
 /** @import { PatchBody } from "../lens.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
-const DEFAULTS = { change: "none", wrong: "likely", way: "denoise", set: NOBODY };
+const DEFAULTS = { change: "none", wrong: "likely", way: "denoise", set: NO_HEADS };
 const WAYS = { denoise: "into the changed text", noise: "into the original" };
 /** @typedef {{ help: string, does: string, do: string, done: string, ends: [string, string] }} Words */
 /** @type {Record<keyof typeof WAYS, Words>} */
@@ -264,7 +264,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
 /** @typedef {{ id: number, text: string }[]} Tokens */
 
 const LEAST_DIFFERENCE = 0.3; // nats between the two logit differences: a share of less says nothing
-const CARRIES = 0.2; // of the difference: a head that makes less does not carry the answer by itself
+const CARRIES = 0.2; // of the difference: a head that makes less does not carry the answer alone
 const NAMED = 12; // positions
 
 /** The positions at which two texts of one length differ. @param {Tokens} one @param {Tokens} other */

@@ -143,7 +143,7 @@ const overlayOf = ({ token, against, heads }) => ({
 /** How many times as ... @param {number} factor at least 1 */
 const timesAs = (factor) => (factor < 1.05 ? "as" : `${factor < 10 ? fixed(factor, 1) : Math.round(factor)} times as`);
 
-/** What it comes down to. @param {AttributionAnswer} answer @returns {[string, string]} */
+/** The answer in plain words. @param {AttributionAnswer} answer @returns {[string, string]} */
 export function whyPlain(answer) {
   const { token, against, logit, probability } = answer;
   const name = `“${visible(token.text)}”`;
@@ -180,12 +180,12 @@ function attributionSentence({ tokens, position, token, against, logit, probabil
  */
 function partsTable(answer) {
   const parts = partsInOrder(answer);
-  const place = axisOf(parts);
+  const position = axisOf(parts);
   const rows = parts.map(({ name, value, sum }) => {
     const bar = make("span", { "aria-hidden": "true" });
     bar.classList.toggle("hs-less", value < 0);
-    bar.style.setProperty("--from", String(place(Math.min(sum - value, sum))));
-    bar.style.setProperty("--to", String(place(Math.max(sum - value, sum))));
+    bar.style.setProperty("--from", String(position(Math.min(sum - value, sum))));
+    bar.style.setProperty("--to", String(position(Math.max(sum - value, sum))));
     const numbers = [make("td", {}, signed(value)), make("td", {}, fixed(sum, 2))];
     return make("tr", {}, make("th", { scope: "row" }, name), ...numbers, make("td", { class: "hs-waterfall" }, bar));
   });
@@ -221,7 +221,7 @@ export function partsInOrder({ embedding, heads, mlps, biases }) {
 }
 
 /**
- * From a sum to its place, 0 to 1, between the smallest and the largest of all sums; 0 is one of them.
+ * From a sum to its position, 0 to 1, between the smallest and the largest of all sums; 0 is one of them.
  * @param {Part[]} parts
  */
 export function axisOf(parts) {
