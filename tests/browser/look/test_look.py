@@ -95,7 +95,8 @@ def test_every_thumbnail_says_its_metric_and_can_be_sorted_by_it(written: Any, s
     assert shown == pytest.approx(expected, abs=0.006)
     least, most = (min(shown.values()), max(shown.values()))
     ends = re.search(
-        r"Bar: from ([\d.]+) to ([\d.]+)( bits| tokens)? here\.$", written.locator(".hs-tile-legend").text_content()
+        r"Bar: from ([\d.]+) to ([\d.]+)( bits| tokens)? in this text\.$",
+        written.locator(".hs-tile-legend").text_content(),
     )
     assert ends and float(ends[2]) == pytest.approx(most, abs=0.06)
     assert float(ends[1]) == pytest.approx(min(least, most - 1) if metric == "entropy" else 0, abs=0.06)
