@@ -64,6 +64,7 @@ class LiveTrainer(Trainer):
         if isinstance(self.schedule, ByClock):
             self.schedule.evaluations, self.schedule.samples = Marks([1.0], 0.0), Marks([], 0.0)
         self.windows = watched_windows(self.data.validation, settings.context_length)
+        self.trained_seconds = 0.0
         self.lowest = math.inf  # of the losses along the way
         self.kept = copy.deepcopy(self.averaged.state_dict())  # the weights that had it
         self.sentence = sentence_of(self.loaded.tokenizer.decode(self.data.validation[:1000].tolist()))
@@ -94,13 +95,21 @@ class LiveTrainer(Trainer):
                 "validation_tokens": len(self.data.validation),
                 "watched_tokens": self.windows[1].numel() if self.windows else len(self.data.validation),
                 "uniform": uniform_loss(vocab_size),
-                "bigram": bigram_loss(self.data.train, self.data.validation, vocab_size),
+                "bigram": self.bigram_loss(*(self.windows or self.all_pairs)),
                 "tokens": [token.text for token in self.loaded.tokens(self.sentence_ids)],
             }
         )
         self.report_loss(0, None)
         self.began = self.clock()
         return super().run()
+
+    @property
+    def all_pairs(self) -> tuple[Tensor, Tensor]:
+        """All held-out tokens but the last, and those that follow them."""
+        return self.data.validation[:-1], self.data.validation[1:]
+
+    def bigram_loss(self, inputs: Tensor, targets: Tensor) -> float:
+        return bigram_loss(self.data.train, inputs, targets, self.config.vocab_size)
 
     def step(self) -> float:
         loss = super().step()
@@ -149,6 +158,7 @@ class LiveTrainer(Trainer):
 
     def evaluate(self, bar: "tqdm[NoReturn]") -> None:  # noqa: ARG002 - nobody sees the bar
         """Measure the last weights as those before them, then the kept ones on all held-out tokens, and store these."""
+        self.trained_seconds = self.progress["seconds"]  # without measuring the loss on all held-out tokens
         if self.progress["recent_steps"]:  # else they have just been measured
             self.report_loss(self.progress["step"], self.mean_loss())
         self.report({"kind": "finishing", "step": self.progress["step"]})
@@ -202,8 +212,9 @@ class LiveTrainer(Trainer):
             {
                 "kind": "end",
                 "step": self.progress["step"],
-                "seconds": self.progress["seconds"],
+                "seconds": self.trained_seconds,
                 "loss": self.progress["best"],
+                "bigram": self.bigram_loss(*self.all_pairs),
                 "kept": self.progress["best_step"],
                 "stopped": self.stopping,
                 "text": self.short_sample(),

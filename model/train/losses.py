@@ -33,12 +33,16 @@ def uniform_loss(vocab_size: int) -> float:
     return math.log(vocab_size)
 
 
-def bigram_loss(train: Tensor, validation: Tensor, vocab_size: int) -> float:
-    """Nats per token of ``validation`` under the counts of the pairs in ``train``, both ``(n_tokens,)``."""
+def bigram_loss(train: Tensor, inputs: Tensor, targets: Tensor, vocab_size: int) -> float:
+    """Nats per token of ``targets``, each given the token before it in ``inputs`` of the same shape.
+
+    The probabilities are the counts of the pairs in ``train`` ``(n_tokens,)``.
+    """
+    inputs, targets = inputs.flatten().long(), targets.flatten().long()
     pairs = train[:-1].long() * vocab_size + train[1:].long()
     seen, counts = pairs.unique(return_counts=True)
     totals = torch.bincount(train[:-1].long(), minlength=vocab_size).double() + SMOOTHING * vocab_size
-    wanted = validation[:-1].long() * vocab_size + validation[1:].long()
+    wanted = inputs * vocab_size + targets
     places = torch.searchsorted(seen, wanted).clamp(max=len(seen) - 1)
     found = torch.where(seen[places] == wanted, counts[places], 0).double() + SMOOTHING
-    return float(-(found / totals[validation[:-1].long()]).log().mean())
+    return float(-(found / totals[inputs]).log().mean())

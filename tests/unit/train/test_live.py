@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -30,7 +31,10 @@ def test_the_bigram_loss_is_that_of_counted_pairs() -> None:
     for pair in itertools.pairwise(held_out):
         expected -= math.log((pairs[pair] + SMOOTHING) / (firsts[pair[0]] + SMOOTHING * V))
     ids = [torch.tensor(tokenizer.encode(text), dtype=torch.int32) for text in (train, held_out)]
-    assert bigram_loss(*ids, V) == pytest.approx(expected / (len(held_out) - 1), rel=1e-9)
+    train_ids, held_ids = ids
+    assert bigram_loss(train_ids, held_ids[:-1], held_ids[1:], V) == pytest.approx(
+        expected / (len(held_out) - 1), rel=1e-9
+    )
     assert uniform_loss(V) == math.log(V)
 
 
@@ -81,6 +85,33 @@ class EveryStep(LiveTrainer):
         super().__init__(settings, folder, report)
         self.losses = Throttle(itertools.count().__next__, 0.0, 1e9)
         self.samples = Throttle(lambda: 0.0, 1.0, 1.0)
+
+
+def test_the_bigram_line_is_measured_where_the_curve_is_and_the_clock_stops_with_the_training(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text(TRAINING_TEXT * (1 + 30_000 // len(TRAINING_TEXT)))
+    told: list[dict[str, Any]] = []
+    small = {"n_layer": 1, "n_head": 2, "n_embd": 16, "context_length": 16, "batch_size": 4, "dropout": 0.0}
+    trainer = SlowEnd(TrainSettings(data=str(text), steps=3, warmup=1, **small), tmp_path / "out", told.append)
+    assert trainer.windows and trainer.run()
+    start, end = (next(event for event in told if event["kind"] == kind) for kind in ("start", "end"))
+    train, held_out, V = trainer.data.train, trainer.data.validation, trainer.config.vocab_size
+    assert start["bigram"] == bigram_loss(train, *trainer.windows, V)
+    assert end["bigram"] == bigram_loss(train, held_out[:-1], held_out[1:], V) != start["bigram"]
+    assert 0 < end["seconds"] < 1_000
+
+
+class SlowEnd(LiveTrainer):
+    """A run whose loss on all held-out tokens takes 1,000 seconds to measure."""
+
+    skipped = 0.0
+
+    def clock(self) -> float:
+        return time.monotonic() + self.skipped
+
+    def validation_loss(self) -> float:
+        self.skipped += 1_000
+        return super().validation_loss()
 
 
 @pytest.mark.parametrize(

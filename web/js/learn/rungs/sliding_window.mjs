@@ -335,7 +335,7 @@ class WindowList {
     const { inputs, targets } = windows[window];
     const given = inputs.slice(0, place + 1).map(({ text }) => text);
     const text = given.join(" ");
-    const shown = text.length > SHOWN_CHARACTERS ? `… ${text.slice(-LONGEST)}` : text;
+    const shown = text.length > SHOWN_CHARACTERS ? `… ${text.slice(-SHOWN_CHARACTERS)}` : text;
     this.said.textContent =
       `Window ${window}, target ${place}: from “${shown}” (${counted(place + 1, "token")}) the model has to predict ` +
       `“${targets[place].text}”.`;
