@@ -69,7 +69,7 @@ def composition(gpt: GPT, centred: bool = False) -> Composition:
 def baseline(n_embd: int, head_dim: int, seed: int = SEED) -> dict[Way, Baseline]:
     """The scores of heads whose weights are drawn independently from one normal distribution.
 
-    About ``1 / sqrt(n_embd)`` in each way; the spread is what single pairs of heads scatter by.
+    About ``1 / sqrt(n_embd)`` in each way; the spread is the standard deviation over single pairs of heads.
     """
     generator = torch.Generator().manual_seed(seed)
 

@@ -1,4 +1,4 @@
-"""A model's weights as they are served, computed with in float32."""
+"""The weights of a model as served, for computation in float32."""
 
 from dataclasses import replace
 
@@ -44,7 +44,7 @@ def float32_weights(gpt: GPT) -> dict[str, Tensor]:
 
 
 def float32_bytes(gpt: GPT) -> int:
-    """How many bytes ``in_float32(gpt)`` will take beside ``gpt``: 0 for one that is in float32 already."""
+    """How many bytes ``in_float32(gpt)`` takes in addition to ``gpt``: 0 if it is in float32 already."""
     scales = {id(getattr(module, "scale", None)) for module in gpt.modules()}
     own = {id(tensor): tensor for tensor in [*gpt.parameters(), *gpt.buffers()]}
     narrow = sum(own[key].numel() for key in own.keys() - scales if own[key].dtype != torch.float32)

@@ -92,13 +92,13 @@ class RoleScores:
 
 
 def clear_role(scores: Mapping[Look, float], uniform: float) -> Look | None:
-    """The role with the highest score of one head; None if it is not clear."""
+    """The role on which a head scores highest; None if it is not clear."""
     role = max(LOOKS, key=lambda look: scores[look])
     return role if scores[role] >= max(CLEAR_ROLE, CLEAR_TIMES_UNIFORM * uniform) else None
 
 
 def ordinary_tokens(loaded: LoadedModel) -> Tensor:
-    """The ids of tokens that say something about the heads, in their order.
+    """The ids of the tokens that reveal what heads do, in order.
 
     These are the printable ones and, in a byte-level vocabulary, only merged ones: many single bytes never occur on
     their own in training, so their embeddings are untrained.
@@ -237,14 +237,14 @@ def copying_scores(gpt: GPT, ids: Tensor) -> Tensor:
     """How reliably each head copies, ``(n_layer, n_head)``, from 0 to 1, judged by its weights and ``ids`` ``(N,)``.
 
     For a token that a head looks at with all of its attention, its output through ``W_V`` and ``W_O`` adds something
-    to the logit of every token (the OV circuit of Elhage et al. 2021). The score is the part of the other tokens of
+    to the logit of every token (the OV circuit of Elhage et al. 2021). The score is the fraction of the other tokens of
     ``ids`` whose logits it raises less than that token's own, averaged over ``ids``: 1 for a head that copies, 0.5 by
-    chance, 0 for one that speaks against what it sees. Name movers score high (Wang et al. 2023, who count how often
+    chance, 0 for one that suppresses what it sees. Name movers score high (Wang et al. 2023, who count how often
     the token comes out among the first).
 
     As there, what the heads after the first layer see of a token is its embedding and what the first MLP makes of it.
     Positions, what other heads add, and the biases of values, which are the same for all tokens, are left out. ``gpt``
-    is in float32. Of fewer than two tokens nothing can be said, so that every score is 0.5.
+    is in float32. With fewer than two tokens every score is 0.5.
     """
     n_layer, n_head, N = gpt.config.n_layer, gpt.config.n_head, len(ids)
     if N < 2:

@@ -49,7 +49,7 @@ def removal(text: TextPass, heads: Sequence[tuple[int, int]], *, method: Method 
     """Remove the heads ``(layer, head)`` together and measure how much worse the text is predicted.
 
     ``method`` as in ``knockout``, which it equals for one head; the means are those of the text as it is. Raises
-    ``InputError`` for another method, for a text in which no token is predicted, and for a head that there is not.
+    ``InputError`` for another method, for a text in which no token is predicted, and for a head that does not exist.
     """
     _check(text, method)
     removed = heads_by_layer(text.config, heads)
@@ -71,7 +71,7 @@ def removal(text: TextPass, heads: Sequence[tuple[int, int]], *, method: Method 
 def knockout(text: TextPass, *, method: Method = "zero", progress: Progress = ignore) -> Knockout:
     """Remove every head in turn and measure how much worse the text is predicted (Michel et al. 2019).
 
-    "zero" replaces a head's context vectors by zeros, as ``head_mask`` does; this also takes away any constant part
+    "zero" replaces a head's context vectors by zeros, as ``head_mask`` does; this also removes any constant part
     that later layers rely on. "mean" replaces them by their mean over the positions of this text (Wang et al. 2023), so
     that only what varies from token to token is removed. Each pass starts at the head's own layer, from the residual
     stream of the plain pass. Raises ``InputError`` for another method, and for a text in which no token is predicted.

@@ -45,7 +45,7 @@ def logit_lens(text: TextPass, *, k: int = 5, progress: Progress = ignore) -> Lo
             logprobs = final if i == n_readings - 1 else read(text, i, span)
             top = logprobs.topk(k)
             ids[i, span], probabilities[i, span] = top.indices.cpu(), top.values.exp().cpu()
-            # A token that the answer gives no probability at all adds nothing, whatever the reading says.
+            # A token that the answer gives a probability of 0 adds nothing, regardless of the reading.
             lost = (final - logprobs).where(final_probabilities > 0, 0) * final_probabilities
             kl[i, span] = lost.sum(-1).clamp(min=0).cpu()
             answer[i, span] = logprobs.gather(-1, best)[:, 0].exp().cpu()

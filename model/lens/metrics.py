@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 METRICS = ("entropy", "distance", "first", "previous", "uniform")
-DISTANCES = range(2, 7)  # how many tokens back a head may look from every query, beside the token before
+DISTANCES = range(2, 7)  # distances in tokens at which weights are measured, besides the previous token
 MEASURES = (*METRICS, *(f"{n} back" for n in DISTANCES))
 
 

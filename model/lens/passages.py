@@ -15,7 +15,7 @@ from .metrics import METRICS, metric_sums
 from .progress import Progress, ignore
 
 WINDOW = 256  # most tokens read at once, which bounds the memory whatever the context and the text
-OVERLAP = 4  # a quarter of each window repeats the one before, so that every query has tokens to look at
+OVERLAP = 4  # a quarter of each window repeats the one before, so that every query has earlier tokens to look at
 APART = 32  # of so many consecutive queries, only the strongest becomes a passage
 N_PASSAGES = 12  # kept for each head
 N_BINS = 24
@@ -278,7 +278,7 @@ def head_map(features: Tensor) -> HeadMap:
     """Project heads ``(n_layer, n_head, features)`` to the two directions in which they vary most.
 
     Principal component analysis (Pearson 1901) by a singular value decomposition. Each feature is standardised first,
-    so that none counts for more because of its unit; a feature that is the same for all heads counts for nothing. The
+    so that its unit does not matter; a feature that is the same for all heads has no effect. The
     sign of an axis is arbitrary, and chosen such that its largest entry is positive.
     """
     rows = features.double().flatten(0, 1)

@@ -13,8 +13,8 @@ from .text_pass import TextPass, heads_by_layer
 
 LEAST_DIFFERENCE = 1e-3  # nats between the logit differences of the two prompts: below it there is nothing to restore
 
-# "denoise": activations of the clean prompt are put into a run of the corrupted one, to see what is enough to bring its
-# answer back. "noise": those of the corrupted prompt are put into a run of the clean one, to see what it cannot do
+# "denoise": activations of the clean prompt are put into a run of the corrupted one, to see which are enough to restore
+# its answer. "noise": those of the corrupted prompt are put into a run of the clean one, to see which it cannot do
 # without (Heimersheim and Nanda 2024).
 Direction = Literal["denoise", "noise"]
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
@@ -30,7 +30,7 @@ class Patching:
     ``clean`` and ``corrupted`` are those of the two prompts as they are. ``heads`` ``(n_layer, n_head)`` are those with
     one head's context vectors, at all positions, taken from the other prompt. ``residual`` ``(n_layer + 1, T)`` are
     those with the residual stream before a layer, at one position, taken from the other prompt; the last row is the
-    stream after all layers. Both are None where they were not asked for. ``joint`` is the difference with several heads
+    stream after all layers. Both are None unless asked for. ``joint`` is the difference with several heads
     taken from the other prompt at once; None where none were asked for.
     """
 
@@ -74,7 +74,7 @@ def patching(
     in Wang et al. 2023. The clean prompt should favour the token ``answer``, the corrupted one ``wrong``. Whatever
     comes after the patched activation is computed from it; whatever comes before stays as it is. Without ``grid``, only
     the heads ``together`` are patched. Raises ``InputError`` if the prompts differ in length or give the same logit
-    difference, if the tokens are the same, or for a head that there is not.
+    difference, if the tokens are the same, or for a head that does not exist.
     """
     check_prompts(clean.ids, corrupted.ids)
     if direction not in DIRECTIONS:

@@ -1,4 +1,4 @@
-"""How a long computation reports how far it is, and how it learns that nobody waits for it any more."""
+"""How a long computation reports its progress, and learns that its result is no longer wanted."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ Progress = Callable[[float], None]
 
 
 class Cancelled(Exception):
-    """Raised by a ``Progress`` to end a computation that nobody waits for."""
+    """Raised by a ``Progress`` to end a computation whose result is no longer wanted."""
 
 
 def ignore(_fraction: float) -> None:
@@ -15,5 +15,5 @@ def ignore(_fraction: float) -> None:
 
 
 def part(progress: Progress, start: float, stop: float) -> Progress:
-    """The ``Progress`` of a step that takes the whole computation from the fraction ``start`` to ``stop``."""
+    """The ``Progress`` of a step that spans the fractions ``start`` to ``stop`` of the whole computation."""
     return lambda fraction: progress(start + (stop - start) * fraction)

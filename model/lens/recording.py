@@ -13,14 +13,14 @@ from .metrics import DISTANCES, MEASURES, METRICS, distance_sums, metric_sums
 from .pictures import n_pictures, picture_index, rollout_rows
 from .thumbnails import Thumbnails
 
-FLUSH_ROWS = 32  # rows gathered before they are pooled together, where nobody asks sooner
-SLACK = 4  # rows that a reader gets beyond those asked for, rather than a summary of its own
-MAX_FOLLOWED = 4  # pictures whose weights are kept where not all are
-MAX_NEWEST = 12  # rows of all pictures that are kept there while the text is written
+FLUSH_ROWS = 32  # rows collected before they are pooled, unless they are asked for earlier
+SLACK = 4  # rows more than it asked for that a reader may get, which saves a summary of its own
+MAX_FOLLOWED = 4  # pictures whose weights are kept, unless all are
+MAX_NEWEST = 12  # rows of all pictures that are then kept while the text is written
 
 
 class ThumbnailRows(NamedTuple):
-    """What a reader that has some rows lacks: see ``Thumbnails.rows``."""
+    """The rows that a reader does not have yet: see ``Thumbnails.rows``."""
 
     n_rows: int
     factor: int
@@ -53,7 +53,7 @@ class WeightBuffer:
     """Float32 lower triangles, row after row.
 
     With ``keep_all`` those of all pictures stay. Otherwise only those of the pictures last asked for, which must be
-    recomputed up to the row at which they were first wanted, and the newest rows of all pictures.
+    recomputed up to the row at which they were first requested, and the newest rows of all pictures.
     """
 
     def __init__(self, n_pictures: int, capacity: int, *, keep_all: bool) -> None:
@@ -84,7 +84,7 @@ class WeightBuffer:
                 self.newest.append((first + i, block[:, i, : first + i + 1].contiguous()))
 
     def follow(self, index: int) -> Tensor:
-        """Room for one picture's weights, which are kept from now on; the one followed longest makes way."""
+        """Room for one picture's weights, which are kept from now on; the one followed longest is dropped."""
         rows = mapped(1, triangle(self.capacity))[0]
         if len(self.followed) == MAX_FOLLOWED:
             del self.followed[next(iter(self.followed))]
@@ -191,7 +191,7 @@ class Recording:
 
     @property
     def working_bytes(self) -> int:
-        """What it needs beside that until it is finished."""
+        """What it needs in addition until it is finished."""
         return self.rollout.below.nbytes if self.rollout else 0
 
     def append(self, row: Tensor) -> None:
@@ -215,7 +215,7 @@ class Recording:
                 self.n_rows = attention.shape[-1]
 
     def finish(self) -> None:
-        """No more rows will come: release what only they would need."""
+        """No more rows will follow: release what only they would need."""
         with self.lock:
             self.flush()
             self.rollout = None
@@ -224,7 +224,7 @@ class Recording:
     def thumbnails(self, start: int = 0, until: int | None = None) -> ThumbnailRows:
         """The thumbnails of all pictures as far as rows from ``start`` on touch them.
 
-        With ``until`` they are what they were at about as many rows, if that can still be told: for a reader who sees
+        With ``until`` they are what they were at about as many rows, if that is still known: for a reader who sees
         the text grow more slowly than it is written.
         """
         with self.lock:

@@ -19,7 +19,7 @@ Edit = Callable[[int, Tensor], Tensor]
 
 
 def heads_by_layer(config: GPTConfig, heads: Sequence[tuple[int, int]]) -> dict[int, list[int]]:
-    """``heads`` as ``(layer, head)``, by layer. Raises ``InputError`` for one that there is not."""
+    """``heads``, given as ``(layer, head)``, by layer. Raises ``InputError`` for a head that does not exist."""
     found: dict[int, list[int]] = {}
     for layer, head in heads:
         if not (0 <= layer < config.n_layer and 0 <= head < config.n_head):

@@ -10,9 +10,9 @@ SIDE = 65  # cells, at most: the first token's own, and 64
 class Thumbnails:
     """Thumbnails of ``n_pictures`` lower triangles that grow row by row.
 
-    The first token has a cell of its own, as many heads rest there; the others share one ``factor`` by ``factor``, the
-    least power of two that keeps the side at most ``SIDE``. ``cells`` ``(n_pictures, side, side)`` holds the codes of
-    ``encode_weights``.
+    The first token has a cell of its own, since many heads attend to it by default. The others share a cell of
+    ``factor`` by ``factor``, the smallest power of two that keeps the side at most ``SIDE``. ``cells``
+    ``(n_pictures, side, side)`` holds the codes of ``encode_weights``.
     """
 
     def __init__(self, n_pictures: int, capacity: int) -> None:
@@ -61,7 +61,7 @@ def tile(position: int, factor: int) -> int:
 def pool(attention: Tensor, factor: int) -> Tensor:
     """The largest weight of each ``factor x factor`` tile: ``(..., T, T) -> (..., ceil(T / factor), same)``.
 
-    The largest, not the mean: a head that looks sharply at one token must still be seen in a thumbnail.
+    The largest, not the mean: a head that looks at a single token must still be visible in a thumbnail.
     """
     if factor == 1:
         return attention
