@@ -2,7 +2,7 @@
 
 import gc
 
-gc.disable()  # no module is garbage, and looking for some while 2,500 of them are imported takes half a second
+gc.disable()  # collecting garbage while 2,500 modules are imported takes half a second and finds none
 
 import logging
 import os
@@ -36,7 +36,7 @@ CLOSING_SECONDS = 3.0
 
 
 def start(chosen: settings.Settings) -> tuple[gr.Blocks, Services]:
-    """Open the port; everything but the models is there when this returns."""
+    """Open the port. When this returns, everything but the models is ready."""
     services = make_services(chosen)
     writer, trainings = PageWriter(services), Trainings(services)
     demo = build(services, writer, trainings, with_key=chosen.api_key is not None)

@@ -1,4 +1,4 @@
-"""The browser's files under ``web/js``: modules, style sheets, data. Their one address changes with them."""
+"""The browser's files under ``web/js``: modules, style sheets, data. They share one version in their address."""
 
 import functools
 import gzip

@@ -1,4 +1,4 @@
-"""What engines and caches hold, read whenever the metrics are asked for."""
+"""Gauges of engines and caches, read when the metrics are requested."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -14,7 +14,7 @@ class Gauges:
     """A collector for Prometheus."""
 
     def __init__(self, engines: Engines, runs: Runs, ask: Ask, model_name: Callable[[str], str] = str) -> None:
-        """``model_name`` says what a model is called here; the numbers of those with one name are added up."""
+        """``model_name`` gives a model's name in the metrics; models with the same name are added up."""
         self.engines, self.runs, self.ask, self.model_name = engines, runs, ask, model_name
 
     def collect(self) -> Iterable[Metric]:

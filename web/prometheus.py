@@ -14,7 +14,7 @@ class Metrics:
     content_type = CONTENT_TYPE_LATEST
 
     def __init__(self, model_name: Callable[[str], str] = str) -> None:
-        """``model_name`` says what a model is called here."""
+        """``model_name`` gives a model's name in the metrics."""
         self.model_name = model_name
         self.registry = CollectorRegistry()
         self.requests = Counter(
@@ -51,7 +51,7 @@ class Metrics:
         """A token came ``seconds`` after the request, or after the token before it."""
         name = self.model_name(model)
         histogram = self.by_model.get((name, first))
-        if histogram is None:  # finding it by its labels takes longer than counting
+        if histogram is None:  # looking it up by its labels takes longer than counting
             histogram = (self.first_token if first else self.next_token).labels(name)
             self.by_model[name, first] = histogram
         histogram.observe(seconds)

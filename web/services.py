@@ -1,4 +1,4 @@
-"""The services that the page, the API and the Learn tab share, each made once."""
+"""The services that the page, the API and the Learn tab share."""
 
 import functools
 import threading
@@ -35,7 +35,7 @@ class Services:
     openings: Openings
     engines: Engines
     attention: Workers  # for whole texts under /v1
-    exact: Workers  # for what the page shows of a text beside what was recorded
+    exact: Workers  # for what the page shows of a text in addition to what was recorded
     lessons: Workers  # for the numbers of Learn
     ask: Ask
     metrics: Metrics
@@ -50,7 +50,7 @@ class Services:
         return self.served.settings.limits
 
     def forget(self, visitor: str) -> None:
-        """Let go of the model that a visitor trained, and of all that was made with it."""
+        """Remove the model that a visitor trained, and everything made with it."""
         loaded = self.served.private.remove(visitor)
         if loaded is None:
             return
@@ -61,21 +61,21 @@ class Services:
         self.ask.forget(loaded)
 
     def load(self) -> None:
-        """Load the checkpoints, write what the page opens with, and begin to measure what their heads do."""
+        """Load the checkpoints, write their openings, and start measuring what their heads do."""
         self.served.load()
-        trim_heap()  # of what the weights were converted from
+        trim_heap()  # frees what the weights were converted from
         self.openings.write_all()
         self.engines.prepare(self.served.models.values())
         prepare_roles(self.ask, self.served.models.values(), self.engines.are_busy)
 
     def load_for_good(self) -> None:
-        """The same in a process that does nothing else."""
+        """``load`` in a process that does nothing else."""
         self.engines.tidy_up = keep_all_objects
         self.load()
         keep_all_objects()
 
     def close(self, grace: float = 0.0) -> None:
-        """Accept nothing more, give texts that are being written ``grace`` seconds, and return when all have ended."""
+        """Accept nothing more, give running texts ``grace`` seconds, and return when all have ended."""
         for close in self.closers:
             close()
         self.ask.close()
@@ -84,7 +84,7 @@ class Services:
 
 
 def check(settings: Settings) -> None:
-    """Raise ``ValueError`` or ``OSError`` for what cannot be had: the device, the port, the address of an engine."""
+    """Raise ``ValueError`` or ``OSError`` for a device, port or engine address that cannot be used."""
     choose_device(settings.device)
     check_address(settings.host, settings.port)
     read_addresses(settings)

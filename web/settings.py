@@ -25,21 +25,21 @@ def limit(default: int, text: str, least: int = 1) -> Any:
     return field(default=default, metadata={"text": text, "least": least})
 
 
-# What is kept, for all visitors together.
-MAX_CACHED_BYTES = 16_000_000  # attention weights of runs; the least recently used are dropped first
-MAX_RUN_BYTES = 9_000_000  # above, only thumbnails and a few heads of a run are kept, the rest is recomputed
-MAX_FRESH_BYTES = 8_000_000  # newest logits of a text while it is written: more than half a second of GPT-2's
+# Caches, for all visitors together.
+MAX_CACHED_BYTES = 16_000_000  # attention weights of runs; the least recently used are evicted first
+MAX_RUN_BYTES = 9_000_000  # of a larger run only thumbnails and a few heads are kept; the rest is recomputed
+MAX_FRESH_BYTES = 8_000_000  # newest logits of a text being written: over half a second of GPT-2's
 MAX_LOGITS = 65_536  # numbers in an answer that has the logits of several tokens
-MAX_RESIDUAL_BYTES = 4_000_000  # residual streams from which the rest of a run is recomputed, beside the newest
+MAX_RESIDUAL_BYTES = 4_000_000  # residual streams from which the rest of a run is recomputed, in addition to the newest
 MAX_CACHED_RUNS = 1_000
 MAX_LONG_TEXT_BYTES = 1_000_000  # of a text in which Ask looks for the passages on which each head fires
 MAX_ANSWER_BYTES = 16_000_000  # answers of Ask
-MAX_TEXT_PASS_BYTES = 16_000_000  # texts that Ask read in float32, beside the newest
-MAX_SNAPSHOT_BYTES = 48_000_000  # weights of training steps that were opened, beside the newest
+MAX_TEXT_PASS_BYTES = 16_000_000  # texts that Ask read in float32, in addition to the newest
+MAX_SNAPSHOT_BYTES = 48_000_000  # weights of training steps that were opened, in addition to the newest
 # Part of the budget.
 KEPT_BYTES = MAX_CACHED_BYTES + MAX_RESIDUAL_BYTES + MAX_ANSWER_BYTES + MAX_TEXT_PASS_BYTES + MAX_SNAPSHOT_BYTES
 MAX_MCP_CALLS = 32  # at the same time; Gradio's own client sends no more than 40
-MAX_EXACT = 2  # texts read again for the page, and weights or logits computed from such a reading, at the same time
+MAX_EXACT = 2  # texts read again for the page, or their weights and logits computed, at the same time
 MAX_SESSIONS = 500  # browser tabs whose state Gradio keeps
 
 # The Learn tab: small limits, because it must not slow down those who write.
@@ -59,64 +59,64 @@ MAX_TRAINING_ALPHABET = 4_096  # different characters in it
 TRAINING_CHARACTERS = 200_000  # of a text that a model writes first
 MAX_UPLOADS = 4  # texts that are received at the same time
 UPLOAD_SECONDS = 60
-LEAVING_SECONDS = 15  # that a training goes on without anybody who follows it: a reload takes less
+LEAVING_SECONDS = 15  # that a training continues while nobody watches it: a reload takes less
 KEPT_SECONDS = 600  # that a trained model is kept after its page was closed
-MAX_KEPT_TRAININGS = 32  # the one whose visitor has been away longest goes first
+MAX_KEPT_TRAININGS = 32  # the one whose visitor has been away longest is removed first
 
 # Connections, and what is in flight on them.
-STALL_SECONDS = 15.0  # after which a connection is closed on which nothing moves although the client is to act
-LONGEST_BODY_SECONDS = UPLOAD_SECONDS + 5.0  # in which a body must have arrived, however slowly
-FOLLOWED_SECONDS = 10.0  # after which what nobody follows in Gradio's queue is dropped
-RESERVED_DESCRIPTORS = 200  # for all but connections: files, pipes, and what is accepted before it is counted
+STALL_SECONDS = 15.0  # after which a connection is closed if the client is to act and does not
+LONGEST_BODY_SECONDS = UPLOAD_SECONDS + 5.0  # in which a body must have arrived
+FOLLOWED_SECONDS = 10.0  # after which an event in Gradio's queue that nobody reads is dropped
+RESERVED_DESCRIPTORS = 200  # descriptors for files, pipes, and connections accepted but not yet counted
 
 # How the page behaves.
-UPDATE_SECONDS = 0.2  # between two updates of a text that is being written; each takes time away from the writing
-TEXT_SECONDS = 0.05  # between two pieces of a text that the page is sent; slower tokens are sent as they come
-EVENT_SECONDS = 0.015  # between two events of a stream under /v1: tokens that come faster go out together
-QUEUE_SECONDS = 0.01  # between two looks of Gradio into its queue, which would look a thousand times a second
-WHOLE_SECONDS = 0.1  # between two looks at texts that are sent whole, when they have ended
+UPDATE_SECONDS = 0.2  # between two updates of a text being written; each takes time away from writing
+TEXT_SECONDS = 0.05  # between two pieces of a text sent to the page; slower tokens are sent as they come
+EVENT_SECONDS = 0.015  # between two events of a stream under /v1; faster tokens are sent together
+QUEUE_SECONDS = 0.01  # between two checks of Gradio's queue, which by default is checked a thousand times a second
+WHOLE_SECONDS = 0.1  # between two checks of texts that are sent whole when they end
 OPENING_TOKENS = 120  # written once for each model when the server starts
-LEAST_OPENING_TOKENS = 60  # of them, before it may end
+LEAST_OPENING_TOKENS = 60  # the fewest it may have
 OPENING_SEED = 1
 OPENING_TEMPERATURE = 0.8
-OPENING_PROMPTS = ("ROMEO:", "Once upon a time", "The ", "\n")  # the first that the model knows, or else can read
-KNOWN_PROMPT = 2.5  # nats per character below which a model knows a prompt: one trained on such text needs about 1
+OPENING_PROMPTS = ("ROMEO:", "Once upon a time", "The ", "\n")  # the first that the model knows, or can read
+KNOWN_PROMPT = 2.5  # nats per character up to which a model knows a prompt: trained on such text, it needs about 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What may be asked of this server. Each limit is a flag; the defaults suit two cores and 16 GB."""
+    """The limits of this server. Each is a flag; the defaults suit two cores and 16 GB."""
 
-    max_batch: int = limit(16, "texts that a model writes at the same time")
-    max_waiting: int = limit(64, "further texts that may wait for it; beyond them requests get 429", least=0)
-    max_seconds: int = limit(300, "seconds after which a text is cut off")
-    max_new_tokens: int = limit(4_096, "tokens that a request may ask for in one text")
-    max_choices: int = limit(32, "texts that a request may ask for: prompts times n")
+    max_batch: int = limit(16, "texts that a model writes at once")
+    max_waiting: int = limit(64, "further texts that may wait; requests beyond that get 429", least=0)
+    max_seconds: int = limit(300, "seconds that writing a text may take before it is cut off")
+    max_new_tokens: int = limit(4_096, "tokens that a request may ask for per text")
+    max_choices: int = limit(32, "texts that a request may ask for (prompts times n)")
     max_stop: int = limit(16, "stop strings in a request")
     max_prompt_characters: int = limit(20_000, "characters in a prompt")
     max_body_bytes: int = limit(262_144, "bytes in a request body")
     max_json_weights: int = limit(4_000_000, "attention weights in a JSON answer; safetensors has no limit")
-    max_questions: int = limit(2, "questions of Ask that are computed at the same time, for all models together")
-    max_reading_seconds: int = limit(1_800, "seconds that a question of Ask may take over a long text")
-    max_traces: int = limit(2, "attention requests that are computed at the same time, for all models together")
+    max_questions: int = limit(2, "questions of Ask computed at once, for all models together")
+    max_reading_seconds: int = limit(1_800, "seconds that a question of Ask about a long text may take")
+    max_traces: int = limit(2, "attention requests computed at once, for all models together")
     memory_budget_mb: int = limit(
-        512, "megabytes that bodies, answers on their way and texts being recorded may take together", least=128
+        512, "megabytes that request bodies, responses being sent and texts being recorded may take together", least=128
     )
     max_float32_mb: int = limit(
-        1_000, "megabytes of float32 copies, for Ask, of models served in another precision; a larger one is alone"
+        1_000, "megabytes of float32 copies, for Ask, of models served in another precision; a larger one is kept alone"
     )
-    max_connections: int = limit(2_000, "connections at the same time, fewer where the system allows fewer descriptors")
+    max_connections: int = limit(2_000, "open connections; fewer if the system's limit of descriptors requires it")
     max_connections_per_address: int = limit(
-        256, "of them from one address; 0 for no such limit, which is also what it is behind a trusted proxy", least=0
+        256, "open connections of one client; 0 for no limit; without effect behind a trusted proxy", least=0
     )
-    grace_seconds: int = limit(10, "seconds that running requests get when the server is told to stop", least=0)
-    max_trainings: int = limit(1, "GPTs that visitors train at the same time")
-    max_waiting_trainings: int = limit(8, "further trainings that may wait for their turn", least=0)
-    max_training_seconds: int = limit(180, "seconds that a training may take; larger sizes are cut short")
+    grace_seconds: int = limit(10, "seconds that running requests get to finish when the server is stopped", least=0)
+    max_trainings: int = limit(1, "GPTs that visitors train at once")
+    max_waiting_trainings: int = limit(8, "further trainings that may wait", least=0)
+    max_training_seconds: int = limit(180, "seconds that a training may take; training a large size ends early")
     max_training_weights: int = limit(3_000_000, "weights of a GPT that a visitor trains")
     max_training_bytes: int = limit(5_000_000, "bytes of text that a visitor may train on")
     max_training_megabytes: int = limit(2_000, "megabytes of memory that a training process may use")
-    max_trained_minutes: int = limit(60, "minutes that a trained GPT is kept for its visitor")
+    max_trained_minutes: int = limit(60, "minutes for which a trained GPT is kept for its visitor")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,17 +129,17 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 7860
     share: bool = False
-    trusted_proxies: int = 0  # in front of this server, each of which adds to X-Forwarded-For
+    trusted_proxies: int = 0  # proxies in front of this server, each of which adds to X-Forwarded-For
     api_key: str | None = None
-    allowed_hosts: tuple[str, ...] = ()  # names of this server, beside those that no other site can have; "*" for all
-    allowed_origins: tuple[str, ...] = ()  # of pages elsewhere that may call this server; "*" for all, without cookies
+    allowed_hosts: tuple[str, ...] = ()  # further names of this server; "*" for all
+    allowed_origins: tuple[str, ...] = ()  # whose pages may call this server; "*" for all, without cookies
     access_log: bool = False
     log_level: str = "warning"
     train: bool = True  # whether visitors may train GPTs of their own
     cache: Path | None = None
-    kernels: bool = True  # whether texts are written by loops compiled for this processor, once they are ready
-    zero_gpu: bool = False  # whether the page's texts are written on a GPU that is there only inside Gradio's events
-    engine_urls: tuple[str, ...] = ()  # of engines that write in the place of ours: URL, or MODEL=URL
+    kernels: bool = True  # whether loops compiled for this processor write texts once they are ready
+    zero_gpu: bool = False  # whether the page's texts are written on a GPU that exists only inside Gradio's events
+    engine_urls: tuple[str, ...] = ()  # of engines that write instead of ours: URL, or MODEL=URL
     engine_models: tuple[str, ...] = ()  # what they call the models: NAME, or MODEL=NAME
     engine_key: str | None = None
     limits: Limits = Limits()
@@ -164,37 +164,42 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
                 parser.error(f"{variable}: {error}")
         group.add_argument(f"--{name}", default=default, help=f"{text} [{variable}]", **options)
 
-    # On ZeroGPU there is a GPU only inside Gradio's events, whatever torch says.
+    # On ZeroGPU there is a GPU only inside Gradio's events, whatever torch reports.
     device = "cpu" if is_zero_gpu(environ) else "auto"
-    flag("device", str, device, "auto (cuda where usable, else cpu) or a torch device", type=str)
-    flag("dtype", read_dtype, "auto", "auto (float32 below 50 M weights), float32, bfloat16 or int8", type=read_dtype)
+    flag("device", str, device, "torch device, or auto: cuda if usable, else cpu", type=str)
+    text = "auto, float32, bfloat16 or int8; auto is float32 below 50 M weights"
+    flag("dtype", read_dtype, "auto", text, type=read_dtype)
     flag("host", str, default_host(environ), "address to listen on", type=str)
     port = environ.get("GRADIO_SERVER_PORT") or "7860"
     flag("port", read_port, port, "port to listen on", type=read_port)
-    flag("share", read_bool, False, "also open a public gradio.live address", action="store_true")
+    flag("share", read_bool, False, "also serve at a public gradio.live address", action="store_true")
     n_proxies = partial(read_count, 0)
-    text = "proxies in front of this server whose X-Forwarded-For is believed; 1 by default on a Space and with --share"
+    text = "number of proxies in front of this server whose X-Forwarded-For is trusted; by default 0, but 1 on a Space "
+    text += "and with --share"
     flag("trusted-proxies", n_proxies, None, text, type=n_proxies)
-    flag("api-key", read_key, None, "secret that everything except /health then requires", type=read_key)
-    flag("api-key-file", read_folder, None, "file with that secret, which no process list shows", type=read_folder)
-    text = "names that this server is called by, such as example.org or *.example.org, or * for all; IP addresses, "
+    flag("api-key", read_key, None, "secret that everything except /health requires", type=read_key)
+    flag("api-key-file", read_folder, None, "file with that secret, so that it is in no process list", type=read_folder)
+    text = "further host names of this server, such as example.org or *.example.org, or * for all; IP addresses, "
     text += "localhost, this machine's name and names without a dot always work"
     flag("allowed-hosts", read_hosts, (), text, type=read_hosts, metavar="HOST[,HOST]")
-    text = "origins of web pages that may call this server, such as https://example.org, or * for all"
+    text = "origins whose web pages may call this server, such as https://example.org, or * for all"
     flag("allowed-origins", read_origins, (), text, type=read_origins, metavar="ORIGIN[,ORIGIN]")
     flag("access-log", read_bool, False, "print a line for every request", action="store_true")
     flag("log-level", read_level, "warning", f"one of {', '.join(LOG_LEVELS)}", type=read_level)
-    flag("no-train", read_bool, is_zero_gpu(environ), "let no visitor train a GPT", action="store_true")
-    flag("cache", read_folder, default_cache(environ), "folder for what is computed once", type=read_folder)
-    flag("no-kernels", read_bool, False, "write with torch alone; slower on a CPU", action="store_true")
-    group = parser.add_argument_group("another engine", "which writes while this app looks; see docs/deployment.md")
+    flag("no-train", read_bool, is_zero_gpu(environ), "do not let visitors train GPTs", action="store_true")
+    flag("cache", read_folder, default_cache(environ), "folder for results that are computed once", type=read_folder)
+    flag("no-kernels", read_bool, False, "write with torch alone, which is slower on a CPU", action="store_true")
+    group = parser.add_argument_group(
+        "another engine",
+        "that writes instead of this app, which reads along and shows attention; see docs/deployment.md",
+    )
     url_text, name_text = (
-        "its address, for all models or for one",
-        "what it calls the model, if it is not found by itself",
+        "address of the engine, for all models or for one",
+        "the engine's name of the model, if it cannot be found automatically",
     )
     flag("engine-url", read_names, [], url_text, group, nargs="+", metavar="[MODEL=]http://HOST:PORT/v1")
     flag("engine-model", read_names, [], name_text, group, nargs="+", metavar="[MODEL=]NAME")
-    flag("engine-key", read_key, None, "the key that it asks for", group, type=read_key)
+    flag("engine-key", read_key, None, "API key for the engine", group, type=read_key)
     group = parser.add_argument_group("limits")
     for each in fields(Limits):
         read_limit = partial(read_count, each.metadata["least"])
@@ -204,12 +209,12 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
         nargs="+",
         action="extend",
         metavar="NAME_OR_FOLDER_OR_HUB_ID",
-        help="names under checkpoints/, folders, files of weights, or Hub ids; everything in checkpoints/ by default "
+        help="names under checkpoints/, folders, weight files, or Hub ids; by default everything in checkpoints/ "
         f"[{PREFIX}CHECKPOINT, separated by commas]",
     )
     found = parser.parse_args(arguments)
     if found.api_key and found.api_key_file:
-        parser.error("--api-key and --api-key-file: one of them is enough")
+        parser.error("--api-key and --api-key-file exclude each other")
     try:
         api_key = found.api_key if found.api_key_file is None else read_key_file(found.api_key_file)
     except argparse.ArgumentTypeError as error:
@@ -295,7 +300,7 @@ def read_hosts(text: str) -> tuple[str, ...]:
 
 
 def read_key_file(path: Path) -> str:
-    """The key in a file, without the line's end."""
+    """The key in a file, without the newline at its end."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_KEY_BYTES + 1)
@@ -331,18 +336,18 @@ def all_checkpoints() -> list[str]:
 
 
 def default_host(environ: Mapping[str, str]) -> str:
-    """Gradio's variable, else every address on a Space, else this machine only."""
+    """Gradio's variable, else all interfaces on a Space, else this machine only."""
     return environ.get("GRADIO_SERVER_NAME") or ("0.0.0.0" if environ.get("SPACE_ID") else "127.0.0.1")
 
 
 def is_zero_gpu(environ: Mapping[str, str]) -> bool:
-    """Whether this is a Space on ZeroGPU. Its processor is shared, too: training there would slow down others."""
+    """Whether this is a Space on ZeroGPU. Its CPU is shared as well, so training would slow down others."""
     # As the package spaces reads it.
     return bool(environ.get("SPACE_ID")) and environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "t", "true")
 
 
 def default_cache(environ: Mapping[str, str]) -> Path | None:
-    """A folder of ours where this system keeps what programs can make again; None for a user without a home."""
+    """Headscope's folder among the caches of this system; None for a user without a home."""
     try:
         if sys.platform == "win32":
             base = Path(environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
@@ -356,7 +361,7 @@ def default_cache(environ: Mapping[str, str]) -> Path | None:
 
 
 def check_address(host: str, port: int) -> None:
-    """Raise ``OSError`` where nothing can listen; the advice in Gradio's own message would not apply here."""
+    """Raise ``OSError`` where nothing can listen; the advice in Gradio's own message does not apply here."""
     try:
         socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
     except OSError as error:

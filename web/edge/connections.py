@@ -1,7 +1,7 @@
-"""Connections that end when nothing happens on them, and no more of them than there is room for.
+"""Connections are closed when nothing happens on them, and there is a limit to their number.
 
-uvicorn has a timeout between two requests only. Here a client that opens a connection and says nothing, stops in the
-middle of a request, or does not read its answer, is dropped within ``settings.STALL_SECONDS`` and a second.
+uvicorn has a timeout only between requests. Here a client that opens a connection and sends nothing, stops in the
+middle of a request, or does not read its response is dropped within ``settings.STALL_SECONDS`` and a second.
 """
 
 import asyncio
@@ -30,26 +30,26 @@ WRITE_AHEAD = 16_384  # bytes that may wait for a client to read before no more 
 class Connections:
     """All connections of one server. Used from its event loop alone.
 
-    At most ``most`` are open, and at most ``most_of_one`` of one address unless that is 0. When there are too many, one
-    of the address with the most makes way: an idle one if it has any, otherwise its newest.
+    At most ``most`` are open, and at most ``most_of_one`` of one client unless that is 0. When there are too many, one
+    of the client with the most is closed: an idle one if it has any, otherwise its newest.
     """
 
     def __init__(self, budget: Budget, most: int, most_of_one: int = 0, n_proxies: int = 0) -> None:
         self.budget = budget
         self.most, self.n_proxies = min(most, room_for_connections()), n_proxies
-        # Behind a proxy all connections come from its address.
+        # Behind a proxy, all connections come from the proxy's address.
         self.most_of_one = 0 if n_proxies else most_of_one
-        self.open: dict[Connection, None] = {}  # in the order in which they came
+        self.open: dict[Connection, None] = {}  # oldest first
         self.counts: Counter[Hashable] = Counter()  # by owner
         self.n_dropped = 0
         self.is_swept = False
 
     def protocol(self, *args: Any, **options: Any) -> "Connection":
-        """A new connection, as ``uvicorn.Config(http=...)`` asks for it."""
+        """A new connection, for ``uvicorn.Config(http=...)``."""
         return Connection(self, *args, **options)
 
     def add(self, connection: "Connection") -> None:
-        """Let a connection in, and one go if there are too many."""
+        """Add a connection, and close one if there are too many."""
         self.open[connection] = None
         self.counts[connection.owner] += 1
         if not self.is_swept:
@@ -68,7 +68,7 @@ class Connections:
         self.n_dropped += 1
 
     def belongs_to(self, connection: "Connection", owner: Hashable) -> None:
-        """A request on it said whose it is."""
+        """A request on it showed which client it belongs to."""
         if connection in self.open and owner != connection.owner:
             self.forget_owner(connection)
             self.counts[owner] += 1
@@ -101,12 +101,12 @@ class Connections:
 
 
 class Connection(H11Protocol):
-    """uvicorn's connection, which also knows when something last happened on it, and for whom."""
+    """uvicorn's connection, which also knows when something last happened on it, and its client."""
 
     def __init__(self, connections: Connections, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.all = connections
-        self.owner: Hashable = None  # the address of the client, as far as it is known
+        self.owner: Hashable = None  # the client, as far as it is known
         self.routed = self.app
         self.app = self.serve
         now = time.monotonic()
@@ -128,7 +128,7 @@ class Connection(H11Protocol):
         super().data_received(data)
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request: the address in its scope is that of the client, not of a proxy."""
+        """Serve one request; the address in its scope is the client's, not a proxy's."""
         self.asked_at = time.monotonic()
         set_client_address(scope, self.all.n_proxies)
         self.all.belongs_to(self, client_in(scope))
@@ -141,7 +141,7 @@ class Connection(H11Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether it waits for a request, or for the rest of a request's head."""
+        """Whether it is waiting for a request, or for the rest of a request's head."""
         return self.cycle is None or self.cycle.response_complete
 
     def is_stalled(self, now: float) -> bool:
@@ -158,13 +158,13 @@ class Connection(H11Protocol):
         return False
 
     def drop(self) -> None:
-        """Close it at once, whatever has not been sent."""
+        """Close it at once, discarding what has not been sent."""
         self.all.remove(self)
         self.transport.abort()
 
 
 def room_for_connections() -> int:
-    """How many connections leave enough descriptors for everything else."""
+    """The number of connections that leaves enough descriptors for everything else."""
     if sys.platform == "win32":
         return sys.maxsize
     import resource  # Windows does not have it

@@ -19,10 +19,10 @@ from .run import Run
 
 
 def encode_frame(run: Run, start: int, until: int | None = None) -> bytes:
-    """What a browser that has ``start`` rows of a run lacks; with ``until``, of about as many rows as that."""
+    """What a browser with ``start`` rows of a run lacks, up to about row ``until`` if that is given."""
     thumbnails = run.recording.thumbnails(start, until)
     metrics = run.recording.metrics(until)
-    n_tokens = len(run.ids)  # the writer goes on meanwhile: at least as many as the rows
+    n_tokens = len(run.ids)  # the writer goes on meanwhile, so there are at least as many as rows
     tokens = run.loaded.tokens(run.ids[start:n_tokens])
     header = {
         "rows": thumbnails.n_rows,

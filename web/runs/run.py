@@ -42,7 +42,7 @@ class Run:
         self.n_prompt = self.n_given if n_prompt is None else n_prompt
         self.ids = list(given)
         self.logprobs: list[float | None] = [None] * self.n_given
-        # While it is written its newest logits are the ones looked at; kept, they need no pass through the model.
+        # While a text is written, people look at its newest logits: kept here, they need no pass through the model.
         self.recent_logits: deque[tuple[int, Tensor]] = deque(maxlen=max(1, MAX_FRESH_BYTES // (4 * config.vocab_size)))
         self.target_length = capacity
         rows = min(capacity, config.context_length)
@@ -59,7 +59,7 @@ class Run:
 
     @property
     def most_bytes(self) -> int:
-        """The most that it takes while it is written."""
+        """The most bytes that it takes while it is being written."""
         logits = (self.recent_logits.maxlen or 0) * self.loaded.config.vocab_size
         return (
             self.nbytes
@@ -112,9 +112,9 @@ class Run:
 
     @property
     def tokens_per_second(self) -> float:
-        """Of all tokens but the first, which waited for the prompt to be read and perhaps for others.
+        """The speed without the first token, which waited for the prompt to be read and perhaps for other texts.
 
-        0 until it can be told, because tokens arrive here several at a time.
+        0 until it can be measured, since several tokens arrive here at a time.
         """
         seconds = self.latest - self.began
         return (len(self.ids) - self.n_given - 1) / seconds if seconds >= LEAST_SECONDS else 0.0

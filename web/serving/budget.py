@@ -1,4 +1,4 @@
-"""One budget in bytes for all that is in flight: bodies, answers that nobody has read yet, texts being recorded."""
+"""One budget in bytes for everything in flight: bodies, unread answers, texts being recorded."""
 
 import ctypes
 import gc
@@ -17,15 +17,15 @@ MEGABYTE = 1_000_000
 SHARE = 2  # one client may hold the budget divided by this
 WORTH_TRIMMING = 32 * MEGABYTE
 M_ARENA_MAX = -8  # in glibc's malloc.h
-IDLE_SECONDS = 5.0  # between two times of giving memory back when little was held
+IDLE_SECONDS = 5.0  # between two returns of memory to the system while little is held
 
 
 class NoRoom(Busy):
-    """The budget has no room for this at the moment."""
+    """The budget has no room for this now."""
 
 
 class Budget:
-    """Bytes that may be held, for all clients together, and half of them for one. Any thread."""
+    """Bytes that may be held by all clients together; one client may hold half of them. Any thread."""
 
     def __init__(self, n_bytes: int) -> None:
         self.n_bytes = n_bytes
@@ -40,7 +40,7 @@ class Budget:
         return self.n_bytes // SHARE
 
     def take(self, n_bytes: int, client: Hashable) -> None:
-        """Hold that many bytes more; raises ``NoRoom``."""
+        """Hold ``n_bytes`` more. Raises ``NoRoom``."""
         with self.lock:
             if self.held + n_bytes > self.n_bytes or self.clients[client] + n_bytes > self.most:
                 if not self.clients[client]:
@@ -60,7 +60,7 @@ class Budget:
 
     @contextmanager
     def hold(self, n_bytes: int, client: Hashable) -> Iterator[None]:
-        """Hold that many bytes in here; raises ``NoRoom``."""
+        """Hold ``n_bytes`` inside the ``with`` block. Raises ``NoRoom``."""
         self.take(n_bytes, client)
         try:
             yield
@@ -68,7 +68,7 @@ class Budget:
             self.give_back(n_bytes, client)
 
     def trim(self) -> None:
-        """Give memory back to the system, if much of what was held has been let go, or now that nothing is held."""
+        """Return memory to the system if much of what was held has been freed, or nothing is held any more."""
         now = time.monotonic()
         with self.lock:
             is_idle = self.used and not self.held and now - self.trimmed_at > IDLE_SECONDS
@@ -80,34 +80,33 @@ class Budget:
 
 
 def budget_for(limits: Limits) -> Budget:
-    """What the operator allows, without what is always kept."""
+    """The operator's limit, less what the caches may always hold."""
     return Budget(limits.memory_budget_mb * MEGABYTE - KEPT_BYTES)
 
 
 def keep_all_objects() -> None:
-    """Let the garbage collector pass over what there is by now: looking through all of it halts everything else."""
+    """Exempt all present objects from garbage collection: scanning them would halt everything else."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)  # a body of many lists is no reason to look for garbage a hundred times
+    gc.set_threshold(20_000, 20, 20)  # a body of many lists must not trigger a hundred collections
     trim_heap()
 
 
 def share_heaps() -> None:
-    """Let all threads share two heaps; call it before they begin.
+    """Let all threads share two heaps. Call this before they start.
 
-    By default glibc gives each of them a heap of its own, and what was freed in one of a hundred is of no use to the
-    others.
+    By default glibc gives each thread its own heap, and memory freed in one cannot be used by the others.
     """
     if set_option := of_glibc("mallopt"):
         set_option(M_ARENA_MAX, 2)
 
 
 def trim_heap() -> None:
-    """Give back what was freed: glibc keeps it below anything still in use."""
+    """Return freed memory to the system: glibc keeps what lies below anything still in use."""
     if trim := of_glibc("malloc_trim"):
         trim(0)
 
 
 def of_glibc(name: str) -> Callable[..., int] | None:
-    """A function of the C library; None where that is another one, which needs no such care."""
+    """A function of glibc, None where the C library is another one, which needs no such care."""
     return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None

@@ -23,7 +23,7 @@ MakeReader = Callable[[GPT, int], Reader | None]
 
 
 class Engines:
-    """An engine for each model that somebody asks to write; made when first asked for."""
+    """One engine for each model, made when it is first needed."""
 
     def __init__(
         self,
@@ -34,10 +34,10 @@ class Engines:
         *,
         zero_gpu: bool = False,
     ) -> None:
-        """``elsewhere`` says by name of the model which engine writes in the place of one here.
+        """``elsewhere`` maps the names of models to the remote engines that write for them.
 
-        ``make_reader`` makes a faster reader for a model and a number of texts, if there can be one. It runs in a
-        thread of its own, while torch reads.
+        ``make_reader`` makes a faster reader for a model and a number of texts, if possible. It runs in its own thread;
+        until it is done, torch reads.
         """
         self.limits, self.metrics, self.elsewhere, self.zero_gpu = limits, metrics, elsewhere or {}, zero_gpu
         self.make_reader = make_reader
@@ -45,7 +45,7 @@ class Engines:
         self.gpu_engines: dict[LoadedModel, Engine] = {}  # on ZeroGPU, for texts that a Gradio event asks for
         self.threads: list[threading.Thread] = []
         self.tidy_up: Callable[[], None] = trim_heap
-        self.running: set[Generation] = set()  # those that somebody follows
+        self.running: set[Generation] = set()  # those that somebody reads
         self.lock = threading.Lock()
         self.closed = False
 
@@ -61,7 +61,8 @@ class Engines:
         """Write texts: ``async with engines.generate(...) as generation``, then ``async for events in generation``.
 
         Texts of one ``client`` share its turns; the outcome is counted for ``route``. After the first, events are
-        handed out at most every ``pace`` seconds. ``in_event`` is whether a Gradio event asks: ZeroGPU has a GPU there.
+        handed out at most every ``pace`` seconds. ``in_event`` says that a Gradio event asks: ZeroGPU has a
+        GPU only there.
         """
         return Generation(
             self.engine_for(loaded, in_event=in_event),
@@ -109,27 +110,27 @@ class Engines:
             threading.Thread(target=self.speed_up, args=(engine,), name=f"reader of {loaded.name}", daemon=True).start()
 
     def prepare(self, models: Iterable[LoadedModel]) -> None:
-        """Begin to make the faster readers of these models, so that they are ready when somebody comes."""
+        """Start making the faster readers of these models, so that they are ready when somebody asks."""
         if self.make_reader:
             for loaded in models:
                 self.engine_for(loaded)
 
     def speed_up(self, engine: Engine) -> None:
-        """Give an engine its faster reader when that is ready; texts that it has begun end with the one they have."""
+        """Give an engine its faster reader when that is ready; texts that have begun keep the reader they have."""
         assert self.make_reader
         try:
             reader = self.make_reader(engine.loaded.gpt, engine.max_batch)
         except Exception:
-            log.exception("%s is written by torch alone", engine.loaded.name)
+            log.exception("Text of %s is written by torch alone", engine.loaded.name)
             return
-        self.tidy_up()  # what they were made from
+        self.tidy_up()  # frees what it was made from
         if reader:
             engine.reader = reader
             if engine.closed:
                 reader.close()
 
     def remove(self, loaded: LoadedModel) -> None:
-        """End whatever a model is writing, and its engine: it is no longer served."""
+        """Close the engine of a model that is no longer served, and end its texts."""
         with self.lock:
             removed = [engines.pop(loaded, None) for engines in (self.engines, self.gpu_engines)]
         for engine in filter(None, removed):
@@ -140,7 +141,7 @@ class Engines:
         return any(engine.at_work for _, engine in self.all())
 
     def all(self) -> list[tuple[LoadedModel, Engine]]:
-        """Every engine, with its model, which may have two."""
+        """Every engine with its model; a model may have two."""
         return [*self.engines.items(), *self.gpu_engines.items()]
 
     def check_open(self) -> None:
@@ -157,4 +158,4 @@ class Engines:
         until = time.monotonic() + grace + 5.0  # a step may be long
         for thread in self.threads:
             while thread.is_alive() and (left := until - time.monotonic()) > 0:
-                thread.join(min(left, 1.0))  # a second signal, just before a wait, is heard after it
+                thread.join(min(left, 1.0))  # a second signal that comes just before a wait is handled after it

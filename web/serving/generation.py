@@ -1,4 +1,4 @@
-"""Texts in an engine, followed from an event loop."""
+"""Texts that an engine writes, read from an event loop."""
 
 import asyncio
 import threading
@@ -45,7 +45,7 @@ class Generation:
         self.n_undelivered = len(requests)  # texts whose last event was not handed out
         self.events: deque[tuple[int, Event]] = deque()
         self.newest_at = 0.0  # when the newest token was written, in seconds since the epoch
-        self.wakeup_pending = False  # or not wanted: while it rests after events were handed out
+        self.wakeup_pending = False  # or not wanted: during the pause after events were handed out
         self.rest: asyncio.TimerHandle | None = None
         self.stopped, self.ended = threading.Event(), threading.Event()
 
@@ -74,7 +74,7 @@ class Generation:
         return lambda event: self.push(index, event)
 
     def push(self, index: int, event: Event) -> None:
-        """Take an event; called by the engine's thread, so nothing here waits."""
+        """Take an event. The engine's thread calls this, so nothing here may wait."""
         self.events.append((index, event))
         if isinstance(event, Step):
             now, first = time.perf_counter(), len(self.sequences[index].written) == 1
@@ -89,12 +89,12 @@ class Generation:
             self.loop.call_soon_threadsafe(self.announce)
 
     def announce(self) -> None:
-        """Wake the follower, unless the events were taken in the meantime and the stream is resting."""
+        """Wake the reader, unless the events were taken in the meantime and the stream is pausing."""
         if self.events and not (self.rest and self.n_running):
             self.news.set()
 
     def wake_up(self) -> None:
-        """The rest is over: what has come meanwhile is handed out, and what comes from now on at once."""
+        """The pause is over: hand out what has come meanwhile, and from now on everything at once."""
         self.rest, self.wakeup_pending = None, False
         if self.events:
             self.news.set()
@@ -113,7 +113,7 @@ class Generation:
             if self.rest:
                 self.rest.cancel()
                 self.rest = None
-            self.wakeup_pending = False  # before the events are taken, or one in between would go unannounced
+            self.wakeup_pending = False  # before the events are taken, or one that comes in between would wake nobody
             # What came before a failure is handed out first.
             while self.events and not (events and isinstance(self.events[0][1], Failure)):
                 events.append(self.events.popleft())
@@ -132,7 +132,7 @@ class Generation:
         return events
 
     def stop(self) -> None:
-        """End each text with its next token, once all before it were read."""
+        """End each text with its next token, once all earlier ones have been read."""
         self.stopped.set()
         for sequence in self.sequences:
             sequence.stop_soon()

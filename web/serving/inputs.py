@@ -1,4 +1,4 @@
-"""What a visitor or a program asks for, checked once for the page, the HTTP API, the Gradio endpoints and MCP.
+"""The check of every request, the same for the page, the HTTP API, the Gradio endpoints and MCP.
 
 The functions raise ``InputError``, which names the field that is wrong. The types check lists in the bodies of the
 page's routes only up to their first wrong item, so that a large body cannot keep the server busy with its mistakes.
@@ -19,7 +19,7 @@ from ..settings import Limits
 from .served_models import ServedModels
 
 OPTIONS = REQUEST_OPTIONS | SAMPLING_OPTIONS
-SLIDERS = {name: row.slider for name, row in OPTIONS.items() if row.slider}  # those that the page offers
+SLIDERS = {name: row.slider for name, row in OPTIONS.items() if row.slider}  # those on the page
 
 
 def without_surrogates(text: str) -> str:
@@ -39,7 +39,7 @@ Unicode = Annotated[str, AfterValidator(without_surrogates)]  # JSON can spell h
 
 
 class UnknownModel(InputError):
-    """A model that is not served here."""
+    """A model that this server does not have."""
 
     code = "model_not_found"
 

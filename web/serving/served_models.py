@@ -71,9 +71,9 @@ class PrivateModels:
 
 
 class ServedModels:
-    """Models by name. ``models`` and ``failures`` are filled by ``load`` and complete once ``ready`` is done.
+    """Models by name. ``load`` fills ``models`` and ``failures``, which are complete once ``ready`` is done.
 
-    A visitor who has trained a model here sees it among the others, after them.
+    Visitors see a model that they trained here after the others.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -97,7 +97,7 @@ class ServedModels:
         return self.shared_sources | {mine.loaded.name: mine.folder} if mine else self.shared_sources
 
     def load(self) -> None:
-        """Load every checkpoint; one that cannot be loaded is reported and the others go on."""
+        """Load every checkpoint. One that cannot be loaded is reported, and does not stop the others."""
         for name, source in self.sources.items():
             try:
                 loaded = model.load(source, device=self.settings.device, dtype=self.settings.dtype)
@@ -105,7 +105,7 @@ class ServedModels:
                 check_writes(loaded)
             except KeyboardInterrupt:
                 raise
-            except BaseException as error:  # whatever is in a folder; a panic in a Rust library is no Exception
+            except BaseException as error:  # whatever is in the folder; a panic in Rust is not an Exception
                 self.fail(name, error)
             else:
                 self.shared[name] = loaded
@@ -116,13 +116,13 @@ class ServedModels:
         self.ready.set_result(None)
 
     def fail(self, name: str, error: BaseException) -> None:
-        """Say that a model cannot be served, and why."""
+        """Report that a model cannot be served, and why."""
         self.shared.pop(name, None)
         self.failures[name] = for_visitors(error)
         print(f"Cannot serve {name}: {readable(str(error)) or type(error).__name__}", file=sys.stderr, flush=True)
 
     async def wait(self) -> None:
-        """Return once every checkpoint was loaded or has failed."""
+        """Return once every checkpoint has loaded or failed."""
         await asyncio.shield(asyncio.wrap_future(self.ready))  # a visitor who leaves must not cancel it for all
 
     def with_hash(self, sha256: str, name: str = "") -> model.LoadedModel | None:
@@ -133,7 +133,7 @@ class ServedModels:
         return next((loaded for loaded in same if loaded.name == name), next(iter(same), None))
 
     def problems(self) -> list[str]:
-        """What the page has to say about checkpoints that are not there."""
+        """What the page says about checkpoints that are not served."""
         lines = [f"{name} cannot be served. {reason}" for name, reason in self.failures.items()]
         if not self.sources:
             lines.append(f"There is no checkpoint to serve. Put a folder into {CHECKPOINTS.name}/ and start again.")
@@ -141,12 +141,12 @@ class ServedModels:
 
 
 def check_writes(loaded: model.LoadedModel) -> None:
-    """Raise ``FloatingPointError`` for weights that are finite, but so large that no token can be drawn."""
+    """Raise ``FloatingPointError`` for weights that are finite, but too large for a token to be drawn."""
     next(loaded.generate([0], 1, temperature=0))
 
 
 def for_visitors(error: BaseException) -> str:
-    """What is wrong with a checkpoint, without where it lies on this machine."""
+    """What is wrong with a checkpoint, without its path on this machine."""
     if isinstance(error, model.CheckpointError):
         return f"{Path(error.file).name}: {error.reason}"
     reason = readable(str(error)) or type(error).__name__
@@ -160,10 +160,10 @@ def is_step_of_folder(path: Path) -> bool:
 
 
 def name_sources(checkpoints: Sequence[str]) -> dict[str, Path | str]:
-    """A short name for each checkpoint, its whole path where two would share one. A file is named after its folder."""
+    """A short name for each checkpoint, its whole path if two would have the same. A file has its folder's name."""
     sources: dict[str, Path | str] = {}
     for given in checkpoints:
-        path = CHECKPOINTS / given  # a whole path stays what it is
+        path = CHECKPOINTS / given  # an absolute path stays as it is
         is_name = len(Path(given).parts) == 1
         if not (path.exists() or is_step_of_folder(path)) and (not is_name or Path(given).exists()):
             path = Path(given).resolve()

@@ -1,4 +1,4 @@
-"""Weights that training kept along the way: which there are, what training says of them, and loading them on demand."""
+"""Snapshots of the weights during training: which exist, what training.json says of them, and loading on demand."""
 
 import re
 import threading
@@ -29,7 +29,7 @@ NameAndStep = tuple[str, int]  # of a model that is served, and of its training
 
 
 def read_report(source: Path | str) -> dict[str, Any]:
-    """The training.json in a checkpoint's folder; empty without one that can be read."""
+    """The training.json in a checkpoint's folder; empty if it is missing or unreadable."""
     try:
         report = read_json(Path(source) / "training.json", MAX_REPORT_BYTES)
         report = orjson.loads(orjson.dumps(report))  # null for NaN, as a browser can read it
@@ -58,7 +58,7 @@ class Snapshots:
         self.loading = threading.Lock()  # one at a time, for the memory that it takes
 
     def steps(self, name: str) -> list[int]:
-        """The training steps after which weights of a model were kept, in order."""
+        """The training steps of which there are snapshots, in order."""
         folder = Path(self.served.sources.get(name, "")) / SNAPSHOTS
         if not folder.is_dir():
             return []
@@ -66,7 +66,7 @@ class Snapshots:
         return sorted(int(match[1]) for match in found if match)
 
     def training(self, name: str) -> dict[str, Any]:
-        """What training.json says of the way: losses, and the score of every head at each step. Empty without one."""
+        """What training.json says: losses, and every head's scores at each step. Empty without it."""
         report = read_report(self.served.sources.get(name, ""))
         if not {"history", "heads"} <= report.keys():
             return {}

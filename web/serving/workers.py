@@ -1,4 +1,4 @@
-"""Computations in threads: a few at a time, in turn by client, and no endless line of those that wait."""
+"""Computations in threads: a few at a time, in turn by client, with a bounded queue."""
 
 import asyncio
 import contextvars
@@ -18,24 +18,24 @@ T = TypeVar("T")
 
 
 @dataclass(eq=False)
-class Place:
-    """A place that somebody waits for. One that is not ``begun`` may be refused, and ``given`` then raises ``Busy``."""
+class Waiter:
+    """Somebody waiting for a turn. Unless their computation has ``begun``, ``turn`` may raise ``Busy``."""
 
     client: Hashable
     begun: bool
-    given: asyncio.Future[None] = field(default_factory=asyncio.Future)
+    turn: asyncio.Future[None] = field(default_factory=asyncio.Future)
 
 
 class Workers:
     """At most ``n_places`` computations at once, for all clients together. Used from the event loop alone.
 
-    One client has at most ``most_of_one`` of them, all unless that is given. ``max_waiting`` more may wait. When there
-    are too many, the newest of the client with the most is refused.
+    One client has at most ``most_of_one`` of them, by default all. ``max_waiting`` more may wait; beyond that, the
+    newest one of the client with the most is refused.
     """
 
     def __init__(self, n_places: int, max_waiting: int, most_of_one: int | None = None) -> None:
         self.n_places, self.max_waiting, self.most_of_one = n_places, max_waiting, most_of_one or n_places
-        self.queue: FairQueue[Place] = FairQueue()
+        self.queue: FairQueue[Waiter] = FairQueue()
         self.at_work: Counter[Hashable] = Counter()  # computations by client
         # Threads of their own: those of the event loop are also needed to record texts that are being written.
         self.threads = ThreadPoolExecutor(n_places, thread_name_prefix="worker")
@@ -54,49 +54,49 @@ class Workers:
         return await self.compute(client, functools.partial(function, *args, **kwargs))
 
     async def go_on(self, client: Hashable, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The same for the next part of what has begun: it waits for its turn, but it is not refused."""
+        """``run`` for the next part of something that has begun: it waits for its turn, but is never refused."""
         return await self.compute(client, functools.partial(function, *args, **kwargs), begun=True)
 
     async def compute(self, client: Hashable, function: Callable[[], T], *, begun: bool = False) -> T:
         await self.take_turn(client, begun=begun)
         in_context = functools.partial(contextvars.copy_context().run, function)
         work = asyncio.get_running_loop().run_in_executor(self.threads, in_context)
-        # A thread cannot be interrupted, so the place is taken until it ends, even if the client leaves before.
+        # A thread cannot be interrupted, so the turn lasts until it ends, even if the client leaves before.
         work.add_done_callback(lambda _: self.end_turn(client))
         work.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may ask for it
         return await asyncio.shield(work)
 
     async def take_turn(self, client: Hashable, *, begun: bool = False) -> None:
-        place = Place(client, begun)
+        waiter = Waiter(client, begun)
         if not self.has_place(client) and not begun:
             self.make_room(client)
-        self.queue.append(place)
+        self.queue.append(waiter)
         self.hand_out()
         try:
-            await place.given
+            await waiter.turn
         except asyncio.CancelledError:
-            if place.given.cancelled():
-                if place in self.queue:
-                    self.queue.remove(place)
-            elif place.given.exception() is None:  # it was given at the moment in which the client left
+            if waiter.turn.cancelled():
+                if waiter in self.queue:
+                    self.queue.remove(waiter)
+            elif waiter.turn.exception() is None:  # the turn came just as the client left
                 self.end_turn(client)
             raise
 
     def end_turn(self, client: Hashable) -> None:
         self.at_work[client] -= 1
-        self.at_work = +self.at_work  # without the clients that have none
+        self.at_work = +self.at_work  # drops clients that have none
         self.hand_out()
 
     def has_place(self, client: Hashable) -> bool:
         return self.at_work.total() < self.n_places and self.at_work[client] < self.most_of_one
 
     def hand_out(self) -> None:
-        """Give free places to those that wait."""
+        """Give free turns to those that wait."""
         while self.queue and self.has_place(self.queue.next_client(self.at_work)):
-            place = self.queue.take(self.at_work)
-            if not place.given.done():
-                self.at_work[place.client] += 1
-                place.given.set_result(None)
+            waiter = self.queue.take(self.at_work)
+            if not waiter.turn.done():
+                self.at_work[waiter.client] += 1
+                waiter.turn.set_result(None)
 
     def check_room(self, client: Hashable) -> None:
         """Raise ``Busy`` where this client would be refused."""
@@ -106,11 +106,11 @@ class Workers:
         refused = self.to_refuse(client)
         if refused:
             self.queue.remove(refused)
-            refused.given.set_exception(Busy())
+            refused.turn.set_exception(Busy())
 
-    def to_refuse(self, client: Hashable) -> Place | None:
-        """Who must leave the line for one more of this client, if anybody must; raises ``Busy`` if it is the client."""
-        if sum(may_be_refused(place) for place in self.queue) < self.max_waiting:
+    def to_refuse(self, client: Hashable) -> Waiter | None:
+        """Who must leave the queue to make room for this client, if anybody. Raises ``Busy`` if it is the client."""
+        if sum(may_be_refused(waiter) for waiter in self.queue) < self.max_waiting:
             return None
         refused = self.queue.newest_of_most(client, may_be_refused)
         if refused is None:
@@ -118,5 +118,5 @@ class Workers:
         return refused
 
 
-def may_be_refused(place: Place) -> bool:
-    return not place.begun and not place.given.done()
+def may_be_refused(waiter: Waiter) -> bool:
+    return not waiter.begun and not waiter.turn.done()

@@ -24,7 +24,7 @@ from ..settings import is_zero_gpu
 
 T = TypeVar("T", bound=Callable[..., Any])
 
-SECONDS = 20  # to begin with, on top of those for the tokens
+SECONDS = 20  # for starting, in addition to those for the tokens
 TOKENS_PER_SECOND = 30  # the least that a GPU writes
 MOST_SECONDS = 120
 GATHER_SECONDS = 0.05  # between two batches of events, which a pipe carries
@@ -33,12 +33,12 @@ ON_GPU: dict[str, LoadedModel] = {}  # in the forked process alone
 
 
 def seconds_for(_name: str, request: GenerationRequest, *_: Any) -> int:
-    """How long the GPU is needed at most, which is what a visitor's quota is charged with in advance."""
+    """The longest time the GPU may be needed: a visitor's quota is charged for it in advance."""
     return min(MOST_SECONDS, SECONDS + request.max_new_tokens // TOKENS_PER_SECOND)
 
 
 def on_gpu(function: T) -> T:
-    """What ``spaces`` makes of the function; the function itself anywhere but on ZeroGPU."""
+    """The function as ``spaces`` wraps it, or unchanged where this is not ZeroGPU."""
     if not is_zero_gpu(os.environ):
         return function
     import spaces  # patches torch, before CUDA is used
@@ -49,7 +49,7 @@ def on_gpu(function: T) -> T:
 
 @on_gpu
 def write(name: str, request: GenerationRequest, head_mask: list[list[float]] | None) -> Generator[list[Event]]:
-    """The events of one text, as an engine here reports them, with arrays in the place of tensors."""
+    """The events of one text, as an engine here reports them, with arrays instead of tensors."""
     loaded = loaded_on_gpu(name)
     request = replace(request, head_mask=loaded.read_head_mask(head_mask))
     engine = Engine(loaded, max_batch=1)
@@ -65,9 +65,9 @@ def write(name: str, request: GenerationRequest, head_mask: list[list[float]] | 
 
 
 def loaded_on_gpu(name: str) -> LoadedModel:
-    """A copy of a model where this process has its GPU."""
+    """A copy of a model on this process's GPU."""
     if name not in ON_GPU:
-        torch.set_num_threads(1)  # the threads of the process that was forked are not here
+        torch.set_num_threads(1)  # the threads of the parent process were not forked
         device = "cuda" if torch.cuda.is_available() else "cpu"
         loaded = MODELS[name]
         ON_GPU[name] = replace(loaded, gpt=copy.deepcopy(loaded.gpt).to(device))
@@ -75,7 +75,7 @@ def loaded_on_gpu(name: str) -> LoadedModel:
 
 
 def with_arrays(event: Event) -> Event:
-    """The event with NumPy arrays for its tensors: those are pickled by value."""
+    """The event with NumPy arrays instead of tensors: arrays are pickled by value."""
     return changed(event, Tensor, lambda tensor: tensor.cpu().numpy())
 
 
@@ -106,7 +106,7 @@ class GpuText(TextSequence):
 
 
 class ZeroGpuEngine(Engine):
-    """The texts of one model, one after the other: each has the GPU to itself, and is charged to who asked for it."""
+    """Writes the texts of one model one by one: each has the GPU to itself, charged to whoever asked for it."""
 
     def __init__(self, loaded: LoadedModel, *, max_waiting: int = 64) -> None:
         super().__init__(loaded, max_batch=1, max_waiting=max_waiting)
@@ -142,7 +142,7 @@ class ZeroGpuEngine(Engine):
             self.end(text, last)
 
     def take_events(self, text: GpuText, events: list[Event]) -> Event | None:
-        """Report events; gives the one that ends the text, which may be that somebody has left or the time is up."""
+        """Report events. Returns the one that ends the text, which may be because the reader left or the time is up."""
         for event in events:
             if isinstance(event, Step):
                 text.written.append(event.token_id)
