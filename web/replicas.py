@@ -27,6 +27,7 @@ from .api.body_limit import BodyLimitMiddleware
 from .api.errors import ApiError, as_api_error
 from .api.routes import api_routes
 from .api.streaming import server_sent_event
+from .edge.origins import OriginMiddleware
 from .services import make_services
 from .serving.budget import budget_for
 
@@ -94,7 +95,8 @@ class Gate:
         app: ASGIApp = BodyLimitMiddleware(self.forward, self.settings.limits, budget_for(self.settings.limits))
         launched = threading.Event()
         launched.set()
-        return ApiKeyMiddleware(app, self.settings.api_key, launched) if self.settings.api_key else app
+        app = ApiKeyMiddleware(app, self.settings.api_key, launched) if self.settings.api_key else app
+        return OriginMiddleware(app, self.settings.allowed_origins, trusted_proxies=self.settings.trusted_proxies)
 
     async def forward(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -1,13 +1,36 @@
-"""Which tokens of two texts correspond to each other, as in the page's ``compare/matching.mjs``."""
+"""Which tokens of two texts correspond to each other."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-RELATED = 0.5  # of the longer text: where less is shared, the two are not versions of one text
+RELATED = 0.5  # of the longer text: texts that share less are not versions of one text
 MOST_CELLS = 4_500_000  # of the table of subsequences: two stretches of more than 2,048 tokens are taken to differ
+
+
+class Piece(NamedTuple):
+    """Tokens ``a_start`` to ``a_stop - 1`` of one text that belong to tokens ``b_start`` to ``b_stop - 1`` of another.
+
+    With one tokenizer each piece is one token, and tokens between two pieces have no counterpart. With two it is the
+    least text that ends where both have a token's end.
+    ``same`` says that both have the same text there, so that a weight on it can be compared.
+    """
+
+    a_start: int
+    a_stop: int
+    b_start: int
+    b_stop: int
+    same: bool
+
+
+class Alignment(NamedTuple):
+    """Pieces in order; ``parting`` is the index of the first one after the texts part, None where they do not."""
+
+    pieces: list[Piece]
+    parting: int | None
 
 
 class Stretch(NamedTuple):
@@ -18,31 +41,86 @@ class Stretch(NamedTuple):
     other: int
 
 
-def align(one: Sequence[int], other: Sequence[int]) -> list[tuple[int, int]]:
-    """Which position of one text corresponds to which of the other.
+def align(a: Sequence[int], b: Sequence[int], *, is_given: bool = True, n_prompt: int = 0) -> Alignment:
+    """Align two texts of token ids from the same tokenizer.
 
     Texts of equal length are aligned position by position. Otherwise the tokens of a longest common subsequence are
     aligned, and between them tokens that are replaced by as many others. In texts that have little in common, a stretch
     that is shorter than the differences on both of its sides is taken for a coincidence.
+
+    ``is_given`` says that one of the texts was given as a whole. In two texts that a model wrote, equal tokens after
+    the texts part may be a coincidence: unless the texts have much in common, they are aligned as ``align_growing``
+    does.
     """
-    if len(one) == len(other):
-        return [(position, position) for position in range(len(one))]
-    start = _n_shared(one, other)
-    stretches = common_stretches(one[start:], other[start:])
-    rest = max(len(one), len(other)) - start
-    if sum(stretch.one for stretch in stretches if stretch.same) <= RELATED * rest:
+    start = n_shared(a, b)
+    if start == min(len(a), len(b)):
+        return align_growing(a, b)
+    longest = max(len(a), len(b)) - start
+    if len(a) == len(b):
+        stretches = [Stretch(one == other, 1, 1) for one, other in zip(a[start:], b[start:], strict=True)]
+    else:
+        stretches = common_stretches(a[start:], b[start:])
+    is_related = sum(stretch.one for stretch in stretches if stretch.same) > RELATED * longest
+    if not is_related and not is_given:
+        return align_growing(a, b, n_prompt=n_prompt)
+    if not is_related and len(a) != len(b):
         stretches = without_coincidences(stretches)
-    pairs, i, j = [(position, position) for position in range(start)], start, start
-    for stretch in stretches:
-        if stretch.one == stretch.other:
-            pairs += [(i + k, j + k) for k in range(stretch.one)]
-        i, j = i + stretch.one, j + stretch.other
-    return pairs
+    pieces, i, j = [token_piece(i, i, same=True) for i in range(start)], start, start
+    for same, one, other in stretches:
+        if one == other:
+            pieces += [token_piece(i + k, j + k, same=same) for k in range(one)]
+        i, j = i + one, j + other
+    return Alignment(pieces, start)
+
+
+def align_growing(a: Sequence[int], b: Sequence[int], *, n_prompt: int = 0) -> Alignment:
+    """Align two texts of which more is to come: position by position, and the same until they part.
+
+    In the first ``n_prompt`` tokens, which were given in both, equal tokens are no coincidence even after a difference.
+    """
+    start, n = n_shared(a, b), min(len(a), len(b))
+    pieces = [token_piece(i, i, same=i < start or (i < n_prompt and a[i] == b[i])) for i in range(n)]
+    return Alignment(pieces, start if start < n else None)
+
+
+def align_texts(a: Sequence[str], b: Sequence[str]) -> Alignment:
+    """Align two texts from different tokenizers, each as the texts of its tokens.
+
+    A piece is the least text that ends where both have a token's end. Where the texts differ, token by token.
+    """
+    n = n_shared("".join(a), "".join(b))
+    ends_a, ends_b = token_ends(a), token_ends(b)
+    pieces, i, j = list[Piece](), 0, 0
+    for end in sorted(ends_a.keys() & ends_b.keys()):
+        if 0 < end <= n:
+            pieces.append(Piece(i, ends_a[end], j, ends_b[end], same=True))
+            i, j = ends_a[end], ends_b[end]
+    # Only where the texts differ: a piece that one of them does not have all of yet is left out.
+    if n == min(sum(map(len, a)), sum(map(len, b))) or i == len(a) or j == len(b):
+        return Alignment(pieces, None)
+    parting = len(pieces)
+    pieces += [token_piece(i + k, j + k, same=False) for k in range(min(len(a) - i, len(b) - j))]
+    return Alignment(pieces, parting)
+
+
+def token_piece(i: int, j: int, *, same: bool) -> Piece:
+    return Piece(i, i + 1, j, j + 1, same)
+
+
+def token_ends(texts: Sequence[str]) -> dict[int, int]:
+    """How many tokens end at or before each end of a token, in characters."""
+    ends: dict[int, int] = {}
+    for n_tokens, end in enumerate(accumulate(map(len, texts)), 1):
+        ends.setdefault(end, n_tokens)
+    return ends
 
 
 def common_stretches(one: Sequence[int], other: Sequence[int]) -> list[Stretch]:
-    """Two texts as stretches that differ and stretches that are the same, in turn, by a longest common subsequence."""
-    tail = _n_shared(one[::-1], other[::-1])
+    """Two texts as stretches that are the same and stretches that differ, by a longest common subsequence.
+
+    Takes O(n m) time and, in int16, at most ``2 * MOST_CELLS`` bytes.
+    """
+    tail = n_shared(one[::-1], other[::-1])
     n, m = len(one) - tail, len(other) - tail
     stretches: list[Stretch] = []
 
@@ -77,7 +155,7 @@ def common_stretches(one: Sequence[int], other: Sequence[int]) -> list[Stretch]:
 def subsequence_lengths(one: Sequence[int], other: Sequence[int]) -> Tensor:
     """How long the longest common subsequence of ``one[i:]`` and ``other[j:]`` is, for every ``i`` and ``j``."""
     right = torch.tensor(other, dtype=torch.long)
-    lengths = torch.zeros(len(one) + 1, len(other) + 1, dtype=torch.int32)
+    lengths = torch.zeros(len(one) + 1, len(other) + 1, dtype=torch.int16)
     for i in range(len(one) - 1, -1, -1):
         below = lengths[i + 1]
         best = torch.maximum(below[:-1], (below[1:] + 1) * (right == one[i]))
@@ -86,7 +164,7 @@ def subsequence_lengths(one: Sequence[int], other: Sequence[int]) -> Tensor:
 
 
 def without_coincidences(stretches: Sequence[Stretch]) -> list[Stretch]:
-    """Without what is shorter than the differences on both of its sides: words that any two texts have in common."""
+    """Drop what is shorter than the differences on both of its sides: words that any two texts have in common."""
     kept: list[Stretch] = []
     for stretch in stretches:
         kept.append(stretch)
@@ -99,8 +177,8 @@ def without_coincidences(stretches: Sequence[Stretch]) -> list[Stretch]:
     return kept
 
 
-def _n_shared(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many tokens both begin with."""
+def n_shared(one: Sequence[object], other: Sequence[object]) -> int:
+    """How many items both begin with."""
     n = 0
     while n < min(len(one), len(other)) and one[n] == other[n]:
         n += 1

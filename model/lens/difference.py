@@ -2,30 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from ..errors import InputError
-from .alignment import align
+from .alignment import Piece, align
 from .progress import Progress, ignore
 from .text_pass import TextPass
-
-
-class Piece(NamedTuple):
-    """Tokens ``a_start`` to ``a_stop - 1`` of one text that belong to tokens ``b_start`` to ``b_stop - 1`` of another.
-
-    With one tokenizer each piece is one token, and tokens between two pieces have no counterpart. With two it is the
-    least text that ends where both have a token's end.
-    ``same`` says that both have the same text there, so that a weight on it can be compared.
-    """
-
-    a_start: int
-    a_stop: int
-    b_start: int
-    b_stop: int
-    same: bool
 
 
 def head_differences(a: TextPass, b: TextPass, pieces: Sequence[Piece], first: int = 0) -> Tensor:
@@ -78,8 +62,8 @@ def attention_difference(one: TextPass, other: TextPass, *, progress: Progress =
     if shapes[0] != shapes[1]:
         found = " and ".join(f"{n_layer} layers of {n_head} heads" for n_layer, n_head in shapes)
         raise InputError("other", f"Only models with the same layers and heads can be compared, found {found}.")
-    pairs = align(one.ids, other.ids)
-    pieces = [Piece(i, i + 1, j, j + 1, same=one.ids[i] == other.ids[j]) for i, j in pairs]
+    pieces = align(one.ids, other.ids).pieces
+    pairs = [(piece.a_start, piece.b_start) for piece in pieces]
     if not any(piece.same for piece in pieces):
         raise InputError("other", "The two texts share no tokens that could be compared.")
     n_layer, n_head = shapes[0]

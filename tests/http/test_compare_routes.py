@@ -52,7 +52,7 @@ def test_a_text_with_heads_scaled(server: Server) -> None:
     [
         ({"sha256": "0" * 64}, "no longer served"),
         ({"model": "nobody"}, "There is no model 'nobody'"),
-        ({"model": "tiny@7"}, "There is no model 'tiny@7'"),
+        ({"model": "tiny@7"}, "tiny has no snapshots"),
         ({"ids": []}, "empty"),
         ({"ids": [10_000]}, "10000"),
         ({"head_mask": [[0.0]]}, "(n_layer, n_head) = (3, 4)"),
@@ -99,12 +99,43 @@ def test_another_tokenizer_and_other_weights(launch: Callable[..., Server], tmp_
     assert pointer["model"] == "tiny@16"
     expected = lower(early.trace(server.served.models["tiny"].read_prompt(PROMPT)).attention[1, 1])
     torch.testing.assert_close(weights(server, pointer, 1, 1), expected, atol=1e-5, rtol=0)
+    ids = server.served.models["tiny"].read_prompt(PROMPT)
+    sides = [
+        {"sha256": server.served.models[name].sha256, "ids": given, "n_tokens": 99, "n_prompt": 1}
+        for name, given in (("tiny", ids), ("pieces", tokenizer.encode(PROMPT)[:4]))
+    ]
+    found = aligned(server, a=sides[0], b=sides[1]).json()
+    lengths = [len(token.text) for token in server.served.models["pieces"].tokens(sides[1]["ids"])]
+    starts = [sum(lengths[:i]) for i in range(4)]
+    pieces = [[a, b, n_a, n_b] for a, b, n_a, n_b, _, count in found["pieces"] for _ in range(count)]
+    assert [n_a for _, _, n_a, _ in pieces] == [n for n in lengths if n] and found["parting"] is None, (pieces, starts)
     # Its weights are found again by their hash and by their name, though nothing keeps them in memory.
     server.services.snapshots.cache.entries.clear()
     ids = server.served.models["tiny"].read_prompt(PROMPT)
     query = {"model": "tiny@16", "sha256": pointer["sha256"][:16], "ids": encode_ids(ids), "prompt": 5}
     found = httpx.get(f"{server.url}/look/landing", params=query).json()
     assert (found["pointer"]["state"], found["pointer"]["model"]) == ("linked", "tiny@16")
+
+
+def aligned(server: Server, **body: Any) -> httpx.Response:
+    return httpx.post(f"{server.url}/look/alignment", json=body)
+
+
+def test_which_tokens_correspond(server: Server) -> None:
+    loaded = server.served.models["tiny"]
+    ids = loaded.read_prompt(PROMPT)
+    run = read(server).json()["run"]
+    a = {"run": run, "sha256": loaded.sha256, "n_prompt": 5, "n_tokens": len(ids)}
+    b = {"run": "gone", "sha256": loaded.sha256, "n_prompt": 5, "ids": ids[:3] + ids[4:], "n_tokens": len(ids) - 1}
+    found = aligned(server, a=a, b=b, is_given=True).json()
+    assert found == {"pieces": [[0, 0, 1, 1, 1, 3], [4, 3, 1, 1, 1, len(ids) - 4]], "parting": 3}
+    growing = aligned(server, a=a, b=b, is_growing=True).json()
+    assert growing["parting"] == 3 and sum(piece[-1] for piece in growing["pieces"]) == len(ids) - 1
+    assert aligned(server, a=a | {"n_tokens": 2}, b=b).json() == {"pieces": [[0, 0, 1, 1, 1, 2]], "parting": None}
+    lost = aligned(server, a=a | {"run": "gone"}, b=b)
+    assert lost.status_code == 404 and "no longer kept" in lost.json()["detail"]
+    elsewhere = aligned(server, a=a, b=b | {"sha256": "0" * 64})
+    assert elsewhere.status_code == 410 and "no longer served" in elsewhere.json()["detail"]
 
 
 def test_which_heads_attend_differently(server: Server) -> None:

@@ -25,12 +25,15 @@ async def with_tools(
         return tools, [await session.call_tool(*call) for call in calls]
 
 
+LONG = "to be or not to be that is the question whether tis nobler"
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("generate", {"prompt": "To be", "max_new_tokens": 12, "seed": 1}),
     ("attention", {"prompt": "so", "layer": 1, "head": 2}),
     ("tokenize", {"text": "so"}),
     ("models", {}),
     ("generate", {"prompt": "caf\u00e9"}),
+    ("attention", {"prompt": LONG}),
+    ("attention", {"prompt": LONG, "whole": True}),
 ]
 
 
@@ -40,7 +43,7 @@ def test_the_tools(server: Server, launch: Any, checkpoints: Any, key: str | Non
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     tools, results = run_async(with_tools(server.url, headers, CALLS))
     lenses = {"roles", "knockout", "removal", "attribution", "head_lenses", "logit_lens", "ledger"}
-    lenses |= {"patch", "composition", "paths", "difference", "passages"}
+    lenses |= {"patch", "composition", "paths", "role_paths", "difference", "passages"}
     assert set(tools) == {"generate", "attention", "tokenize", "models", "train"} | lenses
     arguments = tools["generate"].inputSchema["properties"]
     assert arguments["max_new_tokens"]["type"] == "integer" and "seed" in arguments["seed"]["description"]
@@ -51,7 +54,12 @@ def test_the_tools(server: Server, launch: Any, checkpoints: Any, key: str | Non
     assert weights["tokens"] == ["s", "o"] and abs(sum(weights["attention"][1]) - 1) < 1e-5
     assert [token["text"] for token in json.loads(texts[2])] == ["s", "o"]
     assert json.loads(texts[3])[0]["id"] == "tiny"
-    assert [result.isError for result in results] == [False] * 4 + [True] and "\u00e9" in texts[4]
+    assert [result.isError for result in results] == [False] * 4 + [True] * 2 + [False] and "\u00e9" in texts[4]
+    assert "whole: true" in texts[5] and len(texts[5]) < 400
+    assert len(texts[6]) > 8_192 and len(json.loads(texts[6])["tokens"]) == len(LONG)
+    required = {name: tool.inputSchema.get("required", []) for name, tool in tools.items()}
+    assert required["generate"] == required["attention"] == ["prompt"] and required["tokenize"] == ["text"]
+    assert tools["attention"].inputSchema["properties"]["whole"]["default"] is False
 
 
 def test_not_without_the_key(launch: Any, checkpoints: Any) -> None:

@@ -1,6 +1,7 @@
 """What the page opens with, and the weights that training kept: the routes below /look beside the stream."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -158,3 +159,20 @@ def test_a_broken_snapshot_is_refused(trained: Server, launch: Callable[..., Ser
 def read_at_of(server: Server, name: str) -> httpx.Response:
     body = {"model": name, "step": 5, "ids": [1, 2, 3], "n_prompt": 1}
     return httpx.post(f"{server.url}/look/snapshot", json=body, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("snapshot", {"model": "\ud800", "step": 16, "ids": [1], "n_prompt": 1}),
+        ("read", {"sha256": "0" * 64, "ids": [1], "n_prompt": 1, "model": "\ud800"}),
+        ("read", {"sha256": "\ud800", "ids": [1], "n_prompt": 1, "model": "tiny"}),
+        ("read", {"sha256": "0" * 64, "text": "\ud800", "n_prompt": 1, "model": "tiny"}),
+        ("again/rows", {"sha256": "\ud800", "ids": [1], "n_prompt": 1}),
+        ("scaled/0", {"sha256": "\ud800", "ids": [1], "n_prompt": 1}),
+    ],
+)
+def test_half_a_character_is_refused(server: Server, path: str, body: dict[str, Any]) -> None:
+    headers = {"Content-Type": "application/json"}
+    answer = httpx.post(f"{server.url}/look/{path}", content=json.dumps(body), headers=headers)
+    assert answer.status_code == 422 and re.search("half a character|unicode", answer.json()["detail"])

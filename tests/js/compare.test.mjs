@@ -1,53 +1,57 @@
-// Which tokens of two texts belong together, and what the differences between their heads are.
+// Two texts that are compared: their clock, what their heads and tokens differ in, and what they are called.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { HeadWeights } from "../../web/js/lib/triangle.mjs";
-import { isOwn } from "../../web/js/look/state/pointer.mjs";
-import { align } from "../../web/js/look/compare/alignment.mjs";
-import { Difference, firstDifferingRow } from "../../web/js/look/compare/difference.mjs";
-import { hasPlace, matchingPlace } from "../../web/js/look/compare/linked_heads.mjs";
 import { logSoftmax } from "../../web/js/lib/sampling.mjs";
-import { nextRows } from "../../web/js/look/compare/next_tokens.mjs";
-import { maskWords, sideTitles } from "../../web/js/look/compare/titles.mjs";
-import { changeSentence, tokenChanges } from "../../web/js/look/compare/token_changes.mjs";
+import { Alignment, AlignmentRequests, fromServer } from "../../web/js/look/compare/alignment.mjs";
+import {
+  changeSentence,
+  Difference,
+  firstDifferingRow,
+  nextRows,
+  tokenChanges,
+} from "../../web/js/look/compare/difference.mjs";
+import { maskWords, scaledWords, sideTitles } from "../../web/js/look/compare/names.mjs";
+import { hasPlace, matchingPlace } from "../../web/js/look/compare/pair.mjs";
 
-/** A text of tokens between bars; equal tokens have equal ids. */
-const text = (line, n_prompt = 1) => ({
-  n_prompt,
-  tokens: line.split("|").map((part) => ({ text: part, id: Number.parseInt(Buffer.from(part).toString("hex"), 16) })),
+/** Tokens between bars. */
+const tokens = (line) => line.split("|").map((text) => ({ text }));
+
+/** Pieces "a0 a1 b0 b1 same", between bars. */
+const aligned = (pieces, parting = null) =>
+  new Alignment(
+    pieces.split("|").map((piece) => {
+      const [a0, a1, b0, b1, same] = piece.split(" ").map(Number);
+      return { a0, a1, b0, b1, same: same === 1 };
+    }),
+    parting,
+  );
+
+/** Token by token: 1 where they are the same, 0 where they differ. */
+const inOrder = (same, parting = null) =>
+  aligned([...same].map((flag, i) => `${i} ${i + 1} ${i} ${i + 1} ${flag}`).join("|"), parting);
+
+test("an alignment as the server sends it", () => {
+  const sent = { pieces: [[0, 0, 1, 1, 1, 2], [2, 3, 2, 1, 1, 2], [6, 5, 1, 1, 0, 1]], parting: 2 }; // prettier-ignore
+  const expected = aligned("0 1 0 1 1|1 2 1 2 1|2 4 3 4 1|4 6 4 5 1|6 7 5 6 0", 2);
+  assert.deepEqual(fromServer(sent).pieces, expected.pieces);
+  assert.deepEqual([fromServer(sent).parting, fromServer(sent).shared], [2, 4]);
 });
-const pieces = (alignment) =>
-  alignment.pieces.map(({ a0, a1, b0, b1, same }) => [a0, a1, b0, b1, same].map(Number).join(" "));
 
-test("tokens at the same place belong together, and are the same until the texts part", () => {
-  const alignment = align(text("a|b|c|d|e"), text("a|b|x|d"), true);
-  assert.deepEqual(pieces(alignment), ["0 1 0 1 1", "1 2 1 2 1", "2 3 2 3 0", "3 4 3 4 0"]); // d may be a coincidence
+test("tokens at the same place, and what comes after the last piece", () => {
+  const alignment = inOrder("1100", 2);
   assert.deepEqual([alignment.parting, alignment.partsAt("a"), alignment.partsAt("b")], [2, 2, 2]);
   assert.ok(alignment.isTokenByToken);
   assert.deepEqual([alignment.stepOf("a", 4), alignment.tokenAt("b", 4), alignment.tokenAt("b", 3)], [4, 4, 3]);
-  const grows = align(text("a|b|c"), text("a|b"), true);
-  assert.deepEqual([grows.parting, grows.pieces.length], [null, 2]); // the shorter one may still be written
+  assert.deepEqual([alignment.fits(4, 4), alignment.fits(4, 3)], [true, false]);
+  const [first, other] = ["Lily has a dog. Lily is glad.", "Anna has a dog. Anna is glad."];
+  const words = inOrder([...first].map((letter, i) => Number(letter === other[i])).join(""), 0);
+  assert.deepEqual([words.shared, words.changes("a", first.length)], [first.length - 8, [0, 16]]);
 });
 
-test("in prompts the same token at the same place is no coincidence", () => {
-  const alignment = align(text("When|Tom|and|Jim|went", 4), text("When|Ann|and|Sue|went", 5), true);
-  assert.deepEqual(
-    alignment.pieces.map(({ same }) => same),
-    [true, false, true, false, true], // all of the second text was given
-  );
-  const written = align(text("When|Tom|and|Jim|went", 4), text("When|Ann|and|Sue|went", 4), true);
-  assert.deepEqual(
-    written.pieces.map(({ same }) => same),
-    [true, false, true, false, false],
-  );
-  assert.equal(alignment.parting, 1);
-});
-
-test("with two tokenizers the least pieces with common ends belong together", () => {
-  const alignment = align(text("t|h|e| |c|a|t"), text("the| c|at"), false);
-  assert.deepEqual(pieces(alignment), ["0 3 0 1 1", "3 5 1 2 1", "5 7 2 3 1"]);
-  assert.equal(alignment.parting, null);
+test("pieces of several tokens", () => {
+  const alignment = aligned("0 3 0 1 1|3 5 1 2 1|5 7 2 3 1");
   assert.ok(!alignment.isTokenByToken);
   const steps = ["a", "b"].map((side) => [0, 1, 2, 3].map((step) => alignment.tokenAt(side, step)));
   assert.deepEqual(steps, [
@@ -56,19 +60,51 @@ test("with two tokenizers the least pieces with common ends belong together", ()
   ]);
   assert.deepEqual([alignment.stepOf("a", 4), alignment.stepOf("b", 2), alignment.stepOf("b", 3)], [1, 2, 3]);
   assert.deepEqual([alignment.first("a", 1), alignment.last("a", 1), alignment.pieceOf("a", 6)], [3, 4, 2]);
-  // A piece whose end one text has not reached yet is left out, and is no difference.
-  const cut = align(text("t|h|e| |c"), text("the| cat"), false);
-  assert.deepEqual([pieces(cut), cut.parting], [["0 3 0 1 1"], null]);
-  const parted = align(text("t|h|e|y|s"), text("the|m|s"), false);
-  assert.deepEqual(
-    [pieces(parted), parted.partsAt("a"), parted.partsAt("b")],
-    [["0 3 0 1 1", "3 4 1 2 0", "4 5 2 3 0"], 3, 1],
-  );
+  const parted = aligned("0 3 0 1 1|3 4 1 2 0|4 5 2 3 0", 1);
+  assert.deepEqual([parted.partsAt("a"), parted.partsAt("b")], [3, 1]);
 });
 
-test("with one tokenizer both ways align alike", () => {
-  const [a, b] = [text("a|bc|d|e"), text("a|bc|x|e")];
-  assert.deepEqual(pieces(align(a, b, false)), pieces(align(a, b, true)));
+/** abcdef and abXYcdf: two tokens that only B has, and one that only A has. */
+const GAPS = "0 1 0 1 1|1 2 1 2 1|2 3 4 5 1|3 4 5 6 1|5 6 6 7 1";
+
+test("a token that only one text has gets a step of its own", () => {
+  const alignment = aligned(GAPS, 2);
+  const steps = [0, 1, 2, 3, 4, 5, 6, 7, 8];
+  const shown = (side) => steps.map((step) => (alignment.isGap(side, step) ? "-" : alignment.tokenAt(side, step)));
+  assert.deepEqual(shown("a"), [0, 1, "-", "-", 2, 3, 4, 5, 6]);
+  assert.deepEqual(shown("b"), [0, 1, 2, 3, 4, 5, "-", 6, 7]);
+  assert.deepEqual(
+    [0, 1, 2, 3, 4, 5, 6].map((at) => alignment.stepOf("b", at)),
+    [0, 1, 2, 3, 4, 5, 7],
+  );
+  assert.deepEqual([alignment.pieceOf("a", 4), alignment.pieceOf("b", 2), alignment.parting], [null, null, 2]);
+  assert.deepEqual([alignment.partsAt("a"), alignment.partsAt("b")], [2, 2]);
+  assert.deepEqual([alignment.changes("a", 6), alignment.changes("b", 7)], [[2, 4], [2]]);
+  assert.ok(!alignment.isTokenByToken);
+  assert.deepEqual([alignment.numberOf(1), alignment.numberOf(2)], ["1", "2|4"]);
+});
+
+test("the difference is taken between the rows and keys that correspond", () => {
+  /** @param {number} n @param {number} seed */
+  const head = (n, seed) => {
+    const rows = Array.from({ length: n }, (_, row) => {
+      const raw = Array.from({ length: row + 1 }, (__, key) => ((row * 7 + key * 3 + seed) % 11) + 1);
+      const sum = raw.reduce((total, value) => total + value, 0);
+      return raw.map((value) => value / sum);
+    });
+    const kept = new HeadWeights();
+    kept.append(Float32Array.from(rows.flat()));
+    return { rows, weights: kept };
+  };
+  const [a, b] = [head(6, 1), head(7, 5)];
+  const alignment = aligned(GAPS, 2);
+  const difference = new Difference(alignment, { a: a.weights, b: b.weights });
+  assert.equal(difference.rows, 5);
+  assert.deepEqual(difference.at(4, 2), {
+    a: Math.fround(a.rows[5][2]),
+    b: Math.fround(b.rows[6][4]),
+    difference: Math.fround(b.rows[6][4]) - Math.fround(a.rows[5][2]),
+  });
 });
 
 /** The weights of a head, from its rows. */
@@ -81,7 +117,7 @@ function weights(...rows) {
 test("a difference is B less A, exactly, and nothing where the key is another token", () => {
   const a = weights([1], [0.3, 0.7], [0.2, 0.3, 0.5]);
   const b = weights([1], [0.6, 0.4], [0.1, 0.1, 0.8]);
-  const difference = new Difference(align(text("a|b|c"), text("a|b|x"), true), { a, b });
+  const difference = new Difference(inOrder("110", 2), { a, b });
   assert.equal(difference.rows, 3);
   assert.equal(difference.at(1, 0).difference, Math.fround(0.6) - Math.fround(0.3));
   assert.deepEqual(difference.at(2, 1), {
@@ -92,14 +128,14 @@ test("a difference is B less A, exactly, and nothing where the key is another to
   assert.ok(Number.isNaN(difference.at(2, 2).difference));
   assert.ok(Math.abs(difference.largest - 0.3) < 1e-6);
   assert.equal(difference.values.rows, 3);
-  const growing = new Difference(align(text("a|b|c"), text("a|b|c"), true), { a, b: weights([1], [0.6, 0.4]) });
+  const growing = new Difference(inOrder("111"), { a, b: weights([1], [0.6, 0.4]) });
   assert.equal(growing.rows, 2); // what both have read
 });
 
 test("the weights on a piece are summed", () => {
   const a = weights([1], [0.5, 0.5], [0.25, 0.25, 0.5]);
   const b = weights([1], [0.125, 0.875]);
-  const difference = new Difference(align(text("x|y|z"), text("xy|z"), false), { a, b });
+  const difference = new Difference(aligned("0 2 0 1 1|2 3 1 2 1"), { a, b });
   assert.equal(difference.rows, 2);
   assert.deepEqual(difference.at(0, 0), { a: 1, b: 1, difference: 0 });
   assert.deepEqual(difference.at(1, 0), { a: 0.5, b: 0.125, difference: -0.375 });
@@ -107,7 +143,7 @@ test("the weights on a piece are summed", () => {
 });
 
 test("one reader differs from itself only after the parting", () => {
-  const parted = align(text("a|b|c"), text("a|b|x"), true);
+  const parted = inOrder("110", 2);
   const same = { sha256: "1", head_mask: null };
   assert.equal(firstDifferingRow(parted, same, same), 2);
   assert.equal(firstDifferingRow(parted, same, { ...same, sha256: "2" }), 0);
@@ -158,7 +194,7 @@ test("the next tokens of both sides, with the difference of their log-probabilit
 
 test("a side is called by what it differs in", () => {
   const side = (line, more = {}) => ({
-    tokens: text(line).tokens,
+    tokens: tokens(line),
     pointer: {
       model: "tiny",
       state: "done",
@@ -171,13 +207,11 @@ test("a side is called by what it differs in", () => {
       ...more,
     },
   });
-  const titles = (a, b) =>
-    sideTitles(
-      a,
-      b,
-      align({ ...text("a"), tokens: a.tokens }, { tokens: b.tokens, n_prompt: 1, isGiven: isOwn(b.pointer) }, true),
-    );
-  assert.deepEqual(titles(side("a|b"), side("a| ")), ["First text", "Branch at token 1: “·” instead of “b”"]);
+  const titles = (a, b, alignment = inOrder("1")) => sideTitles(a, b, alignment);
+  assert.deepEqual(titles(side("a|b"), side("a| "), inOrder("10", 1)), [
+    "First text",
+    "Branch at token 1: “·” instead of “b”",
+  ]);
   assert.deepEqual(titles(side("a|b"), side("a|c", { settings: { seed: 7 } }))[1], "Another text, seed 7");
   assert.deepEqual(titles(side("a"), side("a", { model: "tiny@16" })), ["tiny", "tiny, training step 16"]);
   assert.deepEqual(titles(side("a"), side("a", { head_mask: [[0, 1, 0.5]] })), [
@@ -186,18 +220,24 @@ test("a side is called by what it differs in", () => {
   ]);
   assert.deepEqual(titles(side("a"), side("a")), ["First text", "The same text"]);
   assert.equal(
-    titles(side("a|b|c|d"), side("x|b|y|z", { state: "read" }))[1],
+    titles(side("a|b|c|d"), side("x|b|y|z", { state: "read" }), inOrder("0100", 0))[1],
     "Another text: “x” instead of “a” at token 0, and 1 other change",
   );
   assert.equal(maskWords({ head_mask: [[1, 2]], n_layer: 1, n_head: 2 }), "L0 H1 × 2");
 });
 
+test("a head that is removed or scaled says so, and a mean of heads does not", () => {
+  const pointer = { head_mask: [[0, 1, 0.5]] };
+  assert.match(scaledWords(pointer, [0, 0]), /^Removed/);
+  assert.match(scaledWords(pointer, [0, 2]), /multiplied by 0.5/);
+  for (const place of [[0, 1], [0, 3], [1, 3]]) assert.equal(scaledWords(pointer, place), ""); // prettier-ignore
+  assert.equal(scaledWords({ head_mask: null }, [0, 0]), "");
+});
+
 test("how much the tokens change that both texts have", () => {
-  const a = text("a|b|c|d|e");
-  const b = text("a|b|c|x|e");
-  const alignment = align(a, b, true);
-  const withLogprobs = ({ tokens }, logprobs) => tokens.map((token, i) => ({ ...token, logprob: logprobs[i] }));
-  const [left, right] = [withLogprobs(a, [null, -1, -2, -3, -4]), withLogprobs(b, [null, -1.5, -1, -1, -1])];
+  const alignment = inOrder("11100", 3);
+  const withLogprobs = (...logprobs) => logprobs.map((logprob) => ({ logprob }));
+  const [left, right] = [withLogprobs(null, -1, -2, -3, -4), withLogprobs(null, -1.5, -1, -1, -1)];
   const changes = tokenChanges(alignment, left, right);
   assert.deepEqual(
     changes.map((each) => each?.change ?? null),
@@ -209,4 +249,67 @@ test("how much the tokens change that both texts have", () => {
       "+0.500 nats in all, +0.250 a token.",
   );
   assert.equal(changeSentence([null], null), "");
+});
+
+/** A server that answers when a test says so, and keeps the bodies it was sent. */
+function server() {
+  const asked = [];
+  globalThis.document = { baseURI: "http://x/" };
+  globalThis.fetch = (_, { body }) =>
+    new Promise((resolve) => {
+      const answer = (content, status = 200) => resolve(new Response(JSON.stringify(content), { status }));
+      asked.push({ body: JSON.parse(body), answer });
+    });
+  return asked;
+}
+
+const soon = () => new Promise((resolve) => setImmediate(resolve));
+const texts = (n_tokens, more = {}) => {
+  const side = (run) => ({ run, sha256: "1", ids: [5, 6, 7], n_tokens, n_prompt: 1 });
+  return { key: `${n_tokens}`, a: side("one"), b: side("other"), isGiven: false, isGrowing: false, ...more };
+};
+
+test("one question at a time, and again for what has grown", async () => {
+  const asked = server();
+  const shown = [];
+  const requests = new AlignmentRequests((alignment) => shown.push(alignment.pieces.length), assert.fail);
+  requests.want(texts(1));
+  requests.want(texts(2));
+  requests.want(texts(3));
+  assert.equal(asked.length, 1);
+  asked[0].answer({ pieces: [[0, 0, 1, 1, 1, 1]], parting: null });
+  while (asked.length < 2) await soon();
+  assert.deepEqual([shown, requests.isCurrent], [[1], false]); // of what the texts were before
+  assert.deepEqual([asked[1].body.a.n_tokens, asked[1].body.a.ids], [3, []]); // the server knows its own runs
+  asked[1].answer({ pieces: [[0, 0, 1, 1, 1, 3]], parting: null });
+  while (!requests.isCurrent) await soon();
+  assert.deepEqual([shown, asked.length], [[1, 3], 2]);
+});
+
+test("the answer about a text that is no longer shown is dropped, and a lost run is sent", async () => {
+  const asked = server();
+  const shown = [];
+  const problems = [];
+  const requests = new AlignmentRequests(
+    (alignment) => shown.push(alignment.pieces.length),
+    (error) => problems.push(error.message),
+  );
+  requests.want(texts(2));
+  const another = texts(2, { key: "another" });
+  another.b = { ...another.b, run: "third" };
+  requests.want(another);
+  asked[0].answer({ pieces: [[0, 0, 1, 1, 1, 2]], parting: null });
+  while (asked.length < 2) await soon();
+  assert.deepEqual(shown, []);
+  asked[1].answer({ detail: "no longer kept" }, 404);
+  while (asked.length < 3) await soon();
+  assert.deepEqual([asked[2].body.a.ids, asked[2].body.b.run], [[5, 6], "third"]);
+  asked[2].answer({ pieces: [], parting: null });
+  while (!requests.isCurrent) await soon();
+  requests.want({ ...another, key: "grown" });
+  asked[3].answer({ detail: "The model is gone." }, 410);
+  while (!problems.length) await soon();
+  assert.deepEqual(problems, ["The model is gone."]);
+  requests.want(null);
+  assert.ok(!requests.isCurrent);
 });

@@ -107,6 +107,8 @@ def test_the_api_is_the_same(url: str) -> None:
     assert attention.json()["model"] == NAME
     assert httpx.get(f"{url}/health").json()["models"] == [NAME]
     assert httpx.get(f"{url}/metrics").status_code == 404
+    foreign = httpx.post(f"{url}/v1/completions", json={"prompt": "Once"}, headers={"Origin": "https://evil.example"})
+    assert foreign.status_code == 403 and foreign.json()["error"]["code"] == "foreign_origin"
     for content in (b"x" * 10**6, iter([b"x" * 10**5] * 10)):  # the second does not say how long it is
         assert httpx.post(f"{url}/v1/completions", content=content).status_code == 413
 

@@ -1,16 +1,16 @@
 """The API key: programs send it as a Bearer header; the page asks for it once and keeps a cookie."""
 
+import asyncio
 import hashlib
 import hmac
 import html
 import json
-import math
+import re
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from http.cookies import CookieError, SimpleCookie
-from typing import Literal
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Literal, NamedTuple
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers
@@ -22,15 +22,18 @@ from model.errors import counted
 from ..client import client_in
 
 MAX_FORM_BYTES = 4_096
-FREE_GUESSES = 10  # wrong keys from one address before the next has to wait
-LONGEST_PAUSE = 300  # seconds
-FORGET_SECONDS = 3_600  # after which wrong keys of an address no longer count
-MAX_ADDRESSES = 10_000  # whose wrong keys are counted
+LONGEST_WAIT = 30  # seconds that the answer to a wrong key is held back
+MOST_WAITING = 4  # wrong keys of one client whose answer is held back; further unknown ones are not looked at
+FORGET_SECONDS = 3_600  # after which wrong keys of a client no longer count
+MAX_REMEMBERED = 10_000  # clients whose wrong keys are counted, and keys that are known to be right or wrong
+MOST_COOKIES = 16  # of servers like this one; more are a list of guesses
+COOKIE = re.compile(r"(headscope_[0-9a-f]{8})=([^;\s]*)", re.ASCII)
 OPEN = "/health"
 ENTER = "/key"
 STARTUP = "/gradio_api/startup-events"  # Gradio calls its own server once, without the key, before launch returns
 
 SameSite = Literal["lax", "none"]
+Verdict = Literal["right", "wrong", "none", "unchecked"]
 
 FORM = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Headscope</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><style>
@@ -42,66 +45,138 @@ input {{ width: 100%; box-sizing: border-box; margin: .3rem 0 .8rem; }}
 <button>Enter</button></form><p role="alert">{message}</p></html>"""
 
 
-class Guesses:
-    """Wrong keys by address: after ``FREE_GUESSES`` each makes the next wait, twice as long as the one before.
+class WrongKeys:
+    """How long the answer to a wrong key is held back: a second at first, twice as long for each one that follows.
 
-    A right key would have to wait as well, or waiting would keep nobody from guessing; other addresses never wait.
+    Only wrong keys wait. A client that does not wait for the answer gains nothing: what is being held back counts
+    against it, and with ``MOST_WAITING`` of these its unknown keys are no longer looked at.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.now = now
-        self.wrong: OrderedDict[str, tuple[int, float]] = OrderedDict()  # how many, and when the newest came
+        self.wrong: OrderedDict[str, tuple[int, float]] = OrderedDict()  # by client: how many, and when the last came
 
-    def seconds_to_wait(self, address: str) -> int:
-        count, newest = self.wrong.get(address, (0, 0.0))
-        pause = min(2 ** (count - FREE_GUESSES), LONGEST_PAUSE) if count >= FREE_GUESSES else 0
-        return max(0, math.ceil(newest + pause - self.now()))
-
-    def add(self, address: str) -> None:
-        count, newest = self.wrong.pop(address, (0, 0.0))
+    def seconds_to_wait(self, client: str) -> int:
+        """How long the next wrong key of this client waits."""
+        count, newest = self.wrong.get(client, (0, 0.0))
         if self.now() - newest > FORGET_SECONDS:
             count = 0
-        self.wrong[address] = count + 1, self.now()
-        while len(self.wrong) > MAX_ADDRESSES:
-            self.wrong.popitem(last=False)
+        return LONGEST_WAIT if count > 5 else min(1 << count, LONGEST_WAIT)
 
-    def forget(self, address: str) -> None:
-        self.wrong.pop(address, None)
+    def add(self, client: str) -> int:
+        """Count a wrong key; returns the seconds it has to wait."""
+        seconds = self.seconds_to_wait(client)
+        count, newest = self.wrong.pop(client, (0, 0.0))
+        self.wrong[client] = (0 if self.now() - newest > FORGET_SECONDS else count) + 1, self.now()
+        while len(self.wrong) > MAX_REMEMBERED:
+            self.wrong.popitem(last=False)
+        return seconds
+
+
+class Remembered(OrderedDict[Hashable, None]):
+    """The last ``MAX_REMEMBERED`` things."""
+
+    def add(self, each: Hashable) -> None:
+        self[each] = None
+        self.move_to_end(each)
+        while len(self) > MAX_REMEMBERED:
+            self.popitem(last=False)
+
+
+class Credential(NamedTuple):
+    """What a request proves to know the key with: the key itself, or the cookie."""
+
+    name: str  # the cookie's, or "key"
+    digest: bytes
+    is_right: bool
 
 
 class ApiKeyMiddleware:
-    """ASGI middleware in front of everything: the page, our routes and Gradio's API."""
+    """ASGI middleware in front of everything: the page, our routes and Gradio's API.
 
-    def __init__(self, app: ASGIApp, key: str, launched: threading.Event, same_site: SameSite = "lax") -> None:
+    What a client has once used with success passes at once, whatever wrong keys come from the same address.
+    """
+
+    sleep = staticmethod(asyncio.sleep)
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        key: str,
+        launched: threading.Event,
+        same_site: SameSite = "lax",
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.app, self.key, self.launched, self.same_site = app, key.encode(), launched, same_site
         # The cookie proves that its owner knew the key, without giving the key away.
         self.token = hmac.new(self.key, b"headscope page", hashlib.sha256).hexdigest()
-        self.guesses = Guesses()
         self.cookie = f"headscope_{hmac.new(self.key, b'cookie name', hashlib.sha256).hexdigest()[:8]}"
+        self.wrong_keys = WrongKeys(now)
+        self.waiting: Counter[str] = Counter()  # wrong keys by client whose answer is held back
+        self.proven = Remembered()  # (client, digest)
+        self.foreign = Remembered()  # digests of other servers' cookies: browsers send them along with every request
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] not in ("http", "websocket") or self.may_pass(scope):
+        path = path_of(scope)
+        if (
+            scope["type"] not in ("http", "websocket")
+            or path == OPEN
+            or (path == STARTUP and not self.launched.is_set())
+        ):
             await self.app(scope, receive, send)
-        elif scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008})
-        elif scope["method"] == "POST" and path_of(scope) == ENTER:
+        elif scope["type"] == "http" and scope["method"] == "POST" and path == ENTER:
             await (await self.enter(scope, receive))(scope, receive, send)
         else:
-            await self.refuse(scope)(scope, receive, send)
+            verdict = await self.check(client_in(scope) or "", self.credentials(Headers(scope=scope)))
+            if verdict == "right":
+                await self.app(scope, receive, send)
+            elif scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1008})
+            else:
+                await self.refuse(scope, verdict)(scope, receive, send)
 
-    def may_pass(self, scope: Scope) -> bool:
-        path = path_of(scope)
-        if path == OPEN or (path == STARTUP and not self.launched.is_set()):
-            return True
-        headers = Headers(scope=scope)
+    def credentials(self, headers: Headers) -> list[Credential]:
+        """What a request says to know the key by; nothing that is known to belong to another server."""
+        found = []
         scheme, _, sent = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and hmac.compare_digest(sent.strip().encode("latin-1"), self.key):
-            return True
+        if scheme.lower() == "bearer" and (sent := sent.strip()):
+            found.append(self.credential("key", sent.encode("latin-1"), self.key))
+        cookies = COOKIE.findall(headers.get("cookie", ""))
+        if len(cookies) <= MOST_COOKIES:
+            for name, value in cookies:
+                expected = self.token.encode() if name == self.cookie else b""
+                each = self.credential(name, value.encode("latin-1"), expected)
+                if each.digest not in self.foreign:
+                    found.append(each)
+        return found
+
+    def credential(self, name: str, sent: bytes, expected: bytes) -> Credential:
+        digest = hashlib.sha256(name.encode() + b"=" + sent).digest()
+        return Credential(name, digest, bool(expected) and hmac.compare_digest(sent, expected))
+
+    async def check(self, client: str, given: Sequence[Credential]) -> Verdict:
+        """Whether one of them is right. The answer is held back if none is, and not given if too many are already."""
+        if not given:
+            return "none"
+        if any((client, each.digest) in self.proven for each in given):
+            return "right"
+        if self.waiting[client] >= MOST_WAITING:
+            return "unchecked"
+        for each in given:
+            if each.is_right:
+                self.proven.add((client, each.digest))
+                return "right"
+        seconds = max(self.wrong_keys.add(client) for _ in given)
+        self.waiting[client] += 1
         try:
-            cookie = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
-        except CookieError:
-            return False
-        return cookie is not None and hmac.compare_digest(cookie.value.encode(), self.token.encode())
+            await self.sleep(seconds)
+        finally:
+            self.waiting[client] -= 1
+            self.waiting = +self.waiting
+        for each in given:
+            if each.name != "key":
+                self.foreign.add(each.digest)
+        return "wrong"
 
     async def enter(self, scope: Scope, receive: Receive) -> Response:
         """Check the key from the form and answer with the cookie."""
@@ -111,15 +186,16 @@ class ApiKeyMiddleware:
             body += message.get("body", b"")
             if len(body) > MAX_FORM_BYTES or not message.get("more_body"):
                 break
-        address = client_in(scope) or ""
-        if wait := self.guesses.seconds_to_wait(address):
-            words = f"There were too many wrong keys from your address. Try again in {counted(wait, 'second')}."
-            return self.form(scope, words, 429, {"Retry-After": str(wait)})
-        sent = parse_qs(body[:MAX_FORM_BYTES].decode("utf-8", "replace")).get("key", [""])[0]
-        if not hmac.compare_digest(sent.strip().encode(), self.key):
-            self.guesses.add(address)
+        sent = parse_qs(body[:MAX_FORM_BYTES].decode("utf-8", "replace")).get("key", [""])[0].strip()
+        given = [self.credential("key", sent.encode(), self.key)] if sent else []
+        client = client_in(scope) or ""
+        verdict = await self.check(client, given)
+        if verdict == "unchecked":
+            return self.form(scope, self.too_many(client), 429, self.retry(client))
+        if verdict != "right":
             return self.form(scope, "This is not the key.")
-        self.guesses.forget(address)
+        # The browser goes on with the cookie, which is as good as the key it was given for.
+        self.proven.add((client, self.credential(self.cookie, self.token.encode(), b"").digest))
         query = scope["query_string"].decode("latin-1")
         response = RedirectResponse(f"./?{query}" if query else "./", status_code=303)
         secure = scope["scheme"] == "https" or Headers(scope=scope).get("x-forwarded-proto") == "https"
@@ -129,15 +205,28 @@ class ApiKeyMiddleware:
             response.headers["set-cookie"] += "; Partitioned"
         return response
 
-    def refuse(self, scope: Scope) -> Response:
+    def too_many(self, client: str) -> str:
+        seconds = counted(self.wrong_keys.seconds_to_wait(client), "second")
+        return f"Too many wrong keys are coming from your address, so this one was not checked. Try again in {seconds}."
+
+    def retry(self, client: str) -> dict[str, str]:
+        return {"Retry-After": str(self.wrong_keys.seconds_to_wait(client))}
+
+    def refuse(self, scope: Scope, verdict: Verdict) -> Response:
+        client, is_unchecked = client_in(scope) or "", verdict == "unchecked"
+        status, headers = (429, self.retry(client)) if is_unchecked else (401, {"WWW-Authenticate": "Bearer"})
         if scope["method"] in ("GET", "HEAD") and "text/html" in Headers(scope=scope).get("accept", ""):
-            return self.form(scope, "")
+            return self.form(scope, self.too_many(client) if is_unchecked else "", status, headers)
+        message = "This server requires an API key: send it as a Bearer header."
+        if verdict == "wrong":
+            message = "The API key is wrong."
         error = {
-            "message": "This server requires an API key: send it as a Bearer header.",
-            "type": "invalid_request_error",
+            "message": self.too_many(client) if is_unchecked else message,
+            "type": "rate_limit_error" if is_unchecked else "invalid_request_error",
+            "param": None,
+            "code": "too_many_wrong_keys" if is_unchecked else "invalid_api_key",
         }
-        body = json.dumps({"error": error | {"param": None, "code": "invalid_api_key"}})
-        return Response(body, 401, {"WWW-Authenticate": "Bearer"}, "application/json")
+        return Response(json.dumps({"error": error}), status, headers, "application/json")
 
     def form(self, scope: Scope, message: str, status: int = 401, headers: Mapping[str, str] | None = None) -> Response:
         query = scope["query_string"].decode("latin-1")

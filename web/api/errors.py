@@ -30,6 +30,13 @@ UNIONS = {
     "stop": "a string or a list of strings, none of them empty",
 }
 
+# What programs ask for most often that these models cannot do.
+UNSUPPORTED = {
+    "tools": "Tools are not supported: the models here only continue text.",
+    "tool_choice": "Tools are not supported: tool_choice must be 'none' or 'auto'.",
+    "response_format": 'response_format must be {"type": "text"}: the models here cannot be held to a JSON schema.',
+}
+
 
 class ApiError(Exception):
     """An answer that is not 200."""
@@ -131,7 +138,11 @@ async def answer_busy(_request: Request, error: Exception) -> Response:
 
 def first_problem(error: ValidationError) -> tuple[str, str, str]:
     """The field that is wrong, what is wrong with it, and a short name for that."""
-    problem = max(error.errors(include_url=False), key=lambda each: each["type"] == "extra_forbidden")
+    problems = error.errors(include_url=False)
+    for field in (str(each["loc"][0]) for each in problems if each["loc"]):
+        if field in UNSUPPORTED:
+            return field, UNSUPPORTED[field], "unsupported_option"
+    problem = max(problems, key=lambda each: each["type"] == "extra_forbidden")
     place = problem["loc"]
     field = str(place[0]) if place else ""
     if problem["type"] == "extra_forbidden":

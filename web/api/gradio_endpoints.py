@@ -26,7 +26,7 @@ def add_endpoints(services: Services) -> None:
 
     async def generate(
         request: gr.Request,
-        prompt: str = "",
+        prompt: str,
         model: str | None = None,
         max_new_tokens: int = 100,
         temperature: float = 1.0,
@@ -65,7 +65,7 @@ def add_endpoints(services: Services) -> None:
                     yield text
 
     async def attention(
-        request: gr.Request, prompt: str = "", model: str | None = None, layer: int = 0, head: int = 0
+        request: gr.Request, prompt: str, model: str | None = None, layer: int = 0, head: int = 0
     ) -> dict[str, Any]:
         """The attention weights of one head while it reads a text.
 
@@ -88,7 +88,7 @@ def add_endpoints(services: Services) -> None:
         found: dict[str, Any] = leave(services, request, answer)
         return found
 
-    async def tokenize(request: gr.Request, text: str = "", model: str | None = None) -> list[dict[str, Any]]:
+    async def tokenize(request: gr.Request, text: str, model: str | None = None) -> list[dict[str, Any]]:
         """The tokens that a model makes of a text.
 
         Args:

@@ -8,6 +8,7 @@ call whose client has left is cancelled.
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from importlib.util import find_spec
 from typing import Any
 
@@ -20,6 +21,11 @@ from ..client import client_of, headers_for
 from ..serving.workers import Workers
 from ..settings import MAX_MCP_CALLS, Limits, Settings
 from .errors import as_api_error
+
+MAX_ANSWER_BYTES = 8_192  # a language model reads every one of them
+WHOLE = "whole"
+ABOUT_WHOLE = f"Send the answer even if it has more than {MAX_ANSWER_BYTES:,} bytes."
+wants_whole: ContextVar[bool] = ContextVar("wants_whole", default=False)  # of the call that is being answered
 
 Submit = Callable[[Client], Any]  # sends a call that was put off
 
@@ -37,16 +43,40 @@ def set_up(demo: gr.Blocks, settings: Settings) -> None:
 
 
 def answer_in_json(demo: gr.Blocks) -> None:
-    """Send lists and dicts as JSON in a tool's answer: Gradio sends their Python repr and has no option for it."""
+    """Send lists and dicts as JSON in a tool's answer, and a long answer only to a caller who asks for ``whole``.
+
+    Gradio sends their Python repr, however long it is, and has no option for either.
+    """
     server: Any = demo.mcp_server_obj
     if not server:
         return
-    in_gradio = server.postprocess_output_data
+    in_gradio, prepare, schema_of = (
+        server.postprocess_output_data,
+        server._prepare_tool_call_args,
+        server.get_input_schema,
+    )
+
+    def with_whole(tool_name: str, parameters: dict[str, str] | None = None) -> Any:
+        schema, positions = schema_of(tool_name, parameters)
+        schema["properties"][WHOLE] = {"type": "boolean", "default": False, "description": ABOUT_WHOLE}
+        return schema, positions
+
+    def prepared(name: str, arguments: dict[str, Any]) -> Any:
+        wants_whole.set(arguments.get(WHOLE) is True)
+        return prepare(name, {given: value for given, value in arguments.items() if given != WHOLE})
 
     def in_json(outputs: list[Any], root_url: str) -> Any:
         texts = [json.dumps(output) if isinstance(output, list | dict) else output for output in outputs]
+        n_bytes = sum(len(text.encode()) for text in texts if isinstance(text, str))
+        if n_bytes > MAX_ANSWER_BYTES and not wants_whole.get():
+            raise ValueError(
+                f"The answer has {n_bytes:,} bytes, and a tool sends at most {MAX_ANSWER_BYTES:,} unless it is called "
+                f"with {WHOLE}: true. Ask about a shorter text, or fetch it over HTTP (/v1/openapi.json)."
+            )
         return in_gradio(texts, root_url)
 
+    server.get_input_schema = with_whole
+    server._prepare_tool_call_args = prepared
     server.postprocess_output_data = in_json
 
 

@@ -150,7 +150,8 @@ def refusal(description: str) -> dict[str, object]:
 
 Responses = dict[int | str, dict[str, object]]  # as FastAPI takes them
 
-NOT_FOUND: Responses = {404: refusal("There is no such model.")}
+NO_KEY: Responses = {401: refusal("This server requires an API key, and this is not it.")}
+NOT_FOUND: Responses = NO_KEY | {404: refusal("There is no such model.")}
 REFUSALS: Responses = NOT_FOUND | {
     400: refusal("Something in the body cannot be used; `param` names it."),
     413: refusal("The body is too large."),
@@ -180,7 +181,12 @@ BODIES: dict[str, type[BaseModel]] = {
 
 
 def document(
-    app: FastAPI, limits: Limits, posted: Mapping[str, type[BaseModel]], queries: Mapping[str, type[BaseModel]]
+    app: FastAPI,
+    limits: Limits,
+    posted: Mapping[str, type[BaseModel]],
+    queries: Mapping[str, type[BaseModel]],
+    *,
+    with_key: bool = False,
 ) -> dict[str, object]:
     """The routes, with the bodies and queries that they read themselves: ``posted`` and ``queries`` are Ask's."""
     bodies = {**BODIES, **posted}
@@ -205,7 +211,8 @@ def document(
             operation["responses"].pop("422", None)  # bad input is 400 here
     for unused in ("HTTPValidationError", "ValidationError"):
         components.pop(unused, None)
-    found["components"] = {"schemas": components}
+    found["components"] = {"schemas": components, "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}}
+    found["security"] = [{"key": []}] if with_key else [{}, {"key": []}]
     return found
 
 

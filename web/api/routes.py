@@ -20,7 +20,7 @@ from model.serving.engine import Busy, Closed
 from ..client import client_of
 from ..services import Services
 from ..serving.attention_answer import AttentionAnswer
-from ..serving.inputs import UnknownModel, read_ids
+from ..serving.inputs import find_model, read_ids
 from ..serving.remote_engine import EngineLost
 from ..settings import EVENT_SECONDS, WHOLE_SECONDS
 from . import openapi
@@ -94,7 +94,10 @@ def v1(services: Services) -> FastAPI:
     async def get_document() -> Response:
         async with making_document:
             if not documents:  # in a thread, as it takes a tenth of a second
-                document = await asyncio.to_thread(openapi.document, app, services.limits, POSTED, QUERIES)
+                with_key = services.served.settings.api_key is not None
+                document = await asyncio.to_thread(
+                    openapi.document, app, services.limits, POSTED, QUERIES, with_key=with_key
+                )
                 documents.append(orjson.dumps(document))
         return Response(documents[0], media_type=JSON)
 
@@ -107,9 +110,7 @@ def v1(services: Services) -> FastAPI:
     async def get_model(model: str) -> dict[str, object]:
         """One model that is served."""
         check_loaded(services)
-        if model not in services.served.models:
-            raise UnknownModel(f"There is no model {shorten(model)}.")
-        return listed(services, services.served.models[model])
+        return listed(services, find_model(services.served, model))
 
     @app.post("/completions", responses=openapi.COMPLETION)
     async def create_completion(request: Request) -> Response:
@@ -254,5 +255,15 @@ def listed(services: Services, loaded: LoadedModel) -> dict[str, object]:
     return {"object": "model", "created": services.served.started_at} | more | describe(loaded)
 
 
-async def answer_error(_request: Request, error: Exception) -> Response:
+async def answer_error(request: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException) and error.status_code == 404:
+        error = unknown_address(request.app, request.url.path)
     return as_api_error(error).response()
+
+
+def unknown_address(app: FastAPI, path: str) -> ApiError:
+    """What is said of an address that does not exist: which ones do."""
+    paths = [route.path for route in app.routes if isinstance(route, Route) and "{" not in route.path]
+    known = ", ".join(f"/v1{known}" for known in sorted(set(paths)) if not known.startswith("/lens/"))
+    message = f"There is no {shorten(path)} here. There are {known}, and the questions of Ask below /v1/lens/."
+    return ApiError(404, message, code="not_found")

@@ -256,7 +256,7 @@ class TokenizeRequest(Body):
     model_config = ConfigDict(json_schema_extra=ONE_SOURCE)
 
     prompt: str = ""
-    messages: Messages = []
+    messages: Messages = Field(default_factory=list)
     add_generation_prompt: bool = Field(
         True, description="End a conversation where the assistant would begin to speak."
     )

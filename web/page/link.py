@@ -1,8 +1,8 @@
 """Links to a view: the server's part of what ``web/js/lib/link.mjs`` writes.
 
 A link names the weights that wrote a text and holds the text as token ids, so any server with that checkpoint can
-compute it again. Everything in it is a visitor's: a link that cannot be followed leads to a model's opening, with a
-word about why.
+compute it again. Everything in it is a visitor's: a link that cannot be followed leads to a model's opening, with the
+reason.
 """
 
 import base64
@@ -13,16 +13,28 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from model import InputError, LoadedModel, PromptError
-from model.errors import InvalidValue, shorten
+from model.errors import InvalidValue
 from model.serving.engine import Busy
 
 from ..runs.run import Run
 from ..services import Services
-from ..serving.inputs import SLIDERS, read_request
-from ..serving.served_models import ServedModels
+from ..serving.inputs import OPTIONS, SLIDERS, find_model, read_request
+from ..serving.served_models import NotServed, ServedModels
 from ..serving.snapshots import Snapshots
-from .controls import WORDS
 from .pointer import opening_pointer, pointer
+
+# The settings that a link carries, and the words for them there.
+WORDS = {name: "length" if name == "max_new_tokens" else name for name in (*SLIDERS, "seed")}
+
+
+def describe_control(name: str) -> dict[str, object]:
+    """A setting as the browser needs it; the seed has no slider."""
+    slider = SLIDERS[name]._asdict() if name in SLIDERS else {}
+    return {"name": name, "word": WORDS[name], "help": OPTIONS[name].help, **slider}
+
+
+CONTROLS = [describe_control(name) for name in WORDS]
+
 
 TEXT = ("sha256", "ids", "prompt")  # without any of them an address leads to no text
 NUMBER = re.compile(r"-?\d{1,20}(\.\d{1,20})?(e-\d{1,2})?")
@@ -66,8 +78,8 @@ async def resolve_address(services: Services, query: Mapping[str, str], client: 
     except Busy:
         return await start_with_opening(services, named, ["Too many links are being opened. Try again in a moment."])
     if start is None:
-        unknown = [unknown_model(served, named)] if named and served.models and named not in served.models else []
-        return await start_with_opening(services, named, unknown)
+        unknown = unknown_model(served, named) if served.models else ""
+        return await start_with_opening(services, named, [unknown] if unknown else [])
     return start
 
 
@@ -170,13 +182,17 @@ def linked_model(served: ServedModels, name: str, sha256: str, snapshots: Snapsh
     if snapshot and snapshot.sha256.startswith(sha256):
         return snapshot
     if name in served.models:
-        raise BadLink(f"{name} has other weights here than those this link was made with, so its text is not shown.")
-    raise BadLink(unknown_model(served, name))
+        raise BadLink(f"{name} has other weights here than those that wrote the text of this link.")
+    raise BadLink(unknown_model(served, name) or str(NotServed()))
 
 
-def unknown_model(served: ServedModels, name: str) -> str:
-    available = ", ".join(served.models)
-    return f"This link is to a model that is not served here: {shorten(name)}. Available: {available}"
+def unknown_model(served: ServedModels, name: str | None) -> str:
+    """Why there is no model of that name; "" where there is one."""
+    try:
+        find_model(served, name)
+    except InputError as error:
+        return f"This link cannot be followed. {error}"
+    return ""
 
 
 def decode_ids(text: str, most: int) -> list[int]:

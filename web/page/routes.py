@@ -7,36 +7,24 @@ from contextlib import aclosing
 import orjson
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
-from pydantic import BaseModel, Field
 
 from model import InputError
 
 from ..client import client_of
-from ..runs.run import Run
 from ..services import Services
-from ..serving.inputs import TokenIds
+from ..serving.inputs import find_model
 from ..serving.served_models import VISITOR
 from ..training.trainings import Trainings
-from .describe import model_list
 from .link import resolve_address
-from .pointer import opening_pointer, pointer
-from .reading import Reading, read_again
+from .pointer import model_list, opening_pointer, pointer
+from .read_again import ReadAgain, SnapshotText, read_again, read_with_snapshot
 from .writer import PageText, PageWriter, read_page_text
 
 STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # a proxy must not hold the stream back
 
 
-class SnapshotText(BaseModel):
-    """A text to be read again with the weights of another training step."""
-
-    model: str
-    step: int
-    ids: TokenIds
-    n_prompt: int = Field(ge=0)
-
-
 def page_routes(services: Services, writer: PageWriter, trainings: Trainings) -> APIRouter:
-    """What the page asks for beside the rows of its texts, all below ``look``."""
+    """What the page asks for other than the rows of its texts, all below ``look``."""
     router = APIRouter(prefix="/look", include_in_schema=False)
 
     @router.get("/landing")
@@ -51,8 +39,10 @@ def page_routes(services: Services, writer: PageWriter, trainings: Trainings) ->
     @router.get("/opening/{model:path}")
     async def get_opening(model: str) -> JSONResponse:
         """What the page shows of a model before anything is written with it."""
-        if model not in services.served.models:
-            raise HTTPException(404, f"There is no model {model[:60]!r}.")
+        try:
+            find_model(services.served, model)
+        except InputError as error:
+            raise HTTPException(404, str(error)) from None
         return JSONResponse(await opening_pointer(services, model), headers={"Cache-Control": "no-store"})
 
     @router.get("/steps/{model:path}")
@@ -61,26 +51,20 @@ def page_routes(services: Services, writer: PageWriter, trainings: Trainings) ->
         content = {"steps": services.snapshots.steps(model)} | services.snapshots.training(model)
         return JSONResponse(content, headers={"Cache-Control": "no-store"})
 
-    def with_snapshot(text: SnapshotText) -> Run:
-        loaded = services.snapshots.get(text.model, text.step)
-        ids = text.ids[: loaded.config.context_length + 1]
-        loaded.read_prompt(ids[: loaded.config.context_length])
-        return services.runs.recompute(loaded, ids, text.n_prompt)
-
     @router.post("/snapshot")
     async def read_snapshot(request: Request, text: SnapshotText) -> JSONResponse:
         """A pointer to the same text, read with the weights that the model had after a training step."""
         try:
-            run = await services.exact.run(client_of(request), with_snapshot, text)
+            run = await services.exact.run(client_of(request), read_with_snapshot, services, text)
         except InputError as error:
             return refuse(error.field, str(error))
         return JSONResponse(pointer(run, "snapshot", {}) | {"training_step": text.step})
 
     @router.post("/read")
-    async def read_text(request: Request, reading: Reading) -> JSONResponse:
+    async def read_text(request: Request, asked: ReadAgain) -> JSONResponse:
         """A pointer to the same text, read by another model or with heads scaled, or to another text."""
         try:
-            run = await services.exact.run(client_of(request), read_again, services, reading)
+            run = await services.exact.run(client_of(request), read_again, services, asked)
         except InputError as error:
             return refuse(error.field, str(error))
         return JSONResponse(pointer(run, "read", {}))

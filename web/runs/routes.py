@@ -1,21 +1,23 @@
 """The workspace's own routes: thumbnails, tokens, exact weights and logits of a run, as bytes."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
+import orjson
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from model import InputError, LoadedModel
-from model.lens.difference import Piece, check_pieces, head_differences
+from model.lens.alignment import Alignment, Piece, align, align_growing, align_texts
+from model.lens.difference import check_pieces, head_differences
 from model.lens.text_pass import TextPass
 
 from ..client import client_of
-from ..serving.inputs import HeadMask, Pieces, TokenIds
-from ..serving.served_models import ServedModels
+from ..serving.inputs import HeadMask, Pieces, TokenIds, Unicode
+from ..serving.served_models import NotServed
 from ..serving.snapshots import Snapshots
 from ..serving.workers import Workers
 from ..settings import MAX_RUN_ID
@@ -33,7 +35,7 @@ T = TypeVar("T")
 class Text(BaseModel):
     """What a browser sends for a run that is no longer kept: enough for any process to compute it again."""
 
-    sha256: str = Field(max_length=64)
+    sha256: Unicode = Field(max_length=64)
     ids: TokenIds
     n_prompt: int = Field(ge=0)
     head_mask: HeadMask | None = None
@@ -42,11 +44,11 @@ class Text(BaseModel):
 class Side(Text):
     """One text of two, with the id of its run, which may still be kept."""
 
-    run: str = Field("", max_length=MAX_RUN_ID)
+    run: Unicode = Field("", max_length=MAX_RUN_ID)
 
 
 class Pair(BaseModel):
-    """Two texts, and which of their tokens belong together (``model.lens.difference.Piece``)."""
+    """Two texts, and which of their tokens belong together (``model.lens.alignment.Piece``)."""
 
     a: Side
     b: Side
@@ -54,7 +56,24 @@ class Pair(BaseModel):
     first: int = Field(0, ge=0)
 
 
-def run_routes(served: ServedModels, snapshots: Snapshots, runs: Runs, workers: Workers) -> APIRouter:
+class AlignedText(Text):
+    """The first ``n_tokens`` of a text: those of the run ``run``, if it is still kept, or else of ``ids``."""
+
+    run: Unicode = Field("", max_length=MAX_RUN_ID)
+    ids: TokenIds = []
+    n_tokens: int = Field(ge=0)
+
+
+class TextsToAlign(BaseModel):
+    """``is_given``: one of them was not written by a model. ``is_growing``: more of one of them is to come."""
+
+    a: AlignedText
+    b: AlignedText
+    is_given: bool = False
+    is_growing: bool = False
+
+
+def run_routes(snapshots: Snapshots, runs: Runs, workers: Workers) -> APIRouter:
     """``GET look/{run}/...`` for a run that is kept, ``POST look/again/...`` with a ``Text`` for one that is not."""
     router = APIRouter(prefix="/look", include_in_schema=False)
     vocabularies: WeakKeyDictionary[LoadedModel, bytes] = WeakKeyDictionary()
@@ -70,10 +89,10 @@ def run_routes(served: ServedModels, snapshots: Snapshots, runs: Runs, workers: 
         return run
 
     def model_with_hash(sha256: str) -> LoadedModel:
-        loaded = served.with_hash(sha256) or snapshots.with_hash(sha256)
-        if loaded is None:
-            raise HTTPException(410, "The model that wrote this text is no longer served here.")
-        return loaded
+        try:
+            return snapshots.with_weights(sha256)
+        except NotServed as error:
+            raise HTTPException(410, str(error)) from None
 
     def recompute(text: Text) -> Run:
         loaded = model_with_hash(text.sha256)
@@ -93,6 +112,25 @@ def run_routes(served: ServedModels, snapshots: Snapshots, runs: Runs, workers: 
             return found
         except ValueError as error:
             raise HTTPException(400, str(error)) from None
+
+    def known_ids(text: AlignedText) -> list[int]:
+        run = runs.get(text.run)
+        if run is None and not text.ids:
+            raise HTTPException(404, "This run is no longer kept: send its token ids, too.")
+        return list((text.ids if run is None else run.ids)[: text.n_tokens])
+
+    def aligned(texts: TextsToAlign) -> Alignment:
+        sides = texts.a, texts.b
+        a, b = map(known_ids, sides)
+        if texts.a.sha256 != texts.b.sha256:
+            one, other = (model_with_hash(side.sha256) for side in sides)
+            if one.tokenizer.spec != other.tokenizer.spec:
+                return align_texts([token.text for token in one.tokens(a)], [token.text for token in other.tokens(b)])
+        n_prompt = min(side.n_prompt for side in sides)
+        if texts.is_growing:
+            return align_growing(a, b, n_prompt=n_prompt)
+        is_given = texts.is_given or any(side.n_prompt >= side.n_tokens for side in sides)
+        return align(a, b, is_given=is_given, n_prompt=n_prompt)
 
     def scaled(text: Text, position: int) -> bytes:
         loaded = model_with_hash(text.sha256)
@@ -131,6 +169,13 @@ def run_routes(served: ServedModels, snapshots: Snapshots, runs: Runs, workers: 
         """How differently each head attends in two texts: ``[layer][head]``, see ``head_differences``."""
         heads = await computed(request, differences, pair)
         return JSONResponse({"heads": heads}, headers={"Cache-Control": "no-store"})
+
+    @router.post("/alignment")
+    async def post_alignment(request: Request, texts: TextsToAlign) -> Response:
+        """Which tokens of two texts correspond to each other; ``pieces`` are sent as ``repeated`` has them."""
+        found = await computed(request, aligned, texts)
+        content = orjson.dumps({"pieces": repeated(found.pieces), "parting": found.parting})
+        return Response(content, media_type="application/json", headers={"Cache-Control": "no-store"})
 
     @router.post("/scaled/{position}")
     async def post_scaled(request: Request, text: Text, position: int) -> Response:
@@ -174,6 +219,21 @@ def at(content: Callable[..., bytes], run: Run, *place: int | None) -> bytes:
         return content(run, *place)
     except ValueError as error:
         raise HTTPException(404, str(error)) from None
+
+
+def repeated(pieces: Sequence[Piece]) -> list[list[int]]:
+    """``[a_start, b_start, tokens in a, tokens in b, same, count]``: so many pieces like it, one after the other."""
+    found: list[list[int]] = []
+    end_a, end_b = -1, -1
+    for piece in pieces:
+        n_a, n_b = piece.a_stop - piece.a_start, piece.b_stop - piece.b_start
+        goes_on = found and (piece.a_start, piece.b_start) == (end_a, end_b)
+        if goes_on and found[-1][2:5] == [n_a, n_b, int(piece.same)]:
+            found[-1][5] += 1
+        else:
+            found.append([piece.a_start, piece.b_start, n_a, n_b, int(piece.same), 1])
+        end_a, end_b = piece.a_stop, piece.b_stop
+    return found
 
 
 def octets(data: bytes) -> Response:

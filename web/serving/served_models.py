@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import model
+from model import InputError
 from model.checkpoint.hub import HUB_ID
 from model.checkpoint.source import SNAPSHOT
 from model.errors import readable
@@ -68,6 +69,13 @@ class PrivateModels:
     def name_in_metrics(self, name: str) -> str:
         """One name for all of them."""
         return METRICS_NAME if name.partition("@")[0] in self.names else name
+
+
+class NotServed(InputError):
+    """No model here has the weights that wrote a text."""
+
+    def __init__(self) -> None:
+        super().__init__("sha256", "The model that wrote this text is no longer served here.")
 
 
 class ServedModels:
@@ -131,6 +139,12 @@ class ServedModels:
             return None
         same = [loaded for loaded in self.models.values() if loaded.sha256.startswith(sha256)]
         return next((loaded for loaded in same if loaded.name == name), next(iter(same), None))
+
+    def with_weights(self, sha256: str, name: str = "") -> model.LoadedModel:
+        """The same. Raises ``NotServed`` where there is none."""
+        if loaded := self.with_hash(sha256, name):
+            return loaded
+        raise NotServed
 
     def problems(self) -> list[str]:
         """What the page says about checkpoints that are not served."""

@@ -141,6 +141,10 @@ class Snapshots:
         for sha256 in [sha256 for sha256, (of, _) in list(self.by_hash.items()) if of == name]:
             self.by_hash.pop(sha256, None)
 
+    def with_weights(self, sha256: str) -> LoadedModel:
+        """The model or the snapshot whose weights have this hash. Raises ``NotServed``."""
+        return self.served.with_hash(sha256) or self.with_hash(sha256) or self.served.with_weights(sha256)
+
     def named(self, name: str) -> LoadedModel | None:
         """The snapshot called NAME@STEP, None where there is no such one."""
         base, _, step = name.rpartition("@")

@@ -150,7 +150,7 @@ def test_settings_in_a_link_fill_the_controls(browser: Any, server: Server) -> N
     [
         (
             {"model": "<img src=x onerror=pwned=1>", "sha256": "0" * 16},
-            "not served here: '<img src=x onerror=pwned=1>'",
+            "There is no model '<img src=x onerror=pwned=1>'",
         ),
         ({"sha256": "0" * 16}, "tiny has other weights here"),
         ({"ids": encode_ids([96])}, "tiny cannot read the text"),

@@ -22,9 +22,15 @@ from web.settings import Limits
         ({"foo": 1}, "foo", "unsupported_option", "'foo' is not supported"),
         ({"best_of": 2}, "best_of", "invalid_value", "best_of must be n, 1, found 2"),
         ({"n": 2, "best_of": 3}, "best_of", "invalid_value", "best_of must be n, 2, found 3"),
-        ({"tools": [{}]}, "tools", "invalid_value", "at most 0 items"),
+        ({"tools": [{}]}, "tools", "unsupported_option", "Tools are not supported"),
         ({"metadata": {"a": 1}}, "metadata", "invalid_value", "string"),
-        ({"response_format": {"type": "json_object"}}, "response_format", "invalid_value", "'text'"),
+        ({"response_format": {"type": "json_object"}}, "response_format", "unsupported_option", "JSON schema"),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {"name": "a"}}},
+            "response_format",
+            "unsupported_option",
+            "JSON schema",
+        ),
         ({"min_tokens": -1}, "min_tokens", "invalid_value", "0"),
         ({"stop_token_ids": [96]}, "stop_token_ids", "invalid_value", "0 to 95"),
         ({"stop_token_ids": ["a"]}, "stop_token_ids", "invalid_value", "integer"),
@@ -173,3 +179,10 @@ def test_whatever_comes_in_is_answered(server: Server, path: str, schema: Any) -
     with httpx.Client(base_url=server.url, timeout=60) as client:
         few(whatever_comes_in_is_answered(client, path, schema))
         assert still_serves(client)
+
+
+def test_an_address_that_does_not_exist_says_what_does(server: Server) -> None:
+    answer = httpx.post(f"{server.url}/v1/responses", json={"input": "Once"})
+    error = error_of(answer)
+    assert (answer.status_code, error["code"], error["param"]) == (404, "not_found", None)
+    assert "/v1/responses" in error["message"] and "/v1/completions, " in error["message"]

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from web.page.describe import about
+from web.publish.folder import files_of
+from web.publish.plan import CannotPublish
 
 import model
 from helpers.files import refused
@@ -15,9 +18,6 @@ from helpers.models import tiny_bpe, tiny_model
 from model.checkpoint.files import open_file
 from model.checkpoint.weights import read_pickled
 from model.train.state import is_finished
-from web.page.describe import about
-from web.publish.folder import files_of
-from web.publish.plan import CannotPublish
 
 OUT = "found a link that leads out of the checkpoint"
 FILES = ["config.json", "tokenizer.json", "model.safetensors", "tokenizer_config.json"]

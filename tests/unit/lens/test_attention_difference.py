@@ -1,23 +1,16 @@
 """Two passes compared row by row, and a map of heads against NumPy's own decomposition."""
 
-import json
-import random
-from itertools import combinations
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 
 from helpers.models import max_difference, prompt_ids, tiny_model
 from model import InputError
-from model.lens.alignment import align, common_stretches
 from model.lens.difference import attention_difference
 from model.lens.passages import head_map
 from model.lens.text_pass import TextPass
 
 IDS = prompt_ids(12)
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 
 def test_texts_of_one_length() -> None:
@@ -71,32 +64,6 @@ def test_two_models_and_the_same_one_twice() -> None:
     found = attention_difference(TextPass(one.gpt, IDS), TextPass(other.gpt, IDS))
     assert 0.1 < float(found.heads.min()) and float(found.heads.max()) <= 1
     assert attention_difference(TextPass(one.gpt, IDS), TextPass(one.gpt, IDS)).heads.abs().max() == 0
-
-
-@pytest.mark.parametrize(("one", "other", "pairs"), json.loads((FIXTURES / "alignments.json").read_text()))
-def test_alignment(one: str, other: str, pairs: list[list[int]]) -> None:
-    """The page's tests read the same file (tests/js/look/alignment.test.mjs)."""
-    assert [list(pair) for pair in align(list(map(ord, one)), list(map(ord, other)))] == pairs
-
-
-def test_the_common_subsequence_is_a_longest_one() -> None:
-    draw = random.Random(0)
-    for _ in range(100):
-        one, other = ([draw.randrange(4) for _ in range(draw.randrange(9))] for _ in range(2))
-        stretches = common_stretches(one, other)
-        assert (sum(s.one for s in stretches), sum(s.other for s in stretches)) == (len(one), len(other))
-        i = j = n = 0
-        for same, in_one, in_other in stretches:
-            assert not same or one[i : i + in_one] == other[j : j + in_other]
-            i, j, n = i + in_one, j + in_other, n + same * in_one
-        subsets = [{part for k in range(len(ids) + 1) for part in combinations(ids, k)} for ids in (one, other)]
-        assert n == max(map(len, subsets[0] & subsets[1]))
-
-
-def test_of_very_long_texts_only_the_ends_are_compared() -> None:
-    """The table of all pairs of their tokens would fill the memory."""
-    one, other = [7] * 3000 + [1, 2], [8] * 3000 + [9, 1, 2]
-    assert common_stretches(one, other) == [(False, 3000, 3001), (True, 2, 2)]
 
 
 def test_what_cannot_be_compared() -> None:

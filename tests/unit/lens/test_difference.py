@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from helpers.models import tiny_model
-from model.lens.difference import Piece, head_differences
+from model.lens.alignment import Piece
+from model.lens.difference import head_differences
 from model.lens.text_pass import TextPass
 
 

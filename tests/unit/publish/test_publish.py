@@ -17,8 +17,7 @@ import model
 from helpers.files import ROOT
 from helpers.models import tiny_bpe, tiny_model
 from model.checkpoint.write import write_snapshot
-from web.publish.__main__ import main
-from web.publish.space_repo import space_plan
+from web.publish import main, space_plan
 
 
 class Hub:
@@ -236,7 +235,7 @@ def test_a_space_holds_all_that_the_app_imports_and_serves() -> None:
     ]
     assert {path.relative_to(ROOT).as_posix() for path in needed} <= files
     pictures = set(re.findall(r"bench/readme/[\w.-]+", (ROOT / "README.md").read_text()))
-    assert len(pictures) >= 3 and pictures <= files
+    assert len(pictures) >= 2 and pictures <= files
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_a_good_query() -> None:
     [
         (
             {"model": "nowhere", "sha256": "c" * 16},
-            "a model that is not served here: 'nowhere'. Available: tiny, other",
+            "There is no model 'nowhere'. Available: tiny, other",
         ),
         ({"sha256": "c" * 16}, "tiny has other weights here"),
         ({"sha256": ""}, "which weights"),

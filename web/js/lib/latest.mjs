@@ -7,7 +7,7 @@
 const KEPT = 24; // answers cached per run, unless a loader says otherwise
 
 /** @param {number} milliseconds */
-const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+export const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /**
  * @template Source where values are loaded from; the cache lasts as long as it stays the same

@@ -1,9 +1,7 @@
-// Which tokens of two texts belong together. Where both have the same tokenizer: equal tokens, at equal places or in
-// the same order; where they have not, the least pieces of text that end where both have a token's end.
+// Which tokens of two texts correspond to each other, as the server says.
 
-import { matchedPieces } from "./matching.mjs";
-
-/** @import { Token } from "../../types.js" */
+import { HttpError, request } from "../../lib/http.mjs";
+import { wait } from "../../lib/latest.mjs";
 
 /**
  * Tokens from `a0` up to `a1` of text A and from `b0` up to `b1` of text B; `same` where they are the same text.
@@ -11,11 +9,14 @@ import { matchedPieces } from "./matching.mjs";
  * @typedef {{ a0: number, a1: number, b0: number, b1: number, same: boolean }} Piece
  */
 
+/** @typedef {{ run: string, sha256: string, ids: number[], n_tokens: number, n_prompt: number }} TextToAlign */
+
 /**
- * As much of a text as its alignment depends on.
- * `isGiven` is true of a text that no model wrote.
- * @typedef {{ tokens: Pick<Token, "id" | "text">[], n_prompt: number, isGiven?: boolean }} Tokens
+ * `key` changes with all that their alignment depends on; `isGiven`: one of them was not written by a model.
+ * @typedef {{ key: string, a: TextToAlign, b: TextToAlign, isGiven: boolean, isGrowing: boolean }} TextsToAlign
  */
+
+/** @typedef {{ pieces: number[][], parting: number | null }} SentAlignment */
 
 /** @typedef {"a" | "b"} SideName */
 
@@ -67,6 +68,11 @@ export class Alignment {
   #put(side, at, piece) {
     this.#pieceOf[side][at] = piece;
     this.#stepOf[side][at] = this.#steps.length - 1;
+  }
+
+  /** Whether it lies within two texts of these lengths. @param {number} a @param {number} b */
+  fits(a, b) {
+    return this.#end("a") <= a && this.#end("b") <= b;
   }
 
   /** The piece of a token; null for one without a counterpart. @param {SideName} side @param {number} at */
@@ -143,106 +149,94 @@ export class Alignment {
   }
 }
 
-/**
- * @param {Tokens} a
- * @param {Tokens} b
- * @param {boolean} sameTokenizer whether equal ids mean equal tokens
- * @param {boolean} [isGrowing] whether there is more of a text to come
- */
-export function align(a, b, sameTokenizer, isGrowing = false) {
-  return sameTokenizer ? alignTokens(a, b, isGrowing) : alignCharacters(a, b);
-}
-
-/** @param {Tokens} a @param {Tokens} b @param {boolean} isGrowing */
-function alignTokens(a, b, isGrowing) {
-  const n = Math.min(a.tokens.length, b.tokens.length);
-  const parting = firstDifference(a, b, n);
-  if (!isGrowing && parting < n) {
-    const [left, right] = [a, b].map(({ tokens }) => tokens.slice(parting).map(({ id }) => id));
-    // Where one text was given as a whole, an equal token is no coincidence; in two that were written it may be.
-    const isGiven = [a, b].some((text) => text.isGiven || text.n_prompt >= text.tokens.length);
-    const matched = matchedPieces(left, right, isGiven);
-    if (matched) {
-      const shifted = matched.map(({ at, to, same }) => pieceOfTokens(parting + at, parting + to, same));
-      return new Alignment([...shared(parting), ...shifted], parting);
-    }
-  }
-  // Prompts were given, so that equal tokens in them are no coincidence even after a difference: "Tom and Jim".
-  const given = Math.min(a.n_prompt, b.n_prompt);
-  const pieces = Array.from({ length: n }, (_, i) =>
-    pieceOfTokens(i, i, a.tokens[i].id === b.tokens[i].id && (i < parting || i < given)),
+/** An alignment in the server's words, see `repeated` in web/runs/routes.py. @param {SentAlignment} sent */
+export function fromServer({ pieces, parting }) {
+  const all = pieces.flatMap(([a, b, inA, inB, same, count]) =>
+    Array.from({ length: count }, (_, i) => ({
+      a0: a + i * inA,
+      a1: a + (i + 1) * inA,
+      b0: b + i * inB,
+      b1: b + (i + 1) * inB,
+      same: same === 1,
+    })),
   );
-  return new Alignment(pieces, parting < n ? parting : null);
+  return new Alignment(all, parting);
 }
 
-/** @param {number} at @param {number} to @param {boolean} same @returns {Piece} of one token of each text */
-const pieceOfTokens = (at, to, same) => ({ a0: at, a1: at + 1, b0: to, b1: to + 1, same });
+const PAUSE = 100; // milliseconds between two questions while a text grows
 
-/** What both texts begin with. @param {number} count */
-const shared = (count) => Array.from({ length: count }, (_, i) => pieceOfTokens(i, i, true));
+/** Asks the server how two texts align, one question at a time, and again where they have grown meanwhile. */
+export class AlignmentRequests {
+  #busy = false;
+  #answered = "";
+  /** @type {TextsToAlign | null} */
+  #wanted = null;
+  /** @type {Set<string>} runs that the server no longer keeps */
+  #lost = new Set();
 
-/** @param {Tokens} a @param {Tokens} b @param {number} n */
-function firstDifference(a, b, n) {
-  let i = 0;
-  while (i < n && a.tokens[i].id === b.tokens[i].id) i++;
-  return i;
-}
-
-/** @param {Tokens} a @param {Tokens} b */
-function alignCharacters(a, b) {
-  /** @type {Piece[]} */
-  const pieces = [];
-  let [i, j] = [0, 0]; // tokens that belong to pieces
-  while (i < a.tokens.length && j < b.tokens.length) {
-    const end = pieceEnd(a.tokens, b.tokens, i, j);
-    if (!end) break;
-    pieces.push({ a0: i, a1: end[0], b0: j, b1: end[1], same: true });
-    [i, j] = end;
+  /**
+   * @param {(alignment: Alignment) => void} show gets the alignment of the texts, which may have grown meanwhile
+   * @param {(error: Error) => void} report
+   */
+  constructor(show, report) {
+    this.show = show;
+    this.report = report;
   }
-  const parting = i < a.tokens.length && j < b.tokens.length ? pieces.length : null;
-  // Only where the texts differ: a piece that one of them does not have all of yet is left out.
-  if (parting !== null && differ(a.tokens, b.tokens, i, j)) {
-    for (; i < a.tokens.length && j < b.tokens.length; i++, j++) {
-      pieces.push({ a0: i, a1: i + 1, b0: j, b1: j + 1, same: false });
+
+  /** Whether what was shown last is of the texts that were wanted last. */
+  get isCurrent() {
+    return this.#wanted !== null && this.#answered === this.#wanted.key;
+  }
+
+  /** @param {TextsToAlign | null} texts null for none */
+  want(texts) {
+    this.#wanted = texts;
+    if (!texts) this.#answered = "";
+    if (texts && !this.#busy) this.#ask();
+  }
+
+  async #ask() {
+    this.#busy = true;
+    while (this.#wanted && !this.isCurrent) {
+      const texts = this.#wanted;
+      try {
+        const alignment = fromServer(await this.#send(texts));
+        if (this.#isOf(texts)) {
+          this.#answered = texts.key;
+          this.show(alignment);
+        }
+      } catch (error) {
+        if (this.#isOf(texts)) {
+          this.#answered = texts.key; // asked again when they have grown
+          this.report(/** @type {Error} */ (error));
+        }
+      }
+      if (texts.isGrowing && !this.isCurrent) await wait(PAUSE);
     }
-    return new Alignment(pieces, parting);
+    this.#busy = false;
   }
-  return new Alignment(pieces, null);
-}
 
-/**
- * Where the piece that begins with two tokens ends; null where the texts differ before, or one of them ends.
- * @param {Tokens["tokens"]} a
- * @param {Tokens["tokens"]} b
- * @param {number} startA
- * @param {number} startB
- * @returns {[number, number] | null}
- */
-function pieceEnd(a, b, startA, startB) {
-  let [i, j] = [startA + 1, startB + 1];
-  let [left, right] = [a[startA].text, b[startB].text];
-  for (;;) {
-    const n = Math.min(left.length, right.length);
-    if (left.slice(0, n) !== right.slice(0, n)) return null;
-    if (left.length === right.length) return [i, j];
-    if (left.length < right.length) {
-      if (i === a.length) return null;
-      left += a[i++].text;
-    } else {
-      if (j === b.length) return null;
-      right += b[j++].text;
+  /** Whether these are still the runs that are wanted. @param {TextsToAlign} texts */
+  #isOf({ a, b }) {
+    return this.#wanted?.a.run === a.run && this.#wanted.b.run === b.run;
+  }
+
+  /** @param {TextsToAlign} texts @returns {Promise<SentAlignment>} */
+  async #send(texts) {
+    /** @param {TextToAlign} text */
+    const side = ({ ids, ...text }) => ({ ...text, ids: this.#lost.has(text.run) ? ids.slice(0, text.n_tokens) : [] });
+    const ask = () => {
+      const body = { a: side(texts.a), b: side(texts.b), is_given: texts.isGiven, is_growing: texts.isGrowing };
+      return request("look/alignment", { body });
+    };
+    try {
+      return await (await ask()).json();
+    } catch (error) {
+      const runs = [texts.a.run, texts.b.run];
+      const isLost = error instanceof HttpError && error.status === 404;
+      if (!isLost || runs.every((run) => this.#lost.has(run))) throw error;
+      this.#lost = new Set(runs);
+      return (await ask()).json();
     }
   }
-}
-
-/**
- * Whether the texts from two tokens on differ, rather than one being the beginning of the other.
- * @param {Tokens["tokens"]} a
- * @param {Tokens["tokens"]} b
- * @param {number} i
- * @param {number} j
- */
-function differ(a, b, i, j) {
-  const [left, right] = [a.slice(i), b.slice(j)].map((tokens) => tokens.map(({ text }) => text).join(""));
-  return !left.startsWith(right) && !right.startsWith(left);
 }

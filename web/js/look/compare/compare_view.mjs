@@ -1,21 +1,26 @@
-// Two texts on one screen: both texts, one clock, one head on each side with their difference, and the next token.
+// Two texts on one screen: both texts, one scrubber, one head on each side with their difference, and the next token.
 
 import { make } from "../../lib/dom.mjs";
 import { onThemeChange } from "../../lib/drawing/palette.mjs";
 import { icon } from "../../lib/icons.mjs";
+import { LatestLoader, pauseFor } from "../../lib/latest.mjs";
+import { exact, fixed, signed } from "../../lib/numbers.mjs";
+import { logSoftmax, mostProbable } from "../../lib/sampling.mjs";
+import { visible } from "../../lib/words.mjs";
+import { Scrubber } from "../panels/scrubber.mjs";
 import { colourControls } from "../panels/view_controls.mjs";
-import { SecondReader } from "./panels/second_reader.mjs";
-import { differencePanel, sideHead } from "./panels/pair_head.mjs";
-import { PairHeads } from "./panels/pair_heads.mjs";
-import { PairNext } from "./panels/pair_next.mjs";
-import { pairScrubber } from "./panels/pair_scrubber.mjs";
-import { textsTable } from "./panels/pair_table.mjs";
-import { PairText } from "./panels/pair_text.mjs";
-import { Ranking } from "./ranking.mjs";
-import { sideTitles } from "./titles.mjs";
+import { vocabulary } from "../state/run_fetcher.mjs";
+import { nextRows } from "./difference.mjs";
+import { sideTitles } from "./names.mjs";
+import { SIDES } from "./pair.mjs";
+import { differencePanel, sideHead } from "./pair_head.mjs";
+import { PairHeads, Ranking } from "./pair_heads.mjs";
+import { badge, LETTERS, PairText, SecondReader, textsTable } from "./pair_text.mjs";
 
 /** @import { Reading, TextActions } from "../../types.js" */
+/** @import { RunFetcher } from "../state/run_fetcher.mjs" */
 /** @import { SideName } from "./alignment.mjs" */
+/** @import { NextRow, Prediction } from "./difference.mjs" */
 /** @import { Pair } from "./pair.mjs" */
 
 export class CompareView {
@@ -79,4 +84,173 @@ export class CompareView {
     texts.b.name(b);
     this.element.dataset.state = pair.isGrowing ? "writing" : "done";
   }
+}
+
+/** @param {Pair} pair */
+export function pairScrubber(pair) {
+  const scrubber = new Scrubber(pair, (step) => {
+    const words = SIDES.map((side) => `${LETTERS[side]} ${describe(pair, side, step)}`);
+    return { text: `Token ${pair.tokenAt("a", step)}`, numbers: words.join(", ") };
+  });
+  /** @type {Record<SideName, HTMLElement>} */
+  const values = { a: make("span", {}), b: make("span", {}) };
+  const line = make("p", { class: "hs-pair-step", "aria-hidden": true });
+  line.append(...SIDES.map((side) => make("span", {}, badge(side), " ", values[side])));
+  pair.on("state tokens step", () => {
+    const step = pair.chosen;
+    for (const side of SIDES) values[side].textContent = step === null ? "" : describe(pair, side, step);
+  });
+  const box = make("section", { class: "hs-panel hs-pair-clock", "aria-label": "Step of both texts" });
+  scrubber.element.append(line);
+  box.append(scrubber.element);
+  return box;
+}
+
+/** The token of a side at a step. @param {Pair} pair @param {SideName} side @param {number} step */
+function describe(pair, side, step) {
+  if (pair.alignment.isGap(side, step)) return "no such token";
+  const at = pair.tokenAt(side, step);
+  const token = pair.stores[side].tokens[at];
+  if (!token) return "has ended";
+  const number = token.logprob == null ? "given" : `probability ${exact(Math.exp(token.logprob))}`;
+  return `“${visible(token.text)}” token ${at}, ${number}`;
+}
+
+const SHOWN = 8;
+
+export class PairNext {
+  /** @type {Record<SideName, (Prediction & { position: number }) | null>} */
+  #found = { a: null, b: null };
+
+  /** @param {Pair} pair */
+  constructor(pair) {
+    this.pair = pair;
+    this.caption = make("caption", {});
+    this.body = make("tbody", {});
+    const change = make("th", { scope: "col", title: "Log-probability in B less that in A, in nats" }, "Δ nats");
+    const sides = SIDES.map((side) =>
+      make(
+        "th",
+        { scope: "col", class: `hs-next-${side}` },
+        badge(side),
+        make("span", { class: "hs-next-word" }, " probability"),
+      ),
+    );
+    const head = make(
+      "tr",
+      {},
+      sides[0],
+      make("th", { scope: "col", class: "hs-next-token" }, "token"),
+      sides[1],
+      change,
+    );
+    this.table = make("table", {}, this.caption, make("thead", {}, head), this.body);
+    const top = make("div", { class: "hs-top" }, make("h2", {}, "Next token"));
+    this.element = make(
+      "section",
+      { class: "hs-panel hs-pair-next", "aria-label": "Next token of both" },
+      top,
+      this.table,
+    );
+    this.loaders = { a: this.loader("a"), b: this.loader("b") };
+    pair.on("state tokens step", () => this.want());
+  }
+
+  /** @param {SideName} side @returns {LatestLoader<RunFetcher, Prediction>} */
+  loader(side) {
+    const store = this.pair.stores[side];
+    return new LatestLoader({
+      load: async (fetcher, position) => {
+        const { sha256 } = store.pointer;
+        const [logits, texts] = await Promise.all([fetcher.logits(position), vocabulary(sha256)]);
+        const logprobs = logSoftmax(logits);
+        return [/** @type {Prediction} */ ({ logprobs, most: mostProbable(logits, SHOWN), texts })];
+      },
+      show: (found, position) => {
+        this.#found[side] = { ...found, position };
+        this.draw();
+      },
+      report: (error) => store.report(`Could not fetch the logits: ${error.message}`),
+    });
+  }
+
+  /**
+   * The token whose logits say what comes at the clock's step; null where a side has ended before.
+   * @param {SideName} side
+   */
+  position(side) {
+    const { chosen } = this.pair;
+    const store = this.pair.stores[side];
+    const position = chosen === null ? -1 : this.pair.tokenAt(side, chosen) - 1;
+    const readable = Math.min(store.length, store.pointer.context_length);
+    return store.pointer.run && position >= 0 && position < readable ? position : null;
+  }
+
+  want() {
+    for (const side of SIDES) {
+      const store = this.pair.stores[side];
+      const position = this.position(side);
+      if (position === null && this.#found[side]) {
+        this.#found[side] = null;
+        this.draw();
+      }
+      this.loaders[side].want(store.fetcher, position, pauseFor(store.pointer.state === "writing"));
+    }
+  }
+
+  /** The step that both sides' logits are of, which while more is written may be an earlier one; null for none. */
+  get step() {
+    const { pair } = this;
+    const { a, b } = this.#found;
+    for (let step = pair.chosen ?? -1; a && b && step >= 0; step--) {
+      const [inA, inB] = SIDES.map((side) => pair.tokenAt(side, step) - 1);
+      if (inA === a.position && inB === b.position) return step;
+    }
+    return null;
+  }
+
+  draw() {
+    const { pair, step } = this;
+    const { a, b } = this.#found;
+    this.element.hidden = pair.chosen === null || !(a && b);
+    if (step === null || !a || !b) return; // one side's logits are still to come: what is drawn is of one step
+    const written = SIDES.map((side) => pair.stores[side].tokens[pair.tokenAt(side, step)]?.id ?? null);
+    const texts = SIDES.map((side) => pair.stores[side].tokens[pair.tokenAt(side, step)]?.text ?? null);
+    this.caption.textContent = `Token ${pair.tokenAt("a", step)}: the model’s own probabilities`;
+    const rows = nextRows(a, b, written, SHOWN);
+    this.body.replaceChildren(...rows.map((row) => this.row(row, texts)));
+  }
+
+  /** @param {NextRow} row @param {(string | null)[]} written */
+  row({ text, a, b, difference }, written) {
+    const marks = SIDES.flatMap((side, i) => (written[i] === text ? badge(side) : []));
+    marks.forEach((mark) => (mark.title = "written there"));
+    const token = make(
+      "th",
+      { scope: "row", class: "hs-next-token" },
+      ...marks.slice(0, 1),
+      visible(text),
+      ...marks.slice(1),
+    );
+    const change = difference === null ? "" : signed(difference, (size) => fixed(size, 3));
+    const cells = [
+      probabilityCell("a", a),
+      token,
+      probabilityCell("b", b),
+      make("td", { class: "hs-next-change" }, change),
+    ];
+    return make("tr", { class: marks.length ? "hs-is-written" : null }, ...cells);
+  }
+}
+
+/** @param {SideName} side @param {number | null} probability null for a token that this side has not */
+function probabilityCell(side, probability) {
+  const amount = make("span", { class: `hs-amount hs-amount-${side}`, "aria-hidden": true });
+  amount.style.setProperty("--part", String(probability ?? 0));
+  const number = make("span", {}, probability === null ? "no such token" : exact(probability));
+  return make(
+    "td",
+    { class: `hs-next-${side}` },
+    make("div", {}, ...(side === "a" ? [amount, number] : [number, amount])),
+  );
 }

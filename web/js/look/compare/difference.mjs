@@ -1,7 +1,9 @@
-// What one head gives on side B less what one gives on side A, piece by piece.
+// What differs between two texts in numbers: a head, the probabilities of shared tokens, the next token.
 
+import { fixed, probabilityChange, signed } from "../../lib/numbers.mjs";
 import { cells, HeadWeights } from "../../lib/triangle.mjs";
 
+/** @import { Pointer, Token } from "../../types.js" */
 /** @import { Alignment, SideName } from "./alignment.mjs" */
 
 /** @typedef {{ a: number, b: number, difference: number }} Compared the last is NaN where they are not subtracted */
@@ -16,7 +18,7 @@ const NOT_COMPARABLE = Object.freeze({ a: NaN, b: NaN, difference: NaN });
  * @param {number} row
  * @param {number} key
  */
-function given(weights, alignment, side, row, key) {
+function weightOn(weights, alignment, side, row, key) {
   const query = alignment.last(side, row);
   const [first, last] = [alignment.first(side, key), alignment.last(side, key)];
   if (first === last) return weights.at(query, first); // the float32 number itself
@@ -65,13 +67,11 @@ export class Difference {
   at(row, key) {
     const { alignment, weights } = this;
     if (key > row || row >= this.rows) return NOT_COMPARABLE;
-    const a = given(weights.a, alignment, "a", row, key);
-    const b = given(weights.b, alignment, "b", row, key);
+    const a = weightOn(weights.a, alignment, "a", row, key);
+    const b = weightOn(weights.b, alignment, "b", row, key);
     return { a, b, difference: alignment.pieces[key].same ? b - a : NaN };
   }
 }
-
-/** @import { Pointer } from "../../types.js" */
 
 /**
  * The first piece at which two texts can differ: one model without masks reads what both begin with alike.
@@ -82,4 +82,115 @@ export class Difference {
 export function firstDifferingRow({ parting, pieces }, a, b) {
   const sameReader = a.sha256 === b.sha256 && JSON.stringify(a.head_mask) === JSON.stringify(b.head_mask);
   return sameReader ? (parting ?? pieces.length) : 0;
+}
+
+/** @typedef {{ a: number, b: number, change: number }} TokenChange log-probabilities in nats */
+
+/**
+ * Whether two texts were read differently, so that equal tokens may differ in probability.
+ * @param {Pick<Pointer, "sha256" | "head_mask">} a
+ * @param {Pick<Pointer, "sha256" | "head_mask">} b
+ */
+export const areReadDifferently = (a, b) =>
+  a.sha256 !== b.sha256 || JSON.stringify(a.head_mask) !== JSON.stringify(b.head_mask);
+
+/**
+ * The change at each token of B up to where the texts part: after that its past is another one. Null for a token that
+ * nobody predicted.
+ * @param {Alignment} alignment token by token
+ * @param {Pick<Token, "logprob">[]} a
+ * @param {Pick<Token, "logprob">[]} b
+ * @returns {(TokenChange | null)[]}
+ */
+export function tokenChanges({ pieces, parting, isTokenByToken }, a, b) {
+  if (!isTokenByToken) return [];
+  return pieces.slice(0, parting ?? pieces.length).map(({ a0, b0 }) => {
+    const [left, right] = [a[a0]?.logprob, b[b0]?.logprob];
+    return left == null || right == null ? null : { a: left, b: right, change: right - left };
+  });
+}
+
+/** @param {number} value in nats */
+export const nats = (value) => signed(value, (size) => fixed(size, 3));
+
+/**
+ * The changes of a text in a sentence; "" where there are none.
+ * @param {(TokenChange | null)[]} changes
+ * @param {number | null} parts the token at which the texts part
+ */
+export function changeSentence(changes, parts) {
+  const known = changes.filter((each) => each !== null);
+  if (!known.length) return "";
+  const sum = known.reduce((total, { change }) => total + change, 0);
+  const shared = parts === null ? "" : `The texts part at token ${parts}. `;
+  const before = parts === null ? "" : " before that";
+  const mean = sum / known.length;
+  const of =
+    known.length === 1
+      ? `The token that both predict${before} is`
+      : `The ${known.length} tokens that both predict${before} are on average`;
+  return `${shared}${of} ${probabilityChange(-mean)} in B: ${nats(sum)} nats in all, ${nats(mean)} a token.`;
+}
+
+/**
+ * What a model predicts after one token.
+ * @typedef {object} Prediction
+ * @property {Float64Array} logprobs of the whole vocabulary
+ * @property {number[]} most ids of the most probable tokens
+ * @property {string[]} texts of the whole vocabulary
+ */
+
+/** @typedef {{ text: string, a: number | null, b: number | null, difference: number | null }} NextRow */
+
+/**
+ * The tokens that either side finds most probable, the most probable first; a token that one side lacks has no number.
+ * @param {Prediction} a
+ * @param {Prediction} b
+ * @param {(number | null)[]} written ids of the tokens that were written, which are always among them
+ * @param {number} count
+ * @returns {NextRow[]}
+ */
+export function nextRows(a, b, written, count) {
+  const sameTokens = a.texts === b.texts;
+  const [idsA, idsB] = [a, b].map(({ texts }) => (sameTokens ? null : firstIds(texts)));
+  /** @type {Map<string | number, NextRow>} */
+  const rows = new Map();
+  /** @param {number} id @param {Prediction} from */
+  const add = (id, from) => {
+    const text = from.texts[id] ?? "";
+    const [inA, inB] = sameTokens ? [id, id] : [from === a ? id : idsA?.get(text), from === b ? id : idsB?.get(text)];
+    const key = sameTokens ? id : text;
+    if (rows.has(key)) return;
+    const left = inA === undefined ? null : a.logprobs[inA];
+    const right = inB === undefined ? null : b.logprobs[inB];
+    rows.set(key, {
+      text,
+      a: left === null ? null : Math.exp(left),
+      b: right === null ? null : Math.exp(right),
+      difference: left === null || right === null ? null : right - left,
+    });
+  };
+  for (const [i, from] of [a, b].entries()) {
+    const id = written[i];
+    if (id !== null) add(id, from);
+  }
+  const given = [...rows.values()];
+  for (let i = 0; rows.size < 4 * count && i < Math.max(a.most.length, b.most.length); i++) {
+    if (i < a.most.length) add(a.most[i], a);
+    if (i < b.most.length) add(b.most[i], b);
+  }
+  /** @param {NextRow} row */
+  const strength = (row) => Math.max(row.a ?? 0, row.b ?? 0);
+  const others = [...rows.values()].filter((row) => !given.includes(row));
+  others.sort((one, other) => strength(other) - strength(one));
+  const shown = [...given, ...others.slice(0, Math.max(count - given.length, 0))];
+  return shown.sort((one, other) => strength(other) - strength(one));
+}
+
+/** @param {string[]} texts */
+function firstIds(texts) {
+  /** @type {Map<string, number>} */
+  const ids = new Map();
+  texts.forEach((text, id) => ids.has(text) || ids.set(text, id));
+  return ids;
 }

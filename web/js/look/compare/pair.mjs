@@ -1,15 +1,13 @@
-// Two texts that are compared: one clock, one selection and one way to look for both.
+// Two texts that are compared: one clock, one selection, one way to look for both, and the head that is open on each.
 
-import { isBusy, isOwn } from "../state/pointer.mjs";
 import { Topics } from "../../lib/topics.mjs";
+import { isBusy, isOwn } from "../state/pointer.mjs";
 import { Store } from "../state/store.mjs";
-import { align, Alignment } from "./alignment.mjs";
+import { View } from "../state/view.mjs";
+import { Alignment, AlignmentRequests } from "./alignment.mjs";
 import { Difference, firstDifferingRow } from "./difference.mjs";
-import { LinkedHeads } from "./linked_heads.mjs";
-import { haveSameTokens, isOneModel } from "./models.mjs";
 
-/** @import { Cell } from "../../types.js" */
-/** @import { View } from "../state/view.mjs" */
+/** @import { Cell, PictureId } from "../../types.js" */
 /** @import { SideName } from "./alignment.mjs" */
 
 /** @type {SideName[]} */
@@ -28,9 +26,10 @@ const NOTHING = { hover: null, locked: [], step: null };
 /** Topics: state, tokens (also where they align), step (the clock), focus, weights, open, view. */
 export class Pair extends Topics {
   #alignment = new Alignment([], null);
-  #aligned = "";
-  #sameTokenizer = true;
-  #vocabularies = "";
+  #requests = new AlignmentRequests(
+    (alignment) => this.#show(alignment),
+    (error) => this.stores.b.report(`Could not align the texts: ${error.message}`),
+  );
   /** @type {Difference | null} */
   #difference = null;
   /** @type {number | null} where the clock was set; null to follow the writing */
@@ -38,6 +37,7 @@ export class Pair extends Topics {
   /** @type {Record<SideName, Selected>} what was selected last on each side */
   #selected = { a: NOTHING, b: NOTHING };
   #runs = { a: "", b: "" };
+  #alignedRun = ""; // of A
   /** @type {SideName} the side whose cell is described on both */
   #pointed = "a";
 
@@ -255,37 +255,57 @@ export class Pair extends Topics {
   }
 
   #grow() {
-    this.#findVocabularies();
     this.#align();
     this.playback.isBehind = SIDES.some((side) => this.stores[side].playback.isBehind);
     this.emit("state", "tokens");
     this.#showStep();
   }
 
-  #align() {
-    const { a, b } = this.stores;
-    const parts = [a, b].flatMap(({ pointer, length }) => [pointer.run, pointer.n_prompt, length]);
-    const aligned = [...parts, this.#sameTokenizer, this.isGrowing].join();
-    if (aligned === this.#aligned) return;
-    if (this.#aligned.split(",")[0] !== a.pointer.run) this.#clock = null;
-    this.#aligned = aligned;
-    this.#difference = null;
-    const texts = [a, b].map(({ tokens, pointer }) => ({ tokens, n_prompt: pointer.n_prompt }));
-    const second = { ...texts[1], isGiven: isOwn(b.pointer) };
-    this.#alignment = align(texts[0], second, this.#sameTokenizer, this.isGrowing);
-    this.emit("weights");
+  /** Whether the alignment is that of the texts as they are, and not of what they were a moment ago. */
+  get isAligned() {
+    return this.#requests.isCurrent;
   }
 
-  async #findVocabularies() {
+  /** Ask how the texts align. Meanwhile the alignment before is shown, as far as it can be one of these texts. */
+  #align() {
     const { a, b } = this.stores;
-    const vocabularies = `${a.pointer.sha256},${b.pointer.sha256}`;
-    if (!this.isComplete || this.#vocabularies === vocabularies) return;
-    this.#vocabularies = vocabularies;
-    this.#sameTokenizer = isOneModel(a.pointer, b.pointer);
-    if (this.#sameTokenizer || !(await haveSameTokens(a.pointer, b.pointer))) return;
-    if (this.#vocabularies !== vocabularies) return;
-    this.#sameTokenizer = true;
-    this.#grow();
+    if (this.#alignedRun !== a.pointer.run) this.#clock = null;
+    const isOther = this.#alignedRun !== a.pointer.run || !this.#alignment.fits(a.length, b.length);
+    this.#alignedRun = a.pointer.run;
+    if (isOther) this.#replaceAlignment(new Alignment([], null));
+    if (!this.isComplete) {
+      this.#requests.want(null);
+      return;
+    }
+    const [left, right] = [a, b].map(({ pointer, ids, length }) => {
+      const { run, sha256, n_prompt } = pointer;
+      return { run, sha256, n_prompt, ids, n_tokens: length };
+    });
+    const { isGrowing } = this;
+    const key = [left, right].flatMap(({ run, n_prompt, n_tokens }) => [run, n_prompt, n_tokens]);
+    this.#requests.want({
+      key: [...key, isGrowing].join(),
+      a: left,
+      b: right,
+      isGiven: isOwn(b.pointer),
+      isGrowing,
+    });
+  }
+
+  /** @param {Alignment} alignment from the server */
+  #show(alignment) {
+    const at = this.#clock === null ? null : this.tokenAt("a", this.#clock);
+    this.#replaceAlignment(alignment);
+    if (at !== null) this.#clock = alignment.stepOf("a", at); // the token that was looked at
+    this.emit("state", "tokens");
+    this.#showStep();
+  }
+
+  /** @param {Alignment} alignment */
+  #replaceAlignment(alignment) {
+    this.#alignment = alignment;
+    this.#difference = null;
+    this.emit("weights");
   }
 
   /** Nothing is compared any more. */
@@ -295,4 +315,84 @@ export class Pair extends Topics {
     this.#selected = { a: NOTHING, b: NOTHING };
     for (const side of SIDES) this.stores[side].begin();
   }
+}
+
+/** @typedef {{ n_layer: number, n_head: number }} Shape of a model */
+
+/** Topics: view. */
+export class LinkedHeads extends Topics {
+  /** Whether B has a head of its own. */
+  isUnlinked = false;
+
+  /**
+   * @param {View} view of A
+   * @param {() => Record<SideName, Store>} stores
+   */
+  constructor(view, stores) {
+    super();
+    this.view = view;
+    this.viewB = new View();
+    this.stores = stores;
+    view.on((changed) => {
+      this.viewB.set(view.options);
+      if (changed.includes("open") && !this.isUnlinked) this.link();
+      this.emit("view");
+    });
+    this.viewB.on((changed) => changed.includes("open") && this.emit("view"));
+  }
+
+  /** Open a head on both sides. @param {PictureId} place */
+  choose(place) {
+    this.isUnlinked = false;
+    this.view.choose(place);
+    this.link();
+  }
+
+  /** Open another head on B than on A; null for the same one. @param {PictureId | null} place */
+  chooseB(place) {
+    this.isUnlinked = place !== null;
+    if (place) this.viewB.choose(place);
+    else this.link();
+    this.emit("view");
+  }
+
+  /** Whether B has no such head, so that the nearest is shown in its place. */
+  get isStandIn() {
+    const { a, b } = this.stores();
+    if (this.isUnlinked || !a.pointer.run || !b.pointer.run) return false;
+    return !hasPlace(this.view.open, a.pointer, b.pointer);
+  }
+
+  /** Open the head on B that is in the place of that on A. */
+  link() {
+    const { a, b } = this.stores();
+    this.isUnlinked = false;
+    this.viewB.set(this.view.options);
+    if (a.pointer.run && b.pointer.run) this.viewB.choose(matchingPlace(this.view.open, a.pointer, b.pointer));
+  }
+}
+
+/**
+ * Whether another model has a picture in the same place.
+ * @param {PictureId} place
+ * @param {Shape} from
+ * @param {Shape} to
+ */
+export function hasPlace([layer, column], from, to) {
+  if (layer >= from.n_layer) return true; // the mean of all heads
+  return layer < to.n_layer && (column >= from.n_head || column < to.n_head);
+}
+
+/**
+ * The same layer and head where there is one, else the nearest; a mean for a mean, a rollout for a rollout.
+ * @param {PictureId} place
+ * @param {Shape} from
+ * @param {Shape} to
+ * @returns {PictureId}
+ */
+export function matchingPlace([layer, column], from, to) {
+  if (layer >= from.n_layer) return [to.n_layer, to.n_head];
+  const near = Math.min(layer, to.n_layer - 1);
+  if (column >= from.n_head) return [near, to.n_head + column - from.n_head];
+  return [near, Math.min(column, to.n_head - 1)];
 }

@@ -110,7 +110,9 @@ export class TextView {
     const [box, room] = [span.getBoundingClientRect(), element.getBoundingClientRect()];
     // As the last line, since what it looks at is above.
     if (box.top >= room.top && box.bottom <= room.bottom) return;
-    element.scrollTop += box.bottom - room.bottom;
+    const line = parseFloat(getComputedStyle(element).lineHeight) || 1;
+    const last = element.scrollTop + box.bottom - room.bottom;
+    element.scrollTop = Math.ceil(last / line) * line; // no half line at the top
     this.scrollToKey();
   }
 

@@ -6,7 +6,7 @@ import { exact, fixed, share, signed } from "../../../lib/numbers.mjs";
 import { logSoftmax, mostProbable } from "../../../lib/sampling.mjs";
 import { pictureName, visible } from "../../../lib/words.mjs";
 import { tableHead, TableView } from "../../../widgets/table_view.mjs";
-import { capital, maskWords } from "../../compare/titles.mjs";
+import { capital, maskWords } from "../../compare/names.mjs";
 import { vocabulary } from "../../state/run_fetcher.mjs";
 import { changedHeads, isSameMask, only, scaleOf, withScale } from "../head_masks.mjs";
 import { CLEAR_COPYING } from "../head_roles.mjs";

@@ -1,11 +1,14 @@
-// What each side of a comparison is called, by what it differs in from the other.
+// What the models and the sides of a comparison are called.
 
 import { counted } from "../../lib/numbers.mjs";
-import { isOwn } from "../state/pointer.mjs";
 import { pictureName, visible } from "../../lib/words.mjs";
+import { isOwn } from "../state/pointer.mjs";
 
-/** @import { Pointer, Token } from "../../types.js" */
+/** @import { PictureId, Pointer, Token } from "../../types.js" */
 /** @import { Alignment } from "./alignment.mjs" */
+
+/** The name of a model without the training step of a snapshot. @param {string} model */
+export const baseName = (model) => model.replace(/@\d+$/, "");
 
 /** @typedef {{ pointer: Readonly<Pointer>, tokens: Token[] }} Side */
 
@@ -27,6 +30,17 @@ export function maskWords({ head_mask, n_layer, n_head }) {
   );
   const parts = [...(removed.length ? [`without ${list(removed)}`] : []), ...scaled];
   return parts.join(", ");
+}
+
+/**
+ * What the scale of a head means for the picture that is drawn of it; "" where it is not scaled.
+ * @param {Pick<Pointer, "head_mask">} pointer
+ * @param {PictureId} place
+ */
+export function scaledWords({ head_mask }, [layer, head]) {
+  const scale = head_mask?.[layer]?.[head] ?? 1;
+  if (scale === 0) return "Removed: this head still attends, but none of its output is added.";
+  return scale === 1 ? "" : `Scaled: the output of this head is multiplied by ${scale}.`;
 }
 
 /** @param {string[]} names */

@@ -1,0 +1,91 @@
+"""Which tokens of two texts correspond to each other."""
+
+import json
+import random
+from itertools import combinations
+
+import pytest
+
+from helpers.files import ROOT
+from model.lens.alignment import Alignment, align, align_growing, align_texts, common_stretches
+
+CASES = ROOT / "tests" / "fixtures" / "alignments.json"
+
+
+def ids(text: str) -> list[int]:
+    """A token for each character."""
+    return list(map(ord, text))
+
+
+def same(alignment: Alignment) -> str:
+    return "".join(str(int(piece.same)) for piece in alignment.pieces)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "pairs"), json.loads((ROOT / "tests" / "fixtures" / "alignments.json").read_text())
+)
+def test_alignment(one: str, other: str, pairs: list[list[int]]) -> None:
+    pieces = align(list(map(ord, one)), list(map(ord, other))).pieces
+    assert [[piece.a_start, piece.b_start] for piece in pieces] == pairs
+    assert all(piece.same == (one[piece.a_start] == other[piece.b_start]) for piece in pieces)
+
+
+def test_the_common_subsequence_is_a_longest_one() -> None:
+    draw = random.Random(0)
+    for _ in range(100):
+        one, other = ([draw.randrange(4) for _ in range(draw.randrange(9))] for _ in range(2))
+        stretches = common_stretches(one, other)
+        assert (sum(s.one for s in stretches), sum(s.other for s in stretches)) == (len(one), len(other))
+        i = j = n = 0
+        for same, in_one, in_other in stretches:
+            assert not same or one[i : i + in_one] == other[j : j + in_other]
+            i, j, n = i + in_one, j + in_other, n + same * in_one
+        subsets = [{part for k in range(len(ids) + 1) for part in combinations(ids, k)} for ids in (one, other)]
+        assert n == max(map(len, subsets[0] & subsets[1]))
+
+
+def test_of_very_long_texts_only_the_ends_are_compared() -> None:
+    """The table of all pairs of their tokens would fill the memory."""
+    one, other = [7] * 3000 + [1, 2], [8] * 3000 + [9, 1, 2]
+    assert common_stretches(one, other) == [(False, 3000, 3001), (True, 2, 2)]
+
+
+def test_a_text_that_is_being_written() -> None:
+    """Position by position, and the same until they part: what comes next may be anything."""
+    alignment = align_growing(ids("abcde"), ids("abxd"))
+    assert (same(alignment), alignment.parting) == ("1100", 2)
+    assert align_growing(ids("abc"), ids("ab")) == Alignment([(0, 1, 0, 1, True), (1, 2, 1, 2, True)], None)
+    assert same(align_growing(ids("aXcYe"), ids("aZcYe"), n_prompt=4)) == "10110"  # the prompts were given
+
+
+def test_what_two_written_texts_have_in_common_by_chance_is_not_compared() -> None:
+    one, other = ids("The dog ran to the sea."), ids("The cat has a red hat.")
+    for first in (one, one[:22]):
+        alignment = align(first, other, is_given=False)
+        assert alignment == align_growing(first, other) and same(alignment).find("1", 4) == -1
+
+
+def test_several_words_replaced_in_a_text_of_the_same_length() -> None:
+    one, other = "Lily has a dog. Lily is glad. Lily sings.", "Anna has a dog. Anna is glad. Anna sings."
+    expected = "".join(str(int(a == b)) for a, b in zip(one, other, strict=True))
+    for is_given in (True, False):  # so much is no coincidence, whoever wrote it
+        alignment = align(ids(one), ids(other), is_given=is_given)
+        assert (same(alignment), alignment.parting) == (expected, 0)
+    assert same(align_growing(ids(one), ids(other))) == "0" * len(one)
+
+
+def test_two_tokenizers() -> None:
+    """The least pieces that end where both have a token's end."""
+    alignment = align_texts(list("the cat"), ["the", " c", "at"])
+    assert alignment == Alignment([(0, 3, 0, 1, True), (3, 5, 1, 2, True), (5, 7, 2, 3, True)], None)
+    # A piece whose end one text has not reached yet is left out, and is no difference.
+    assert align_texts(list("the c"), ["the", " cat"]) == Alignment([(0, 3, 0, 1, True)], None)
+    parted = align_texts(list("theys"), ["the", "m", "s"])
+    assert parted == Alignment([(0, 3, 0, 1, True), (3, 4, 1, 2, False), (4, 5, 2, 3, False)], 1)
+    assert align_texts(["a", "", "b"], ["ab"]) == Alignment([(0, 3, 0, 1, True)], None)
+    assert align_texts([], ["a"]) == Alignment([], None)
+
+
+def test_with_one_tokenizer_both_ways_align_alike() -> None:
+    texts = ["a", "bc", "d", "e"], ["a", "bc", "x", "f"]
+    assert align_texts(*texts) == align(ids("abde"), ids("abxf"), is_given=False)

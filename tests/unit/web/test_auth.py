@@ -1,0 +1,132 @@
+"""Wrong keys make their own client wait, and nobody who has used the right one."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import httpx
+from starlette.responses import PlainTextResponse
+
+from web.api.auth import LONGEST_WAIT, MAX_REMEMBERED, MOST_COOKIES, MOST_WAITING, ApiKeyMiddleware, WrongKeys
+
+KEY = "open-sesame"
+
+
+class Clock:
+    """Time that passes only where a test says so."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+        self.waits: list[float] = []  # what was slept for
+        self.held = asyncio.Event()  # set: nobody sleeps
+        self.held.set()
+
+    def __call__(self) -> float:
+        return self.seconds
+
+    async def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        await self.held.wait()
+
+
+Send = Callable[..., Awaitable[httpx.Response]]
+
+
+@asynccontextmanager
+async def locked(clock: Clock) -> AsyncIterator[Send]:
+    """A function that sends requests to an app behind the key."""
+    launched = threading.Event()
+    launched.set()
+    app = ApiKeyMiddleware(PlainTextResponse("inside"), KEY, launched, now=clock)
+    app.sleep = clock.sleep  # type: ignore[method-assign]
+
+    async def send(
+        key: str | None = None, address: str = "192.0.2.1", cookie: str = "", form: str = ""
+    ) -> httpx.Response:
+        transport = httpx.ASGITransport(app, client=(address, 1))
+        headers = ({"Authorization": f"Bearer {key}"} if key else {}) | ({"Cookie": cookie} if cookie else {})
+        async with httpx.AsyncClient(transport=transport, base_url="http://x", headers=headers) as client:
+            return await (client.post("/key", data={"key": form}) if form else client.get("/"))
+
+    yield send
+
+
+def test_each_wrong_key_waits_twice_as_long() -> None:
+    async def run() -> None:
+        clock = Clock()
+        async with locked(clock) as send:
+            for i in range(7):
+                answer = await (send(f"wrong {i}") if i % 2 else send(form=f"wrong {i}"))
+                assert answer.status_code == 401
+            assert clock.waits == [1, 2, 4, 8, 16, LONGEST_WAIT, LONGEST_WAIT]
+            assert (await send("wrong", "192.0.2.2")).status_code == 401
+            assert clock.waits[-1] == 1  # another client
+            assert (await send(KEY)).status_code == 200 and len(clock.waits) == 8  # the right key never waits
+            clock.seconds += 3_601
+            await send("wrong")
+            assert clock.waits[-1] == 1
+            assert (await send()).status_code == 401 and len(clock.waits) == 9  # no key is no guess
+
+    asyncio.run(run())
+
+
+def test_while_four_wait_unknown_keys_are_not_looked_at() -> None:
+    async def run() -> None:
+        clock = Clock()
+        async with locked(clock) as send:
+            entered = await send(form=KEY)
+            cookie = entered.headers["set-cookie"].partition(";")[0]
+            assert entered.status_code == 303
+            assert (await send(KEY, "192.0.2.3")).status_code == 200
+            clock.held.clear()
+            wrong = [asyncio.create_task(send(f"wrong {i}")) for i in range(MOST_WAITING)]
+            while len(clock.waits) < MOST_WAITING:
+                await asyncio.sleep(0)
+            for answer in (
+                await send("another"),
+                await send(form="another"),
+                await send(cookie="headscope_00000000=x"),
+            ):
+                assert answer.status_code == 429 and int(answer.headers["retry-after"]) == 16
+                assert "not checked" in answer.text
+            right_but_new = [await send(KEY, "192.0.2.1"), await send(KEY, "192.0.2.9")]
+            assert [answer.status_code for answer in right_but_new] == [200, 200]  # the form has proven this key
+            assert (await send(cookie=cookie)).status_code == 200  # nobody is locked out who was in
+            assert (await send(KEY, "192.0.2.3")).status_code == 200
+            wrong += [asyncio.create_task(send(f"wrong {i}", "192.0.2.3")) for i in range(MOST_WAITING)]
+            while len(clock.waits) < 2 * MOST_WAITING:
+                await asyncio.sleep(0)
+            assert (await send(cookie=cookie, address="192.0.2.3")).status_code == 429  # right, but not from there
+            clock.held.set()
+            assert {answer.status_code for answer in await asyncio.gather(*wrong)} == {401}
+            assert (await send(cookie=cookie, address="192.0.2.3")).status_code == 200
+
+    asyncio.run(run())
+
+
+def test_the_cookie_of_another_server_is_counted_once() -> None:
+    """Browsers send it with every request; a list of made-up cookies is a list of guesses."""
+
+    async def run() -> None:
+        clock = Clock()
+        async with locked(clock) as send:
+            other = "headscope_12345678=" + "0" * 64
+            for _ in range(3):
+                assert (await send(cookie=other)).status_code == 401
+            assert clock.waits == [1]
+            cookie = (await send(form=KEY)).headers["set-cookie"].partition(";")[0]
+            assert (await send(cookie=f"{other}; a=b; {cookie}")).status_code == 200
+            guesses = [f"headscope_{i:08x}={i}" for i in range(MOST_COOKIES)]
+            assert (await send(cookie="; ".join(guesses))).status_code == 401
+            assert clock.waits == [1, LONGEST_WAIT]
+            assert (await send(cookie="; ".join([*guesses, cookie]))).status_code == 401  # not looked at
+
+    asyncio.run(run())
+
+
+def test_memory_is_bounded() -> None:
+    wrong = WrongKeys(Clock())
+    for i in range(MAX_REMEMBERED + 100):
+        wrong.add(str(i))
+    assert len(wrong.wrong) == MAX_REMEMBERED and "0" not in wrong.wrong

@@ -1,0 +1,335 @@
+// The open head of each side and the difference between them: of one size, with their cells in the same places, and
+// coloured in one way.
+
+import { make } from "../../lib/dom.mjs";
+import { labelMargin, layout } from "../../lib/drawing/axes.mjs";
+import { paintDifference } from "../../lib/drawing/images.mjs";
+import { Matrix } from "../../lib/drawing/matrix.mjs";
+import { palette } from "../../lib/drawing/palette.mjs";
+import { position } from "../../lib/drawing/scale.mjs";
+import { counted, exact, full, signed } from "../../lib/numbers.mjs";
+import { pictureName, visible } from "../../lib/words.mjs";
+import { rampLine, weightLegend } from "../panels/legend.mjs";
+import { baseName, scaledWords } from "./names.mjs";
+import { otherSide } from "./pair.mjs";
+import { badge, LETTERS, rowTable } from "./pair_text.mjs";
+
+/** @import { Layout } from "../../lib/drawing/axes.mjs" */
+/** @import { Cell, MatrixSource, PictureId, Pointer, Token } from "../../types.js" */
+/** @import { SideName } from "./alignment.mjs" */
+/** @import { Pair } from "./pair.mjs" */
+
+/** @param {Pair} pair @param {SideName} side */
+export function sideHead(pair, side) {
+  const store = pair.stores[side];
+  const matrix = new SideMatrix(pair, side);
+  const { select, show } = headSelect(pair, side);
+  const label = make("span", { class: "hs-same" });
+  const top = make("div", { class: "hs-top" }, badge(side), select, label);
+  const region = make("section", { class: `hs-panel hs-pair-head hs-side-${side}` }, top, matrix.element);
+  region.append(weightLegend(store));
+  const scaled = make("p", { class: "hs-scaled-words", role: "status", hidden: true });
+  top.after(scaled);
+  const name = () => {
+    show();
+    scaled.textContent = scaledWords(store.pointer, store.open);
+    scaled.hidden = !scaled.textContent;
+    region.classList.toggle("hs-removed", store.pointer.head_mask?.[store.open[0]]?.[store.open[1]] === 0);
+    label.hidden = side === "a" || pair.heads.isUnlinked;
+    label.textContent = label.title = label.hidden ? "" : sameWords(pair);
+    region.setAttribute("aria-label", `Attention weights ${LETTERS[side]}, ${store.openName}`);
+  };
+  store.on("state open", name);
+  pair.on("view state", name);
+  return region;
+}
+
+/** How the head of side B goes with that of side A. @param {Pair} pair */
+function sameWords({ heads, stores: { a, b } }) {
+  if (heads.isStandIn) return `B has no ${a.openName}; shows ${b.openName}`;
+  const isOneModel = baseName(a.pointer.model) === baseName(b.pointer.model);
+  return isOneModel ? "same head as A" : "same place as in A";
+}
+
+/**
+ * The list of heads of one side: A's is that of both, unless B has one of its own.
+ * @param {Pair} pair
+ * @param {SideName} side
+ */
+function headSelect(pair, side) {
+  const store = pair.stores[side];
+  const select = make("select", { "aria-label": side === "a" ? "Head of both sides" : "Head of side B" });
+  select.addEventListener("change", () => {
+    const place = /** @type {PictureId} */ (select.value.split(".").map(Number));
+    if (side === "a") pair.heads.choose(place);
+    else pair.heads.chooseB(select.value === "same" ? null : place);
+  });
+  const same = make("option", { value: "same" });
+  let shape = "";
+  const show = () => {
+    const { pointer } = store;
+    const isNew = shape !== `${pointer.n_layer}x${pointer.n_head}`;
+    shape = `${pointer.n_layer}x${pointer.n_head}`;
+    if (isNew) {
+      const options = pictures(pointer).map((place) =>
+        make("option", { value: place.join(".") }, pictureName(place, pointer)),
+      );
+      if (side === "b") options.unshift(same);
+      select.replaceChildren(...options);
+    }
+    const { isStandIn } = pair.heads;
+    same.textContent = isStandIn ? `${store.openName} (nearest)` : "same as A";
+    select.value = side === "b" && isStandIn ? "same" : store.open.join(".");
+  };
+  return { select, show };
+}
+
+/** All pictures of a model, in the order of the grid. @param {Readonly<Pointer>} pointer @returns {PictureId[]} */
+function pictures({ n_layer, n_head }) {
+  if (!n_layer) return [];
+  const places = Array.from({ length: n_layer * (n_head + 2) }, (_, i) => [
+    Math.floor(i / (n_head + 2)),
+    i % (n_head + 2),
+  ]);
+  return /** @type {PictureId[]} */ ([...places, [n_layer, n_head]]);
+}
+
+/** @param {Pair} pair */
+export function differencePanel(pair) {
+  const matrix = new DifferenceMatrix(pair);
+  const table = rowTable(pair);
+  const title = make("h2", {}, "Difference B − A");
+  const largest = make("p", { class: "hs-status" });
+  const top = make("div", { class: "hs-top" }, title, largest, table.toggle);
+  const legend = differenceLegend(pair, matrix);
+  const region = make("section", { class: "hs-panel hs-pair-difference", "aria-label": "Difference, B less A" });
+  const why = make("p", { class: "hs-apart-words", role: "status" }); // where there is no difference to show
+  region.append(top, why, matrix.element, legend.element, table.element);
+  const parts = [largest, table.toggle, matrix.element, legend.element];
+  pair.on("state tokens view", () => {
+    why.textContent = notSubtracted(pair);
+    const isNone = why.textContent !== "";
+    for (const part of parts) part.hidden = isNone;
+    why.hidden = !isNone;
+    if (isNone) table.show(false);
+  });
+  pair.on("weights view", () => {
+    const { difference } = pair;
+    const isNone = difference.rows > 0 && difference.largest === 0;
+    largest.textContent = !difference.rows ? "" : isNone ? "none" : `at most ${exact(difference.largest)}`;
+    legend.draw();
+  });
+  return region;
+}
+
+/** Why the open heads are not subtracted; "" where they are. @param {Pair} pair */
+function notSubtracted({ isApart, alignment, heads, stores: { a, b } }) {
+  if (isApart) {
+    const parting = alignment.parting ?? 0;
+    const more = alignment.shared > parting ? "hardly more" : "no more";
+    return (
+      `These are two different texts: they share their first ${counted(parting, "token")} and ${more}, so their ` +
+      "heads are shown side by side, not subtracted. Compare the patterns, not the cells."
+    );
+  }
+  if (!heads.isStandIn) return "";
+  return (
+    `B has no ${a.openName}, so it shows ${b.openName}, a head that need not have anything to do with it. ` +
+    "To subtract two heads, choose one for B in its list, or one that both models have."
+  );
+}
+
+/**
+ * The colours of the difference, whose ends are the largest one of the open head.
+ * @param {Pair} pair
+ * @param {DifferenceMatrix} matrix
+ */
+function differenceLegend(pair, matrix) {
+  const { element: line, draw } = rampLine("difference", () =>
+    [-1, -0.25, 0, 0.25, 1].map((part) => {
+      const value = part * matrix.limit;
+      const text = part ? `${part < 0 ? "−" : "+"}${short(Math.abs(value))}` : "0";
+      return [0.5 + 0.5 * Math.sign(part) * position(pair.view.options.scale, Math.abs(part)), text];
+    }),
+  );
+  const words = make("p", { class: "hs-hint hs-legend-words" });
+  const unknown = make("span", { class: "hs-swatch hs-swatch-unknown" });
+  words.append(
+    make("span", {}, badge("a"), " more"),
+    make("span", {}, unknown, "no shared token"),
+    make("span", {}, "more ", badge("b")),
+  );
+  const element = make("div", { class: "hs-difference-legend" }, line, words);
+  return { element, draw };
+}
+
+/** @param {number} value */
+const short = (value) =>
+  value >= 0.0995 ? value.toFixed(2) : value >= 0.00095 ? value.toFixed(4) : value.toExponential(1);
+
+export const LEAST_LIMIT = 0.001; // the smallest difference at the end of the colours: below, noise would be drawn
+
+/**
+ * Where the cells of both sides lie: token by token in the same places, else each side's own in a square of one size.
+ * @param {Pair} pair
+ * @param {CanvasRenderingContext2D} context
+ * @param {Token[]} tokens of the picture
+ * @param {number} n
+ * @param {number} width
+ * @returns {Layout}
+ */
+function pairLayout(pair, context, tokens, n, width) {
+  const { a, b } = pair.stores;
+  const own = pair.alignment.isTokenByToken ? Math.max(a.count, b.count, n) : n;
+  const longest = a.count >= b.count ? a.tokens : b.tokens;
+  const { texts } = layout(context, longest, Math.max(a.count, b.count, 1), width);
+  const labelled = [a.tokens.slice(0, a.count), b.tokens.slice(0, b.count), pieceTokens(pair)];
+  const margins = labelled.map((each) => (each.length ? labelMargin(context, each, each.length) : 0));
+  const margin = texts ? Math.max(...margins) : layout(context, tokens, 10_000, width).margin;
+  const cell = (width - margin) / own;
+  return { margin, cell, texts: texts && cell >= 11 };
+}
+
+export class SideMatrix extends Matrix {
+  /** @param {Pair} pair @param {SideName} side */
+  constructor(pair, side) {
+    super(pair.stores[side]);
+    this.compared = pair;
+    pair.stores[otherSide(side)].on("weights tokens", () => this.draw()); // its labels may need more room
+  }
+
+  /** @param {CanvasRenderingContext2D} context @param {number} n @param {number} width */
+  place(context, n, width) {
+    return pairLayout(this.compared, context, this.store.tokens, n, width);
+  }
+}
+
+/**
+ * The pieces as the tokens of the difference: "Lily|Mia" where the texts differ.
+ * @param {Pair} pair
+ * @returns {Token[]}
+ */
+function pieceTokens({ alignment, stores: { a, b } }) {
+  return alignment.pieces.map(({ a0, a1, b0, b1, same }) => {
+    const [text, second] = [a.tokens.slice(a0, a1), b.tokens.slice(b0, b1)].map((tokens) =>
+      tokens.map((token) => token.text).join(""),
+    );
+    const other = same || text === second ? "" : `|${second}`;
+    return { id: -1, text: text + other, logprob: null };
+  });
+}
+
+/** @param {Pair} pair @returns {MatrixSource} the difference as the source of a matrix, whose tokens are pieces */
+function differenceSource(pair) {
+  const { a, b } = pair.stores;
+  /** @param {Cell} cell of A @returns {{ query: number, key: number | null } | null} */
+  const toPiece = ({ query, key = null }) => {
+    const row = pair.alignment.pieceOf("a", query);
+    const column = key === null ? null : pair.alignment.pieceOf("a", key);
+    return row === null ? null : { query: row, key: column };
+  };
+  return {
+    view: pair.view,
+    get tokens() {
+      return pieceTokens(pair);
+    },
+    get weights() {
+      return pair.difference.values;
+    },
+    get count() {
+      return pair.difference.rows;
+    },
+    get openName() {
+      return `the difference, B less A, ${b.openName} and ${a.openName}`;
+    },
+    get step() {
+      return pair.chosen === null ? null : pair.alignment.pieceAt(pair.chosen);
+    },
+    get focus() {
+      if (!pair.isPointed && !pair.isOneRow) return null; // there is no such row
+      const cell = a.focus && toPiece({ ...a.focus });
+      if (!cell || cell.query >= pair.difference.rows) return null;
+      return { query: cell.query, key: cell.key };
+    },
+    get queries() {
+      const rows = a.queries.flatMap((query) => pair.alignment.pieceOf("a", query) ?? []);
+      return rows.filter((row) => row < pair.difference.rows);
+    },
+    get locked() {
+      return a.locked.flatMap((cell) => toPiece(cell) ?? []);
+    },
+    point: (cell) => pair.point(cell && { row: cell.query, key: cell.key ?? null }),
+    lock: (cell, more = false) => pair.lock(cell && { row: cell.query, key: cell.key ?? null }, more),
+    on: (topics, callback) => pair.on(topics, callback),
+  };
+}
+
+export class DifferenceMatrix extends Matrix {
+  /** @param {Pair} pair */
+  constructor(pair) {
+    super(differenceSource(pair));
+    this.compared = pair;
+    this.element.classList.add("hs-difference");
+  }
+
+  /** @param {CanvasRenderingContext2D} context @param {number} n @param {number} width */
+  place(context, n, width) {
+    return pairLayout(this.compared, context, this.store.tokens, n, width);
+  }
+
+  /** The difference at the ends of the colours. */
+  get limit() {
+    return Math.max(this.compared.difference.largest, LEAST_LIMIT);
+  }
+
+  /** @param {number} n @param {number} size */
+  paint(n, size) {
+    const factor = Math.max(1, Math.ceil((n - 1) / (size * (window.devicePixelRatio || 1))));
+    const [r, g, b] = rgb(getComputedStyle(this.element).getPropertyValue("--hs-unknown"));
+    return paintDifference(this.store.weights.values, n, {
+      ramp: palette().difference,
+      limit: this.limit,
+      options: this.store.view.options,
+      unknown: ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0,
+      factor,
+    });
+  }
+
+  /** @param {number} query @param {number} key @param {boolean} isLocked */
+  write(query, key, isLocked) {
+    const { a, b, difference } = this.compared.difference.at(query, key);
+    const isKnown = !Number.isNaN(difference);
+    const number = isLocked ? full : exact;
+    this.number.textContent = isKnown ? signed(difference, number) : "";
+    this.number.classList.toggle("hs-full", isLocked);
+    this.number.dataset.difference = String(difference);
+    const said = isKnown ? [] : [`${this.unlike(key)}, so not subtracted: `];
+    this.prediction.replaceChildren(...said, "A ", make("b", {}, number(a)), "  B ", make("b", {}, number(b)));
+  }
+
+  /** @param {number} piece */
+  numberOf(piece) {
+    return this.compared.alignment.numberOf(piece);
+  }
+
+  /** Why what is looked at on both sides is not compared. @param {number} key */
+  unlike(key) {
+    const { alignment, stores } = this.compared;
+    const { a0, b0 } = alignment.pieces[key];
+    const isAlike = stores.a.tokens[a0]?.text === stores.b.tokens[b0]?.text;
+    return isAlike ? "the same token by coincidence, after the texts part" : "another token on each side";
+  }
+
+  /** @param {number} query @param {number} key */
+  say(query, key) {
+    const { a, b, difference } = this.compared.difference.at(query, key);
+    const [row, column] = [query, key].map(
+      (piece) => `“${visible(this.store.tokens[piece].text)}” ${this.numberOf(piece)}`,
+    );
+    if (Number.isNaN(difference)) return `${row} looks at ${column}: ${this.unlike(key)}`;
+    return `${row} looks at ${column}: A ${exact(a)}, B ${exact(b)}, difference ${signed(difference, exact)}`;
+  }
+}
+
+/** @param {string} hex @returns {number[]} */
+const rgb = (hex) => [1, 3, 5].map((i) => parseInt(hex.trim().slice(i, i + 2), 16));

@@ -1,0 +1,267 @@
+// The texts of a comparison: what each is, its tokens with what both share in grey and marks where they differ, which
+// model reads the second one, and both as a table.
+
+import { dropdown, make } from "../../lib/dom.mjs";
+import { clamp, counted, exact, signed } from "../../lib/numbers.mjs";
+import { visible } from "../../lib/words.mjs";
+import { tableHead, TableView } from "../../widgets/table_view.mjs";
+import { stepKeys } from "../keyboard.mjs";
+import { TextView } from "../panels/text_view.mjs";
+import { isBusy, isGiven } from "../state/pointer.mjs";
+import { areReadDifferently, changeSentence, nats, tokenChanges } from "./difference.mjs";
+import { baseName, modelWords } from "./names.mjs";
+import { SIDES } from "./pair.mjs";
+
+/** @import { ModelInfo, Pointer, Reading } from "../../types.js" */
+/** @import { SideName } from "./alignment.mjs" */
+/** @import { Pair } from "./pair.mjs" */
+
+const STRONG = 2; // nats that get the strongest line
+
+/** @type {Record<SideName, string>} */
+export const LETTERS = { a: "A", b: "B" };
+
+/** The letter of a side, in its colour. @param {SideName} side */
+export const badge = (side) => make("span", { class: `hs-badge hs-badge-${side}`, "aria-hidden": true }, LETTERS[side]);
+
+export class PairText {
+  #marked = "";
+
+  /**
+   * @param {Pair} pair
+   * @param {SideName} side
+   * @param {...HTMLElement} more below the text
+   */
+  constructor(pair, side, ...more) {
+    this.pair = pair;
+    this.side = side;
+    const store = pair.stores[side];
+    this.view = new TextView(store, { label: `Text ${LETTERS[side]}` });
+    this.title = make("h2", {});
+    this.status = make("p", { class: "hs-status", role: "status" });
+    this.problem = make("div", { class: "hs-notices", role: "status" });
+    const top = make("div", { class: "hs-top" }, badge(side), this.title, this.status);
+    this.element = make("section", { class: `hs-panel hs-pair-text hs-side-${side}` }, top, this.view.element);
+    this.change = make("p", { class: "hs-hint hs-pair-change", hidden: true });
+    this.change.title = "A line under a token: less probable in B. A dotted line: more probable.";
+    this.element.append(this.view.announcement, this.problem, ...more);
+    if (side === "a") stepKeys(this.view); // both texts follow
+    if (side === "b") this.problem.before(this.change);
+    store.on("state problem tokens", () => this.describe());
+    pair.on("tokens", () => {
+      this.mark();
+      if (side === "b") this.markChanges();
+    });
+  }
+
+  /** @param {string} title */
+  name(title) {
+    this.title.textContent = title;
+    this.title.title = title;
+    this.describe();
+    this.element.setAttribute("aria-label", title);
+  }
+
+  describe() {
+    const { pointer, problem, length, playback } = this.pair.stores[this.side];
+    const model = modelWords(pointer.model);
+    const said = [model === this.title.textContent ? "" : model, progress(pointer, length)];
+    this.status.textContent = said.filter(Boolean).join(" · ");
+    this.status.title = this.status.textContent;
+    const end = playback.isBehind && pointer.state === "done" ? "" : (pointer.why ?? ""); // of what is not shown yet
+    const messages = [...pointer.notices, pointer.note, end, problem].filter((message) => message !== "");
+    this.problem.replaceChildren(...messages.map((message) => make("p", {}, message)));
+  }
+
+  /** Grey what both texts share, and mark where they part. */
+  mark() {
+    const { alignment, stores } = this.pair;
+    const parts = alignment.partsAt(this.side);
+    const { length, pointer } = stores[this.side];
+    const changes = alignment.changes(this.side, length);
+    const marked = [pointer.run, parts, length, alignment.shared, ...changes].join(" ");
+    if (marked === this.#marked) return;
+    this.#marked = marked;
+    this.view.fit(); // the pair hears of a text before its view does
+    this.view.fill();
+    if (!stores[this.side].isGrowing) this.view.scrollToStep(); // both show the same step, whichever came first
+    for (let i = 0; i < length; i++) {
+      const span = this.view.span(i);
+      span?.classList.toggle("hs-shared", parts !== null && alignment.isShared(this.side, i));
+      span?.classList.toggle("hs-parting", changes.includes(i));
+    }
+    this.element.dataset.parts = String(parts);
+  }
+
+  /** Underline the tokens that are more or less probable in B than in A. */
+  markChanges() {
+    const { alignment, stores, isComplete } = this.pair;
+    const { a, b } = stores;
+    const isOther = isComplete && areReadDifferently(a.pointer, b.pointer);
+    const changes = isOther ? tokenChanges(alignment, a.tokens, b.tokens) : [];
+    const sentence = changeSentence(changes, alignment.partsAt("b"));
+    this.change.textContent = sentence;
+    this.change.hidden = !sentence;
+    for (let i = 0; i < b.length; i++) {
+      const span = this.view.span(i);
+      const found = changes[i] ?? null;
+      if (!span || span.dataset.change === String(found?.change)) continue;
+      span.dataset.change = String(found?.change);
+      span.classList.toggle("hs-changed-token", found !== null);
+      span.classList.toggle("hs-likelier", (found?.change ?? 0) > 0);
+      if (!found) {
+        span.removeAttribute("title");
+        continue;
+      }
+      span.style.setProperty("--hs-strength", String(clamp(Math.sqrt(Math.abs(found.change) / STRONG), 0, 1)));
+      const [left, right] = [found.a, found.b].map((logprob) => exact(Math.exp(logprob)));
+      span.title = `“${visible(b.tokens[i].text)}”: A ${left}, B ${right}, ${nats(found.change)} nats`;
+    }
+  }
+}
+
+/** @param {Readonly<Pointer>} pointer @param {number} length */
+function progress({ state, settings }, length) {
+  const seed = typeof settings.seed === "number" ? `seed ${settings.seed}` : "";
+  const tokens = counted(length, "token");
+  return [isBusy(state) ? `writing: ${tokens}` : state === "failed" ? "failed" : tokens, seed]
+    .filter(Boolean)
+    .join(" · ");
+}
+
+/** The training step of a snapshot's name; null for a model itself. @param {string} model */
+const stepOf = (model) => (/@\d+$/.test(model) ? Number(model.split("@").at(-1)) : null);
+
+export class SecondReader {
+  /** @type {ModelInfo[]} */
+  #models = [];
+
+  /**
+   * @param {Pair} pair
+   * @param {(reading: Reading) => void} read
+   */
+  constructor(pair, read) {
+    this.pair = pair;
+    this.read = read;
+    this.model = dropdown("Model that reads text B", {}, (name) => this.ask(name));
+    this.range = make("input", { type: "range", min: 0, step: 1, "aria-label": "Training step of B" });
+    this.range.addEventListener("input", () => this.describe());
+    this.range.addEventListener("change", () => this.askStep());
+    this.step = make("output", {});
+    this.training = make("label", { class: "hs-pair-step-slider" }, "training step ", this.range, this.step);
+    this.element = make("div", { class: "hs-controls", hidden: true });
+    this.element.append(make("label", {}, "read by ", this.model), this.training);
+    pair.on("state", () => this.show());
+  }
+
+  /** @param {ModelInfo[]} models that are served */
+  fill(models) {
+    this.#models = models;
+    this.model.replaceChildren(...models.map(({ name }) => make("option", { value: name }, name)));
+    this.show();
+  }
+
+  /** The steps that can be chosen for B's model: those kept, and after them the model itself. */
+  get steps() {
+    const base = baseName(this.pair.stores.b.pointer.model);
+    return this.#models.find(({ name }) => name === base)?.steps ?? [];
+  }
+
+  show() {
+    const { pointer } = this.pair.stores.b;
+    const { steps } = this;
+    const isSameText = isGiven(pointer.state) && this.pair.alignment.parting === null;
+    this.element.hidden = !isSameText || !pointer.run || this.pair.isGrowing;
+    if (this.element.hidden) return;
+    this.model.value = baseName(pointer.model);
+    this.training.hidden = !steps.length;
+    if (!steps.length) return;
+    this.range.max = String(steps.length);
+    const step = stepOf(pointer.model);
+    if (document.activeElement !== this.range || Number(this.range.value) !== steps.length) {
+      this.range.value = String(step === null ? steps.length : steps.indexOf(step));
+    }
+    this.describe();
+  }
+
+  describe() {
+    const at = Number(this.range.value);
+    const text = at >= this.steps.length ? "final weights" : String(this.steps[at]);
+    this.step.textContent = text;
+    this.range.setAttribute("aria-valuetext", text);
+    this.range.style.setProperty("--part", String(at / Math.max(this.steps.length, 1)));
+  }
+
+  askStep() {
+    const at = Number(this.range.value);
+    const base = baseName(this.pair.stores.b.pointer.model);
+    this.ask(at >= this.steps.length ? base : `${base}@${this.steps[at]}`);
+  }
+
+  /** @param {string} model */
+  ask(model) {
+    const { n_layer, n_head, head_mask } = this.pair.stores.b.pointer;
+    const isSame = baseName(model) === baseName(this.pair.stores.b.pointer.model) && n_layer && n_head;
+    this.read({ model, head_mask: isSame ? head_mask : null });
+  }
+}
+
+/** The row of the selected token: what it gives to each token on both sides. @param {Pair} pair */
+export function rowTable(pair) {
+  const table = make("table");
+  const view = new TableView("Show this row as table", draw, make("div", {}, table));
+  pair.on("weights focus step", () => view.refresh());
+  return view;
+
+  function draw() {
+    const { a } = pair.stores;
+    const { focus } = a;
+    const row = focus && pair.alignment.pieceOf("a", focus.query);
+    table.replaceChildren();
+    if (row === null || row >= pair.difference.rows) return;
+    const rows = [];
+    for (let key = 0; key <= row; key++) {
+      const { a: left, b: right, difference } = pair.difference.at(row, key);
+      const cells = Number.isNaN(difference) ? ["", "", ""] : [exact(left), exact(right), signed(difference, exact)];
+      const name = make("th", { scope: "row" }, `“${pieceText(pair, key)}” ${pair.alignment.numberOf(key)}`);
+      rows.push(make("tr", {}, name, ...cells.map((text) => make("td", {}, text))));
+    }
+    const query = `“${pieceText(pair, row)}” ${pair.alignment.numberOf(row)}`;
+    const caption = `What ${query} looks at, ${a.openName} and ${pair.stores.b.openName}`;
+    table.replaceChildren(
+      make("caption", {}, caption),
+      tableHead("key", "A", "B", "B − A"),
+      make("tbody", {}, ...rows),
+    );
+  }
+}
+
+/** The tokens of both texts, step by step. @param {Pair} pair */
+export function textsTable(pair) {
+  const table = make("table");
+  const view = new TableView("Show texts as table", draw, make("div", {}, table));
+  pair.on("state tokens", () => view.refresh());
+  return view;
+
+  function draw() {
+    const rows = Array.from({ length: pair.length }, (_, step) => {
+      const [left, right] = SIDES.map((side) => pair.tokenOf(side, step));
+      const cells = [left, right].flatMap((token) => [
+        token ? `“${visible(token.text)}”` : "",
+        token?.logprob == null ? "" : exact(Math.exp(token.logprob)),
+      ]);
+      const change = left?.logprob == null || right?.logprob == null ? "" : signed(right.logprob - left.logprob, exact);
+      const numbers = [...cells, change].map((text) => make("td", {}, text));
+      return make("tr", {}, make("th", { scope: "row" }, step), ...numbers);
+    });
+    const titles = tableHead("step", "A", "probability", "B", "probability", "log-probability, B − A");
+    table.replaceChildren(make("caption", {}, "Tokens of both texts"), titles, make("tbody", {}, ...rows));
+  }
+}
+
+/** @param {Pair} pair @param {number} piece */
+function pieceText(pair, piece) {
+  const { a0, a1 } = pair.alignment.pieces[piece];
+  const tokens = pair.stores.a.tokens.slice(a0, a1);
+  return visible(tokens.map(({ text }) => text).join(""));
+}

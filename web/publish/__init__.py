@@ -1,1 +1,0 @@
-"""Publishing on the Hugging Face Hub: a checkpoint as a model, or the app as a Space."""
