@@ -117,12 +117,11 @@ class ApiKeyMiddleware:
         self.foreign = Remembered()  # digests of other servers' cookies: browsers send them along with every request
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+            return
         path = path_of(scope)
-        if (
-            scope["type"] not in ("http", "websocket")
-            or path == OPEN
-            or (path == STARTUP and not self.launched.is_set())
-        ):
+        if path == OPEN or (path == STARTUP and not self.launched.is_set()):
             await self.app(scope, receive, send)
         elif scope["type"] == "http" and scope["method"] == "POST" and path == ENTER:
             await (await self.enter(scope, receive))(scope, receive, send)

@@ -4,9 +4,11 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import httpx
 from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
 
 from web.api.auth import LONGEST_WAIT, MAX_REMEMBERED, MOST_COOKIES, MOST_WAITING, ApiKeyMiddleware, WrongKeys
 
@@ -30,11 +32,11 @@ class Clock:
         await self.held.wait()
 
 
-Send = Callable[..., Awaitable[httpx.Response]]
+Ask = Callable[..., Awaitable[httpx.Response]]
 
 
 @asynccontextmanager
-async def locked(clock: Clock) -> AsyncIterator[Send]:
+async def locked(clock: Clock) -> AsyncIterator[Ask]:
     """A function that sends requests to an app behind the key."""
     launched = threading.Event()
     launched.set()
@@ -130,3 +132,17 @@ def test_memory_is_bounded() -> None:
     for i in range(MAX_REMEMBERED + 100):
         wrong.add(str(i))
     assert len(wrong.wrong) == MAX_REMEMBERED and "0" not in wrong.wrong
+
+
+def test_the_start_of_the_server_passes() -> None:
+    """Gradio's MCP server begins with it; such a scope has no path."""
+    seen: list[str] = []
+
+    async def inside(scope: Scope, _receive: Receive, _send: Send) -> None:
+        seen.append(scope["type"])
+
+    async def nothing(*_: object) -> Any:
+        raise AssertionError
+
+    asyncio.run(ApiKeyMiddleware(inside, KEY, threading.Event())({"type": "lifespan"}, nothing, nothing))
+    assert seen == ["lifespan"]
