@@ -8,9 +8,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from web.page.describe import about
-from web.publish.folder import files_of
-from web.publish.plan import CannotPublish
 
 import model
 from helpers.files import refused
@@ -18,6 +15,8 @@ from helpers.models import tiny_bpe, tiny_model
 from model.checkpoint.files import open_file
 from model.checkpoint.weights import read_pickled
 from model.train.state import is_finished
+from web.page.pointer import about
+from web.publish import CannotPublish, files_of
 
 OUT = "found a link that leads out of the checkpoint"
 FILES = ["config.json", "tokenizer.json", "model.safetensors", "tokenizer_config.json"]
