@@ -25,31 +25,51 @@ class Float32Copies:
         self.kept: OrderedDict[Hashable, GPT] = OrderedDict()
         self.in_memory: WeakValueDictionary[Hashable, GPT] = WeakValueDictionary()
         self.sizes: WeakKeyDictionary[GPT, int] = WeakKeyDictionary()  # in bytes, of all that are in memory
-        self.lock = threading.Lock()
+        self.lock = threading.Lock()  # never held during a conversion
+        self.converting = threading.Lock()  # one model at a time, so that room is made for one
+        self.wanted: Hashable = None  # the key being converted, until it is dropped
 
     @property
     def nbytes(self) -> int:
         return sum(self.sizes.values())
 
     def get(self, key: Hashable, loaded: LoadedModel) -> GPT:
-        """``loaded`` in float32, itself if it is. Raises ``NoRoom`` while copies that are in use leave too little."""
+        """``loaded`` in float32, or ``loaded`` itself if it is. Raises ``NoRoom`` if copies in use leave too little."""
         n_bytes = float32_bytes(loaded.gpt)
         if not n_bytes:
             return loaded.gpt
-        with self.lock:  # callers who ask for the same copy wait for it
-            copy = self.in_memory.get(key)  # one that was dropped may still be in use
-            if copy is None:
-                self.make_room(n_bytes)
-                self.in_memory[key] = copy = in_float32(loaded.gpt)
-                self.sizes[copy] = n_bytes
-            self.kept[key] = copy
-            self.kept.move_to_end(key)
+        copy = self.find(key)
+        if copy is not None:
+            return copy
+        with self.converting:
+            copy = self.find(key)  # another caller may have made it meanwhile
+            if copy is not None:
+                return copy
+            self.make_room(n_bytes)
+            self.wanted = key
+            copy = in_float32(loaded.gpt)
+            with self.lock:
+                self.in_memory[key], self.sizes[copy] = copy, n_bytes
+                if self.wanted == key:
+                    self.kept[key] = copy
+            return copy
+
+    def find(self, key: Hashable) -> GPT | None:
+        """The copy in memory, which may have been dropped while a question still uses it."""
+        with self.lock:
+            copy = self.in_memory.get(key)
+            if copy is not None:
+                self.kept[key] = copy
+                self.kept.move_to_end(key)
             return copy
 
     def make_room(self, n_bytes: int) -> None:
-        while self.kept and self.nbytes + n_bytes > self.max_bytes:
-            key = next(iter(self.kept))
-            del self.kept[key]
+        while self.nbytes + n_bytes > self.max_bytes:
+            with self.lock:
+                if not self.kept:
+                    break
+                key = next(iter(self.kept))
+                del self.kept[key]  # not popitem, whose result would keep the copy alive
             self.on_drop(key)
         if self.nbytes and self.nbytes + n_bytes > self.max_bytes:
             gc.collect()  # there may be reference cycles
@@ -57,5 +77,8 @@ class Float32Copies:
                 raise NoRoom
 
     def drop(self, key: Hashable) -> None:
+        """Keep no copy under ``key``, not even one that is being made. Waits for no conversion."""
         with self.lock:
             self.kept.pop(key, None)
+            if self.wanted == key:
+                self.wanted = None

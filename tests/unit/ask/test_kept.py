@@ -2,8 +2,10 @@
 
 import gc
 import os
+import threading
 import time
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ import torch
 from helpers.models import tiny_model
 from model import LoadedModel
 from model.gpt import GPT
-from model.lens.float32 import float32_bytes
+from model.lens.float32 import float32_bytes, in_float32
 from web.ask import disk_cache as module
 from web.ask.disk_cache import DiskCache
 from web.ask.service import Ask
@@ -52,7 +54,7 @@ def test_copies_are_bounded_and_so_are_those_that_their_texts_hold() -> None:
     assert copies[2]() is not None and copies[3]() is None
 
 
-def test_a_copy_in_use_counts_until_it_is_forget() -> None:
+def test_a_copy_in_use_counts_until_it_is_freed() -> None:
     questions, models = room_for(2), [served(seed) for seed in range(3)]
     used = [questions.gpt(loaded) for loaded in models[:2]]
     with pytest.raises(NoRoom):
@@ -61,6 +63,25 @@ def test_a_copy_in_use_counts_until_it_is_forget() -> None:
     assert [questions.gpt(loaded) for loaded in models[:2]] == used  # the same, not another copy
     used.pop()
     questions.gpt(models[2])
+
+
+def test_dropping_a_model_waits_for_no_conversion(monkeypatch: pytest.MonkeyPatch) -> None:
+    questions, loaded = room_for(2), served(0)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def convert(gpt: GPT) -> GPT:
+        begun.set()
+        assert go_on.wait(30)
+        return in_float32(gpt)
+
+    monkeypatch.setattr("web.ask.float32_copies.in_float32", convert)
+    with ThreadPoolExecutor(1) as pool:
+        copy = pool.submit(questions.gpt, loaded)
+        assert begun.wait(30)
+        questions.forget(loaded)  # as the event loop does when a visitor's model is forgotten
+        go_on.set()
+        assert copy.result().wte.weight.dtype == torch.float32
+    assert not questions.copies.kept
 
 
 def test_one_alone_may_be_larger() -> None:
