@@ -1,4 +1,4 @@
-"""A GPT in plain PyTorch, and everything that looks inside it."""
+"""A GPT in plain PyTorch, with the tools that inspect it."""
 
 from .config import GPTConfig
 from .errors import (

@@ -10,7 +10,7 @@ from .cache import Cache, attention_dtype
 
 
 class QueriesKeysValues(NamedTuple):
-    """Those of every head, ``(B, n_head, T, head_dim)`` each."""
+    """The projections of every head, ``(B, n_head, T, head_dim)`` each."""
 
     query: Tensor
     key: Tensor
@@ -18,10 +18,10 @@ class QueriesKeysValues(NamedTuple):
 
 
 class HeadMatrices(NamedTuple):
-    """The matrices of every head, in the notation where vectors are rows: its queries are ``x @ W_Q + b_Q``.
+    """Each head's matrices, for vectors written as rows: the queries of a head are ``x @ W_Q + b_Q``.
 
-    A head with the context vectors ``z`` adds ``z @ W_O`` to the output, and ``b_O`` belongs to none of them. A bias
-    that the model does not have is zero.
+    A head with the context vectors ``z`` adds ``z @ W_O`` to the output; ``b_O`` is shared by all heads. A bias that
+    the model lacks is zero.
     """
 
     W_Q: Tensor  # (n_head, d_in, head_dim)
@@ -42,8 +42,9 @@ class MultiHeadAttention(nn.Module):
     default. During training each attention weight is dropped with probability ``dropout``. Raises ``ValueError`` if
     ``d_out`` is not divisible by ``n_head``.
 
-    Two paths lead to the same context vectors. The fused one (``scaled_dot_product_attention``) never materialises the
-    attention weights. The explicit one does, and runs only when the weights are requested or subject to dropout.
+    There are two ways to compute the context vectors. The fused one (``scaled_dot_product_attention``) never
+    materialises the attention weights. The explicit one does, and is used only when the weights are requested or
+    subject to dropout.
     """
 
     def __init__(
@@ -143,14 +144,14 @@ class MultiHeadAttention(nn.Module):
             query, key, value, attn_mask=mask, is_causal=T > 1 and mask is None, scale=self.scale
         )
 
-    # The forward pass does not use what follows: it is for code that looks inside the model.
+    # The forward pass does not use the methods below: they are for code that inspects the model.
 
     def queries_keys_values(self, x: Tensor, start: int = 0, head: int | None = None) -> QueriesKeysValues:
-        """Queries, keys and values of the input ``x`` ``(B, T, d_in)``; of one ``head`` alone, ``n_head`` is 1.
+        """Queries, keys and values of the input ``x`` ``(B, T, d_in)``; for a single ``head``, ``n_head`` is 1.
 
         ``start`` is the position of the first token.
         """
-        del start  # the position is in ``x`` already
+        del start  # ``x`` already contains the position
         if head is None:
             return self.split(self.c_attn(x))
         of = self.matrices()
@@ -158,7 +159,7 @@ class MultiHeadAttention(nn.Module):
         return QueriesKeysValues(*((x @ W[head] + b[head])[:, None] for W, b in parts))
 
     def matrices(self) -> HeadMatrices:
-        """Each head's own matrices, which share the memory of the weights."""
+        """The matrices of each head, as views of the weights."""
         weight, bias = self.c_attn.weight, self.c_attn.bias
         bias = weight.new_zeros(len(weight)) if bias is None else bias
         W_O = self.c_proj.weight.unflatten(1, (self.n_head, self.head_dim)).permute(1, 2, 0)

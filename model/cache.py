@@ -13,7 +13,7 @@ class Cache(Protocol):
 
     @property
     def mask(self) -> Tensor | None:
-        """Which keys may be looked at (bool, broadcast to ``(B, n_head, T, S)``); None means the causal mask."""
+        """Which keys may be attended to (bool, broadcast to ``(B, n_head, T, S)``); None means the causal mask."""
 
     def write(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Store ``key`` and ``value`` ``(B, n_head, T, head_dim)``; return all so far, ``(B, n_head, S, head_dim)``."""
@@ -67,7 +67,7 @@ class KVCache:
 def attention_dtype(like: Tensor) -> torch.dtype:
     """The precision in which a model with weights ``like`` computes attention.
 
-    It is float32 on a CPU, where attention in bfloat16 gets slower with the length of the context (ten times slower at
-    1,000 keys), and the precision of the weights elsewhere.
+    On a CPU it is float32, because attention in bfloat16 slows down there as the context grows (tenfold at 1,000 keys);
+    on other devices it is the precision of the weights.
     """
     return torch.float32 if like.device.type == "cpu" else like.dtype

@@ -36,7 +36,7 @@ class GPTConfig:
     qkv_bias: bool = True
     tie_word_embeddings: bool = True  # the output head is the token embedding
     scale_attn_weights: bool = True  # divide the attention scores by sqrt(head_dim)
-    scale_attn_by_inverse_layer_idx: bool = False  # also divide them by layer + 1
+    scale_attn_by_inverse_layer_idx: bool = False  # also divide the scores by layer + 1
     embd_pdrop: float = 0.0
     attn_pdrop: float = 0.0
     resid_pdrop: float = 0.0

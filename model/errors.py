@@ -1,4 +1,4 @@
-"""What can be wrong with anything that comes in from outside, each with a message for the person who sent it."""
+"""Errors in checkpoints, prompts and arguments, each with a message for the person who supplied them."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ MAX_SHOWN = 60  # characters of any other value that an error repeats
 
 
 class CheckpointError(Exception):
-    """A checkpoint that cannot be used: names the file, what was found there and what was expected."""
+    """A checkpoint that cannot be used. Names the file, what was found in it and what was expected."""
 
     def __init__(self, file: str | Path, found: str, expected: str) -> None:
         found = found if len(found) <= MAX_FOUND else f"{found[:MAX_FOUND]} ... ({len(found):,} characters)"
@@ -23,7 +23,7 @@ class CheckpointError(Exception):
 
 
 class HubError(CheckpointError):
-    """A repository of the Hugging Face Hub that cannot be downloaded: names the repository, and says why."""
+    """A repository on the Hugging Face Hub that cannot be downloaded. Names the repository and gives the reason."""
 
     def __init__(self, repository: str, reason: str) -> None:
         self.why = reason
@@ -35,7 +35,7 @@ class HubError(CheckpointError):
 
 
 class Mismatch(ValueError):
-    """Content of a checkpoint that is not as it must be; becomes a ``CheckpointError`` once the file is known."""
+    """Invalid content in a checkpoint; becomes a ``CheckpointError`` once the file is known."""
 
     def __init__(self, found: str, expected: str) -> None:
         super().__init__(f"found {found}, expected {expected}")
@@ -43,7 +43,7 @@ class Mismatch(ValueError):
 
 
 class InputError(ValueError):
-    """A value that cannot be used: ``field`` names it, ``code`` is the short name of the reason."""
+    """A value that cannot be used: ``field`` names it, and ``code`` identifies the reason."""
 
     code = "invalid_value"
 
@@ -70,7 +70,7 @@ class PromptError(InputError):
 
 
 class EmptyPrompt(PromptError):
-    """No token to begin with."""
+    """A prompt without tokens."""
 
     code = "empty_prompt"
 
@@ -79,7 +79,7 @@ class EmptyPrompt(PromptError):
 
 
 class UnknownCharacters(PromptError):
-    """Characters that the model's alphabet lacks, each once, in order of appearance; ``named`` spells them out."""
+    """Characters missing from the model's alphabet, each once, in order of appearance; ``named`` lists them as text."""
 
     code = "unknown_characters"
 
@@ -116,17 +116,17 @@ class ContextLengthExceeded(PromptError):
 
 
 def ascii_name(character: str) -> str:
-    """A character in quotes, or its code point where it may not print."""
+    """A character in quotes, or its code point if it is not printable."""
     return f"'{character}'" if character.isprintable() else f"U+{ord(character):04X}"
 
 
 def counted(number: int, noun: str) -> str:
-    """A number with its noun, in the singular for one."""
+    """A number and its noun, which is singular for one."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def readable(text: str) -> str:
-    """``text`` with whatever no encoding can write, such as a byte in a file's name, spelled out: ``\\udcff``."""
+    """``text`` with unencodable characters, such as a stray byte in a file name, escaped: ``\\udcff``."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -137,7 +137,7 @@ def shorten(value: object, most: int = MAX_SHOWN) -> str:
 
 
 def written(value: object, most: int) -> Iterator[str]:
-    """The ``repr`` of a value from JSON, in pieces of at least a character: a long one need not be made whole."""
+    """The ``repr`` of a value from JSON, in non-empty pieces, so that a long one need not be built in full."""
     if type(value) is str:
         yield repr(value[: most + 1])
     elif type(value) is list or type(value) is dict:

@@ -1,4 +1,4 @@
-"""Writing: the prompt is read once, then one token at a time with the cache."""
+"""Text generation: read the prompt once, then write one token at a time with the cache."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ FinishReason = Literal["stop", "length"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GenerationRequest:
-    """A text to write: what the page, the HTTP API, the Gradio endpoints and the Learn tab all ask for.
+    """A request for text, as the page, the HTTP API, the Gradio endpoints and the Learn tab all make it.
 
-    ``prompt`` and ``head_mask`` are those of a model that checked them: ``LoadedModel.request`` makes a request from
-    text. Raises ``InputError`` for everything that can be checked without the model.
+    ``prompt`` and ``head_mask`` must have been checked against the model: ``LoadedModel.request`` does so, and accepts
+    text. Raises ``InputError`` for any other invalid field.
     """
 
     prompt: tuple[int, ...]
@@ -37,16 +37,16 @@ class GenerationRequest:
     # fmt: on
     sampling: SamplingSettings = SamplingSettings()
     stop: tuple[str, ...] = ()
-    stop_token_ids: tuple[int, ...] = ()  # tokens that end the text, beside the model's own end token
-    min_new_tokens: int = 0  # before which neither an end token nor a stop string ends it
-    never_drawn: tuple[int, ...] = ()  # rows of the vocabulary that have no token, in ascending order
+    stop_token_ids: tuple[int, ...] = ()  # tokens that end the text, in addition to the model's end token
+    min_new_tokens: int = 0  # until then, no end token or stop string ends the text
+    never_drawn: tuple[int, ...] = ()  # vocabulary rows without a token, in ascending order
     head_mask: Tensor | None = None  # (n_layer, n_head), scales each head's context vectors
-    record: bool = False  # the attention weights of all heads, and the logits
-    logprobs: bool = True  # those of the written tokens; where another engine writes, they take a pass of their own
+    record: bool = False  # record the attention weights of all heads, and the logits
+    logprobs: bool = True  # of the written tokens; if another engine writes, they take a separate pass
     prompt_logprobs: bool = False  # the log-probabilities of the prompt's own tokens
-    n_top_logprobs: int = 0  # how many of the most probable tokens to name at each place
-    choice: tuple[int, int] = (0, 0)  # which prompt of a call, and which text for it: each draws from its own generator
-    context_shift: bool = False  # when the context is full, re-read its newer half and write on
+    n_top_logprobs: int = 0  # how many of the most probable tokens to list at each position
+    choice: tuple[int, int] = (0, 0)  # index of the prompt and of the text for it: each pair has its own generator
+    context_shift: bool = False  # when the context is full, re-read its newer half and continue
 
     def __post_init__(self) -> None:
         for name, row in REQUEST_OPTIONS.items():
@@ -59,15 +59,15 @@ class GenerationRequest:
 REQUEST_OPTIONS: dict[str, Option] = options(GenerationRequest)
 
 
-@dataclass(slots=True, eq=False)  # not frozen, which would make each several times as slow
+@dataclass(slots=True, eq=False)  # not frozen: that would make creating a step several times slower
 class Step:
-    """One token that was written.
+    """One written token.
 
-    ``text`` is what it adds to the text: the pieces of all steps join to the generated text, and one is empty where it
-    ends inside a character or might begin a stop string. ``logprob`` is the natural logarithm of its probability under
-    the raw logits, ``top_logprobs`` those of the most probable tokens in its place. ``attention``
+    ``text`` is the text that this step releases; joined over all steps, it is the generated text. It is empty where the
+    token ends inside a character or might begin a stop string. ``logprob`` is the natural logarithm of its probability
+    under the raw logits, ``top_logprobs`` those of the most probable tokens at its position. ``attention``
     ``(n_layer, n_head, position + 1)`` holds the attention weights of the token that was read to write it, at
-    ``position``. What was not asked for is None; ``finish_reason`` is set on the last step.
+    ``position``. Anything not requested is None; ``finish_reason`` is set on the last step.
     """
 
     text: str
@@ -80,7 +80,7 @@ class Step:
 
 
 class TextOut:
-    """Text as it may be shown: whole characters, nothing from a stop string on, nothing that might begin one."""
+    """Releases text that can be shown: whole characters, up to any stop string, without text that might begin one."""
 
     def __init__(self, tokenizer: Tokenizer, stop: Sequence[str]) -> None:
         """``stop`` holds no empty string."""
@@ -90,11 +90,11 @@ class TextOut:
         self.stopped = False
 
     def push(self, token_id: int) -> str:
-        """The text that ``token_id`` sets free; ``stopped`` turns true when a stop string is complete."""
+        """The text that ``token_id`` releases; ``stopped`` becomes true when a stop string is complete."""
         return self.release(self.stream.push(token_id))
 
     def finish(self) -> str:
-        """The text held back so far, at the end of writing."""
+        """The text still held back; to be called at the end of the text."""
         if self.stopped:
             return ""
         text = self.release(self.stream.flush())
@@ -115,18 +115,18 @@ class TextOut:
 
 
 class Continuation:
-    """The text that a request is writing: from the logits behind its newest token to its next token, until it ends."""
+    """The text of a request while it is written: turns the logits after its newest token into the next token."""
 
     def __init__(
         self, request: GenerationRequest, tokenizer: Tokenizer, end_token: int | None, context_length: int
     ) -> None:
         self.request, self.context_length = request, context_length
         self.max_new_tokens = request.max_new_tokens
-        if not request.context_shift:  # a prompt that fills the context still gets one token
+        if not request.context_shift:  # a prompt that fills the context is still followed by one token
             self.max_new_tokens = min(self.max_new_tokens, context_length - len(request.prompt) + 1)
         self.generator = random_generator(request.seed, *request.choice)
         self.end_tokens = {*request.stop_token_ids, *(() if end_token is None else (end_token,))}
-        self.silent_tokens = {*tokenizer.special_tokens.values(), end_token} & self.end_tokens  # no part of the text
+        self.silent_tokens = {*tokenizer.special_tokens.values(), end_token} & self.end_tokens  # not part of the text
         self.out = TextOut(tokenizer, () if request.min_new_tokens else request.stop)
         self.written: list[int] = []
 
@@ -138,7 +138,7 @@ class Continuation:
     def write(self, logits: Tensor, /, **recorded: Any) -> Step:
         """Draw the next token from raw ``logits`` ``(vocab_size,)``; the step with a finish reason is the last.
 
-        ``recorded`` are further fields of that step.
+        ``recorded`` holds further fields of that step.
         """
         token_id = sample(
             self.drawable(logits),
@@ -150,7 +150,7 @@ class Continuation:
         return self.add(token_id, float(torch.log_softmax(logits, dim=-1)[token_id]), **recorded)
 
     def add(self, token_id: int, logprob: float, **recorded: Any) -> Step:
-        """Go on with a token, as ``write`` does with the one it draws."""
+        """Append a given token, as ``write`` appends the one it draws."""
         if self.may_end:
             self.out.stop = self.request.stop
         self.written.append(token_id)
@@ -158,13 +158,14 @@ class Continuation:
         text = "" if token_id in self.silent_tokens else self.out.push(token_id)
         reason: FinishReason | None = None
         if ended or self.out.stopped or len(self.written) >= self.max_new_tokens:
-            text += self.out.finish()  # which may complete a stop string
+            text += self.out.finish()  # this may complete a stop string
             reason = "stop" if ended or self.out.stopped else "length"
         return Step(text, token_id, logprob, finish_reason=reason, **recorded)
 
     def drawable(self, logits: Tensor) -> Tensor:
-        """``logits`` with those that must not be drawn at minus infinity: of rows without a token, and of end tokens
-        while the text may not end, unless there is no other."""
+        """``logits`` with minus infinity for rows without a token, and for end tokens while the text may not end if any
+        other token remains.
+        """
         logits = without(logits, self.request.never_drawn)
         if self.may_end:
             return logits
@@ -173,15 +174,15 @@ class Continuation:
 
 
 def without(logits: Tensor, ids: Sequence[int]) -> Tensor:
-    """``logits`` ``(vocab_size,)`` with those of ``ids`` at minus infinity."""
+    """``logits`` ``(vocab_size,)`` with minus infinity for ``ids``."""
     return logits.index_fill(0, torch.tensor(ids, device=logits.device), -torch.inf) if ids else logits
 
 
-@torch.inference_mode()  # as a decorator: a with-block around a yield would leak into whoever resumes the generator
+@torch.inference_mode()  # a decorator, because a with-block around a yield would leak into the caller
 def generate(gpt: GPT, text: Continuation) -> Iterator[Step]:
-    """Write ``text`` to its end and yield each token as it is written. All of it must fit into the context."""
+    """Write ``text`` to its end and yield each token as it is written. The whole text must fit into the context."""
     config, weight, request = gpt.config, gpt.wte.weight, text.request
-    # The last token written is never read, so it needs no place.
+    # The last token written is never read, so it needs no room in the cache.
     capacity = len(request.prompt) + text.max_new_tokens - 1
     cache = KVCache(config, capacity=capacity, dtype=attention_dtype(weight), device=weight.device)
     layers = range(config.n_layer) if request.record else ()
@@ -199,7 +200,7 @@ def generate(gpt: GPT, text: Continuation) -> Iterator[Step]:
 
 @torch.inference_mode()
 def generate_naive(gpt: GPT, request: GenerationRequest) -> list[int]:
-    """The token ids that follow the prompt, reading everything anew for each: slow, plain, and the oracle."""
+    """The token ids that follow the prompt, re-reading the whole text for each: slow, but a simple reference."""
     generator = random_generator(request.seed, *request.choice)
     n_prompt, ids = len(request.prompt), list(request.prompt)
     for _ in range(min(request.max_new_tokens, gpt.config.context_length - n_prompt + 1)):

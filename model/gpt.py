@@ -60,15 +60,15 @@ class Block(nn.Module):
         return x, drop(self.mlp(self.ln_2(x)))
 
     def attention_input(self, x: Tensor) -> Tensor:
-        """What attention reads of the residual stream ``(..., C)``."""
+        """The input of attention: the normalised residual stream ``(..., C)``."""
         return self.ln_1(x)
 
     def fold_norm(self, rows: Tensor, *, centred: bool = True) -> Tensor:
-        """``rows`` ``(..., C)`` that read attention's input as ones that read the residual stream."""
+        """Convert ``rows`` ``(..., C)`` that act on attention's input into rows that act on the residual stream."""
         return self.ln_1.fold(rows, centred=centred)
 
 
-# How a forward pass runs a block's attention: on one batch of texts, or on many texts that each have their own cache.
+# Runs a block's attention: on one batch of texts, or on many texts that each have their own cache.
 Attend = Callable[[Block, Tensor], Tensor]
 
 
@@ -87,7 +87,7 @@ class GPT(nn.Module):
         self.tie_weights()
 
     def tie_weights(self) -> None:
-        """Share the token embedding with the output head, if the config says so."""
+        """Share the token embedding with the output head if the config ties them."""
         if self.config.tie_word_embeddings:
             self.lm_head.weight = self.wte.weight
 
@@ -109,7 +109,7 @@ class GPT(nn.Module):
         return self.dropout(self.wte(ids) + self.position_embeddings(start, end))
 
     def position_embeddings(self, start: int, stop: int) -> Tensor:
-        """What the positions ``start`` to ``stop - 1`` add to the token embeddings, ``(stop - start, C)``."""
+        """The embeddings of positions ``start`` to ``stop - 1``, ``(stop - start, C)``."""
         return self.wpe.weight[start:stop]
 
     def forward(
@@ -144,7 +144,7 @@ class GPT(nn.Module):
         return Forward(self.logits(x), attention)
 
     def run_blocks(self, x: Tensor, attend: Attend, stream: list[Tensor] | None = None, start: int = 0) -> Tensor:
-        """From layer ``start``'s input ``x`` ``(..., C)`` to the last layer's output; ``stream`` gets the inputs."""
+        """From layer ``start``'s input ``x`` ``(..., C)`` to the last layer's output; ``stream`` gets all inputs."""
         for block in self.h[start:]:
             if stream is not None:
                 stream.append(x)
@@ -152,21 +152,21 @@ class GPT(nn.Module):
         return x
 
     def head_input(self, x: Tensor) -> Tensor:
-        """What the output head reads of the residual stream ``(..., C)`` after all layers."""
+        """The input of the output head: the normalised residual stream ``(..., C)`` after all layers."""
         return self.ln_f(x)
 
     def logits(self, x: Tensor) -> Tensor:
-        """The logits ``(..., vocab_size)`` of the residual stream ``(..., C)`` after all layers."""
+        """The logits ``(..., vocab_size)`` for the residual stream ``(..., C)`` after all layers."""
         return self.lm_head(self.head_input(x))
 
     def fold_norm(self, rows: Tensor) -> Tensor:
-        """``rows`` ``(..., C)`` of the output head as ones that read the residual stream."""
+        """Convert ``rows`` ``(..., C)`` of the output head into rows that act on the residual stream."""
         return self.ln_f.fold(rows)
 
     def logit_direction(self, row: Tensor, x: Tensor) -> tuple[Tensor, float]:
-        """How ``row`` ``(C,)`` of the output head reads the residual stream, the norm's division being that of ``x``.
+        """``row`` ``(C,)`` of the output head as a direction in the residual stream, given the norm's divisor at ``x``.
 
         Returns ``direction`` ``(C,)`` and ``constant``: ``head_input(x) @ row`` is ``x @ direction + constant``, so
-        every vector that was added to ``x`` ``(C,)`` has its own part in it (Elhage et al. 2021, "direct path").
+        every vector that was added to ``x`` ``(C,)`` contributes its own term (Elhage et al. 2021, "direct path").
         """
         return self.fold_norm(row) / self.ln_f.divisor(x), float(self.ln_f.bias @ row)

@@ -1,4 +1,4 @@
-"""A GPT with its tokenizer, ready to write and to be looked into."""
+"""A GPT and its tokenizer, ready to generate text and to be inspected."""
 
 import logging
 import secrets
@@ -32,26 +32,26 @@ def load(source: str | Path, device: str = "auto", dtype: str = "auto") -> "Load
     """Load the checkpoint in the folder ``source`` or, if there is none, in a Hub repository, ``USER/NAME[@REVISION]``.
 
     ``FOLDER@NNNNNN`` loads the weights that training kept after step NNNNNN, ``FOLDER/steps/NNNNNN.safetensors``. A
-    file of nanoGPT's weights is opened too if its vocabulary is in the same folder. Rows of the vocabulary that the
-    tokenizer has no token for keep their logits and probabilities, but are never drawn; a warning says how many.
-    ``device`` is "auto" (cuda if available, else the CPU) or a torch device. ``dtype`` is "auto" (float32 up to 50 M
-    weights; above that, bfloat16 if the processor supports it), "float32", "bfloat16" or, on a CPU, "int8", which
-    quantizes the weights of the linear layers. No code in a file is executed. Raises ``CheckpointError`` if anything
-    is wrong with the checkpoint, and ``ValueError`` for an unknown device or dtype.
+    file of nanoGPT's weights can be loaded too if its vocabulary is in the same folder. Vocabulary rows without a token
+    in the tokenizer keep their logits and probabilities, but are never drawn; a warning gives their number. ``device``
+    is "auto" (cuda if available, else the CPU) or a torch device. ``dtype`` is "auto" (float32 up to 50 M weights;
+    above that, bfloat16 if the processor supports it), "float32", "bfloat16" or, on a CPU, "int8", which quantizes the
+    weights of the linear layers. No code in a file is executed. Raises ``CheckpointError`` if anything is wrong with
+    the checkpoint, and ``ValueError`` for an unknown device or dtype.
     """
     loaded = LoadedModel(*load_checkpoint(source, device, dtype))
     if n_rows := len(loaded.ids_without_token):
         rows = counted(n_rows, "row")
-        log.warning("%s: %s of the vocabulary without a token, never drawn", loaded.name, rows)
+        log.warning("%s: %s of the vocabulary without a token will never be drawn", loaded.name, rows)
     return loaded
 
 
 @dataclass(eq=False)
 class LoadedModel:
-    """What ``model.load`` returns.
+    """A checkpoint in memory: the GPT, its tokenizer and its metadata.
 
-    ``sha256`` is that of the weights as stored; "" for a model never saved. ``chat_template`` is the checkpoint's own,
-    in Jinja; "" where it has none.
+    ``sha256`` is the digest of the stored weights, or "" for a model never saved. ``chat_template`` is the checkpoint's
+    Jinja template, or "".
     """
 
     name: str
@@ -68,7 +68,7 @@ class LoadedModel:
 
     @cached_property
     def ids_without_token(self) -> tuple[int, ...]:
-        """The rows of the vocabulary that the tokenizer has no token for, as in a vocabulary padded to a round size."""
+        """The vocabulary rows without a token in the tokenizer, for example in a vocabulary padded to a round size."""
         return tuple(i for i in range(self.config.vocab_size) if not self.tokenizer.token_bytes(i))
 
     @property
@@ -77,7 +77,7 @@ class LoadedModel:
 
     @property
     def dtype(self) -> torch.dtype:
-        """The precision of its matrix products."""
+        """The precision of the model's matrix products."""
         return self.gpt.lm_head.weight.dtype
 
     def generate(
@@ -100,11 +100,11 @@ class LoadedModel:
     ) -> Iterator[Step]:
         """Continue ``prompt`` (text or token ids) and yield a ``Step`` for each token written.
 
-        The arguments are checked at once, before the first step: ``InputError`` names the one that cannot be used,
-        ``PromptError`` says what is wrong with the prompt. Without a ``seed`` each call writes something else.
+        The arguments are checked by the call itself, before the first step: ``InputError`` names an invalid argument,
+        and ``PromptError`` says what is wrong with the prompt. Without a ``seed``, each call writes a different text.
         ``head_mask`` ``(n_layer, n_head)`` scales each head's context vectors; ``record`` keeps the attention weights.
-        It ends at the model's end token, at a stop string, after ``max_new_tokens``, or when the context is full; a
-        prompt that fills the context gets one token.
+        The text ends at the model's end token, at a stop string, after ``max_new_tokens``, or when the context is full;
+        a prompt that fills the context is followed by one token.
         """
         sampling = SamplingSettings(
             temperature=temperature,
@@ -139,10 +139,10 @@ class LoadedModel:
         stop_token_ids: Iterable[int] = (),
         min_new_tokens: int = 0,
     ) -> GenerationRequest:
-        """A ``GenerationRequest`` that this model can carry out; see there for the arguments.
+        """A ``GenerationRequest`` checked against this model; the arguments are described there.
 
-        Raises ``InputError`` for an argument that cannot be used, ``PromptError`` for the prompt. Without a ``seed``
-        one is drawn. Unless ``context_shift`` is set, the text ends where the context is full.
+        Raises ``InputError`` for an invalid argument and ``PromptError`` for an invalid prompt. A missing ``seed`` is
+        drawn. Unless ``context_shift`` is set, the text ends where the context is full.
         """
         sampling = SamplingSettings() if sampling is None else sampling
         request = GenerationRequest(
@@ -171,7 +171,7 @@ class LoadedModel:
         return request
 
     def begin(self, request: GenerationRequest) -> Continuation:
-        """The text of a request before its first token."""
+        """Start the text of a request."""
         return Continuation(request, self.tokenizer, self.eos_token_id, self.config.context_length)
 
     def trace(
@@ -199,7 +199,7 @@ class LoadedModel:
         return [Token(token_id, token_text(self.tokenizer, token_id)) for token_id in ids]
 
     def save(self, folder: str | Path, dtype: torch.dtype | None = None) -> None:
-        """Write the checkpoint folder, the weights in ``dtype`` or as they are; a reader never sees half of it.
+        """Write the checkpoint folder atomically, with the weights in ``dtype`` or unchanged.
 
         Raises ``ValueError`` for a model in int8, whose weights were rounded.
         """
@@ -217,7 +217,7 @@ class LoadedModel:
         )
 
     def read_prompt(self, prompt: Prompt) -> list[int]:
-        """Token ids of a prompt that the model can read; raises a ``PromptError`` that says why it cannot."""
+        """The token ids of a prompt. Raises a ``PromptError`` that says why the model cannot read it."""
         ids = self.tokenizer.encode(prompt) if isinstance(prompt, str) else list(prompt)
         if not ids:
             raise EmptyPrompt
@@ -233,7 +233,7 @@ class LoadedModel:
         if head_mask is None:
             return None
         expected = (self.config.n_layer, self.config.n_head)
-        if isinstance(head_mask, list) and len(head_mask) > MAX_MASK_ROWS:  # before anything is made of it
+        if isinstance(head_mask, list) and len(head_mask) > MAX_MASK_ROWS:  # before it is converted
             found = f"{len(head_mask):,} rows"
             raise InputError(
                 "head_mask", f"head_mask must have the shape (n_layer, n_head) = {expected}, found {found}"
@@ -245,14 +245,14 @@ class LoadedModel:
         if mask.shape != expected:
             message = f"head_mask must have the shape (n_layer, n_head) = {expected}, found {tuple(mask.shape)}"
             raise InputError("head_mask", message)
-        if not (mask.abs() <= MAX_HEAD_SCALE).all():  # NaN is not, either
+        if not (mask.abs() <= MAX_HEAD_SCALE).all():  # rejects NaN too
             message = f"head_mask must hold numbers from -{MAX_HEAD_SCALE} to {MAX_HEAD_SCALE}"
             raise InputError("head_mask", message)
         return mask
 
     @staticmethod
     def read_choice(name: str, chosen: Sequence[int] | None, count: int) -> Sequence[int]:
-        """The layers or heads asked for; raises ``InputError`` unless each is one of ``count``, named once."""
+        """The layers or heads asked for; raises ``InputError`` unless each is one of ``count`` and named only once."""
         if chosen is None:
             return range(count)
         chosen = list(chosen)

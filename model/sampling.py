@@ -1,11 +1,11 @@
 """From logits to the next token: pure functions, applied in one documented order.
 
 Logit bias and penalties, temperature, top-k, top-p, min-p, renormalise, one uniform draw. Temperature 0 takes the
-largest of the penalised logits. Everything is computed in float64, so that another implementation of the same order
-(the page's, in JavaScript numbers) agrees.
+largest of the penalised logits. Everything is computed in float64, so that another implementation of the same order,
+such as the page's in JavaScript, gives the same results.
 
-The fields of ``SamplingSettings`` are the one table of sampling options: their ranges, defaults and help reach the HTTP
-schema, the page's controls, shared links and every error message from here.
+The fields of ``SamplingSettings`` are the only table of sampling options: the HTTP schema, the page's controls, shared
+links and all error messages take ranges, defaults and help from it.
 """
 
 import hashlib
@@ -23,12 +23,12 @@ from .errors import InvalidValue
 
 MAX_LOGIT_BIAS = 100.0
 MAX_TOP_K = 10_000_000
-PLAIN_TEMPERATURE = 1e-3  # below it, float32 does not hold what logits are divided by
-TOP_P_FIRST = 1024  # tokens that keep_top_p sorts before it sorts them all: nearly always enough, and much faster
+PLAIN_TEMPERATURE = 1e-3  # below it, float32 cannot hold the logits divided by the temperature
+TOP_P_FIRST = 1024  # keep_top_p sorts this many tokens first: nearly always enough, and faster than sorting all
 
 
 class Slider(NamedTuple):
-    """How the page offers an option: a narrower range than programs may ask for, and where the control stands first."""
+    """The page's slider for an option: its range, narrower than what programs may use, and its initial value."""
 
     label: str
     least: float
@@ -39,7 +39,7 @@ class Slider(NamedTuple):
 
 @dataclass(frozen=True)
 class Option:
-    """One option of a request to write: its type, default, range and help, and a slider where the page has one."""
+    """One generation option: its type, default, range and help, and its slider if the page has one."""
 
     kind: type[int] | type[float]
     default: float | None
@@ -60,7 +60,7 @@ class Option:
         return f"{noun} {span}" + (" or None" if self.default is None else "")
 
     def check(self, value: object) -> None:
-        """Raise ``InvalidValue`` unless ``value`` has the type and lies in the range."""
+        """Raise ``InvalidValue`` unless ``value`` has the right type and lies in the range."""
         if value is None and self.default is None:
             return
         fits = type(value) is int if self.kind is int else is_number(value)
@@ -78,22 +78,23 @@ def option(
     *,
     above: bool = False,
 ) -> Any:
-    """A dataclass field with its row of the table; ``options`` reads them back."""
+    """A dataclass field that carries its ``Option``; ``options`` reads them back."""
     row = Option(kind, default, least, most, help, slider, above)
     return field(default=default, metadata={"option": row})
 
 
 def options(table: type[Any]) -> dict[str, Option]:
-    """The rows of a dataclass, by field name and in their order."""
+    """The options of a dataclass by field name, in order."""
     rows = {each.name: each.metadata["option"] for each in fields(table) if "option" in each.metadata}
     return {name: replace(row, name=name) for name, row in rows.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
 class SamplingSettings:
-    """How the next token is drawn. Raises ``InvalidValue`` that names the option, what was found and what is allowed.
+    """How the next token is drawn. Raises ``InvalidValue``, which names the option, what was found and what is allowed.
 
-    Top-p keeps the fewest tokens whose probabilities reach its sum (Holtzman et al. 2020).
+    Top-p keeps the smallest set of most probable tokens whose probabilities sum to at least ``top_p`` (Holtzman et al.
+    2020).
     """
 
     # fmt: off
@@ -136,7 +137,7 @@ class SamplingSettings:
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing but the temperature decides what is drawn: every token may be, or only the most probable."""
+        """Whether only the temperature matters: any token can be drawn, or always the most probable one."""
         if self.temperature == 0:
             return not self.has_penalties
         cuts = self.top_k or self.top_p < 1 or self.min_p > 0
@@ -147,13 +148,13 @@ SAMPLING_OPTIONS = options(SamplingSettings)
 
 
 def random_generator(seed: int, prompt: int = 0, choice: int = 0) -> random.Random:
-    """The generator of choice ``choice`` of prompt ``prompt``: its own, and the same on every machine."""
+    """A separate generator for each ``choice`` of each ``prompt``, the same on every machine."""
     digest = hashlib.sha256(f"{seed}:{prompt}:{choice}".encode()).digest()
     return random.Random(int.from_bytes(digest[:8], "big"))
 
 
 def penalise(logits: Tensor, settings: SamplingSettings, prompt: Sequence[int], written: Sequence[int]) -> Tensor:
-    """Apply the logit bias and the penalties to float64 ``logits`` ``(vocab_size,)``; all ids are below that."""
+    """Apply the logit bias and the penalties to float64 ``logits`` ``(vocab_size,)``; all ids are below that size."""
     logits = logits.clone()
     for token_id, bias in settings.logit_bias.items():
         logits[token_id] += bias
@@ -179,7 +180,7 @@ def keep_top_p(logits: Tensor, p: float) -> Tensor:
     probabilities = torch.softmax(logits, dim=-1)
     for size in (min(TOP_P_FIRST, len(logits)), len(logits)):
         ordered = torch.topk(probabilities, size).values
-        before = torch.nn.functional.pad(ordered.cumsum(-1)[:-1], (1, 0))  # the sum in front of each token
+        before = torch.nn.functional.pad(ordered.cumsum(-1)[:-1], (1, 0))  # the sum before each token
         if before[-1] >= p:
             break
     kept = int((before < p).sum())
@@ -197,10 +198,10 @@ def keep_min_p(logits: Tensor, p: float) -> Tensor:
 def probabilities(
     logits: Tensor, settings: SamplingSettings, prompt: Sequence[int] = (), written: Sequence[int] = ()
 ) -> Tensor:
-    """What the next token is drawn from: float64 ``(vocab_size,)``, summing to 1.
+    """The distribution of the next token: float64 ``(vocab_size,)``, summing to 1.
 
-    ``logits`` ``(vocab_size,)`` are the model's own; ``prompt`` and ``written`` are the token ids read and written so
-    far, which only the penalties look at.
+    ``logits`` ``(vocab_size,)`` are the model's raw logits. ``prompt`` and ``written`` are the token ids read and
+    written so far, which only the penalties use.
     """
     logits = logits.double()
     if settings.has_penalties:
@@ -225,9 +226,9 @@ def sample(
     prompt: Sequence[int] = (),
     written: Sequence[int] = (),
 ) -> int:
-    """Draw the next token id from ``logits`` ``(vocab_size,)``: the inverse of the cumulative sum at one uniform.
+    """Draw the next token id from ``logits`` ``(vocab_size,)``: invert the cumulative sum at one uniform draw.
 
-    Raises ``FloatingPointError`` for logits that are NaN or infinite, as weights too large for their precision give.
+    Raises ``FloatingPointError`` for NaN or infinite logits, which weights too large for their precision produce.
     """
     if settings.temperature == 0:
         if settings.has_penalties:
@@ -241,13 +242,13 @@ def sample(
 
 
 def check_finite(number: Tensor) -> None:
-    """Raise ``FloatingPointError`` for NaN or infinity, either of which one bad logit gives."""
+    """Raise ``FloatingPointError`` for NaN or infinity; a single bad logit makes the sum one of them."""
     if not number.isfinite():
         raise_not_finite()
 
 
 def raise_not_finite() -> NoReturn:
-    raise FloatingPointError("the model's logits hold NaN or infinity, so that no next token can be drawn")
+    raise FloatingPointError("the model's logits contain NaN or infinity, so no next token can be drawn")
 
 
 def token_logprobs(logits: Tensor, tokens: Sequence[int]) -> list[float]:
@@ -257,6 +258,6 @@ def token_logprobs(logits: Tensor, tokens: Sequence[int]) -> list[float]:
 
 
 def top_logprobs(logits: Tensor, n: int) -> list[dict[int, float]]:
-    """The ``n`` likeliest tokens of each row of ``logits`` ``(rows, vocab_size)``, and their log-probabilities."""
+    """The ``n`` most probable tokens of each row of ``logits`` ``(rows, vocab_size)`` with their log-probabilities."""
     values, ids = logits.float().log_softmax(-1).topk(min(n, logits.shape[-1]))
     return [dict(zip(*row, strict=True)) for row in zip(ids.tolist(), values.tolist(), strict=True)]

@@ -1,4 +1,4 @@
-"""One forward pass that records the attention weights, and what it returns."""
+"""A forward pass that records the attention weights, and its result."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from .gpt import GPT
 
 
 class Token(NamedTuple):
-    """A token id and its display text, in which a partial character appears as bytes: ``<0xE2>``."""
+    """A token id and its display text, which shows a partial character as bytes: ``<0xE2>``."""
 
     id: int
     text: str
@@ -54,7 +54,7 @@ def read(
 
 @torch.inference_mode()
 def mean_hidden_state(gpt: GPT, ids: Sequence[int]) -> Tensor:
-    """The mean over ``ids`` of what the output head reads, the normalised last hidden states: ``(n_embd,)`` float32."""
+    """The mean over ``ids`` of the normalised last hidden states, the output head's input: ``(n_embd,)`` float32."""
     x = gpt.embed(torch.tensor([ids], device=gpt.wte.weight.device))
     x = gpt.run_blocks(x, lambda block, x: block.attn(x)[0])
     return gpt.head_input(x)[0].float().mean(dim=0).cpu()

@@ -8,15 +8,15 @@ import torch
 from torch import Tensor
 
 RELATED = 0.5  # of the longer text: texts that share less are not versions of one text
-MOST_CELLS = 4_500_000  # of the table of subsequences: two stretches of more than 2,048 tokens are taken to differ
+MOST_CELLS = 4_500_000  # of the table of subsequences: two stretches of over 2,048 tokens each count as different
 
 
 class Piece(NamedTuple):
     """Tokens ``a_start`` to ``a_stop - 1`` of one text that belong to tokens ``b_start`` to ``b_stop - 1`` of another.
 
-    With one tokenizer each piece is one token, and tokens between two pieces have no counterpart. With two it is the
-    least text that ends where both have a token's end.
-    ``same`` says that both have the same text there, so that a weight on it can be compared.
+    With one tokenizer, each piece is one token, and tokens between two pieces have no counterpart. With two, it is the
+    shortest text at whose end both have a token boundary. ``same`` says whether both texts are equal there, so that the
+    weights on it can be compared.
     """
 
     a_start: int
@@ -27,14 +27,14 @@ class Piece(NamedTuple):
 
 
 class Alignment(NamedTuple):
-    """Pieces in order; ``parting`` is the index of the first one after the texts part, None where they do not."""
+    """Pieces in order; ``parting`` is the index of the first one after the texts diverge, or None if they do not."""
 
     pieces: list[Piece]
     parting: int | None
 
 
 class Stretch(NamedTuple):
-    """``one`` tokens of one text and ``other`` tokens of another: the same ones, or where the texts differ."""
+    """A stretch of ``one`` tokens in one text and ``other`` tokens in another, equal or different."""
 
     same: bool
     one: int
@@ -45,12 +45,11 @@ def align(a: Sequence[int], b: Sequence[int], *, is_given: bool = True, n_prompt
     """Align two texts of token ids from the same tokenizer.
 
     Texts of equal length are aligned position by position. Otherwise the tokens of a longest common subsequence are
-    aligned, and between them tokens that are replaced by as many others. In texts that have little in common, a stretch
-    that is shorter than the differences on both of its sides is taken for a coincidence.
+    aligned, and between them tokens that are replaced by the same number of others. In texts with little in common, an
+    equal stretch that is shorter than the differences on both sides counts as a coincidence.
 
     ``is_given`` says that one of the texts was given as a whole. In two texts that a model wrote, equal tokens after
-    the texts part may be a coincidence: unless the texts have much in common, they are aligned as ``align_growing``
-    does.
+    the texts diverge may be a coincidence: unless the texts have much in common, they are aligned by ``align_growing``.
     """
     start = n_shared(a, b)
     if start == min(len(a), len(b)):
@@ -74,9 +73,9 @@ def align(a: Sequence[int], b: Sequence[int], *, is_given: bool = True, n_prompt
 
 
 def align_growing(a: Sequence[int], b: Sequence[int], *, n_prompt: int = 0) -> Alignment:
-    """Align two texts of which more is to come: position by position, and the same until they part.
+    """Align two texts that are still growing: position by position, counted as equal until they diverge.
 
-    In the first ``n_prompt`` tokens, which were given in both, equal tokens are no coincidence even after a difference.
+    In the first ``n_prompt`` tokens, which were given in both, equal tokens count as equal even after a difference.
     """
     start, n = n_shared(a, b), min(len(a), len(b))
     pieces = [token_piece(i, i, same=i < start or (i < n_prompt and a[i] == b[i])) for i in range(n)]
@@ -86,7 +85,8 @@ def align_growing(a: Sequence[int], b: Sequence[int], *, n_prompt: int = 0) -> A
 def align_texts(a: Sequence[str], b: Sequence[str]) -> Alignment:
     """Align two texts from different tokenizers, each as the texts of its tokens.
 
-    A piece is the least text that ends where both have a token's end. Where the texts differ, token by token.
+    Each piece is the shortest text at whose end both have a token boundary. Where the texts differ, they are aligned
+    token by token.
     """
     n = n_shared("".join(a), "".join(b))
     ends_a, ends_b = token_ends(a), token_ends(b)
@@ -95,7 +95,7 @@ def align_texts(a: Sequence[str], b: Sequence[str]) -> Alignment:
         if 0 < end <= n:
             pieces.append(Piece(i, ends_a[end], j, ends_b[end], same=True))
             i, j = ends_a[end], ends_b[end]
-    # Only where the texts differ: a piece that one of them does not have all of yet is left out.
+    # The rest is only for texts that differ: a piece that is still incomplete in one of them is left out.
     if n == min(sum(map(len, a)), sum(map(len, b))) or i == len(a) or j == len(b):
         return Alignment(pieces, None)
     parting = len(pieces)
@@ -108,7 +108,7 @@ def token_piece(i: int, j: int, *, same: bool) -> Piece:
 
 
 def token_ends(texts: Sequence[str]) -> dict[int, int]:
-    """How many tokens end at or before each end of a token, in characters."""
+    """The number of tokens up to the first token that ends at each character offset."""
     ends: dict[int, int] = {}
     for n_tokens, end in enumerate(accumulate(map(len, texts)), 1):
         ends.setdefault(end, n_tokens)
@@ -116,7 +116,7 @@ def token_ends(texts: Sequence[str]) -> dict[int, int]:
 
 
 def common_stretches(one: Sequence[int], other: Sequence[int]) -> list[Stretch]:
-    """Two texts as stretches that are the same and stretches that differ, by a longest common subsequence.
+    """Split two texts into equal and different stretches, by a longest common subsequence.
 
     Takes O(n m) time and, in int16, at most ``2 * MOST_CELLS`` bytes.
     """
@@ -153,7 +153,7 @@ def common_stretches(one: Sequence[int], other: Sequence[int]) -> list[Stretch]:
 
 
 def subsequence_lengths(one: Sequence[int], other: Sequence[int]) -> Tensor:
-    """How long the longest common subsequence of ``one[i:]`` and ``other[j:]`` is, for every ``i`` and ``j``."""
+    """The length of the longest common subsequence of ``one[i:]`` and ``other[j:]``, for every ``i`` and ``j``."""
     right = torch.tensor(other, dtype=torch.long)
     lengths = torch.zeros(len(one) + 1, len(other) + 1, dtype=torch.int16)
     for i in range(len(one) - 1, -1, -1):
@@ -178,7 +178,7 @@ def without_coincidences(stretches: Sequence[Stretch]) -> list[Stretch]:
 
 
 def n_shared(one: Sequence[object], other: Sequence[object]) -> int:
-    """How many items both begin with."""
+    """The length of the common prefix."""
     n = 0
     while n < min(len(one), len(other)) and one[n] == other[n]:
         n += 1

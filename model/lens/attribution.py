@@ -1,4 +1,4 @@
-"""Direct logit attribution: how much every head, MLP, the embedding and the biases add to the logit of a next token."""
+"""Direct logit attribution: how much each head, each MLP, the embedding and the biases add to the logit of a token."""
 
 from typing import NamedTuple
 
@@ -45,9 +45,9 @@ def attention_at(text: TextPass, layer: int, position: int) -> QueryAttention:
 
 
 def read_logit(text: TextPass, position: int, token: int, against: int | None = None) -> tuple[Tensor, float]:
-    """The direction ``(C,)`` and the constant that make the logit of ``token``, as the one after ``position``.
+    """The direction ``(C,)`` and constant that give the logit of ``token`` as the next one after ``position``.
 
-    They are those of :meth:`GPT.logit_direction`. With another token ``against`` they make the difference of the two.
+    See :meth:`GPT.logit_direction`. With another token ``against``, they give the difference of the two logits.
     """
     head = text.gpt.lm_head.weight
     row = head[token] if against is None else head[token] - head[against]
@@ -60,11 +60,11 @@ def logits_at(text: TextPass, position: int) -> Tensor:
 
 
 class Attribution(NamedTuple):
-    """The parts of one logit, float32 on the CPU; they add up to it but for rounding (see ``error``)."""
+    """The parts of one logit, float32 on the CPU; they sum to it except for rounding (see ``error``)."""
 
     position: int
     token: int
-    against: int | None  # where set, all numbers but the probability are about the difference of the two logits
+    against: int | None  # if set, all numbers except the probability are about the difference of the two logits
     logit: float  # the model's own
     probability: float  # the model's own
     heads: Tensor  # (n_layer, n_head)
@@ -84,15 +84,15 @@ class Attribution(NamedTuple):
 
 @torch.inference_mode()
 def attribution(text: TextPass, *, position: int, token: int, against: int | None = None) -> Attribution:
-    """What adds to the logit of ``token`` as the one that follows ``position``, directly.
+    """The direct contributions to the logit of ``token`` as the next one after ``position``.
 
     Every vector that is added to the residual stream at ``position`` is multiplied by the token's row of the output
     head, after the final layer norm with its scale at that position (Elhage et al. 2021). The value bias of a head
     belongs to the head and the output bias of an MLP to the MLP; the biases of attention's output projections and the
-    bias of the final layer norm are ``biases``. What a part does through later layers is not counted.
+    bias of the final layer norm are ``biases``. Effects through later layers are not counted.
 
     Only differences of logits matter to the probabilities. With another token ``against``, the parts are those of the
-    difference of the two logits (Wang et al. 2023), and what pushes both alike drops out.
+    difference of the two logits (Wang et al. 2023), and anything that raises both equally cancels.
     """
     stream = [x[0, position] for x in text.stream]
     direction, constant = read_logit(text, position, token, against)

@@ -1,4 +1,4 @@
-"""Composition: how strongly a head reads what an earlier head writes, judged by their weights alone."""
+"""Composition: how strongly a head reads the output of an earlier head, judged by their weights alone."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, cast
@@ -10,7 +10,7 @@ from ..gpt import GPT, Block
 
 Way = Literal["q", "k", "v"]
 WAYS: tuple[Way, ...] = ("q", "k", "v")
-DRAWS = 16  # random heads behind the baseline, each paired with as many others
+DRAWS = 16  # random heads for the baseline, each paired with this many others
 SEED = 0
 
 
@@ -25,8 +25,8 @@ class Baseline(NamedTuple):
 class Composition:
     """How strongly each head reads each earlier one, in its queries, keys and values.
 
-    ``scores[way][later]`` is ``(n_head, later, n_head)``: of each head in the layer ``later``, for each earlier layer
-    and head. ``baseline[way]`` is what random heads of this shape score.
+    ``scores[way][later]`` is ``(n_head, later, n_head)``: for each head in the layer ``later``, its score with every
+    head of every earlier layer. ``baseline[way]`` is the score of random heads of this shape.
     """
 
     scores: dict[Way, list[Tensor]]
@@ -36,8 +36,8 @@ class Composition:
 class _Head(NamedTuple):
     """The factors of all heads of a layer, each ``(n_head, C, head_dim)``, in float64.
 
-    In the notation where a token's vector is a row: the queries, keys and values of ``x`` are ``x @ query`` and so on,
-    and the head adds ``(x @ value) @ output.T`` to the residual stream.
+    Token vectors are rows: the queries, keys and values of ``x`` are ``x @ query`` and so on, and the head adds
+    ``(x @ value) @ output.T`` to the residual stream.
     """
 
     query: Tensor
@@ -50,11 +50,11 @@ class _Head(NamedTuple):
 def composition(gpt: GPT, centred: bool = False) -> Composition:
     """Q-, K- and V-composition of every pair of heads in different layers (Elhage et al. 2021).
 
-    The score is ``||W_OV M||_F / (||W_OV||_F ||M||_F)`` with ``W_OV`` of the earlier head and ``M`` what the later head
-    applies to it: ``W_QK`` from the side of its queries, the same from the side of its keys, or its own ``W_OV``. It
-    is 0 where the later head reads nothing that the earlier one writes. The gain of the layer norm before each head is
+    The score is ``||W_OV M||_F / (||W_OV||_F ||M||_F)`` with ``W_OV`` of the earlier head and ``M`` the matrix that the
+    later head applies to its output: ``W_QK`` on the query side, its transpose on the key side, or its own ``W_OV``. It
+    is 0 if the later head reads nothing that the earlier one writes. The gain of the layer norm before each head is
     folded into its matrices; with ``centred`` so is the subtraction of the mean, otherwise it is left out. Biases, the
-    norm's division and everything in between, MLPs included, are not part of the score.
+    norm's division and all layers in between, including MLPs, do not enter the score.
     """
     layers = [_factors(cast(Block, block), centred) for block in gpt.h]
     scores: dict[Way, list[Tensor]] = {way: [] for way in WAYS}
@@ -69,7 +69,7 @@ def composition(gpt: GPT, centred: bool = False) -> Composition:
 def baseline(n_embd: int, head_dim: int, seed: int = SEED) -> dict[Way, Baseline]:
     """The scores of heads whose weights are drawn independently from one normal distribution.
 
-    About ``1 / sqrt(n_embd)`` in each way; the spread is the standard deviation over single pairs of heads.
+    The mean is about ``1 / sqrt(n_embd)`` in each way; the spread is the standard deviation over single pairs of heads.
     """
     generator = torch.Generator().manual_seed(seed)
 
@@ -92,7 +92,7 @@ def _scores(earlier: _Head, later: _Head, way: Way) -> Tensor:
     """``(later heads, earlier heads)``: from triangular factors, as the matrices have a rank of only ``head_dim``."""
     read, rest = {"q": (later.query, later.key), "k": (later.key, later.query), "v": (later.value, later.output)}[way]
     rest, value = _triangle(rest), _triangle(earlier.value)
-    # ||V O^T R S^T|| = ||tri(V) (O^T R) tri(S)^T||, for every pair of heads; the norms of the two factors likewise.
+    # ||V O^T R S^T|| = ||tri(V) (O^T R) tri(S)^T|| for every pair of heads, and likewise the norms of the two factors.
     between = torch.einsum("ecd,lcf->ledf", earlier.output, read)
     both = torch.linalg.matrix_norm(value @ between @ rest.mT[:, None])
     written = torch.linalg.matrix_norm(value @ _triangle(earlier.output).mT)
@@ -102,5 +102,5 @@ def _scores(earlier: _Head, later: _Head, way: Way) -> Tensor:
 
 
 def _triangle(matrices: Tensor) -> Tensor:
-    """R of the QR decomposition, ``(..., head_dim, head_dim)``: as long as the matrix in every direction it reads."""
+    """R of the QR decomposition, ``(..., head_dim, head_dim)``: applied to any vector, it gives the same norm."""
     return torch.linalg.qr(matrices, mode="r")[1]

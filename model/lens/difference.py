@@ -13,10 +13,10 @@ from .text_pass import TextPass
 
 
 def head_differences(a: TextPass, b: TextPass, pieces: Sequence[Piece], first: int = 0) -> Tensor:
-    """How differently each head attends: ``(n_layer, n_head)``, of the layers and heads that both models have.
+    """How differently each head attends: ``(n_layer, n_head)``, for the layers and heads that both models have.
 
-    The mean of ``row_distances`` over the pieces from ``first`` on, from 0 to 1. Raises ``ValueError`` for pieces that
-    do not fit the texts.
+    The mean of ``row_distances`` over the pieces from ``first`` on, from 0 to 1. Raises ``ValueError`` if the pieces do
+    not fit the texts.
     """
     check_pieces(pieces, len(a.ids), len(b.ids))
     n_layer = min(a.gpt.config.n_layer, b.gpt.config.n_layer)
@@ -54,9 +54,9 @@ class AttentionDifference:
 def attention_difference(one: TextPass, other: TextPass, *, progress: Progress = ignore) -> AttentionDifference:
     """Compare every head's attention weights in two passes, by the same or another model of the same shape.
 
-    The distance of two rows of attention weights is that of ``row_distances``; equal tokens at corresponding positions
-    are keys of their own, all others are counted as one. Raises ``InputError`` if the models have different numbers of
-    layers or heads, or if no token of one text corresponds to an equal one of the other.
+    Rows of attention weights are compared by ``row_distances``: equal tokens at corresponding positions are separate
+    keys, and all others count as one key. Raises ``InputError`` if the models have different numbers of layers or
+    heads, or if no token of one text corresponds to an equal one of the other.
     """
     shapes = [(text.config.n_layer, text.config.n_head) for text in (one, other)]
     if shapes[0] != shapes[1]:
@@ -65,7 +65,7 @@ def attention_difference(one: TextPass, other: TextPass, *, progress: Progress =
     pieces = align(one.ids, other.ids).pieces
     pairs = [(piece.a_start, piece.b_start) for piece in pieces]
     if not any(piece.same for piece in pieces):
-        raise InputError("other", "The two texts share no tokens that could be compared.")
+        raise InputError("other", "The two texts share no tokens, so there is nothing to compare.")
     n_layer, n_head = shapes[0]
     heads, most = torch.empty(n_layer, n_head), torch.empty(n_layer, n_head, dtype=torch.long)
     for layer in range(n_layer):
@@ -76,11 +76,12 @@ def attention_difference(one: TextPass, other: TextPass, *, progress: Progress =
 
 
 def row_distances(a: Tensor, b: Tensor, pieces: Sequence[Piece]) -> Tensor:
-    """How far what the last token of each piece looks at differs: ``(n_head, T, T)`` twice to ``(n_head, pieces)``.
+    """The distance between two rows of attention weights for the last token of each piece: ``(n_head, pieces)``.
 
-    The total variation distance, half the sum of the absolute differences: 0 is the same attention, 1 is attention to
-    entirely different tokens. The weights on a piece are added up, and all tokens without a counterpart, those outside
-    the pieces and those in pieces that are not the same, are counted as one key.
+    ``a`` and ``b`` are ``(n_head, T, T)``. It is the total variation distance, half the sum of the absolute
+    differences: 0 is the same attention, 1 is attention to entirely different tokens. The weights on a piece are added
+    up, and all tokens without a counterpart, those outside the pieces and those in pieces that are not the same, are
+    counted as one key.
     """
     pooled_a = pooled(a, [(piece.a_start, piece.a_stop) for piece in pieces], [piece.same for piece in pieces])
     pooled_b = pooled(b, [(piece.b_start, piece.b_stop) for piece in pieces], [piece.same for piece in pieces])
@@ -88,7 +89,7 @@ def row_distances(a: Tensor, b: Tensor, pieces: Sequence[Piece]) -> Tensor:
 
 
 def pooled(attention: Tensor, spans: Sequence[tuple[int, int]], counts: Sequence[bool]) -> Tensor:
-    """What the last token of each span gives to each span that counts, and to everything else.
+    """The attention that the last token of each span gives to each span that counts, and to everything else.
 
     ``(n_head, T, T)`` becomes ``(n_head, spans, spans + 1)``.
     """
@@ -101,7 +102,7 @@ def pooled(attention: Tensor, spans: Sequence[tuple[int, int]], counts: Sequence
 
 
 def check_pieces(pieces: Sequence[Piece], n_a: int, n_b: int) -> None:
-    """Raise ``ValueError`` unless the pieces follow one another in both texts, perhaps with tokens between them."""
+    """Raise ``ValueError`` unless the pieces follow one another in both texts, possibly with tokens between them."""
     ends = (0, 0)
     for piece in pieces:
         is_after = piece.a_start >= ends[0] and piece.b_start >= ends[1]

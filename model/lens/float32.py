@@ -1,4 +1,4 @@
-"""The weights of a model as served, for computation in float32."""
+"""The weights of a model as it is served, converted for computation in float32."""
 
 from dataclasses import replace
 
@@ -11,11 +11,11 @@ from .text_pass import TextPass
 
 
 def in_float32(gpt: GPT) -> GPT:
-    """A float32 GPT with the weights of ``gpt``: the same object if that is in float32 already.
+    """A float32 GPT with the weights of ``gpt``: the same object if it is already in float32.
 
-    Rounded weights stay rounded: bfloat16 is only widened, and an int8 weight becomes its integer times its scale. What
-    differs from ``gpt`` is the arithmetic, so the questions explain the weights that are served. The copy shares every
-    tensor that is float32 already. An int8 output head is no longer tied to the embeddings, which were not rounded.
+    Rounded weights stay rounded: bfloat16 is only widened, and an int8 weight becomes its integer times its scale. Only
+    the arithmetic differs from ``gpt``, so the analyses explain the weights that are served. The copy shares every
+    tensor that is already float32. An int8 output head is no longer tied to the embeddings, which were not rounded.
     """
     weights = float32_weights(gpt)
     own = {name: tensor for name, tensor in gpt.state_dict(keep_vars=True).items() if name in weights}
@@ -24,36 +24,36 @@ def in_float32(gpt: GPT) -> GPT:
     tied = gpt.lm_head.weight is gpt.wte.weight
     copy = gpt_on_meta(replace(gpt.config, tie_word_embeddings=tied))
     copy.load_state_dict(weights, assign=True)
-    copy.tie_weights()  # assigning split the shared parameter in two
+    copy.tie_weights()  # the assignment untied them
     return copy.eval().requires_grad_(False)
 
 
 def float32_weights(gpt: GPT) -> dict[str, Tensor]:
     """The weights of ``gpt`` under the names of a GPT without int8 layers."""
     weights: dict[str, Tensor] = {}
-    widened: dict[int, Tensor] = {}  # by the tensor that it was made from: a tied one has two names
+    widened: dict[int, Tensor] = {}  # by the id of the original tensor: a tied one has two names
     scales = {name: getattr(module, "scale", None) for name, module in gpt.named_modules()}
     for name, tensor in gpt.state_dict(keep_vars=True).items():
         layer, _, kind = name.rpartition(".")
         scale = scales.get(layer)
         if scale is None or kind == "bias":
-            weights[name] = widened[id(tensor)] = widened.get(id(tensor), tensor).float()  # itself if it is float32
+            weights[name] = widened[id(tensor)] = widened.get(id(tensor), tensor).float()  # itself if already float32
         elif kind == "weight":
             weights[name] = tensor.float() * scale[:, None]
     return weights
 
 
 def float32_bytes(gpt: GPT) -> int:
-    """How many bytes ``in_float32(gpt)`` takes in addition to ``gpt``: 0 if it is in float32 already."""
+    """How many bytes ``in_float32(gpt)`` takes in addition to ``gpt``: 0 if it is already in float32."""
     scales = {id(getattr(module, "scale", None)) for module in gpt.modules()}
     own = {id(tensor): tensor for tensor in [*gpt.parameters(), *gpt.buffers()]}
     narrow = sum(own[key].numel() for key in own.keys() - scales if own[key].dtype != torch.float32)
-    # Layers that share the weights of the compiled loops make theirs when asked.
+    # Layers that share the weights of the compiled loops create their weight tensors on access.
     return 4 * (narrow + sum(getattr(module, "n_made", 0) for module in gpt.modules()))
 
 
 def served_difference(gpt: GPT, text: TextPass) -> float:
-    """How far the precision of ``gpt`` moves this text: the largest difference of any token's log-probability, in nats.
+    """How much the precision of ``gpt`` changes a text: the largest change of any token's log-probability, in nats.
 
     ``text`` is the pass in float32; 0 for a text of one token.
     """

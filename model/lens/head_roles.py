@@ -1,4 +1,4 @@
-"""What each head of a model does: scores for well-known roles, and when they are clear enough for a label."""
+"""Roles of heads: scores for well-known roles, and a threshold above which a head is labelled with one."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -19,14 +19,14 @@ from .progress import Progress, ignore
 Role = Literal["previous_token", "duplicate_token", "induction"]
 
 # How many tokens back a head of each role looks, in a text of ``length`` random tokens that are then repeated.
-# Both the roles and this way to measure them are from Elhage et al. 2021 and Olsson et al. 2022.
+# The roles and this way of measuring them are from Elhage et al. 2021 and Olsson et al. 2022.
 ROLES: dict[Role, Callable[[int], int]] = {
     "previous_token": lambda _length: 1,
     "duplicate_token": lambda length: length,  # the same token, at its first occurrence
     "induction": lambda length: length - 1,  # the token that followed it there
 }
 
-# What else a head may look at: the first token, on which many heads rest (Xiao et al. 2024), and the query itself.
+# Other tokens a head may attend to: the first, which is an attention sink (Xiao et al. 2024), and the query itself.
 Look = Literal[Role, "first_token", "self"]
 LOOKS: tuple[Look, ...] = ("previous_token", "first_token", "self", "duplicate_token", "induction")
 
@@ -34,9 +34,9 @@ LOOKS: tuple[Look, ...] = ("previous_token", "first_token", "self", "duplicate_t
 # and at least so many times what uniform attention would give. Otherwise it has no clear role.
 CLEAR_ROLE = 0.3
 CLEAR_TIMES_UNIFORM = 3
-MIN_QUERIES = 3  # for a role in one text: fewer may look there by chance
+MIN_QUERIES = 3  # for a role in one text: fewer may attend there by chance
 
-# A head is said to copy from this score on. Heads with random weights stay below 0.75, even in small models.
+# A head is labelled as copying from this score on. Heads with random weights stay below 0.75, even in small models.
 CLEAR_COPYING = 0.9
 CHANCE = 0.5  # the copying score of random weights
 
@@ -56,7 +56,7 @@ class RoundedScores(TypedDict):
 
 @dataclass(frozen=True)
 class RoleScores:
-    """How well every head fits each role, measured on random tokens that are repeated once.
+    """How well each head fits each role, measured on random tokens that are repeated once.
 
     ``scores[role]`` ``(n_layer, n_head)`` is the mean attention weight from a token of the second half to the token
     that the role looks at; ``uniform`` is the score of a head that attends to all tokens equally. ``entropy``
@@ -98,10 +98,10 @@ def clear_role(scores: Mapping[Look, float], uniform: float) -> Look | None:
 
 
 def ordinary_tokens(loaded: LoadedModel) -> Tensor:
-    """The ids of the tokens that reveal what heads do, in order.
+    """The ids of the tokens used to measure head roles, in order.
 
-    These are the printable ones and, in a byte-level vocabulary, only merged ones: many single bytes never occur on
-    their own in training, so their embeddings are untrained.
+    These are the printable tokens; in a byte-level vocabulary, only merged ones, because many single bytes never occur
+    on their own in training, so their embeddings are untrained.
     """
     special = set(loaded.tokenizer.special_tokens.values())
     ids = [
@@ -176,20 +176,20 @@ def keys_of(role: Look, queries: Tensor, length: int) -> Tensor:
 
 
 def text_scores(attention: Tensor, ids: Sequence[int]) -> dict[str, Tensor]:
-    """What every head looks at in one text, as mean attention weights ``(n_layer, n_head)`` over the queries that can.
+    """How well each head fits each role in one text: mean weights ``(n_layer, n_head)`` over eligible queries.
 
-    ``attention`` ``(n_layer, n_head, T, T)`` is that of the tokens ``ids``. ``previous_token`` is the weight on the
-    token before, ``induction`` that on the tokens that followed earlier occurrences of the query's own token,
-    ``first_token`` that on the first. A score is zero where no query can have it.
+    ``attention`` ``(n_layer, n_head, T, T)`` holds the weights for the tokens ``ids``. ``previous_token`` is the weight
+    on the token before, ``induction`` that on the tokens that followed earlier occurrences of the query's own token,
+    ``first_token`` that on the first. A query is eligible if the role has a key for it; without any, the score is zero.
     """
     return {name: mean_weight(attention, mask) for name, mask in role_masks(ids).items()}
 
 
 def clear_text_roles(attention: Tensor, ids: Sequence[int]) -> list[list[tuple[str, float]]]:
-    """For each ``[layer][head]`` the role that it fits best in one text, "" where none is clear, and its score.
+    """For each ``[layer][head]``, the role that the head fits best in one text ("" if none is clear) and its score.
 
     ``attention`` is that of ``text_scores``. The rule is that of ``clear_role``, compared with uniform attention over
-    the same tokens; a role that fewer than ``MIN_QUERIES`` queries can have is never clear.
+    the same tokens; a role with fewer than ``MIN_QUERIES`` eligible queries is never clear.
     """
     T = len(ids)
     uniform = torch.ones(T, T).tril() / torch.arange(1, T + 1)[:, None]
@@ -205,7 +205,7 @@ def clear_text_roles(attention: Tensor, ids: Sequence[int]) -> list[list[tuple[s
         ]
     )
     is_clear = scores >= least[:, None, None]
-    best = torch.where(is_clear, scores, scores - 1).max(dim=0)  # a clear role goes before all that are not
+    best = torch.where(is_clear, scores, scores - 1).max(dim=0)  # clear roles rank before all others
     return [
         [
             (names[role] if is_clear[role, layer, head] else "", float(scores[role, layer, head]))
@@ -216,14 +216,14 @@ def clear_text_roles(attention: Tensor, ids: Sequence[int]) -> list[list[tuple[s
 
 
 def mean_weight(attention: Tensor, mask: Tensor) -> Tensor:
-    """The mean over the queries that ``mask`` ``(T, T)`` has keys for of the weight on these keys: ``(...)``."""
+    """The weight on the keys in ``mask`` ``(T, T)``, averaged over the queries that have any: ``(...)``."""
     return (attention * mask).sum((-1, -2)) / max(int(mask.any(1).sum()), 1)
 
 
 def role_masks(ids: Sequence[int]) -> dict[str, Tensor]:
     """Where each role looks in the text ``ids``: ``[query][key]``, ``(T, T)``."""
     tokens = torch.tensor(ids)
-    same = (tokens[:, None] == tokens).tril(-1)  # [query][an earlier occurrence of its token]
+    same = (tokens[:, None] == tokens).tril(-1)  # [query][earlier occurrences of its token]
     T = len(ids)
     return {
         "previous_token": torch.eye(T, dtype=torch.bool).roll(-1, 1).tril(-1),
@@ -236,15 +236,15 @@ def role_masks(ids: Sequence[int]) -> dict[str, Tensor]:
 def copying_scores(gpt: GPT, ids: Tensor) -> Tensor:
     """How reliably each head copies, ``(n_layer, n_head)``, from 0 to 1, judged by its weights and ``ids`` ``(N,)``.
 
-    For a token that a head looks at with all of its attention, its output through ``W_V`` and ``W_O`` adds something
-    to the logit of every token (the OV circuit of Elhage et al. 2021). The score is the fraction of the other tokens of
-    ``ids`` whose logits it raises less than that token's own, averaged over ``ids``: 1 for a head that copies, 0.5 by
-    chance, 0 for one that suppresses what it sees. Name movers score high (Wang et al. 2023, who count how often
-    the token comes out among the first).
+    If a head gives a token all of its attention, its output through ``W_V`` and ``W_O`` adds to the logit of every
+    token (the OV circuit of Elhage et al. 2021). The score is the fraction of the other tokens of ``ids`` whose logits
+    it raises less than that token's own, averaged over ``ids``: 1 for a head that copies, 0.5 by chance, 0 for one that
+    suppresses what it sees. Name movers score high (Wang et al. 2023, who count how often the token is among the top
+    predictions).
 
-    As there, what the heads after the first layer see of a token is its embedding and what the first MLP makes of it.
-    Positions, what other heads add, and the biases of values, which are the same for all tokens, are left out. ``gpt``
-    is in float32. With fewer than two tokens every score is 0.5.
+    As in that paper, the input of heads after the first layer is a token's embedding plus the output of the first MLP
+    for it. Positions, the outputs of other heads, and value biases, which are the same for all tokens, are left out.
+    ``gpt`` is in float32. With fewer than two tokens every score is 0.5.
     """
     n_layer, n_head, N = gpt.config.n_layer, gpt.config.n_head, len(ids)
     if N < 2:
@@ -253,12 +253,12 @@ def copying_scores(gpt: GPT, ids: Tensor) -> Tensor:
     first = cast(Block, gpt.h[0])
     embedding = gpt.wte.weight[ids]  # (N, C)
     seen = first(embedding, lambda _, x: torch.zeros_like(x))
-    reading = gpt.fold_norm(gpt.lm_head.weight[ids])  # the division in the final norm changes no order
+    reading = gpt.fold_norm(gpt.lm_head.weight[ids])  # the division in the final norm does not change the order
     scores = []
     for block in (cast(Block, block) for block in gpt.h):
         matrices = block.attn.matrices()
         x = block.attention_input(embedding if block is first else seen)
-        # (n_head, N, N): of each token seen, for each logit
+        # (n_head, N, N): from each attended token to each logit
         raised = (x @ matrices.W_V) @ (reading @ matrices.W_O.mT).mT
         own = raised.diagonal(dim1=1, dim2=2)[..., None]
         below = (raised < own).float().sum(-1) + ((raised == own).float().sum(-1) - 1) / 2

@@ -1,4 +1,4 @@
-"""Which heads a text needs: the loss with each head removed, one at a time or several together."""
+"""Knockout: the loss of a text with heads removed, one at a time or several together."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ METHODS: tuple[Method, ...] = get_args(Method)
 
 @dataclass(frozen=True)
 class Knockout:
-    """Losses in nats. Column ``t`` of those by token is about token ``t + 1``, given the tokens before it.
+    """Losses in nats. Column ``t`` of the per-token losses is about token ``t + 1``, given the tokens before it.
 
     - ``loss``: the mean loss of the text as it is; ``token_loss`` ``(T - 1,)`` is that of each token.
-    - ``delta`` ``(n_layer, n_head)``: the mean loss with that head removed, minus ``loss``. Positive: the text is
+    - ``delta`` ``(n_layer, n_head)``: the mean loss with that head removed, minus ``loss``. If positive, the text is
       predicted worse without the head. ``token_delta`` ``(n_layer, n_head, T - 1)`` is the same for each token.
     """
 
@@ -35,7 +35,7 @@ class Removal:
     """Losses in nats, with several heads removed together.
 
     - ``loss``: the mean loss of the text as it is; ``delta``: the mean loss without these heads, minus ``loss``.
-    - ``token_loss`` and ``token_delta`` ``(T - 1,)`` are the same of each token, as in ``Knockout``.
+    - ``token_loss`` and ``token_delta`` ``(T - 1,)`` are the same for each token, as in ``Knockout``.
     """
 
     loss: float
@@ -48,8 +48,8 @@ class Removal:
 def removal(text: TextPass, heads: Sequence[tuple[int, int]], *, method: Method = "zero") -> Removal:
     """Remove the heads ``(layer, head)`` together and measure how much worse the text is predicted.
 
-    ``method`` as in ``knockout``, which it equals for one head; the means are those of the text as it is. Raises
-    ``InputError`` for another method, for a text in which no token is predicted, and for a head that does not exist.
+    ``method`` is as in ``knockout``, and for one head the result is the same. The means are those of the unchanged
+    text. Raises ``InputError`` for an unknown method, for a text of a single token, and for a head that does not exist.
     """
     _check(text, method)
     removed = heads_by_layer(text.config, heads)
@@ -74,13 +74,13 @@ def knockout(text: TextPass, *, method: Method = "zero", progress: Progress = ig
     "zero" replaces a head's context vectors by zeros, as ``head_mask`` does; this also removes any constant part
     that later layers rely on. "mean" replaces them by their mean over the positions of this text (Wang et al. 2023), so
     that only what varies from token to token is removed. Each pass starts at the head's own layer, from the residual
-    stream of the plain pass. Raises ``InputError`` for another method, and for a text in which no token is predicted.
+    stream of the plain pass. Raises ``InputError`` for an unknown method, and for a text of a single token.
     """
     _check(text, method)
     n_layer, n_head, T = text.config.n_layer, text.config.n_head, len(text.ids)
     plain = text.losses(text.stream[-1])[0]
     token_delta = torch.empty(n_layer, n_head, T - 1)
-    cost = [n_layer - layer - 1 / 3 for layer in range(n_layer)]  # layers that run again; a third of one is attention
+    cost = [n_layer - layer - 1 / 3 for layer in range(n_layer)]  # layers to run again; attention is a third of a layer
     done = 0.0
     for layer in range(n_layer):
         context = text.context(layer)  # (1, T, n_head, head_dim)

@@ -11,7 +11,7 @@ from .text_pass import TextPass
 
 
 class Ledger(NamedTuple):
-    """Every number between one query, one key and one logit, float32 on the CPU.
+    """Every number on the way from one query and one key to one logit, float32 on the CPU.
 
     The vectors are ``(head_dim,)`` and the rows ``(S,)``, one number for each key that the query sees. Inputs are the
     model's own; everything that follows from them is computed here, one operation at a time.
@@ -32,23 +32,23 @@ class Ledger(NamedTuple):
     value: Tensor
     weighted: Tensor  # the cell's weight * mask * value
     context: Tensor  # the sum of weight * mask * value over all keys
-    reading: Tensor  # what 1 in each place of the context vector adds to the logit: W_O @ direction
+    reading: Tensor  # what a 1 in each component of the context vector adds to the logit: W_O @ direction
     terms: Tensor  # weighted * reading
     part: float  # their sum: what this key adds to the logit through this head
-    parts: Tensor  # the same for every key
+    parts: Tensor  # this sum for every key
     head_part: float  # their sum: what the head adds
     rest: float  # what all other heads, the MLPs, the embedding and the biases add
     logit: float  # the model's own
     probability: float  # the model's own
-    errors: dict[str, float]  # the largest differences from what the model computes by itself
+    errors: dict[str, float]  # the largest differences from the model's own results
 
 
 @torch.inference_mode()
 def ledger(text: TextPass, *, layer: int, head: int, query: int, key: int, token: int) -> Ledger:
-    """Unfold the cell ``(query, key)`` of a head into the logit of ``token`` as the one that follows the query.
+    """Compute, step by step, what the cell ``(query, key)`` of a head adds to the logit of ``token`` after the query.
 
-    The model's own numbers that it is compared with are those of its forward pass: the attention weights of the whole
-    text at once, and the context vectors of the fused attention. Raises ``ValueError`` for a key after the query.
+    The steps are compared with the model's forward pass: the attention weights of the whole text, and the context
+    vectors of the fused attention. Raises ``ValueError`` for a key after the query.
     """
     if not 0 <= key <= query:
         raise InvalidValue("key", key, f"an integer from 0 to {query}, the position of the query")

@@ -1,4 +1,4 @@
-"""The logit lens: what every layer would have predicted, had it been the last."""
+"""The logit lens: what each layer would predict if it were the last."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from .text_pass import LOGITS_AT_ONCE, TextPass
 
 
 class LogitLens(NamedTuple):
-    """What each of ``n_layer + 1`` readings says at each of ``T`` positions, on the CPU.
+    """The predictions of ``n_layer + 1`` readings at each of ``T`` positions, on the CPU.
 
     Reading 0 is of the embeddings, reading ``i`` of the residual stream after layer ``i - 1``; the last one is the
     model's own answer.
@@ -18,7 +18,7 @@ class LogitLens(NamedTuple):
 
     ids: Tensor  # (n_layer + 1, T, k), the most probable next tokens, most probable first
     probabilities: Tensor  # (n_layer + 1, T, k)
-    kl: Tensor  # (n_layer + 1, T), the divergence of the model's answer from the reading, in nats
+    kl: Tensor  # (n_layer + 1, T), KL(answer || reading) in nats
     answer: Tensor  # (n_layer + 1, T), the probability of the model's most probable token
     decided: Tensor  # (T,), the first reading from which on the most probable token is the model's
 
@@ -54,12 +54,12 @@ def logit_lens(text: TextPass, *, k: int = 5, progress: Progress = ignore) -> Lo
 
 
 def read(text: TextPass, reading: int, span: slice) -> Tensor:
-    """The log-probabilities ``(n, vocab_size)`` that a reading gives at the positions of ``span``."""
+    """The log-probabilities ``(n, vocab_size)`` of a reading at the positions of ``span``."""
     return text.gpt.logits(text.stream[reading][0, span]).log_softmax(-1)
 
 
 def decided_at(most_probable: Tensor) -> Tensor:
-    """The first of the readings ``(n, T)`` from which on all have the token of the last, ``(T,)``."""
+    """The first of the readings ``(n, T)`` from which on the token is the same as in the last one, ``(T,)``."""
     differs = most_probable != most_probable[-1]
     places = torch.arange(1, len(most_probable) + 1)[:, None]
     return (differs * places).amax(0)

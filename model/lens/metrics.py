@@ -20,7 +20,7 @@ def metric_sums(rows: Tensor, first: int) -> Tensor:
     - first, previous: the weight on the first token, and on the token before the query;
     - uniform: the total variation distance from uniform weights, from 0 to 1.
 
-    The first query of the text is left out: it can only look at itself.
+    The first query of the text is left out because it can only look at itself.
     """
     heads, n, S = rows.shape
     if first == 0:
@@ -41,8 +41,8 @@ def metric_sums(rows: Tensor, first: int) -> Tensor:
 def distance_sums(rows: Tensor, first: int) -> Tensor:
     """The weight on the token ``n`` before the query, for each ``n`` of ``DISTANCES``: ``(heads, len(DISTANCES))``.
 
-    ``rows`` ``(heads, n, S)`` are those of the queries ``first``, ``first + 1``, ..., over which it is summed. A query
-    with fewer than ``n`` tokens before it adds nothing.
+    ``rows`` ``(heads, n, S)`` belong to the queries ``first``, ``first + 1``, ..., over which the weights are summed. A
+    query with fewer than ``n`` tokens before it adds nothing.
     """
     n = rows.shape[1]
     keys = torch.arange(first, first + n)[:, None] - torch.tensor(DISTANCES)  # (n, len(DISTANCES))
@@ -58,7 +58,7 @@ def entropy_in_bits(rows: Tensor) -> Tensor:
 def most_selective_head(attention: Tensor) -> tuple[int, int]:
     """The layer and head of ``(n_layer, n_head, T, T)`` whose queries concentrate most on one earlier token.
 
-    Neither the first token, on which many heads rest, nor the query itself counts.
+    The first token, an attention sink for many heads, and the query itself do not count.
     """
     earlier = attention.tril(-1)[..., 1:, 1:]
     if earlier.shape[-1] < 2:

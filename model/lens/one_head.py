@@ -12,28 +12,28 @@ from .attribution import QueryAttention, attention_at, logits_at, read_logit
 from .progress import Progress, ignore, part
 from .text_pass import LOGITS_AT_ONCE, TextPass
 
-FEWEST_KEYS = 3  # of which a rank correlation says anything
+FEWEST_KEYS = 3  # for a meaningful rank correlation
 EDGES_AT_A_TIME = 64  # each needs a row of logits, and of attention scores in every later layer
-EDGES_PART = 0.5  # of the work, about
+EDGES_PART = 0.5  # of the total work, roughly
 SIGNED = ("attribution", "loss_change")
 
 
 class HeadMeasures(NamedTuple):
-    """What a head takes from each of ``S`` keys for one query: four ``(S,)``, float32 on the CPU, and their sums."""
+    """What a head takes from each of ``S`` keys for one query, ``(S,)`` float32 on the CPU, and totals."""
 
     weight: Tensor  # the attention weight
     norm: Tensor  # ||weight * value @ W_O||
-    attribution: Tensor  # the part of that vector in the logit of the next token
-    loss_change: Tensor  # of that token in nats, when the edge is cut
-    logit: float  # of that token, the model's own
+    attribution: Tensor  # that vector's contribution to the logit of the next token
+    loss_change: Tensor  # the change of that token's loss when the edge is cut, in nats
+    logit: float  # the model's own, for that token
     probability: float
-    output_norm: float  # of what the head adds in all: vectors may cancel, so at most the sum of ``norm``
+    output_norm: float  # of the head's whole output: at most the sum of ``norm``, because vectors may cancel
     removed: "HeadRemoved"
 
     def correlations(self) -> dict[tuple[str, str], float | None]:
         """Spearman's correlation over the keys for each pair of measures, None where it is not defined.
 
-        A weight and a norm have no sign, so with those a signed measure is taken by its size.
+        Weights and norms have no sign, so a signed measure enters with its absolute value when compared with them.
         """
         measures = {name: getattr(self, name) for name in ("weight", "norm", *SIGNED)}
         found: dict[tuple[str, str], float | None] = {}
@@ -44,10 +44,10 @@ class HeadMeasures(NamedTuple):
 
 
 class HeadRemoved(NamedTuple):
-    """What happens without a head, at every position of the text: changes of losses in nats."""
+    """The changes of losses, in nats, with a head removed at every position of the text."""
 
-    token: float  # the loss of the next token that was asked about
-    text: float | None  # the mean loss of the text; None where it has one token
+    token: float  # the loss of the chosen next token
+    text: float | None  # the mean loss of the text; None if it has one token
 
 
 @torch.inference_mode()
@@ -58,8 +58,9 @@ def head_measures(
 
     - ``weight``: the attention weight alpha, where the head looks.
     - ``norm``: the length of alpha v W_O, the vector that the key adds to the residual stream (Kobayashi et al. 2020).
-    - ``attribution``: that vector's part in the token's logit (``attribution.attribution``); they add up to the head's.
-    - ``loss_change``: the change of the token's loss when the edge is cut (``edges.edge_losses``), through all later
+    - ``attribution``: that vector's contribution to the token's logit (``attribution.attribution``); they sum to the
+      head's.
+    - ``loss_change``: the change of the token's loss when the edge is cut (``edge_losses``), through all later
       layers at this position.
     """
     here = attention_at(text, layer, position)
@@ -87,7 +88,7 @@ def head_measures(
 def without_head(
     text: TextPass, layer: int, head: int, position: int, token: int, progress: Progress = ignore
 ) -> HeadRemoved:
-    """The changes of the loss when the head's context vectors are zero at all positions (``knockout.knockout``)."""
+    """The changes of the loss if the head's context vectors are zero at all positions (see ``knockout.knockout``)."""
     contexts = text.context(layer)  # (1, T, n_head, head_dim)
     contexts[:, :, head] = 0
     final, plain = text.run_with_context(layer, contexts), text.stream[-1]
@@ -104,9 +105,9 @@ def without_head(
 
 
 def spearman(one: Tensor, other: Tensor) -> float | None:
-    """Spearman's rank correlation of two ``(S,)``, with the mean rank for equal values (Spearman 1904).
+    """Spearman's rank correlation of two vectors ``(S,)``, with the mean rank for equal values (Spearman 1904).
 
-    None for fewer than three values, or where all values of one side are equal.
+    None for fewer than three values, or if all values of either are equal.
     """
     if len(one) < FEWEST_KEYS:
         return None
@@ -116,7 +117,7 @@ def spearman(one: Tensor, other: Tensor) -> float | None:
 
 
 def ranks(values: Tensor) -> Tensor:
-    """The rank of each value ``(S,)`` from 0, in float64; equal values share the mean of theirs."""
+    """The rank of each value ``(S,)`` from 0, in float64; equal values share their mean rank."""
     _, place, count = values.unique(return_inverse=True, return_counts=True)
     last = count.cumsum(0).double() - 1
     return (last - (count.double() - 1) / 2)[place]
@@ -126,11 +127,11 @@ def ranks(values: Tensor) -> Tensor:
 def edge_losses(text: TextPass, layer: int, head: int, position: int, token: int) -> Iterator[Tensor]:
     """How much the loss of ``token``, predicted after ``position``, changes when one key is cut off from this query.
 
-    Yields ``-log p(token)`` without the edge minus that with it, in nats, for a few keys at a time and in their order,
-    ``position + 1`` in all. Cutting an edge sets its attention weight to 0 and leaves the other weights of the row as
-    they are, so that exactly ``weight * value`` is missing from the context vector: the term that the other measures
-    of an edge are about. (Masking the key before the softmax would also hand its weight to the other keys.) Everything
-    after that is computed again, at this position; earlier positions do not see it.
+    Yields ``-log p(token)`` without the edge minus its value with the edge, in nats, for ``position + 1`` keys in
+    order, a few at a time. Cutting an edge sets its attention weight to 0 and leaves the other weights of the row as
+    they are, so that exactly ``weight * value`` is missing from the context vector: the same term that the other
+    measures use. (Masking the key before the softmax would also hand its weight to the other keys.) Everything after
+    that is computed again, at this position; earlier positions do not see it.
     """
     here = attention_at(text, layer, position)
     before, attended = text.stream[layer][0, position], text.block(layer).attn.output(here.context)
@@ -145,8 +146,8 @@ def edge_losses(text: TextPass, layer: int, head: int, position: int, token: int
 def finish(text: TextPass, x: Tensor, later: list[QueryAttention]) -> Tensor:
     """The logits ``(B, vocab_size)`` from ``B`` versions ``x`` ``(B, C)`` of one position of the residual stream.
 
-    ``later`` is the attention of all layers still to come at that position; the keys and values of earlier positions
-    stay as they are, since no position sees a later one.
+    ``later`` is the attention of all later layers at that position; the keys and values of earlier positions stay as
+    they are, since no position sees a later one.
     """
 
     def attend(block: Block, x: Tensor) -> Tensor:

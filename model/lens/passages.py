@@ -1,4 +1,4 @@
-"""Where each head fires in a long text, what those passages have in common, and a map of heads that behave alike."""
+"""Where each head fires in a long text, what these passages have in common, and a map that groups similar heads."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -14,10 +14,10 @@ from ..tokenizer import Tokenizer, token_text
 from .metrics import METRICS, metric_sums
 from .progress import Progress, ignore
 
-WINDOW = 256  # most tokens read at once, which bounds the memory whatever the context and the text
+WINDOW = 256  # most tokens read at once, which bounds the memory for any context and text
 OVERLAP = 4  # a quarter of each window repeats the one before, so that every query has earlier tokens to look at
-APART = 32  # of so many consecutive queries, only the strongest becomes a passage
-N_PASSAGES = 12  # kept for each head
+APART = 32  # of this many consecutive queries, only the strongest becomes a passage
+N_PASSAGES = 12  # per head
 N_BINS = 24
 LEAST_NORM, BINS_PER_DOUBLING = 2.0**-8, 2  # the norms' histogram runs from 2**-8 to 2**4 in half doublings
 
@@ -30,11 +30,11 @@ MEASURES: tuple[Measure, ...] = get_args(Measure)
 
 @dataclass(frozen=True)
 class TokenMarks:
-    """A text of ``N`` tokens, each tensor ``(N,)``: what kind of token each is, and in which word."""
+    """The kind and the word of each token of a text, as tensors ``(N,)``."""
 
     ids: Tensor
-    word: Tensor  # which word it belongs to, counted from 1; white space counts to the word before it
-    has_text: Tensor  # anything but white space
+    word: Tensor  # index of the word, from 1; white space belongs to the word before it
+    has_text: Tensor  # contains anything except white space
     line_break: Tensor
     line_start: Tensor  # the first token of the text or after a line break
     quote: Tensor
@@ -59,13 +59,14 @@ PATTERNS = (
 
 
 def patterns(marks: TokenMarks, query: Tensor, key: Tensor) -> Tensor:
-    """Which of ``PATTERNS`` each query and key, positions in the text ``(...)``, have: ``(..., len(PATTERNS))`` bool.
+    """Which of ``PATTERNS`` hold for each query and key, given as positions ``(...)``: ``(..., len(PATTERNS))`` bool.
 
-    - itself, previous_token: the key is the query, or the token before it;
-    - same_token, after_same_token: it is an earlier occurrence of the query's token, or the token that followed one;
-    - same_word, previous_word: it is an earlier token of the query's word, or in the word before;
-    - line_start, line_break, quote, capital, punctuation: what the key is, whatever the query;
-    - from_line_start: the query is the first token of its line, whatever the key.
+    - itself, previous_token: the key is the query itself, or the token before it;
+    - same_token, after_same_token: the key is an earlier occurrence of the query's token, or the token that followed
+      one;
+    - same_word, previous_word: the key is an earlier token of the query's word, or is in the word before;
+    - line_start, line_break, quote, capital, punctuation: the kind of the key, for any query;
+    - from_line_start: the query is the first token of its line, for any key.
     """
     earlier, words_back = key < query, marks.word[query] - marks.word[key]
     both_text = marks.has_text[query] & marks.has_text[key]
@@ -114,11 +115,11 @@ def mark_tokens(tokenizer: Tokenizer, ids: Sequence[int]) -> TokenMarks:
 
 @dataclass(frozen=True)
 class Strongest:
-    """For each head its strongest queries, ``(n_layer, n_head, N_PASSAGES)``, the strongest first.
+    """The queries at which each head fires most strongly, ``(n_layer, n_head, N_PASSAGES)``, strongest first.
 
-    ``value`` is how strongly it fires there, 0 where the text is too short for another passage. ``query``, ``key`` (the
-    token with the largest weight off the first) and ``window`` (where the window that was read begins) are positions
-    in the text. ``histogram`` ``(n_layer, n_head, N_BINS)`` counts all queries by value.
+    ``value`` is how strongly the head fires, 0 if the text is too short for another passage. ``query``, ``key`` (the
+    token with the largest weight off the first) and ``window`` (the start of the window that was read) are positions in
+    the text. ``histogram`` ``(n_layer, n_head, N_BINS)`` counts all queries by value.
     """
 
     value: Tensor
@@ -130,11 +131,11 @@ class Strongest:
 
 @dataclass(frozen=True)
 class Firing:
-    """What ``firing`` found in a text.
+    """The result of ``firing``.
 
-    ``strongest[measure]`` has the passages. ``everywhere`` ``(n_layer, n_head, len(PATTERNS))`` is the share of all
-    queries that have each pattern in common with the key they look at most, the first token apart. ``metrics``
-    ``(n_layer, n_head, len(METRICS))`` are the means of the metrics of ``model.lens.metrics``.
+    ``strongest[measure]`` holds the passages. ``everywhere`` ``(n_layer, n_head, len(PATTERNS))`` is the share of all
+    queries for which each pattern holds with the key they attend to most, excluding the first token. ``metrics``
+    ``(n_layer, n_head, len(METRICS))`` are the means of the metrics in ``model.lens.metrics``.
     """
 
     n_queries: int
@@ -166,9 +167,9 @@ def windows(n_tokens: int, context_length: int) -> Iterator[Window]:
 def firing(gpt: GPT, marks: TokenMarks, *, progress: Progress = ignore) -> Firing:
     """Read a text of any length in windows, and keep for each head the queries at which it fires most strongly.
 
-    Two measures: the largest attention weight off the window's first token (on which many heads rest), and the norm of
-    what the head adds to the residual stream, ``||context W_O||``. As a window begins in the middle of the text, the
-    numbers are those of the window read on its own. What is kept does not grow with the text.
+    There are two measures: the largest attention weight excluding the window's first token (an attention sink for many
+    heads), and the norm of the head's output, ``||context W_O||``. Each window is read without the text before it.
+    Memory use does not grow with the text.
     """
     config = gpt.config
     n_layer, n_head, n_tokens = config.n_layer, config.n_head, len(marks.ids)
@@ -183,12 +184,12 @@ def firing(gpt: GPT, marks: TokenMarks, *, progress: Progress = ignore) -> Firin
         for layer, (attention, context) in enumerate(_read(gpt, marks.ids[window.start : window.stop])):
             rows, vectors = attention[:, new].cpu(), context[:, new]
             metrics[layer] += metric_sums(rows, window.first - window.start)
-            largest, place = F.pad(rows[..., 1:], (0, 1)).max(-1)  # padded: a text may be one token long
+            largest, place = F.pad(rows[..., 1:], (0, 1)).max(-1)  # padded, as a text may be one token long
             weight.append(largest)
             key.append(place + 1 + window.start)
             norm.append(((vectors @ squares[layer]) * vectors).sum(-1).clamp_min(0).sqrt().cpu())
         query = torch.arange(window.first, window.stop)
-        found = torch.stack(key).minimum(query)  # of a query that sees the first token alone, itself
+        found = torch.stack(key).minimum(query)  # for a query that sees only the first token: itself
         everywhere += patterns(marks, query.expand_as(found), found).sum(-2)
         for measure, value in zip(MEASURES, (torch.stack(weight), torch.stack(norm)), strict=True):
             kept[measure] = _merge(kept[measure], value, found, window, bins(measure, value))
@@ -220,7 +221,9 @@ def _read(gpt: GPT, ids: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
 
 
 def bins(measure: Measure, value: Tensor) -> Tensor:
-    """The bin of each value: equal steps from 0 to 1 for weights, half doublings for norms, ends included."""
+    """The bin of each value: equal steps from 0 to 1 for weights, half doublings for norms, with out-of-range values in
+    the end bins.
+    """
     if measure == "weight":
         place = value * N_BINS
     else:
@@ -229,7 +232,7 @@ def bins(measure: Measure, value: Tensor) -> Tensor:
 
 
 def edges(measure: Measure) -> list[float]:
-    """Where the bins begin and end, ``N_BINS + 1`` numbers; the first and the last bin of norms have no outer end."""
+    """The edges of the bins, ``N_BINS + 1`` numbers; the first and last bin of norms have no outer limit."""
     if measure == "weight":
         return [place / N_BINS for place in range(N_BINS + 1)]
     return [LEAST_NORM * 2 ** (place / BINS_PER_DOUBLING) for place in range(N_BINS + 1)]
@@ -242,7 +245,7 @@ def _nothing(n_layer: int, n_head: int) -> Strongest:
 
 
 def _merge(kept: Strongest, value: Tensor, key: Tensor, window: Window, bin_of: Tensor) -> Strongest:
-    """``kept`` with the new queries of a window, whose values and keys are ``(n_layer, n_head, queries)``."""
+    """``kept`` plus the new queries of a window, with values and keys ``(n_layer, n_head, queries)``."""
     n = value.shape[-1]
     padded = F.pad(value, (0, -n % APART), value=-1.0).unflatten(-1, (-1, APART))
     best, place = padded.max(-1)  # (n_layer, n_head, blocks)
@@ -256,17 +259,17 @@ def _merge(kept: Strongest, value: Tensor, key: Tensor, window: Window, bin_of: 
 
 
 def shared(strongest: Strongest, marks: TokenMarks) -> Tensor:
-    """How many of each head's passages have each pattern, ``(n_layer, n_head, len(PATTERNS))``."""
+    """In how many of each head's passages each pattern holds, ``(n_layer, n_head, len(PATTERNS))``."""
     found = patterns(marks, strongest.query, strongest.key)
     return (found & (strongest.value > 0)[..., None]).sum(-2)
 
 
 @dataclass(frozen=True)
 class HeadMap:
-    """``points`` ``(n_layer, n_head, 2)``, and what the two axes are.
+    """The heads as ``points`` ``(n_layer, n_head, 2)`` along two axes.
 
-    ``explained`` ``(2,)`` is the share of the variance along each axis. ``axes`` ``(2, features)`` says how much each
-    feature counts on it: a unit vector in standardised features.
+    ``explained`` ``(2,)`` is the share of the variance along each axis. ``axes`` ``(2, features)`` holds the weight of
+    each feature on each axis: a unit vector in standardised features.
     """
 
     points: Tensor
@@ -278,8 +281,8 @@ def head_map(features: Tensor) -> HeadMap:
     """Project heads ``(n_layer, n_head, features)`` to the two directions in which they vary most.
 
     Principal component analysis (Pearson 1901) by a singular value decomposition. Each feature is standardised first,
-    so that its unit does not matter; a feature that is the same for all heads has no effect. The
-    sign of an axis is arbitrary, and chosen such that its largest entry is positive.
+    so its unit does not matter; a feature that is the same for all heads has no effect. The sign of an axis is
+    arbitrary; it is chosen so that the largest entry is positive.
     """
     rows = features.double().flatten(0, 1)
     centred = rows - rows.mean(0)

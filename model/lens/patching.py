@@ -1,4 +1,4 @@
-"""Activation patching: which heads, and which positions of the residual stream, carry what two prompts differ in."""
+"""Activation patching: which heads and positions of the residual stream carry the difference between two prompts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,25 +13,25 @@ from .text_pass import TextPass, heads_by_layer
 
 LEAST_DIFFERENCE = 1e-3  # nats between the logit differences of the two prompts: below it there is nothing to restore
 
-# "denoise": activations of the clean prompt are put into a run of the corrupted one, to see which are enough to restore
-# its answer. "noise": those of the corrupted prompt are put into a run of the clean one, to see which it cannot do
-# without (Heimersheim and Nanda 2024).
+# "denoise" puts activations of the clean prompt into a run of the corrupted one, to see which are sufficient to restore
+# its answer. "noise" puts activations of the corrupted prompt into a run of the clean one, to see which are necessary
+# (Heimersheim and Nanda 2024).
 Direction = Literal["denoise", "noise"]
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 
 Numbers = TypeVar("Numbers", float, Tensor)
-Measure = Callable[[Tensor], Tensor]  # of a final residual stream (B, T, C): logit differences (B,)
+Measure = Callable[[Tensor], Tensor]  # from the final residual stream (B, T, C) to logit differences (B,)
 
 
 @dataclass(frozen=True)
 class Patching:
     """Logit differences in nats: the logit of the answer minus that of the wrong token, after the last position.
 
-    ``clean`` and ``corrupted`` are those of the two prompts as they are. ``heads`` ``(n_layer, n_head)`` are those with
+    ``clean`` and ``corrupted`` are those of the two unpatched prompts. ``heads`` ``(n_layer, n_head)`` are those with
     one head's context vectors, at all positions, taken from the other prompt. ``residual`` ``(n_layer + 1, T)`` are
     those with the residual stream before a layer, at one position, taken from the other prompt; the last row is the
-    stream after all layers. Both are None unless asked for. ``joint`` is the difference with several heads
-    taken from the other prompt at once; None where none were asked for.
+    stream after all layers. Both are None unless requested. ``joint`` is the difference with several heads taken from
+    the other prompt at once, or None if none were requested.
     """
 
     clean: float
@@ -41,7 +41,7 @@ class Patching:
     joint: float | None = None
 
     def restored(self, differences: Numbers) -> Numbers:
-        """The differences on a scale of 0, the corrupted prompt, to 1, the clean one.
+        """The differences on a scale from 0, the corrupted prompt, to 1, the clean one.
 
         When noise is removed, this is how much a patch restores; when it is added, how much a patch leaves.
         """
@@ -49,7 +49,7 @@ class Patching:
 
 
 class _Run(NamedTuple):
-    """The run that activations are put into, and where they are taken from."""
+    """The run into which activations are put, and the one from which they are taken."""
 
     into: TextPass
     source: TextPass
@@ -71,10 +71,10 @@ def patching(
     """Replace activations of one prompt by those of the other, one at a time, and the heads ``together`` at once.
 
     Activation patching as in Vig et al. 2020 and Meng et al. 2022 (causal tracing), measured by a logit difference as
-    in Wang et al. 2023. The clean prompt should favour the token ``answer``, the corrupted one ``wrong``. Whatever
-    comes after the patched activation is computed from it; whatever comes before stays as it is. Without ``grid``, only
-    the heads ``together`` are patched. Raises ``InputError`` if the prompts differ in length or give the same logit
-    difference, if the tokens are the same, or for a head that does not exist.
+    in Wang et al. 2023. The clean prompt should favour the token ``answer``, the corrupted one ``wrong``. Everything
+    after the patched activation is recomputed; everything before stays unchanged. Without ``grid``, only the heads
+    ``together`` are patched. Raises ``InputError`` if the prompts differ in length or give the same logit difference,
+    if the two tokens are the same, or if a head does not exist.
     """
     check_prompts(clean.ids, corrupted.ids)
     if direction not in DIRECTIONS:
@@ -109,7 +109,7 @@ def _patch_all(run: _Run, progress: Progress) -> tuple[Tensor, Tensor]:
     heads = torch.empty(n_layer, n_head)
     plain = float(measure(into.stream[-1]))
     residual = torch.full((n_layer + 1, T), plain)  # a patch before the first difference changes nothing
-    n_variants = n_head + T - first  # in each layer
+    n_variants = n_head + T - first  # per layer
     total, done = sum(n_variants * (n_layer - layer) for layer in range(n_layer)), 0
     for layer in range(n_layer + 1):
         for chosen in torch.arange(first, T).split(into.batch_size):
@@ -147,11 +147,11 @@ def _patch_together(run: _Run, together: Sequence[tuple[int, int]]) -> float:
 
 
 def check_prompts(clean: Sequence[int], corrupted: Sequence[int]) -> None:
-    """Raise ``InputError`` unless the prompts have as many tokens, and not the same ones."""
+    """Raise ``InputError`` unless the prompts differ and have the same number of tokens."""
     if len(clean) != len(corrupted):
         raise InputError(
             "corrupted",
-            "Both prompts must have the same number of tokens, so that each position has its counterpart: "
+            "Both prompts must have the same number of tokens, so that each position has a counterpart: "
             f"prompt has {len(clean)}, corrupted has {len(corrupted)}.",
         )
     if list(clean) == list(corrupted):

@@ -1,4 +1,4 @@
-"""Which heads feed this one: what changes in a head if it does not see what one earlier head wrote."""
+"""Path patching: what changes in a head if it does not see the output of an earlier head."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from .head_roles import ROLES, Role
 from .progress import Progress, ignore, part
 from .text_pass import TextPass
 
-# From an earlier head to a later one: straight through the residual stream, or also by way of the layers between.
+# From an earlier head to a later one: directly through the residual stream, or also through the layers between.
 Route = Literal["direct", "every"]
 ROUTES: tuple[Route, ...] = get_args(Route)
 
@@ -24,8 +24,8 @@ class Cuts:
     """The effect of cutting one path at a time into a head of layer ``L``: ``(L, n_head)`` over the earlier heads.
 
     ``moved[route][way]`` is between 0 and 1 for the ways "q" and "k": the attention weight that moves from some keys to
-    others, averaged over the queries after the first, which has one key only. For "v" it is the length of the change
-    in the head's output over the length of that output, averaged over all positions.
+    others, averaged over all queries except the first, which has only one key. For "v" it is the norm of the change in
+    the head's output divided by the norm of that output, averaged over all positions.
     """
 
     moved: dict[Route, dict[Way, Tensor]]
@@ -33,9 +33,9 @@ class Cuts:
 
 @dataclass(frozen=True)
 class RoleCuts:
-    """How well a head of layer ``L`` fits each role, as it is and with one path at a time cut.
+    """How well a head of layer ``L`` fits each role, unchanged and with one path at a time cut.
 
-    ``plain[role]`` is its score; ``cut[route][role]`` ``(L, n_head)`` are the scores without each earlier head.
+    ``plain[role]`` is its score; ``cut[route][role]`` ``(L, n_head)`` holds the scores without each earlier head.
     ``uniform`` is the score of a head that attends to all tokens equally.
     """
 
@@ -46,14 +46,14 @@ class RoleCuts:
 
 @torch.inference_mode()
 def cut_paths(text: TextPass, *, layer: int, head: int, progress: Progress = ignore) -> Cuts:
-    """Cut the path from every earlier head into the queries, keys or values of one head, and see what changes there.
+    """Cut the path from each earlier head into the queries, keys or values of one head, and measure the change there.
 
     This is path patching (Wang et al. 2023, Goldowsky-Dill et al. 2023) with the earlier head's mean over this text's
-    positions in place of its output in another text: only what varies from token to token is cut. The rest of the
-    head, such as its queries where its keys are cut, stays as it is. On the "direct" route the head reads the residual
-    stream as it is but for what the earlier head itself added; on "every" route the layers between are computed again
-    too, so that what an MLP made of the earlier head's output is gone as well. Raises ``InputError`` if there is no
-    such head.
+    positions in place of its output in another text: only what varies from token to token is cut. The rest of the head,
+    such as its queries when its keys are cut, stays unchanged. On the "direct" route, only the earlier head's own
+    output is removed from the residual stream that the head reads. On the "every" route, the layers between are
+    recomputed too, so that what an MLP made of the earlier head's output is also removed. Raises ``InputError`` if
+    there is no such head.
     """
     check_head(text, layer, head)
     plain = _parts(text, layer, head, text.stream[layer])
@@ -78,12 +78,13 @@ def cut_paths(text: TextPass, *, layer: int, head: int, progress: Progress = ign
 
 @torch.inference_mode()
 def role_cuts(texts: list[TextPass], *, layer: int, head: int, way: Way = "k", progress: Progress = ignore) -> RoleCuts:
-    """Score a head's roles with the path from each earlier head into its ``way``, "q" or "k", cut.
+    """Score a head's roles while the path from each earlier head into its queries or keys (``way``, "q" or "k") is cut.
 
-    ``texts`` are of one length: random tokens that are then repeated, as ``head_roles.repeated_tokens`` draws them.
-    This proves a composition: an induction head finds the token after an earlier occurrence of its own because a
-    previous-token head has written there which token came before (Elhage et al. 2021, Olsson et al. 2022). Without
-    what that head wrote, its score falls. The paths are cut as in ``cut_paths``. Raises ``InputError``.
+    ``texts`` have the same length and consist of random tokens, repeated once, as drawn by
+    ``head_roles.repeated_tokens``. This proves a composition: an induction head finds the token after an earlier
+    occurrence of its own because a previous-token head has written into that position which token came before it
+    (Elhage et al. 2021, Olsson et al. 2022). Without the output of that head, its score falls. The paths are cut as in
+    ``cut_paths``. Raises ``InputError`` for another ``way`` or a head that does not exist.
     """
     if way not in ("q", "k"):
         raise InvalidValue("way", way, "'q' or 'k'")

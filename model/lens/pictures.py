@@ -1,11 +1,11 @@
-"""The pictures of a text: every head, and what several heads look at together.
+"""The attention pictures of a text: one per head, and combinations of several heads.
 
-Each layer has ``n_head + 2`` pictures: its heads, their mean, and the attention rollout up to this layer. After those
-of all layers comes one more, the mean of all heads.
+Each layer has ``n_head + 2`` pictures: its heads, their mean, and the attention rollout up to this layer. The last
+picture, after those of all layers, is the mean of all heads.
 
-Attention rollout (Abnar & Zuidema 2020) is how much of each token's position is in each position after a layer. Up to
-layer ``l`` it is ``R[l] = (A[l] + I) / 2 @ R[l - 1]`` with ``R[-1] = I``: ``A`` is the mean over the layer's heads, and
-half of each token passes by in the residual stream.
+Attention rollout (Abnar & Zuidema 2020) estimates how much each position contributes to each position after a layer. Up
+to layer ``l`` it is ``R[l] = (A[l] + I) / 2 @ R[l - 1]`` with ``R[-1] = I``: ``A`` is the mean over the layer's heads,
+and half of each token bypasses attention in the residual stream.
 """
 
 from collections.abc import Iterable
@@ -19,9 +19,9 @@ def n_pictures(n_layer: int, n_head: int) -> int:
 
 
 def picture_index(layer: int, column: int, n_layer: int, n_head: int) -> int:
-    """The number of a picture: ``column`` is a head, ``n_head`` for the mean, ``n_head + 1`` for the rollout.
+    """The index of a picture: ``column`` is a head, ``n_head`` for the mean, ``n_head + 1`` for the rollout.
 
-    ``layer = n_layer, column = n_head`` is the mean of all heads. Raises ``ValueError`` for any other.
+    ``layer = n_layer, column = n_head`` is the mean of all heads. Raises ``ValueError`` if there is no such picture.
     """
     if (layer, column) == (n_layer, n_head):
         return n_pictures(n_layer, n_head) - 1
@@ -66,7 +66,7 @@ def picture(layers: Iterable[Tensor], column: int, n_head: int) -> Tensor:
 
 
 def last_rows(layers: Iterable[Tensor]) -> Tensor:
-    """What the last token looks at in every picture, ``(n_pictures, T)``, from the ``(n_head, T, T)`` of all layers."""
+    """The last token's row of every picture, ``(n_pictures, T)``, from the weights ``(n_head, T, T)`` of all layers."""
     rows: list[Tensor] = []
     means: list[Tensor] = []
     rolled = None

@@ -1,4 +1,4 @@
-"""How a long computation reports its progress, and learns that its result is no longer wanted."""
+"""Progress reports of a long computation, which can also cancel it."""
 
 from collections.abc import Callable
 
@@ -7,13 +7,13 @@ Progress = Callable[[float], None]
 
 
 class Cancelled(Exception):
-    """Raised by a ``Progress`` to end a computation whose result is no longer wanted."""
+    """Raised by a ``Progress`` to cancel a computation whose result is no longer needed."""
 
 
 def ignore(_fraction: float) -> None:
-    """The ``Progress`` of a caller who simply waits."""
+    """A ``Progress`` that does nothing."""
 
 
 def part(progress: Progress, start: float, stop: float) -> Progress:
-    """The ``Progress`` of a step that spans the fractions ``start`` to ``stop`` of the whole computation."""
+    """The ``Progress`` for a step that spans the fractions ``start`` to ``stop`` of the whole computation."""
     return lambda fraction: progress(start + (stop - start) * fraction)

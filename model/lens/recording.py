@@ -13,14 +13,14 @@ from .metrics import DISTANCES, MEASURES, METRICS, distance_sums, metric_sums
 from .pictures import n_pictures, picture_index, rollout_rows
 from .thumbnails import Thumbnails
 
-FLUSH_ROWS = 32  # rows collected before they are pooled, unless they are asked for earlier
-SLACK = 4  # rows more than it asked for that a reader may get, which saves a summary of its own
+FLUSH_ROWS = 32  # rows collected before they are pooled, unless a reader needs them earlier
+SLACK = 4  # extra rows that a reader may get, which avoids a separate summary
 MAX_FOLLOWED = 4  # pictures whose weights are kept, unless all are
-MAX_NEWEST = 12  # rows of all pictures that are then kept while the text is written
+MAX_NEWEST = 12  # newest rows of all pictures, kept in that case while the text is written
 
 
 class ThumbnailRows(NamedTuple):
-    """The rows that a reader does not have yet: see ``Thumbnails.rows``."""
+    """The thumbnail rows that a reader still lacks: see ``Thumbnails.rows``."""
 
     n_rows: int
     factor: int
@@ -29,9 +29,9 @@ class ThumbnailRows(NamedTuple):
 
 
 def mapped(n_rows: int, n_columns: int) -> Tensor:
-    """Float32 zeros ``(n_rows, n_columns)`` that take up memory only once written to, and return it when freed.
+    """Float32 zeros ``(n_rows, n_columns)`` that occupy memory only once written to, and return it when freed.
 
-    Allocating such blocks on the heap would fragment it, and a server would grow to many times what it stores.
+    Allocating such blocks on the heap would fragment it, and a server's memory would grow to many times its data.
     """
     size = n_rows * n_columns
     if not size:
@@ -52,15 +52,15 @@ def lower_triangle(square: Tensor) -> Tensor:
 class WeightBuffer:
     """Float32 lower triangles, row after row.
 
-    With ``keep_all`` those of all pictures stay. Otherwise only those of the pictures last asked for, which must be
-    recomputed up to the row at which they were first requested, and the newest rows of all pictures.
+    With ``keep_all``, those of all pictures stay. Otherwise only the most recently requested pictures stay, which must
+    be recomputed up to the row at which they were first requested, and the newest rows of all pictures.
     """
 
     def __init__(self, n_pictures: int, capacity: int, *, keep_all: bool) -> None:
         self.n_pictures, self.capacity = n_pictures, capacity
         self.weights = mapped(n_pictures, triangle(capacity)) if keep_all else None
         self.followed: dict[int, Tensor] = {}
-        self.newest: deque[tuple[int, Tensor]] = deque(maxlen=MAX_NEWEST)  # (query, its row of every picture)
+        self.newest: deque[tuple[int, Tensor]] = deque(maxlen=MAX_NEWEST)  # (query, its row in every picture)
 
     @property
     def nbytes(self) -> int:
@@ -78,13 +78,13 @@ class WeightBuffer:
                     self.followed[index][cells] = block[index - pictures.start, i, : first + i + 1]
 
     def add_newest(self, first: int, block: Tensor) -> None:
-        """Keep the last few rows from ``first`` on of all pictures, ``(n_pictures, rows, keys)``."""
+        """Keep the newest rows of all pictures from ``first`` on, ``(n_pictures, rows, keys)``."""
         if self.weights is None:
             for i in range(max(0, block.shape[1] - MAX_NEWEST), block.shape[1]):
                 self.newest.append((first + i, block[:, i, : first + i + 1].contiguous()))
 
     def follow(self, index: int) -> Tensor:
-        """Room for one picture's weights, which are kept from now on; the one followed longest is dropped."""
+        """A buffer for one picture's weights, which are kept from now on; the picture followed longest is dropped."""
         rows = mapped(1, triangle(self.capacity))[0]
         if len(self.followed) == MAX_FOLLOWED:
             del self.followed[next(iter(self.followed))]
@@ -92,7 +92,7 @@ class WeightBuffer:
         return rows
 
     def picture(self, index: int, start: int, stop: int) -> Tensor | None:
-        """The cells of one picture's rows from ``start`` to ``stop``, None where it is not kept."""
+        """The cells of one picture's rows from ``start`` to ``stop``, or None if they are not kept."""
         rows = self.followed.get(index) if self.weights is None else self.weights[index]
         return None if rows is None else rows[triangle(start) : triangle(stop)]
 
@@ -101,7 +101,7 @@ class WeightBuffer:
         return self.weights is not None
 
     def rows(self, start: int, stop: int) -> Tensor:
-        """Rows ``start`` to ``stop`` of all pictures, where all are kept: ``(n_pictures, stop - start, stop)``."""
+        """Rows ``start`` to ``stop`` of all pictures, if all are kept: ``(n_pictures, stop - start, stop)``."""
         assert self.weights is not None, "all are kept"
         block = torch.zeros(self.n_pictures, stop - start, stop)
         for i, row in enumerate(range(start, stop)):
@@ -109,24 +109,25 @@ class WeightBuffer:
         return block
 
     def query(self, query: int) -> Tensor | None:
-        """One row of every picture, ``(n_pictures, query + 1)``, None where it is not kept."""
+        """One row of every picture, ``(n_pictures, query + 1)``, or None if it is not kept."""
         if self.weights is not None:
             return self.weights[:, triangle(query) : triangle(query + 1)]
         return next((rows for place, rows in self.newest if place == query), None)
 
 
 class GrowingRollout:
-    """The rollout of a text that grows: one layer or one token more at a time."""
+    """The rollout of a text that grows by one layer or one token at a time."""
 
     def __init__(self, n_layer: int, capacity: int) -> None:
         self.n_layer = n_layer
-        # The last layer's is never needed again. No token looks ahead: above the diagonal it stays zero.
+        # The last layer's rollout is never read again. No token looks ahead, so above the diagonal it stays zero.
         self.below = mapped((n_layer - 1) * capacity, capacity).view(n_layer - 1, capacity, capacity)
 
     def extend(self, means: Tensor, first: int, layer: int = 0) -> Tensor:
         """The rows of the queries from ``first`` on in ``layer`` and the layers after it.
 
-        ``means`` and the result are ``(layers, n, S)``, ``S = first + n``; earlier rows and layers came before.
+        ``means`` and the result are ``(layers, n, S)``, ``S = first + n``; earlier rows and layers must have been added
+        before.
         """
         result = torch.empty_like(means)
         S = means.shape[-1]
@@ -150,24 +151,25 @@ class Summary:
         return self.thumbnails.nbytes
 
     def add(self, pictures: slice, first: int, block: Tensor) -> None:
-        """Measure and pool the rows from ``first`` on of some pictures, ``(pictures, rows, keys)``."""
+        """Measure and pool rows of some pictures from ``first`` on, ``(pictures, rows, keys)``."""
         self.sums[pictures] += torch.cat([metric_sums(block, first), distance_sums(block, first)], -1)
         self.thumbnails.add(pictures, first, block)
 
     def means(self, n_rows: int) -> Tensor:
         """The mean over the queries of ``n_rows`` rows of each of ``MEASURES``: ``(n_pictures, len(MEASURES))``.
 
-        Queries that have no such key are left out: the first one, and the first ``n`` of ``n`` tokens back.
+        Queries without such a key are left out: the first query, and the first ``n`` for the distance of ``n`` tokens.
         """
         left_out = torch.tensor([1] * len(METRICS) + list(DISTANCES))
         return self.sums / (n_rows - left_out).clamp_min(1)
 
 
 class Recording:
-    """Every picture of a text that grows by one row for each token read; safe for one writer and many readers.
+    """Every picture of a text, growing by one row per token read; safe for one writer and many readers.
 
-    A row is what one query gives to all keys up to itself. ``pictures.py`` says which pictures there are. With
-    ``keep_weights`` all their float32 weights stay, else only those last asked for; thumbnails and metrics always do.
+    A row holds the weights that one query gives to all keys up to itself. ``pictures.py`` defines the pictures. With
+    ``keep_weights``, all their float32 weights stay, otherwise only those requested last; thumbnails and metrics always
+    stay.
     """
 
     def __init__(self, n_layer: int, n_head: int, capacity: int, *, keep_weights: bool = True) -> None:
@@ -179,7 +181,7 @@ class Recording:
         self.n_earlier = 0
         self.buffer = WeightBuffer(self.n_pictures, capacity, keep_all=keep_weights)
         self.rollout: GrowingRollout | None = GrowingRollout(n_layer, capacity)
-        self.total: Tensor | None = None  # of the heads in the layers that came so far
+        self.total: Tensor | None = None  # over the heads of the layers added so far
         self.pending: list[Tensor] = []
         self.lock = threading.Lock()
         self.follow_lock = threading.Lock()
@@ -191,7 +193,7 @@ class Recording:
 
     @property
     def working_bytes(self) -> int:
-        """What it needs in addition until it is finished."""
+        """The additional bytes this recording needs until it is finished."""
         return self.rollout.below.nbytes if self.rollout else 0
 
     def append(self, row: Tensor) -> None:
@@ -205,7 +207,7 @@ class Recording:
     def extend(self, attention: Tensor, layers: range | None = None) -> None:
         """Add the weights of the next ``n`` tokens, ``(len(layers), n_head, n, n_rows + n)``, all layers by default.
 
-        Layers may come one group after the other, from the first on; the rows count when the last layer is in.
+        Layers may be added in consecutive groups, from the first on; the rows count once the last layer is added.
         """
         layers = range(self.n_layer) if layers is None else layers
         with self.lock:
@@ -215,17 +217,17 @@ class Recording:
                 self.n_rows = attention.shape[-1]
 
     def finish(self) -> None:
-        """No more rows will follow: release what only they would need."""
+        """Release the memory that only further rows would need; no rows can be added afterwards."""
         with self.lock:
             self.flush()
             self.rollout = None
             self.buffer.newest.clear()
 
     def thumbnails(self, start: int = 0, until: int | None = None) -> ThumbnailRows:
-        """The thumbnails of all pictures as far as rows from ``start`` on touch them.
+        """The part of all thumbnails that rows from ``start`` on affect.
 
-        With ``until`` they are what they were at about as many rows, if that is still known: for a reader who sees
-        the text grow more slowly than it is written.
+        With ``until``, they are as of about that many rows, if that state is still stored: for a reader to whom the
+        text is shown more slowly than it is written.
         """
         with self.lock:
             summary, n_rows = self.summary_at(until)
@@ -239,7 +241,7 @@ class Recording:
             return summary.means(n_rows)
 
     def summary_at(self, until: int | None) -> tuple[Summary, int]:
-        """The summary of about ``until`` rows, and how many they are; the lock is held."""
+        """The summary of about ``until`` rows, and their exact number; the caller holds the lock."""
         self.flush()
         if until is None or until >= self.n_rows - SLACK or not self.buffer.keeps_all:
             self.earlier = None
@@ -252,10 +254,10 @@ class Recording:
         return self.earlier, self.n_earlier
 
     def picture(self, layer: int, column: int, start: int, recompute: Callable[[int], Tensor]) -> bytes:
-        """The float32 weights of one picture, rows ``start`` to the newest, one after the other.
+        """The float32 weights of one picture, from row ``start`` to the newest, row after row.
 
-        ``recompute(n)`` gives them ``(n, n)`` for the first ``n`` tokens, for when they were not kept. Raises
-        ``ValueError`` where there is no such picture.
+        ``recompute(n)`` returns them ``(n, n)`` for the first ``n`` tokens; it is called if they were not kept. Raises
+        ``ValueError`` if there is no such picture.
         """
         index = picture_index(layer, column, self.n_layer, self.n_head)
         with self.follow_lock:
@@ -273,8 +275,8 @@ class Recording:
     def query(self, query: int, recompute: Callable[[int], Tensor]) -> bytes:
         """The float32 weights that one query has in every picture: ``(n_pictures, query + 1)``.
 
-        ``recompute(n)`` gives them for the last of the first ``n`` tokens, for when they were not kept. Raises
-        ``ValueError`` where there is no such row.
+        ``recompute(n)`` returns them for the last of the first ``n`` tokens; it is called if they were not kept. Raises
+        ``ValueError`` if there is no such row.
         """
         with self.lock:
             if not 0 <= query < self.n_rows:
@@ -286,7 +288,7 @@ class Recording:
         return recompute(query + 1).numpy().tobytes()
 
     def flush(self) -> None:
-        """Store the rows that are pending; the lock is held."""
+        """Store the pending rows; the caller holds the lock."""
         if not self.pending:
             return
         first = self.n_rows - len(self.pending)
@@ -297,7 +299,7 @@ class Recording:
         self.store(block, first, range(self.n_layer))
 
     def store(self, attention: Tensor, first: int, layers: range) -> None:
-        """Store rows from ``first`` on, ``(len(layers), n_head, n, S)``, in every picture; the lock is held."""
+        """Store rows from ``first`` on, ``(len(layers), n_head, n, S)``, in all pictures; the caller holds the lock."""
         assert self.rollout is not None, "a finished recording takes no more rows"
         means = attention.mean(1)
         total = means.sum(0) if self.total is None else self.total + means.sum(0)
@@ -313,6 +315,6 @@ class Recording:
         self.total = total if layers.stop < self.n_layer else None
 
     def add(self, pictures: slice, first: int, block: Tensor) -> None:
-        """Keep, measure and pool the rows from ``first`` on of some pictures, ``(pictures, rows, keys)``."""
+        """Keep, measure and pool rows of some pictures from ``first`` on, ``(pictures, rows, keys)``."""
         self.buffer.add(pictures, first, block)
         self.summary.add(pictures, first, block)

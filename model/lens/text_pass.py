@@ -1,4 +1,4 @@
-"""One text read once: its residual stream, and what can be computed from it."""
+"""One forward pass over a text: its residual stream, and everything computed from it."""
 
 from collections.abc import Callable, Sequence
 from typing import cast
@@ -14,12 +14,12 @@ from ..gpt import GPT, Attend, Block
 LOGITS_AT_ONCE = 4_000_000  # numbers: with a large vocabulary the logits of a batch would take gigabytes
 TOKENS_AT_ONCE = 4_096  # positions in one batch of variants
 
-# What an intervention makes of a layer's context vectors: (layer, (B, T, n_head, head_dim)) -> the same shape.
+# An intervention on a layer's context vectors: (layer, (B, T, n_head, head_dim)) -> the same shape.
 Edit = Callable[[int, Tensor], Tensor]
 
 
 def heads_by_layer(config: GPTConfig, heads: Sequence[tuple[int, int]]) -> dict[int, list[int]]:
-    """``heads``, given as ``(layer, head)``, by layer. Raises ``InputError`` for a head that does not exist."""
+    """Group ``heads``, given as ``(layer, head)``, by layer. Raises ``InputError`` for a head that does not exist."""
     found: dict[int, list[int]] = {}
     for layer, head in heads:
         if not (0 <= layer < config.n_layer and 0 <= head < config.n_head):
@@ -30,15 +30,14 @@ def heads_by_layer(config: GPTConfig, heads: Sequence[tuple[int, int]]) -> dict[
 
 
 class TextPass:
-    """One pass over ``ids``, of which the residual stream is kept; all else is computed from it when asked for.
+    """One pass over ``ids`` that keeps the residual stream; everything else is computed from it on demand.
 
-    ``stream[layer]`` ``(1, T, C)`` is the residual stream before that layer; the last entry is the one after all
+    ``stream[layer]`` ``(1, T, C)`` is the residual stream before that layer; the last entry is the stream after all
     layers. As no token looks ahead, the first ``n`` positions are the same as in a pass over the first ``n`` tokens.
 
     ``head_mask`` ``(n_layer, n_head)`` scales each head's context vectors, here and in every variant. Variants are run
     in batches, ``(B, T, ...)``, where ``B`` is the number of interventions tried at once, at most ``batch_size``. A
-    pass does not change once made, so several threads may use it. Analyses take one of a float32 ``gpt`` (see
-    ``in_float32``).
+    pass is immutable, so several threads may use it. Analyses take a pass of a float32 ``gpt`` (see ``in_float32``).
     """
 
     @torch.inference_mode()
@@ -85,13 +84,13 @@ class TextPass:
     def logprobs(self, unread: Sequence[int] = ()) -> list[float]:
         """The log-probability of each token except the first, given those before it.
 
-        ``unread`` has at most one token, which follows the others and for which the context has no room.
+        ``unread`` has at most one token, which follows the others but no longer fits into the context.
         """
         targets = [*self.ids[1:], *unread]
         return (-self.losses_of(targets, self.stream[-1][:, : len(targets)]))[0].tolist()
 
     def losses(self, final: Tensor) -> Tensor:
-        """The loss of every token but the first, from the final residual stream ``(B, T, C)``: ``(B, T - 1)`` nats.
+        """The loss of every token except the first, from the final residual stream ``(B, T, C)``: ``(B, T - 1)`` nats.
 
         Column ``t`` is the loss of token ``t + 1``, given those before it.
         """
@@ -101,7 +100,7 @@ class TextPass:
     def losses_of(self, tokens: Sequence[int], final: Tensor) -> Tensor:
         """The losses ``(B, n)`` in nats of ``n`` tokens, each predicted from its place in ``final`` ``(B, n, C)``.
 
-        The logits are computed in pieces, which bounds the memory.
+        The logits are computed in chunks, which bounds the memory.
         """
         rows = final.flatten(0, 1)
         targets = torch.tensor(tokens, dtype=torch.long, device=final.device).repeat(len(final))
@@ -125,14 +124,14 @@ class TextPass:
 
     @torch.inference_mode()
     def run_from(self, layer: int, x: Tensor, edit: Edit | None = None) -> Tensor:
-        """The final residual stream ``(B, T, C)`` if ``x`` ``(B, T, C)`` were the one before ``layer``."""
+        """The final residual stream ``(B, T, C)`` if ``x`` ``(B, T, C)`` were the stream before ``layer``."""
         return self.gpt.run_blocks(x, self.attend(edit), start=layer)
 
     @torch.inference_mode()
     def run_with_context(self, layer: int, context: Tensor, edit: Edit | None = None) -> Tensor:
         """The final residual stream ``(B, T, C)`` if ``layer`` had the context vectors ``(B, T, n_head, head_dim)``.
 
-        Its attention is not computed again; ``edit`` applies to the layers after it.
+        The attention of ``layer`` is not recomputed; ``edit`` applies to the layers after it.
         """
         output = self.block(layer).attn.output(context)
         after = self.attend(edit)

@@ -1,16 +1,16 @@
-"""Every picture's attention weights pooled into a thumbnail, one byte a cell."""
+"""Thumbnails: the attention weights of every picture, pooled into cells of one byte."""
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-SIDE = 65  # cells, at most: the first token's own, and 64
+SIDE = 65  # most cells: one for the first token, and 64
 
 
 class Thumbnails:
     """Thumbnails of ``n_pictures`` lower triangles that grow row by row.
 
-    The first token has a cell of its own, since many heads attend to it by default. The others share a cell of
+    The first token has a separate cell, because it is an attention sink for many heads. The others share a cell of
     ``factor`` by ``factor``, the smallest power of two that keeps the side at most ``SIDE``. ``cells``
     ``(n_pictures, side, side)`` holds the codes of ``encode_weights``.
     """
@@ -25,7 +25,7 @@ class Thumbnails:
         return self.cells.nbytes
 
     def add(self, pictures: slice, first: int, block: Tensor) -> None:
-        """Pool the rows from ``first`` on of some pictures, ``(pictures, rows, keys)``."""
+        """Pool rows of some pictures from ``first`` on, ``(pictures, rows, keys)``."""
         while tile(first + block.shape[1] - 1, self.factor) >= SIDE:
             self.coarsen()
         # Tiles end at multiples of the factor; the first has one cell.
@@ -36,17 +36,17 @@ class Thumbnails:
         torch.maximum(target, tiles, out=target)
 
     def coarsen(self) -> None:
-        """Double the factor: the largest of 2 x 2 tiles is the largest of the weights below them."""
+        """Double the factor: the maximum of 2 x 2 cells is the maximum of all their weights."""
         self.factor *= 2
-        padded = F.pad(self.cells, (1, 0, 1, 0))  # the first token's cell stays alone
+        padded = F.pad(self.cells, (1, 0, 1, 0))  # the first token's cell stays separate
         halved = pool(padded.float(), 2).to(torch.uint8)
         self.cells = torch.zeros(len(self.cells), SIDE, SIDE, dtype=torch.uint8)
         self.cells[:, : halved.shape[1], : halved.shape[2]] = halved
 
     def rows(self, start: int, n_rows: int) -> tuple[int, bytes]:
-        """The first pooled row that rows from ``start`` on touch, and the bytes from there on to the newest.
+        """The first pooled row that rows from ``start`` on affect, and the bytes from there to the newest row.
 
-        They are those of all pictures, one after the other, each the pooled rows of its lower triangle.
+        The bytes are the pooled rows of each lower triangle, one picture after the other.
         """
         first, end = tile(start, self.factor), tile(n_rows - 1, self.factor) + 1
         below = torch.ones(end, end, dtype=torch.bool).tril()[first:]
@@ -54,14 +54,14 @@ class Thumbnails:
 
 
 def tile(position: int, factor: int) -> int:
-    """The thumbnail cell of a token: the first has its own, the others share one ``factor`` by ``factor``."""
+    """The thumbnail cell of a token: the first has a separate cell, each ``factor`` of the others share one."""
     return -(-position // factor)
 
 
 def pool(attention: Tensor, factor: int) -> Tensor:
     """The largest weight of each ``factor x factor`` tile: ``(..., T, T) -> (..., ceil(T / factor), same)``.
 
-    The largest, not the mean: a head that looks at a single token must still be visible in a thumbnail.
+    The maximum, not the mean, because a head that attends to a single token must still be visible in a thumbnail.
     """
     if factor == 1:
         return attention

@@ -223,7 +223,7 @@ def test_the_extreme_draws_hit_possible_tokens(logits: list[float]) -> None:
 def test_logits_that_are_no_numbers(bad: float, temperature: float) -> None:
     """Never an id beyond the vocabulary, which is what a search among NaN gives."""
     for settings in (SamplingSettings(temperature=temperature), SamplingSettings(temperature=temperature, top_p=0.9)):
-        with pytest.raises(FloatingPointError, match="logits hold NaN or infinity"):
+        with pytest.raises(FloatingPointError, match="logits contain NaN or infinity"):
             sample(torch.tensor([0.0, bad, 1.0]), settings, Always(0.5))
 
 
