@@ -8,15 +8,10 @@ from helpers.page import show_page
 from helpers.server import Server
 
 
-def test_the_page_shows_its_own_address(page: Any, server: Server) -> None:
+def test_examples_name_this_address_and_fit_a_phone(page: Any, server: Server) -> None:
     show_page(page, "Use")
     expect(page.get_by_text(f"curl {server.url}/health")).to_be_visible()
-
-
-def test_no_line_of_an_example_is_cut_off_or_under_the_button(page: Any) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
-    show_page(page, "Use")
-    expect(page.get_by_text("curl").first).to_be_visible()
     cut_off = page.evaluate(
         "[...document.querySelectorAll('#hs-use pre')].filter(e => e.scrollWidth > e.clientWidth).length"
     )
