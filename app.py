@@ -79,14 +79,14 @@ def main() -> None:
     stopping = listen_for_signals()
     demo, services = start(chosen)
     threading.Thread(target=services.load_for_good, name="loader", daemon=True).start()
-    while not stopping.wait(1):  # a signal just before a wait would not end it
+    while not stopping.wait(1):  # a signal that arrives just before a wait does not end that wait
         pass
     services.close(chosen.limits.grace_seconds)
     closer = threading.Thread(target=demo.close, kwargs={"verbose": False}, daemon=True)
     closer.start()
-    closer.join(CLOSING_SECONDS)  # enough to send what is written; clients that do not read are not waited for
+    closer.join(CLOSING_SECONDS)  # enough to send finished responses; clients that do not read are not waited for
     sys.stdout.flush()
-    exit_now(0)  # the loader may still be inside torch, and an interpreter shutting down would abort there
+    exit_now(0)  # the loader may still be inside torch, where a normal interpreter shutdown would abort
 
 
 if __name__ == "__main__":

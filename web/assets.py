@@ -1,4 +1,4 @@
-"""The browser's files under ``web/js``: modules, style sheets, data. They share one version in their address."""
+"""Serves the files under ``web/js``: modules, style sheets and data. All their addresses contain one version."""
 
 import functools
 import gzip
@@ -19,7 +19,7 @@ URL = f"js/{VERSION}"
 
 
 class Assets(StaticFiles):
-    """Serves ``FILES`` and nothing else. Their address changes with their content, so browsers may keep them."""
+    """Serves ``FILES`` and nothing else. Addresses change with the content, so browsers may cache the files forever."""
 
     def __init__(self) -> None:
         super().__init__(directory=FOLDER)
@@ -39,7 +39,7 @@ class Assets(StaticFiles):
 
 @functools.cache
 def compressed(path: str) -> bytes:
-    """A file of ``FILES``, a third of its size; a hundred of them are most of what a first visit loads."""
+    """A gzipped file of ``FILES``, about a third of its size: these files are most of what a first visit loads."""
     return gzip.compress((FOLDER / path).read_bytes(), mtime=0)
 
 

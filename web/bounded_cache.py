@@ -1,4 +1,4 @@
-"""A cache of the most recently used values, bounded in number or bytes."""
+"""A cache of the most recently used values, limited by their number or their bytes."""
 
 import threading
 from collections import OrderedDict
@@ -10,10 +10,10 @@ V = TypeVar("V")
 
 
 class BoundedCache(Generic[K, V]):
-    """Values by key, for any thread. The least recently used are evicted first, the newest never.
+    """Values by key; thread-safe. The least recently used are evicted first; the newest is never evicted.
 
     ``size`` gives the bytes of a value, which may grow while it is cached. ``can_evict`` may protect a value that is
-    in use. ``on_evict`` is called without the lock for each value that makes room for others.
+    in use. ``on_evict`` is called, without holding the lock, for each value evicted to make room.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class BoundedCache(Generic[K, V]):
         self.max_entries, self.max_bytes = max_entries, max_bytes
         self.size, self.can_evict, self.on_evict = size, can_evict, on_evict
         self.entries: OrderedDict[K, V] = OrderedDict()  # the least recently used first
-        self.computations: dict[K, Computation[V]] = {}  # those whose results will be kept
+        self.computations: dict[K, Computation[V]] = {}  # running ones whose results will be cached
         self.lock = threading.Lock()  # never held during a computation
 
     def __len__(self) -> int:
@@ -56,10 +56,10 @@ class BoundedCache(Generic[K, V]):
         self.trim()
 
     def get_or_compute(self, key: K, compute: Callable[[], V], is_valid: Callable[[V], bool] = lambda _: True) -> V:
-        """The value cached under ``key`` if it ``is_valid``, else what ``compute`` returns, which is then cached.
+        """Return the value cached under ``key`` if it ``is_valid``; otherwise compute, cache and return a new one.
 
-        Callers who ask for the same key meanwhile wait for that value; each of them computes its own if the computation
-        fails or its value does not suit them.
+        Callers that ask for the same key in the meantime wait for that value; if the computation fails, or the value is
+        not valid for them, each computes its own.
         """
         while True:
             with self.lock:
@@ -77,7 +77,7 @@ class BoundedCache(Generic[K, V]):
             value = compute()
             own.result.append(value)
             with self.lock:
-                if self.computations.get(key) is own:  # it was not removed meanwhile
+                if self.computations.get(key) is own:  # ``remove`` has not removed it in the meantime
                     self.entries[key] = value
                     self.entries.move_to_end(key)
         finally:
@@ -91,8 +91,8 @@ class BoundedCache(Generic[K, V]):
     def remove(self, predicate: Callable[[K, V | None], bool]) -> list[V]:
         """Remove all entries with ``predicate(key, value)``, and return their values; ``on_evict`` is not called.
 
-        The value is None for one that is still being computed: those who wait for it get it, but it is not cached, and
-        whoever asks from now on has it computed again.
+        A value that is still being computed is passed to ``predicate`` as None. If it is removed, callers that wait for
+        it still get it, but it is not cached, and later calls compute it again.
         """
         with self.lock:
             for key in [key for key in self.computations if predicate(key, None)]:
@@ -100,7 +100,7 @@ class BoundedCache(Generic[K, V]):
             return [self.entries.pop(key) for key in [key for key in self.entries if predicate(key, self.entries[key])]]
 
     def trim(self) -> None:
-        """Evict values until the rest is within the bounds, as far as it can be."""
+        """Evict values until the rest is within the limits, or no more can be evicted."""
         evicted: list[V] = []
         with self.lock:
             n_bytes = 0 if self.max_bytes is None else sum(map(self.size, self.entries.values()))

@@ -1,4 +1,4 @@
-"""Who a request comes from: one rule for turns, budgets, connections and wrong API keys."""
+"""Which client a request belongs to: one rule for turns, budgets, connections and wrong API keys."""
 
 import secrets
 from ipaddress import IPv6Address, ip_address, ip_network
@@ -7,30 +7,30 @@ from typing import Protocol
 from starlette.datastructures import Address, Headers
 from starlette.types import Scope
 
-FORWARDED = "x-headscope-client"  # in lower case, as the headers that a call brings along are: it replaces them
+FORWARDED = "x-headscope-client"  # lower case, like the headers that a call forwards, so that it replaces a forged one
 PASSWORD = secrets.token_hex(16)  # so that only this process can name another client
-IPV6_PREFIX = 64  # bits: what a provider gives to one customer
+IPV6_PREFIX = 64  # bits: the size of network that a provider assigns to one customer
 
 
 class HasClient(Protocol):
-    """A request of Starlette's or Gradio's."""
+    """A request, either Starlette's or Gradio's."""
 
     @property
     def client(self) -> Address | None: ...
 
 
 def client_of(request: HasClient) -> str | None:
-    """The client that a request counts for: an IPv4 address, or the /64 network of an IPv6 address."""
+    """The client that a request is counted for: an IPv4 address, or the /64 network of an IPv6 address."""
     return client_at(request.client.host) if request.client else None
 
 
 def client_in(scope: Scope) -> str | None:
-    """``client_of`` a request that is not parsed yet; its scope has been through ``set_client_address``."""
+    """``client_of`` for a request that is not parsed yet, after ``set_client_address`` has updated its scope."""
     return client_at(scope["client"][0]) if scope.get("client") else None
 
 
 def client_at(host: str) -> str:
-    """The client with this address; anything that is no address, such as a network, stays as it is."""
+    """The client with this address. Anything that is not an address, such as a network, is returned unchanged."""
     if ":" not in host:
         return host
     try:
@@ -43,10 +43,10 @@ def client_at(host: str) -> str:
 
 
 def set_client_address(scope: Scope, n_proxies: int) -> None:
-    """Put the address of the client behind ``n_proxies`` trusted proxies into ``scope``.
+    """Set the address in ``scope`` to that of the client behind ``n_proxies`` trusted proxies.
 
-    Each proxy adds the address that it was called from at the right-hand end of ``X-Forwarded-For``; whatever is
-    further left was sent by the client and can be made up. Without a usable address there, it is the connection's own.
+    Each proxy appends the address that it was called from to ``X-Forwarded-For``. Anything further left was sent by the
+    client and may be forged. If the header has no usable address, the connection's own is kept.
     """
     headers = Headers(scope=scope)
     password, _, host = headers.get(FORWARDED, "").partition(" ")
@@ -62,7 +62,7 @@ def set_client_address(scope: Scope, n_proxies: int) -> None:
 
 
 def headers_for(client: object) -> dict[str, str]:
-    """The header with which this server sends itself a request for a client, which then counts for it."""
+    """The header for a request that this server sends itself, so that it is counted for ``client``."""
     return {FORWARDED: f"{PASSWORD} {client}"}
 
 

@@ -11,16 +11,18 @@ from .serving.engines import Engines
 
 
 class Gauges:
-    """A collector for Prometheus."""
+    """A Prometheus collector for the gauges of engines, cached runs and questions."""
 
     def __init__(self, engines: Engines, runs: Runs, ask: Ask, model_name: Callable[[str], str] = str) -> None:
-        """``model_name`` gives a model's name in the metrics; models with the same name are added up."""
+        """``model_name`` maps a model's name to the one used in the metrics; models that share it are added up."""
         self.engines, self.runs, self.ask, self.model_name = engines, runs, ask, model_name
 
     def collect(self) -> Iterable[Metric]:
         batch = GaugeMetricFamily("headscope_batch_size", "Texts being written.", labels=["model"])
         waiting = GaugeMetricFamily("headscope_waiting", "Texts waiting for a place in the batch.", labels=["model"])
-        compiled = GaugeMetricFamily("headscope_compiled", "Whether compiled loops write, or torch.", labels=["model"])
+        compiled = GaugeMetricFamily(
+            "headscope_compiled", "1 if compiled loops write the texts, 0 if torch does.", labels=["model"]
+        )
         tokens = CounterMetricFamily("headscope_tokens", "Tokens read and written.", labels=["model", "kind"])
         numbers: dict[str, Counter[str]] = {}
         for loaded, engine in self.engines.all():
@@ -39,11 +41,13 @@ class Gauges:
                 tokens.add_metric([name, kind], found[kind])
         yield from (batch, waiting, compiled, tokens)
         yield GaugeMetricFamily(
-            "headscope_traces_cached", "Texts whose attention weights are kept.", len(self.runs.cache)
+            "headscope_traces_cached", "Texts whose attention weights are cached.", len(self.runs.cache)
         )
-        yield GaugeMetricFamily("headscope_traces_cached_bytes", "Bytes they take.", self.runs.cache.nbytes)
+        yield GaugeMetricFamily(
+            "headscope_traces_cached_bytes", "Bytes of the cached attention weights.", self.runs.cache.nbytes
+        )
         turns = self.ask.turns
-        asked = GaugeMetricFamily("headscope_questions", "Questions that wait for an answer.", labels=["state"])
+        asked = GaugeMetricFamily("headscope_questions", "Questions for Ask that have no answer yet.", labels=["state"])
         asked.add_metric(["computing"], len(turns.running))
         asked.add_metric(["paused"], len(turns.paused))
         asked.add_metric(["waiting"], len(turns.queue))

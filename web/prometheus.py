@@ -1,4 +1,4 @@
-"""Counters and histograms for whoever operates the server, in Prometheus' text format."""
+"""Counters and histograms for the operator of the server, in Prometheus' text format."""
 
 from collections.abc import Callable
 
@@ -9,12 +9,12 @@ NEXT_TOKEN = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1)
 
 
 class Metrics:
-    """Counters and histograms of one app; ``gauges.py`` reads what engines and caches hold."""
+    """The counters and histograms of one app; ``gauges.py`` has the gauges of engines and caches."""
 
     content_type = CONTENT_TYPE_LATEST
 
     def __init__(self, model_name: Callable[[str], str] = str) -> None:
-        """``model_name`` gives a model's name in the metrics."""
+        """``model_name`` maps a model's name to the one used in the metrics."""
         self.model_name = model_name
         self.registry = CollectorRegistry()
         self.requests = Counter(
@@ -25,14 +25,14 @@ class Metrics:
         )
         self.first_token = Histogram(
             "headscope_first_token_seconds",
-            "From a request to its first token.",
+            "Time from a request to its first token.",
             ["model"],
             buckets=FIRST_TOKEN,
             registry=self.registry,
         )
         self.next_token = Histogram(
             "headscope_next_token_seconds",
-            "From one token of a text to the next.",
+            "Time from one token of a text to the next.",
             ["model"],
             buckets=NEXT_TOKEN,
             registry=self.registry,
@@ -44,14 +44,14 @@ class Metrics:
         return generate_latest(self.registry)
 
     def count(self, route: str, outcome: str) -> None:
-        """A request that ended: ok, refused, busy, failed, cancelled, or deadline."""
+        """Count a request that ended; ``outcome`` is ok, refused, busy, failed, cancelled or deadline."""
         self.requests.labels(route, outcome).inc()
 
     def token(self, model: str, seconds: float, *, first: bool) -> None:
-        """A token came ``seconds`` after the request, or after the token before it."""
+        """Record that a token came ``seconds`` after the request if it is the ``first``, else after the previous one."""
         name = self.model_name(model)
         histogram = self.by_model.get((name, first))
-        if histogram is None:  # looking it up by its labels takes longer than counting
+        if histogram is None:  # cached, because looking it up by its labels takes longer than recording
             histogram = (self.first_token if first else self.next_token).labels(name)
             self.by_model[name, first] = histogram
         histogram.observe(seconds)

@@ -1,8 +1,9 @@
 """Several copies of the API behind Ray Serve: ``serve run web.replicas:app``.
 
-A gate takes every request and hands it to one of the replicas, each of which has the models and engines of a whole app.
-Where a replica dies, the gate asks another one, once, unless part of the answer has been sent: a stream ends with an
-error object then. Every flag of ``app.py`` is its ``HEADSCOPE_*`` variable; ``HEADSCOPE_REPLICAS`` is their number.
+A gate receives every request and passes it to one of the replicas, each of which has its own models and engines. If a
+replica dies, the gate retries once on another one, unless part of the answer has been sent: a stream then ends with an
+error object. Flags of ``app.py`` are given as ``HEADSCOPE_*`` variables; ``HEADSCOPE_REPLICAS`` sets the number of
+replicas.
 """
 
 import asyncio
@@ -31,11 +32,11 @@ from .edge.origins import OriginMiddleware
 from .services import make_services
 from .serving.budget import budget_for
 
-ONGOING = 1_000  # requests at a replica or the gate: the engines say when there are too many
-MAX_HELD_BYTES = 16_000_000  # of an answer that is kept back until it is complete, so that another replica can give it
+ONGOING = 1_000  # requests at a replica or the gate; the engines refuse requests when there are too many
+MAX_HELD_BYTES = 16_000_000  # of an answer held back until it is complete, so that another replica can take over
 PASSED_ON = ("type", "method", "scheme", "path", "raw_path", "query_string", "root_path", "headers", "client", "server")
-# The gate computes nothing. A replica that computes may take longer than Ray's 0.1 seconds to say how busy it is, and
-# would get no more requests.
+# The gate computes nothing. A busy replica may need more than Ray's default of 0.1 seconds to report its queue length,
+# and would then get no more requests.
 GATE_OPTIONS = {"num_cpus": 0, "runtime_env": {"env_vars": {"RAY_SERVE_QUEUE_LENGTH_RESPONSE_DEADLINE_S": "1"}}}
 LOST = "The copy of the app that was answering was lost. Try again."
 
@@ -51,7 +52,7 @@ class Replica:
         self.name = serve.get_replica_context().replica_id.unique_id.encode()
 
     async def answer(self, scope: dict[str, Any], body: bytes) -> AsyncGenerator[Message]:
-        """The messages with which the app answers. Closing the generator is the client leaving."""
+        """The messages of the app's response. Closing the generator means that the client has left."""
         messages: asyncio.Queue[Message | None] = asyncio.Queue()
         requests = iter([{"type": "http.request", "body": body, "more_body": False}])
 
@@ -85,7 +86,7 @@ class Replica:
 @serve.deployment(max_ongoing_requests=ONGOING, ray_actor_options=GATE_OPTIONS)
 @serve.ingress()
 class Gate:
-    """Takes requests from outside and has a replica answer each of them."""
+    """Receives requests from clients and has a replica answer each of them."""
 
     def __init__(self, replicas: DeploymentHandle) -> None:
         self.replicas = replicas.options(stream=True)
@@ -102,13 +103,14 @@ class Gate:
         if scope["type"] != "http":
             return
         if scope["path"] == "/metrics":
-            error = ApiError(404, "Each replica counts for itself. Ray has metrics of its own.", code="not_found")
+            message = "Each replica has its own metrics, which are not combined here. Use Ray's metrics instead."
+            error = ApiError(404, message, code="not_found")
             await error.response()(scope, receive, send)
             return
         request = {name: scope[name] for name in PASSED_ON if name in scope}
         try:
             body = await Request(scope, receive).body()
-        except (HTTPException, ClientDisconnect) as error:  # it is too large, or the client has left
+        except (HTTPException, ClientDisconnect) as error:  # the body is too large, or the client has left
             await as_api_error(error).response()(scope, receive, send)
             return
         for is_last_try in (False, True):
@@ -128,7 +130,7 @@ class Gate:
 
 
 class Answer:
-    """What a replica answers, sent on as it comes if it is a stream, and otherwise when all of it is there."""
+    """A replica's answer: a stream is passed on as it arrives, anything else once it is complete."""
 
     def __init__(self, send: Send) -> None:
         self.send = send
@@ -154,16 +156,16 @@ class Answer:
         self.held, self.n_held = [], 0
 
     async def fail(self, error: ApiError, scope: Scope, receive: Receive) -> None:
-        """Tell the client that there will be no answer, or no more of it."""
+        """Tell the client that there will be no answer, or that the rest of it will not come."""
         if not self.has_begun:
             await error.response()(scope, receive, self.send)
         elif self.is_stream:
             end = server_sent_event(error.body) + b"data: [DONE]\n\n"
             await self.send({"type": "http.response.body", "body": end, "more_body": False})
         else:
-            raise ConnectionError(error.message)  # the client sees that the connection breaks off
+            raise ConnectionError(error.message)  # the client sees the connection break off
 
 
-gate: Any = Gate  # what the decorators have made of the classes
+gate: Any = Gate  # the decorators have replaced the classes with deployments
 replica: Any = Replica
 app = gate.bind(replica.options(num_replicas=int(os.environ.get("HEADSCOPE_REPLICAS") or 2)).bind())

@@ -27,23 +27,23 @@ from .settings import MAX_EXACT, MAX_LESSONS, Limits, Settings, check_address
 
 @dataclass(frozen=True)
 class Services:
-    """What routes and tabs are wired to."""
+    """The objects that routes and tabs share."""
 
     served: ServedModels
     snapshots: Snapshots
     runs: Runs
     openings: Openings
     engines: Engines
-    attention: Workers  # for whole texts under /v1
-    exact: Workers  # for what the page shows of a text in addition to what was recorded
-    lessons: Workers  # for the numbers of Learn
+    attention: Workers  # for attention weights of whole texts under /v1
+    exact: Workers  # for numbers that the page shows of a text but that were not recorded
+    lessons: Workers  # for the numbers in the Learn tab
     ask: Ask
     metrics: Metrics
     budget: Budget
     pending_answers: PendingAnswers
     templates: Templates = field(default_factory=Templates)
     training: threading.Event = field(default_factory=threading.Event)  # set while a visitor trains a GPT
-    closers: list[Callable[[], None]] = field(default_factory=list)  # of what is made from these services
+    closers: list[Callable[[], None]] = field(default_factory=list)  # of objects built on these services
 
     @property
     def limits(self) -> Limits:
@@ -61,21 +61,21 @@ class Services:
         self.ask.forget(loaded)
 
     def load(self) -> None:
-        """Load the checkpoints, write their openings, and start measuring what their heads do."""
+        """Load the checkpoints, write their openings, and start measuring the roles of their heads."""
         self.served.load()
-        trim_heap()  # frees what the weights were converted from
+        trim_heap()  # frees the memory from which the weights were converted
         self.openings.write_all()
         self.engines.prepare(self.served.models.values())
         prepare_roles(self.ask, self.served.models.values(), self.engines.are_busy)
 
     def load_for_good(self) -> None:
-        """``load`` in a process that does nothing else."""
+        """Like ``load``, but also exempts all objects from garbage collection, as suits a process of its own."""
         self.engines.tidy_up = keep_all_objects
         self.load()
         keep_all_objects()
 
     def close(self, grace: float = 0.0) -> None:
-        """Accept nothing more, give running texts ``grace`` seconds, and return when all have ended."""
+        """Accept no more requests, give running texts ``grace`` seconds, and return when all have ended."""
         for close in self.closers:
             close()
         self.ask.close()
@@ -91,7 +91,7 @@ def check(settings: Settings) -> None:
 
 
 def make_services(settings: Settings) -> Services:
-    """Everything but the models, which ``Services.load`` loads. Raises ``ValueError`` for an engine's bad address."""
+    """Everything but the models, which ``Services.load`` loads. Raises ``ValueError`` for an invalid engine address."""
     served = ServedModels(settings)
     runs, metrics = Runs(may_see=served.private.may_see), Metrics(served.private.name_in_metrics)
     make_reader = functools.partial(compiled_reader, cache=settings.cache) if settings.kernels else None

@@ -18,69 +18,69 @@ ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?|https?://\[[0-9A-Fa-f:]
 CHECKPOINTS = Path(__file__).resolve().parents[1] / "checkpoints"
 
 MAX_RUN_ID = 64  # characters
-MAX_QUEUED = 1_000  # events in Gradio's queue, all of which run at once: the engines bound what is written
+MAX_QUEUED = 1_000  # events in Gradio's queue; all of them run at once, since the engines limit what is written
 
 
 def limit(default: int, text: str, least: int = 1) -> Any:
     return field(default=default, metadata={"text": text, "least": least})
 
 
-# Caches, for all visitors together.
+# Caches, shared by all visitors.
 MAX_CACHED_BYTES = 16_000_000  # attention weights of runs; the least recently used are evicted first
-MAX_RUN_BYTES = 9_000_000  # of a larger run only thumbnails and a few heads are kept; the rest is recomputed
+MAX_RUN_BYTES = 9_000_000  # of a larger run, only thumbnails and a few heads are kept; the rest is recomputed
 MAX_FRESH_BYTES = 8_000_000  # newest logits of a text being written: over half a second of GPT-2's
-MAX_LOGITS = 65_536  # numbers in an answer that has the logits of several tokens
-MAX_RESIDUAL_BYTES = 4_000_000  # residual streams from which the rest of a run is recomputed, in addition to the newest
+MAX_LOGITS = 65_536  # numbers in a response with the logits of several tokens
+MAX_RESIDUAL_BYTES = 4_000_000  # residual streams from which the rest of a run is recomputed, not counting the newest
 MAX_CACHED_RUNS = 1_000
 MAX_LONG_TEXT_BYTES = 1_000_000  # of a text in which Ask looks for the passages on which each head fires
 MAX_ANSWER_BYTES = 16_000_000  # answers of Ask
-MAX_TEXT_PASS_BYTES = 16_000_000  # texts that Ask read in float32, in addition to the newest
-MAX_SNAPSHOT_BYTES = 48_000_000  # weights of training steps that were opened, in addition to the newest
-# Part of the budget.
+MAX_TEXT_PASS_BYTES = 16_000_000  # texts that Ask read in float32, not counting the newest
+MAX_SNAPSHOT_BYTES = 48_000_000  # weights of snapshots that were opened, not counting the newest
+# The part of the memory budget that is reserved for caches.
 KEPT_BYTES = MAX_CACHED_BYTES + MAX_RESIDUAL_BYTES + MAX_ANSWER_BYTES + MAX_TEXT_PASS_BYTES + MAX_SNAPSHOT_BYTES
 MAX_MCP_CALLS = 32  # at the same time; Gradio's own client sends no more than 40
-MAX_EXACT = 2  # texts read again for the page, or their weights and logits computed, at the same time
+MAX_EXACT = 2  # texts read again at the same time, to give the page exact weights and logits
 MAX_SESSIONS = 500  # browser tabs whose state Gradio keeps
 
-# The Learn tab: small limits, because it must not slow down those who write.
+# The Learn tab: small limits, because it must not slow down writing.
 MAX_SENTENCE_CHARACTERS = 4_000
-MAX_LESSON_CHARACTERS = 40_000  # of a text that a word list, merges or a bigram model is made from
+MAX_LESSON_CHARACTERS = 40_000  # of a text from which a word list, merges or a bigram model is made
 MAX_LESSONS = 2  # computed at the same time
 MAX_WAITING_BIGRAMS = 8
 MAX_BIGRAMS = 2  # trained at the same time
 MAX_BIGRAM_STEPS = 10_000
-MAX_ALPHABET = 256  # different characters in its text: the table has their number squared
-BIGRAM_TEXTS = 8  # written at once for it to learn from
-BIGRAM_CHARACTERS = 2_000  # of all of them together
+MAX_ALPHABET = 256  # different characters in a bigram model's text: its table has the square of their number
+BIGRAM_TEXTS = 8  # texts written at once for a bigram model to learn from
+BIGRAM_CHARACTERS = 2_000  # in all of these texts together
 
 # Training a GPT on the page.
 MIN_TRAINING_CHARACTERS = 1_000  # of a text to learn from
 MAX_TRAINING_ALPHABET = 4_096  # different characters in it
-TRAINING_CHARACTERS = 200_000  # of a text that a model writes first
+TRAINING_CHARACTERS = 200_000  # of a training text that a served model writes
 MAX_UPLOADS = 4  # texts that are received at the same time
 UPLOAD_SECONDS = 60
-LEAVING_SECONDS = 15  # that a training continues while nobody watches it: a reload takes less
-KEPT_SECONDS = 600  # that a trained model is kept after its page was closed
+LEAVING_SECONDS = 15  # for which a training continues while no page watches it: a reload takes less
+KEPT_SECONDS = 600  # for which a trained model is kept after its page was closed
 MAX_KEPT_TRAININGS = 32  # the one whose visitor has been away longest is removed first
 
-# Connections, and what is in flight on them.
-STALL_SECONDS = 15.0  # after which a connection is closed if the client is to act and does not
-LONGEST_BODY_SECONDS = UPLOAD_SECONDS + 5.0  # in which a body must have arrived
-FOLLOWED_SECONDS = 10.0  # after which an event in Gradio's queue that nobody reads is dropped
-RESERVED_DESCRIPTORS = 200  # descriptors for files, pipes, and connections accepted but not yet counted
+# Connections and requests.
+STALL_SECONDS = 15.0  # after which a connection is closed if it waits for a client that does nothing
+LONGEST_BODY_SECONDS = UPLOAD_SECONDS + 5.0  # within which a request body must have arrived
+FOLLOWED_SECONDS = 10.0  # after which an event in Gradio's queue that no client reads is dropped
+RESERVED_DESCRIPTORS = 200  # for files, pipes, and connections accepted but not yet counted
 
 # How the page behaves.
-UPDATE_SECONDS = 0.2  # between two updates of a text being written; each takes time away from writing
-TEXT_SECONDS = 0.05  # between two pieces of a text sent to the page; slower tokens are sent as they come
-EVENT_SECONDS = 0.015  # between two events of a stream under /v1; faster tokens are sent together
-QUEUE_SECONDS = 0.01  # between two checks of Gradio's queue, which by default is checked a thousand times a second
-WHOLE_SECONDS = 0.1  # between two checks of texts that are sent whole when they end
-OPENING_TOKENS = 120  # written once for each model when the server starts
-LEAST_OPENING_TOKENS = 60  # the fewest it may have
+UPDATE_SECONDS = 0.2  # between updates of a text being written; each takes time away from writing
+TEXT_SECONDS = 0.05  # between pieces of a text sent to the page; slower tokens are sent as they come
+EVENT_SECONDS = 0.015  # between events of a stream under /v1; faster tokens are sent together
+QUEUE_SECONDS = 0.01  # between checks of Gradio's queue, which by default is checked a thousand times a second
+WHOLE_SECONDS = 0.1  # between checks of texts that are sent whole when they end
+OPENING_TOKENS = 120  # in an opening text, which is written once for each model when the server starts
+LEAST_OPENING_TOKENS = 60  # the fewest that an opening may have
 OPENING_SEED = 1
 OPENING_TEMPERATURE = 0.8
-OPENING_PROMPTS = ("ROMEO:", "Once upon a time", "The ", "\n")  # the first that the model knows, or can read
-KNOWN_PROMPT = 2.5  # nats per character up to which a model knows a prompt: trained on such text, it needs about 1
+OPENING_PROMPTS = ("ROMEO:", "Once upon a time", "The ", "\n")  # the first that the model knows is used, or can read
+KNOWN_PROMPT = 2.5  # nats per character up to which a model counts as knowing a prompt; text like its own takes about 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +95,7 @@ class Limits:
     max_stop: int = limit(16, "stop strings in a request")
     max_prompt_characters: int = limit(20_000, "characters in a prompt")
     max_body_bytes: int = limit(262_144, "bytes in a request body")
-    max_json_weights: int = limit(4_000_000, "attention weights in a JSON answer; safetensors has no limit")
+    max_json_weights: int = limit(4_000_000, "attention weights in a JSON response; safetensors has no limit")
     max_questions: int = limit(2, "questions of Ask computed at once, for all models together")
     max_reading_seconds: int = limit(1_800, "seconds that a question of Ask about a long text may take")
     max_traces: int = limit(2, "attention requests computed at once, for all models together")
@@ -103,16 +103,17 @@ class Limits:
         512, "megabytes that request bodies, responses being sent and texts being recorded may take together", least=128
     )
     max_float32_mb: int = limit(
-        1_000, "megabytes of float32 copies, for Ask, of models served in another precision; a larger one is kept alone"
+        1_000,
+        "megabytes of float32 copies, for Ask, of models served in another precision; a larger copy is kept alone",
     )
-    max_connections: int = limit(2_000, "open connections; fewer if the system's limit of descriptors requires it")
+    max_connections: int = limit(2_000, "open connections; fewer if the system's limit on file descriptors requires it")
     max_connections_per_address: int = limit(
-        256, "open connections of one client; 0 for no limit; without effect behind a trusted proxy", least=0
+        256, "open connections per client; 0 for no limit; no effect behind a trusted proxy", least=0
     )
-    grace_seconds: int = limit(10, "seconds that running requests get to finish when the server is stopped", least=0)
+    grace_seconds: int = limit(10, "seconds that running requests have to finish when the server is stopped", least=0)
     max_trainings: int = limit(1, "GPTs that visitors train at once")
     max_waiting_trainings: int = limit(8, "further trainings that may wait", least=0)
-    max_training_seconds: int = limit(180, "seconds that a training may take; training a large size ends early")
+    max_training_seconds: int = limit(180, "seconds that a training may take; large models are stopped early")
     max_training_weights: int = limit(3_000_000, "weights of a GPT that a visitor trains")
     max_training_bytes: int = limit(5_000_000, "bytes of text that a visitor may train on")
     max_training_megabytes: int = limit(2_000, "megabytes of memory that a training process may use")
@@ -121,7 +122,7 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What the operator chose. ``checkpoints`` are names under ``checkpoints/``, paths or Hub ids."""
+    """The operator's choices. ``checkpoints`` are names under ``checkpoints/``, paths or Hub ids."""
 
     checkpoints: tuple[str, ...]
     device: str = "auto"
@@ -132,15 +133,15 @@ class Settings:
     trusted_proxies: int = 0  # proxies in front of this server, each of which adds to X-Forwarded-For
     api_key: str | None = None
     allowed_hosts: tuple[str, ...] = ()  # further names of this server; "*" for all
-    allowed_origins: tuple[str, ...] = ()  # whose pages may call this server; "*" for all, without cookies
+    allowed_origins: tuple[str, ...] = ()  # origins whose pages may call this server; "*" for all, without cookies
     access_log: bool = False
     log_level: str = "warning"
     train: bool = True  # whether visitors may train GPTs of their own
     cache: Path | None = None
     kernels: bool = True  # whether loops compiled for this processor write texts once they are ready
-    zero_gpu: bool = False  # whether the page's texts are written on a GPU that exists only inside Gradio's events
-    engine_urls: tuple[str, ...] = ()  # of engines that write instead of ours: URL, or MODEL=URL
-    engine_models: tuple[str, ...] = ()  # what they call the models: NAME, or MODEL=NAME
+    zero_gpu: bool = False  # whether the page's texts are written on a GPU that is available only in Gradio's events
+    engine_urls: tuple[str, ...] = ()  # of engines that write instead of this app: URL, or MODEL=URL
+    engine_models: tuple[str, ...] = ()  # the engines' names for the models: NAME, or MODEL=NAME
     engine_key: str | None = None
     limits: Limits = Limits()
 
@@ -148,7 +149,7 @@ class Settings:
 def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
     """Settings from the command line, then ``HEADSCOPE_*``, then Gradio's own variables, then the defaults.
 
-    A value that cannot be used is reported on stderr and ends the process with status 2.
+    An invalid value is reported on stderr, and the process exits with status 2.
     """
     description = "A GPT on a web page, with every attention head in view."
     parser = argparse.ArgumentParser(prog="app.py", description=description)
@@ -164,9 +165,9 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
                 parser.error(f"{variable}: {error}")
         group.add_argument(f"--{name}", default=default, help=f"{text} [{variable}]", **options)
 
-    # On ZeroGPU there is a GPU only inside Gradio's events, whatever torch reports.
+    # On ZeroGPU, a GPU is available only inside Gradio's events, whatever torch reports.
     device = "cpu" if is_zero_gpu(environ) else "auto"
-    flag("device", str, device, "torch device, or auto: cuda if usable, else cpu", type=str)
+    flag("device", str, device, "torch device, or auto: cuda if usable, otherwise cpu", type=str)
     text = "auto, float32, bfloat16 or int8; auto is float32 below 50 M weights"
     flag("dtype", read_dtype, "auto", text, type=read_dtype)
     flag("host", str, default_host(environ), "address to listen on", type=str)
@@ -178,7 +179,7 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
     text += "and with --share"
     flag("trusted-proxies", n_proxies, None, text, type=n_proxies)
     flag("api-key", read_key, None, "secret that everything except /health requires", type=read_key)
-    flag("api-key-file", read_folder, None, "file with that secret, so that it is in no process list", type=read_folder)
+    flag("api-key-file", read_folder, None, "file with that secret, to hide it from process lists", type=read_folder)
     text = "further host names of this server, such as example.org or *.example.org, or * for all; IP addresses, "
     text += "localhost, this machine's name and names without a dot always work"
     flag("allowed-hosts", read_hosts, (), text, type=read_hosts, metavar="HOST[,HOST]")
@@ -187,15 +188,15 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
     flag("access-log", read_bool, False, "print a line for every request", action="store_true")
     flag("log-level", read_level, "warning", f"one of {', '.join(LOG_LEVELS)}", type=read_level)
     flag("no-train", read_bool, is_zero_gpu(environ), "do not let visitors train GPTs", action="store_true")
-    flag("cache", read_folder, default_cache(environ), "folder for results that are computed once", type=read_folder)
+    flag("cache", read_folder, default_cache(environ), "folder that caches computed results", type=read_folder)
     flag("no-kernels", read_bool, False, "write with torch alone, which is slower on a CPU", action="store_true")
     group = parser.add_argument_group(
         "another engine",
-        "that writes instead of this app, which reads along and shows attention; see docs/deployment.md",
+        "writes the texts instead of this app, which reads along and shows attention; see docs/deployment.md",
     )
     url_text, name_text = (
         "address of the engine, for all models or for one",
-        "the engine's name of the model, if it cannot be found automatically",
+        "the engine's name for the model, if it cannot be found automatically",
     )
     flag("engine-url", read_names, [], url_text, group, nargs="+", metavar="[MODEL=]http://HOST:PORT/v1")
     flag("engine-model", read_names, [], name_text, group, nargs="+", metavar="[MODEL=]NAME")
@@ -214,7 +215,7 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
     )
     found = parser.parse_args(arguments)
     if found.api_key and found.api_key_file:
-        parser.error("--api-key and --api-key-file exclude each other")
+        parser.error("--api-key and --api-key-file cannot be used together")
     try:
         api_key = found.api_key if found.api_key_file is None else read_key_file(found.api_key_file)
     except argparse.ArgumentTypeError as error:
@@ -247,7 +248,7 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
     )
 
 
-# Values of flags and variables; one that cannot be used is an ``ArgumentTypeError`` that says why.
+# Readers of flags and variables. An invalid value raises ``ArgumentTypeError`` with the reason.
 
 
 def read_folder(text: str) -> Path:
@@ -282,7 +283,7 @@ def read_bool(text: str) -> bool:
 
 def read_key(text: str) -> str:
     if not text or not text.isascii() or not text.isprintable() or " " in text:
-        raise argparse.ArgumentTypeError("a key must be printable ASCII without spaces, and not empty")
+        raise argparse.ArgumentTypeError("a key must consist of one or more printable ASCII characters without spaces")
     return text
 
 
@@ -300,7 +301,7 @@ def read_hosts(text: str) -> tuple[str, ...]:
 
 
 def read_key_file(path: Path) -> str:
-    """The key in a file, without the newline at its end."""
+    """The key in a file, without surrounding whitespace."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_KEY_BYTES + 1)
@@ -315,11 +316,11 @@ def read_key_file(path: Path) -> str:
 
 
 def read_origins(text: str) -> tuple[str, ...]:
-    """Origins as browsers send them, in lower case and without a path."""
+    """Origins as browsers send them: in lower case and without a path."""
     origins = tuple(name.lower().removesuffix("/") for name in read_names(text))
     for origin in origins:
         if origin != "*" and not ORIGIN.fullmatch(origin):
-            raise argparse.ArgumentTypeError(f"an origin is https://NAME, http://NAME:PORT or *, found {origin!r}")
+            raise argparse.ArgumentTypeError(f"an origin is https://NAME, http://NAME:PORT or *; found {origin!r}")
     return origins
 
 
@@ -336,18 +337,18 @@ def all_checkpoints() -> list[str]:
 
 
 def default_host(environ: Mapping[str, str]) -> str:
-    """Gradio's variable, else all interfaces on a Space, else this machine only."""
+    """Gradio's variable if set; otherwise all interfaces on a Space, and only this machine elsewhere."""
     return environ.get("GRADIO_SERVER_NAME") or ("0.0.0.0" if environ.get("SPACE_ID") else "127.0.0.1")
 
 
 def is_zero_gpu(environ: Mapping[str, str]) -> bool:
-    """Whether this is a Space on ZeroGPU. Its CPU is shared as well, so training would slow down others."""
-    # As the package spaces reads it.
+    """Whether this is a Space on ZeroGPU. Training is off there by default, because its CPU is shared as well."""
+    # The same test as in the package spaces.
     return bool(environ.get("SPACE_ID")) and environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "t", "true")
 
 
 def default_cache(environ: Mapping[str, str]) -> Path | None:
-    """Headscope's folder among the caches of this system; None for a user without a home."""
+    """Headscope's folder in the system's cache directory; None for a user without a home directory."""
     try:
         if sys.platform == "win32":
             base = Path(environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
@@ -355,13 +356,13 @@ def default_cache(environ: Mapping[str, str]) -> Path | None:
             base = Path.home() / "Library" / "Caches"
         else:
             base = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    except RuntimeError:  # there is no home
+    except RuntimeError:  # there is no home directory
         return None
     return base / "headscope"
 
 
 def check_address(host: str, port: int) -> None:
-    """Raise ``OSError`` where nothing can listen; the advice in Gradio's own message does not apply here."""
+    """Raise ``OSError`` if the server cannot listen there. The advice in Gradio's own message does not apply here."""
     try:
         socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
     except OSError as error:

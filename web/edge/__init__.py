@@ -1,1 +1,1 @@
-"""What every request passes before a route: connections, the client's address, and the bytes in flight."""
+"""The layers around the routes: connections, client addresses, origins, bodies and Gradio's queue."""

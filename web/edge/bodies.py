@@ -1,6 +1,6 @@
-"""Bodies: which requests are refused for theirs, and how large responses count against the budget.
+"""Refuses request bodies in formats not accepted here, and counts large response bodies against the budget.
 
-``web/api/body_limit.py`` bounds how large the body of a request may be.
+``web/api/body_limit.py`` limits the size of request bodies.
 """
 
 import codecs
@@ -19,17 +19,17 @@ from ..client import client_in
 from ..serving.budget import Budget, NoRoom
 
 GRADIO = "/gradio_api/"
-MAY_HOLD_FILE = re.compile(rb"_type|\\u")  # the name of the key, or letters that may spell it
+MAY_HOLD_FILE = re.compile(rb"_type|\\u")  # the name of the key, or escapes that may spell it
 BOM = "\ufeff"
 DROP = "headscope.drop"  # in a scope's extensions: closes the connection
-PIECE = 32_768  # bytes: at most this many lie in the connection's own buffer
+PIECE = 32_768  # bytes sent at a time, so that no more wait in the connection's own buffer
 
 
 class BodyFormatMiddleware:
-    """Refuses bodies that are compressed, JSON that is not UTF-8, and file objects in the data of a Gradio event.
+    """Refuses compressed bodies, JSON that is not UTF-8, and file objects in the data of a Gradio event.
 
-    Wherever Gradio finds ``{"path": ADDRESS, "meta": {"_type": "gradio.FileData"}}`` in that data, it takes it for a
-    file and fetches it. Nothing here takes files. ``texts`` are the paths whose bodies are not JSON.
+    Gradio treats any ``{"path": ADDRESS, "meta": {"_type": "gradio.FileData"}}`` in that data as a file and fetches it.
+    This app takes no files. ``texts`` lists the paths whose bodies are not JSON.
     """
 
     def __init__(self, app: ASGIApp, texts: Collection[str] = ()) -> None:
@@ -57,17 +57,19 @@ class BodyFormatMiddleware:
             await as_api_error(error).response()(scope, receive, send)
             return
         if holds_file(body):
-            refusal = ApiError(400, "The data holds a file object. This server takes no files.", code="file_object")
+            refusal = ApiError(
+                400, "The data contains a file object. This server does not accept files.", code="file_object"
+            )
             await refusal.response()(scope, receive, send)
             return
         await self.app(scope, replay(body, receive), send)
 
 
 def in_utf8(receive: Receive) -> Receive:
-    """``receive`` of a body that must be JSON in UTF-8; raises ``RefusedBody`` otherwise.
+    """Wrap ``receive`` so that it raises ``RefusedBody`` unless the body is UTF-8.
 
-    Python's ``json.loads`` also reads UTF-16 and UTF-32, which it recognizes by a byte order mark or zero bytes. A
-    search for words in the bytes of a body would find nothing in these encodings.
+    Python's ``json.loads`` also accepts UTF-16 and UTF-32, which it recognizes by a byte order mark or zero bytes. In
+    these encodings, a search for ASCII keys in the raw bytes would find nothing.
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     has_begun = False
@@ -94,7 +96,7 @@ def not_utf8() -> RefusedBody:
 
 
 def holds_file(body: bytes) -> bool:
-    """Whether the JSON ``body`` contains an object that Gradio would take for a file."""
+    """Whether the JSON ``body`` contains an object that Gradio would treat as a file."""
     if not MAY_HOLD_FILE.search(body):
         return False
     try:
@@ -106,7 +108,7 @@ def holds_file(body: bytes) -> bool:
         if isinstance(value, list):
             left += value
         elif isinstance(value, dict):
-            if "_type" in value:  # by which Gradio recognizes its own objects
+            if "_type" in value:  # the key by which Gradio recognizes its own objects
                 return True
             left += value.values()
     return False
@@ -122,7 +124,7 @@ async def read_body(receive: Receive) -> bytes:
 
 
 def replay(body: bytes, receive: Receive) -> Receive:
-    """``receive`` of a request whose body has already been read."""
+    """A ``receive`` that gives ``body``, which has already been read, and then whatever ``receive`` gives."""
     was_read = False
 
     async def again() -> Message:
@@ -138,8 +140,8 @@ def replay(body: bytes, receive: Receive) -> Receive:
 class ResponseBudgetMiddleware:
     """Counts large parts of responses against the budget until the client has read them.
 
-    Without room for a part of more than ``PIECE`` bytes, a response that has not begun becomes an error; otherwise the
-    connection is closed.
+    If there is no room for a part of more than ``PIECE`` bytes, the client gets an error if the response has not begun;
+    otherwise the connection is closed.
     """
 
     def __init__(self, app: ASGIApp, budget: Budget) -> None:
@@ -149,7 +151,7 @@ class ResponseBudgetMiddleware:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        start: Message | None = None  # of a large response, until it is known whether there is room
+        start: Message | None = None  # of a large response, held back until there is known to be room
         refused = False
         client = client_in(scope)
 

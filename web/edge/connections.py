@@ -1,7 +1,7 @@
-"""Connections are closed when nothing happens on them, and there is a limit to their number.
+"""Closes stalled connections and limits how many are open.
 
-uvicorn has a timeout only between requests. Here a client that opens a connection and sends nothing, stops in the
-middle of a request, or does not read its response is dropped within ``settings.STALL_SECONDS`` and a second.
+uvicorn has a timeout only between requests. Here, a client that opens a connection and sends nothing, stops in the
+middle of a request, or does not read its response is dropped about a second after ``settings.STALL_SECONDS``.
 """
 
 import asyncio
@@ -24,14 +24,14 @@ log = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 1.0
 LEAST_CONNECTIONS = 16
-WRITE_AHEAD = 16_384  # bytes that may wait for a client to read before no more are written
+WRITE_AHEAD = 16_384  # unread bytes at which writing to a client pauses
 
 
 class Connections:
-    """All connections of one server. Used from its event loop alone.
+    """All connections of one server. Not thread-safe: used only from its event loop.
 
-    At most ``most`` are open, and at most ``most_of_one`` of one client unless that is 0. When there are too many, one
-    of the client with the most is closed: an idle one if it has any, otherwise its newest.
+    At most ``most`` may be open, and at most ``most_of_one`` per client unless that is 0. When there are too many, one
+    connection of the client with the most is closed: an idle one if there is any, otherwise the newest.
     """
 
     def __init__(self, budget: Budget, most: int, most_of_one: int = 0, n_proxies: int = 0) -> None:
@@ -68,7 +68,7 @@ class Connections:
         self.n_dropped += 1
 
     def belongs_to(self, connection: "Connection", owner: Hashable) -> None:
-        """A request on it showed which client it belongs to."""
+        """Record the client that a connection belongs to, as a request on it has shown."""
         if connection in self.open and owner != connection.owner:
             self.forget_owner(connection)
             self.counts[owner] += 1
@@ -85,28 +85,28 @@ class Connections:
             del self.counts[connection.owner]
 
     def sweep(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Drop the connections on which nothing has happened for too long, once a second."""
-        loop.call_later(SWEEP_SECONDS, self.sweep, loop)  # first: an exception below must not be the end of it
+        """Drop stalled connections, once a second."""
+        loop.call_later(SWEEP_SECONDS, self.sweep, loop)  # first, so that an exception below cannot end the sweeps
         now = time.monotonic()
         for connection in list(self.open):
             try:
                 if connection.is_stalled(now):
                     connection.drop()
             except Exception:
-                log.exception("A connection that may have stalled cannot be checked or closed")
+                log.exception("A connection could not be checked for stalling, or could not be closed")
         if self.n_dropped:
-            log.warning("There are too many connections: %d were closed to make room.", self.n_dropped)
+            log.warning("There were too many connections: %d were closed to make room.", self.n_dropped)
             self.n_dropped = 0
         loop.run_in_executor(None, self.budget.trim)
 
 
 class Connection(H11Protocol):
-    """uvicorn's connection, which also knows when something last happened on it, and its client."""
+    """A uvicorn connection that also keeps track of its client and of when data last moved on it."""
 
     def __init__(self, connections: Connections, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.all = connections
-        self.owner: Hashable = None  # the client, as far as it is known
+        self.owner: Hashable = None  # the client, once it is known
         self.routed = self.app
         self.app = self.serve
         now = time.monotonic()
@@ -128,7 +128,7 @@ class Connection(H11Protocol):
         super().data_received(data)
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request; the address in its scope is the client's, not a proxy's."""
+        """Serve one request, after setting the address in its scope to the client's rather than a proxy's."""
         self.asked_at = time.monotonic()
         set_client_address(scope, self.all.n_proxies)
         self.all.belongs_to(self, client_in(scope))
@@ -141,7 +141,7 @@ class Connection(H11Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether it is waiting for a request, or for the rest of a request's head."""
+        """Whether the connection is waiting for a request, or for the rest of a request's headers."""
         return self.cycle is None or self.cycle.response_complete
 
     def is_stalled(self, now: float) -> bool:
@@ -158,16 +158,16 @@ class Connection(H11Protocol):
         return False
 
     def drop(self) -> None:
-        """Close it at once, discarding what has not been sent."""
+        """Close the connection at once, discarding unsent data."""
         self.all.remove(self)
         self.transport.abort()
 
 
 def room_for_connections() -> int:
-    """The number of connections that leaves enough descriptors for everything else."""
+    """The most connections that leave enough file descriptors for everything else."""
     if sys.platform == "win32":
         return sys.maxsize
-    import resource  # Windows does not have it
+    import resource  # not available on Windows
 
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(LEAST_CONNECTIONS, limit - RESERVED_DESCRIPTORS) if limit != resource.RLIM_INFINITY else sys.maxsize

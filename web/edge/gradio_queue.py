@@ -1,7 +1,7 @@
-"""Gradio's API: which of its routes are open, what its endpoints take, and how much of its queue one client may use.
+"""Guards Gradio's API: which routes are open, which calls are valid, and how much of the queue one client may use.
 
-Gradio runs an event whether or not anybody reads its messages, and keeps them until somebody does. Here a session that
-nobody reads is dropped.
+Gradio runs an event even if no client reads its messages, and keeps the messages until one does. Here, sessions that no
+client reads are dropped.
 """
 
 import asyncio
@@ -40,9 +40,9 @@ DONE = re.compile(rb'data: \{"msg":"process_completed","event_id":"(\w+)"')  # a
 MAX_ARGUMENTS = 64
 MAX_VALUES = 10_000
 WATCH_SECONDS = 1.0
-OBJECTS = 4  # bytes in memory for each in a body, about
+OBJECTS = 4  # bytes in memory per byte of a body, roughly
 BUSY = "Too many requests are waiting. Try again in a moment."
-# What the page, gradio_client, curl and MCP use of Gradio's API. The other routes take files or pass on requests.
+# The routes of Gradio's API that the page, gradio_client, curl and MCP use. The others take files or proxy requests.
 OPEN_ROUTES = (
     "app_id",
     "call/",
@@ -58,7 +58,7 @@ OPEN_ROUTES = (
 
 
 class GradioRouteMiddleware:
-    """Refuses the routes of Gradio's API that nothing here needs, and uploads to any route."""
+    """Refuses file uploads to any route, and routes of Gradio's API that are not in ``OPEN_ROUTES``."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -67,10 +67,10 @@ class GradioRouteMiddleware:
         if scope["type"] == "http":
             path = path_of(scope)
             if path.startswith(GRADIO) and not path.removeprefix(GRADIO).startswith(OPEN_ROUTES):
-                await refuse(404, "There is no such route here.")(scope, receive, send)
+                await refuse(404, "This server has no such route.")(scope, receive, send)
                 return
             if Headers(scope=scope).get("content-type", "").lower().startswith("multipart/"):
-                await refuse(415, "This server takes no files.")(scope, receive, send)
+                await refuse(415, "This server does not accept files.")(scope, receive, send)
                 return
         await self.app(scope, receive, send)
 
@@ -80,7 +80,7 @@ def refuse(status: int, message: str) -> JSONResponse:
 
 
 class BadCall(Exception):
-    """A call that an endpoint cannot take: the status of the response, and why."""
+    """A call that an endpoint cannot accept, with the status of the response and the reason."""
 
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
@@ -88,7 +88,7 @@ class BadCall(Exception):
 
 
 class Endpoints:
-    """The events of a Gradio app by index and by name. A call that Gradio would fail on is refused in words."""
+    """The endpoints of a Gradio app. Explains what is wrong with a call on which Gradio would merely fail."""
 
     def __init__(self, demo: gr.Blocks) -> None:
         self.demo = demo
@@ -99,7 +99,7 @@ class Endpoints:
 
     @cached_property
     def parameters(self) -> dict[str, dict[str, bool]]:
-        """The names of each endpoint's parameters, and whether they may be left out."""
+        """For each endpoint, the names of its parameters and whether each may be omitted."""
         endpoints = self.demo.get_api_info()["named_endpoints"]
         return {
             name.lstrip("/"): {each["parameter_name"]: each["parameter_has_default"] for each in endpoint["parameters"]}
@@ -107,7 +107,10 @@ class Endpoints:
         }
 
     def read(self, body: bytes, name: str | None, *, by_keyword: bool) -> dict[str, Any]:
-        """The fields of a body for the endpoint ``name``, or None for the queue itself. Raises ``BadCall``."""
+        """Parse and check a body for the endpoint ``name``; None means that the body gives its index.
+
+        Returns no fields for a call by keyword. Raises ``BadCall``.
+        """
         fields = read_json(body)
         if by_keyword:
             self.check_keywords(name or "", fields)
@@ -130,25 +133,25 @@ class Endpoints:
         if parameters is None:
             raise BadCall(404, f"There is no endpoint {shorten(name)}.")
         if unknown := [field for field in fields if field not in parameters]:
-            raise BadCall(422, f"There is no argument {shorten(unknown[0])}.")
+            raise BadCall(422, f"This endpoint has no argument {shorten(unknown[0])}.")
         if missing := [field for field, may_miss in parameters.items() if not may_miss and field not in fields]:
-            raise BadCall(422, f"{missing[0]} is missing.")
+            raise BadCall(422, f"The argument {missing[0]} is missing.")
 
 
 def read_json(body: bytes) -> dict[str, Any]:
     try:
-        fields = json.loads(body)  # which reads NaN, as Gradio does
+        fields = json.loads(body)  # accepts NaN, as Gradio does
     except (ValueError, RecursionError) as error:
         raise BadCall(422, f"The body is not valid JSON: {str(error)[:200]}.") from None
     if not isinstance(fields, dict):
         raise BadCall(422, "The body must be a JSON object.")
     if has_more_values(fields, MAX_VALUES):
-        raise BadCall(422, f"The body holds more than {MAX_VALUES:,} values.")
+        raise BadCall(422, f"The body contains more than {MAX_VALUES:,} values.")
     return fields
 
 
 def has_more_values(value: Any, most: int) -> bool:
-    """Whether lists and objects hold more than ``most`` values: Gradio copies each of them several times."""
+    """Whether lists and objects contain more than ``most`` values. Gradio copies each value several times."""
     left, count = [value], 0
     while left:
         inner = left.pop()
@@ -162,7 +165,7 @@ def has_more_values(value: Any, most: int) -> bool:
 
 @dataclass
 class Session:
-    """One session of Gradio's, a browser tab or a single call, and the events it waits for."""
+    """A Gradio session (a browser tab or a single call) and the events that it is waiting for."""
 
     client: str | None
     n_bytes: int = 0
@@ -172,14 +175,14 @@ class Session:
 
 
 class QueueSessions:
-    """The sessions that wait for something. Used from the event loop alone."""
+    """The sessions that are waiting for events. Not thread-safe: used only from the event loop."""
 
     def __init__(self, demo: gr.Blocks, limits: Limits, answers: PendingAnswers) -> None:
         self.queue: Queue = demo._queue
         self.endpoints, self.answers = Endpoints(demo), answers
-        self.most = limits.max_batch + limits.max_waiting  # as many as an engine takes
+        self.most = limits.max_batch + limits.max_waiting  # the most texts that an engine takes
         self.by_name: dict[str, Session] = {}
-        self.joining: Counter[str | None] = Counter()  # requests of a client that Gradio has not answered
+        self.joining: Counter[str | None] = Counter()  # requests to join that Gradio has not answered yet, by client
         self.watching: asyncio.Task[None] | None = None
 
     def n_waiting(self, client: str | None) -> int:
@@ -194,22 +197,22 @@ class QueueSessions:
             self.watching = asyncio.create_task(self.watch())
 
     def session_of(self, event: str) -> str:
-        """The name of the session that waits for this event."""
+        """The name of the session that is waiting for this event."""
         return next((name for name, session in self.by_name.items() if event in session.events), event)
 
     async def watch(self) -> None:
-        """Drop the sessions that nobody reads any more, until there are none."""
+        """Drop abandoned sessions, checking until no sessions are left."""
         while self.by_name:
             await asyncio.sleep(WATCH_SECONDS)
             try:
                 await self.drop(self.abandoned())
                 self.forget_lost()
-            except Exception:  # whatever Gradio's queue raised: the next round must come
-                log.exception("Dropping sessions of Gradio failed")
+            except Exception:  # Gradio's queue may raise anything, and this loop must go on
+                log.exception("Abandoned Gradio sessions could not be dropped")
         self.watching = None
 
     def abandoned(self) -> list[str]:
-        """The names of the sessions that nobody reads, or that wait for nothing."""
+        """The names of the sessions that no client reads and that have no events left or were left too long ago."""
         now = time.monotonic()
         for name, session in self.by_name.items():
             self.forget_answered(name, session)
@@ -227,7 +230,7 @@ class QueueSessions:
             holder.time_last_used.pop(name, None)
 
     def forget_lost(self) -> None:
-        """Remove events that were cancelled while they ended: Gradio keeps them, with all that was sent for them."""
+        """Remove events that were cancelled just as they ended: Gradio would keep them and all their data."""
         queue = self.queue
         at_work = {event._id for job in queue.active_jobs for event in job or ()}
         waiting = {event._id for each in queue.event_queue_per_concurrency_id.values() for event in each.queue}
@@ -235,7 +238,7 @@ class QueueSessions:
             del queue.event_ids_to_events[event]
 
     def forget_answered(self, name: str, session: Session) -> None:
-        """Remove the events that Gradio no longer lists as pending: their answers have been sent."""
+        """Remove a session's events that Gradio no longer lists as pending: their answers have been sent."""
         session.events &= self.queue.pending_event_ids_session.get(name, set())
 
     async def drop(self, names: Iterable[str]) -> None:
@@ -254,7 +257,7 @@ class QueueSessions:
 
 
 class GradioQueueMiddleware:
-    """Checks what joins Gradio's queue, bounds it by client, and keeps ``QueueSessions`` up to date."""
+    """Checks calls that join Gradio's queue, limits each client's share of it, and updates ``QueueSessions``."""
 
     def __init__(self, app: ASGIApp, sessions: QueueSessions) -> None:
         self.app, self.sessions = app, sessions
@@ -303,7 +306,7 @@ class GradioQueueMiddleware:
         try:
             await self.app(scope, replay(body, receive), answered)
         finally:
-            sessions.joining -= Counter([client])  # which leaves out what is 0
+            sessions.joining -= Counter([client])  # subtracting also removes zero counts
             if not joined:
                 sessions.answers.budget.give_back(n_bytes, client)
 
@@ -313,7 +316,7 @@ class GradioQueueMiddleware:
         name = sessions.session_of(event) if event else query.get("session_hash", [""])[0]
         session = sessions.by_name.get(name)
         if session is None:
-            await refuse(404, "Nothing is waiting here, or it was dropped because nobody read it.")(
+            await refuse(404, "No event is waiting here, or it was dropped because no client read it.")(
                 scope, receive, send
             )
             return
@@ -336,6 +339,6 @@ class GradioQueueMiddleware:
 
 
 def event_in(message: Message) -> str | None:
-    """The id of the event that Gradio's answer to a join names."""
+    """The event id in Gradio's answer to a join, or None if the message is not such an answer."""
     match = re.fullmatch(rb'\{"event_id":\s*"(\w+)"\}', message.get("body", b""))
     return match[1].decode() if match else None

@@ -22,8 +22,8 @@ from .request_log import RequestLogMiddleware
 
 
 def before_gradio(settings: Settings, budget: Budget) -> list[Middleware]:
-    """What must come before Gradio's own CORS and compression, and so is not passed to ``launch``."""
-    # Without a key anybody may show the page in a frame, as Spaces are meant to be shown.
+    """Middleware that must run before Gradio's own CORS and compression, and so is not passed to ``launch``."""
+    # Without a key, any site may embed the page in a frame, as Spaces are meant to be embedded.
     frames = None if settings.api_key is None else HUB if os.environ.get("SPACE_ID") else ()
     return [
         Middleware(RequestLogMiddleware, access_log=settings.access_log),
@@ -41,11 +41,11 @@ def before_gradio(settings: Settings, budget: Budget) -> list[Middleware]:
 def after_gradio(
     settings: Settings, services: Services, demo: gr.Blocks, launched: threading.Event
 ) -> list[Middleware]:
-    """What comes between Gradio's own middleware and the routes, as ``launch`` takes it.
+    """Middleware between Gradio's own and the routes, in the form that ``launch`` takes.
 
-    Gradio's own first request has no API key, and needs none until ``launched``.
+    No API key is required until ``launched`` is set, because Gradio's own first request has none.
     """
-    texts = {UPLOAD: settings.limits.max_training_bytes}  # paths that take plain text, and its most bytes
+    texts = {UPLOAD: settings.limits.max_training_bytes}  # paths that take plain text, and the most bytes of it
     key = []
     if settings.api_key is not None:
         # A Space is shown inside another site's frame.
@@ -63,12 +63,12 @@ def after_gradio(
 
 def allowed_hosts(settings: Settings) -> list[str]:
     if os.environ.get("SPACE_ID"):
-        return [ANY]  # reachable only by the names that the Hub gives it, of which a custom domain may be one
+        return [ANY]  # reachable only under names that the Hub assigns, which may include a custom domain
     return [*settings.allowed_hosts, *(["*.gradio.live"] if settings.share else [])]
 
 
 def wrap(app: ASGIApp, middlewares: list[Middleware]) -> ASGIApp:
-    """``app`` behind ``middlewares``, of which the first is the outermost."""
+    """``app`` wrapped in ``middlewares``; the first one is the outermost."""
     for middleware, args, kwargs in reversed(middlewares):
         app = middleware(app, *args, **kwargs)
     return app

@@ -1,9 +1,9 @@
-"""Which host names are this server's, and which pages of other sites may call it: none, unless the operator says so.
+"""Which host names belong to this server, and which other sites may call it: none, unless the operator allows them.
 
-A browser sends a visitor's cookies with whatever a page of another site makes it send, and says which site that is.
-Here such a request is treated as a stranger's: it has no cookies, it changes nothing, and the page cannot read the
-response. A site whose name resolves to this server's address (DNS rebinding) would pass for the server itself, so the
-name is checked as well.
+A page on another site can make the browser send requests here, with the visitor's cookies; the browser says where such
+a request comes from. By default, it is stripped of its cookies and may change nothing, and the page cannot read the
+response. A site whose name resolves to this server's address (DNS rebinding) would pass as the server itself, so the
+host name is checked as well.
 """
 
 import re
@@ -24,16 +24,16 @@ ANY = "*"
 PORT = re.compile(r":\d*$", re.ASCII)
 READING = ("GET", "HEAD", "OPTIONS")
 PREFLIGHT = {"Access-Control-Allow-Methods": "GET, HEAD, POST", "Access-Control-Max-Age": "600"}
-HUB = ("https://huggingface.co",)  # which shows a Space in a frame
+HUB = ("https://huggingface.co",)  # embeds Spaces in a frame
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class HostMiddleware:
     """Refuses requests whose ``Host`` is not this server's.
 
-    Always allowed are IP addresses and names that no other site can have: this machine's, ``localhost``, and all
-    without a dot. ``allowed`` adds names such as ``example.org`` or ``*.example.org``, or ``*`` for all. A request
-    without ``Host``, as HTTP/1.0 allows, gets the server's address, since Gradio relies on one.
+    IP addresses are always allowed, and so are names that no public site can have: this machine's name, ``localhost``
+    and all names without a dot. ``allowed`` adds names such as ``example.org`` or ``*.example.org``, or ``*`` for all.
+    If ``Host`` is missing, as HTTP/1.0 allows, it is set to the server's address, because Gradio relies on it.
     """
 
     def __init__(self, app: ASGIApp, allowed: Sequence[str] = ()) -> None:
@@ -74,11 +74,11 @@ def wrong_host(host: str) -> ApiError:
 
 
 class OriginMiddleware:
-    """Decides what pages of other sites may do; it comes before Gradio's own rules, which it replaces.
+    """Decides what pages of other sites may do. It runs before Gradio's own CORS rules and replaces them.
 
-    ``allowed`` are origins such as ``https://example.org``, or ``*`` for all, which then get no cookies. ``frames`` are
-    those that may show the page in a frame; None allows every site. Behind ``trusted_proxies`` the name that a visitor
-    called is in ``X-Forwarded-Host``.
+    ``allowed`` lists origins such as ``https://example.org``, or ``*`` for all, whose requests then have no cookies.
+    ``frames`` lists origins that may embed the page in a frame; None allows every site. Behind ``trusted_proxies``, the
+    host name that the visitor called is in ``X-Forwarded-Host``.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class OriginMiddleware:
                 await refusal(origin).response()(scope, receive, send)
                 return
             scope["headers"] = [each for each in scope["headers"] if each[0] != b"cookie"]
-        # Gradio would let every site in.
+        # Without this, Gradio would allow every site.
         scope["headers"] = [each for each in scope["headers"] if each[0] != b"origin"]
 
         async def answered(message: Message) -> None:
@@ -120,15 +120,15 @@ class OriginMiddleware:
         await self.app(scope, receive, answered)
 
     def granted(self, origin: str | None) -> str | None:
-        """What a script of ``origin`` is told: that it may read the answer, or None."""
+        """The value of ``Access-Control-Allow-Origin`` for ``origin``, or None if it may not read the response."""
         if origin is not None and origin in self.allowed:
             return origin
         return ANY if origin is not None and ANY in self.allowed else None
 
     def is_foreign(self, method: str, headers: Headers) -> bool:
-        """Whether a page of another site makes the browser send this, rather than the visitor."""
+        """Whether a page of another site caused this request, rather than the visitor."""
         site, origin = headers.get("sec-fetch-site"), headers.get("origin")
-        if site is not None:  # every browser says it of encrypted pages and of this machine's
+        if site is not None:  # every browser sends it to HTTPS servers and to localhost
             follows_link = headers.get("sec-fetch-mode") == "navigate" and method in READING
             return site not in ("same-origin", "none") and not follows_link
         return origin is not None and host_of(origin) not in self.own_hosts(headers)
@@ -153,14 +153,17 @@ class OriginMiddleware:
 
 def refusal(origin: str | None) -> ApiError:
     message = (
-        f"This request came from a page of {origin or 'another site'}. Pages of other sites may only read, unless the "
+        f"This request came from a page on {origin or 'another site'}. Pages on other sites may only read, unless the "
         "operator allows them with --allowed-origins."
     )
     return ApiError(403, message, code="foreign_origin")
 
 
 def host_of(origin: str) -> str:
-    """``example.org`` of ``https://example.org:443``: the name, and the port unless it is the usual one."""
+    """The host of an origin, with its port unless that is the default: ``https://example.org:443`` is ``example.org``.
+
+    Empty for a malformed origin.
+    """
     try:
         parts = urlsplit(origin)
         port = parts.port

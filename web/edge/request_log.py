@@ -16,8 +16,8 @@ GIVEN = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}", re.ASCII)
 class RequestLogMiddleware:
     """Sends ``X-Request-Id`` with every response: the client's own if it is well formed, otherwise a new one.
 
-    With ``access_log``, a line on stdout says who asked for what, the status, the bytes and the seconds, once the
-    response has ended.
+    With ``access_log``, it prints a line to stdout when a response has ended: the client, the request, the status, the
+    bytes sent and the seconds taken.
     """
 
     def __init__(self, app: ASGIApp, *, access_log: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""The process as a server: how Gradio's uvicorn is configured, what its log says, and how signals end it."""
+"""The server process: configuration of Gradio's uvicorn, suppression of repeated log messages, and signals."""
 
 import logging
 import os
@@ -20,16 +20,16 @@ from ..settings import Settings
 from .connections import Connections
 from .middleware import before_gradio, wrap
 
-ACCEPTED_AT_ONCE = 64  # connections that are accepted before any of them is looked at: each takes a descriptor
+ACCEPTED_AT_ONCE = 64  # connections accepted before any of them is handled; each takes a file descriptor
 QUIET_SECONDS = 60.0  # in which the same message is not logged again
 MAX_REMEMBERED = 1_000  # different messages
 
 
 @contextmanager
 def configured_server(settings: Settings, budget: Budget) -> Iterator[None]:
-    """While a Gradio app is launched in here, its uvicorn has options for which Gradio has no parameters.
+    """While this context is active, a Gradio app is launched with uvicorn options that Gradio does not expose.
 
-    Everything else stays as Gradio has it: the port, the thread, how the server is closed, and what Spaces add.
+    Everything else stays as in Gradio: the port, the thread, how the server is closed, and additions for Spaces.
     """
     limits = settings.limits
     most, most_of_one = limits.max_connections, limits.max_connections_per_address
@@ -57,7 +57,7 @@ def configured_server(settings: Settings, budget: Budget) -> Iterator[None]:
 
 
 class RepeatFilter(logging.Filter):
-    """Suppresses a message that was logged within the last minute, and then says how many there were."""
+    """Suppresses messages already logged within the last minute; the next one logged says how many were dropped."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class RepeatFilter(logging.Filter):
 
 
 def message_key(record: logging.LogRecord) -> object:
-    """The message before its values are filled in; for an exception also its class and where it was raised."""
+    """The message before its values are filled in; for an exception, also its class and where it was raised."""
     error = record.exc_info[1] if record.exc_info else None
     where = None
     if error is not None:
@@ -91,7 +91,7 @@ def message_key(record: logging.LogRecord) -> object:
 
 
 def suppress_repeats() -> None:
-    """Filter uvicorn's log, and everything that is logged without a handler of its own."""
+    """Suppress repeated messages in uvicorn's log and in logs that have no handler of their own."""
     handlers = [*logging.getLogger("uvicorn").handlers, *logging.getLogger().handlers, logging.lastResort]
     for handler in handlers:
         if handler and not any(isinstance(each, RepeatFilter) for each in handler.filters):
@@ -99,9 +99,9 @@ def suppress_repeats() -> None:
 
 
 def listen_for_signals() -> threading.Event:
-    """An event that SIGTERM or Ctrl-C sets, so that running texts can end; a second signal ends the process at once.
+    """Return an event that SIGTERM or Ctrl-C sets, so that running texts can end. A second signal exits at once.
 
-    Call it in the main thread.
+    Call this in the main thread.
     """
     stopping = threading.Event()
 
@@ -116,7 +116,7 @@ def listen_for_signals() -> threading.Event:
 
 
 def exit_now(status: int) -> None:
-    """End the process at once, and the tunnel of ``--share``, a process of its own that would outlive it."""
+    """End the process at once, and also the tunnel of ``--share``, a separate process that would outlive it."""
     for tunnel in tunneling.CURRENT_TUNNELS:
         if tunnel.proc is not None:
             tunnel.proc.terminate()

@@ -1,4 +1,4 @@
-"""Exact numbers of any run: as they were recorded, or recomputed where they were not kept."""
+"""Exact numbers of any run: as recorded, or recomputed if they were not kept."""
 
 import itertools
 from collections.abc import Callable
@@ -26,7 +26,7 @@ class ExactNumbers:
     def read(self, run: Run, n_tokens: int) -> TextPass:
         """One pass over at least the first ``n_tokens`` of a run.
 
-        A cached pass serves as long as it is long enough, so a text being written is not read again for each token.
+        A cached pass is used while it is long enough, so a text being written is not read again for each token.
         """
         return self.residuals.get_or_compute(
             (run.id, run.loaded),
@@ -35,15 +35,15 @@ class ExactNumbers:
         )
 
     def forget(self, run: Run) -> None:
-        """Remove what was computed for a run."""
+        """Remove the cached passes of a run."""
         self.residuals.remove(lambda key, _: key == (run.id, run.loaded))
 
     def forget_models(self, is_gone: Callable[[LoadedModel], bool]) -> None:
-        """Remove what was computed with a model, or still is."""
+        """Remove the cached passes of models for which ``is_gone`` is true, including those being computed."""
         self.residuals.remove(lambda key, _: is_gone(key[1]))
 
     def picture(self, run: Run, layer: int, column: int, start: int) -> bytes:
-        """One picture (``model.lens.pictures``), rows ``start`` to the newest. Raises ``ValueError`` for no picture."""
+        """Rows of a picture (``model.lens.pictures``) from ``start`` on. Raises ``ValueError`` if there is none."""
         config = run.loaded.config
 
         def recompute(n_rows: int) -> Tensor:
@@ -54,7 +54,7 @@ class ExactNumbers:
         return run.recording.picture(layer, column, start, recompute)
 
     def query(self, run: Run, query: int) -> bytes:
-        """What one query looks at in every picture, ``(n_pictures, query + 1)``. Raises ``ValueError`` for no row."""
+        """A query's row of every picture, ``(n_pictures, query + 1)``. Raises ``ValueError`` if there is none."""
 
         def recompute(n_rows: int) -> Tensor:
             residuals = self.read(run, n_rows)
@@ -63,10 +63,10 @@ class ExactNumbers:
         return run.recording.query(query, recompute)
 
     def logits(self, run: Run, position: int, count: int = 1) -> bytes:
-        """The logits behind the tokens from ``position`` on, from each of which the next one was drawn.
+        """The logits at ``position`` and after it; the next token was drawn from each.
 
         At most ``count`` rows of ``vocab_size``: fewer where the text ends, or where there would be more numbers than
-        ``MAX_LOGITS``. Raises ``ValueError`` where there is no such token.
+        ``MAX_LOGITS``. Raises ``ValueError`` if there is no such token.
         """
         n_tokens = len(run.readable_ids)
         if not 0 <= position < n_tokens:

@@ -1,4 +1,4 @@
-"""The binary frame in which the page gets the rows of a text that it lacks. ``look/state/run_fetcher.mjs`` decodes it.
+"""The binary frame that sends the page the rows of a text that it lacks. ``look/state/run_fetcher.mjs`` decodes it.
 
     bytes            content
     4                length of the header, an unsigned little-endian integer
@@ -19,10 +19,10 @@ from .run import Run
 
 
 def encode_frame(run: Run, start: int, until: int | None = None) -> bytes:
-    """What a browser with ``start`` rows of a run lacks, up to about row ``until`` if that is given."""
+    """The rows of a run that a browser with the first ``start`` lacks, up to about row ``until`` if that is given."""
     thumbnails = run.recording.thumbnails(start, until)
     metrics = run.recording.metrics(until)
-    n_tokens = len(run.ids)  # the writer goes on meanwhile, so there are at least as many as rows
+    n_tokens = len(run.ids)  # read after the rows: the writer may add to both meanwhile, and no row may lack its token
     tokens = run.loaded.tokens(run.ids[start:n_tokens])
     header = {
         "rows": thumbnails.n_rows,

@@ -1,4 +1,4 @@
-"""What the page shows before anybody has written: a short text by each model, written once and shared by all."""
+"""The texts that the page shows before a visitor has written one: one short text per model, shared by all."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class CannotWrite(Exception):
 
 @dataclass(frozen=True)
 class Opening:
-    """A text and the head that is open with it."""
+    """A text and the head that the page opens with it."""
 
     settings: dict[str, object]  # everything that determines the text
     ids: list[int]
@@ -46,7 +46,7 @@ class Openings:
         self.written = BoundedCache[str, Opening]()  # by name, one for each model that is served
 
     def write_all(self) -> None:
-        """Write them before anybody asks. A model that cannot write one is no longer served."""
+        """Write the openings of all models in advance. A model that cannot write one is no longer served."""
         for name in list(self.served.models):
             with suppress(CannotWrite):
                 self.get(name)
@@ -54,7 +54,7 @@ class Openings:
     def get(self, name: str) -> tuple[Opening, Run]:
         """The opening of a model and its run, which is recomputed if it was evicted.
 
-        Raises ``CannotWrite`` for a model that fails, and which is then no longer served.
+        Raises ``CannotWrite`` if the model fails; it is then no longer served.
         """
         loaded = self.served.models[name]
 
@@ -90,7 +90,7 @@ def write_opening(loaded: LoadedModel) -> Opening:
 def opening_prompt(loaded: LoadedModel) -> tuple[str, list[int]]:
     """The first of the opening prompts that looks like the model's training text.
 
-    If none does: the first that it can read; if there is none, its first token.
+    Otherwise, the first one that the model can read, or else the model's first token.
     """
     readable = []
     for prompt in OPENING_PROMPTS:

@@ -1,4 +1,4 @@
-"""The workspace's own routes: thumbnails, tokens, exact weights and logits of a run, as bytes."""
+"""The workspace's routes: thumbnails, tokens, exact weights and logits of a run, as bytes."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -25,15 +25,15 @@ from .frame import encode_frame
 from .run import Run
 from .store import Runs
 
-FOREVER = "private, max-age=31536000, immutable"  # private, as a key may be asked for
-AGAIN = "again"  # in the place of a run id: compute it again from what the body says
+FOREVER = "private, max-age=31536000, immutable"  # private, because the server may require a key
+AGAIN = "again"  # replaces the run id: recompute the run from the text in the body
 
 
 T = TypeVar("T")
 
 
 class Text(BaseModel):
-    """What a browser sends for a run that is no longer kept: enough for any process to compute it again."""
+    """The body that a browser sends for a run that is no longer kept: enough for any process to recompute it."""
 
     sha256: Unicode = Field(max_length=64)
     ids: TokenIds
@@ -42,13 +42,13 @@ class Text(BaseModel):
 
 
 class Side(Text):
-    """One text of two, with the id of its run, which may still be kept."""
+    """One of two texts to compare, with the id of its run, which may still be kept."""
 
     run: Unicode = Field("", max_length=MAX_RUN_ID)
 
 
 class Pair(BaseModel):
-    """Two texts, and which of their tokens belong together (``model.lens.alignment.Piece``)."""
+    """Two texts to compare, and which of their tokens correspond (``model.lens.alignment.Piece``)."""
 
     a: Side
     b: Side
@@ -79,7 +79,7 @@ def run_routes(snapshots: Snapshots, runs: Runs, workers: Workers) -> APIRouter:
     vocabularies: WeakKeyDictionary[LoadedModel, bytes] = WeakKeyDictionary()
 
     async def computed(request: Request, compute: Callable[..., T], *args: object) -> T:
-        """What ``compute`` returns: it may read a whole text, so only a few do at a time, in turn by address."""
+        """The result of ``compute``. It may read a whole text, so only a few run at a time, and clients take turns."""
         return await workers.run(client_of(request), compute, *args)
 
     def find(run_id: str) -> Run:
@@ -149,8 +149,8 @@ def run_routes(snapshots: Snapshots, runs: Runs, workers: Workers) -> APIRouter:
     async def again(request: Request, content: Callable[..., bytes], text: Text, *place: int) -> Response:
         return octets(await computed(request, lambda: at(content, recompute(text), *place)))
 
-    # The two plain functions run in threads of the framework's: they look things up.
-    # The ending tells Gradio to compress it.
+    # This handler and ``get_rows`` are not async, so FastAPI runs them in its threads: they only look things up.
+    # Gradio compresses the response because the path ends in .json.
     @router.get("/vocabulary/{sha256}.json")
     def get_vocabulary(sha256: str) -> Response:
         """The texts of all tokens of a model, a JSON list in the order of their ids."""
@@ -166,7 +166,7 @@ def run_routes(snapshots: Snapshots, runs: Runs, workers: Workers) -> APIRouter:
 
     @router.post("/differences")
     async def post_differences(request: Request, pair: Pair) -> JSONResponse:
-        """How differently each head attends in two texts: ``[layer][head]``, see ``head_differences``."""
+        """How differently each head attends in two texts, as ``[layer][head]``; see ``head_differences``."""
         heads = await computed(request, differences, pair)
         return JSONResponse({"heads": heads}, headers={"Cache-Control": "no-store"})
 
@@ -179,7 +179,7 @@ def run_routes(snapshots: Snapshots, runs: Runs, workers: Workers) -> APIRouter:
 
     @router.post("/scaled/{position}")
     async def post_scaled(request: Request, text: Text, position: int) -> Response:
-        """The logits at one position of a text. No run is kept of it: many head masks are tried one after the other."""
+        """The logits at one position of a text. The run is not kept, since many head masks are tried in a row."""
         return octets(await computed(request, scaled, text, position))
 
     @router.get("/{run_id}/heads/{layer}/{head}")
@@ -214,7 +214,7 @@ def run_routes(snapshots: Snapshots, runs: Runs, workers: Workers) -> APIRouter:
 
 
 def at(content: Callable[..., bytes], run: Run, *place: int | None) -> bytes:
-    """What ``content`` gives, or 404 where it raises ``ValueError`` because there is no such place in the run."""
+    """The result of ``content``, or 404 if it raises ``ValueError`` because the run has no such position or picture."""
     try:
         return content(run, *place)
     except ValueError as error:

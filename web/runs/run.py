@@ -1,4 +1,4 @@
-"""One text of one model, and what its heads looked at."""
+"""One text of one model, with its recorded attention."""
 
 import threading
 import time
@@ -19,12 +19,12 @@ LEAST_SECONDS = 2 * UPDATE_SECONDS  # a shorter span gives no reliable rate, so 
 
 
 class Run:
-    """One text of one model with what its heads looked at.
+    """One text of one model, with its recorded attention.
 
-    ``ids`` grows while the text is written. ``recording`` has a row for each token that was read: all of them in the
-    end, except a last one for which the context has no room. ``n_prompt`` of the tokens were typed; in a branch, or a
-    run that is recomputed, more than those are ``given``. ``head_mask`` ``(n_layer, n_head)``, if any, scaled each
-    head's context vectors while it was read.
+    ``ids`` grows while the text is written. ``recording`` has a row for each token that was read: in the end all of
+    them, except a last one for which the context has no room. ``n_prompt`` of the tokens were typed; a branch or a
+    recomputed run is ``given`` more tokens than those. ``head_mask`` ``(n_layer, n_head)``, if any, scaled the heads'
+    context vectors while the text was read.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Run:
         self.n_prompt = self.n_given if n_prompt is None else n_prompt
         self.ids = list(given)
         self.logprobs: list[float | None] = [None] * self.n_given
-        # While a text is written, people look at its newest logits: kept here, they need no pass through the model.
+        # Visitors look at the newest logits of a text while it is written: kept here, they need no pass of the model.
         self.recent_logits: deque[tuple[int, Tensor]] = deque(maxlen=max(1, MAX_FRESH_BYTES // (4 * config.vocab_size)))
         self.target_length = capacity
         rows = min(capacity, config.context_length)
@@ -59,7 +59,7 @@ class Run:
 
     @property
     def most_bytes(self) -> int:
-        """The most bytes that it takes while it is being written."""
+        """The most bytes that the run takes while it is being written."""
         logits = (self.recent_logits.maxlen or 0) * self.loaded.config.vocab_size
         return (
             self.nbytes
@@ -73,7 +73,7 @@ class Run:
         return self.ids[: self.recording.capacity]
 
     def take(self, event: PromptPart | Step, last: bool = False) -> None:
-        """Keep what was read and the token that was written; the ``last`` step only reads, so its token is dropped."""
+        """Record an event of the text. The ``last`` step only reads, so the token that it drew is dropped."""
         with self.lock:
             if self.writing and isinstance(event, PromptPart):
                 self.take_prompt(event)
@@ -112,9 +112,9 @@ class Run:
 
     @property
     def tokens_per_second(self) -> float:
-        """The speed without the first token, which waited for the prompt to be read and perhaps for other texts.
+        """The writing speed, without the first token, which had to wait for the prompt and perhaps for other texts.
 
-        0 until it can be measured, since several tokens arrive here at a time.
+        0 until it can be measured: several tokens arrive here at a time.
         """
         seconds = self.latest - self.began
         return (len(self.ids) - self.n_given - 1) / seconds if seconds >= LEAST_SECONDS else 0.0

@@ -1,4 +1,4 @@
-"""Texts and their attention weights for as long as somebody may look at them, bounded in bytes."""
+"""Keeps texts and their attention weights while visitors may look at them, up to a limit in bytes."""
 
 import hashlib
 import hmac
@@ -19,14 +19,14 @@ from .run import Run
 
 
 class Runs:
-    """The runs of all visitors by id, at most ``max_bytes`` of them: the least recently used are evicted first.
+    """The runs of all visitors by id, up to ``max_bytes`` in all: the least recently used are evicted first.
 
-    A run that is being written stays; the engines bound how many there are.
+    A run that is being written is not evicted; the engines limit how many of these there are.
     """
 
     def __init__(self, max_bytes: int = MAX_CACHED_BYTES, may_see: Callable[[str], bool] = lambda _name: True) -> None:
         self.may_see = may_see
-        self.secret = secrets.token_bytes(16)  # so that nobody else can work out the id of a run
+        self.secret = secrets.token_bytes(16)  # keeps others from computing the id of a run
         self.exact = ExactNumbers()
         self.cache = BoundedCache[str, Run](
             max_entries=MAX_CACHED_RUNS,
@@ -44,14 +44,14 @@ class Runs:
         n_prompt: int | None = None,
         head_mask: Tensor | None = None,
     ) -> Run:
-        """A run that is about to be written; its id cannot be guessed."""
+        """A run that is about to be written, with an id that cannot be guessed."""
         run = Run(secrets.token_urlsafe(16), loaded, given, len(given) + max_new_tokens, n_prompt, head_mask)
         run.writing = True
         self.cache.put(run.id, run)
         return run
 
     def shifted(self, before: Run, ids: Sequence[int]) -> Run:
-        """The run that goes on with ``ids``, the last ones of a run whose context was full."""
+        """The run that continues with ``ids``, the last tokens of a run whose context was full."""
         n_dropped = len(before.ids) - len(ids)
         n_left = before.target_length - len(before.ids)
         run = self.new(before.loaded, ids, n_left, max(0, before.n_prompt - n_dropped), before.head_mask)
@@ -60,27 +60,27 @@ class Runs:
         return run
 
     def end(self, run: Run) -> None:
-        """Nothing more will be written of a run, which may be evicted from now on, though not at once."""
+        """Mark a run as complete. It may be evicted from now on, but starts as the most recently used."""
         run.end()
         self.cache.get(run.id)  # now the most recently used
         self.cache.trim()
 
     def get(self, run_id: str) -> Run | None:
-        """The run of this id, None if it is not cached or belongs to another visitor's model."""
+        """The run with this id, or None if it is not cached or belongs to another visitor's model."""
         run = self.cache.get(run_id)
         return run if run is not None and self.may_see(run.loaded.name) else None
 
     def forget(self, name: str) -> None:
-        """Remove the runs of a model that is no longer served, and of its snapshots."""
+        """Remove the runs of a model that is no longer served and of its snapshots."""
         self.remove(lambda loaded: loaded.name.partition("@")[0] == name)
 
     def forget_read_with(self, loaded: LoadedModel) -> None:
-        """Remove the runs that hold on to these weights; whoever looks at one has it computed again."""
+        """Remove the runs that keep these weights in memory. A run that is requested again is recomputed."""
         self.remove(lambda other: other is loaded, even_if_writing=False)
 
     def remove(self, is_gone: Callable[[LoadedModel], bool], *, even_if_writing: bool = True) -> None:
         def is_removed(_run_id: str, run: Run | None) -> bool:
-            if run is None:  # It is being recomputed, with a model not known here. Rarely is any, so none is cached.
+            if run is None:  # It is being recomputed; its model is unknown here, so it is never cached. This is rare.
                 return True
             return is_gone(run.loaded) and (even_if_writing or not run.writing)
 
@@ -88,7 +88,7 @@ class Runs:
         self.exact.forget_models(is_gone)
 
     def recompute(self, loaded: LoadedModel, ids: Sequence[int], n_prompt: int, head_mask: Tensor | None = None) -> Run:
-        """The run of these token ids, read with ``head_mask``; computed again unless it is cached."""
+        """The run of these token ids, read with ``head_mask``: the cached one, or else recomputed."""
         mask = "" if head_mask is None else head_mask.tolist()
         text = f"{loaded.name}:{loaded.sha256}:{n_prompt}:{list(ids)}:{mask}"
         run_id = hmac.new(self.secret, text.encode(), hashlib.sha256).hexdigest()
@@ -103,19 +103,19 @@ class Runs:
 
 
 class RunWriter:
-    """Takes the events of one text into its run. ``run`` is the newest: there is another after each context shift.
+    """Records the events of one text in its ``run``, which each context shift replaces by a new one.
 
-    Any thread may end it.
+    Any thread may call ``end``.
     """
 
     def __init__(self, runs: Runs, run: Run) -> None:
         self.runs, self.run = runs, run
         self.ended = False
-        self.cut: str | None = None  # the reason why the text ended, other than its last token
+        self.cut: str | None = None  # why the text was cut off, if it was
         self.lock = threading.Lock()
 
     def take(self, events: list[tuple[int, Event]], stopped: bool) -> None:
-        """Keep what has happened. Once ``stopped``, the last step only reads."""
+        """Record events. Once the text is ``stopped``, its last step only reads."""
         with self.lock:
             for _, event in events:
                 if self.ended:
@@ -130,6 +130,6 @@ class RunWriter:
 
     def end(self) -> None:
         """Nothing more will be written."""
-        self.ended = True  # before the lock: whoever holds it need not finish
+        self.ended = True  # before the lock is taken, so that a ``take`` that holds it returns early
         with self.lock:
             self.runs.end(self.run)

@@ -75,7 +75,7 @@ def test_a_key_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert read(["--api-key-file", str(path)], {}).api_key == "open-sesame"
     assert read([], {"HEADSCOPE_API_KEY_FILE": str(path)}).api_key == "open-sesame"
     for content, said in (
-        ("", "not empty"),
+        ("", "one or more"),
         ("two words", "without spaces"),
         ("x" * 5_000, "4,096 bytes"),
         ("é", "ASCII"),
