@@ -48,7 +48,7 @@ class Metrics:
         self.requests.labels(route, outcome).inc()
 
     def token(self, model: str, seconds: float, *, first: bool) -> None:
-        """Record that a token came ``seconds`` after the request if it is the ``first``, else after the previous one."""
+        """Record a token that came ``seconds`` after the request if ``first``, otherwise after the previous token."""
         name = self.model_name(model)
         histogram = self.by_model.get((name, first))
         if histogram is None:  # cached, because looking it up by its labels takes longer than recording

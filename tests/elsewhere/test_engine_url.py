@@ -115,7 +115,7 @@ def test_the_page_says_how_a_text_ended(engine: ScriptedEngine, beside: Server) 
         ({"error": {"message": "a secret"}}, 502, "tiny failed: it reported an error."),
         ({"pieces": [{"not": "text"}], "reason": 3, "error": ["a secret"]}, 502, "it reported an error."),
         ({"reason": None}, 502, "it ended the text without saying why"),
-        ({"pieces": ["é"]}, 502, "wrote what this model cannot read: "),
+        ({"pieces": ["é"]}, 502, "wrote text that this model cannot read: "),
     ],
 )
 def test_an_engine_that_fails(
@@ -181,7 +181,7 @@ def test_ids_that_no_text_has_are_refused(engine: ScriptedEngine, launch: Callab
     split = [token for character in " fine" for token in loaded.tokenizer.encode(character)]
     assert post_body(server, {"prompt": whole}).status_code == 200
     error = error_of(post_body(server, {"prompt": split}))
-    assert error["param"] == "prompt" and "which has other token ids than these" in error["message"]
+    assert error["param"] == "prompt" and "which is tokenized into other ids than these" in error["message"]
     half = loaded.tokenizer.encode("é")[:1]
     assert loaded.tokenizer.token_bytes(half[0]) != "é".encode()
     assert "part of a character" in error_of(post_body(server, {"prompt": half}))["message"]
@@ -239,10 +239,10 @@ def test_an_address_from_the_environment() -> None:
     [
         (("localhost:8000/v1",), (), "must be like http://HOST:PORT/v1, found 'localhost:8000/v1'"),
         (("ftp://x/v1",), (), "must be like http"),
-        (("http://x:8000",), (), "must be the base of the engine's routes, http://x:8000/v1"),
-        ((f"c={URL}",), (), "--engine-url names c, which is not among: a"),
-        ((), ("m",), "--engine-model needs an --engine-url"),
-        ((URL,), ("c=m",), "--engine-model names c, which is not among: a"),
+        (("http://x:8000",), (), "must be the base URL of the engine's routes, http://x:8000/v1"),
+        ((f"c={URL}",), (), "--engine-url names c, which is not one of the models: a"),
+        ((), ("m",), "--engine-model requires --engine-url"),
+        ((URL,), ("c=m",), "--engine-model names c, which is not one of the models: a"),
     ],
 )
 def test_bad_addresses_end_the_start(

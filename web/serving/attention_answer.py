@@ -1,4 +1,4 @@
-"""Attention weights of whole texts as the body of an answer, computed layer by layer and sent in pieces."""
+"""Attention weights of whole texts as the body of a response, computed layer by layer and sent in pieces."""
 
 import json
 import struct
@@ -13,10 +13,10 @@ from model import LoadedModel
 from model.lens.text_pass import TextPass
 
 JSON_BYTES = 14  # of one weight, at most
-TOKEN_BYTES = 500  # of one token's object, in Python and as text
-REQUEST_BYTES = 150_000  # of a request on its way, beside its answer
-GAPS = 1.25  # the heap of the C library takes so many times what is in use, since large blocks come and go
-PIECE_WEIGHTS = 65_536  # that are made into bytes at a time
+TOKEN_BYTES = 500  # per token, as a Python object and as text
+REQUEST_BYTES = 150_000  # of a request in progress, not counting its answer
+GAPS = 1.25  # factor by which the C heap outgrows the memory in use, since large blocks come and go
+PIECE_WEIGHTS = 65_536  # weights converted to bytes at a time
 
 
 def head_weights(loaded: LoadedModel, ids: Sequence[int], layer: int, head: int) -> bytes:
@@ -27,7 +27,7 @@ def head_weights(loaded: LoadedModel, ids: Sequence[int], layer: int, head: int)
 
 
 class AttentionAnswer:
-    """The attention weights of some heads as the body of an answer, in pieces of ``PIECE_WEIGHTS`` at most."""
+    """The attention weights of some heads as the body of a response, in pieces of at most ``PIECE_WEIGHTS``."""
 
     def __init__(
         self, loaded: LoadedModel, ids: list[int], layers: list[int], heads: list[int], head_mask: Tensor | None
@@ -39,9 +39,9 @@ class AttentionAnswer:
 
     @property
     def held_bytes(self) -> int:
-        """What is in memory while the client reads: the residual stream, one layer's weights, two pieces of the body.
+        """Bytes held while the client reads: the residual stream, one layer's weights and two pieces of the body.
 
-        Computing a layer takes more for a moment, but only in as many threads as there are workers.
+        Computing a layer briefly takes more, but only in as many threads as there are workers.
         """
         gpt, config, n_tokens = self.loaded.gpt, self.loaded.config, len(self.ids)
         stream = (config.n_layer + 1) * n_tokens * config.n_embd * gpt.wte.weight.element_size()
@@ -50,7 +50,7 @@ class AttentionAnswer:
         return int(GAPS * (stream + 4 * layer + pieces + n_tokens * TOKEN_BYTES)) + REQUEST_BYTES
 
     def layers_in(self, form: Callable[[NDArray[np.float32]], Iterator[bytes]]) -> Iterator[Iterator[bytes]]:
-        """The pieces of each layer; its ``(heads, T, T)`` float32 weights are let go with the last of them."""
+        """The pieces of each layer; its ``(heads, T, T)`` float32 weights are freed after the last piece."""
         residuals = TextPass(self.loaded.gpt, self.ids, self.head_mask)
         for layer in self.layers:
             yield form(residuals.attention(layer)[self.heads].contiguous().numpy())
@@ -65,7 +65,7 @@ class AttentionAnswer:
         yield b"]}"
 
     def safetensors(self) -> Iterator[bytes]:
-        """A safetensors file: the tensor ``attention``, and the rest of the JSON answer as strings in its metadata."""
+        """A safetensors file: the tensor ``attention``, with the rest of the JSON answer as strings in the metadata."""
         n_layer, n_head, n_tokens = len(self.layers), len(self.heads), len(self.ids)
         metadata = {name: value if isinstance(value, str) else json.dumps(value) for name, value in self.header.items()}
         size = 4 * n_layer * n_head * n_tokens**2
@@ -78,7 +78,7 @@ class AttentionAnswer:
 
 
 def in_json(layer: NDArray[np.float32]) -> Iterator[bytes]:
-    """``(heads, T, T)`` weights as nested lists; a piece holds some rows of one head."""
+    """``(heads, T, T)`` weights as nested lists; each piece has some rows of one head."""
     n_heads, n_tokens, _ = layer.shape
     n_rows = max(1, PIECE_WEIGHTS // n_tokens)
     for head in range(n_heads):

@@ -1,4 +1,4 @@
-"""One budget in bytes for everything in flight: bodies, unread answers, texts being recorded."""
+"""One budget in bytes for all data in flight: request bodies, unread responses and texts being recorded."""
 
 import ctypes
 import gc
@@ -14,10 +14,10 @@ from model.serving.engine import Busy
 from ..settings import KEPT_BYTES, Limits
 
 MEGABYTE = 1_000_000
-SHARE = 2  # one client may hold the budget divided by this
+SHARE = 2  # one client may hold the whole budget divided by this
 WORTH_TRIMMING = 32 * MEGABYTE
 M_ARENA_MAX = -8  # in glibc's malloc.h
-IDLE_SECONDS = 5.0  # between two returns of memory to the system while little is held
+IDLE_SECONDS = 5.0  # between returns of memory to the system while little is held
 
 
 class NoRoom(Busy):
@@ -25,7 +25,7 @@ class NoRoom(Busy):
 
 
 class Budget:
-    """Bytes that may be held by all clients together; one client may hold half of them. Any thread."""
+    """Bytes that all clients together may hold; one client may hold half of them. Thread-safe."""
 
     def __init__(self, n_bytes: int) -> None:
         self.n_bytes = n_bytes
@@ -36,7 +36,7 @@ class Budget:
 
     @property
     def most(self) -> int:
-        """What one client may hold."""
+        """The most bytes that one client may hold."""
         return self.n_bytes // SHARE
 
     def take(self, n_bytes: int, client: Hashable) -> None:
@@ -80,12 +80,12 @@ class Budget:
 
 
 def budget_for(limits: Limits) -> Budget:
-    """The operator's limit, less what the caches may always hold."""
+    """The budget for data in flight: the operator's limit, less what the caches may hold."""
     return Budget(limits.memory_budget_mb * MEGABYTE - KEPT_BYTES)
 
 
 def keep_all_objects() -> None:
-    """Exempt all present objects from garbage collection: scanning them would halt everything else."""
+    """Exempt all existing objects from garbage collection: scanning them would pause the whole process."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)  # a body of many lists must not trigger a hundred collections
@@ -93,20 +93,20 @@ def keep_all_objects() -> None:
 
 
 def share_heaps() -> None:
-    """Let all threads share two heaps. Call this before they start.
+    """Let all threads share two heaps. Call this before any thread starts.
 
-    By default glibc gives each thread its own heap, and memory freed in one cannot be used by the others.
+    By default, glibc gives each thread its own heap, and the others cannot use memory freed in it.
     """
     if set_option := of_glibc("mallopt"):
         set_option(M_ARENA_MAX, 2)
 
 
 def trim_heap() -> None:
-    """Return freed memory to the system: glibc keeps what lies below anything still in use."""
+    """Return freed memory to the system: by itself, glibc keeps any that lies below memory still in use."""
     if trim := of_glibc("malloc_trim"):
         trim(0)
 
 
 def of_glibc(name: str) -> Callable[..., int] | None:
-    """A function of glibc, None where the C library is another one, which needs no such care."""
+    """A function of glibc, or None if the C library is a different one, which does not need it."""
     return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None

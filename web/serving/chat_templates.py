@@ -1,6 +1,6 @@
-"""From a conversation to a prompt by a checkpoint's own chat template, in a process that can be ended.
+"""Turns a conversation into a prompt with a checkpoint's own chat template, in a process that can be killed.
 
-A template may loop for ever, or ask for more memory than there is; neither may keep other models waiting.
+A template may loop forever or ask for more memory than there is; neither may hold up other models.
 """
 
 import asyncio
@@ -20,20 +20,24 @@ from ..bounded_cache import BoundedCache
 from .template_worker import MAX_CHARACTERS, READY
 
 ROOT = Path(model.__file__).resolve().parent.parent
-SECRETS = ("HEADSCOPE_", "HF_", "HUGGING_FACE_")  # beginnings of variables that a template's process does not get
+SECRETS = (
+    "HEADSCOPE_",
+    "HF_",
+    "HUGGING_FACE_",
+)  # prefixes of environment variables that are kept from a template's process
 START_SECONDS = 30.0
 RENDER_SECONDS = 2.0
-MAX_PROCESSES = 4  # the least recently used one is ended; Busy while all of them are in use
-MAX_WAITING = 16  # conversations for one template
+MAX_PROCESSES = 4  # beyond that, the least recently used idle one is ended; ``Busy`` while all are in use
+MAX_WAITING = 16  # conversations per template
 MAX_LINE = 12 * MAX_CHARACTERS  # bytes: a character may be sent as two escapes
 
 
 class TemplateFailed(Exception):
-    """A template that cannot be rendered for these messages; the message says why."""
+    """A template cannot be rendered for these messages; the error's message says why."""
 
 
 class Templates:
-    """The processes of the templates in use, each made when it is first needed. Used from one event loop."""
+    """The processes of the templates in use, each started when it is first needed. Used only from one event loop."""
 
     def __init__(self) -> None:
         self.workers = BoundedCache[str, Worker](
@@ -41,7 +45,7 @@ class Templates:
         )
 
     async def render(self, source: str, context: dict[str, Any]) -> str:
-        """The text that the template ``source`` makes. Raises ``TemplateFailed`` and ``Busy``."""
+        """Render the template ``source`` with ``context``. Raises ``TemplateFailed`` and ``Busy``."""
         worker = self.workers.get(source)
         if worker is None:
             workers = self.workers.values()
@@ -51,7 +55,7 @@ class Templates:
         found = await worker.ask({"template": source, "context": context})
         text = found.get("text")
         if text is None or readable(text) != text:
-            raise TemplateFailed(readable(found.get("error", "it makes half of a surrogate pair")))
+            raise TemplateFailed(readable(found.get("error", "its output contains half of a surrogate pair")))
         return text
 
     def close(self) -> None:
@@ -60,7 +64,7 @@ class Templates:
 
 
 class Worker:
-    """A process of ``template_worker.py``, which is started again after it had to be ended."""
+    """A process of ``template_worker.py``, which is restarted after it had to be killed."""
 
     def __init__(self) -> None:
         self.process: Process | None = None
@@ -78,7 +82,7 @@ class Worker:
             self.n_waiting -= 1
 
     async def exchange(self, line: bytes) -> dict[str, str]:
-        """Its answer to one line. Whatever goes wrong ends the process, and so does a caller who leaves."""
+        """Send one line and return the answer. Any failure kills the process, and so does a caller's cancellation."""
         answered = False
         try:
             process = await self.running()
@@ -92,7 +96,7 @@ class Worker:
         except TimeoutError:
             await self.end()
             raise TemplateFailed(f"it takes more than {RENDER_SECONDS:g} seconds") from None
-        except (OSError, ValueError):  # its end, or a line too long
+        except (OSError, ValueError):  # the process ended, or its line was too long
             await self.end()
             raise TemplateFailed("it takes too much memory") from None
         finally:

@@ -1,4 +1,4 @@
-"""The engines of the models that are served, each in a thread of its own."""
+"""The engines of the served models, each in its own thread."""
 
 import logging
 import threading
@@ -23,7 +23,7 @@ MakeReader = Callable[[GPT, int], Reader | None]
 
 
 class Engines:
-    """One engine for each model, made when it is first needed."""
+    """One engine per model, created when it is first needed."""
 
     def __init__(
         self,
@@ -42,10 +42,10 @@ class Engines:
         self.limits, self.metrics, self.elsewhere, self.zero_gpu = limits, metrics, elsewhere or {}, zero_gpu
         self.make_reader = make_reader
         self.engines: dict[LoadedModel, Engine] = {}
-        self.gpu_engines: dict[LoadedModel, Engine] = {}  # on ZeroGPU, for texts that a Gradio event asks for
+        self.gpu_engines: dict[LoadedModel, Engine] = {}  # on ZeroGPU, for texts requested by a Gradio event
         self.threads: list[threading.Thread] = []
         self.tidy_up: Callable[[], None] = trim_heap
-        self.running: set[Generation] = set()  # those that somebody reads
+        self.running: set[Generation] = set()  # those that have a reader
         self.lock = threading.Lock()
         self.closed = False
 
@@ -61,8 +61,8 @@ class Engines:
         """Write texts: ``async with engines.generate(...) as generation``, then ``async for events in generation``.
 
         Texts of one ``client`` share its turns; the outcome is counted for ``route``. After the first, events are
-        handed out at most every ``pace`` seconds. ``in_event`` says that a Gradio event asks: ZeroGPU has a
-        GPU only there.
+        handed out at most every ``pace`` seconds. ``in_event`` says that a Gradio event made the request: ZeroGPU has
+        a GPU only there.
         """
         return Generation(
             self.engine_for(loaded, in_event=in_event),
@@ -95,7 +95,7 @@ class Engines:
         return loaded.name in self.elsewhere
 
     def check(self, loaded: LoadedModel, *requests: GenerationRequest, same_ids: bool = True) -> None:
-        """Raise ``InputError`` for a request that this model's engine cannot carry out; see ``check_sent``."""
+        """Raise ``InputError`` if this model's engine cannot handle a request; see ``check_sent``."""
         for request in requests if self.writes_elsewhere(loaded) else ():
             check_sent(loaded, request, same_ids=same_ids)
 
@@ -110,20 +110,20 @@ class Engines:
             threading.Thread(target=self.speed_up, args=(engine,), name=f"reader of {loaded.name}", daemon=True).start()
 
     def prepare(self, models: Iterable[LoadedModel]) -> None:
-        """Start making the faster readers of these models, so that they are ready when somebody asks."""
+        """Start making the faster readers of these models, so that they are ready for the first request."""
         if self.make_reader:
             for loaded in models:
                 self.engine_for(loaded)
 
     def speed_up(self, engine: Engine) -> None:
-        """Give an engine its faster reader when that is ready; texts that have begun keep the reader they have."""
+        """Give an engine its faster reader once that is ready; texts that have begun keep their reader."""
         assert self.make_reader
         try:
             reader = self.make_reader(engine.loaded.gpt, engine.max_batch)
         except Exception:
-            log.exception("Text of %s is written by torch alone", engine.loaded.name)
+            log.exception("%s writes with torch alone: its compiled loops could not be made", engine.loaded.name)
             return
-        self.tidy_up()  # frees what it was made from
+        self.tidy_up()  # frees the memory that was needed to make it
         if reader:
             engine.reader = reader
             if engine.closed:
@@ -145,17 +145,19 @@ class Engines:
         return [*self.engines.items(), *self.gpu_engines.items()]
 
     def check_open(self) -> None:
-        """Raise ``Closed`` once no new requests are accepted."""
+        """Raise ``Closed`` if new requests are no longer accepted."""
         if self.closed:
             raise Closed
 
     def close(self, grace: float = 0.0) -> None:
-        """Accept no more requests, give running ones ``grace`` seconds, and return when all have ended."""
+        """Accept no more requests, give running ones ``grace`` seconds to finish, and return when all have ended."""
         with self.lock:
             self.closed = True
             for _, engine in self.all():
                 engine.close(grace)
-        until = time.monotonic() + grace + 5.0  # a step may be long
+        until = time.monotonic() + grace + 5.0  # the step in progress may take long
         for thread in self.threads:
             while thread.is_alive() and (left := until - time.monotonic()) > 0:
-                thread.join(min(left, 1.0))  # a second signal that comes just before a wait is handled after it
+                thread.join(
+                    min(left, 1.0)
+                )  # short waits, since a second signal that arrives just before one is handled after it

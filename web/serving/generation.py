@@ -16,12 +16,12 @@ from ..prometheus import Metrics
 
 
 class Generation:
-    """Texts that are written together: they join the engine on entering, and what is left of them ends on leaving.
+    """Texts that are written together. Entering submits them to the engine; leaving cancels those still running.
 
-    Iterating gives lists of ``(index of the request, event)``: what has happened, as soon as it has, but after the
-    first not before ``pace`` seconds unless it is the end. Entering raises ``Busy`` or ``Closed``; iterating raises the
-    error that ended one of the texts. The loop that enters it follows it; any thread may stop it. Its outcome is
-    counted for ``route``.
+    Iterating gives lists of ``(index of the request, event)`` as soon as there are events, but after the first list
+    waits ``pace`` seconds before the next, unless all texts have ended. Entering raises ``Busy`` or ``Closed``;
+    iterating raises the error that ended one of the texts. Only the event loop that enters it may iterate; any thread
+    may stop it. The outcome is counted for ``route``.
     """
 
     def __init__(
@@ -40,12 +40,12 @@ class Generation:
         self.sequences = [
             engine.text(request, self.listener(i), client, deadline) for i, request in enumerate(requests)
         ]
-        self.outcome = "cancelled"  # until another is known
-        self.n_running = len(requests)  # texts whose last event has not come
-        self.n_undelivered = len(requests)  # texts whose last event was not handed out
+        self.outcome = "cancelled"  # until another outcome is known
+        self.n_running = len(requests)  # texts whose last event has not arrived
+        self.n_undelivered = len(requests)  # texts whose last event has not been handed to the reader
         self.events: deque[tuple[int, Event]] = deque()
         self.newest_at = 0.0  # when the newest token was written, in seconds since the epoch
-        self.wakeup_pending = False  # or not wanted: during the pause after events were handed out
+        self.wakeup_pending = False  # also set during the pause after events were handed out, when none is needed
         self.rest: asyncio.TimerHandle | None = None
         self.stopped, self.ended = threading.Event(), threading.Event()
 
@@ -74,7 +74,7 @@ class Generation:
         return lambda event: self.push(index, event)
 
     def push(self, index: int, event: Event) -> None:
-        """Take an event. The engine's thread calls this, so nothing here may wait."""
+        """Queue an event. The engine's thread calls this, so it must not block."""
         self.events.append((index, event))
         if isinstance(event, Step):
             now, first = time.perf_counter(), len(self.sequences[index].written) == 1
@@ -84,17 +84,17 @@ class Generation:
             self.n_running -= 1
             if not self.n_running:
                 self.ended.set()
-        if not self.wakeup_pending or not self.n_running:  # the end is announced at once
+        if not self.wakeup_pending or not self.n_running:  # the end is announced even during the pause
             self.wakeup_pending = True
             self.loop.call_soon_threadsafe(self.announce)
 
     def announce(self) -> None:
-        """Wake the reader, unless the events were taken in the meantime and the stream is pausing."""
+        """Wake the reader, unless it has already taken the events, or is pausing while texts still run."""
         if self.events and not (self.rest and self.n_running):
             self.news.set()
 
     def wake_up(self) -> None:
-        """The pause is over: hand out what has come meanwhile, and from now on everything at once."""
+        """End the pause: hand out the events that arrived during it, and later ones at once."""
         self.rest, self.wakeup_pending = None, False
         if self.events:
             self.news.set()
@@ -113,8 +113,8 @@ class Generation:
             if self.rest:
                 self.rest.cancel()
                 self.rest = None
-            self.wakeup_pending = False  # before the events are taken, or one that comes in between would wake nobody
-            # What came before a failure is handed out first.
+            self.wakeup_pending = False  # before events are taken, so that one arriving meanwhile wakes the reader
+            # Events before a failure are handed out first.
             while self.events and not (events and isinstance(self.events[0][1], Failure)):
                 events.append(self.events.popleft())
         for _, event in events:
@@ -132,13 +132,13 @@ class Generation:
         return events
 
     def stop(self) -> None:
-        """End each text with its next token, once all earlier ones have been read."""
+        """Have each text end with its next token, after all earlier tokens have been read."""
         self.stopped.set()
         for sequence in self.sequences:
             sequence.stop_soon()
 
     def cancel(self) -> None:
-        """End at once."""
+        """End all texts at once."""
         self.stopped.set()
         for sequence in self.sequences:
             sequence.cancel()

@@ -1,7 +1,7 @@
-"""The check of every request, the same for the page, the HTTP API, the Gradio endpoints and MCP.
+"""Checks every request in the same way, for the page, the HTTP API, the Gradio endpoints and MCP.
 
-The functions raise ``InputError``, which names the field that is wrong. The types check lists in the bodies of the
-page's routes only up to their first wrong item, so that a large body cannot keep the server busy with its mistakes.
+The functions raise ``InputError``, which names the invalid field. The types check lists in the bodies of the page's
+routes only up to the first invalid item, so that collecting the errors of a large body cannot keep the server busy.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,14 +19,14 @@ from ..settings import Limits
 from .served_models import ServedModels
 
 OPTIONS = REQUEST_OPTIONS | SAMPLING_OPTIONS
-SLIDERS = {name: row.slider for name, row in OPTIONS.items() if row.slider}  # those on the page
+SLIDERS = {name: row.slider for name, row in OPTIONS.items() if row.slider}  # the options with a slider on the page
 
 
 def without_surrogates(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"half a character at position {error.start:,}") from None
+        raise ValueError(f"half of a surrogate pair at position {error.start:,}") from None
     return text
 
 
@@ -35,7 +35,7 @@ Row = Annotated[list[float], FailFast(), Field(max_length=1_000)]
 HeadMask = TypeAliasType("HeadMask", Annotated[list[Row], FailFast(), Field(max_length=1_000)])
 Piece = Annotated[tuple[int, int, int, int, bool], FailFast()]
 Pieces = TypeAliasType("Pieces", Annotated[list[Piece], FailFast()])
-Unicode = Annotated[str, AfterValidator(without_surrogates)]  # JSON can spell half a character, and nothing can send it
+Unicode = Annotated[str, AfterValidator(without_surrogates)]  # JSON escapes can hold lone surrogates, UTF-8 cannot
 
 
 class UnknownModel(InputError):
@@ -48,7 +48,7 @@ class UnknownModel(InputError):
 
 
 def read_request(served: ServedModels, fields: Mapping[str, object]) -> tuple[LoadedModel, GenerationRequest]:
-    """The model and the text that ``fields`` ask for: prompt, model, and what ``read_options`` takes."""
+    """The model and the request that ``fields`` describe: prompt, model, and the fields of ``read_options``."""
     loaded = find_model(served, fields.get("model"))
     limits = served.settings.limits
     return loaded, read_options(limits, loaded, read_prompt(limits, loaded, fields.get("prompt")), fields)
@@ -57,8 +57,8 @@ def read_request(served: ServedModels, fields: Mapping[str, object]) -> tuple[Lo
 def read_options(
     limits: Limits, loaded: LoadedModel, ids: list[int], fields: Mapping[str, object]
 ) -> GenerationRequest:
-    """A request to write on from ``ids`` with the options of ``OPTIONS``, a head mask and ``context_shift``."""
-    # JSON and sliders may give 3.0 for 3.
+    """A request to continue ``ids`` with the options in ``OPTIONS``, a head mask and ``context_shift``."""
+    # JSON and sliders may give 3.0 instead of 3.
     given: dict[str, Any] = {name: whole(fields[name]) if row.kind is int else fields[name]
              for name, row in OPTIONS.items() if name in fields}  # fmt: skip
     max_new_tokens, seed = given.pop("max_new_tokens", 100), given.pop("seed", None)
@@ -75,14 +75,14 @@ def read_options(
 
 
 def settings_of(request: GenerationRequest, prompt: str) -> dict[str, object]:
-    """The settings needed to reproduce this text, as the page's controls have it."""
+    """The settings needed to reproduce this text, as values of the page's controls."""
     values = {name: getattr(request if name in REQUEST_OPTIONS else request.sampling, name) for name in SLIDERS}
     values["top_k"] = values["top_k"] or 0
     return {"prompt": prompt, "seed": request.seed} | values
 
 
 def find_model(served: ServedModels, name: object) -> LoadedModel:
-    """The model of that name, the first one where no name is given."""
+    """The model of that name, or the first model if no name is given. Raises ``UnknownModel``."""
     if not served.ready.done():
         raise UnknownModel("The checkpoints are still loading. Try again in a moment.")
     if not served.models:
@@ -97,12 +97,12 @@ def find_model(served: ServedModels, name: object) -> LoadedModel:
 
 
 def read_prompt(limits: Limits, loaded: LoadedModel, prompt: object) -> list[int]:
-    """Token ids of a prompt that is text, not too long, and that the model can read."""
+    """The token ids of a prompt, after checking its type, its length, and that the model can read it."""
     return loaded.read_prompt(check_text(limits, prompt))
 
 
 def read_text(limits: Limits, loaded: LoadedModel, text: object) -> list[int]:
-    """Token ids of any text in the model's alphabet; it may be empty or longer than the context."""
+    """The token ids of any text in the model's alphabet; it may be empty or longer than the context."""
     return loaded.tokenizer.encode(check_text(limits, text))
 
 
@@ -116,7 +116,7 @@ def read_ids(
     """The token ids of a text that is given either as text or as ids, in the fields called ``names``."""
     field, ids_field = names
     if (text is None) == (ids is None):
-        raise InputError(field, f"Either {field} or {ids_field} is needed, and not both.")
+        raise InputError(field, f"Give either {field} or {ids_field}, but not both.")
     try:
         if text is not None:
             check_length(field, field, text, limits.max_prompt_characters)
@@ -126,7 +126,7 @@ def read_ids(
 
 
 def check_text(limits: Limits, text: object) -> str:
-    """``text`` itself, unless it is not text or too long."""
+    """Return ``text`` unchanged. Raises ``InputError`` if it is not a string or too long."""
     if not isinstance(text, str):
         raise InputError("prompt", f"The prompt must be text, found {shorten(text)}.")
     check_length("prompt", "prompt", text, limits.max_prompt_characters)
@@ -140,7 +140,7 @@ def check_length(field: str, noun: str, text: str, most: int) -> None:
 
 
 def read_head(limits: Limits, loaded: LoadedModel, layer: object, head: object, n_tokens: int) -> tuple[int, int]:
-    """A layer and a head that the model has, and few enough weights to answer with."""
+    """Check that the model has this layer and head, and that the answer has few enough weights."""
     layer = read_index("layer", layer, 0, loaded.config.n_layer - 1)
     head = read_index("head", head, 0, loaded.config.n_head - 1)
     most = limits.max_json_weights
@@ -151,7 +151,7 @@ def read_head(limits: Limits, loaded: LoadedModel, layer: object, head: object, 
 
 
 def read_index(field: str, value: object, least: int, most: int) -> int:
-    """An integer from ``least`` to ``most``."""
+    """``value`` as an integer. Raises ``InputError`` unless it is from ``least`` to ``most``."""
     value = whole(value)
     if type(value) is not int or not least <= value <= most:
         raise InvalidValue(field, value, f"an integer from {least} to {most}")
@@ -159,5 +159,5 @@ def read_index(field: str, value: object, least: int, most: int) -> int:
 
 
 def whole(value: Any) -> Any:
-    """3 for 3.0; anything else as it is."""
+    """Return 3 for 3.0, and anything else unchanged."""
     return int(value) if isinstance(value, float) and value.is_integer() else value

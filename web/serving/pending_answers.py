@@ -1,8 +1,8 @@
-"""Answers of Gradio's endpoints until they are sent.
+"""Answers of Gradio's endpoints that have not been sent yet.
 
-Gradio keeps an answer as Python objects, many times the size of its JSON, until somebody collects it, and walks through
-all of them on the event loop. So an endpoint stores its answer here and gives Gradio a placeholder, which
-``web/edge/gradio_queue.py`` replaces by the JSON as the response is sent.
+Gradio keeps an answer as Python objects, many times the size of its JSON, until a client collects it, and traverses
+them all on the event loop. So an endpoint stores its answer here and gives Gradio a placeholder, which
+``web/edge/gradio_queue.py`` replaces with the JSON when the response is sent.
 """
 
 import re
@@ -18,14 +18,14 @@ PLACEHOLDER = re.compile(rb'"headscope-answer-([0-9a-f]{32})"')
 
 @dataclass
 class SessionAnswers:
-    """The answers of one Gradio session that nobody has collected, as JSON by the number in their placeholder."""
+    """The uncollected answers of one Gradio session, as JSON by the number in their placeholder."""
 
     client: Hashable
     answers: dict[str, bytes] = field(default_factory=dict)
 
 
 class PendingAnswers:
-    """The pending answers of all sessions. Any thread."""
+    """The pending answers of all sessions. Thread-safe."""
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
@@ -33,10 +33,7 @@ class PendingAnswers:
         self.lock = threading.Lock()
 
     def store(self, answer: bytes, session: str, client: Hashable) -> str:
-        """Keep an answer in JSON for whoever follows the Gradio session, and return its placeholder.
-
-        Raises ``NoRoom``.
-        """
+        """Keep a JSON answer for the client of the Gradio session, and return its placeholder. Raises ``NoRoom``."""
         self.budget.take(len(answer), client)
         number = secrets.token_hex(16)
         with self.lock:
@@ -44,7 +41,7 @@ class PendingAnswers:
         return f"headscope-answer-{number}"
 
     def fill_in(self, content: bytes, session: str) -> bytes:
-        """``content`` with this session's answers in place of their placeholders; each is removed."""
+        """Replace placeholders in ``content`` with this session's answers, and remove these answers from here."""
         return PLACEHOLDER.sub(lambda match: self.take(match[1].decode(), session) or match[0], content)
 
     def take(self, number: str, session: str) -> bytes | None:
@@ -59,7 +56,7 @@ class PendingAnswers:
         return answer
 
     def drop(self, session: str) -> None:
-        """Remove what nobody has collected."""
+        """Remove the uncollected answers of a session."""
         with self.lock:
             pending = self.sessions.pop(session, None)
         if pending:

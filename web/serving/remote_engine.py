@@ -1,6 +1,6 @@
-"""Engines elsewhere: any server with OpenAI's interface writes the texts of a model, and the model here reads along.
+"""Remote engines: any server with OpenAI's interface writes the texts of a model, and the local model reads along.
 
-The texts of one model are followed by an event loop in a thread of its own.
+An event loop in a separate thread follows the texts of one model.
 """
 
 import asyncio
@@ -29,19 +29,19 @@ from .served_models import name_sources
 log = logging.getLogger(__name__)
 
 TIMEOUT = httpx.Timeout(60.0, connect=5.0)  # seconds; reading: until the next piece of text
-LIST_SECONDS = 5.0  # to say what models there are
-SENT = ("temperature", "top_p")  # sampling options that every engine understands; max_tokens, seed and stop, too
-MAX_WORDS = 500  # characters of an engine's own words that are logged
+LIST_SECONDS = 5.0  # within which the engine must list its models
+SENT = ("temperature", "top_p")  # sampling options that every engine understands, like max_tokens, seed and stop
+MAX_WORDS = 500  # characters of an engine's error message that are logged
 MAX_LINE_BYTES = 262_144  # of its stream
-MAX_TOKEN_BYTES = 4_096  # of its stream for each token asked for; a chunk has a few hundred
+MAX_TOKEN_BYTES = 4_096  # of its stream for each requested token; a chunk has a few hundred
 MAX_LIST_BYTES = 1_000_000  # of its list of models
 MAX_ERROR_BYTES = 16_384  # of an error; the rest is not read
-SEEDS_APART = 1_000_003  # between the prompts of one call
+SEEDS_APART = 1_000_003  # between the seeds of consecutive prompts in one call
 
 
 @dataclass(frozen=True)
 class EngineAddress:
-    """Where an engine is: ``url`` ends in /v1; ``model`` is what it calls the model, None where it has to be asked."""
+    """An engine's address: ``url`` ends in /v1; ``model`` is its name for the model, or None if it must be asked."""
 
     url: str
     model: str | None = None
@@ -49,17 +49,17 @@ class EngineAddress:
 
 
 def read_addresses(settings: Settings) -> Mapping[str, EngineAddress]:
-    """The engine of each model that has one elsewhere, by the model's name. Raises ``ValueError``."""
+    """The address of each model's remote engine, by the model's name. Raises ``ValueError`` for bad settings."""
     names = list(name_sources(settings.checkpoints))
     url_of = by_model(names, settings.engine_urls, "--engine-url")
     if settings.engine_models and not url_of:
-        raise ValueError("--engine-model needs an --engine-url")
+        raise ValueError("--engine-model requires --engine-url")
     model_of = by_model(list(url_of), settings.engine_models, "--engine-model")
     return {name: EngineAddress(read_url(url), model_of.get(name), settings.engine_key) for name, url in url_of.items()}
 
 
 def by_model(names: Sequence[str], given: Sequence[str], flag: str) -> dict[str, str]:
-    """What was given for each model: VALUE for all of them, MODEL=VALUE for one, whatever the order."""
+    """The value given for each model: VALUE applies to all models, and MODEL=VALUE, in any order, overrides it."""
     for_all: dict[str, str] = {}
     for_one: dict[str, str] = {}
     for text in given:
@@ -69,67 +69,69 @@ def by_model(names: Sequence[str], given: Sequence[str], flag: str) -> dict[str,
         elif name in names:
             for_one[name] = value
         else:
-            raise ValueError(f"{flag} names {name}, which is not among: {', '.join(names)}")
+            raise ValueError(f"{flag} names {name}, which is not one of the models: {', '.join(names)}")
     return for_all | for_one
 
 
 def read_url(text: str) -> str:
-    """The base of an engine's routes, without a slash at its end. Raises ``ValueError`` for anything else."""
+    """The base URL of an engine's routes, without a trailing slash. Raises ``ValueError`` if it is not one."""
     parts = urlsplit(text)
     url = text.rstrip("/")
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise ValueError(f"--engine-url must be like http://HOST:PORT/v1, found {text!r}")
     if not parts.path.strip("/"):
-        raise ValueError(f"--engine-url must be the base of the engine's routes, {url}/v1, found {text!r}")
+        raise ValueError(f"--engine-url must be the base URL of the engine's routes, {url}/v1, found {text!r}")
     return url
 
 
 class EngineLost(Exception):
-    """The engine that writes for a model cannot be reached, broke off, or does not do what is needed."""
+    """The engine that writes for a model cannot be reached, broke off, or failed in another way."""
 
 
 def check_sent(loaded: LoadedModel, request: GenerationRequest, *, same_ids: bool = True) -> None:
-    """Raise ``InputError`` for what another engine cannot be sent.
+    """Raise ``InputError`` if a request cannot be sent to a remote engine.
 
-    A prompt goes as text, so it has to be one; with ``same_ids``, one that is tokenized into the same ids again.
+    A prompt is sent as text, so its ids must decode to text; with ``same_ids``, to text with the same token ids again.
     """
     usual, asked = SamplingSettings(), request.sampling
     given = {each.name: getattr(asked, each.name) for each in fields(usual) if each.name not in SENT}
-    given["top_k"] = given["top_k"] or None  # 0 means all, too
+    given["top_k"] = given["top_k"] or None  # 0 also means all
     unusual = [each for each, value in given.items() if value != getattr(usual, each)]
     unusual += ["head_mask"] * (request.head_mask is not None) + ["context_shift"] * request.context_shift
     unusual += ["stop_token_ids"] * bool(request.stop_token_ids) + ["min_tokens"] * bool(request.min_new_tokens)
     if unusual:
         message = (
-            f"{unusual[0]} is not available for {loaded.name}: another engine writes for it, which is sent only text, "
+            f"{unusual[0]} is not available for {loaded.name}: another engine writes for it and is sent only text, "
             "temperature, top_p, max_tokens, seed and stop."
         )
         raise InputError(unusual[0], message, "unsupported_option")
     text = prompt_text(loaded, request)
     if same_ids and loaded.tokenizer.encode(text) != list(request.prompt):
-        message = f"Another engine writes for {loaded.name}: it is sent text, which has other token ids than these."
+        message = (
+            f"Another engine writes for {loaded.name} and is sent text, which is tokenized into other ids than these."
+        )
         raise InputError("prompt", message, "unsupported_option")
 
 
 def prompt_text(loaded: LoadedModel, request: GenerationRequest) -> str:
-    """The prompt as an engine is sent it. Raises ``InputError`` for part of a character."""
+    """The prompt as text for a remote engine. Raises ``InputError`` if the ids end within a character."""
     try:
         return b"".join(map(loaded.tokenizer.token_bytes, request.prompt)).decode()
     except UnicodeDecodeError:
         message = (
-            f"Another engine writes for {loaded.name}: it is sent text, and these tokens hold part of a character."
+            f"Another engine writes for {loaded.name} and is sent text, but these tokens hold part of a character."
         )
         raise InputError("prompt", message, "unsupported_option") from None
 
 
 class Upstream:
-    """The engine at one address, for the model that is called ``name`` here."""
+    """A client of the engine at one address, which writes for the model called ``name`` here."""
 
     def __init__(self, name: str, address: EngineAddress, client: httpx.AsyncClient) -> None:
         self.name, self.address, self.client = name, address, client
         self.model = address.model
         self.who = f"The engine that writes for {name}"
-        # Compressed, a few bytes could become gigabytes.
+        # A few compressed bytes could expand to gigabytes.
         self.headers = {"Accept-Encoding": "identity"}
         if address.key:
             self.headers["Authorization"] = f"Bearer {address.key}"
@@ -137,10 +139,10 @@ class Upstream:
     async def write(
         self, prompt: str, request: GenerationRequest, max_tokens: int
     ) -> AsyncGenerator[tuple[str, Literal["stop", "length"] | None]]:
-        """Pieces of the text that continues ``prompt``; with the last one comes the reason why it ended.
+        """Pieces of the text that continues ``prompt``; the last piece comes with the reason why the text ended.
 
-        Closing the generator closes the connection, which ends the writing. Raises ``EngineLost``, or ``Busy`` where
-        the engine has too much to do.
+        Closing the generator closes the connection, which stops the engine. Raises ``EngineLost``, or ``Busy`` if the
+        engine has too much to do.
         """
         try:
             body = {"model": await self.model_name(), **body_of(prompt, request, max_tokens)}
@@ -168,7 +170,7 @@ class Upstream:
             raise EngineLost(f"{self.who} {'broke off' if is_there else 'cannot be reached'}.") from None
 
     async def model_name(self) -> str:
-        """What the engine calls the model: what it is called here, or else the only one that it lists."""
+        """The engine's name for the model: the only one that it lists, or else the name used here."""
         if self.model is None:
             try:
                 url = f"{self.address.url}/models"
@@ -177,17 +179,17 @@ class Upstream:
                     content = await self.beginning(answer, MAX_LIST_BYTES)
                 listed = [str(each["id"]) for each in json.loads(content)["data"]]
             except (httpx.TransportError, EngineLost, ValueError, KeyError, TypeError, RecursionError):
-                return self.name  # some engines cannot list; if this one is not there at all, the next call says so
+                return self.name  # some engines have no list; if this one cannot be reached, the next call says so
             self.model = listed[0] if len(listed) == 1 else self.name
         return self.model
 
     def check_encoding(self, answer: httpx.Response) -> None:
         coding = answer.headers.get("content-encoding", "identity")
         if coding.strip().lower() != "identity":
-            raise self.lost("it sent a compressed answer, though asked not to", coding)
+            raise self.lost("it sent a compressed response, which was not accepted", coding)
 
     async def beginning(self, answer: httpx.Response, n_bytes: int) -> bytes:
-        """At most ``n_bytes`` of a body."""
+        """The first ``n_bytes`` of a body, or all of a shorter one."""
         content = b""
         async for piece in answer.aiter_raw(n_bytes):
             content += piece
@@ -197,7 +199,7 @@ class Upstream:
 
     async def lines(self, answer: httpx.Response, most: int) -> AsyncGenerator[str]:
         """The lines of a stream of at most ``most`` bytes, none of which may be longer than ``MAX_LINE_BYTES``."""
-        begun, n_bytes = bytearray(), 0  # a line whose end has not come, and what has come in all
+        begun, n_bytes = bytearray(), 0  # the incomplete line so far, and the bytes received in all
         async for piece in answer.aiter_raw():
             n_bytes += len(piece)
             begun += piece
@@ -223,7 +225,7 @@ class Upstream:
             reason = choice.get("finish_reason")
             return str(choice.get("text") or ""), None if not reason else "length" if reason == "length" else "stop"
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raise self.lost("what it sent cannot be read", content) from None
+            raise self.lost("its response is invalid", content) from None
 
     def refusal(self, status: int, body: bytes) -> Exception:
         if status == httpx.codes.TOO_MANY_REQUESTS:
@@ -235,18 +237,18 @@ class Upstream:
         return self.lost(f"it answered {status}", said)
 
     def lost(self, why: str, words: str = "") -> EngineLost:
-        """An error that says why. The engine's own words are for the operator: they may name files and addresses."""
+        """An error with the reason. The engine's own message is only logged: it may name files and addresses."""
         log.warning("%s: %s %r", self.address.url, why, words[:MAX_WORDS])
         return EngineLost(f"{self.who} failed: {why}.")
 
 
 def body_of(prompt: str, request: GenerationRequest, max_tokens: int) -> dict[str, Any]:
-    """All that an engine is sent, but for the name of its model."""
+    """The body of a request to an engine, without the name of the model."""
     nth_prompt, nth_text = request.choice
     body = {
         "prompt": prompt,
         "max_tokens": max_tokens,
-        "seed": request.seed + nth_text + SEEDS_APART * nth_prompt,  # each text of a call is another one
+        "seed": request.seed + nth_text + SEEDS_APART * nth_prompt,  # a different seed for each text of a call
         "stream": True,
     }
     body |= {name: getattr(request.sampling, name) for name in SENT}
@@ -254,13 +256,13 @@ def body_of(prompt: str, request: GenerationRequest, max_tokens: int) -> dict[st
 
 
 def words_of(body: Any) -> str:
-    """What an error says, in the shapes of OpenAI and of FastAPI."""
+    """The message of an error in OpenAI's or FastAPI's format."""
     error = body.get("error", body.get("detail", body)) if isinstance(body, dict) else body
     return str(error.get("message", error) if isinstance(error, dict) else error)
 
 
 class RemoteText(TextSequence):
-    """A text that another engine writes, and what has come of it."""
+    """A text that a remote engine writes, and the part of it that has arrived."""
 
     def __init__(
         self,
@@ -275,11 +277,11 @@ class RemoteText(TextSequence):
         self.wake = wake
         room = self.context_length - len(request.prompt)
         self.max_sent = max(1, min(request.max_new_tokens, room))
-        self.max_new_tokens = room + 1  # what was asked for is counted there, in tokens that need not be these
+        self.max_new_tokens = room + 1  # the engine counts the requested tokens, which may differ from the tokens here
         self.task: asyncio.Task[None] | None = None
         self.news = asyncio.Event()
         self.arrived: list[str] = []
-        self.came_to: FinishReason | Exception | None = None  # how it ended there
+        self.came_to: FinishReason | Exception | None = None  # how the engine ended it
         self.stopping = False
 
     def cancel(self) -> None:
@@ -287,7 +289,7 @@ class RemoteText(TextSequence):
         self.wake()
 
     def stop_soon(self) -> None:
-        """End with what has come."""
+        """End with the text that has arrived."""
         self.stopping = True
         if not self.is_at_work:
             self.cancel()
@@ -295,9 +297,9 @@ class RemoteText(TextSequence):
 
 
 class RemoteEngine(Engine):
-    """Has texts written elsewhere and reads along, for as many at a time as an engine here would write.
+    """Has a remote engine write texts and reads along, with as many texts at a time as a local engine.
 
-    A text that is at work keeps its slot to its end: it could not be taken up again elsewhere where it was left.
+    A text keeps its slot until it ends, because the remote engine could not resume it where it was interrupted.
     """
 
     def __init__(
@@ -320,9 +322,9 @@ class RemoteEngine(Engine):
         self.wake()
 
     def wake(self) -> None:
-        """Have the loop look at its texts. From any thread."""
+        """Have the loop check its texts. Any thread may call this."""
         if self.loop:
-            with suppress(RuntimeError):  # it has ended
+            with suppress(RuntimeError):  # the loop has ended
                 self.loop.call_soon_threadsafe(self.news.set)
 
     def run(self) -> None:
@@ -348,7 +350,7 @@ class RemoteEngine(Engine):
                 self.news.clear()
 
     def admit(self) -> None:
-        """Give free slots to texts that wait."""
+        """Give free slots to waiting texts."""
         while self.queue and None in self.slots:
             sequence = self.queue.take(Counter(sequence.client for sequence in self.at_work))
             sequence.slot, sequence.turn = self.slots.index(None), next(self.turns)
@@ -363,15 +365,15 @@ class RemoteEngine(Engine):
         task = sequence.task if isinstance(sequence, RemoteText) else None
         if task and task is not asyncio.current_task():
             task.cancel()
-        self.news.set()  # for those that wait
+        self.news.set()  # a slot is free for a waiting text
 
     async def follow(self, text: RemoteText, upstream: Upstream) -> None:
-        """Have a text written, read along, and end it."""
+        """Have the remote engine write a text, read along, and end the text."""
         receiving = asyncio.create_task(self.receive(text, upstream))
         try:
             event = await self.read_along(text)
-        except PromptError as error:  # characters that the model here does not know
-            why = f"The engine that writes for {self.loaded.name} wrote what this model cannot read: {error}"
+        except PromptError as error:  # the local model does not know these characters
+            why = f"The engine that writes for {self.loaded.name} wrote text that this model cannot read: {error}"
             event = Failure(EngineLost(why))
         except Exception as error:
             log.exception("reading along failed")
@@ -395,12 +397,12 @@ class RemoteEngine(Engine):
         except (EngineLost, Busy) as error:
             text.came_to = error
         except Exception as error:
-            log.exception("following another engine failed")
+            log.exception("receiving text from the remote engine failed")
             text.came_to = error
         text.news.set()
 
     async def read_along(self, text: RemoteText) -> Event:
-        """Report a text as it comes, up to the event that ends it."""
+        """Report the events of a text as it arrives. Returns the one that ends it."""
         reader, ended = ReadAlong(self.loaded, text), False
         while True:
             while reader.is_behind:
@@ -408,7 +410,7 @@ class RemoteEngine(Engine):
                 reader.advance()
                 self.tokens_read += reader.n_read - n_read
                 self.tokens_written += len(text.written) - n_written
-                await asyncio.sleep(0)  # meanwhile others read, and more of this text comes
+                await asyncio.sleep(0)  # lets other texts be read and more of this one arrive
             if reader.reason:
                 return Cut(reader.reason, "")
             if ended:

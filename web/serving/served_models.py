@@ -1,7 +1,7 @@
-"""The models that are served: what is loading, what is loaded, what failed and why, and what visitors trained.
+"""The served models: those that are loading or loaded, those that failed and why, and those that visitors trained.
 
-A model that a visitor trained is seen by that visitor alone. Who is asking is known only while a request of the page is
-answered, Ask's under ``/v1/lens`` included: for the rest of ``/v1``, the metrics and Gradio's endpoints these models do
+Only the visitor who trained a model can see it. The visitor is known only while a request of the page is answered,
+which includes Ask's under ``/v1/lens``: for the rest of ``/v1``, the metrics and Gradio's endpoints, these models do
 not exist.
 """
 
@@ -23,8 +23,10 @@ from model.errors import readable
 
 from ..settings import CHECKPOINTS, Settings
 
-LEAST_HASH = 16  # digits that tell one checkpoint from another
-VISITOR: ContextVar[str] = ContextVar("visitor", default="")  # the secret in the cookie of the one who is asking
+LEAST_HASH = 16  # hex digits: enough to tell one checkpoint from another
+VISITOR: ContextVar[str] = ContextVar(
+    "visitor", default=""
+)  # the secret in the cookie of the visitor whose request is being answered
 METRICS_NAME = "private"
 
 
@@ -37,11 +39,13 @@ class PrivateModel:
 
 
 class PrivateModels:
-    """At most one model of each visitor."""
+    """The models that visitors trained, at most one per visitor."""
 
     def __init__(self) -> None:
         self.by_visitor: dict[str, PrivateModel] = {}
-        self.names: set[str] = set()  # of all that there ever were: such a name never becomes everybody's
+        self.names: set[str] = (
+            set()
+        )  # all names ever used, so that none of them becomes visible to everyone after its model is gone
         self.lock = threading.Lock()
 
     def add(self, visitor: str, loaded: model.LoadedModel, folder: Path) -> None:
@@ -50,24 +54,24 @@ class PrivateModels:
             self.by_visitor[visitor] = PrivateModel(loaded, folder)
 
     def remove(self, visitor: str) -> model.LoadedModel | None:
-        """Forget a visitor's model; returns it, if there was one."""
+        """Remove a visitor's model and return it, if there was one."""
         with self.lock:
             removed = self.by_visitor.pop(visitor, None)
         return removed.loaded if removed else None
 
     @property
     def mine(self) -> PrivateModel | None:
-        """The model of the visitor who is asking."""
+        """The model of the visitor whose request is being answered."""
         visitor = VISITOR.get()
         return self.by_visitor.get(visitor) if visitor else None
 
     def may_see(self, name: str) -> bool:
-        """Whether the one who is asking may see a model of this name, or a snapshot of it."""
+        """Whether the current visitor may see a model of this name, or a snapshot of it."""
         base = name.partition("@")[0]
         return base not in self.names or (self.mine is not None and self.mine.loaded.name == base)
 
     def name_in_metrics(self, name: str) -> str:
-        """One name for all of them."""
+        """``name`` itself, or one common name for all models that visitors trained."""
         return METRICS_NAME if name.partition("@")[0] in self.names else name
 
 
@@ -81,14 +85,14 @@ class NotServed(InputError):
 class ServedModels:
     """Models by name. ``load`` fills ``models`` and ``failures``, which are complete once ``ready`` is done.
 
-    Visitors see a model that they trained here after the others.
+    A model that a visitor trained here comes last, and only that visitor sees it.
     """
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.private = PrivateModels()
         self.shared_sources = name_sources(settings.checkpoints)
-        self.shared: dict[str, model.LoadedModel] = {}  # everybody's
+        self.shared: dict[str, model.LoadedModel] = {}  # visible to all visitors
         self.failures: dict[str, str] = {}
         self.ready: Future[None] = Future()
         self.started_at = int(time.time())
@@ -100,24 +104,24 @@ class ServedModels:
 
     @property
     def sources(self) -> dict[str, Path | str]:
-        """Where each model was loaded from, or could not be."""
+        """The source of each model, including those that could not be loaded."""
         mine = self.private.mine
         return self.shared_sources | {mine.loaded.name: mine.folder} if mine else self.shared_sources
 
     def load(self) -> None:
-        """Load every checkpoint. One that cannot be loaded is reported, and does not stop the others."""
+        """Load every checkpoint. A failure is reported and does not stop the others."""
         for name, source in self.sources.items():
             try:
                 loaded = model.load(source, device=self.settings.device, dtype=self.settings.dtype)
-                loaded.name = name  # a whole path where two folders share a name
+                loaded.name = name  # a full path where two folders share a name
                 check_writes(loaded)
             except KeyboardInterrupt:
                 raise
-            except BaseException as error:  # whatever is in the folder; a panic in Rust is not an Exception
+            except BaseException as error:  # a folder may hold anything, and a Rust panic is not an Exception
                 self.fail(name, error)
             else:
                 self.shared[name] = loaded
-        if self.models:  # the largest model has the most to gain
+        if self.models:  # the largest model benefits most
             model.choose_threads(max(self.models.values(), key=lambda loaded: loaded.config.n_parameters).gpt)
         if not self.sources:
             print(f"No checkpoint to serve: {CHECKPOINTS} has no folders.", file=sys.stderr, flush=True)
@@ -131,10 +135,10 @@ class ServedModels:
 
     async def wait(self) -> None:
         """Return once every checkpoint has loaded or failed."""
-        await asyncio.shield(asyncio.wrap_future(self.ready))  # a visitor who leaves must not cancel it for all
+        await asyncio.shield(asyncio.wrap_future(self.ready))  # a visitor who leaves must not cancel it for the others
 
     def with_hash(self, sha256: str, name: str = "") -> model.LoadedModel | None:
-        """The model whose weights have this hash, or begin it with 16 digits; that of this name where several do."""
+        """The model whose weights have this hash, or a prefix of at least 16 digits; ``name`` breaks ties."""
         if len(sha256) < LEAST_HASH:
             return None
         same = [loaded for loaded in self.models.values() if loaded.sha256.startswith(sha256)]
@@ -147,20 +151,22 @@ class ServedModels:
         raise NotServed
 
     def problems(self) -> list[str]:
-        """What the page says about checkpoints that are not served."""
+        """The page's messages about checkpoints that cannot be served."""
         lines = [f"{name} cannot be served. {reason}" for name, reason in self.failures.items()]
         if not self.sources:
-            lines.append(f"There is no checkpoint to serve. Put a folder into {CHECKPOINTS.name}/ and start again.")
+            lines.append(
+                f"There is no checkpoint to serve. Put a folder into {CHECKPOINTS.name}/ and restart the server."
+            )
         return lines
 
 
 def check_writes(loaded: model.LoadedModel) -> None:
-    """Raise ``FloatingPointError`` for weights that are finite, but too large for a token to be drawn."""
+    """Raise ``FloatingPointError`` if the weights are finite but so large that no token can be drawn."""
     next(loaded.generate([0], 1, temperature=0))
 
 
 def for_visitors(error: BaseException) -> str:
-    """What is wrong with a checkpoint, without its path on this machine."""
+    """The reason why a checkpoint cannot be served, without its path on this machine."""
     if isinstance(error, model.CheckpointError):
         return f"{Path(error.file).name}: {error.reason}"
     reason = readable(str(error)) or type(error).__name__
@@ -168,13 +174,13 @@ def for_visitors(error: BaseException) -> str:
 
 
 def is_step_of_folder(path: Path) -> bool:
-    """Whether ``path`` is ``FOLDER@NNNNNN`` for a folder that there is."""
+    """Whether ``path`` is ``FOLDER@NNNNNN`` and the folder exists."""
     snapshot = SNAPSHOT.fullmatch(str(path))
     return snapshot is not None and Path(snapshot[1]).is_dir()
 
 
 def name_sources(checkpoints: Sequence[str]) -> dict[str, Path | str]:
-    """A short name for each checkpoint, its whole path if two would have the same. A file has its folder's name."""
+    """Checkpoints by short name, or by full path where two short names would clash. A file takes its folder's name."""
     sources: dict[str, Path | str] = {}
     for given in checkpoints:
         path = CHECKPOINTS / given  # an absolute path stays as it is

@@ -1,4 +1,4 @@
-"""Snapshots of the weights during training: which exist, what training.json says of them, and loading on demand."""
+"""Snapshots of weights during training: which ones exist, what training.json says about them, loading on demand."""
 
 import re
 import threading
@@ -25,15 +25,15 @@ MAX_STEP_DIGITS = 18
 STEP = re.compile(r"\d{1,9}", re.ASCII)
 STEP_FILE = re.compile(r"(\d{6,})\.safetensors", re.ASCII)
 
-NameAndStep = tuple[str, int]  # of a model that is served, and of its training
+NameAndStep = tuple[str, int]  # of a served model, and a step of its training
 
 
 def read_report(source: Path | str) -> dict[str, Any]:
     """The training.json in a checkpoint's folder; empty if it is missing or unreadable."""
     try:
         report = read_json(Path(source) / "training.json", MAX_REPORT_BYTES)
-        report = orjson.loads(orjson.dumps(report))  # null for NaN, as a browser can read it
-    except (CheckpointError, TypeError):  # it is not there, or holds what cannot be sent
+        report = orjson.loads(orjson.dumps(report))  # replaces NaN with null, which browsers can read
+    except (CheckpointError, TypeError):  # the file is missing, or holds values that JSON cannot
         return {}
     return report if isinstance(report, dict) else {}
 
@@ -44,9 +44,9 @@ def weight_bytes(loaded: LoadedModel) -> int:
 
 
 class Snapshots:
-    """The snapshots of the models that are served, in a cache of the most recently used.
+    """The snapshots of the served models, in a cache of the most recently used ones.
 
-    ``on_drop`` are called with each snapshot that leaves the cache, to release all that was made with it.
+    The functions ``on_drop`` are called with each snapshot that leaves the cache, to release everything made with it.
     """
 
     def __init__(self, served: ServedModels, *on_drop: Callable[[LoadedModel], None]) -> None:
@@ -54,11 +54,11 @@ class Snapshots:
         self.cache = BoundedCache[NameAndStep, LoadedModel](
             max_bytes=MAX_SNAPSHOT_BYTES, size=weight_bytes, on_evict=self.release
         )
-        self.by_hash: dict[str, NameAndStep] = {}  # of the weights that were ever loaded
-        self.loading = threading.Lock()  # one at a time, for the memory that it takes
+        self.by_hash: dict[str, NameAndStep] = {}  # all snapshots ever loaded, by the hash of their weights
+        self.loading = threading.Lock()  # one at a time, because of the memory that loading takes
 
     def steps(self, name: str) -> list[int]:
-        """The training steps of which there are snapshots, in order."""
+        """The training steps that have snapshots, in order."""
         folder = Path(self.served.sources.get(name, "")) / SNAPSHOTS
         if not folder.is_dir():
             return []
@@ -66,14 +66,14 @@ class Snapshots:
         return sorted(int(match[1]) for match in found if match)
 
     def training(self, name: str) -> dict[str, Any]:
-        """What training.json says: losses, and every head's scores at each step. Empty without it."""
+        """The contents of training.json: losses, and every head's scores at each step. Empty if there is none."""
         report = read_report(self.served.sources.get(name, ""))
         if not {"history", "heads"} <= report.keys():
             return {}
         return {"history": report["history"], "heads": report["heads"], "kept": report.get("best_step")}
 
     def formed_head(self, name: str) -> tuple[int, int] | None:
-        """The induction head that formed while a model with snapshots was trained, None where none did."""
+        """The induction head that formed while a model with snapshots was trained, or None if none did."""
         training = self.training(name) if self.steps(name) else {}
         heads = training.get("heads")
         try:
@@ -83,7 +83,7 @@ class Snapshots:
             score, place = max(places, default=(0.0, (0, 0)))
             return place if score >= CLEAR_ROLE else None
         except (KeyError, TypeError, IndexError):
-            return None  # a report of another shape
+            return None  # the report has an unexpected shape
 
     def get(self, name: str, step: Any) -> LoadedModel:
         """The model of that name with the weights it had after ``step``. Raises ``InputError``."""
@@ -92,7 +92,9 @@ class Snapshots:
             raise InputError("model", f"{name[:MAX_SHOWN]} has no snapshots.")
         step = read_index("step", step, steps[0], steps[-1])
         if step not in steps:
-            raise InputError("step", f"There is no snapshot of step {step}. There are: {', '.join(map(str, steps))}")
+            raise InputError(
+                "step", f"There is no snapshot of step {step}. Available steps: {', '.join(map(str, steps))}"
+            )
         return self.cache.get_or_compute((name, step), lambda: self.load(name, step))
 
     def load(self, name: str, step: int) -> LoadedModel:
@@ -112,9 +114,9 @@ class Snapshots:
             call(snapshot)
 
     def model_or_snapshot(self, name: object) -> LoadedModel:
-        """The model of that name, or the snapshot that ``NAME@STEP`` names. It may have to be loaded first.
+        """The model of that name, or the snapshot that ``NAME@STEP`` names, which is loaded if needed.
 
-        The first model where no name is given. Raises ``InputError``.
+        The first model if no name is given. Raises ``InputError``.
         """
         if self.is_snapshot(name):
             model_name, _, step = name.rpartition("@")
@@ -122,7 +124,7 @@ class Snapshots:
         return find_model(self.served, name)
 
     def is_snapshot(self, name: object) -> TypeGuard[str]:
-        """Whether ``name`` is NAME@STEP of a model that is served, with or without a snapshot of that step."""
+        """Whether ``name`` is NAME@STEP with the name of a served model, even if there is no snapshot of that step."""
         if not isinstance(name, str):
             return False
         model_name, at, step = name.rpartition("@")
@@ -130,7 +132,7 @@ class Snapshots:
         return bool(at) and is_step and name not in self.served.models and model_name in self.served.models
 
     def with_hash(self, sha256: str) -> LoadedModel | None:
-        """The snapshot whose weights have this hash, if it was ever loaded here, for those who may see it."""
+        """The snapshot whose weights have this hash, if it was ever loaded here and the current visitor may see it."""
         found = self.by_hash.get(sha256)
         return self.get(*found) if found and self.served.private.may_see(found[0]) else None
 
@@ -146,7 +148,7 @@ class Snapshots:
         return self.served.with_hash(sha256) or self.with_hash(sha256) or self.served.with_weights(sha256)
 
     def named(self, name: str) -> LoadedModel | None:
-        """The snapshot called NAME@STEP, None where there is no such one."""
+        """The snapshot called NAME@STEP, or None if there is no such snapshot."""
         base, _, step = name.rpartition("@")
         if base not in self.served.sources or not STEP.fullmatch(step) or int(step) not in self.steps(base):
             return None

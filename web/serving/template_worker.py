@@ -1,6 +1,6 @@
-"""The process that renders one chat template: a line of JSON in, a line of JSON out, until stdin ends.
+"""The process that renders one chat template: it reads and writes lines of JSON until stdin ends.
 
-Nothing but Jinja is imported, and the memory is bounded, since a template is a program by the author of a checkpoint.
+It imports only Jinja and limits its memory, because a template is a program written by the author of a checkpoint.
 """
 
 import json
@@ -28,32 +28,32 @@ def main() -> None:
 
 
 def answer(asked: dict[str, Any]) -> dict[str, str]:
-    """``{"text"}`` or ``{"error"}`` for ``{"template", "context"}``."""
+    """Answer ``{"template", "context"}`` with ``{"text"}`` or ``{"error"}``."""
     try:
         text = compiled(asked["template"]).render(**asked["context"])
-    except Exception as error:  # a template is a program, and may raise anything
+    except Exception as error:  # a template is a program and may raise anything
         return {"error": (str(error) or type(error).__name__)[:MAX_ERROR]}
     if len(text) > MAX_CHARACTERS:
-        return {"error": f"it makes a prompt of {len(text):,} characters"}
+        return {"error": f"it produces a prompt of {len(text):,} characters"}
     return {"text": text}
 
 
 @lru_cache(maxsize=1)
 def compiled(source: str) -> Template:
-    """A template in a sandbox: it can neither change what it is given nor reach into Python."""
+    """Compile a template in a sandbox: it can neither modify its arguments nor reach Python's internals."""
     environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
     environment.globals["raise_exception"] = refuse
     return environment.from_string(source)
 
 
 def refuse(message: str) -> None:
-    """What templates call for a conversation they were not made for."""
+    """The function that templates call when they do not support a conversation."""
     raise TemplateError(message)
 
 
 def bound_memory() -> None:
     if sys.platform != "win32":
-        import resource  # Windows does not have it
+        import resource  # not available on Windows
 
         resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES))
 

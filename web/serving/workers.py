@@ -1,4 +1,4 @@
-"""Computations in threads: a few at a time, in turn by client, with a bounded queue."""
+"""Runs computations in threads: a few at a time, with clients taking turns and a bounded queue."""
 
 import asyncio
 import contextvars
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @dataclass(eq=False)
 class Waiter:
-    """Somebody waiting for a turn. Unless their computation has ``begun``, ``turn`` may raise ``Busy``."""
+    """A caller that waits for its turn. Unless its computation has ``begun``, ``turn`` may raise ``Busy``."""
 
     client: Hashable
     begun: bool
@@ -27,22 +27,22 @@ class Waiter:
 
 
 class Workers:
-    """At most ``n_places`` computations at once, for all clients together. Used from the event loop alone.
+    """Runs at most ``n_places`` computations at once for all clients. Not thread-safe: used only from the event loop.
 
-    One client has at most ``most_of_one`` of them, by default all. ``max_waiting`` more may wait; beyond that, the
-    newest one of the client with the most is refused.
+    One client may have at most ``most_of_one`` of them, by default all. ``max_waiting`` more may wait; beyond that,
+    the newest computation of the client with the most is refused.
     """
 
     def __init__(self, n_places: int, max_waiting: int, most_of_one: int | None = None) -> None:
         self.n_places, self.max_waiting, self.most_of_one = n_places, max_waiting, most_of_one or n_places
         self.queue: FairQueue[Waiter] = FairQueue()
         self.at_work: Counter[Hashable] = Counter()  # computations by client
-        # Threads of their own: those of the event loop are also needed to record texts that are being written.
+        # Separate threads, because those of the event loop are also needed to record texts that are being written.
         self.threads = ThreadPoolExecutor(n_places, thread_name_prefix="worker")
 
     @asynccontextmanager
     async def place(self, client: Hashable) -> AsyncIterator[None]:
-        """Wait for a turn, and keep it while in here. Raises ``Busy``."""
+        """Wait for a turn and hold it inside the ``async with`` block. Raises ``Busy``."""
         await self.take_turn(client)
         try:
             yield
@@ -50,20 +50,22 @@ class Workers:
             self.end_turn(client)
 
     async def run(self, client: Hashable, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What ``function`` returns, run in a thread when it is this client's turn. Raises ``Busy``."""
+        """Run ``function`` in a thread when it is this client's turn, and return its result. Raises ``Busy``."""
         return await self.compute(client, functools.partial(function, *args, **kwargs))
 
     async def go_on(self, client: Hashable, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """``run`` for the next part of something that has begun: it waits for its turn, but is never refused."""
+        """Like ``run``, for the next part of a computation that has begun: it waits its turn but is never refused."""
         return await self.compute(client, functools.partial(function, *args, **kwargs), begun=True)
 
     async def compute(self, client: Hashable, function: Callable[[], T], *, begun: bool = False) -> T:
         await self.take_turn(client, begun=begun)
         in_context = functools.partial(contextvars.copy_context().run, function)
         work = asyncio.get_running_loop().run_in_executor(self.threads, in_context)
-        # A thread cannot be interrupted, so the turn lasts until it ends, even if the client leaves before.
+        # A thread cannot be interrupted, so the turn lasts until the function returns, even if the client leaves.
         work.add_done_callback(lambda _: self.end_turn(client))
-        work.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may ask for it
+        work.add_done_callback(
+            lambda done: done.cancelled() or done.exception()
+        )  # marks the error as retrieved, since no caller may be left
         return await asyncio.shield(work)
 
     async def take_turn(self, client: Hashable, *, begun: bool = False) -> None:
@@ -84,14 +86,14 @@ class Workers:
 
     def end_turn(self, client: Hashable) -> None:
         self.at_work[client] -= 1
-        self.at_work = +self.at_work  # drops clients that have none
+        self.at_work = +self.at_work  # drops clients whose count is zero
         self.hand_out()
 
     def has_place(self, client: Hashable) -> bool:
         return self.at_work.total() < self.n_places and self.at_work[client] < self.most_of_one
 
     def hand_out(self) -> None:
-        """Give free turns to those that wait."""
+        """Give free places to waiters."""
         while self.queue and self.has_place(self.queue.next_client(self.at_work)):
             waiter = self.queue.take(self.at_work)
             if not waiter.turn.done():
@@ -99,7 +101,7 @@ class Workers:
                 waiter.turn.set_result(None)
 
     def check_room(self, client: Hashable) -> None:
-        """Raise ``Busy`` where this client would be refused."""
+        """Raise ``Busy`` if a new computation of this client would be refused."""
         self.to_refuse(client)
 
     def make_room(self, client: Hashable) -> None:
@@ -109,7 +111,10 @@ class Workers:
             refused.turn.set_exception(Busy())
 
     def to_refuse(self, client: Hashable) -> Waiter | None:
-        """Who must leave the queue to make room for this client, if anybody. Raises ``Busy`` if it is the client."""
+        """The waiter that must leave the queue to make room for this client, if any.
+
+        Raises ``Busy`` if the client itself is to be refused.
+        """
         if sum(may_be_refused(waiter) for waiter in self.queue) < self.max_waiting:
             return None
         refused = self.queue.newest_of_most(client, may_be_refused)

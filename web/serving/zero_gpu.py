@@ -1,7 +1,7 @@
-"""Writing on ZeroGPU, where a GPU is there only inside one function, called from a Gradio event.
+"""Writing on ZeroGPU, where a GPU is available only inside one function, called from a Gradio event.
 
-The function runs in a process that is forked off this one: it knows the models that are loaded here, and what it yields
-comes back pickled. The rest of the app computes on the CPU, the API included, whose routes are no Gradio events.
+The function runs in a process forked from this one: it has the models that are loaded here, and its results come back
+pickled. The rest of the app computes on the CPU, including the API, whose routes are not Gradio events.
 """
 
 import contextvars
@@ -24,24 +24,24 @@ from ..settings import is_zero_gpu
 
 T = TypeVar("T", bound=Callable[..., Any])
 
-SECONDS = 20  # for starting, in addition to those for the tokens
-TOKENS_PER_SECOND = 30  # the least that a GPU writes
+SECONDS = 20  # for starting, in addition to the time for the tokens
+TOKENS_PER_SECOND = 30  # the slowest that a GPU is expected to write
 MOST_SECONDS = 120
-GATHER_SECONDS = 0.05  # between two batches of events, which a pipe carries
-MODELS: dict[str, LoadedModel] = {}  # on the CPU; the forked process has them, too
-ON_GPU: dict[str, LoadedModel] = {}  # in the forked process alone
+GATHER_SECONDS = 0.05  # between batches of events, which are sent through a pipe
+MODELS: dict[str, LoadedModel] = {}  # on the CPU; the forked process has them as well
+ON_GPU: dict[str, LoadedModel] = {}  # filled only in the forked process
 
 
 def seconds_for(_name: str, request: GenerationRequest, *_: Any) -> int:
-    """The longest time the GPU may be needed: a visitor's quota is charged for it in advance."""
+    """The most seconds for which the GPU may be needed; they are charged to the visitor's quota in advance."""
     return min(MOST_SECONDS, SECONDS + request.max_new_tokens // TOKENS_PER_SECOND)
 
 
 def on_gpu(function: T) -> T:
-    """The function as ``spaces`` wraps it, or unchanged where this is not ZeroGPU."""
+    """The function wrapped by ``spaces``, or unchanged if this is not ZeroGPU."""
     if not is_zero_gpu(os.environ):
         return function
-    import spaces  # patches torch, before CUDA is used
+    import spaces  # patches torch, and so must come before CUDA is used
 
     decorated: T = spaces.GPU(duration=seconds_for)(function)
     return decorated
@@ -49,7 +49,7 @@ def on_gpu(function: T) -> T:
 
 @on_gpu
 def write(name: str, request: GenerationRequest, head_mask: list[list[float]] | None) -> Generator[list[Event]]:
-    """The events of one text, as an engine here reports them, with arrays instead of tensors."""
+    """The events of one text, as a local engine reports them, but with NumPy arrays instead of tensors."""
     loaded = loaded_on_gpu(name)
     request = replace(request, head_mask=loaded.read_head_mask(head_mask))
     engine = Engine(loaded, max_batch=1)
@@ -67,7 +67,7 @@ def write(name: str, request: GenerationRequest, head_mask: list[list[float]] | 
 def loaded_on_gpu(name: str) -> LoadedModel:
     """A copy of a model on this process's GPU."""
     if name not in ON_GPU:
-        torch.set_num_threads(1)  # the threads of the parent process were not forked
+        torch.set_num_threads(1)  # the parent's threads were not forked
         device = "cuda" if torch.cuda.is_available() else "cpu"
         loaded = MODELS[name]
         ON_GPU[name] = replace(loaded, gpt=copy.deepcopy(loaded.gpt).to(device))
@@ -84,14 +84,14 @@ def with_tensors(event: Event) -> Event:
 
 
 def changed(event: Event, kind: type[Any], change: Callable[[Any], Any]) -> Event:
-    """The event with all its fields of one kind changed."""
+    """The event with ``change`` applied to all its fields of type ``kind``."""
     values = {field.name: getattr(event, field.name) for field in fields(event)}
     found: Any = {name: change(value) for name, value in values.items() if isinstance(value, kind)}
     return replace(event, **found)
 
 
 class GpuText(TextSequence):
-    """A text that is written in the forked process, with the Gradio event that asked for it."""
+    """A text that is written in the forked process, with the Gradio event that requested it."""
 
     def __init__(
         self, request: GenerationRequest, loaded: LoadedModel, listener: Listener, client: Hashable, deadline: float
@@ -106,7 +106,7 @@ class GpuText(TextSequence):
 
 
 class ZeroGpuEngine(Engine):
-    """Writes the texts of one model one by one: each has the GPU to itself, charged to whoever asked for it."""
+    """Writes the texts of one model one at a time: each has the GPU to itself, charged to its visitor's quota."""
 
     def __init__(self, loaded: LoadedModel, *, max_waiting: int = 64) -> None:
         super().__init__(loaded, max_batch=1, max_waiting=max_waiting)
@@ -125,7 +125,7 @@ class ZeroGpuEngine(Engine):
                 self.write(text)
 
     def write(self, text: GpuText) -> None:
-        """Report what the forked process writes, and end the text."""
+        """Report the events from the forked process, and end the text."""
         asked = text.request
         mask = None if asked.head_mask is None else asked.head_mask.tolist()
         batches = write(self.loaded.name, replace(asked, head_mask=None), mask)
@@ -133,8 +133,8 @@ class ZeroGpuEngine(Engine):
         try:
             while last is None and (events := text.context.run(next, batches, None)) is not None:
                 last = self.take_events(text, [with_tensors(event) for event in events])
-            last = last or Failure(RuntimeError("the GPU's process ended before the text did"))
-        except Exception as error:  # the quota may be used up
+            last = last or Failure(RuntimeError("the GPU process ended before the text was complete"))
+        except Exception as error:  # for example, the quota is used up
             last = Failure(error)
         finally:
             text.context.run(batches.close)
@@ -142,7 +142,7 @@ class ZeroGpuEngine(Engine):
             self.end(text, last)
 
     def take_events(self, text: GpuText, events: list[Event]) -> Event | None:
-        """Report events. Returns the one that ends the text, which may be because the reader left or the time is up."""
+        """Report events. Returns the one that ends the text, perhaps because the reader left or the time is up."""
         for event in events:
             if isinstance(event, Step):
                 text.written.append(event.token_id)

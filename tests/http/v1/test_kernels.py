@@ -69,7 +69,7 @@ def test_a_reader_that_cannot_be_made_leaves_torch_writing(
     try:
         assert ready.wait(60)
         assert post(server, max_tokens=3).status_code == 200
-        assert "tiny is written by torch alone" in caplog.text
+        assert "tiny writes with torch alone" in caplog.text
     finally:
         server.close()
 
