@@ -63,6 +63,10 @@ def test_a_gpt_is_trained_watched_and_opened(page: Any) -> None:
         page.get_by_role("link", name="Download").click()
     assert download.value.suggested_filename == f"{name}.zip"
     page.get_by_role("button", name="Delete and train another").click()
+    page.get_by_role("button", name="Keep it").click()
+    expect(heading).to_have_text(f"Trained: {name}")
+    page.get_by_role("button", name="Delete and train another").click()
+    page.get_by_role("button", name="Yes, delete my model").click()
     expect(page.get_by_role("heading", name="Train your own GPT")).to_be_visible()
 
 
@@ -73,6 +77,7 @@ def test_stop_keeps_what_was_learned_and_cancel_nothing(page: Any) -> None:
     expect(training.get_by_role("heading")).to_have_text(re.compile("^Trained"), timeout=60_000)
     expect(training).to_contain_text("stopped early")
     page.get_by_role("button", name="Delete and train another").click()
+    page.get_by_role("button", name="Yes, delete my model").click()
     begin(page, "Large")
     page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_role("heading", name="Train your own GPT")).to_be_visible()

@@ -33,7 +33,7 @@ export function full(weight) {
  * @param {number} value
  */
 export function number(value, digits = 4) {
-  if (Number.isInteger(value)) return String(value).replace("-", MINUS);
+  if (Number.isInteger(value)) return value.toLocaleString("en").replace("-", MINUS);
   const text = value !== 0 && Math.abs(value) < 0.5 * 10 ** -digits ? value.toExponential(1) : value.toFixed(digits);
   return text.replaceAll("-", MINUS);
 }

@@ -8,6 +8,9 @@ import { exact } from "./numbers.mjs";
 export const visible = (text) =>
   text.replaceAll(" ", "·").replaceAll("\n", "↵").replaceAll("\t", "⇥").replaceAll("\r", "␍") || "∅";
 
+/** The number of characters, counted as Python does: an emoji is one, not two. @param {string} text */
+export const countCharacters = (text) => text.length - (text.match(/[\uD800-\uDBFF][\uDC00-\uDFFF]/g)?.length ?? 0);
+
 /** At most `length` characters, the last one an ellipsis. @param {string} text @param {number} length */
 export const shorten = (text, length) => (text.length > length ? `${text.slice(0, length - 1)}…` : text);
 

@@ -199,7 +199,7 @@ class Page {
       this.intro.describe(this.bar.models.chosen);
       this.bar.suggest(String(pointer.settings?.prompt ?? ""));
       this.address.shown = `?model=${encodeURIComponent(name)}`;
-      history.pushState(null, "", this.address.shown);
+      history.pushState(null, "", `${this.address.shown}${location.hash}`);
     } catch (error) {
       this.store.report(`Could not open ${name}: ${/** @type {Error} */ (error).message}`);
     }

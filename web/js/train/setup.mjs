@@ -2,6 +2,7 @@
 
 import { make, setFlag, tabs } from "../lib/dom.mjs";
 import { address, HttpError } from "../lib/http.mjs";
+import { countCharacters } from "../lib/words.mjs";
 import { cost, duration, megabytes, thousands, weights } from "./words.mjs";
 
 /** @import { Size, TrainState } from "./types.js" */
@@ -176,7 +177,7 @@ export class Setup {
   /** What was chosen, what is missing, and whether it can begin. */
   describe() {
     const problem = this.#problem();
-    const length = this.text.value.length;
+    const length = countCharacters(this.text.value);
     this.note.textContent =
       problem ||
       (this.#source === "paste"
@@ -194,7 +195,7 @@ export class Setup {
     if (!this.#state) return "Loading ...";
     const most = this.#state.max_bytes;
     if (this.#source === "paste") {
-      const { length } = this.text.value;
+      const length = countCharacters(this.text.value);
       const least = thousands(LEAST_CHARACTERS);
       if (length < LEAST_CHARACTERS)
         return `At least ${least} characters are needed, and more is better: ${thousands(length)} so far.`;
@@ -213,7 +214,7 @@ export class Setup {
   /** What is to be expected of a text that is short for the chosen size, "" otherwise. */
   #warning() {
     const size = this.#state?.sizes.find(({ name }) => name === this.#size);
-    const length = this.#source === "file" ? (this.#file?.size ?? 0) : this.text.value.length;
+    const length = this.#source === "file" ? (this.#file?.size ?? 0) : countCharacters(this.text.value);
     if (!size || this.#source === "model" || length >= size.enough) return "";
     const isSmallest = size.name === this.#state?.sizes[0].name;
     return (

@@ -73,6 +73,8 @@ export interface EndEvent {
   seconds: number;
   /** Of the kept weights on all held-out characters. */
   loss: number;
+  /** The loss of a bigram model, on the same tokens. */
+  bigram: number;
   /** The step whose weights are kept. */
   kept: number;
   stopped: boolean;

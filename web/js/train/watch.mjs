@@ -19,11 +19,10 @@ const TITLES = {
 };
 
 /**
- * What came of a training.
+ * What came of a training. All of it is measured on the whole held-out tenth.
  * @param {EndEvent} end
- * @param {number} bigram the loss of a bigram model
  */
-function result({ loss, step, kept, stopped }, bigram) {
+function result({ loss, bigram, step, kept, stopped }) {
   const which =
     kept < step ? `The weights of step ${thousands(kept)}, which had the lowest held-out loss, are kept: ` : "";
   const worse = loss > bigram ? ` A bigram model would do better (${bigram.toFixed(3)}).` : "";
@@ -38,8 +37,8 @@ export class Watch {
   /** @type {StateEvent} */
   #state = { kind: "state", state: "starting", name: "" };
   #seconds = 0; // of the whole training
-  #bigram = Infinity; // the loss of a bigram model
   #isStopping = false;
+  #isAsking = false; // whether a finished model is to be deleted
 
   /**
    * @param {object} actions
@@ -63,8 +62,14 @@ export class Watch {
     this.look.addEventListener("click", () => actions.open(this.#state.name));
     this.download = make("a", { class: "hs-small", href: address("train/model.zip").href, download: "" }, "Download");
     this.download.title = "A zip archive with the checkpoint folder: Headscope, transformers and other engines open it";
-    this.again = make("button", { type: "button", class: "hs-small", onclick: actions.again }, "Train another");
-    const buttons = make("div", { class: "ht-buttons" }, this.look, this.download, this.stop, this.again);
+    this.again = make(
+      "button",
+      { type: "button", class: "hs-small", onclick: () => this.#askToDelete() },
+      "Train another",
+    );
+    this.keep = make("button", { type: "button", class: "hs-small", onclick: () => this.#keep() }, "Keep it");
+    this.actions = actions;
+    const buttons = make("div", { class: "ht-buttons" }, this.look, this.download, this.stop, this.again, this.keep);
     const top = make("div", { class: "hs-top" }, this.title, this.detail);
     this.head = make(
       "section",
@@ -92,7 +97,7 @@ export class Watch {
   reset() {
     this.#state = { kind: "state", state: "starting", name: "" };
     this.#seconds = 0;
-    this.#isStopping = false;
+    this.#isStopping = this.#isAsking = false;
     this.stop.disabled = false;
     this.bar.value = 0;
     this.says.textContent = "";
@@ -113,7 +118,6 @@ export class Watch {
         break;
       case "start":
         this.#seconds = event.seconds;
-        this.#bigram = event.bigram;
         this.says.textContent =
           `${weights(event.n_parameters)}, random at first, learn from ${thousands(event.train_tokens)} characters ` +
           `(${event.vocab_size} different ones). ${thousands(event.validation_tokens)} more are held out.`;
@@ -131,9 +135,27 @@ export class Watch {
       case "end":
         this.bar.value = 1;
         this.detail.textContent = `${thousands(event.step)} steps in ${clock(event.seconds)}`;
-        this.says.textContent = result(event, this.#bigram);
+        this.says.textContent = result(event);
         break;
     }
+  }
+
+  /** Delete and choose again; a finished model only after a second click. */
+  #askToDelete() {
+    if (this.#state.state !== "done" || this.#isAsking) {
+      this.#isAsking = false;
+      this.actions.again();
+      return;
+    }
+    this.#isAsking = true;
+    this.#show();
+    this.keep.focus();
+  }
+
+  #keep() {
+    this.#isAsking = false;
+    this.#show();
+    this.again.focus();
   }
 
   #show() {
@@ -155,7 +177,15 @@ export class Watch {
     this.stop.disabled = this.#isStopping || state === "finishing" || state === "writing";
     this.look.hidden = this.download.hidden = state !== "done";
     this.again.hidden = false;
-    this.again.textContent = state === "done" ? "Delete and train another" : this.hasEnded ? "Train another" : "Cancel";
+    this.keep.hidden = !this.#isAsking;
+    this.again.textContent =
+      state === "done"
+        ? this.#isAsking
+          ? "Yes, delete my model"
+          : "Delete and train another"
+        : this.hasEnded
+          ? "Train another"
+          : "Cancel";
     this.again.title = this.hasEnded
       ? "Delete the text and what came of it, and choose again"
       : "End the training and delete everything";

@@ -2,7 +2,7 @@
 
 import { make } from "../../lib/dom.mjs";
 import { fixed, number } from "../../lib/numbers.mjs";
-import { visible } from "../../lib/words.mjs";
+import { countCharacters, visible } from "../../lib/words.mjs";
 import { formula, row, sub } from "../../widgets/formula.mjs";
 import { askForLines } from "../server.mjs";
 import {
@@ -66,7 +66,7 @@ export const bigram = {
     let most = Infinity;
     /** Say before anything is sent that a text is too long for the server. */
     function checkLength() {
-      const { length } = text.value;
+      const length = countCharacters(text.value);
       const isTooLong = length > most;
       tooLong.replaceChildren();
       start.disabled = isTooLong;
@@ -78,7 +78,7 @@ export const bigram = {
       );
     }
     shorten.addEventListener("click", () => {
-      text.value = kept.text = text.value.slice(0, most);
+      text.value = kept.text = [...text.value].slice(0, most).join("");
       checkLength();
     });
     text.addEventListener("input", checkLength);

@@ -2,7 +2,7 @@
 
 import { make } from "../../lib/dom.mjs";
 import { counted, exact, fixed, number } from "../../lib/numbers.mjs";
-import { visible } from "../../lib/words.mjs";
+import { countCharacters, visible } from "../../lib/words.mjs";
 import { Arithmetic, exponentialShare, named, result } from "../../widgets/arithmetic.mjs";
 import { chart } from "../widgets/chart.mjs";
 import { Chips, slider, controls, heading, paragraph, rowOf } from "../widgets/elements.mjs";
@@ -165,7 +165,7 @@ export class Report {
   /** @param {{ model: string, text: string }} event */
   #showWriting({ model, text }) {
     const { kept } = this.lesson;
-    this.status.textContent = `${model} writes the text: ${counted(text.length, "character")} ...`;
+    this.status.textContent = `${model} writes the text: ${counted(countCharacters(text), "character")} ...`;
     this.text.value = kept.text = kept.written = text; // which is not the visitor's own text
     this.text.scrollTop = this.text.scrollHeight;
   }

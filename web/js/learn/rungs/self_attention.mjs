@@ -256,7 +256,7 @@ export const selfAttention = {
         const verdict = data.naive.flat().includes(null)
           ? `${failed} is NaN. The stable form holds.`
           : "both forms agree.";
-        overflow.textContent = `Largest score ${fixed(data.extreme, 2)}: ${verdict}`;
+        overflow.textContent = `The score farthest from 0 is ${fixed(data.extreme, 2)}: ${verdict}`;
         stamp.show(data.error);
         arithmetic.update(scores, [1, 0]);
       },

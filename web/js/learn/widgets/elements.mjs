@@ -153,7 +153,8 @@ export class Chips {
         make("small", {}, shown),
       );
     });
-    if (n > chips.length) items.push(make("li", { class: "hl-more" }, `… and ${n - chips.length} more`));
+    if (n > chips.length)
+      items.push(make("li", { class: "hl-more" }, `… and ${(n - chips.length).toLocaleString("en")} more`));
     this.list.replaceChildren(...items);
   }
 }

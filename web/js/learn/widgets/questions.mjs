@@ -52,6 +52,7 @@ const ENOUGH = 2; // wrong answers, from which on the worked answer can be asked
  * @typedef {object} Task how one kind of exercise is answered
  * @property {Node} element
  * @property {() => number | number[] | null} read the answer, null while there is none
+ * @property {string} missing what to say while there is none
  * @property {(answer: number | number[]) => void} write
  * @property {(isLocked: boolean) => void} lock
  */
@@ -108,7 +109,10 @@ function oneExercise(exercise, earlier, keep) {
   };
   check.addEventListener("click", () => {
     const answer = task.read();
-    if (answer === null) return;
+    if (answer === null) {
+      verdict.textContent = task.missing;
+      return;
+    }
     const right = isRight(exercise, answer);
     take({ answer, isRight: right, wrong: (kept?.wrong ?? 0) + (right ? 0 : 1) });
   });
@@ -145,16 +149,24 @@ function makeTask(exercise) {
   return optionsTask(exercise.options, exercise.kind === "many");
 }
 
+/** A number as people type it, or a fraction; null for anything else. @param {string} typed */
+export function readNumber(typed) {
+  const parts = typed.replaceAll("−", "-").replaceAll(",", ".").split("/");
+  if (parts.length > 2 || parts.some((part) => part.trim() === "")) return null;
+  const [value, divisor = 1] = parts.map(Number);
+  const found = value / divisor;
+  return Number.isFinite(found) ? found : null;
+}
+
 /** @returns {Task} */
 function numberTask() {
   const input = make("input", { type: "text", inputmode: "decimal", class: "hl-answer", "aria-label": "Your number" });
   return {
     element: input,
     read() {
-      const text = input.value.trim().replace(",", ".").replace("−", "-");
-      const found = Number(text);
-      return text === "" || !Number.isFinite(found) ? null : found;
+      return readNumber(input.value);
     },
+    missing: "Type a number, such as 0.25, or a fraction, such as 1/4.",
     write: (answer) => (input.value = String(answer)),
     lock: (isLocked) => (input.disabled = isLocked),
   };
@@ -168,7 +180,8 @@ function optionsTask(options, isMany) {
   const chosen = () => inputs.flatMap((input, i) => (input.checked ? [i] : []));
   return {
     element: make("div", { class: "hl-option-list" }, ...labels),
-    read: () => (isMany ? chosen() : (chosen()[0] ?? null)),
+    read: () => (isMany && chosen().length ? chosen() : (chosen()[0] ?? null)),
+    missing: isMany ? "Choose at least one answer." : "Choose an answer.",
     write: (answer) => inputs.forEach((input, i) => (input.checked = [answer].flat().includes(i))),
     lock: (isLocked) => inputs.forEach((input) => (input.disabled = isLocked)),
   };
@@ -202,6 +215,7 @@ function orderTask(steps) {
   return {
     element: list,
     read: () => [...order],
+    missing: "",
     write(answer) {
       if (Array.isArray(answer) && String([...answer].sort()) === String([...order].sort())) order = [...answer];
       draw();
