@@ -148,6 +148,10 @@ def test_rung_5_attention_without_weights(page: Any) -> None:
         assert_close(total, published.SIMPLE_SCORES[query][key])
     move(page, "scores ×", 15, "1000")
     expect(page.get_by_text("exp overflows")).to_be_visible()
+    move(page, "scores ×", 0, "-1000")
+    expect(page.get_by_text(re.compile(r"^The score farthest from 0 is −[\d.]+: exp underflows"))).to_be_visible()
+    move(page, "scores ×", 15, "1000")
+    expect(page.get_by_text(re.compile(r"^The score farthest from 0 is \d[\d.]+: exp overflows"))).to_be_visible()
     assert all(
         cell == "NaN"
         for cell in table(page, "Softmax as it is written").locator("tr").nth(2).locator("td").all_text_contents()
