@@ -12,7 +12,7 @@ CELLS = """table => [...table.querySelectorAll('tbody tr')].map(
 
 
 def number(text: str) -> float:
-    return float(text.replace("−", "-").replace("∞", "inf"))
+    return float(text.replace(",", "").replace("−", "-").replace("∞", "inf"))
 
 
 def open_rung(page: Any, rung: int) -> None:

@@ -121,7 +121,7 @@ def train_routes(trainings: Trainings) -> APIRouter:
     @router.get("/events")
     async def get_events() -> Response:
         """Server-sent events: all that has happened in this visitor's training, and what happens, to its end."""
-        return StreamingResponse(events(trainings, mine()), media_type="text/event-stream", headers=STREAM_HEADERS)
+        return StreamingResponse(events(mine()), media_type="text/event-stream", headers=STREAM_HEADERS)
 
     @router.post("/stop")
     async def stop() -> Response:
@@ -153,8 +153,8 @@ def train_routes(trainings: Trainings) -> APIRouter:
     return router
 
 
-async def events(trainings: Trainings, training: Training) -> AsyncIterator[bytes]:
-    async with aclosing(trainings.follow(training)) as followed:
+async def events(training: Training) -> AsyncIterator[bytes]:
+    async with aclosing(training.follow()) as followed:
         async for event in followed:
             yield b": still here\n\n" if event is None else b"data: " + orjson.dumps(event) + b"\n\n"
 
@@ -163,8 +163,8 @@ def archive(training: Training) -> str:
     """The folder of a finished training as a zip archive, made once."""
     path = training.work / f"{training.name}.zip"
     if not path.exists():
-        beside = shutil.make_archive(str(training.work / "archive"), "zip", training.work, training.name)
-        shutil.move(beside, path)
+        archived = shutil.make_archive(str(training.work / "archive"), "zip", training.work, training.name)
+        shutil.move(archived, path)
     return str(path)
 
 
@@ -198,7 +198,7 @@ def add_train_endpoint(trainings: Trainings) -> None:
         progress = gr.Progress()  # not a parameter: gr.api would take it for an input
         seconds = seconds_of(wanted.size, trainings.limits)
         known: dict[str, Any] = {"cookie": f"{COOKIE}={visitor}", "download": ARCHIVE, "name": training.name}
-        async with aclosing(trainings.follow(training)) as events:
+        async with aclosing(training.follow()) as events:
             async for event in events:
                 if event is None or event["kind"] not in SHOWN | {"step"}:
                     continue

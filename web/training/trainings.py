@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 State = Literal["waiting", "starting", "writing", "training", "finishing", "done", "failed"]
 ENDED: tuple[State, ...] = ("done", "failed")
-REPLACED = {"waiting", "step", "writing"}  # of these, only the newest is of use to somebody who comes later
+REPLACED = {"waiting", "step", "writing"}  # a late follower gets only the newest of these
 KEEP_ALIVE_SECONDS = 5.0
 TEND_SECONDS = 1.0
 GRACE_SECONDS = 120  # beyond its seconds, for starting, finishing and a busy machine
@@ -37,9 +37,9 @@ OUT_OF_TIME = "The time limit of this server was reached."
 
 
 class Training:
-    """Everything that is known of it, told to all who follow it, from the beginning.
+    """The events of a training, sent from the first one on to everybody who follows it.
 
-    ``events`` is what is told: what the process reports, and events of the kind "state". The server's loop owns it.
+    ``events`` holds what the process reports, and events of the kind "state". It is used from the event loop only.
     """
 
     def __init__(self, visitor: str, name: str, request: TrainingRequest, work: Path) -> None:
@@ -55,7 +55,7 @@ class Training:
 
     @property
     def folder(self) -> Path:
-        """The checkpoint that comes of it."""
+        """The folder of the checkpoint that is trained."""
         return self.work / self.name
 
     @property
@@ -67,7 +67,7 @@ class Training:
         return self.state in ENDED
 
     def tell(self, event: dict[str, Any]) -> None:
-        """Take an event and wake those who follow. Every state is kept, but only the newest place in line."""
+        """Add an event and wake all followers. Every state is kept, but only the newest place in line."""
         kind = "waiting" if event.get("state") == "waiting" else event["kind"]
         if kind in REPLACED and kind in self.newest:
             self.events[self.newest[kind]] = None
@@ -77,14 +77,14 @@ class Training:
             news.set()
 
     def enter(self, state: State, **more: Any) -> None:
-        """Tell that it is in another state; ``more`` is the place in line, or why it failed."""
+        """Change the state and report it; ``more`` is the place in line, or why it failed."""
         self.state = state
         if self.ended:
             self.ended_at = time.monotonic()
         self.tell({"kind": "state", "state": state, "name": self.name, **more})
 
     async def follow(self) -> AsyncGenerator[dict[str, Any] | None]:
-        """All events so far and those to come, to the end; None every few seconds in which there is none."""
+        """All events, past and future, to the end; None after every few seconds without one."""
         news = asyncio.Event()
         self.news.add(news)
         self.n_followers += 1
@@ -109,13 +109,13 @@ class Training:
             self.seen_at = time.monotonic()
 
     def stop(self) -> None:
-        """Let it end early; what it has learned so far is kept."""
+        """End it early and keep what it has learned so far."""
         self.stopping = True
         if self.process:
             self.process.stop()
 
     def discard(self) -> None:
-        """End it, if it still goes on, and remove its files."""
+        """End it if it is still running, and remove its files."""
         if self.process:
             self.process.kill()
         if not self.ended:
@@ -147,7 +147,7 @@ class Trainings:
         return self.by_visitor.get(visitor)
 
     def start(self, visitor: str, request: TrainingRequest) -> Training:
-        """Put a training at the end of the line; it takes the place of one of this visitor that has ended.
+        """Put a training at the end of the line. It replaces an ended one of this visitor.
 
         Raises ``Closed``, ``AlreadyTraining``, or ``Busy`` if too many wait.
         """
@@ -172,7 +172,7 @@ class Trainings:
         return training
 
     def new_name(self) -> str:
-        """A name that no model here has."""
+        """A name that no model has yet."""
         while True:
             name = "your-gpt-" + "".join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(4))
             if name not in self.services.served.shared and name not in self.services.served.private.names:
@@ -191,7 +191,7 @@ class Trainings:
         task.add_done_callback(self.tasks.discard)
 
     def advance(self) -> None:
-        """Let those in front begin, and tell the others their place in line."""
+        """Start those at the front of the line, and report their place to the others."""
         while self.line and len(self.at_work) < self.limits.max_trainings:
             training = self.line.pop(0)
             self.at_work.add(training)
@@ -205,7 +205,7 @@ class Trainings:
             training.enter("waiting", place=place)
 
     async def carry_out(self, training: Training) -> None:
-        """Train, and serve what comes of it to the one who trained it."""
+        """Train, then serve the model to the visitor who trained it."""
         try:
             seconds = seconds_of(training.request.size, self.limits) + GRACE_SECONDS
             async with asyncio.timeout(seconds + (WRITING_SECONDS if training.request.writer else 0)):
@@ -222,7 +222,7 @@ class Trainings:
             self.advance()
 
     async def run_process(self, training: Training) -> None:
-        """Pass on what the process reports. A process that ends otherwise than it should is a failed training."""
+        """Pass on what the process reports. If the process ends early, the training has failed."""
         request = training.request
         writer = self.services.served.shared_sources[request.writer] if request.writer else None
         device = self.services.served.settings.device
@@ -260,14 +260,8 @@ class Trainings:
         self.services.served.private.add(training.visitor, loaded, training.folder)
         training.enter("done")
 
-    async def follow(self, training: Training) -> AsyncGenerator[dict[str, Any] | None]:
-        """What happens, as ``Training.follow``; seen to its end or left, it counts as its visitor's presence."""
-        async with aclosing(training.follow()) as events:
-            async for event in events:
-                yield event
-
     def forget(self, visitor: str) -> None:
-        """End a visitor's training and let go of all that came of it."""
+        """End a visitor's training and delete everything that came of it."""
         training = self.by_visitor.pop(visitor, None)
         if training is None:
             return
@@ -278,7 +272,7 @@ class Trainings:
         self.advance()
 
     async def tend(self) -> None:
-        """End the trainings whose visitors have left, and forget models after their time."""
+        """End the trainings whose visitors have left, and forget models that have expired."""
         while self.by_visitor and not self.closed:
             await asyncio.sleep(TEND_SECONDS)
             for visitor in self.to_forget(time.monotonic()):
@@ -298,7 +292,7 @@ class Trainings:
         return away > KEPT_SECONDS or now - training.ended_at > 60 * self.limits.max_trained_minutes
 
     def close(self) -> None:
-        """End everything; from any thread."""
+        """End everything. May be called from any thread."""
         self.closed = True
         for training in list(self.by_visitor.values()):
             if training.process:

@@ -103,7 +103,7 @@ def test_the_training_can_be_looked_back_through(page: Any) -> None:
     expect(page.get_by_text("when the input is [18, 47] the target is 56")).to_be_visible()
     # It opens with the lecture's own training, at its end.
     expect(page.get_by_text("Already trained: the experiment of Andrej Karpathy's lecture")).to_be_visible()
-    expect(page.get_by_label("the table after step")).to_have_attribute("aria-valuetext", "10000")
+    expect(page.get_by_label("the table after step")).to_have_attribute("aria-valuetext", "10,000")
     expect(page.get_by_text("the loss is 2.4666 on the training part, 2.4854 on the held-out tenth")).to_be_visible()
     chips = page.locator(".hl-chips li")
     expect(chips).to_have_count(33)
@@ -139,9 +139,9 @@ def test_a_text_that_is_too_long_is_refused_before_it_is_sent(page: Any) -> None
     paste = "(box, text) => { box.value = text; box.dispatchEvent(new Event('input')); }"
     text.evaluate(paste, "to be or not " * 80_000)
     expect(
-        page.get_by_text("The text has 1040000 characters; a bigram model learns from 40000 at most.")
+        page.get_by_text("The text has 1,040,000 characters; a bigram model learns from 40,000 at most.")
     ).to_be_visible()
     expect(page.get_by_role("button", name="Train it")).to_be_disabled()
-    page.get_by_role("button", name="Use the first 40000").click()
+    page.get_by_role("button", name="Use the first 40,000").click()
     assert len(text.input_value()) == MAX_LESSON_CHARACTERS
     expect(page.get_by_role("button", name="Train it")).to_be_enabled()

@@ -62,7 +62,7 @@ def test_the_published_losses_of_the_bigram_model(page: Any, texts: Texts) -> No
     page.get_by_label("Text to learn from").evaluate("(box, text) => (box.value = text)", lesson)
     ids = ids[:, : int(published.SPLIT * ids.shape[1])]
     page.get_by_role("button", name="0.001").click()
-    move(page, "steps", 5, "10000")
+    move(page, "steps", 5, "10,000")
     untrained, trained, held_out, uniform, _ = map(float, re.findall(r"\d+\.\d{4}", train(page)))
     assert untrained == pytest.approx(model.loss(ids[:, :-1], ids[:, 1:]).item(), abs=1e-4)
     made = ladder.counted_bigram_loss(ids[0], 65)
@@ -98,9 +98,9 @@ def test_text_and_training_stay_when_another_rung_is_opened(page: Any) -> None:
 def test_a_training_that_was_left_is_stopped(page: Any) -> None:
     open_rung(page, 3)
     page.get_by_label("Text to learn from").fill(LESSON)
-    move(page, "steps", 5, "10000")
+    move(page, "steps", 5, "10,000")
     page.get_by_role("button", name="Train it").click()
-    expect(page.get_by_text(re.compile(r"^Step \d+ of 10000: the loss is \d"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^Step \d+ of 10,000: the loss is \d"))).to_be_visible()
     open_rung(page, 4)
     open_rung(page, 3)
     expect(page.get_by_text(re.compile(r"^Stopped, the last loss was \d"))).to_be_visible()

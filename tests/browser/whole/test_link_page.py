@@ -195,10 +195,10 @@ def test_a_very_long_text(browser: Any, launch: Callable[..., Server], tmp_path:
     ids = [(7 * i) % 90 for i in range(1024)]
     page = open_link(browser, server, "long", ids, 1000)
     expect(text(page)).to_have_text(loaded.tokenizer.decode(ids))
-    expect(page.get_by_text("1024 tokens, opened from the address")).to_be_visible()
+    expect(page.get_by_text("1,024 tokens, opened from the address")).to_be_visible()
     # As long as one of GPT-2's would be: what it asks for on its way must not be refused either.
     page.goto(f"{page.url}&padding={'x' * 4000}")
-    expect(page.get_by_text("1024 tokens, opened from the address")).to_be_visible()
+    expect(page.get_by_text("1,024 tokens, opened from the address")).to_be_visible()
     assert queries(copy_link(page))["ids"] == [encode_ids(ids)]
     close(page)
 

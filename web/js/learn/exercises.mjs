@@ -80,7 +80,7 @@ const TEXT = [
     {
       kind: "choice",
       ask: "The training loss goes on falling while the held-out loss rises. What is happening?",
-      options: ["The model learns the text by heart", "The learning rate is too small", "The held-out part is easier"],
+      options: ["The model memorises the text", "The learning rate is too small", "The held-out part is easier"],
       right: 0,
       hint: "One loss is measured on text that the model learns from, the other on text that it never sees.",
       why:

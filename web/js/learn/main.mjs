@@ -190,7 +190,7 @@ export class Lessons {
   }
 
   /**
-   * Show a rung; null for the one that was open last.
+   * Show a rung; null for the last one that was open.
    * @param {number | null} wanted
    * @param {boolean} [again] even if it is open already
    */

@@ -129,7 +129,7 @@ class TrainPage {
     }
   }
 
-  /** Let go of what was trained, and choose again. */
+  /** Delete what was trained, and choose again. */
   async forget() {
     this.#following += 1;
     this.#isKept = false;

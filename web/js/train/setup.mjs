@@ -32,7 +32,7 @@ export class Setup {
       placeholder: "Paste a text here: a play, a book chapter, song lyrics, source code ...",
     });
     this.text.addEventListener("input", () => this.describe());
-    const sample = make("button", { type: "button", class: "hs-small" }, "Take a sample text");
+    const sample = make("button", { type: "button", class: "hs-small" }, "Use a sample text");
     sample.title = "Little stories put together from parts, the same for everybody";
     sample.addEventListener("click", () => {
       this.text.value = sampleText();
@@ -60,7 +60,7 @@ export class Setup {
     this.writer = make("select", { id: "ht-writer", "aria-label": "Model" });
     this.writing = make("p", { class: "hs-hint" });
     this.fields = {
-      paste: make("div", {}, this.text, make("p", { class: "ht-sample" }, "Nothing at hand? ", sample)),
+      paste: make("div", {}, this.text, make("p", { class: "ht-sample" }, "No text ready? ", sample)),
       file: make("div", {}, this.picked, drop),
       model: make("div", { class: "ht-writer" }, make("label", { for: "ht-writer" }, "Written by "), this.writer),
     };
@@ -90,7 +90,7 @@ export class Setup {
       make(
         "p",
         {},
-        "It begins knowing nothing, reads your text character by character, and learns to say which character comes " +
+        "It starts from scratch, reads your text character by character, and learns to say which character comes " +
           "next. You watch it learn, then write with it and look into its heads as with any other model here.",
       ),
       make(
@@ -105,7 +105,7 @@ export class Setup {
           "li",
           {},
           "The loss falls from that of pure guessing and, with enough text, past that of a bigram model. On a short " +
-            "text it soon rises again, because the model learns the text by heart: the best weights are kept.",
+            "text it soon rises again, because the model memorises the text: the best weights are kept.",
         ),
         make(
           "li",
@@ -133,7 +133,7 @@ export class Setup {
     this.writer.replaceChildren(...state.writers.map((name) => make("option", { value: name }, name)));
     this.writing.textContent =
       `It writes ${thousands(state.writes)} characters first, which takes about a minute. ` +
-      "Your GPT then learns from these alone: it can become no better than its teacher.";
+      "Your GPT then learns from these alone: it cannot become better than its teacher.";
     this.promise.textContent =
       "Only this browser can see your text and your model. Both are deleted minutes after you leave the page, and " +
       `${duration(60 * state.minutes)} after the training at the latest.`;
@@ -184,7 +184,7 @@ export class Setup {
         ? `${thousands(length)} characters, ${thousands(length - Math.floor(0.9 * length))} held out.`
         : "");
     this.button.disabled = problem !== "";
-    this.missing.textContent = problem && this.#state ? "It needs a text first: see step 1." : "";
+    this.missing.textContent = problem && this.#state ? "Choose a text first: see step 1." : "";
     this.warning.textContent = problem ? "" : this.#warning();
     this.warning.hidden = !this.warning.textContent;
     setFlag(this.text, "aria-invalid", this.#source === "paste" && problem !== "" && length > 0);
@@ -208,7 +208,7 @@ export class Setup {
         ? `The file has ${megabytes(this.#file.size)}; at most ${megabytes(most)} are accepted.`
         : "";
     }
-    return this.#state.writers.length ? "" : "No model is served here that could write.";
+    return this.#state.writers.length ? "" : "No model is available to write a text.";
   }
 
   /** What is to be expected of a text that is short for the chosen size, "" otherwise. */
@@ -219,7 +219,7 @@ export class Setup {
     const isSmallest = size.name === this.#state?.sizes[0].name;
     return (
       `This is short for a ${size.name} model, which needs about ${thousands(size.enough)} characters. With less it ` +
-      "soon learns the text by heart, and writes well only what it has read (it overfits): the loss on the held-out " +
+      "soon memorises the text and writes well only what it has read (it overfits): the loss on the held-out " +
       `part falls at first and then rises. The best weights are kept.${isSmallest ? "" : " A smaller size needs less."}`
     );
   }
@@ -242,8 +242,8 @@ export class Setup {
   }
 }
 
-// A text for those who have none at hand: little stories put together from parts, the same for everybody. Names come
-// again within a story, so that there is something to look back at.
+// A sample text: little stories put together from parts, the same for everybody. Names recur within a story, so that
+// there is something to look back at.
 
 const STORIES = 640;
 

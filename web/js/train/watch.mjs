@@ -164,9 +164,9 @@ export class Watch {
     this.element.dataset.state = state;
     if (state === "waiting") {
       this.detail.textContent = `number ${place} in line`;
-      this.says.textContent = "Other visitors are training. Yours begins when it is its turn: keep this page open.";
+      this.says.textContent = "Other visitors are training. Yours starts when its turn comes: keep this page open.";
     }
-    if (state === "starting") this.detail.textContent = "a process of its own, behind everything else this server does";
+    if (state === "starting") this.detail.textContent = "in a process of its own, with the lowest priority";
     if (state === "failed") {
       this.detail.textContent = "";
       this.says.textContent = why ?? "";
@@ -187,7 +187,7 @@ export class Watch {
           ? "Train another"
           : "Cancel";
     this.again.title = this.hasEnded
-      ? "Delete the text and what came of it, and choose again"
+      ? "Delete the text and the model, and choose again"
       : "End the training and delete everything";
   }
 }

@@ -164,7 +164,7 @@ export const bigram = {
   },
 };
 
-/** The prediction, with the size of the alphabet at hand. @param {number} size @returns {Question} */
+/** The prediction, for an alphabet of this size. @param {number} size @returns {Question} */
 function questionFor(size) {
   return {
     ask:
@@ -178,7 +178,7 @@ function questionFor(size) {
   };
 }
 
-// The first half of rung 3: a text as ids, split, and cut into batches; the lecture's numbers beside those at hand.
+// The first half of rung 3: a text as ids, split, and cut into batches; the lecture's numbers next to the visitor's.
 
 /**
  * A text as the server describes it.
@@ -212,7 +212,7 @@ function textAsData() {
   const batch = make("div", { class: "hl-scroll" });
   const which = choice({
     label: "show",
-    options: { lecture: "the lecture's text", own: "the text at hand" },
+    options: { lecture: "the lecture's text", own: "your text" },
     value: /** @type {"lecture" | "own"} */ ("lecture"),
     change(key) {
       isOwn = key === "own";
@@ -239,7 +239,7 @@ function textAsData() {
         cell(trained?.held_out),
       ],
     ];
-    const titles = ["", "the lecture", "the text at hand"].map((name) => make("th", { scope: "col" }, name));
+    const titles = ["", "the lecture", "your text"].map((name) => make("th", { scope: "col" }, name));
     const lines = rows.map(([name, ...values]) =>
       make("tr", {}, make("th", { scope: "row" }, name), ...values.map((value) => make("td", {}, value))),
     );
@@ -275,7 +275,7 @@ function textAsData() {
     elements: [
       heading("The text as data"),
       paragraph(
-        "Karpathy's lecture does this with tiny Shakespeare; its figures stand beside those of the text you train on. ",
+        "Karpathy's lecture does this with tiny Shakespeare; its figures are listed next to those of your text. ",
         "Figures that a program prints for one batch scatter by about 0.1; the mean over a held-out tenth does not.",
       ),
       make("div", { class: "hl-scroll" }, table),
@@ -317,10 +317,10 @@ const describe = ({ beginning, characters, ids, n }) => [
   make("h4", {}, `Its ${characters.length} characters, sorted`),
   make("p", { class: "hl-ids" }, characters.map(visible).join(" ")),
   make("h4", {}, "As a tensor of ids"),
-  make("p", { class: "hl-ids" }, `tensor([${ids.join(", ")}, …]), shape (${number(n)},)`),
+  make("p", { class: "hl-ids" }, `tensor([${ids.join(", ")}, …]), shape (${n},)`),
 ];
 
-// What Karpathy's lecture prints for tiny Shakespeare, as data: its own experiment, beside the visitor's.
+// What Karpathy's lecture prints for tiny Shakespeare, as data: its own experiment, shown next to the visitor's.
 
 const LECTURE = {
   characters: 1_115_394,

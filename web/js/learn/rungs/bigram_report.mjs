@@ -310,11 +310,11 @@ function ratedSentence(tokens, arithmetic) {
   return { chips, summary };
 }
 
-// When a table learns its text by heart.
+// When a table memorises its text.
 
 const MEMORISED =
-  "The training loss falls while the held-out loss rises: the text is too short. The table learns the pairs of this " +
-  "text by heart, and its held-out tenth has other ones.";
+  "The training loss falls while the held-out loss rises: the text is too short. The table memorises the pairs of " +
+  "this text, and the held-out tenth has others.";
 const CLEARLY = 0.05; // nats
 
 /**

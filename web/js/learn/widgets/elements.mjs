@@ -169,7 +169,7 @@ const DEFINITIONS = {
   nats:
     "The unit of −ln p, with the natural logarithm: an event of probability 1/2 surprises by 0.69 nats, one that is " +
     "certain by 0.",
-  overfitting: "Learning the training text by heart, so that the loss on other text rises.",
+  overfitting: "Memorising the training text, so that the loss on other text rises.",
   AdamW:
     "The usual method of changing the weights a little after each batch. Every weight gets its own step size, " +
     "and all are pulled slightly towards 0.",
