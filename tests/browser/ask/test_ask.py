@@ -240,7 +240,7 @@ def test_progress_stop_and_what_goes_wrong(written: Any) -> None:
     panel(written).get_by_role("button", name=re.compile("Which heads does this text")).click()
     expect(panel(written).get_by_role("progressbar")).to_be_visible()
     panel(written).get_by_role("button", name="Stop").click()
-    expect(panel(written).get_by_text("Stopped before the answer was there.")).to_be_visible()
+    expect(panel(written).get_by_text("Stopped before the answer was ready.")).to_be_visible()
     error = {"error": {"message": "Too many requests are waiting.", "type": "", "param": None, "code": None}}
     written.unroute("**/v1/lens/knockout")
     written.route("**/v1/lens/knockout", lambda route: route.fulfill(status=429, json=error))

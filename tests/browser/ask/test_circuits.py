@@ -151,7 +151,7 @@ def test_which_heads_feed_this_one(written: Any, tiny: LoadedModel) -> None:
     moved = cut_paths(read, layer=2, head=3).moved["direct"]["v"]
     for place, shown in rows(panel).items():
         assert abs(number(shown.split()[0]) - 100 * float(moved[place])) < 0.051
-    panel.get_by_role("button", name="cut, its role").click()
+    panel.get_by_role("button", name="effect on its role").click()
     expect(panel.locator(".hs-ask-answer").get_by_text("on random tokens", exact=False).first).to_be_visible()
     panel.get_by_role("button", name="Close Ask").click()
     expect(written.locator(".hs-arcs")).to_have_count(0)

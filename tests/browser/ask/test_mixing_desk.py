@@ -64,7 +64,7 @@ def test_the_next_token_moves_with_the_heads(page: Any, desk: Any, server: Serve
     last = len(PROMPT) + LENGTH - 2  # the token before the newest
     tile(page, 1, 2).click()
     check_bars(page, server, mask_of(L1H2=0), last)
-    expect(tile(page, 1, 2)).to_have_attribute("aria-description", "muted, click to put back")
+    expect(tile(page, 1, 2)).to_have_attribute("aria-description", "muted, click to restore")
     expect(tile(page, 1, 2).locator(".hs-scale-badge")).to_have_text("×")
     # By key, and by the scale of the open head.
     tile(page, 0, 1).focus()

@@ -52,8 +52,8 @@ test("passages are compared with what the head looks at all over the text", () =
   const row = { name: "begins with a capital letter", count: 11, n: 12, everywhere: 0.59 };
   assert.equal(
     sharedPlain("L1 H2", [row]),
-    "Where L1 H2 fires most, the token it looks at begins with a capital letter (11 of 12 passages, against 59 % of " +
-      "the time over the whole text).",
+    "Where L1 H2 fires most, the token it looks at begins with a capital letter (11 of 12 passages, " +
+      "compared with 59 % over the whole text).",
   );
 });
 
@@ -62,7 +62,7 @@ test("a cause is named for several heads only where each of them helps, and all 
     words.split(/[.,] /).at(-1),
   );
   assert.deepEqual(judged, [
-    "each is partly compensated by others.",
+    "others partly compensate.",
     "Together they cost less: their contributions overlap.",
     "about the same: each makes its own contribution.",
   ]);
@@ -102,6 +102,6 @@ test("heads that help by being removed are not counted among those that change l
   };
   assert.equal(
     knockoutPlain(without, 0, name)[0],
-    "Without any single head, this text is predicted about as well or better.",
+    "This text is predicted about as well, or better, without any single head.",
   );
 });

@@ -22,15 +22,15 @@ export class AskPanel {
   #question = null;
   /** @type {BuiltQuestion | null} */
   #built = null;
-  #key = ""; // of the current request
+  #key = ""; // key of the current request
   #shown = ""; // key of the answer that is shown
   /** @type {Map<string, Kept>} the newest answers by key */
   #kept = new Map();
-  /** @type {AbortController | null} of the request that is being answered */
+  /** @type {AbortController | null} of the request in progress */
   #controller = null;
   #slow = false; // whether the last answer took long
   #isPending = false;
-  #began = 0; // milliseconds, when the request was sent
+  #began = 0; // time at which the request was sent, in milliseconds
   /** @type {Record<string, string>} */
   #choices = {};
 
@@ -67,7 +67,7 @@ export class AskPanel {
     this.element.append(this.plain, this.explanation, this.controls, this.progress, this.notice);
     this.element.append(overlayLegend(store), this.answer, this.caution, this.precision);
     this.redraw = steadily(this.element, () => this.refresh());
-    // At most once a frame: a selection changes several things at once.
+    // At most once per animation frame, because one selection emits several topics.
     store.on("state tokens open step focus view roles", () => this.soon());
     mixer.on("changed", () => this.soon());
     this.refresh();
@@ -145,7 +145,7 @@ export class AskPanel {
     this.answer.replaceChildren(this.#built.element);
   }
 
-  /** Ask what is to be asked now, or draw its answer. @param {BuiltQuestion} built */
+  /** Send the request of the open question, or draw its answer if it is known. @param {BuiltQuestion} built */
   follow(built) {
     this.controls.hidden = !built.controls.length;
     const asked = built.request();
@@ -202,13 +202,13 @@ export class AskPanel {
     if (this.#kept.size > MOST_KEPT) this.#kept.delete(oldest);
   }
 
-  /** Stop asking, if an answer is still awaited. */
+  /** Cancel the request in progress, if any. */
   abort() {
     this.#controller?.abort();
     this.#controller = null;
   }
 
-  /** Ask although the last answer took long, or after an error. */
+  /** Ask at the visitor's request: after a slow answer, a stop or an error. */
   ask() {
     const asked = this.#built?.request();
     if (asked && typeof asked !== "string") void this.send(this.#key, asked);
@@ -216,7 +216,7 @@ export class AskPanel {
 
   stop() {
     this.abort();
-    this.say("Stopped before the answer was there.", "again");
+    this.say("Stopped before the answer was ready.", "again");
   }
 
   /** Show the answer in one sentence above everything else. @param {string} words @param {string} [more] */

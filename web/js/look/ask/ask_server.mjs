@@ -5,7 +5,8 @@ import { readEvents, request } from "../../lib/http.mjs";
 /** @import { AskRequest } from "./question.js" */
 
 /**
- * The answer. Aborting closes the stream, which ends the computation. Throws an `Error` with the server's reason.
+ * Return the answer. Aborting closes the stream, which stops the computation. Throws an `Error` with the server's
+ * reason.
  * @param {AskRequest} asked
  * @param {{ signal?: AbortSignal, onProgress?: (fraction: number) => void }} [options] the fraction done, from 0 to 1
  */
@@ -18,5 +19,5 @@ export async function askServer({ route, body, query }, { signal, onProgress } =
     if (!("progress" in event)) return event;
     onProgress?.(event.progress);
   }
-  throw new Error("The server closed the connection before it had answered.");
+  throw new Error("The server closed the connection before answering.");
 }

@@ -1,16 +1,16 @@
-// Numbers with a bar below them: from the left or, if they have a sign, from the middle to either side.
+// Numbers with a bar below each: it starts at the left or, for signed numbers, in the middle.
 
 import { make } from "../../lib/dom.mjs";
 import { fixed } from "../../lib/numbers.mjs";
 
-/** With its sign, also where it is positive. @param {number} value @param {number} [digits] */
+/** The number with its sign, including a plus. @param {number} value @param {number} [digits] */
 export const signed = (value, digits = 2) => {
   const text = fixed(value, digits);
   return /[1-9]/.test(text) && value > 0 ? `+${text}` : text;
 };
 
 /**
- * A cell whose bar is as long as its share of the largest; without a largest there is no bar.
+ * A cell with a bar as long as the value's share of the largest value; without a largest value there is no bar.
  * @param {number} value
  * @param {number} largest of the values that are compared
  * @param {string} text

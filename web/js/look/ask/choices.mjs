@@ -1,9 +1,9 @@
-// What a visitor chose for a question, as links hold it.
+// The visitor's choices for a question, as stored in links.
 
 const PART = /^[\w-]+$/;
 
 /**
- * The choices that a link holds, and the defaults of all others; unknown names and values are ignored.
+ * The choices stored in a link, with defaults for the rest; unknown names and values are ignored.
  * @param {string} text
  * @param {Record<string, string>} defaults
  */
@@ -49,13 +49,13 @@ export function applyEdit(text, edit) {
   return text.slice(0, edit.at) + edit.text + text.slice(edit.at + edit.removed);
 }
 
-/** Letters, digits, - and _ only. @param {string} text */
+/** Encode a text with letters, digits, - and _ only. @param {string} text */
 export function encodeText(text) {
   const bytes = Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte));
   return btoa(bytes.join("")).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
-/** @param {string} code @returns {string | null} null for what `encodeText` did not write */
+/** @param {string} code @returns {string | null} null if `encodeText` did not write it */
 export function decodeText(code) {
   try {
     const bytes = atob(code.replaceAll("-", "+").replaceAll("_", "/"));

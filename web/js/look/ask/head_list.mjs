@@ -6,10 +6,10 @@ import { pictureName } from "../../lib/words.mjs";
 /** @import { PictureId } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
-const SHOWN = 8; // rows, until all are requested
+const SHOWN = 8; // rows, until the visitor asks for all of them
 
 /**
- * A row of the list: its bar shows the value, `text` says it.
+ * A row of the list: its bar shows the value, and `text` states it.
  * @typedef {object} HeadRow
  * @property {PictureId} place
  * @property {number} value
@@ -19,7 +19,7 @@ const SHOWN = 8; // rows, until all are requested
 /**
  * A check box in every row, which selects its head.
  * @typedef {object} Picking
- * @property {(name: string) => string} label of the box of a head
+ * @property {(name: string) => string} label of the check box of a head
  * @property {(place: PictureId) => boolean} has
  * @property {(place: PictureId) => void} toggle
  */
@@ -32,7 +32,7 @@ export class HeadList {
   /**
    * @param {Store} store
    * @param {string} caption
-   * @param {Picking} [picking] where heads can be ticked
+   * @param {Picking} [picking] given if heads can be ticked
    */
   constructor(store, caption, picking) {
     this.store = store;
@@ -52,8 +52,8 @@ export class HeadList {
   }
 
   /**
-   * @param {string} column what the number is
-   * @param {HeadRow[]} rows in their order
+   * @param {string} column heading of the numbers
+   * @param {HeadRow[]} rows in the order to show
    */
   show(column, rows) {
     this.column.textContent = column;

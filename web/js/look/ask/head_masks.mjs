@@ -1,11 +1,11 @@
-// Head masks: what each head's context vectors are multiplied by. 0 removes a head, 1 keeps it as it is.
+// Head masks: a factor for each head's context vectors. 0 removes a head, 1 keeps it as it is.
 
 /** @import { PictureId } from "../../types.js" */
 
 /** @typedef {number[][] | null} Mask `[layer][head]`; null where every head is kept as it is */
 /** @typedef {{ n_layer: number, n_head: number }} Shape of a model */
 
-export const MOST_SCALE = 2; // that the controls offer
+export const MOST_SCALE = 2; // the largest that the controls offer
 const ALL_HEADS = "all"; // in a link: no head is muted
 
 /**
@@ -23,7 +23,7 @@ const simplified = (rows) => (rows.every((row) => row.every((scale) => scale ===
 export const scaleOf = (mask, [layer, head]) => mask?.[layer]?.[head] ?? 1;
 
 /**
- * The mask with another scale for some heads.
+ * A copy of the mask with another scale for some heads.
  * @param {Mask} mask
  * @param {Shape} shape
  * @param {PictureId[]} places
@@ -35,14 +35,14 @@ export function withScale(mask, shape, places, scale) {
   return simplified(rows);
 }
 
-/** Only these heads are kept. @param {Shape} shape @param {PictureId[]} places @returns {Mask} */
+/** A mask that keeps only these heads. @param {Shape} shape @param {PictureId[]} places @returns {Mask} */
 export function only(shape, places) {
   const rows = filled(shape, 0);
   for (const [layer, head] of places) rows[layer][head] = 1;
   return simplified(rows);
 }
 
-/** The heads that are removed or scaled, in their order. @param {Mask} mask @returns {PictureId[]} */
+/** The heads that are removed or scaled, in the order of the model. @param {Mask} mask @returns {PictureId[]} */
 export function changedHeads(mask) {
   return (mask ?? []).flatMap((row, layer) =>
     row.flatMap((scale, head) => (scale === 1 ? [] : [/** @type {PictureId} */ ([layer, head])])),
@@ -53,7 +53,8 @@ export function changedHeads(mask) {
 export const isSameMask = (one, other) => encodeMask(one) === encodeMask(other);
 
 /**
- * For a link, of letters, digits, - and _ only: "2-5" is L2 H5 removed, "2-5x150" scaled to 150 %, "3" all of layer 3.
+ * Encode a mask for a link with letters, digits, - and _ only: "2-5" is L2 H5 removed, "2-5x150" scaled to 150 %,
+ * "3" all of layer 3.
  * @param {Mask} mask
  */
 export function encodeMask(mask) {
@@ -68,7 +69,7 @@ export function encodeMask(mask) {
 }
 
 /**
- * The mask that a link holds; undefined if it is no mask of a model of this shape.
+ * Decode a mask from a link; undefined if it is not a mask for a model of this shape.
  * @param {string} text
  * @param {Shape} shape
  * @returns {Mask | undefined}

@@ -1,5 +1,5 @@
-// What the heads of a model do, as the server measured it: where they look on random tokens (model/lens/head_roles.py),
-// and whether they copy what they look at (model/lens/head_roles.py).
+// What the heads of a model do, as the server measured it: where they look on random tokens, and whether they copy
+// what they look at (model/lens/head_roles.py).
 
 import { CLEAR_ROLE } from "../../lib/metrics.mjs";
 import { share } from "../../lib/numbers.mjs";
@@ -35,7 +35,7 @@ export const ROLE_NAMES = /** @type {RoleName[]} */ (Object.keys(ROLES));
 export const COPYING = { name: "copying", tag: "copy", does: "copies what it looks at" };
 export const CLEAR_COPYING = 0.9; // as in model/lens/head_roles.py
 export const CLEAR = CLEAR_ROLE;
-const LEAST_CONTEXT = 4; // tokens, to repeat two of them
+const LEAST_CONTEXT = 4; // tokens: two, and their repetition
 
 /** @type {Map<string, Roles>} by the hash of the weights */
 const known = new Map();
@@ -54,7 +54,7 @@ export function loadRoles(store) {
       known.set(sha256, heads);
       if (sha256 === store.pointer.sha256) store.setRoles(known.get(sha256) ?? null);
     } catch {
-      if (wanted === sha256) wanted = ""; // without labels until the next text
+      if (wanted === sha256) wanted = ""; // no labels now; the next text asks again
     }
   };
   store.on("state", () => {
@@ -71,7 +71,7 @@ export function loadRoles(store) {
 export const bestRole = ({ scores }) =>
   ROLE_NAMES.reduce((best, name) => (scores[name] > scores[best] ? name : best), ROLE_NAMES[0]);
 
-/** What a head is named after first: where it clearly looks, else that it copies. @param {HeadRole} role */
+/** The role it clearly has, else copying if it copies, else the role with the highest score. @param {HeadRole} role */
 export function headlineRole(role) {
   const best = bestRole(role);
   return role.label !== ROLES[best].name && copies(role) ? "copying" : best;
@@ -96,7 +96,7 @@ export function clearRole(store, place) {
   return role.label === COPYING.name ? { ...COPYING, score: role.scores.copying } : null;
 }
 
-/** What a head that copies does to the token it looks at. @param {HeadRole} role */
+/** What a copying head does to the logit of the token it looks at, in numbers. @param {HeadRole} role */
 export const copyingNumbers = ({ scores, baseline }) =>
-  `it raises that token’s logit above those of ${share(scores.copying)} of the others, ` +
-  `where random weights would reach ${share(baseline.copying)}`;
+  `it raises that token’s logit more than those of ${share(scores.copying)} of the others ` +
+  `(random weights: ${share(baseline.copying)})`;

@@ -20,7 +20,7 @@ const NAMED = 6;
  * What a question does with several heads.
  * @typedef {object} JointQuestion
  * @property {[todo: string, done: string]} verb "remove" and "Removed"
- * @property {string} waiting what is shown until the answer is there
+ * @property {string} waiting shown until the answer arrives
  * @property {(places: PictureId[]) => AskRequest} ask
  * @property {(places: PictureId[], names: string, answer: any) => string} say
  * @property {(encoded: string) => void} choose
@@ -31,7 +31,7 @@ export class HeadSet {
   /** @type {Map<string, object>} answers by what was asked */
   #known = new Map();
   #asked = "";
-  /** @type {number[][]} what single heads do, `[layer][head]` */
+  /** @type {number[][]} the effect of each head alone, `[layer][head]` */
   #single = [];
   /** @type {Mask} */
   #mask = null;
@@ -50,7 +50,7 @@ export class HeadSet {
     this.mute.title = "Opens the mixing desk with these heads muted";
     this.mute.addEventListener("click", () => mixer.set(this.#mask));
     this.compare = make("button", { type: "button", class: "hs-small" }, "Compare the heads");
-    this.compare.title = "The text read without them, next to the text as it is";
+    this.compare.title = "Shows the text read without these heads, next to the text as it is";
     this.compare.addEventListener("click", () => mixer.compare(this.#mask));
     this.buttons = make("div", { class: "hs-controls" }, this.mute, this.compare);
     this.element = make("div", { class: "hs-together" }, this.chips, this.sentence, this.buttons);
@@ -76,8 +76,8 @@ export class HeadSet {
   }
 
   /**
-   * @param {string} encoded the heads that were chosen
-   * @param {number[][]} single `[layer][head]` what each head does alone
+   * @param {string} encoded the chosen heads
+   * @param {number[][]} single `[layer][head]` the effect of each head alone
    */
   show(encoded, single) {
     const found = encoded === NO_HEADS ? null : decodeMask(encoded, this.store.pointer);
@@ -86,7 +86,7 @@ export class HeadSet {
     this.draw();
   }
 
-  /** What each of these heads does alone. @param {PictureId[]} places */
+  /** The effect of each of these heads alone. @param {PictureId[]} places */
   singles(places) {
     return places.map(([layer, head]) => this.#single[layer][head]);
   }
@@ -111,7 +111,7 @@ export class HeadSet {
     const chips = places.map((place) => {
       const name = pictureName(place, store.pointer);
       const chip = this.chip(`× ${name}`, () => this.toggle(place));
-      chip.setAttribute("aria-label", `Put ${name} back`);
+      chip.setAttribute("aria-label", `Restore ${name}`);
       return chip;
     });
     const none = make("button", { type: "button", class: "hs-small", onclick: () => this.set(null) }, "Clear");
@@ -131,7 +131,7 @@ export class HeadSet {
       if (!this.#known.has(asked)) {
         this.sentence.textContent = this.question.waiting;
         const answer = await this.#request.send((signal) => askServer(request, { signal }));
-        if (!answer) return; // another set was chosen meanwhile
+        if (!answer) return; // another set was chosen in the meantime
         this.#known.set(asked, answer);
       }
       if (asked !== this.#asked) return;

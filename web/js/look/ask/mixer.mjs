@@ -1,5 +1,5 @@
-// The mixing desk of one text: which heads are muted or scaled while its question is open, and what the model then
-// predicts at the step that is shown. The view's options hold the choice, and so do links.
+// The mixing desk for one text: which heads are muted or scaled while its question is open, and what the model then
+// predicts at the current step. The choice is part of the view's options, and so of links.
 
 import { request } from "../../lib/http.mjs";
 import { LatestLoader } from "../../lib/latest.mjs";
@@ -15,16 +15,16 @@ import { decodeMask, encodeMask, isSameMask, only, scaleOf, withScale } from "./
 
 export const DESK = "desk"; // the question's key
 const AS_WRITTEN = "text";
-/** What a tap on a tile does, and the mask: as the text was written, or as `encodeMask` has it. */
+/** `tap`: what a tap on a tile does. `mask`: "text" for the mask the text was written with, else from `encodeMask`. */
 export const DEFAULTS = { tap: "mute", mask: AS_WRITTEN };
 
 /**
- * What is read with a mask.
+ * A text, and the mask to read it with.
  * @typedef {{ fetcher: RunFetcher, mask: Mask, encoded: string }} Source
  */
 /** @typedef {{ source: Source, position: number, logits: Float32Array }} Changed */
 
-/** Topics: changed (also where nothing is any more). */
+/** Topics: changed (also when the last change is undone). */
 export class Mixer extends Topics {
   /** @type {Source | null} */
   #source = null;
@@ -35,7 +35,7 @@ export class Mixer extends Topics {
    * @param {Store} store
    * @param {object} actions
    * @param {(mask: Mask) => void} actions.writeBoth write the text twice, with and without a mask
-   * @param {(mask: Mask) => void} actions.compare read the text again with a mask, next to it
+   * @param {(mask: Mask) => void} actions.compare read the text again with a mask, next to the text as it is
    * @param {(ids: number[], why: string) => void} actions.compareText read another text next to it, and say why
    */
   constructor(store, { writeBoth, compare, compareText }) {
@@ -66,7 +66,7 @@ export class Mixer extends Topics {
     return this.isOn && this.choices.tap === "mute";
   }
 
-  /** The mask that is chosen: that of the text until another one is. @returns {Mask} */
+  /** The chosen mask; until the visitor chooses one, the mask the text was written with. @returns {Mask} */
   get mask() {
     const { pointer } = this.store;
     const { mask } = this.choices;
@@ -93,12 +93,12 @@ export class Mixer extends Topics {
     this.set(withScale(this.mask, this.store.pointer, [place], scale));
   }
 
-  /** Mute a head, or put one back that is muted or scaled. @param {PictureId} place */
+  /** Mute a head, or restore one that is muted or scaled. @param {PictureId} place */
   toggle(place) {
     this.scale(place, scaleOf(this.mask, place) === 1 ? 0 : 1);
   }
 
-  /** Mute all heads but one, or put all back where that was done. @param {PictureId} place */
+  /** Mute all heads but one; if that is the mask already, restore all. @param {PictureId} place */
   solo(place) {
     this.set(this.isSolo(place) ? null : only(this.store.pointer, [place]));
   }
@@ -108,15 +108,15 @@ export class Mixer extends Topics {
     return this.mask !== null && isSameMask(this.mask, only(this.store.pointer, [place]));
   }
 
-  /** Whether a place is that of a head, not of a mean or rollout. @param {PictureId} place */
+  /** Whether a picture is that of a head, not of a mean or rollout. @param {PictureId} place */
   isHead([layer, column]) {
     const { n_layer, n_head } = this.store.pointer;
     return layer < n_layer && column < n_head;
   }
 
   /**
-   * The logits of the changed model at a position; null if nothing is changed, or they are not known yet. Those of the
-   * previous mask stay until there are new ones.
+   * The logits of the changed model at a position; null if nothing is changed or they are not known yet. The previous
+   * mask's logits stay until the new ones arrive.
    * @param {number} position
    */
   logitsAt(position) {

@@ -1,4 +1,4 @@
-// The mixing desk outside its panel: controls in the header of the open head; badges on the tiles, taps that mute, and
+// The mixing desk outside its panel: controls in the header of the open head, badges on the tiles, taps that mute, and
 // the key M.
 
 import { make, setFlag } from "../../lib/dom.mjs";
@@ -7,7 +7,7 @@ import { MOST_SCALE, scaleOf } from "./head_masks.mjs";
 /** @import { PictureId } from "../../types.js" */
 /** @import { Mixer } from "./mixer.mjs" */
 
-/** For the header of the open head, while the question is open. @param {Mixer} mixer */
+/** The controls in the header of the open head, shown while the question is open. @param {Mixer} mixer */
 export function headScale(mixer) {
   const { store } = mixer;
   const mute = make("button", { type: "button", class: "hs-small" }, "Mute");
@@ -20,7 +20,7 @@ export function headScale(mixer) {
     step: 0.05,
     "aria-label": "Scale of this head",
   });
-  range.title = "What its context vectors are multiplied by: 0 removes them, 1 is the model’s own";
+  range.title = "Factor for the head’s context vectors: 0 removes the head, 1 leaves it unchanged";
   const number = make("output", {});
   mute.addEventListener("click", () => mixer.toggle(store.open));
   solo.addEventListener("click", () => mixer.solo(store.open));
@@ -44,7 +44,7 @@ export function headScale(mixer) {
   return element;
 }
 
-/** A scale as a badge has room for it: "×" for a head that is removed. @param {number} scale */
+/** A scale, short enough for a badge: "×" for a head that is removed. @param {number} scale */
 const badgeText = (scale) => (scale === 0 ? "×" : `${Number(scale.toFixed(2))}×`);
 
 /** What a scale does to a head, in words. @param {number} scale */
@@ -74,7 +74,7 @@ export function mixTiles(mixer, panel) {
       tile.classList.toggle("hs-muted", isChanged && scale === 0);
       tile.querySelector(".hs-scale-badge")?.remove();
       if (isChanged) tile.append(make("span", { class: "hs-scale-badge", "aria-hidden": "true" }, badgeText(scale)));
-      const tap = tapsMute && mixer.isHead(place) ? (scale === 1 ? "click to mute" : "click to put back") : "";
+      const tap = tapsMute && mixer.isHead(place) ? (scale === 1 ? "click to mute" : "click to restore") : "";
       const words = [isChanged ? scaleWords(scale) : "", tap].filter(Boolean).join(", ");
       if (words) tile.setAttribute("aria-description", words);
       else tile.removeAttribute("aria-description");

@@ -1,5 +1,5 @@
-// Numbers in the grid instead of the attention: a colour and a number on every head's tile, what they mean, and arcs
-// between heads.
+// Numbers in the grid instead of the attention: a colour and a number on every head's tile, a legend, and arcs between
+// heads.
 
 import { make } from "../../lib/dom.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
@@ -11,8 +11,8 @@ import { ruler } from "../panels/legend.mjs";
 /** @import { Arc, Overlay } from "./question.js" */
 
 /**
- * The position of a fraction of the largest value on the ramp, from 0 to 1. Like attention weights it is drawn by its
- * square root, or all but a few heads would look alike.
+ * The position on the ramp, from 0 to 1, of a fraction of the largest value. As with attention weights, the square root
+ * is drawn: otherwise all but a few heads would look alike.
  * @param {Overlay["ramp"]} ramp
  * @param {number} part from -1 to 1
  */
@@ -22,7 +22,7 @@ function rampPosition(ramp, part) {
 }
 
 /**
- * The colour of a value, and an ink that can be read on it.
+ * The colour of a value, and a text colour that can be read on it.
  * @param {Overlay} overlay
  * @param {number} value
  */
@@ -33,7 +33,7 @@ function overlayColours(overlay, value) {
 }
 
 /**
- * Colour the tiles, or let them show the attention again.
+ * Colour the tiles, or show the attention again.
  * @param {HTMLElement} grid
  * @param {Card[]} cards
  * @param {Overlay | null} overlay
@@ -54,7 +54,7 @@ export function paintOverlay(grid, cards, overlay) {
   }
 }
 
-/** What the colours of the overlay mean, and a button back to the attention. @param {Store} store */
+/** The legend of the overlay, with a button that switches back to the attention. @param {Store} store */
 export function overlayLegend(store) {
   const button = make("button", { type: "button", class: "hs-small", onclick: () => store.toggleOverlay() });
   const title = make("span", {});
@@ -96,9 +96,9 @@ const LEAST_WIDTH = 1.2; // CSS pixels
 const MOST_WIDTH = 4;
 
 /**
- * Draw the arcs over the tiles, in place of those drawn before.
+ * Draw the arcs over the tiles, replacing the previous ones.
  * @param {HTMLElement} grid
- * @param {Card[]} cards those that are shown
+ * @param {Card[]} cards the shown ones
  * @param {Arc[]} arcs
  */
 export function paintArcs(grid, cards, arcs) {
@@ -131,6 +131,6 @@ function curve(start, end) {
   const [x1, x2] = [start, end].map(({ offsetLeft, offsetWidth }) => offsetLeft + offsetWidth / 2);
   const y1 = start.offsetTop + start.offsetHeight * (isBelow ? 0.95 : 0.5);
   const y2 = end.offsetTop + end.offsetHeight * (isBelow ? 0.05 : 0.5);
-  const bow = 0.18 * Math.hypot(x2 - x1, y2 - y1); // heads of one column do not lie on one line
+  const bow = 0.18 * Math.hypot(x2 - x1, y2 - y1); // arcs within one column do not overlap
   return `M ${x1} ${y1} Q ${(x1 + x2) / 2 + bow} ${(y1 + y2) / 2} ${x2} ${y2}`;
 }

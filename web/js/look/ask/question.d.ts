@@ -1,4 +1,4 @@
-/** What a question of Ask is made of. Types only: browsers never load this file. */
+/** The parts of a question of Ask. Types only: browsers never load this file. */
 
 import type { PictureId } from "../../types.js";
 import type { Questions } from "./lens.js";
@@ -14,39 +14,39 @@ export interface Arc {
 
 /** A number for every head, shown in the grid instead of the attention. */
 export interface Overlay {
-  /** What the numbers are, with their unit. */
+  /** The name of the numbers, with their unit. */
   title: string;
-  /** `[layer][head]`; null for a head that has none. */
+  /** `[layer][head]`; null for a head without a number. */
   values: (number | null)[][];
   /** The value with the strongest colour. */
   most: number;
   /** `change`: from -most to most, with the middle at 0. Any other ramp: from 0 to most. */
   ramp: "change" | "looks";
-  /** A value in the few characters that a tile has room for. */
+  /** A value, short enough for a tile. */
   short(value: number): string;
-  /** The same in full, with its unit. */
+  /** A value in full, with its unit. */
   long(value: number): string;
-  /** What the ends of the ramp mean, in a few words: left and right. */
+  /** What the left and right ends of the ramp mean, in a few words. */
   ends: [string, string];
   /** Lines over the tiles. */
   arcs?: Arc[];
 }
 
-/** What a question is told about, and what it may do. */
+/** What a question can read and do. */
 export interface AskContext {
   readonly store: Store;
   /** Which heads are muted or scaled while the mixing desk is open. */
   readonly mixer: Mixer;
-  /** What was chosen for it, `defaults` where nothing was. Letters, digits, - and _ only, since links hold it. */
+  /** The visitor's choices, with `defaults` for the rest. Letters, digits, - and _ only, since links contain them. */
   readonly choices: Record<string, string>;
   choose(changes: Record<string, string>): void;
   /** Show the answer in one plain sentence above everything else, followed by `more`. */
   conclude(words: string, more?: string): void;
-  /** Colour the grid; null leaves it to the attention. */
+  /** Colour the grid; null shows the attention. */
   overlay(overlay: Overlay | null): void;
 }
 
-/** What the server is asked: a name below `v1/lens/` with the body of a POST, or with the query of a GET. */
+/** A request to the server: a name below `v1/lens/` with the body of a POST or the query of a GET. */
 export type AskRequest = {
   [Name in keyof Questions]: Questions[Name] extends { method: "POST"; body: infer Body }
     ? { route: Name; body: Body; query?: undefined }
@@ -54,16 +54,16 @@ export type AskRequest = {
 }[keyof Questions];
 
 export interface BuiltQuestion {
-  /** What a visitor can choose, above the answer. */
+  /** The visitor's controls, above the answer. */
   controls: Node[];
   /** The answer. */
   element: HTMLElement;
   /**
-   * What to ask the server now, a sentence saying why there is nothing to ask, or null for a question that finds its
-   * answer itself. A request that differs from the previous one is sent.
+   * The current request to the server, a sentence saying why there is nothing to ask, or null for a question that
+   * finds its answer without the server. A request that differs from the previous one is sent.
    */
   request(): AskRequest | string | null;
-  /** Draw the answer, for the text, head, step and choices of now; called again whenever one of them changes. */
+  /** Draw the answer for the current text, head, step and choices; called again whenever one of them changes. */
   draw(answer: any): void;
 }
 
@@ -71,11 +71,11 @@ export interface Question {
   /** Its name in links. */
   key: string;
   title: string;
-  /** What a visitor gets to know, in plain words: in the list of questions. */
+  /** What the visitor learns, in plain words; shown in the list of questions. */
   hook: string;
-  /** What is computed, in one line. */
+  /** What is computed, briefly. */
   explanation: string;
-  /** What the number does not mean, in one line. */
+  /** What the numbers do not mean, briefly. */
   caution: string;
   defaults: Record<string, string>;
   build(context: AskContext): BuiltQuestion;

@@ -28,9 +28,9 @@ export function roleSentence(store, place) {
   const distance = fixedDistance(store, place);
   if (distance) {
     const does = `In this text, ${name} ${patternDoes(distance)}: ${distance.mean.toFixed(2)} on average.`;
-    return `${does} Of the roles below, its highest score is ${ROLES[best].name} (${numbers}).${copying}`;
+    return `${does} Of the roles below, its highest score is for ${ROLES[best].name} (${numbers}).${copying}`;
   }
-  return `${name} has no clear role: its highest score is ${ROLES[best].name} (${numbers}).${copying}`;
+  return `${name} has no clear role: its highest score is for ${ROLES[best].name} (${numbers}).${copying}`;
 }
 
 /**
@@ -64,7 +64,7 @@ export function rolePlain(store, place) {
 }
 
 /**
- * The same in one line.
+ * A head's role in one line; "" if it is not known.
  * @param {Store} store
  * @param {PictureId} place
  */

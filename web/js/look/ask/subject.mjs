@@ -18,7 +18,7 @@ export function textBody(store) {
 }
 
 /**
- * Why nothing can be asked about the text; "" if something can.
+ * Why the question cannot be asked about the text; "" if it can.
  * @param {Store} store
  * @param {number} [least] tokens that it must have
  */
@@ -26,7 +26,7 @@ export function textProblem(store, least = 1) {
   const { run, state } = store.pointer;
   if (!run) return "There is no text yet. Write one to ask about it.";
   if (isBusy(state) || store.playback.isBehind)
-    return "The text is still being written. The question is asked when it is complete.";
+    return "The text is still being written. The question will be asked when it is complete.";
   if (store.ids.length < least) return `This question needs a text of at least ${least} tokens.`;
   return "";
 }

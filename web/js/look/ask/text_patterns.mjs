@@ -1,4 +1,4 @@
-// Where heads look in the text that is shown: the open head by its exact weights, all others by their metrics.
+// Where heads look in the current text: the open head by its exact weights, all others by their metrics.
 
 import { DISTANCES, METRICS, indexOfDistance } from "../../lib/metrics.mjs";
 import { CLEAR, ROLES } from "./head_roles.mjs";
@@ -11,31 +11,31 @@ import { CLEAR, ROLES } from "./head_roles.mjs";
 /** @typedef {RoleName | "back"} PatternName */
 
 /**
- * How much of its attention a head puts where a pattern says, on average over the queries that have such keys.
+ * How much of its attention a head puts on the keys of a pattern, on average over the queries that have such keys.
  * @typedef {object} Pattern
  * @property {PatternName} name
- * @property {number} back how many tokens, for the pattern of that name
+ * @property {number} back how many tokens back, for the pattern "back"
  * @property {number} mean
  * @property {number} even the same for uniform attention
- * @property {number} queries how many queries there are
+ * @property {number} queries how many queries have such keys
  */
 
-/** @typedef {Pattern & { keys: (query: number) => number[] }} CountedPattern where it looks from a query, if it can */
+/** @typedef {Pattern & { keys: (query: number) => number[] }} CountedPattern `keys` of a query, if it has any */
 
-// With fewer queries a mean says nothing about a head. In a short text, some tokens back is often just the first token.
+// With fewer queries a mean says nothing about a head. In a short text, "n tokens back" is often just the first token.
 const LEAST_QUERIES = 12;
-const LEAST_REPEATS = 4; // for what depends on earlier copies of a token, which are rare
-const TIMES = 3; // at least so many times the weight of uniform attention (CLEAR_TIMES_UNIFORM in head_roles.py)
+const LEAST_REPEATS = 4; // for patterns that need earlier copies of a token, which are rare
+const TIMES = 3; // at least this many times the weight of uniform attention (CLEAR_TIMES_UNIFORM in head_roles.py)
 
 /**
- * All patterns of the first `count` rows. A first token is left out as a query: it can only look at itself.
+ * All patterns of the first `count` rows. The first token is left out as a query, since it can only look at itself.
  * @param {Pick<HeadWeights, "at">} weights
  * @param {number[]} ids of the tokens
  * @param {number} count
  * @returns {CountedPattern[]}
  */
 export function patternsOf(weights, ids, count) {
-  /** @type {number[][]} for each token, where it was before */
+  /** @type {number[][]} for each token, the positions of its earlier copies */
   const earlier = [];
   /** @type {Map<number, number[]>} */
   const seen = new Map();
@@ -77,7 +77,7 @@ export function isAboveChance({ name, mean, even, queries }) {
 export const isClear = (pattern) => pattern.mean >= CLEAR && isAboveChance(pattern);
 
 /**
- * The strongest of those that are clear; null if none is.
+ * The strongest clear pattern; null if none is clear.
  * @template {Pattern} P
  * @param {P[]} patterns
  * @returns {P | null}
@@ -88,12 +88,12 @@ export function clearestPattern(patterns) {
 }
 
 /**
- * The query at which a head puts most weight on one of the keys of a pattern, or on any earlier token where it follows
- * none. null where there is none from `first` on.
+ * The query at which a head puts most weight on one key of a pattern or, without a pattern, on any earlier token.
+ * null if there is none from `first` on.
  * @param {Pick<HeadWeights, "at">} weights
  * @param {CountedPattern | null} pattern
  * @param {number} first query
- * @param {number} end the query behind the last
+ * @param {number} end one past the last query
  * @returns {{ query: number, key: number } | null}
  */
 export function strongestCell(weights, pattern, first, end) {
@@ -108,7 +108,7 @@ export function strongestCell(weights, pattern, first, end) {
   return place;
 }
 
-/** @type {[PatternName, number, number][]} name, how many tokens back, and where a frame has it */
+/** @type {[PatternName, number, number][]} name, how many tokens back, and index in a frame */
 const MEASURED = [
   ["previous_token", 1, METRICS.previous.index],
   ["first_token", 0, METRICS.first.index],
@@ -144,11 +144,11 @@ export function measuredPatterns(store, head) {
 export const isComplete = ({ count, readable, pointer, isGrowing }) =>
   count > 1 && count === Math.min(readable, pointer.rows) && !isGrowing;
 
-/** @type {WeakMap<Store, { of: string, pattern: CountedPattern | null }>} what was counted last */
+/** @type {WeakMap<Store, { of: string, pattern: CountedPattern | null }>} the latest result */
 const counted = new WeakMap();
 
 /**
- * The clearest pattern of the open head, once all of its weights are there; null if none is clear.
+ * The clearest pattern of the open head, once all of its weights have arrived; null if none is clear.
  * @param {Store} store
  */
 export function openPattern(store) {

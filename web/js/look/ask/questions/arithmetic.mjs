@@ -21,7 +21,7 @@ export const arithmetic = {
   hook: "Every number from one cell to the next token’s probability.",
   explanation:
     "One cell of the open head, step by step: from query and key to the attention weight, and on to the logit " +
-    "of the next token. Pin another cell to unfold that one.",
+    "of the next token. Pin another cell to see its arithmetic.",
   caution:
     "These numbers say how the model computes this, not why it learned to. Key and value already contain what " +
     "earlier layers put there.",
@@ -74,7 +74,7 @@ function build({ store, conclude }) {
   };
 }
 
-const FEW = 6; // products shown until all are requested
+const FEW = 6; // products shown until the visitor asks for all
 
 /** @typedef {Node | string} Part */
 
@@ -84,7 +84,7 @@ const step = (name, ...parts) => make("section", { class: "hs-step" }, make("h3"
 /** @param {...Part} parts */
 const paragraph = (...parts) => make("p", {}, ...parts);
 
-/** Numbers that are shown on demand. @param {string} summary @param {...Part} parts */
+/** Numbers that are folded until asked for. @param {string} summary @param {...Part} parts */
 const more = (summary, ...parts) => make("details", {}, make("summary", {}, summary), ...parts);
 
 /** The keys up to the query, with their positions. @param {LedgerAnswer} answer */
@@ -154,7 +154,7 @@ function valueStep(answer) {
   );
 }
 
-/** What stands in each place of the head's vectors. @param {LedgerAnswer} answer */
+/** The components of the head's vectors, one row each. @param {LedgerAnswer} answer */
 function vectorTable({ query, key, products, value, weighted, reading, terms }) {
   const columns = { query, key, "q × k": products, value, "× weight": weighted, "to logit": reading, adds: terms };
   const titles = ["place", ...Object.keys(columns)].map((title) => make("th", { scope: "col" }, title));
@@ -172,8 +172,8 @@ function logitStep(answer) {
   const { token, weighted, reading, terms, part, parts, head_part } = answer;
   const title = [
     "The head’s rows of the output projection write this into the residual stream. There the final layer norm and the ",
-    `output head read the logit of “${visible(token.text)}”. Together they turn 1 in each place into that much logit, `,
-    `the second factor below: ${signed(part, 4)} in all.`,
+    `output head read the logit of “${visible(token.text)}”. Together they multiply each component by the second `,
+    `factor below: ${signed(part, 4)} in all.`,
   ];
   const others = ["What each key adds to the logit through this head:"];
   return step(
@@ -193,12 +193,12 @@ function sumStep({ layer, head, position, tokens, token, part, head_part, rest, 
   const key = `“${visible(tokens[position[1]].text)}”`;
   const title = [
     `${key} adds ${signed(part, 4)}, all keys of this head together ${signed(head_part, 4)}. With the other heads, `,
-    "the MLPs, the embedding and the biases this is the logit:",
+    "the MLPs, the embedding and the biases, this adds up to the logit:",
   ];
   return step(
     "The logit of the next token",
     ...dotProduct({ title, names, products: [head_part, rest], total: logit }),
-    paragraph(`After the softmax over the vocabulary “${visible(token.text)}” has probability ${exact(probability)}.`),
+    paragraph(`After the softmax over the vocabulary, “${visible(token.text)}” has probability ${exact(probability)}.`),
   );
 }
 

@@ -1,4 +1,4 @@
-// Which heads feed this one? By their weights, by cutting paths in this text, and by what becomes of its role.
+// Which heads feed this one? Judged by the weights, by cutting paths in this text, and by the effect on its role.
 
 import { make, tabs } from "../../../lib/dom.mjs";
 import { fixed } from "../../../lib/numbers.mjs";
@@ -11,31 +11,31 @@ import { percent } from "./residual_table.mjs";
 /** @import { HeadRow } from "../head_list.mjs" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
-const SPREADS = 3; // standard deviations above the mean of random heads, from which an arc is drawn
+const SPREADS = 3; // standard deviations above the mean of random heads: the least score for an arc
 const MOST_ARCS = 8;
-const LARGE = 0.5; // of the largest effect, from which an arc is drawn
-const CLOSE = 0.1; // of a score: a smaller margin hardly counts
-const SLIGHT = 0.02; // of the attention or of a score: a cut that changes less changes almost nothing
+const LARGE = 0.5; // of the largest effect: the least effect for an arc
+const CLOSE = 0.1; // of a score: a smaller lead is called "hardly more"
+const SLIGHT = 0.02; // of the attention or of a score: a cut with less effect is said to change hardly anything
 const CLEAR = 3; // times the score of uniform attention: below it a head has no role
 
 const INTO = { q: "queries", k: "keys", v: "values" };
 const ROLES = { previous_token: "previous-token", duplicate_token: "duplicate-token", induction: "induction" };
 
-const BY = { weights: "weights", cut: "cut in this text", role: "cut, its role" };
+const BY = { weights: "weights", cut: "cut in this text", role: "effect on its role" };
 const WAYS = { q: "queries", k: "keys", v: "values" };
 const ROUTES = { every: "every path", direct: "direct path" };
 const HELP = {
   weights:
     "Composition scores (Elhage et al. 2021): how much of what the earlier head can write lies in the directions " +
-    "that this one reads. The gain of the layer norms is folded in, their subtraction of the mean is not; MLPs in " +
+    "that this head reads. The gain of the layer norms is folded in, their subtraction of the mean is not; MLPs in " +
     "between are not part of the score. Random heads have independent normal weights; many pairs of trained heads " +
     `score above them. Arcs show scores more than ${SPREADS} standard deviations above random heads.`,
   cut:
-    "What the earlier head writes is replaced by its mean over this text, as this head’s queries, keys or values " +
-    "alone see it. Every path: also through the layers in between; direct path: only through the residual stream.",
+    "The earlier head’s output is replaced by its mean over this text, but only for this head’s queries, keys or " +
+    "values. Every path: also through the layers in between; direct path: only through the residual stream.",
   role:
-    "The same on random tokens that are repeated once, where an induction head looks at what came after the same " +
-    "token. If the score falls without an earlier head, this head depends on it.",
+    "The same cut on random tokens that are repeated once, where an induction head looks at what came after the " +
+    "same token. If the score falls without an earlier head, this head depends on it.",
 };
 
 /** @type {Question} */
@@ -45,7 +45,7 @@ export const feeding = {
   hook: "Which earlier heads it builds on.",
   explanation: "A head reads what earlier heads wrote into the residual stream. Which heads, and does it matter?",
   caution:
-    "A high score by the weights says only that a head could read the other. Cutting the path shows whether it " +
+    "A high score by the weights says only that a head could read the other one. Cutting the path shows whether it " +
     "does in a text; if a cut changes little, other heads may compensate.",
   defaults: { by: "weights", way: "k", route: "every" },
   build,
@@ -122,9 +122,9 @@ function build({ store, choices, choose, conclude, overlay }) {
  * @property {HeadRow[]} rows the most important first
  * @property {PictureId[]} arcs heads to draw an arc from
  * @property {string} sentence
- * @property {string} plain what it comes down to
- * @property {string} column what the list says
- * @property {string} title of the colours
+ * @property {string} plain the conclusion in plain words
+ * @property {string} column heading of the list
+ * @property {string} title of the legend
  * @property {[string, string]} ends
  * @property {(value: number) => string} short
  * @property {(value: number) => string} long
@@ -174,7 +174,7 @@ export function readComposition(answer, [layer, head], way) {
   const isWeak = first.value < SPREADS * spread;
   const weak = " None is clearly above what random heads score.";
   const sentence =
-    `By their weights, the ${INTO[way]} of ${name([layer, head])} read ${name(first.place)} most: ` +
+    `By the weights, the ${INTO[way]} of ${name([layer, head])} read ${name(first.place)} most: ` +
     `${score(first.value)}${runnerUp}. Random heads of this shape score ${fixed(mean, 3)} ± ${fixed(spread, 3)}.${
       isWeak ? weak : ""
     }`;
@@ -186,7 +186,7 @@ export function readComposition(answer, [layer, head], way) {
       ? `By its weights, ${here} reads no earlier head clearly.`
       : `By its weights, ${here} could read ${name(first.place)} most${
           margin < CLOSE && second ? `, but hardly more than ${name(second.place)}` : ""
-        }. Whether it does shows when that path is cut.`,
+        }. Cutting that path shows whether it does.`,
     column: `${way.toUpperCase()}-composition score (above random heads, in standard deviations)`,
     title: `${way.toUpperCase()}-composition score with ${here} (random heads: ${fixed(mean, 3)}, in the middle)`,
     ends: ["below random heads", "above random heads"],
@@ -197,21 +197,23 @@ export function readComposition(answer, [layer, head], way) {
 }
 
 /**
- * What changes in this text when a path is cut.
+ * How much changes in this text when a path is cut.
  * @param {any} answer
  * @param {Way} way
  * @param {"direct" | "every"} route
  * @returns {Reading}
  */
 function readCuts(answer, way, route) {
-  const what = way === "v" ? "of its output changes" : "of its attention moves to other tokens";
+  const moved = way === "v" ? "of its output" : "of its attention to other tokens";
   const rows = rowsOf(answer[route][way], (value) => percent1(value));
   const [first] = rows;
   const here = name([answer.layer, answer.head]);
   return {
     rows,
     arcs: arcsOf(rows, ({ value }) => value > 0.001 && value >= LARGE * first.value),
-    sentence: `Without what ${name(first.place)} tells the ${INTO[way]} of ${here}, ${percent1(first.value)} ${what}.`,
+    sentence:
+      `Cutting the path from ${name(first.place)} into the ${INTO[way]} of ${here} ` +
+      `${way === "v" ? "changes" : "moves"} ${percent1(first.value)} ${moved}.`,
     plain:
       first.value < SLIGHT
         ? `In this text, the ${INTO[way]} of ${here} hardly change without any one earlier head.`
@@ -226,7 +228,7 @@ function readCuts(answer, way, route) {
 }
 
 /**
- * How a head's role suffers when a path is cut.
+ * How much a head's score for its role falls when a path is cut.
  * @param {any} answer
  * @param {"direct" | "every"} route
  * @returns {Reading & { role: Role }}
@@ -243,20 +245,20 @@ function readRole(answer, route) {
   const isClear = plain >= CLEAR * answer.uniform;
   const start = isClear
     ? `On random tokens that are repeated, the ${ROLES[role]} score of ${here} is ${fixed(plain, 3)}`
-    : `${here} has no clear role on random tokens; its largest score is ${ROLES[role]}, ${fixed(plain, 3)}`;
+    : `${here} has no clear role on random tokens; its highest score is ${fixed(plain, 3)}, for ${ROLES[role]}`;
   return {
     rows,
     arcs: isClear ? arcsOf(rows, ({ value }) => value > 0.02 * plain && value >= LARGE * first.value) : [],
     sentence:
-      `${start} (uniform attention: ${fixed(answer.uniform, 3)}). Without what ${name(first.place)} tells its ` +
-      `${INTO[/** @type {Way} */ (answer.way)]} it is ${left(first.value)}.`,
+      `${start} (uniform attention: ${fixed(answer.uniform, 3)}). With the path from ${name(first.place)} into its ` +
+      `${INTO[/** @type {Way} */ (answer.way)]} cut, it is ${left(first.value)}.`,
     plain: !isClear
-      ? `On random tokens, ${here} has no clear role that it could lose.`
+      ? `On random tokens, ${here} has no clear role to lose.`
       : first.value < SLIGHT * plain
         ? `${here} keeps its role, ${ROLES[role]}, without any one earlier head.`
-        : `${here} needs ${name(first.place)} for its role: cut off from it, its ${ROLES[role]} score falls from ` +
+        : `${here} needs ${name(first.place)} for its role: without it, its ${ROLES[role]} score falls from ` +
           `${fixed(plain, 2)} to ${left(first.value)}.`,
-    column: `${ROLES[role]} score, and when cut`,
+    column: `${ROLES[role]} score before and after the cut`,
     title: `How much the ${ROLES[role]} score of ${here} falls when each head’s path into it is cut`,
     ends: ["rises when cut", "falls when cut"],
     short: (value) => fixed(value, 2).replace("0.", "."),

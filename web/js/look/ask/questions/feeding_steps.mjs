@@ -86,7 +86,7 @@ export function trainingTable(store) {
   }
 
   /**
-   * Offer the link, where the model has kept training steps.
+   * Offer to measure the link over the training steps, if the model has kept any.
    * @param {{ later: PictureId, earlier: PictureId, way: string } | null} next
    */
   const show = async (next) => {
@@ -102,7 +102,7 @@ export function trainingTable(store) {
       const steps = await stepsOf(model);
       if (key === shown) element.hidden = !steps.length;
     } catch {
-      if (key === shown) shown = ""; // asked again with the next answer
+      if (key === shown) shown = ""; // the next answer asks again
     }
   };
   label();

@@ -1,4 +1,4 @@
-// A map of all heads: those that behave alike in this text are neighbours. Clicking one opens it.
+// A map of all heads: heads that behave alike in this text lie close together. Clicking one opens it.
 
 import { make } from "../../../lib/dom.mjs";
 import { pictureName } from "../../../lib/words.mjs";
@@ -7,10 +7,10 @@ import { pictureName } from "../../../lib/words.mjs";
 /** @import { Store } from "../../state/store.mjs" */
 
 const NEIGHBOURS = 3;
-const MARGIN = 6; // per cent that names need at the edges
+const MARGIN = 6; // per cent of the plot, left free at the edges for names
 
 /**
- * The heads nearest to one, the nearest first.
+ * The heads closest to a given one, closest first.
  * @param {number[][][]} points `[layer][head]`
  * @param {PictureId} place
  * @returns {PictureId[]}
@@ -71,8 +71,9 @@ export function headMap(store) {
         .join(", ");
     });
     caption.textContent =
-      `Heads that behave alike in this text are neighbours: the two directions in which their measures vary most ` +
-      `(principal components). To the right: ${main[0]} (${share[0]} of the variance); up: ${main[1]} (${share[1]}).`;
+      "Heads that behave alike in this text lie close together. The axes are the two directions in which their " +
+      `measures vary most (principal components). To the right: ${main[0]} (${share[0]} of the variance); up: ` +
+      `${main[1]} (${share[1]}).`;
     const [layer, head] = store.open;
     neighbours.hidden = !points[layer]?.[head];
     if (neighbours.hidden) return;

@@ -18,10 +18,10 @@ export const headLenses = {
   hook: "Where it looks, and whether that makes a difference.",
   explanation:
     "Four measures of what the open head takes from each token: where it looks, how much it moves, what that adds to " +
-    "the next token’s logit, and what happens when that one edge is cut.",
+    "the next token’s logit, and what happens when that edge alone is cut.",
   caution:
-    "Attention is not explanation: a large weight may move next to nothing. Cutting an edge is measured at this " +
-    "position only, and several edges cut together may do more, or less, than one by one.",
+    "Attention is not explanation: a large weight may move next to nothing. The effect of cutting an edge is " +
+    "measured at this position only, and cutting several edges together may do more, or less, than one by one.",
   defaults: {},
   build,
 };
@@ -68,7 +68,7 @@ function build({ store, conclude }) {
         const text = without_head.text_loss_change;
         const rest = text === null ? "" : `, and that of the whole text by ${signed(text, 4)} per token`;
         const change = `${signed(without_head.loss_change, 3)} nats${rest}`;
-        const length = `The vector that the whole head adds here has the length ${fixed(answer.sums.norm, 3)}.`;
+        const length = `The vector that the whole head adds here has length ${fixed(answer.sums.norm, 3)}.`;
         whole.textContent = `${length} Removing the head everywhere changes the loss of this token by ${change}.`;
       }
       const pinned = store.locked.at(-1)?.key ?? null;
@@ -102,7 +102,7 @@ function correlationTable(answer) {
   return table;
 }
 
-const SMALL = 0.01; // nats: a change of the loss below it is called next to nothing
+const SMALL = 0.01; // nats: a smaller change of the loss is said to hardly matter
 const AGREE = 0.7; // a rank correlation from which two measures are said to agree
 
 /** @param {KeyMeasures} key */
@@ -182,7 +182,7 @@ const MEASURES = {
   },
   attribution: {
     title: "to logit",
-    help: "What that vector adds to the next token’s logit, directly: what later layers make of it is not counted.",
+    help: "What that vector adds directly to the next token’s logit; its effects through later layers are not counted.",
     cell: (value, largest) => signedCell(value, largest, signed(value, 3)),
   },
   loss_change: {
@@ -194,8 +194,8 @@ const MEASURES = {
   },
 };
 const NAMES = /** @type {MeasureName[]} */ (Object.keys(MEASURES));
-const NOISE = 0.005; // the least number whose bar fills its cell, so that rounding does not look like much
-const SHOWN = 12; // keys, unless all are wanted
+const NOISE = 0.005; // smaller numbers never get a full bar, so that rounding noise does not look large
+const SHOWN = 12; // keys, until the visitor asks for all
 
 class KeysTable {
   /** @type {MeasureName | ""} the measure by whose size the keys are ordered, "" for their order in the text */
@@ -248,7 +248,7 @@ class KeysTable {
     const none = NAMES.map(() => 0);
     const sums = make("tr", { class: "hs-sum" }, make("th", { scope: "row" }, "all keys"), ...cells(answer.sums, none));
     sums.title =
-      "The norm is that of all vectors together, which may cancel. The changes are those of edges cut singly.";
+      "The norm is that of the sum of all vectors, which may cancel. The change is summed over edges cut singly.";
     const headings = [this.heading(""), ...NAMES.map((name) => this.heading(name))];
     this.table.replaceChildren(
       make("caption", { class: "hs-hidden" }, `What L${answer.layer} H${answer.head} takes from each token`),
@@ -259,7 +259,7 @@ class KeysTable {
     this.more.textContent = this.#isWhole ? `Show the first ${SHOWN}` : `Show all ${keys.length} tokens`;
   }
 
-  /** A title that sorts. @param {MeasureName | ""} name */
+  /** A column heading that sorts the table. @param {MeasureName | ""} name */
   heading(name) {
     const words = name ? MEASURES[name].title : "token (key)";
     const button = make("button", { type: "button", "data-order": name, onclick: () => this.sortBy(name) }, words);
@@ -268,7 +268,7 @@ class KeysTable {
     return make("th", { scope: "col", "aria-sort": isOrder && (name ? "descending" : "ascending") }, button);
   }
 
-  /** A key, whose cell is locked where it is clicked. @param {KeyMeasures} key */
+  /** A key; clicking it pins its cell. @param {KeyMeasures} key */
   title({ position, text }) {
     const { store } = this;
     const query = this.#answer?.position ?? 0;
@@ -285,7 +285,7 @@ class KeysTable {
     if (query !== undefined) this.store.point(row ? { query, key: Number(row.dataset.key) } : null);
   }
 
-  /** Mark the key that is described elsewhere. @param {number | null} key */
+  /** Mark the key that the other panels describe. @param {number | null} key */
   mark(key) {
     for (const row of /** @type {NodeListOf<HTMLElement>} */ (this.table.querySelectorAll("[data-key]"))) {
       setFlag(row, "data-here", Number(row.dataset.key) === key);

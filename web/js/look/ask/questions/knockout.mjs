@@ -16,10 +16,10 @@ const METHOD_HELP = {
   mean: "A removed head adds what it adds on average: its context vectors are replaced by their mean over this text.",
 };
 const ABOUT = { text: "whole text", token: "selected token" };
-const TOKENS = 5; // that the open head matters most for
+const TOKENS = 5; // for which the open head matters most
 const SLIGHT = 0.05; // of a probability
 const NOTHING = 0.01; // nats: next to no change
-const MUCH = 0.15; // of the sum: by less than this the joint change is about the same
+const MUCH = 0.15; // of the sum: a smaller difference counts as about the same
 
 /** With a sign and three decimals. @param {number} value */
 const signed = (value) => withSign(value, (size) => fixed(size, 3));
@@ -32,8 +32,8 @@ function largest(values) {
 }
 
 /**
- * How the joint change of the loss compares with the changes one by one. A cause is named only where all of them are
- * positive and the joint one is at least the largest: otherwise some heads help by being removed, and sums mislead.
+ * How the joint change of the loss compares with the changes one by one. A cause is named only if all of them are
+ * positive and the joint one is at least the largest: otherwise removing some heads helps, and sums mislead.
  * @param {number} joint nats
  * @param {number[]} singles nats
  */
@@ -42,12 +42,12 @@ export function comparison(joint, singles) {
   const numbers = `${signed(joint)} nats; one by one they add up to ${signed(sum)}`;
   if (Math.min(joint, ...singles) <= 0 || joint < Math.max(...singles)) return `${numbers}.`;
   if (joint > (1 + MUCH) * sum)
-    return `${numbers}. Together they cost more: alone, each is partly compensated by others.`;
+    return `${numbers}. Together they cost more: when one is removed alone, others partly compensate.`;
   if (joint < (1 - MUCH) * sum) return `${numbers}. Together they cost less: their contributions overlap.`;
   return `${numbers}, about the same: each makes its own contribution.`;
 }
 
-/** Without the leading zero: a tile has little room. @param {number} value */
+/** A value without the leading zero, short enough for a tile. @param {number} value */
 const short = (value) => fixed(value, Math.abs(value) < 10 ? 2 : 0).replace("0.", ".");
 
 /** @type {Question} */
@@ -59,7 +59,7 @@ export const knockout = {
     "Each head is removed once, and the change of the loss is measured: above 0, the text got harder to predict. " +
     "With 0.69 nats more, a token is half as likely.",
   caution:
-    "A small change does not mean that a head does nothing: others may do the same and compensate. " +
+    "A small change does not mean that a head does nothing: others may do the same and make up for it. " +
     "The numbers are about this text, not about the model.",
   defaults: { method: "zero", about: "text", set: NO_HEADS },
   build,
@@ -134,9 +134,9 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
       const without =
         first.value > 0
           ? `Without ${pictureName(first.place, store.pointer)} it is ${fixed(plain + first.value, 3)}.`
-          : "Without any single head it is not larger.";
+          : "Removing any single head does not increase it.";
       sentence.textContent = `The ${of} is ${fixed(plain, 3)} nats. ${without}`;
-      list.show("change of the loss, and the loss without it (nats)", rows);
+      list.show("change of the loss → loss without the head (nats)", rows);
       showTokens(answer);
       overlay({
         title: `Change of the ${of} without each head, in nats`,
@@ -155,7 +155,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
     return knockoutPlain(answer, position, (place) => pictureName(place, store.pointer), store.tokens[position]?.text);
   }
 
-  /** The tokens that the open head matters most for. @param {any} answer */
+  /** The tokens for which the open head matters most. @param {any} answer */
   function showTokens(answer) {
     const [layer, head] = store.open;
     /** @type {number[] | undefined} */
@@ -197,7 +197,7 @@ export function knockoutPlain({ delta, token_delta }, position, name, text = "")
   const count = `For ${slight} of ${changes.length} heads, removal alone changes that by less than ${percent}.`;
   const whole =
     value < NOTHING
-      ? "Without any single head, this text is predicted about as well or better."
+      ? "This text is predicted about as well, or better, without any single head."
       : `This text needs ${name(place)} most: without it, its tokens are on average ${probabilityChange(value)}.`;
   const rest = value < NOTHING ? "" : count;
   if (position < 1) return [whole, rest];
@@ -205,7 +205,7 @@ export function knockoutPlain({ delta, token_delta }, position, name, text = "")
   const token = `The selected token, “${visible(text)}”,`;
   const needs =
     change < NOTHING
-      ? `${token} is predicted about as well or better without any single head.`
+      ? `${token} is predicted about as well, or better, without any single head.`
       : `${token} needs ${name(best)} most: without it, it is ${probabilityChange(change)}.`;
   return [whole, `${rest} ${needs}`.trim()];
 }

@@ -15,14 +15,14 @@ import { askedPrediction, selectSomething, textBody, textProblem } from "../subj
 export const logitLens = {
   key: "layers",
   title: "What did each layer think?",
-  hook: "What the model would say, if it ended after each layer.",
+  hook: "What the model would predict if it stopped after each layer.",
   explanation:
     "The logit lens: after each layer, the residual stream is read out as if that layer were the last " +
-    "(nostalgebraist 2020). Each cell is its most probable next token; a stronger colour is a higher probability.",
+    "(nostalgebraist 2020). Each cell shows the most probable next token; a stronger colour is a higher probability.",
   caution:
-    "The final layer norm and the output head were trained for the last layer alone, so what they read from an early " +
-    "layer need not be what it is about. Where the head is tied to the embeddings, the first readings often repeat " +
-    "the token itself.",
+    "The final layer norm and the output head were trained for the last layer alone, so their reading of an early " +
+    "layer need not show what that layer represents. If the output head is tied to the embeddings, the first " +
+    "readings often repeat the token itself.",
   defaults: {},
   build,
 };
@@ -70,15 +70,15 @@ function build({ store, conclude }) {
 
 const ROWS = 64; // tokens in the table at once
 const ABOVE = 90; // CSS pixels of the table that stay in view above the chosen row
-const STRONGEST = 225; // of the 256 steps of a ramp: the darkest would hide the mark of the chosen cell
+const STRONGEST = 225; // of the 256 steps of a ramp: darker ones would hide the mark of the chosen cell
 
-/** Where a reading is taken: of the embeddings, or after a layer. @param {number} reading */
+/** Where a reading is taken: from the embedding, or after a layer. @param {number} reading */
 const readingName = (reading) => (reading ? `after layer ${reading - 1}` : "of the embedding");
 
-/** The same in the few characters of a title. @param {number} reading */
+/** The same, short enough for a column heading. @param {number} reading */
 export const shortName = (reading) => (reading ? `L${reading - 1}` : "embed");
 
-/** The first row of the window that has `position` in its middle. @param {number} position @param {number} count */
+/** The first row of the window of rows centred on `position`. @param {number} position @param {number} count */
 export const windowStart = (position, count) => clamp(position - ROWS / 2, 0, Math.max(0, count - ROWS));
 
 class ReadingsTable {
@@ -87,7 +87,7 @@ class ReadingsTable {
   #cell = [0, 0];
   /** @type {LogitLensAnswer | null} */
   #answer = null;
-  #isNew = false; // whether its columns are still to be scrolled to the last
+  #isNew = false; // whether the columns must still be scrolled to the last one
   /** @type {ReturnType<typeof palette> | null} the colours that are shown */
   #ramps = null;
 
@@ -127,7 +127,7 @@ class ReadingsTable {
     else if (this.#ramps !== palette()) this.open(this.#start);
   }
 
-  /** Let a row be the chosen one and bring it into view. @param {number} position */
+  /** Choose a row and scroll it into view. @param {number} position */
   select(position) {
     const answer = this.#answer;
     if (!answer) return;
@@ -139,11 +139,11 @@ class ReadingsTable {
   }
 
   /**
-   * Bring a row into view, and the model's own answer where there is no room for all layers.
+   * Scroll a row into view and, if there is no room for all layers, the column of the model's own answer.
    * @param {number} position
    */
   reveal(position) {
-    // Once it has a size; within the table alone, so that the page stays where it is.
+    // Once the table has a size. Only the table scrolls, so that the page stays where it is.
     requestAnimationFrame(() => {
       const { scroll } = this;
       const top = this.row(position)?.offsetTop ?? 0;
@@ -205,7 +205,7 @@ class ReadingsTable {
     return this.table.querySelector(`tr[data-position="${position}"]`);
   }
 
-  /** Outline the chosen cell, which Tab reaches; where it is not shown, Tab reaches the first one. */
+  /** Outline the chosen cell, which Tab reaches; if it is not shown, Tab reaches the first one. */
   mark() {
     const [position, reading] = this.#cell;
     for (const row of /** @type {NodeListOf<HTMLElement>} */ (this.table.querySelectorAll("[data-position]"))) {
@@ -234,7 +234,7 @@ class ReadingsTable {
     this.#cell = [position, reading];
     this.mark();
     this.explain();
-    // A token that was written has its step; what was predicted elsewhere is the row of the query.
+    // A token that the model wrote has a step; any other prediction is shown by locking the row of its query.
     if (position + 1 >= store.firstStep && position + 1 < store.tokens.length) store.select(position + 1);
     else if (store.locked.at(-1)?.query !== position) store.lock({ query: position });
   }
@@ -262,7 +262,7 @@ class ReadingsTable {
     const words =
       reading === answer.layers.length - 1
         ? "This is the model’s own answer."
-        : `${fixed(kl)} nats from the model’s answer. What the model answers, “${visible(own.text)}”, has the ` +
+        : `${fixed(kl)} nats from the model’s answer. The token that the model answers, “${visible(own.text)}”, has ` +
           `probability ${exact(chance)} here.`;
     const rows = top.map(({ text, probability }) => {
       const cell = amountCell(probability, top[0].probability, exact(probability));

@@ -11,7 +11,7 @@ const WRITTEN = 1000; // tokens that the model writes
 
 /**
  * @param {Store} store
- * @param {() => void} changed is called when there is another text to read
+ * @param {() => void} changed is called when another text is chosen
  */
 export function textChoice(store, changed) {
   let text = "";

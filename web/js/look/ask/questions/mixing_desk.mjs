@@ -1,5 +1,5 @@
-// What if heads were switched off? Mute, solo or scale them: the next token changes at once, and both texts can be
-// written side by side.
+// What if heads were switched off? Mute, solo or scale them: the predicted next token changes at once, and both texts
+// can be written side by side.
 
 import { make, setFlag, tabs } from "../../../lib/dom.mjs";
 import { exact, fixed, share, signed } from "../../../lib/numbers.mjs";
@@ -19,14 +19,14 @@ import { textProblem, tokenName } from "../subject.mjs";
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
 const TAPS = { mute: "mutes its head", open: "opens its head" };
-const CHIPS = 10; // heads that are named
+const CHIPS = 10; // changed heads shown by name
 const LISTED = 12; // tokens in the table
 
 /** @type {Question} */
 export const mixingDesk = {
   key: DESK,
   title: "What if heads were switched off?",
-  hook: "Switch heads off by a click, and see at once what would come next.",
+  hook: "Switch heads off with a click, and see at once what would come next.",
   explanation:
     "Mute, solo or scale heads: the next-token bars show at once what the model would predict. A muted head adds " +
     "nothing, not even its average output (for that, see “Which heads does this text need?”).",
@@ -71,8 +71,8 @@ function build({ store, mixer, choices, choose, conclude }) {
       const reason = writingProblem();
       write.disabled = reason !== "";
       compare.disabled = !isChanged;
-      write.title = reason || "The same prompt, settings and seed, with all heads and with these changes";
-      compare.title = isChanged ? "The text as it is, read with these changes: which heads attend differently" : "";
+      write.title = reason || "The same prompt, settings and seed: once with all heads, once with these changes";
+      compare.title = isChanged ? "Reads the same text with these changes, to show which heads attend differently" : "";
       why.textContent = isChanged
         ? reason || "The tiles and the open head show the attention of the text as it was read, without the change."
         : "Click tiles, press M on one, choose a preset, or scale the open head.";
@@ -80,7 +80,7 @@ function build({ store, mixer, choices, choose, conclude }) {
     },
   };
 
-  /** Why both texts cannot be written; "" where they can. */
+  /** Why the two texts cannot be written; "" if they can. */
   function writingProblem() {
     if (!mixer.isChanged) return "Mute or scale a head first.";
     if (/@\d+$/.test(store.pointer.model)) return "The weights of a training step can read texts, but not write them.";
@@ -111,8 +111,8 @@ function build({ store, mixer, choices, choose, conclude }) {
       const name = pictureName(place, store.pointer);
       const scale = scaleOf(mixer.mask, place);
       const text = scale === 0 ? `× ${name}` : `${name} × ${Number(scale.toFixed(2))}`;
-      const chip = make("button", { type: "button", class: "hs-chip", "aria-label": `Put ${name} back` }, text);
-      chip.title = `${name} is ${scaleWords(scale)}: click to put it back`;
+      const chip = make("button", { type: "button", class: "hs-chip", "aria-label": `Restore ${name}` }, text);
+      chip.title = `${name} is ${scaleWords(scale)}: click to restore it`;
       chip.addEventListener("click", () => mixer.scale(place, 1));
       return chip;
     });
@@ -149,10 +149,10 @@ function build({ store, mixer, choices, choose, conclude }) {
       `“${visible(texts[id] ?? "")}” ${exact(Math.exp(before[id]))} → ${exact(Math.exp(after[id]))} ` +
       `(${signed(after[id] - before[id], (size) => fixed(size, 3))} nats)`;
     const parts = [`After ${tokenName(store, position)}: ${moved(plainBest)}`];
-    if (changedBest !== plainBest) parts.push(`now the most probable is ${moved(changedBest)}`);
+    if (changedBest !== plainBest) parts.push(`now the most probable token is ${moved(changedBest)}`);
     const written = store.tokens[position + 1]?.id;
     if (written !== undefined && written !== plainBest && written !== changedBest) {
-      parts.push(`written was ${moved(written)}`);
+      parts.push(`the written token was ${moved(written)}`);
     }
     sentence.textContent = `${parts.join("; ")}.`;
     const chance = (/** @type {number} */ id, /** @type {Float64Array} */ of) => share(Math.exp(of[id]));
@@ -189,7 +189,7 @@ function build({ store, mixer, choices, choose, conclude }) {
 }
 
 /**
- * Replace a row of buttons, and keep the focus on the one with the same text.
+ * Replace a row of buttons, and keep the focus on the button with the same text.
  * @param {HTMLElement} row
  * @param {HTMLElement[]} children
  */
@@ -214,9 +214,9 @@ const NAMED = 3; // heads that a preset names
 /**
  * @param {object} known
  * @param {Shape} known.shape
- * @param {Roles | null} known.roles null while they are not known
- * @param {number} known.layer the one whose heads may be kept alone
- * @param {Mask} known.mask what is chosen now
+ * @param {Roles | null} known.roles null until they are known
+ * @param {number} known.layer the open layer, whose heads one preset keeps
+ * @param {Mask} known.mask the current choice
  * @returns {Preset[]}
  */
 export function presets({ shape, roles, layer, mask }) {
@@ -233,7 +233,7 @@ export function presets({ shape, roles, layer, mask }) {
       mask: alone,
       help: "Mutes the heads of all other layers. Every layer’s MLP is kept.",
       reason: !isLayer
-        ? "Open a head of the layer to keep."
+        ? "Open a head in the layer to keep."
         : shape.n_layer === 1
           ? "This model has no other layer."
           : "",
@@ -242,7 +242,7 @@ export function presets({ shape, roles, layer, mask }) {
       key: "all",
       name: "restore all",
       mask: null,
-      help: "Every head as the model has it",
+      help: "Undoes all changes to the heads",
       reason: isSameMask(mask, null) ? "No head is muted or scaled." : "",
     },
   ];

@@ -10,7 +10,7 @@ import { textChoice } from "./long_text.mjs";
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
 const MEASURES = { weight: "by attention weight", norm: "by its output" };
-const WHAT = { weight: "largest attention weight off the first token", norm: "norm of the head’s output" };
+const WHAT = { weight: "largest attention weight on any token but the first", norm: "norm of the head’s output" };
 
 /** @type {Question} */
 export const passages = {
@@ -19,10 +19,10 @@ export const passages = {
   hook: "The places in a long text where it is strongest, and what they share.",
   explanation:
     "Finds the passages of a text of up to 1 MB on which each head acts most strongly: by its largest attention " +
-    "weight off the first token, or by the norm of what it adds to the residual stream.",
+    "weight on any token but the first, or by the norm of what it adds to the residual stream.",
   caution:
     "The strongest passages show a head at its most extreme, not what it usually does. The counts are compared with " +
-    "what the head looks at from all tokens of the text, not with how often such tokens occur in it. " +
+    "what the head looks at over the whole text, not with how often such tokens occur in it. " +
     "A large weight adds little if the value behind it is small.",
   defaults: { measure: "weight" },
   build,
@@ -108,11 +108,11 @@ function build({ store, choices, choose, conclude, overlay }) {
 const BEFORE = 12; // tokens shown before the query, and around a key that is further away
 const AFTER = 4;
 const AROUND_KEY = 3;
-const FEW = 8; // passages: what fewer share may be chance
+const FEW = 8; // passages: what fewer of them share may be chance
 
-/** What the patterns of model/lens/passages.py say, of the looked-at token unless it is named. */
+/** The patterns of model/lens/passages.py in words: each completes "the token it looks at ...". */
 const PATTERNS = {
-  itself: "is the looking token itself",
+  itself: "is the token it looks from",
   previous_token: "is the token before",
   same_token: "is an earlier occurrence of the same token",
   after_same_token: "follows an earlier occurrence of the same token",
@@ -163,7 +163,7 @@ function passageEntry(passage, answer, open) {
 }
 
 /**
- * What the passages share, and how often that holds for the token that the head looks at most from any token.
+ * The patterns that many passages share, and how often each holds over the whole text for the most attended token.
  * @param {any} answer
  * @param {any} head
  * @param {Measure} measure
@@ -182,7 +182,7 @@ function sharedRows(answer, head, measure) {
 }
 
 /**
- * What sets a head's passages apart from the rest of the text most, in plain words.
+ * The pattern that most distinguishes a head's passages from the rest of the text, in plain words.
  * @param {string} name of the head
  * @param {{ name: string, count: number, n: number, everywhere: number }[]} rows
  */
@@ -191,7 +191,7 @@ export function sharedPlain(name, rows) {
   const [most] = [...rows].sort((a, b) => apart(b) - apart(a));
   if (!most || apart(most) <= 0)
     return `The strongest passages of ${name} share none of the patterns that are counted here.`;
-  const against = `against ${share(most.everywhere)} of the time over the whole text`;
+  const against = `compared with ${share(most.everywhere)} over the whole text`;
   if (most.n < FEW) {
     if (most.n === 1) return `Only one passage was found where ${name} fires, too few to conclude anything.`;
     const found = `Only ${most.n} passages were found, too few to conclude much`;
@@ -202,7 +202,7 @@ export function sharedPlain(name, rows) {
 }
 
 /**
- * Bars of how many queries fall into each bin, and the same as a table.
+ * A histogram of the queries, as bars and as a table.
  * @param {number[]} counts
  * @param {number[]} edges
  * @param {string} what
@@ -223,7 +223,11 @@ function histogram(counts, edges, what) {
   }
   const ends = make("div", { class: "hs-overlay-ends hs-histogram-ends" }, make("span", {}, fixed(edges[first], 2)));
   ends.append(make("span", {}, fixed(edges[last + 1], 2)));
-  const title = make("p", { class: "hs-hint" }, `All tokens by the ${what}; heights are square roots of their number.`);
+  const title = make(
+    "p",
+    { class: "hs-hint" },
+    `All tokens by the ${what}; the height of a bar is the square root of its count.`,
+  );
   const table = make("details", {}, make("summary", {}, "As a table"), make("table", {}, body));
   return make("div", { class: "hs-residual" }, title, bars, ends, table);
 }

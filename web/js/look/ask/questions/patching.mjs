@@ -1,4 +1,4 @@
-// What carries the answer? Activations of this text, put into a run of a text that leads to another answer.
+// What carries the answer? Activations of this text are put into a run of a text that leads to another answer.
 
 import { make, tabs } from "../../../lib/dom.mjs";
 import { fixed } from "../../../lib/numbers.mjs";
@@ -43,8 +43,8 @@ export const patching = {
   hook: "Change a word, and find the head that carries it to the answer.",
   explanation:
     "Take this text up to the selected token, the answer, and change a word, so that another answer becomes likely. " +
-    "Then activations of the original are put into a run of the changed text, or the other way round: what brings " +
-    "the answer back, or takes it away, carries it (activation patching).",
+    "Then activations of the original are put into a run of the changed text, or the other way round: those that " +
+    "bring the answer back, or take it away, carry it (activation patching).",
   caution:
     "Into the changed text: a head that restores much is enough to bring part of the answer back; one that restores " +
     "nothing may still be needed. Into the original: a head that takes much away is needed there; one that takes " +
@@ -80,11 +80,11 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
   const ways = tabs("Patch", WAYS, (way) => choose({ way }));
   const help = make("p", { class: "hs-hint" });
   const way = () => /** @type {keyof typeof WAYS} */ (choices.way in WAYS ? choices.way : DEFAULTS.way);
-  /** How much of the difference a patch makes, from where the patched run stands. @param {number} place on 0 to 1 */
+  /** The share of the difference that a patch makes. @param {number} place of the patched run: 0 changed, 1 original */
   const effect = (place) => (way() === "noise" ? 1 - place : place);
   /** @type {PatchBody} what was asked last */
   let body = {};
-  let conclusion = ""; // what it came down to
+  let conclusion = "";
   const together = new HeadSet(store, mixer, {
     verb: ["patch", "Patched"],
     waiting: "Patching them together ...",
@@ -129,7 +129,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
       known = found;
       showExamples();
     },
-    () => {}, // the question works without examples, too
+    () => {}, // the question also works without examples
   );
 
   function showExamples() {
@@ -224,8 +224,8 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
       const carrier = pictureName(first.place, store.pointer);
       const at = "(a head is replaced at all positions at once)";
       sentence.textContent =
-        `In this text the logit of ${right} is ${lead(answer.clean)} that of ${other}, in the changed one ` +
-        `${lead(answer.corrupted)} it. ${carrier} alone ${words.does} ${percent(first.value)} of the difference ${at}.`;
+        `In this text the logit of ${right} is ${lead(answer.clean)} that of ${other}; in the changed one it is ` +
+        `${lead(answer.corrupted)}. ${carrier} alone ${words.does} ${percent(first.value)} of the difference ${at}.`;
       if (answer.clean < answer.corrupted) {
         sentence.textContent += ` Note that the changed text favours ${right} more.`;
       }
@@ -263,11 +263,11 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
 
 /** @typedef {{ id: number, text: string }[]} Tokens */
 
-const LEAST_DIFFERENCE = 0.3; // nats between the two logit differences: a share of less says nothing
-const CARRIES = 0.2; // of the difference: a head that makes less does not carry the answer alone
+const LEAST_DIFFERENCE = 0.3; // nats between the two logit differences: a share of a smaller one says little
+const CARRIES = 0.2; // of the difference: a head with a smaller share does not carry the answer alone
 const NAMED = 12; // positions
 
-/** The positions at which two texts of one length differ. @param {Tokens} one @param {Tokens} other */
+/** The positions at which two texts of the same length differ. @param {Tokens} one @param {Tokens} other */
 const differing = (one, other) => one.flatMap(({ id }, at) => (id === other[at].id ? [] : [at]));
 
 /** Where the texts differ, token by token. @param {Tokens} one @param {Tokens} other */
@@ -284,10 +284,10 @@ export function differenceWords(one, other) {
 }
 
 /**
- * What is wrong with a pair whose last tokens differ; "" for any other.
+ * A warning if the last tokens of the two texts differ; "" if they do not.
  * @param {Tokens} one
  * @param {Tokens} other
- * @param {number} effect share of the difference that the residual stream makes there before the first layer
+ * @param {number} effect share of the difference that patching the last token's embedding makes
  * @param {string} does "restores" or "takes away"
  */
 export function lastTokenWarning(one, other, effect, does) {
@@ -295,12 +295,12 @@ export function lastTokenWarning(one, other, effect, does) {
   if (found.at(-1) !== one.length - 1) return "";
   return (
     `The last token differs${found.length > 1 ? " too" : ""}: exchanging it alone ${does} ${percent(effect)}, ` +
-    "and no head has to carry that there. Keep the last token the same in both texts, and change only an earlier one."
+    "which no head has to carry. Keep the last token the same in both texts, and change only an earlier one."
   );
 }
 
 /**
- * That the change hardly matters to the answer, so that there is nothing to carry; "" where it does.
+ * A sentence saying that the change hardly matters to the answer, so that there is nothing to carry; "" if it matters.
  * @param {{ clean: number, corrupted: number }} answer logit differences
  * @param {string} right in quotation marks
  * @param {string} other in quotation marks
@@ -312,7 +312,7 @@ export function nothingToCarry({ clean, corrupted }, right, other) {
 }
 
 /**
- * What the head with the largest share comes to.
+ * The conclusion from the head with the largest share.
  * @param {string} answer in quotation marks
  * @param {{ name: string, value: number }} best
  * @param {string} does "restores" or "takes away"

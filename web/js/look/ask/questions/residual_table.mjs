@@ -1,4 +1,4 @@
-// How much each position of the residual stream restores or takes away, by layer; those that do neither are left out.
+// How much each position of the residual stream restores or takes away, by layer. Positions with no effect are omitted.
 
 import { make } from "../../../lib/dom.mjs";
 import { palette } from "../../../lib/drawing/palette.mjs";
@@ -7,7 +7,7 @@ import { visible } from "../../../lib/words.mjs";
 
 /** @import { Store } from "../../state/store.mjs" */
 
-const LEAST = 0.05; // what a position must do in some layer to be shown
+const LEAST = 0.05; // least effect in some layer for a position to be shown
 const MOST_SHOWN = 12;
 
 /** A share as a whole per cent. @param {number} value */

@@ -1,4 +1,4 @@
-// What is this head for? Its scores for well-known roles, and those of uniform attention.
+// What is this head for? Its scores for well-known roles, next to those of uniform attention.
 
 import { dropdown, make } from "../../../lib/dom.mjs";
 import { pictureName } from "../../../lib/words.mjs";
@@ -16,10 +16,10 @@ const NAMES = /** @type {Record<Score, string>} */ ({
   copying: COPYING.name,
 });
 
-const OWN = "own"; // the role that the open head has, or is nearest to
+const OWN = "own"; // the role of the open head, or the closest one
 const CHANCE = 0.5; // how much a head with random weights copies
 
-/** Two decimals, without the leading zero. @param {number} value */
+/** A value with two decimals, without the leading zero. @param {number} value */
 const short = (value) => value.toFixed(2).replace(/^0/, "");
 
 /** @type {Question} */
@@ -28,12 +28,12 @@ export const roles = {
   title: "What is this head for?",
   hook: "Does it look at the token before, or at the same token earlier? Does it copy what it finds?",
   explanation:
-    "How much attention each head pays to the token that a known role would look at, on random tokens that are " +
-    "repeated once. Copying is computed from the weights: of all other tokens, the share whose logits the head " +
+    "Shows how much attention each head pays to the token that a known role would look at, on random tokens that " +
+    "are repeated once. Copying is computed from the weights: of all other tokens, the share whose logits the head " +
     "raises by less than that of the token it looks at.",
   caution:
     `A head has a label only if its mean weight there is at least ${CLEAR} and three times the uniform one, ` +
-    `or if it copies with at least ${CLEAR_COPYING}, which random weights do not reach. Later layers may undo ` +
+    `or if its copying score is at least ${CLEAR_COPYING}, which random weights do not reach. Later layers may undo ` +
     "what it copies.",
   defaults: { role: OWN },
   build,

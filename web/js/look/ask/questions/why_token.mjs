@@ -13,7 +13,7 @@ import { askedPrediction, openHead, selectSomething, textBody, textProblem } fro
 /** @import { AttributionAnswer } from "../lens.js" */
 /** @import { AskContext, BuiltQuestion, Overlay, Question } from "../question.js" */
 
-const TOLERANCE = 1e-3; // up to which the sum of the parts counts as the logit
+const TOLERANCE = 1e-3; // the largest difference at which the sum of the parts counts as the logit
 const LIKELIEST = /** @type {const} */ ("likeliest"); // the most probable other token
 const NOTHING = "none"; // the logit itself
 const DEFAULTS = { token: "written", against: LIKELIEST };
@@ -22,12 +22,12 @@ const DEFAULTS = { token: "written", against: LIKELIEST };
 export const whyToken = {
   key: "why",
   title: "Why this token?",
-  hook: "Which parts of the model spoke for it, and which against.",
+  hook: "Which parts of the model counted for it, and which against.",
   explanation:
     "A token’s score, its logit, is a sum; the higher it is, the more probable the token. One part comes from each " +
     "head, one from each layer’s MLP (which works on a token alone), one from the token itself (its embedding), and " +
-    "one from the biases. Here are those of this token, minus those of the most probable other one. The scale of the " +
-    "final norm is held fixed.",
+    "one from the biases. Here are those of this token, minus those of the most probable other token. The scale of " +
+    "the final norm is held fixed.",
   caution:
     "A part is a direct effect only: it leaves out what a head does by changing what later layers compute, and that " +
     "without it the final norm would scale the other parts differently. " +
@@ -124,7 +124,7 @@ function build({ store, choices, choose, conclude, overlay }) {
   }
 }
 
-/** In the few characters that a tile has room for; the colour has the sign too. @param {number} value */
+/** A value, short enough for a tile; the colour shows the sign too. @param {number} value */
 const short = (value) => fixed(value, Math.abs(value) < 1 ? 2 : 1).replace("0.", ".");
 
 /** @param {AttributionAnswer} answer @returns {Overlay} */
@@ -221,7 +221,7 @@ export function partsInOrder({ embedding, heads, mlps, biases }) {
 }
 
 /**
- * From a sum to its position, 0 to 1, between the smallest and the largest of all sums; 0 is one of them.
+ * A function from a sum to its position, 0 to 1, between the smallest and the largest of all sums and 0.
  * @param {Part[]} parts
  */
 export function axisOf(parts) {
@@ -231,7 +231,7 @@ export function axisOf(parts) {
 }
 
 /**
- * All heads, those with the largest parts first, for or against.
+ * All heads, those with the largest parts first, whatever their sign.
  * @param {number[][]} heads [layer][head]
  * @returns {HeadPart[]}
  */
@@ -243,7 +243,7 @@ export function headsBySize(heads) {
 }
 
 /**
- * Every single part with a name, the largest first.
+ * Every single part with its name, the largest first.
  * @param {Pick<AttributionAnswer, "embedding" | "heads" | "mlps" | "biases">} answer
  */
 function partsBySize({ embedding, heads, mlps, biases }) {
@@ -256,5 +256,5 @@ function partsBySize({ embedding, heads, mlps, biases }) {
   return all.sort((a, b) => b.value - a.value);
 }
 
-/** The largest size among them. @param {number[]} values */
+/** The largest absolute value. @param {number[]} values */
 export const largestOf = (values) => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
