@@ -42,7 +42,7 @@ export interface BranchInfo {
   instead: string;
 }
 
-/** Where the server points (web/page/pointer.py): a run and how far it is. Without a run, `run` is "". */
+/** Where the server points (web/page/pointer.py): a run and how far it is. `run` is "" if there is none. */
 export interface Pointer {
   state: PointerState;
   run: string;
@@ -84,7 +84,7 @@ export interface FittingHead {
   score: number;
 }
 
-/** What training kept of a model (web/serving/snapshots.py). */
+/** The snapshots that training kept of a model (web/serving/snapshots.py). */
 export interface TrainingReport {
   steps: number[];
   /** The step whose weights the model has, if known; otherwise the last one. */
@@ -127,7 +127,7 @@ export type ScaleName = "sqrt" | "linear" | "log" | "row";
 export type ModeName = "matrix" | "text" | "lines";
 export type MetricName = "entropy" | "distance" | "first" | "previous";
 
-/** What a visitor chooses about the view; defaults in lib/options.mjs. */
+/** The visitor's options for the view; defaults in lib/options.mjs. */
 export interface Options {
   mode: ModeName;
   heads: "whole" | "step";
@@ -166,7 +166,7 @@ export interface LinkedText extends KnownText {
   settings: Record<string, unknown>;
 }
 
-/** What a link is made from. */
+/** The data that a link is made from. */
 export interface LinkState extends LinkedText {
   locked: Cell[];
   step: number | null;
@@ -186,7 +186,7 @@ export interface LinkedView {
   unreadable: string[];
 }
 
-/** What the server needs of a text to recompute its run. */
+/** The data from which the server can recompute the run of a text. */
 export interface KnownText {
   sha256: string;
   ids: number[];
@@ -194,7 +194,7 @@ export interface KnownText {
   head_mask: number[][] | null;
 }
 
-/** What a workspace can ask the page to do. */
+/** Actions that a workspace can request from the page. */
 export interface TextActions {
   /** Write a second text from a token on, shown next to this one. */
   branch(data: object): void;
@@ -204,7 +204,7 @@ export interface TextActions {
   another(run: string): void;
   /** Compare the text with another one, or with itself read by another model or snapshot or with heads scaled. */
   readAgain(reading: Reading): void;
-  /** Compare the text with a given one. Resolves to why that cannot be read, or to "". */
+  /** Compare the text with a given one. Resolves to the reason why it cannot be read, or to "". */
   readText(text: string): Promise<string>;
   /** Write the current text as it is and with heads scaled, side by side. */
   writeScaled: (mask: number[][] | null) => void;
@@ -225,7 +225,7 @@ export interface Reading {
   n_prompt?: number;
 }
 
-/** What a scrubber needs of a text, or of two texts with one clock. */
+/** The part of a store that a scrubber uses; two compared texts provide it together, with one clock. */
 export interface ScrubSource {
   readonly pointer: { readonly run: string };
   readonly playback: Pick<
@@ -241,7 +241,7 @@ export interface ScrubSource {
   on(topics: string, callback: () => void): void;
 }
 
-/** What a matrix needs of a store. */
+/** The part of a store that a matrix uses. */
 export interface MatrixSource {
   readonly view: { readonly options: Options };
   readonly tokens: Token[];

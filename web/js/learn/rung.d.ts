@@ -1,4 +1,4 @@
-/** What a rung of the ladder is made of. Types only: browsers never load this file. */
+/** The parts of a rung of the ladder. Types only: browsers never load this file. */
 
 export interface Question {
   ask: string;
@@ -9,8 +9,8 @@ export interface Question {
 }
 
 /**
- * A task after the picture. The first wrong answer is met with the hint; from the second on, the worked answer can be
- * asked for.
+ * A task after the picture. After the first wrong answer the hint is shown; from the second on, the visitor can ask
+ * for the worked answer.
  */
 export type Exercise = { hint: string } & (
   | ({ kind: "choice" } & Question)
@@ -19,7 +19,7 @@ export type Exercise = { hint: string } & (
   | { kind: "order"; ask: string; steps: string[]; why: string }
 );
 
-/** What a visitor has answered last, and whether that was right. */
+/** The visitor's latest answer, and whether it was right. */
 export interface Answered {
   answer: number | number[];
   isRight: boolean;
@@ -29,7 +29,7 @@ export interface Answered {
   isShown?: boolean;
 }
 
-/** What a visitor has set on a rung; sent to the server with the sentence. */
+/** The visitor's settings on a rung; sent to the server with the sentence. */
 export type Settings = Record<string, any>;
 
 /** The open rung, as its builder sees it. */
@@ -38,7 +38,7 @@ export interface Lesson {
   readonly options: Settings;
   /** What all rungs share: where the numbers of the words are from, and those that the visitor has changed. */
   readonly shared: Settings;
-  /** What the rung wants to find again when it is opened once more. */
+  /** State that the rung keeps until it is opened again. */
   readonly kept: Record<string, any>;
   /** Change settings: the server recomputes the rung. */
   set(changes: Settings): Promise<void>;
@@ -66,7 +66,7 @@ export interface BuiltRung {
 
 export interface Rung {
   name: string;
-  /** What was learned, in one sentence. */
+  /** The lesson of the rung, in one sentence. */
   learned: string;
   /** The first settings, which may depend on the sentence. */
   options: (isBook: boolean) => Settings;

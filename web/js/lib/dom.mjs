@@ -1,4 +1,4 @@
-// Building elements, and what browsers say of input. Text goes in as text, never as markup.
+// Building elements, and the visitor's input devices. Text is inserted as text, never as markup.
 
 /**
  * An attribute that is true is set without a value; false or null leaves it out. A function becomes a listener of the
@@ -72,11 +72,11 @@ export function checkbox(choose) {
   return input;
 }
 
-/** What identifies a control: its label, else its text. @param {Element} control */
+/** The name of a control: its label, else its text. @param {Element} control */
 const nameOf = (control) => control.getAttribute("aria-label") ?? control.textContent;
 
 /**
- * A drawing function that replaces buttons without disturbing whoever is using them. It waits while one is pressed,
+ * A drawing function that replaces buttons without disturbing their user. It waits while one is pressed,
  * since a click is lost if its button is replaced between press and release; and the focus moves to the control with
  * the same name as the one that had it.
  * @param {HTMLElement} element that holds the buttons

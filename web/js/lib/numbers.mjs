@@ -38,7 +38,7 @@ export function number(value, digits = 4) {
   return text.replaceAll("-", MINUS);
 }
 
-/** Always with all decimals, so that the numbers of a column line up. @param {number} value */
+/** A fixed number of decimals, so that the numbers of a column line up. @param {number} value */
 export const fixed = (value, digits = 4) => {
   const text = value.toFixed(digits);
   return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", MINUS);
@@ -54,7 +54,7 @@ export function signed(value, write) {
   return /[1-9]/.test(text) ? `${value < 0 ? MINUS : "+"}${text}` : text;
 }
 
-/** Three decimals, where there is room for no more; smaller numbers are not shown as 0. @param {number} size */
+/** Three decimals, for narrow places; a smaller number is not shown as 0. @param {number} size */
 export const brief = (size) => (size > 0 && size < 0.0005 ? "<0.001" : size.toFixed(3));
 
 /** @param {number} seconds */

@@ -1,4 +1,4 @@
-// What a visitor can choose about the view, with the defaults.
+// The visitor's options for the view, with their defaults.
 
 /** @import { Options } from "../types.js" */
 

@@ -18,7 +18,7 @@ export function probabilities(logits, { temperature = 1, top_k = 0, top_p = 1, m
     return certain;
   }
   if (temperature !== 1) {
-    const largest = values[argmax(values)]; // shifted first: a tiny temperature must not overflow
+    const largest = values[argmax(values)]; // subtracted first, so that a tiny temperature cannot overflow
     values = values.map((value) => (value - largest) / temperature);
   }
   if (top_k && top_k < values.length) keepTopK(values, top_k);
@@ -89,14 +89,14 @@ function argmax(values) {
 /** @param {Floats} values */
 const ascending = (values) => values.slice().sort();
 
-/** Ties with the last one are kept. @param {Float64Array} values @param {number} k */
+/** The `k` most probable tokens, and all tied with the last. @param {Float64Array} values @param {number} k */
 function keepTopK(values, k) {
   const least = ascending(values)[values.length - k];
   for (let i = 0; i < values.length; i++) if (values[i] < least) values[i] = -Infinity;
 }
 
 /**
- * The most probable tokens until they sum to `p`; ties go to the lower id.
+ * Keep the most probable tokens until their probabilities sum to `p`; ties go to the lower id.
  * @param {Float64Array} values
  * @param {number} p
  */
@@ -106,7 +106,7 @@ function keepTopP(values, p) {
   let kept = 0;
   for (let sum = 0; kept < ordered.length && sum < p; kept++) sum += ordered[kept];
   const least = ordered[kept - 1];
-  let equal = 0; // how many of the tokens tied with the least one are kept
+  let equal = 0; // how many of the tokens tied with the least probable one are kept
   for (let i = kept - 1; i >= 0 && ordered[i] === least; i--) equal++;
   for (let i = 0; i < values.length; i++) {
     if (found[i] < least || (found[i] === least && equal-- <= 0)) values[i] = -Infinity;

@@ -1,4 +1,4 @@
-// The thumbnails of all pictures of a text, pooled as by the server (model/lens/thumbnails.py).
+// The thumbnails of all pictures of a text, pooled in the same way as on the server (model/lens/thumbnails.py).
 
 /**
  * The thumbnail cell of a token: the first token has its own, `factor` of the others share one.
@@ -37,8 +37,8 @@ export class Thumbnails {
   }
 
   /**
-   * The bytes of one picture as `side` x `side`: the largest of each `factor` x `factor` cells; the first cell stays
-   * alone.
+   * The bytes of one picture as `side` x `side`: the maximum of each `factor` x `factor` block; the first cell is not
+   * pooled.
    * @param {number} picture
    * @param {number} factor
    * @param {number} side

@@ -6,10 +6,10 @@ export const cells = (n) => (n * (n + 1)) / 2;
 /** The number of rows that hold this many cells. @param {number} count */
 export const rowsOf = (count) => Math.round((Math.sqrt(8 * count + 1) - 1) / 2);
 
-const MOST_DECADES = 12; // below 1, in which weights are counted separately
-const LOST = 0.02; // the part of the weights that may lie below the floor
+const MOST_DECADES = 12; // powers of ten below 1 that are counted separately
+const LOST = 0.02; // the fraction of the weights that may lie below the floor
 
-/** The exact weights of one picture, which grow while the text is written. */
+/** The exact weights of one picture; rows are added while the text is written. */
 export class HeadWeights {
   #decades = new Float64Array(MOST_DECADES + 1); // how many weights there are per power of ten
 
@@ -18,7 +18,7 @@ export class HeadWeights {
     this.values = new Float32Array(1024);
   }
 
-  /** @param {Float32Array} floats whole rows that follow the present ones */
+  /** @param {Float32Array} floats whole rows to add after the existing ones */
   append(floats) {
     const used = cells(this.rows);
     if (used + floats.length > this.values.length) {
@@ -56,7 +56,7 @@ export class HeadWeights {
   }
 
   /**
-   * The key, from `first` on, that this query looks at most.
+   * The key from `first` on with the largest weight for this query.
    * @param {number} query
    */
   strongest(query, first = 0) {

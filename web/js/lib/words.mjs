@@ -27,7 +27,7 @@ export function pictureName([layer, column], { n_layer, n_head }) {
 }
 
 /**
- * One cell in one sentence.
+ * A sentence about one cell.
  * @param {Pick<Token, "text">[]} tokens
  * @param {number} query
  * @param {number} key

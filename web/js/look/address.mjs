@@ -1,4 +1,4 @@
-// The page's address always leads to the text that is shown, so that a reload and Back find it again.
+// The page's address always leads to the current text, so that a reload and the Back button find it again.
 
 import { makeLink, readLink } from "../lib/link.mjs";
 import { isBusy } from "./state/pointer.mjs";
@@ -12,7 +12,7 @@ import { DEFAULTS } from "../lib/options.mjs";
 export class Address {
   /** The address of the text that is shown. */
   shown = "";
-  /** While the page opens an address, it does not change it. */
+  /** Set while the page opens an address, which must not change meanwhile. */
   isFollowed = false;
 
   /** @param {Texts} texts @param {Control[]} controls the settings of a text */
@@ -21,7 +21,7 @@ export class Address {
     this.controls = controls;
   }
 
-  /** Whether the browser has moved to an address that leads somewhere else. */
+  /** Whether the browser has moved to an address that leads to another text. */
   get isAnother() {
     return location.search !== this.shown;
   }
@@ -30,7 +30,7 @@ export class Address {
     return new URL(makeLink(this.texts.linkState, this.controls, location.href)).search;
   }
 
-  /** Put the address of what is shown into the history, once there is one. */
+  /** Add the address of the current text to the history, once it has one. */
   keep() {
     const { texts, shown } = this;
     if (this.isFollowed) return;
@@ -79,7 +79,7 @@ export function restoreLinkedView(store, search, pair = null) {
  * @param {Store} store
  * @param {object} text
  * @param {number[]} text.ids
- * @param {number} text.n_prompt how many of them were not written by the model
+ * @param {number} text.n_prompt how many of them belong to the prompt
  * @param {PictureId} [text.open] the head to open
  * @param {Cell[]} [text.locked]
  * @param {Partial<Options>} [text.options]

@@ -69,7 +69,7 @@ export class Bar {
     this.element.append(this.settings.element, pages);
   }
 
-  /** Everything that the server needs to write a text. */
+  /** The fields that the server needs to write a text. */
   get fields() {
     return { prompt: this.prompt.value, model: this.models.name, ...this.settings.fields };
   }
@@ -82,7 +82,7 @@ export class Bar {
     this.#grow();
   }
 
-  /** Say why a prompt is refused, until the prompt or the model changes. @param {string} why "" if it is not */
+  /** Say why the prompt is refused, until the prompt or the model changes. @param {string} why "" if it is accepted */
   refuse(why) {
     this.refusal.replaceChildren(...(why ? [make("p", {}, why)] : []));
     setFlag(this.prompt, "aria-invalid", why !== "");
@@ -105,8 +105,8 @@ export class Bar {
   }
 
   /**
-   * On a phone the field is as tall as its lines. On wider screens it only grows, over what is below it, while it is
-   * edited.
+   * On a phone the field is as tall as its text. On wider screens it grows only while it is edited, and covers the
+   * panels below.
    */
   #grow() {
     const { prompt } = this;
@@ -115,7 +115,7 @@ export class Bar {
     prompt.style.height = "";
     prompt.classList.remove("hs-folded");
     prompt.classList.toggle("hs-grown", !isPhone && isTall && prompt.scrollHeight > prompt.clientHeight + 2);
-    // Folded, it shows its first line and no half of the second.
+    // Folded, it shows only its first line, without half of the second.
     prompt.classList.toggle("hs-folded", !isTall && prompt.scrollHeight > prompt.clientHeight + 2);
     if (isTall) prompt.style.height = `${Math.min(prompt.scrollHeight + 2, MOST_HEIGHT)}px`;
     this.box.style.height = isPhone ? prompt.style.height : "";
@@ -152,7 +152,7 @@ export class ModelPicker {
     return this.#name;
   }
 
-  /** What the server says about the chosen model. */
+  /** The server's description of the chosen model. */
   get chosen() {
     return this.#models.find((model) => model.name === this.#name);
   }

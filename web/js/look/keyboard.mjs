@@ -8,7 +8,7 @@ import { sentence } from "../lib/words.mjs";
 /** @import { TextView } from "./panels/text_view.mjs" */
 
 /**
- * Follow a key event: two keys move to other tokens, Enter locks, Escape unlocks.
+ * Handle a key event: two keys move to other tokens, Enter locks, Escape unlocks.
  * @param {Store} store
  * @param {KeyboardEvent} event
  * @param {{ back: string, forward: string }} keys
@@ -34,11 +34,11 @@ export function moveByKey(store, event, { back, forward }, announcement) {
 
 // Buttons from which the keys reach the text: in the bar, the introduction and the text's own panel.
 const OPEN_BUTTONS = ":is(.hs-topbar, .hs-intro, .hs-written, .hs-pair-text) button";
-// Inside these, keys belong to the list or the field; while a button's list is open, to that list.
+// Inside these, the list or the field handles the keys; while a button's list is open, that list does.
 const OCCUPIED = "[role=dialog], [role=listbox], [role=menu], .hs-tabs, table, [aria-expanded=true]";
 const OPEN_LIST = ".hs-popover-anchor [aria-expanded=true], .hs-menu [aria-expanded=true]";
 
-/** Whether nothing else uses the arrow keys where the focus is. @param {EventTarget | null} target */
+/** Whether the focused element leaves the arrow keys unused. @param {EventTarget | null} target */
 function isFree(target) {
   if (!(target instanceof Element) || document.querySelector(OPEN_LIST)) return false;
   if (target === document.body || target === document.documentElement) return true;
@@ -51,7 +51,7 @@ function isFree(target) {
  * @param {TextView} text
  */
 export function stepKeys(text) {
-  // On the window, so that all other handlers have run.
+  // On the window, so that all other handlers have already run.
   window.addEventListener("keydown", (event) => {
     if (event.defaultPrevented || !isFree(event.target) || !text.element.checkVisibility()) return;
     text.stepByKey(event);

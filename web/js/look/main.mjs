@@ -16,13 +16,13 @@ import { View } from "./state/view.mjs";
 /** @import { GradioTransport } from "./state/text_writer.mjs" */
 
 /**
- * Where the page's address leads.
+ * The server's answer to the page's address.
  * @typedef {object} Landing
  * @property {ModelInfo[]} models
  * @property {SentPointer} pointer
  * @property {Record<string, unknown>} settings
  * @property {SentPointer | null} second a text it is compared with
- * @property {boolean} training whether this visitor trains a GPT here, or has trained one
+ * @property {boolean} training whether this visitor is training a GPT here, or has trained one
  */
 
 /**
@@ -86,13 +86,13 @@ class Page {
     return this.texts.first;
   }
 
-  /** The address changed: what is being written belonged to the previous one. */
+  /** The address has changed: abandon the text of the previous one. */
   reopen() {
     this.abandon();
     void this.open();
   }
 
-  /** Show what the address leads to. */
+  /** Show the text that the address leads to. */
   async open() {
     this.showPage(pageOf(location.hash));
     const { search } = location;
@@ -146,7 +146,7 @@ class Page {
   }
 
   /**
-   * Ask for a text; a refusal is shown below the prompt.
+   * Request a text; a refusal is shown below the prompt.
    * @param {object} changes to what the bar says
    * @param {Partial<SentPointer>} [more] added to the text's pointers
    * @param {(run: string) => void} [started] gets the run of the text once it is known
@@ -164,8 +164,7 @@ class Page {
   }
 
   /**
-   * Write the current text twice at the same time, from one prompt and with one seed: as it was written, and next to it
-   * with heads scaled.
+   * Write the current text twice at the same time, with the same prompt and seed: as before, and with heads scaled.
    * @param {number[][] | null} head_mask
    */
   writeScaled(head_mask) {
@@ -173,7 +172,7 @@ class Page {
     const { model, settings, n_prompt, head_mask: own } = this.store.pointer;
     const given = this.store.tokens.slice(0, n_prompt).map(({ text }) => text);
     const seed = typeof settings.seed === "number" ? settings.seed : newSeed();
-    // A text whose context shifts would become another run, which is compared with nothing.
+    // A text whose context shifts would become a new run, which the comparison would not follow.
     const fields = { prompt: given.join(""), ...settings, model, seed, context_shift: false };
     const writeBeside = (/** @type {string} */ run) => void this.send({ ...fields, head_mask }, { beside: run });
     void this.send({ ...fields, head_mask: own }, {}, writeBeside);
@@ -224,7 +223,7 @@ class Page {
     await this.chooseModel(open);
   }
 
-  /** The lessons use the model that is chosen here. */
+  /** Tell the lessons, which use the model chosen here. */
   tellModel() {
     /** @type {any} */ (window).headscopeModel = this.bar.models.name || null;
     window.dispatchEvent(new CustomEvent("headscope-model"));

@@ -95,7 +95,7 @@ export class Settings {
     this.#listeners.push(callback);
   }
 
-  /** What the server is sent: all sliders, the seed if it is pinned, and whether the context may shift. */
+  /** The settings to send to the server: all sliders, the seed if it is pinned, and whether the context may shift. */
   get fields() {
     const seed = this.pinned.checked && this.seed.value !== "" ? Number(this.seed.value) : null;
     return { ...this.values, seed, context_shift: this.shift.checked };
@@ -120,7 +120,7 @@ export class Settings {
     if (typeof seed === "number" && document.activeElement !== this.seed) this.seed.value = String(seed);
   }
 
-  /** A text ends with the context, unless that may shift. @param {number} [contextLength] */
+  /** Limit the length of a text to the context, unless the context may shift. @param {number} [contextLength] */
   fit(contextLength = this.#contextLength) {
     this.#contextLength = contextLength;
     this.#sliders.get("max_new_tokens")?.limit(this.shift.checked ? Infinity : Math.max(1, contextLength));

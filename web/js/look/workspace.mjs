@@ -1,4 +1,4 @@
-// One text with everything there is to see of it: the panels over one store, and the ways to open Ask.
+// One text with all its panels over one store, and the ways to open Ask.
 
 import { make, setFlag } from "../lib/dom.mjs";
 import { onThemeChange } from "../lib/drawing/palette.mjs";
@@ -69,7 +69,7 @@ export class Workspace {
     this.element.classList.toggle("hs-catching-up", this.#wasBehind);
     const messages = messagesOf(store);
     const joined = messages.join("\n");
-    // At the end of the text, from which they take room without moving anything else; alone if there is no text.
+    // At the end of the text, where they take room without moving anything else; on their own if there is no text.
     const box = store.pointer.run ? this.panels.querySelector(".hs-text-box") : null;
     const text = box?.querySelector(".hs-text");
     const isAtEnd = text && text.scrollTop + text.clientHeight >= text.scrollHeight - 4;
@@ -84,7 +84,7 @@ export class Workspace {
 }
 
 /**
- * What a visitor needs to know: which checkpoints failed, who wrote a text, why it ended, what could not be fetched.
+ * Messages to the visitor: which checkpoints failed, who wrote a text, why it ended, and what could not be fetched.
  * @param {Store} store
  */
 function messagesOf({ pointer, problem, untrained, playback }) {
@@ -98,7 +98,7 @@ function messagesOf({ pointer, problem, untrained, playback }) {
   return messages.filter((message) => message !== "");
 }
 
-/** Opens and closes Ask; in the header of the open head. @param {Store} store */
+/** The button in the header of the open head that opens and closes Ask. @param {Store} store */
 export function askButton(store) {
   const { view } = store;
   const button = make("button", { type: "button", class: "hs-small hs-ask-button", "aria-expanded": "false" }, "Ask");
@@ -108,7 +108,7 @@ export function askButton(store) {
   return button;
 }
 
-/** What Escape closes before it closes Ask. */
+/** Elements that Escape closes before it closes Ask. */
 const OPEN = ".hs-popover-anchor [aria-expanded=true], .hs-menu [aria-expanded=true], .hs-link-box:not([hidden])";
 /** @param {KeyboardEvent} event */
 const isTyping = ({ target }) => target instanceof Element && target.closest("input, textarea, select") !== null;
@@ -120,7 +120,7 @@ const isTyping = ({ target }) => target instanceof Element && target.closest("in
  * @param {HTMLElement} panel
  */
 export function askKeys({ view }, workspace, panel) {
-  // On the window, so that all other handlers have run.
+  // On the window, so that all other handlers have already run.
   window.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || event.defaultPrevented || isTyping(event)) return;
     if (!view.options.ask || !workspace.isConnected || document.querySelector(OPEN)) return;
@@ -133,7 +133,7 @@ export function askKeys({ view }, workspace, panel) {
     if (event.key.toLowerCase() !== "a" || event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
     event.preventDefault();
     view.set(view.options.ask ? { ask: "", askWith: "" } : { ask: "list" });
-    // The panel is there one frame later.
+    // The panel is shown one frame later.
     if (view.options.ask) requestAnimationFrame(() => panel.focus({ preventScroll: true }));
   });
 }

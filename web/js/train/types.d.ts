@@ -1,4 +1,4 @@
-/** What the server says of trainings (web/training). Types only: browsers never load this file. */
+/** The server's messages about trainings (web/training). Types only: browsers never load this file. */
 
 /** A size of model that can be trained here (web/training/sizes.py). */
 export interface Size {
@@ -9,7 +9,7 @@ export interface Size {
   context_length: number;
   seconds: number;
   n_parameters: number;
-  /** Characters of a text below which it overfits in that time. */
+  /** With fewer characters of text, the model overfits in that time. */
   enough: number;
 }
 

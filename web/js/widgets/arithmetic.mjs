@@ -26,10 +26,10 @@ export const AXES = "this token (query) ↓ looks at that token (key) →"; // o
 const LIT = ["hl-left", "hl-right"]; // the first factors of a sum, and the second ones
 const NOW = "hl-now";
 
-/** Where an event was, on the screen: in whole pixels, as clicks are. @param {MouseEvent} event */
+/** The position of an event on the screen, in whole pixels, like those of clicks. @param {MouseEvent} event */
 const placeOf = ({ screenX, screenY }) => `${Math.floor(screenX)} ${Math.floor(screenY)}`;
 
-/** Several tables. One cell at a time is explained below them, and the cells it is computed from light up. */
+/** Several tables. One cell at a time is explained below them, and the cells it is computed from are highlighted. */
 export class Arithmetic {
   /** @type {Map<HeatTable, { explain: Explain, operands: Operands | null }>} */
   #tables = new Map();
@@ -37,8 +37,8 @@ export class Arithmetic {
   #chosen = null;
   /** @type {Operand[][]} */
   #lit = [];
-  #clickedAt = ""; // where the pointer was
-  /** @type {((table: HeatTable, place: [row: number, column: number]) => void) | null} is told which cell is shown */
+  #clickedAt = ""; // position of the pointer
+  /** @type {((table: HeatTable, place: [row: number, column: number]) => void) | null} gets the cell */
   shown = null;
 
   constructor() {
@@ -141,7 +141,7 @@ export class Arithmetic {
   }
 
   /**
-   * Explain a cell before any was clicked, or the chosen one again with new numbers.
+   * Explain a cell before any has been clicked, or the chosen cell again with new numbers.
    * @param {HeatTable} table
    * @param {[row: number, column: number]} place
    */
@@ -191,7 +191,7 @@ export const result = (value) => make("span", { class: "hl-total" }, "= ", make(
  * @param {string[]} [sum.names]
  * @param {number[]} sum.products
  * @param {number} sum.total
- * @param {number} [sum.few] how many terms are shown until all are asked for
+ * @param {number} [sum.few] how many terms are shown until the visitor asks for all
  */
 export function dotProduct({ title, left = [], right = [], names = [], products, total, few = Infinity }) {
   let soFar = 0;
@@ -239,7 +239,7 @@ export function dotCell({ terms, r, c, total, title, bias }) {
 
 /**
  * `above / below` and its result.
- * @param {string} words what they are
+ * @param {string} words the label of the term
  * @param {number} above
  * @param {number} below
  * @param {number} quotient

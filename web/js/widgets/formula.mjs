@@ -1,5 +1,5 @@
-// Formulas laid out with CSS: without a maths font, MathML places subscripts too high and lets roots touch what is
-// under them. Each piece knows how it is read aloud.
+// Formulas laid out with CSS: without a maths font, MathML places subscripts too high and lets roots touch their
+// content. Each piece knows how it is read aloud.
 
 /** @typedef {string | Element} Content */
 

@@ -1,4 +1,4 @@
-// A table of numbers whose cells are coloured and, where that is allowed, explained on a click or edited.
+// A table of numbers whose cells are coloured and, if the table allows it, explained on a click or edited.
 
 import { ARROWS, make } from "../lib/dom.mjs";
 import { onThemeChange, palette } from "../lib/drawing/palette.mjs";
@@ -8,7 +8,7 @@ import { shorten } from "../lib/words.mjs";
 /** @typedef {(number | null)[][]} Values by row and column; null for NaN or minus infinity */
 /** @typedef {(row: number, column: number) => void} Choose */
 
-const STRONGEST = 225; // of the 256 steps of a ramp: the darkest would hide the mark of the chosen cell
+const STRONGEST = 225; // of the 256 steps of a ramp: darker ones would hide the mark of the chosen cell
 const LONGEST = 12; // characters of a title
 
 /** A word, shortened for a title or a chip. @param {string} text */
@@ -253,8 +253,8 @@ const columnTitle = (text) => make("th", { scope: "col", title: text }, shortWor
 /** @param {string} text */
 const rowTitle = (text) => make("th", { scope: "row", title: text }, shortWord(text));
 
-const MOST = 10; // in either direction; the server accepts no larger numbers
-const REACH = 2; // of the slider, in either direction
+const MOST = 10; // largest magnitude; the server accepts no larger numbers
+const REACH = 2; // largest magnitude on the slider
 const PER_PIXEL = 0.01;
 const DEAD = 4; // pixels that the pointer may move during a click
 

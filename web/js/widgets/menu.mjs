@@ -38,7 +38,7 @@ export function menu(words, label, items) {
       list.style.translate = "";
       const { left, right } = list.getBoundingClientRect();
       const [over, under] = [document.documentElement.clientWidth - EDGE - right, EDGE - left];
-      list.style.translate = `${Math.min(0, over) + Math.max(0, under)}px`; // all of it, on a narrow screen too
+      list.style.translate = `${Math.min(0, over) + Math.max(0, under)}px`; // keep it all in view
       entries[0].focus();
     } else if (element.contains(document.activeElement)) button.focus();
   };

@@ -1,4 +1,4 @@
-// The table that a picture also has, and the button that shows and hides it.
+// The table version of a picture, and the button that shows and hides it.
 
 import { make, setFlag } from "../lib/dom.mjs";
 import { visible } from "../lib/words.mjs";
@@ -41,7 +41,7 @@ export const tableHead = (...titles) => {
   return make("thead", {}, make("tr", {}, ...cells));
 };
 
-const SHOWN = 32; // tokens at a time: a table of thousands of cells helps nobody
+const SHOWN = 32; // tokens at a time: a table of thousands of cells is unreadable
 
 /** A range of tokens that starts at the position in a field. */
 export class TokenRange {

@@ -1,4 +1,4 @@
-// "Copy link": to the clipboard and into the address bar; if the clipboard is refused, into a field to copy from.
+// "Copy link": to the clipboard and the address bar; if the browser refuses the clipboard, into a field to copy from.
 
 import { make } from "../../lib/dom.mjs";
 import { makeLink } from "../../lib/link.mjs";
@@ -6,7 +6,7 @@ import { makeLink } from "../../lib/link.mjs";
 /** @import { Control, LinkState } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
-const SHOWN = 2500; // milliseconds for which the button says that it worked
+const SHOWN = 2500; // milliseconds for which the button confirms the copy
 
 /**
  * @param {Store} store
@@ -50,7 +50,7 @@ export function copyLink(store, controls, linkState = () => store.linkState) {
       await navigator.clipboard.writeText(link);
       confirm();
     } catch {
-      // Refused or missing: pages served over plain HTTP have no clipboard.
+      // The clipboard is refused, or missing: pages served over plain HTTP have none.
       field.value = link;
       box.hidden = false;
       field.focus();

@@ -35,7 +35,7 @@ export function toJson(store) {
     const row = Array.from(store.row(query), digits);
     return `[${row.concat(Array(n - query - 1).fill("0")).join(",")}]`;
   });
-  // In pieces: a long text has too many numbers for one string.
+  // In pieces, because a long text has too many numbers for one string.
   const pieces = rows.flatMap((row, i) => [i ? ",\n" : "\n", row]);
   return new Blob([start.slice(0, -1), ',"attention":[', ...pieces, "]}\n"], { type: "application/json" });
 }

@@ -1,5 +1,5 @@
-// Pictures as files: the open head as matrix or lines, all heads, or one step, in a frame that says what it shows. The
-// same code draws PNG and SVG. Sizes are in units of PIXELS pixels.
+// Pictures as files: the open head as matrix or lines, all heads, or one step, in a frame with a title and a legend.
+// The same code draws PNG and SVG. Sizes are in units of PIXELS pixels.
 
 import { monospace, offscreenContext, packedPixels, sansSerif } from "../../lib/drawing/canvas.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
@@ -35,7 +35,7 @@ const LEAST_WIDTH = 460;
 export const INK = "#1b2430";
 export const SOFT = "#566172";
 
-/** The colours of print: always light, whatever the theme of the page. */
+/** The colours of files: always light, whatever the theme of the page. */
 export const ramp = () => palette("light").looks;
 
 /**
@@ -132,7 +132,7 @@ export function toSvg({ title, width, height, draw }) {
 }
 
 const LEAST = 2400; // pixels of a side
-const MOST = 4000; // to which it may grow so that each row has its token
+const MOST = 4000; // pixels to which a side may grow so that each row is labelled with its token
 const LABELLED = 12; // pixels that a cell needs for its token
 const LARGEST = 18; // units of a label
 const NAME = 26; // room for the name of an axis
@@ -228,7 +228,7 @@ const STEP_WIDTH = 1200; // units
 const SIDE = 64; // units of the heads' names
 const TOP = 26; // units of the keys
 const [ROW, GAP] = [20, 8]; // units of a strip, and between two layers
-const LABELLED_KEY = 10; // units of a key that has its token above it
+const LABELLED_KEY = 10; // units that a key needs for its token above it
 
 /**
  * @param {Store} store
@@ -292,7 +292,7 @@ const MOST_TILE = 240; // pixels across of one thumbnail
 const TILE_GAP = 12; // pixels between them
 const LAYERS = 46; // units of the layers' names
 const COLUMNS = 24; // units of the heads' names
-const CAPTION = 40; // pixels for the text below a head where they are sorted
+const CAPTION = 40; // pixels for the text below a head when heads are sorted
 const FAINT = 0.22; // opacity of heads outside the chosen range, as on the page
 
 /**

@@ -1,4 +1,4 @@
-// "Save": the open picture or the whole grid as a file, made in the browser.
+// "Save": the open picture, the whole grid or one step as a file, made in the browser.
 
 import { make } from "../../lib/dom.mjs";
 import { toJson, toSafetensors } from "./data.mjs";
@@ -77,7 +77,7 @@ function saveMenu({ store, label, kinds, name, isReady }) {
 }
 
 /**
- * A name of letters, digits and . _ - only, whatever the checkpoint is called.
+ * A file name of letters, digits and . _ - only, whatever the checkpoint's name is.
  * @param {string} model
  * @param {string} picture
  * @param {string} kind

@@ -1,14 +1,14 @@
-// A canvas context that writes SVG, so that the same code draws PNG and SVG, and labels stay real text.
+// A canvas context that writes SVG, so that the same code draws PNG and SVG, and SVG labels remain text.
 
 import { context2d, offscreenContext, packedPixels } from "../../lib/drawing/canvas.mjs";
 
 const SPACE = "http://www.w3.org/2000/svg";
 /** @type {Partial<Record<CanvasTextAlign, string>>} */
 const ANCHORS = { left: "start", center: "middle", right: "end" };
-export const MOST_CELLS = 60_000; // the most that a file draws as vectors
+export const MOST_CELLS = 60_000; // files with more cells contain bitmaps
 const MIDDLE = 0.35; // of the font size: the distance from a line's middle to its baseline
 
-/** XML cannot hold every character, but a model may write any. @param {string} text */
+/** A model may write characters that XML does not allow; they are replaced. @param {string} text */
 const legible = (text) => text.toWellFormed().replace(ILLEGIBLE, "\u{fffd}");
 const ILLEGIBLE = /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu;
 
@@ -131,7 +131,7 @@ export class SvgContext {
   }
 
   /**
-   * Each pixel of the image as a rectangle, those of one colour in one path.
+   * Draw each pixel of the image as a rectangle, with one path per colour.
    * @param {OffscreenCanvas} image
    * @param {number} x
    * @param {number} y
@@ -143,7 +143,7 @@ export class SvgContext {
       this.drawBitmap(image, x, y, width, height);
       return;
     }
-    if (this.cells > MOST_CELLS) return; // it will be drawn again, as a bitmap
+    if (this.cells > MOST_CELLS) return; // the caller draws it again as a bitmap
     const drawn = /** @type {OffscreenCanvasRenderingContext2D} */ (image.getContext("2d"));
     const pixels = packedPixels(drawn.getImageData(0, 0, image.width, image.height));
     /** @type {Map<number, string>} */

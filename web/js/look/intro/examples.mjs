@@ -1,4 +1,4 @@
-// Which heads the introduction shows: those that clearly do something in the current text.
+// The heads that the introduction shows: heads with a clear pattern in the current text.
 
 import { METRICS } from "../../lib/metrics.mjs";
 import { copies, roleOf } from "../ask/head_roles.mjs";
@@ -7,7 +7,7 @@ import { patternName, patternOf } from "../ask/text_patterns.mjs";
 /** @import { PictureId } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
-const MOST_ALIKE = 2; // heads shown that do the same
+const MOST_ALIKE = 2; // heads shown for the same pattern
 
 /**
  * The heads to show, the clearest first, then those that copy. If no head does anything clearly, the most focused one;

@@ -1,4 +1,4 @@
-// For people who have never seen attention: what the page shows, heads to look at, and what they do in this text.
+// For people new to attention: what the page shows, which heads to look at, and what they do in this text.
 
 import { isStill, make } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
@@ -15,7 +15,7 @@ import { patternSentence, placeSentence, unitOf } from "./sentences.mjs";
 /** @import { Store } from "../state/store.mjs" */
 
 const KEPT = "headscope-intro";
-const MARGIN = 8; // pixels around what is scrolled into view
+const MARGIN = 8; // pixels around the element that is scrolled into view
 const PATIENCE = 2500; // milliseconds that the first example waits for the roles of the heads
 
 export class Intro {
@@ -90,7 +90,7 @@ export class Intro {
     this.element.classList.remove("hs-held");
   }
 
-  /** No more heads are shown. @param {boolean} saysGoodbye rather than what the open head does */
+  /** End the tour. @param {boolean} saysGoodbye whether to show the closing words rather than the open head's */
   #end(saysGoodbye) {
     this.#hasEnded = true;
     this.#saysGoodbye = saysGoodbye;
@@ -164,7 +164,7 @@ export class Intro {
     ];
   }
 
-  /** Open the next example at its clearest place; after the last one, end. Some need the roles of the heads. */
+  /** Open the next example at its clearest place; end after the last one. Some examples need the roles of the heads. */
   next() {
     const { store } = this;
     if (this.#shown && this.#shown === this.#examples.length) {
@@ -193,7 +193,7 @@ export class Intro {
     this.#point();
   }
 
-  /** See what the model would write without the heads of the tour. */
+  /** Open the mixing desk with the heads of the tour muted. */
   switchOff() {
     const { pointer, view } = this.store;
     const mask = encodeMask(withScale(pointer.head_mask, pointer, this.#examples, 0));
@@ -213,12 +213,12 @@ export class Intro {
     store.select(strongest.query + 1);
     this.element.classList.add("hs-held");
     requestAnimationFrame(() => {
-      store.emit("looks-back"); // now that the tokens are marked
+      store.emit("looks-back"); // after the tokens have been marked
       this.#bringIntoView();
     });
   }
 
-  /** On a small screen: scroll down to the open tile, as far as both tokens stay in view. */
+  /** On a small screen, scroll down towards the open tile as far as both tokens stay in view. */
   #bringIntoView() {
     const tile = document.querySelector(".hs-grid [aria-pressed=true]");
     if (getComputedStyle(this.element).position !== "sticky" || !tile) return;

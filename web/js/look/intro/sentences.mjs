@@ -1,4 +1,4 @@
-// What the introduction says about a head, with the numbers of the current text.
+// The introduction's sentences about a head, with the numbers of the current text.
 
 import { make } from "../../lib/dom.mjs";
 import { exact } from "../../lib/numbers.mjs";
@@ -34,7 +34,7 @@ export const unitOf = ({ tokens }) =>
   tokens.length && tokens.every(({ text }) => text.length === 1) ? "letter" : "token";
 
 /**
- * What the open head does in this text, in a sentence or two that agree with its panel.
+ * What the open head does in this text, in a sentence or two, with the same numbers as its panel.
  * @param {Store} store
  * @param {boolean} spellsName for readers who see the name of a head for the first time
  */
@@ -62,7 +62,7 @@ export function patternSentence(store, spellsName) {
 }
 
 /**
- * What it does at the selected token.
+ * What the open head does at the selected token.
  * @param {Store} store
  * @param {{ query: number, key: number } | null} strongest where the head shows most clearly what it does
  * @returns {(string | Node)[]}

@@ -1,5 +1,5 @@
-// All heads at once: rows are layers, columns heads, then each layer's mean and rollout if these are shown. Their
-// thumbnails grow while the text is written. Or the heads sorted by a metric. Both also as a table.
+// All heads at once: rows are layers, columns are heads, then each layer's mean and rollout if these are shown. Or the
+// heads sorted by a metric. Both are also available as a table. Thumbnails grow while the text is written.
 
 import { ARROWS, make, setFlag } from "../../lib/dom.mjs";
 import { context2d } from "../../lib/drawing/canvas.mjs";
@@ -161,14 +161,14 @@ export class Grid {
     return this.shown.map((card) => card.button);
   }
 
-  /** Whether means and rollout have tiles: if they are wanted, or one of them is open. */
+  /** Whether means and rollout have tiles: if the visitor chose so, or one of them is open. */
   get hasSummaries() {
     const { n_layer, n_head } = this.store.pointer;
     const [layer, column] = this.store.open;
     return this.store.view.options.summaries || layer >= n_layer || column >= n_head;
   }
 
-  /** How many pictures a layer has in the table. */
+  /** The number of pictures per layer in the table. */
   get tableColumns() {
     return this.store.pointer.n_head + (this.hasSummaries ? 2 : 0);
   }

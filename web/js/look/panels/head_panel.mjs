@@ -24,7 +24,7 @@ const MOST_BELOW = 0.7; // of the window's height: if the open head starts lower
  */
 export function headPanel(store, actions) {
   const { view } = store;
-  store.on("view", () => show()); // before the parts draw themselves: what is hidden has no size
+  store.on("view", () => show()); // before the parts draw themselves, because hidden elements have no size
   const title = make("h2", {});
   const table = headTable(store);
   /** @type {Record<ModeName, HTMLElement>} */
@@ -38,7 +38,7 @@ export function headPanel(store, actions) {
   close.append(icon("close"));
   const top = make("div", { class: "hs-top" }, title, ...actions, table.toggle, close);
   const role = make("p", { class: "hs-role" });
-  const measured = make("p", { class: "hs-role hs-role-line" }); // one line whose room is reserved: its words come late
+  const measured = make("p", { class: "hs-role hs-role-line" }); // its line is reserved, because the words arrive later
   const describe = () => {
     role.textContent = describePicture(store, store.open);
     measured.textContent = shortRole(store, store.open);
@@ -60,7 +60,7 @@ export function headPanel(store, actions) {
   show();
   store.on("state open", show);
 
-  // On a phone the open head is below the grid: it comes up as a sheet when a head is tapped.
+  // On a phone the open head is below the grid and comes up as a sheet when a head is tapped.
   /** @param {boolean} isUp */
   const lift = (isUp) => {
     region.classList.toggle("hs-sheet", isUp);

@@ -18,7 +18,7 @@ import { pictureName } from "../../lib/words.mjs";
 /** @import { PictureId } from "../../types.js" */
 
 /**
- * While an answer colours the tiles: what the colours mean, instead of the usual legend.
+ * While an answer colours the tiles, its legend replaces the usual one.
  * @param {Store} store
  * @param {HTMLElement} usual
  */
@@ -45,7 +45,7 @@ function overlayNote(store, usual) {
  */
 export function headsPanel(store, gridActions, stepActions) {
   const { view } = store;
-  store.on("view", () => show()); // before the parts draw themselves: what is hidden has no size
+  store.on("view", () => show()); // before the parts draw themselves, because hidden elements have no size
   const grid = new Grid(store);
   const rows = new StepRows(store);
   const table = gridTable(store, grid);

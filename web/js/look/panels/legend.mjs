@@ -1,4 +1,4 @@
-// What the colours mean.
+// The legends of the colours.
 
 import { mouseOrTouch, make } from "../../lib/dom.mjs";
 import { context2d, packedPixels } from "../../lib/drawing/canvas.mjs";
@@ -72,7 +72,7 @@ export function surpriseLegend() {
 }
 
 /**
- * Two swatches with their words.
+ * Two colour swatches with labels.
  * @param {string} looksWords
  * @param {string} seenWords
  */
@@ -120,7 +120,7 @@ function barWords(store, metric) {
   return `Bar: from ${from} to ${to}${unit && ` ${unit}`} in this text.`;
 }
 
-/** Where the selected token looks, and which tokens look at it. */
+/** The legend of the text: where the selected token looks, and which tokens look at it. */
 export function attentionLegend() {
   const how = mouseOrTouch(
     "Hover a token to see where it looks. Click it for the step that wrote it: where the token before it looks. " +

@@ -1,6 +1,6 @@
-// Two columns of tokens: lines lead from each selected token (query) to those it looks at (key), as strong as the
-// weight; where none is selected and there is a threshold, from every token. If the selected token or the one it looks
-// at most is out of view, a mark at the edge says where it is.
+// Two columns of tokens: lines lead from each selected token (query) to the tokens it looks at (keys), stronger for
+// larger weights. If no token is selected and there is a threshold, all tokens have lines. If the selected token or the
+// key it looks at most is out of view, a mark at the edge points to it.
 
 import { mouseOrTouch, make } from "../../lib/dom.mjs";
 import { label } from "../../lib/drawing/axes.mjs";
@@ -66,7 +66,7 @@ export function drawLine(context, x0, y0, x1, y1, strength) {
 
 export class Lines {
   #floor = make("div", { class: "hs-floor" }); // as high as all tokens, so that the board scrolls
-  #followed = ""; // what was last scrolled into view
+  #followed = ""; // the focus that was last scrolled into view
 
   /** @param {Store} store */
   constructor(store) {
@@ -90,7 +90,7 @@ export class Lines {
       if (!(relatedTarget instanceof Node && this.frame.contains(relatedTarget))) store.point(null);
     });
     store.on("open weights tokens view focus", () => this.draw());
-    store.on("view step focus", () => this.showFocus()); // when they become visible or another token is in focus
+    store.on("view step focus", () => this.showFocus()); // when the lines become visible or another token is in focus
     new ResizeObserver(() => this.draw()).observe(this.board);
     this.board.addEventListener("scroll", () => this.draw());
   }
@@ -101,7 +101,7 @@ export class Lines {
     board.setAttribute("aria-label", `Lines of ${store.openName}. ${hint}`);
     const [width, height] = [board.clientWidth, board.clientHeight];
     if (!width || board.closest("[hidden]")) return;
-    // Only what is in view is drawn: a text of a thousand tokens scrolls under a canvas of the panel's size.
+    // Only the visible part is drawn: a text of a thousand tokens scrolls under a canvas of the panel's size.
     const context = sharpContext(this.canvas, width, height);
     this.canvas.style.top = `${board.scrollTop}px`;
     const isAtEnd = this.#floor.style.height !== "" && board.scrollTop + height >= this.#floor.offsetHeight - ROW;
@@ -232,12 +232,12 @@ export class Lines {
     if (query !== null) this.bringIntoView(query);
   }
 
-  /** Follow the token in focus; while that stays the same, so does what the visitor has scrolled to. */
+  /** Scroll to the token in focus when it changes; until then, the visitor's scrolling is kept. */
   showFocus() {
     const { store, board, frame } = this;
     const { focus } = store;
     if (!board.clientHeight) this.#followed = "";
-    // What is under the pointer is in view, and must not move away from it.
+    // A token under the pointer is in view, and must not move away from the pointer.
     if (!focus || !board.clientHeight || frame.matches(":hover")) return;
     const row = this.isAtNewest ? store.count - 1 : focus.query;
     const followed = `${store.openName} ${row} ${focus.query} ${focus.key}`;
@@ -252,7 +252,7 @@ export class Lines {
     return store.step === null && store.focus?.query === store.currentRow;
   }
 
-  /** Scroll to a row, and back towards what the token in focus looks at as far as there is room. @param {number} row */
+  /** Scroll to a row, then back towards the key of the focus as far as there is room. @param {number} row */
   bringIntoView(row) {
     const { board } = this;
     board.scrollTop = scrollFor(board.scrollTop, board.clientHeight, row, this.store.focus?.key ?? null);

@@ -1,5 +1,5 @@
-// What the next token is drawn from at the selected step. The bars follow the sliders without the server. While heads
-// are muted or scaled, the bars show what the model then predicts, and outlines what it predicts without that.
+// The distribution of the next token at the selected step. The bars follow the sliders without the server. While heads
+// are muted or scaled, the bars show the changed model's prediction, and outlines the unchanged one.
 
 import { mouseOrTouch, make, setFlag } from "../../lib/dom.mjs";
 import { LatestLoader, pauseFor } from "../../lib/latest.mjs";
@@ -25,15 +25,15 @@ import { OneStop } from "../keyboard.mjs";
 
 /**
  * The probabilities of a token: `drawn` with the settings, and the model's `own`. While heads are muted or scaled,
- * `plain` is its drawn probability without that, and `change` the difference in log-probability.
+ * `plain` is the drawn probability without that change, and `change` the difference in log-probability.
  * @typedef {{ drawn: number, own: number, plain?: number, change?: number }} Shown
  */
 
 /** @typedef {{ element: HTMLElement, fill: (id: number, shown: Shown) => void }} Row */
 
-const SHOWN = 20; // tokens, and the one that was written
+const SHOWN = 20; // tokens, plus the written one
 const KEPT = 24; // places whose logits are kept
-const MOST_NUMBERS = 1024; // loaded at a time if several places are wanted
+const MOST_NUMBERS = 1024; // loaded at a time when several places are requested
 
 /**
  * @param {Store} store
@@ -208,7 +208,7 @@ export class NextToken {
     set({ drawn: remainder(drawn), own: remainder(shownOwn), ...(prediction && { plain: remainder(plain) }) });
     this.rest.replaceChildren(name, ...cells);
     const shown = [...rows.map((row) => row.element), ...(others ? [this.rest] : [])];
-    // Only if there are more or fewer, so that a button keeps the focus.
+    // Only if the number of rows changes, so that a button keeps the focus.
     if (this.body.children.length !== shown.length) this.body.replaceChildren(...shown);
     this.stop.update();
   }
@@ -260,7 +260,7 @@ function numberCells() {
 }
 
 /**
- * What the changed model predicts, and how that differs from the unchanged one.
+ * The changed model's prediction, and its difference from the unchanged one.
  * @param {Float32Array} plain logits
  * @param {Float32Array} changed logits
  * @param {Record<string, number>} settings of the sliders
@@ -272,7 +272,7 @@ function changedPrediction(plain, changed, settings) {
 }
 
 /**
- * The ids that either finds most probable, ordered by the first, so that the order stays while the second changes.
+ * The most probable ids of either distribution, ordered by the first, so that the order stays while the second changes.
  * @param {Float64Array} plain
  * @param {Float64Array} changed
  * @param {number} count

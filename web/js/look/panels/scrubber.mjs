@@ -9,7 +9,7 @@ import { keep, kept } from "../state/storage.mjs";
 /** @import { ScrubSource, Token } from "../../types.js" */
 
 const SPEEDS = { 5: "5 tok/s", 20: "20 tok/s", 60: "60 tok/s", 0: "at once" }; // tokens per second
-const KEPT = "headscope-speed"; // where the browser keeps the choice
+const KEPT = "headscope-speed"; // storage key of the chosen speed
 
 export class Scrubber {
   /** @type {ReturnType<typeof setInterval> | undefined} */
@@ -45,7 +45,7 @@ export class Scrubber {
     this.pause();
   }
 
-  /** Pause or resume the text that appears; replay it if all of it is shown. */
+  /** Pause or resume the text; replay it if all of it is shown. */
   #press() {
     const { playback, isGrowing } = this.store;
     if (this.#timer) this.pause();

@@ -62,7 +62,7 @@ export function textPanel(store, next, actions) {
 }
 
 /**
- * How far a text is.
+ * The progress of a text, in words.
  * @param {Readonly<Pointer>} pointer
  * @param {number} behind how many of its tokens are not shown yet
  */
@@ -97,7 +97,7 @@ const SHOWN = 4;
  */
 export function alternatives(store, next) {
   const element = make("div", { class: "hs-alternatives", role: "group", "aria-label": "Alternatives" });
-  let shown = ""; // so that a button keeps the focus while nothing changes
+  let shown = ""; // the drawn state; an unchanged one is not redrawn, so that a button keeps the focus
 
   const draw = () => {
     const at = store.chosen;

@@ -1,5 +1,5 @@
-// The text as flowing tokens, coloured by where the selected tokens look (before them) and by what looks at them
-// (after), or by how surprising each token was.
+// The text as flowing tokens, coloured by where the selected tokens look (before them) and by which tokens look at them
+// (after them), or by how surprising each token was.
 
 import { hasModifier, make } from "../../lib/dom.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
@@ -97,18 +97,18 @@ export class TextView {
       this.#spans.push(span);
       element.append(span);
     }
-    // Those of the prompt are known once it has been read.
+    // The log-probabilities of the prompt are known once it has been read.
     if (this.canSurprise) this.#spans.forEach((span, i) => (span.title ||= describe(store.tokens[i])));
     if (isAtEnd) element.scrollTop = element.scrollHeight;
   }
 
-  /** Scroll to the selected step and, if there is room, to what it looks at, without moving the page. */
+  /** Scroll to the selected step and, if there is room, to the key it looks at most, without moving the page. */
   scrollToStep() {
     const { element, store } = this;
     const span = store.step === null ? null : this.#spans[store.step];
     if (!span) return;
     const [box, room] = [span.getBoundingClientRect(), element.getBoundingClientRect()];
-    // As the last line, since what it looks at is above.
+    // As the last line, since the keys are above it.
     if (box.top >= room.top && box.bottom <= room.bottom) return;
     const line = parseFloat(getComputedStyle(element).lineHeight) || 1;
     const last = element.scrollTop + box.bottom - room.bottom;
@@ -116,7 +116,7 @@ export class TextView {
     this.scrollToKey();
   }
 
-  /** Scroll back to the token that is looked at most, as far as the selected step stays in view. */
+  /** Scroll back towards the key with the largest weight, as far as the selected step stays in view. */
   scrollToKey() {
     const { element, store } = this;
     const [span, step] = [store.focus?.key, store.step].map((at) => this.#spans[at ?? -1]);
@@ -165,7 +165,7 @@ export class TextView {
         const isKey = i <= query; // else it is a later query, which looks at this one
         if (isStep && !isKey) continue;
         const weight = isKey ? store.weights.at(query, i) : store.weights.at(i, query);
-        // With the first token hidden, so is what looks at it.
+        // If the first token is hidden, so are the weights of the tokens that look at it.
         const most = isKey ? largest.get(query) : scale.perRow ? scale.largest(store.row(i), 0, i + 1) : 1;
         const step = scale.step(weight, isKey ? i : query, most ?? 1);
         if (step > strongest) [ramp, strongest] = [isKey ? looks : seen, step];
@@ -194,7 +194,7 @@ export class TextView {
     }
   }
 
-  /** Step through the writing, if the key means that. @param {KeyboardEvent} event */
+  /** Step through the writing, if the key is one of those that do. @param {KeyboardEvent} event */
   stepByKey(event) {
     const { store } = this;
     /** @type {Record<string, number>} */

@@ -1,4 +1,4 @@
-// Which heads to look at first: those with a clear role, and the first ones by the chosen metric.
+// Which heads to look at first: heads with a clear role, and the top heads by the chosen metric.
 
 import { make, steadily } from "../../lib/dom.mjs";
 import { METRICS } from "../../lib/metrics.mjs";
@@ -116,7 +116,7 @@ function suggestionsOf(store) {
       if (pattern.mean > (best.get(name)?.pattern.mean ?? 0)) best.set(name, { head, pattern });
     }
   }
-  // The score for induction is known only of texts that the server has read before.
+  // The score for induction is known only for texts that the server has read before.
   const induction = store.pointer.suggested_heads.find(({ role }) => role === "induction");
   if (induction && !store.isGrowing) {
     const nowhere = { at: () => 0 };

@@ -1,4 +1,4 @@
-// Dragging through training: the same text, read with the weights that were kept along the way.
+// Dragging through training: the same text, read with the snapshots that were kept along the way.
 
 import { make } from "../../lib/dom.mjs";
 import { request } from "../../lib/http.mjs";
@@ -52,7 +52,7 @@ export class TrainingSteps {
     store.on("state", () => this.follow());
   }
 
-  /** Fetch what was kept of the model that is shown. */
+  /** Fetch the list of snapshots of the current model. */
   async follow() {
     const { pointer } = this.store;
     const base = baseOf(pointer.model);
@@ -87,7 +87,7 @@ export class TrainingSteps {
     const step = steps[Number(this.range.value)];
     this.title.textContent = `Training step ${step.toLocaleString("en")}`;
     const { locked, step: selected } = store;
-    // A snapshot has the same text, whose tokens may not have arrived yet while the slider is dragged on.
+    // A snapshot reads the same text, whose tokens may not have arrived yet while the slider is being dragged.
     if (store.pointer.state !== "snapshot") this.#ids = store.ids;
     if (!this.#ids.length) return;
     const body = { model: this.#base, step, ids: this.#ids, n_prompt: store.pointer.n_prompt };
@@ -192,7 +192,7 @@ export function trainingChart(at, kept, lines) {
 }
 
 /**
- * What a line shows, with its first and last value; and from which step, if that is later than the first snapshot.
+ * The name of a line with its first and last value, and its first step if that is later than the first snapshot.
  * @param {Line} line with one point at least
  * @param {number} start the first step of the chart
  */

@@ -11,7 +11,7 @@ import { keep, kept } from "../state/storage.mjs";
 /** @import { View } from "../state/view.mjs" */
 /** @import { Grid } from "./grid.mjs" */
 
-const KEPT = "headscope-view"; // the storage key of whether it is open
+const KEPT = "headscope-view"; // storage key: whether the controls are open
 
 /**
  * @param {Store} store
@@ -66,7 +66,7 @@ function metricControls({ view }) {
 }
 
 /**
- * Both ends of the range of values shown, as fractions of the largest value of any head.
+ * Sliders for both ends of the shown range of values, as fractions of the largest value of any head.
  * @param {Store} store
  * @param {Grid} grid
  */
@@ -105,12 +105,12 @@ function summaries(view) {
   return label;
 }
 
-/** Scale, threshold and the first token, which gets much of the attention of many heads. @param {View} view */
+/** Scale, threshold and hiding the first token, which gets much of the attention of many heads. @param {View} view */
 export function colourControls(view) {
   const names = Object.fromEntries(Object.entries(SCALES).map(([key, { name }]) => [key, name]));
   const scale = dropdown("Colour scale", names, (key) => view.set({ scale: key }));
   const hide = checkbox((checked) => view.set({ hideFirst: checked }));
-  // The slider sets the square root, so that small thresholds can be set.
+  // The slider sets the square root, so that small thresholds can be chosen precisely.
   const threshold = make("input", { type: "range", min: 0, max: 1, step: 0.01, "aria-label": "Smallest weight drawn" });
   threshold.addEventListener("input", () => view.set({ threshold: Number(threshold.value) ** 2 }));
   const least = make("output", {});

@@ -1,8 +1,8 @@
-// How much of a text is shown: it appears at a speed that people can follow, however fast it is written.
+// How much of a text is shown: it appears at a readable speed, however fast the model writes it.
 
 const PATIENCE = 80; // milliseconds that a token waits for the pictures of its step
 const FIRST_PATIENCE = 250; // for the first token of a text, when everything has to be fetched
-const REST = 1; // times as long as a drawing took
+const REST = 1; // multiple of the time that a drawing took
 
 export class Playback {
   #shown = 0; // tokens
@@ -69,7 +69,7 @@ export class Playback {
     this.#begin();
   }
 
-  /** Another text: everything known of it is shown. @param {number} known */
+  /** Start with another text, and show all known tokens of it. @param {number} known */
   reset(known) {
     cancelAnimationFrame(this.#frame);
     this.#frame = this.#due = 0;
@@ -102,7 +102,7 @@ export class Playback {
     this.#restart();
   }
 
-  /** Show everything, and the rest as soon as it is known. */
+  /** Show all known tokens, and later ones as soon as they are known. */
   skip() {
     this.#atOnce = true;
     this.#isPaused = false;
@@ -119,7 +119,7 @@ export class Playback {
 
   /** @param {number} now */
   #advance(now) {
-    // What takes long to draw is drawn less often, which leaves time for the writing and for input.
+    // Slow drawings are made less often, which leaves time for the writing and for input.
     if (now - this.#shownAt >= REST * this.#took) {
       const shown = this.#next(now);
       if (shown > this.#shown) {

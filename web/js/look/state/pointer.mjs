@@ -43,7 +43,7 @@ const GIVEN = ["opening", "linked", "snapshot", "read"];
 export const isGiven = (state) => GIVEN.includes(state);
 
 /**
- * Whether the visitor entered the whole text: one that a model wrote has a seed.
+ * Whether the visitor entered the whole text; a text that a model wrote has a seed.
  * @param {Pick<Pointer, "state" | "settings">} text
  */
 export const isOwn = ({ state, settings }) => isGiven(state) && typeof settings.seed !== "number";

@@ -1,4 +1,4 @@
-// What has arrived of one run: its tokens, the thumbnails and metrics of all pictures, the weights of the open one.
+// The data of one run that has arrived: tokens, thumbnails and metrics of all pictures, and the open picture's weights.
 
 import { N_METRICS, UNIFORM } from "../../lib/metrics.mjs";
 import { Thumbnails } from "../../lib/thumbnails.mjs";

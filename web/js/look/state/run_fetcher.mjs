@@ -1,5 +1,5 @@
-// What the server's routes send of a run, and of its model's vocabulary. A run that the server no longer keeps is
-// recomputed from what the browser knows of it.
+// Fetches the data of a run and its model's vocabulary from the server. A run that the server no longer keeps is
+// recomputed from the text that the browser knows.
 
 import { HttpError, request } from "../../lib/http.mjs";
 import { N_METRICS } from "../../lib/metrics.mjs";

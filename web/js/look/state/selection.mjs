@@ -1,4 +1,4 @@
-// What a visitor has selected in one text.
+// The visitor's selection in one text.
 
 /** @import { Cell, Focus } from "../../types.js" */
 
@@ -19,7 +19,7 @@ export class Selection {
   }
 
   /**
-   * The cell to describe: the one under the pointer, else the one locked last, else the strongest of a row.
+   * The cell to describe: the one under the pointer, else the one locked last, else the strongest cell of a row.
    * @param {number} row
    * @param {number} count number of tokens that can be drawn
    * @param {(query: number) => number} strongest key of a query
@@ -30,7 +30,7 @@ export class Selection {
     return { query, key: query < count ? (key ?? strongest(query)) : null };
   }
 
-  /** Move the pointer; whether that changed the cell. @param {Cell | null} cell */
+  /** Move the pointer. Return whether the cell changed. @param {Cell | null} cell */
   point(cell) {
     const changed = !isSame(this.hover, cell);
     this.hover = cell;
@@ -38,7 +38,7 @@ export class Selection {
   }
 
   /**
-   * Lock a cell instead of those locked before, or unlock it if it was locked; null unlocks all.
+   * Lock a cell in place of those locked before, or unlock it if it was locked; null unlocks all.
    * @param {Cell | null} cell
    * @param {boolean} more whether to keep those locked before
    */

@@ -1,4 +1,4 @@
-// What the browser keeps from one visit to the next, if it allows that.
+// Values that the browser keeps from one visit to the next, if it allows storage.
 
 /** @param {string} name @param {string} value */
 export function keep(name, value) {

@@ -1,5 +1,5 @@
-// One text on the screen: how far it is, how much of it is shown, and what is selected in it. Panels listen to it, so
-// that a choice in one of them moves all.
+// One text on the screen: its progress, how much of it is shown, and what is selected in it. Panels listen to it, so
+// that a choice in one panel updates all of them.
 
 import { clamp } from "../../lib/numbers.mjs";
 import { Topics } from "../../lib/topics.mjs";
@@ -49,7 +49,7 @@ export class Store extends Topics {
     });
   }
 
-  // What there is to see.
+  // The text and its data.
 
   /** @returns {Readonly<Pointer>} */
   get pointer() {
@@ -80,7 +80,7 @@ export class Store extends Topics {
     return this.#data.ids;
   }
 
-  /** Whether more of the text is to be shown. */
+  /** Whether more of the text will be shown. */
   get isGrowing() {
     return this.#playback.isBehind || isBusy(this.#pointer.state);
   }
@@ -146,7 +146,7 @@ export class Store extends Topics {
     return this.#data.untrained;
   }
 
-  /** What fetches more of this run. */
+  /** The fetcher of this run's data. */
   get fetcher() {
     return this.#source.fetcher;
   }
@@ -199,7 +199,7 @@ export class Store extends Topics {
   }
 
   /**
-   * An opening may come late, when its model already writes; a text that was left may still report its end.
+   * An opening may arrive late, when its model is already writing; a text that was left may still report its end.
    * @param {SentPointer} pointer
    */
   isLate(pointer) {
@@ -221,7 +221,7 @@ export class Store extends Topics {
     this.#source.update();
   }
 
-  /** The text that is being written is no longer followed. */
+  /** Stop following the text that is being written. */
   abandon() {
     if (!isBusy(this.#pointer.state)) return;
     this.#leave();
@@ -254,9 +254,9 @@ export class Store extends Topics {
     this.emit("thumbnails", "weights", "focus", "view");
   }
 
-  // What the visitor is told.
+  // Messages to the visitor.
 
-  /** What went wrong last; "" for nothing. */
+  /** The latest problem; "" for none. */
   get problem() {
     return this.#problem;
   }
@@ -279,7 +279,7 @@ export class Store extends Topics {
     return this.#overlay;
   }
 
-  /** What colours the grid; null for attention. */
+  /** The overlay that colours the grid; null for attention. */
   get shownOverlay() {
     return this.#hidesOverlay ? null : this.#overlay;
   }
@@ -298,7 +298,7 @@ export class Store extends Topics {
     this.emit("overlay");
   }
 
-  /** What the heads of the model do; null until that is known. */
+  /** The roles of the model's heads; null until they are known. */
   get roles() {
     return this.#roles;
   }
@@ -310,7 +310,7 @@ export class Store extends Topics {
     this.emit("roles");
   }
 
-  // What is selected.
+  // The selection.
 
   get hover() {
     return this.#selection.hover;
@@ -343,7 +343,7 @@ export class Store extends Topics {
   /** The token whose logits predict the step that is shown; -1 if nothing is known yet. */
   get predictor() {
     if (this.chosen !== null) return this.chosen - 1;
-    // Before anything is written, the last token's logits say what may come.
+    // Before anything is written, the last token's logits predict the first step.
     return isBusy(this.pointer.state) ? -1 : this.tokens.length - 1;
   }
 
@@ -394,7 +394,7 @@ export class Store extends Topics {
     if (position < this.firstStep) this.lock({ query: position });
     else {
       this.#selection.locked = [];
-      // While more is to come, the newest token is held; afterwards it is simply the end.
+      // While more is coming, selecting the newest token holds it; afterwards it is simply the end.
       this.goto(position === newest && !this.isGrowing ? null : position);
     }
   }
@@ -414,7 +414,7 @@ export class Store extends Topics {
   }
 
   /**
-   * Select exactly this.
+   * Replace the whole selection.
    * @param {{ hover: Cell | null, locked: Cell[], step: number | null }} selection
    */
   inspect({ hover, locked, step }) {
@@ -424,7 +424,7 @@ export class Store extends Topics {
     this.emit("focus", ...(isOtherStep ? ["step"] : []));
   }
 
-  /** Select what a link says. @param {Cell[]} locked @param {number | null} step */
+  /** Restore the selection of a link. @param {Cell[]} locked @param {number | null} step */
   restore(locked, step) {
     this.#selection = new Selection(locked, step);
     this.emit("state", "focus", "step", "thumbnails");

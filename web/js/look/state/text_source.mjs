@@ -1,4 +1,4 @@
-// What has arrived of a text, and the fetching of the rest while it is written and shown.
+// Fetches the data of a text while it is written and shown.
 
 import { isGiven } from "./pointer.mjs";
 import { RunData } from "./run_data.mjs";
@@ -38,7 +38,7 @@ export class TextSource {
     void this.#updater.update();
   }
 
-  /** Another picture was opened: its weights are wanted at once. */
+  /** Another picture was opened: fetch its weights at once. */
   open() {
     this.data.forgetWeights();
     this.#updater.hurry();
@@ -73,7 +73,7 @@ export class TextSource {
     const until = store.playback.rowsToFetch(rows);
     if (!run || (this.data.rows >= until && this.data.tokens.length >= tokens)) return;
     const frame = await fetcher.rows(this.data.rows, store.isGrowing ? until : null);
-    if (fetcher !== this.fetcher) return; // another run came meanwhile
+    if (fetcher !== this.fetcher) return; // another run has replaced this one
     const isDue = this.#isDue;
     this.data.merge(frame, store.readable);
     store.playback.extend(this.data.tokens.length, isGiven(store.pointer.state));

@@ -1,5 +1,5 @@
-// Asks the server to write texts. Each has a stream of its own, or shares a Gradio event with the others where the GPU
-// is only available inside such events.
+// Asks the server to write texts. Each has its own stream or, where the GPU is only available inside Gradio events,
+// shares one such event with the others.
 
 import { HttpError, readEvents, request } from "../../lib/http.mjs";
 import { isBusy } from "./pointer.mjs";
@@ -61,7 +61,7 @@ export class TextWriter {
     return readEvents(await request("look/write", { body: fields, signal }));
   }
 
-  /** End a text with its next token. @param {string} run */
+  /** Stop a text after its next token. @param {string} run */
   async stop(run) {
     await stopWriting(run);
   }
@@ -74,7 +74,7 @@ export class TextWriter {
 }
 
 /**
- * What Gradio gives the page: all texts share one event and one value.
+ * The transport that Gradio offers: all texts share one event and one value.
  * @typedef {object} GradioTransport
  * @property {(fields: object) => void} write
  * @property {(callback: (pointer: Answer | null) => void) => void} watch
@@ -131,7 +131,7 @@ export class GradioEvents {
   }
 
   /**
-   * This text is no longer followed: stop it with its next token.
+   * Stop following a text, and stop writing it after its next token.
    * @param {string} asked
    * @param {string | undefined} run its run, if known
    */

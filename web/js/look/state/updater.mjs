@@ -1,7 +1,7 @@
 // Keeps a store up to date while its text grows. Drawing takes turns with the writing, which may run on the same
 // machine: each drawing is followed by a rest.
 
-const AHEAD = 250; // milliseconds until the next fetch while enough is there
+const AHEAD = 250; // milliseconds until the next fetch while enough data has arrived
 
 export class Updater {
   #throttle = new DrawThrottle();
@@ -45,14 +45,14 @@ export class Updater {
     this.#throttle.hurry();
   }
 
-  /** Draw; while the text is written, resolve only once that is on the screen. @param {() => void} draw */
+  /** Draw; while the text is being written, resolve only once the drawing is on the screen. @param {() => void} draw */
   async draw(draw) {
     if (this.isWriting()) await this.#throttle.draw(draw);
     else draw();
   }
 }
 
-const REST = 8; // times as long as the drawing took
+const REST = 8; // multiple of the time that the drawing took
 const LONGEST = 600; // milliseconds
 const HIDDEN = 200; // milliseconds after which no frame is expected: hidden pages have none
 

@@ -1,5 +1,5 @@
-// What the visitor has chosen: the open picture and the options. Kept from text to text, and shared by two texts that
-// are compared.
+// The visitor's choices: the open picture and the options. They are kept from text to text, and shared by two texts
+// that are compared.
 
 import { DEFAULTS } from "../../lib/options.mjs";
 
@@ -55,8 +55,8 @@ export class View {
   }
 
   /**
-   * For another model: the picture that its opening names, or the one closest to the previous one. Nobody is notified,
-   * as with `openQuietly`.
+   * For another model: open the picture that its opening names, or the one closest to the previous one. Like
+   * `openQuietly`, this notifies no listener.
    * @param {Readonly<Pointer>} pointer
    * @param {Readonly<Pointer>} before
    */
