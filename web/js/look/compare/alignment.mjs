@@ -1,10 +1,10 @@
-// Which tokens of two texts correspond to each other, as the server says.
+// Which tokens of two texts correspond to each other, as computed by the server.
 
 import { HttpError, request } from "../../lib/http.mjs";
 import { wait } from "../../lib/latest.mjs";
 
 /**
- * Tokens from `a0` up to `a1` of text A and from `b0` up to `b1` of text B; `same` where they are the same text.
+ * Tokens from `a0` up to `a1` of text A and from `b0` up to `b1` of text B; `same` if they are the same text.
  * Between two pieces either text may have tokens without a counterpart.
  * @typedef {{ a0: number, a1: number, b0: number, b1: number, same: boolean }} Piece
  */
@@ -12,7 +12,7 @@ import { wait } from "../../lib/latest.mjs";
 /** @typedef {{ run: string, sha256: string, ids: number[], n_tokens: number, n_prompt: number }} TextToAlign */
 
 /**
- * `key` changes with all that their alignment depends on; `isGiven`: one of them was not written by a model.
+ * `key` changes with everything that their alignment depends on; `isGiven`: one of them was not written by a model.
  * @typedef {{ key: string, a: TextToAlign, b: TextToAlign, isGiven: boolean, isGrowing: boolean }} TextsToAlign
  */
 
@@ -70,7 +70,7 @@ export class Alignment {
     this.#stepOf[side][at] = this.#steps.length - 1;
   }
 
-  /** Whether it lies within two texts of these lengths. @param {number} a @param {number} b */
+  /** Whether the alignment lies within two texts of these lengths. @param {number} a @param {number} b */
   fits(a, b) {
     return this.#end("a") <= a && this.#end("b") <= b;
   }
@@ -114,7 +114,7 @@ export class Alignment {
   }
 
   /**
-   * Where a side differs from the other after they part: the first token of each stretch without a shared one.
+   * Where a side differs from the other after they part: the first token of each stretch without shared tokens.
    * @param {SideName} side
    * @param {number} length of its text
    */
@@ -163,9 +163,9 @@ export function fromServer({ pieces, parting }) {
   return new Alignment(all, parting);
 }
 
-const PAUSE = 100; // milliseconds between two questions while a text grows
+const PAUSE = 100; // milliseconds between two requests while a text grows
 
-/** Asks the server how two texts align, one question at a time, and again where they have grown meanwhile. */
+/** Asks the server how two texts align, one request at a time, and again if they have grown in the meantime. */
 export class AlignmentRequests {
   #busy = false;
   #answered = "";
@@ -175,7 +175,7 @@ export class AlignmentRequests {
   #lost = new Set();
 
   /**
-   * @param {(alignment: Alignment) => void} show gets the alignment of the texts, which may have grown meanwhile
+   * @param {(alignment: Alignment) => void} show gets the alignment of the texts, which may have grown since
    * @param {(error: Error) => void} report
    */
   constructor(show, report) {
@@ -183,7 +183,7 @@ export class AlignmentRequests {
     this.report = report;
   }
 
-  /** Whether what was shown last is of the texts that were wanted last. */
+  /** Whether the shown alignment is that of the texts requested last. */
   get isCurrent() {
     return this.#wanted !== null && this.#answered === this.#wanted.key;
   }
@@ -216,7 +216,7 @@ export class AlignmentRequests {
     this.#busy = false;
   }
 
-  /** Whether these are still the runs that are wanted. @param {TextsToAlign} texts */
+  /** Whether these are still the runs to align. @param {TextsToAlign} texts */
   #isOf({ a, b }) {
     return this.#wanted?.a.run === a.run && this.#wanted.b.run === b.run;
   }

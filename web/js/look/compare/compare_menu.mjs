@@ -1,4 +1,4 @@
-// "Compare": what the text on the page can be compared with, and the form for a second text.
+// "Compare": the menu of texts and readings to compare the current text with, and the form for a second text.
 
 import { make } from "../../lib/dom.mjs";
 import { menu } from "../../widgets/menu.mjs";
@@ -42,7 +42,7 @@ export function compareMenu(store, actions) {
       if (steps.length) items.push(["with another training step", () => actions.readAgain(otherStep(model, steps))]);
       const { element, button } = menu("Compare", "Compare this text", items);
       holder.replaceChildren(element, own.element);
-      button.title = "Put this text beside another one, or beside another reading of it";
+      button.title = "Show this text next to another one, or next to another reading of it";
     }
     for (const button of holder.querySelectorAll("button[aria-haspopup]")) {
       /** @type {HTMLButtonElement} */ (button).disabled = !isReady;
@@ -77,7 +77,7 @@ function otherStep(model, steps) {
 /**
  * @param {Store} store
  * @param {TextActions["readText"]} readText
- * @param {() => void} closed is called when a visitor has closed it
+ * @param {() => void} closed called when the visitor has closed the form
  */
 export function ownText(store, readText, closed) {
   const field = make("textarea", { rows: 5, spellcheck: "false", "aria-label": "Text to compare with" });
@@ -87,7 +87,7 @@ export function ownText(store, readText, closed) {
   const hint = make(
     "p",
     { class: "hs-hint" },
-    "This text, for you to change: swap a word or write another one. Both are read by the same model.",
+    "Edit this text: change a word, or write another text. The same model reads both.",
   );
   const buttons = make("div", { class: "hs-controls" }, read, cancel);
   const element = make("form", { class: "hs-own-text", "aria-label": "Another text", hidden: true });

@@ -28,10 +28,10 @@ export class CompareView {
    * @param {Pair} pair
    * @param {object} actions
    * @param {(side: SideName) => void} actions.keep show one text alone
-   * @param {(reading: Reading) => void} actions.readAgain read A's text once more as B
+   * @param {(reading: Reading) => void} actions.readAgain read A's text again as B
    * @param {(mask: number[][] | null) => void} actions.scaleHeads read B's text with heads scaled
    * @param {TextActions["writeScaled"]} actions.writeScaled write both texts from the prompt, B with heads scaled
-   * @param {HTMLElement[]} buttons beside those that end the comparison
+   * @param {HTMLElement[]} buttons next to those that end the comparison
    */
   constructor(pair, { keep, readAgain, scaleHeads, writeScaled }, buttons) {
     this.pair = pair;
@@ -71,7 +71,7 @@ export class CompareView {
     });
   }
 
-  /** The answer of Ask that the comparison came from; "" for none. @param {string} finding */
+  /** Show the answer of Ask that led to the comparison; "" for none. @param {string} finding */
   remember(finding) {
     this.finding.textContent = finding;
     this.why.hidden = !finding;
@@ -175,7 +175,7 @@ export class PairNext {
   }
 
   /**
-   * The token whose logits say what comes at the clock's step; null where a side has ended before.
+   * The token whose logits predict the clock's step; null if the side has ended before it.
    * @param {SideName} side
    */
   position(side) {
@@ -198,7 +198,7 @@ export class PairNext {
     }
   }
 
-  /** The step that both sides' logits are of, which while more is written may be an earlier one; null for none. */
+  /** The step of both sides' logits, which may lag behind while more is written; null for none. */
   get step() {
     const { pair } = this;
     const { a, b } = this.#found;
@@ -213,7 +213,7 @@ export class PairNext {
     const { pair, step } = this;
     const { a, b } = this.#found;
     this.element.hidden = pair.chosen === null || !(a && b);
-    if (step === null || !a || !b) return; // one side's logits are still to come: what is drawn is of one step
+    if (step === null || !a || !b) return; // wait for the other side's logits, so that both bars belong to one step
     const written = SIDES.map((side) => pair.stores[side].tokens[pair.tokenAt(side, step)]?.id ?? null);
     const texts = SIDES.map((side) => pair.stores[side].tokens[pair.tokenAt(side, step)]?.text ?? null);
     this.caption.textContent = `Token ${pair.tokenAt("a", step)}: the model’s own probabilities`;
@@ -243,7 +243,7 @@ export class PairNext {
   }
 }
 
-/** @param {SideName} side @param {number | null} probability null for a token that this side has not */
+/** @param {SideName} side @param {number | null} probability null for a token that this side lacks */
 function probabilityCell(side, probability) {
   const amount = make("span", { class: `hs-amount hs-amount-${side}`, "aria-hidden": true });
   amount.style.setProperty("--part", String(probability ?? 0));

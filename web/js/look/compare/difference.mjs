@@ -1,4 +1,4 @@
-// What differs between two texts in numbers: a head, the probabilities of shared tokens, the next token.
+// The differences between two texts in numbers: of a head, of the probabilities of shared tokens, of the next token.
 
 import { fixed, probabilityChange, signed } from "../../lib/numbers.mjs";
 import { cells, HeadWeights } from "../../lib/triangle.mjs";
@@ -11,7 +11,7 @@ import { cells, HeadWeights } from "../../lib/triangle.mjs";
 const NOT_COMPARABLE = Object.freeze({ a: NaN, b: NaN, difference: NaN });
 
 /**
- * What the last token of one piece gives to all tokens of another, one after the other.
+ * The sum of the weights that the last token of one piece gives to the tokens of another.
  * @param {HeadWeights} weights
  * @param {Alignment} alignment
  * @param {SideName} side
@@ -43,7 +43,7 @@ export class Difference {
     )
       rows++;
     this.rows = rows;
-    /** B less A as a lower triangle; NaN for a key that is not the same on both sides. */
+    /** B minus A as a lower triangle; NaN for a key that is not the same on both sides. */
     this.values = new HeadWeights();
     const values = new Float32Array(cells(rows));
     let place = 0;
@@ -74,7 +74,7 @@ export class Difference {
 }
 
 /**
- * The first piece at which two texts can differ: one model without masks reads what both begin with alike.
+ * The first piece at which two texts can differ: the same model with the same masks reads a shared beginning equally.
  * @param {Alignment} alignment
  * @param {Pick<Pointer, "sha256" | "head_mask">} a
  * @param {Pick<Pointer, "sha256" | "head_mask">} b
@@ -95,8 +95,8 @@ export const areReadDifferently = (a, b) =>
   a.sha256 !== b.sha256 || JSON.stringify(a.head_mask) !== JSON.stringify(b.head_mask);
 
 /**
- * The change at each token of B up to where the texts part: after that its past is another one. Null for a token that
- * nobody predicted.
+ * The change at each token of B up to where the texts part; after that, the tokens before it differ. Null for a token
+ * that was not predicted.
  * @param {Alignment} alignment token by token
  * @param {Pick<Token, "logprob">[]} a
  * @param {Pick<Token, "logprob">[]} b
@@ -114,7 +114,7 @@ export function tokenChanges({ pieces, parting, isTokenByToken }, a, b) {
 export const nats = (value) => signed(value, (size) => fixed(size, 3));
 
 /**
- * The changes of a text in a sentence; "" where there are none.
+ * The changes of a text in a sentence; "" if there are none.
  * @param {(TokenChange | null)[]} changes
  * @param {number | null} parts the token at which the texts part
  */
@@ -146,7 +146,7 @@ export function changeSentence(changes, parts) {
  * The tokens that either side finds most probable, the most probable first; a token that one side lacks has no number.
  * @param {Prediction} a
  * @param {Prediction} b
- * @param {(number | null)[]} written ids of the tokens that were written, which are always among them
+ * @param {(number | null)[]} written ids of the written tokens, which are always included
  * @param {number} count
  * @returns {NextRow[]}
  */

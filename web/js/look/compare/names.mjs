@@ -1,4 +1,4 @@
-// What the models and the sides of a comparison are called.
+// Names of the models and the sides of a comparison.
 
 import { counted } from "../../lib/numbers.mjs";
 import { pictureName, visible } from "../../lib/words.mjs";
@@ -33,7 +33,7 @@ export function maskWords({ head_mask, n_layer, n_head }) {
 }
 
 /**
- * What the scale of a head means for the picture that is drawn of it; "" where it is not scaled.
+ * A note on the scale of a head for its picture; "" if it is not scaled.
  * @param {Pick<Pointer, "head_mask">} pointer
  * @param {PictureId} place
  */

@@ -1,4 +1,4 @@
-// Two texts that are compared: one clock, one selection, one way to look for both, and the head that is open on each.
+// Two texts that are compared: they share a clock, a selection and the view's options; each has an open head.
 
 import { Topics } from "../../lib/topics.mjs";
 import { isBusy, isOwn } from "../state/pointer.mjs";
@@ -16,7 +16,7 @@ export const SIDES = ["a", "b"];
 /** @param {SideName} side @returns {SideName} */
 export const otherSide = (side) => (side === "a" ? "b" : "a");
 
-const LITTLE = 0.1; // of the longer text: where less is shared, a picture of the difference is nearly empty
+const LITTLE = 0.1; // of the longer text: if less is shared, a picture of the difference is nearly empty
 
 /** @typedef {{ hover: Cell | null, locked: Cell[], step: number | null }} Selected */
 
@@ -55,7 +55,7 @@ export class Pair extends Topics {
       store.on("focus step", () => this.#follow(side));
       store.on("weights open", () => {
         this.#difference = null;
-        if (this.isComplete) this.#mirrorFrom(this.#pointed); // its strongest key may be another now
+        if (this.isComplete) this.#mirrorFrom(this.#pointed); // its strongest key may have changed
         this.emit("weights", "focus");
       });
     }
@@ -116,7 +116,7 @@ export class Pair extends Topics {
     return this.#alignment.isGap(side, step) ? undefined : this.stores[side].tokens[this.tokenAt(side, step)];
   }
 
-  /** How many steps there are. */
+  /** The number of steps. */
   get length() {
     return Math.max(...SIDES.map((side) => this.#alignment.stepOf(side, this.stores[side].length - 1) + 1), 0);
   }
@@ -125,12 +125,12 @@ export class Pair extends Topics {
     return Math.min(...SIDES.map((side) => this.#alignment.stepOf(side, this.stores[side].firstStep)));
   }
 
-  /** The step that the clock was set to; null where it follows the writing. */
+  /** The step that the clock was set to; null while it follows the writing. */
   get step() {
     return this.#clock;
   }
 
-  /** The step that is looked at: where it follows the writing, the newest that both have. */
+  /** The current step; while the clock follows the writing, the newest step that both sides have. */
   get chosen() {
     if (!this.isComplete || this.length <= this.firstStep) return null;
     const growing = SIDES.filter(
@@ -151,13 +151,13 @@ export class Pair extends Topics {
     this.#showStep();
   }
 
-  /** Select what was selected in A before it was compared. @param {number | null} step @param {Cell[]} locked */
+  /** Restore A's selection from before the comparison. @param {number | null} step @param {Cell[]} locked */
   restore(step, locked) {
     if (step !== null) this.goto(this.#alignment.stepOf("a", step));
     for (const cell of locked) this.stores.a.lock(cell, true);
   }
 
-  /** Set both sides to the clock, and leave what else is selected. */
+  /** Set both sides to the clock, and keep the rest of the selection. */
   #showStep() {
     const at = this.chosen;
     if (at === null) return;
@@ -171,13 +171,13 @@ export class Pair extends Topics {
 
   // The selection.
 
-  /** Select on one side, which is no visitor's choice. @param {SideName} side @param {Selected} selected */
+  /** Select on one side, not as the visitor's choice. @param {SideName} side @param {Selected} selected */
   #inspect(side, selected) {
     this.#selected[side] = selected;
     this.stores[side].inspect(selected);
   }
 
-  /** What a visitor selects on one side is selected on the other. @param {SideName} from */
+  /** Mirror the visitor's selection on one side to the other. @param {SideName} from */
   #follow(from) {
     const { hover, locked, step, pointer } = this.stores[from];
     if (pointer.run !== this.#runs[from]) {
@@ -202,7 +202,7 @@ export class Pair extends Topics {
     }
   }
 
-  /** Whether what led to the chosen step is one row on both sides, and not a token that only one of them has. */
+  /** Whether the row that led to the chosen step exists on both sides, and is not that of one side's own token. */
   get isOneRow() {
     const at = this.chosen;
     if (at === null) return true;
@@ -227,7 +227,7 @@ export class Pair extends Topics {
     });
   }
 
-  /** The same cell on the other side; null where that has no such. @param {SideName} from @param {Cell} cell */
+  /** The same cell on the other side; null if there is none. @param {SideName} from @param {Cell} cell */
   #mapCell(from, { query, key = null }) {
     const { alignment } = this;
     const to = otherSide(from);
@@ -261,12 +261,12 @@ export class Pair extends Topics {
     this.#showStep();
   }
 
-  /** Whether the alignment is that of the texts as they are, and not of what they were a moment ago. */
+  /** Whether the alignment is that of the current texts, not of an earlier state of them. */
   get isAligned() {
     return this.#requests.isCurrent;
   }
 
-  /** Ask how the texts align. Meanwhile the alignment before is shown, as far as it can be one of these texts. */
+  /** Ask how the texts align. Until the answer arrives, the previous alignment stays if it fits these texts. */
   #align() {
     const { a, b } = this.stores;
     if (this.#alignedRun !== a.pointer.run) this.#clock = null;
@@ -296,7 +296,7 @@ export class Pair extends Topics {
   #show(alignment) {
     const at = this.#clock === null ? null : this.tokenAt("a", this.#clock);
     this.#replaceAlignment(alignment);
-    if (at !== null) this.#clock = alignment.stepOf("a", at); // the token that was looked at
+    if (at !== null) this.#clock = alignment.stepOf("a", at); // the current token
     this.emit("state", "tokens");
     this.#showStep();
   }
@@ -308,7 +308,7 @@ export class Pair extends Topics {
     this.emit("weights");
   }
 
-  /** Nothing is compared any more. */
+  /** End the comparison. */
   clear() {
     this.#clock = null;
     this.heads.link();
@@ -321,7 +321,7 @@ export class Pair extends Topics {
 
 /** Topics: view. */
 export class LinkedHeads extends Topics {
-  /** Whether B has a head of its own. */
+  /** Whether B's head was chosen separately. */
   isUnlinked = false;
 
   /**
@@ -356,14 +356,14 @@ export class LinkedHeads extends Topics {
     this.emit("view");
   }
 
-  /** Whether B has no such head, so that the nearest is shown in its place. */
+  /** Whether B has no such head, so that the nearest one is shown instead. */
   get isStandIn() {
     const { a, b } = this.stores();
     if (this.isUnlinked || !a.pointer.run || !b.pointer.run) return false;
     return !hasPlace(this.view.open, a.pointer, b.pointer);
   }
 
-  /** Open the head on B that is in the place of that on A. */
+  /** Open the head on B that corresponds to A's open head. */
   link() {
     const { a, b } = this.stores();
     this.isUnlinked = false;
@@ -384,7 +384,7 @@ export function hasPlace([layer, column], from, to) {
 }
 
 /**
- * The same layer and head where there is one, else the nearest; a mean for a mean, a rollout for a rollout.
+ * The same layer and head if there is one, else the nearest; a mean for a mean, a rollout for a rollout.
  * @param {PictureId} place
  * @param {Shape} from
  * @param {Shape} to

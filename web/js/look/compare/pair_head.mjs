@@ -1,5 +1,5 @@
-// The open head of each side and the difference between them: of one size, with their cells in the same places, and
-// coloured in one way.
+// The open head of each side and their difference: with the same size, the same cell positions and the same colour
+// scale.
 
 import { make } from "../../lib/dom.mjs";
 import { labelMargin, layout } from "../../lib/drawing/axes.mjs";
@@ -44,7 +44,7 @@ export function sideHead(pair, side) {
   return region;
 }
 
-/** How the head of side B goes with that of side A. @param {Pair} pair */
+/** How the head of side B relates to that of side A. @param {Pair} pair */
 function sameWords({ heads, stores: { a, b } }) {
   if (heads.isStandIn) return `B has no ${a.openName}; shows ${b.openName}`;
   const isOneModel = baseName(a.pointer.model) === baseName(b.pointer.model);
@@ -52,7 +52,7 @@ function sameWords({ heads, stores: { a, b } }) {
 }
 
 /**
- * The list of heads of one side: A's is that of both, unless B has one of its own.
+ * The list of heads of one side: A's list sets both sides, unless B's head was chosen separately.
  * @param {Pair} pair
  * @param {SideName} side
  */
@@ -103,7 +103,7 @@ export function differencePanel(pair) {
   const top = make("div", { class: "hs-top" }, title, largest, table.toggle);
   const legend = differenceLegend(pair, matrix);
   const region = make("section", { class: "hs-panel hs-pair-difference", "aria-label": "Difference, B less A" });
-  const why = make("p", { class: "hs-apart-words", role: "status" }); // where there is no difference to show
+  const why = make("p", { class: "hs-apart-words", role: "status" }); // shown if there is no difference to draw
   region.append(top, why, matrix.element, legend.element, table.element);
   const parts = [largest, table.toggle, matrix.element, legend.element];
   pair.on("state tokens view", () => {
@@ -122,7 +122,7 @@ export function differencePanel(pair) {
   return region;
 }
 
-/** Why the open heads are not subtracted; "" where they are. @param {Pair} pair */
+/** Why the open heads are not subtracted; "" if they are. @param {Pair} pair */
 function notSubtracted({ isApart, alignment, heads, stores: { a, b } }) {
   if (isApart) {
     const parting = alignment.parting ?? 0;
@@ -140,7 +140,7 @@ function notSubtracted({ isApart, alignment, heads, stores: { a, b } }) {
 }
 
 /**
- * The colours of the difference, whose ends are the largest one of the open head.
+ * The legend of the difference; its ends are the largest difference of the open head.
  * @param {Pair} pair
  * @param {DifferenceMatrix} matrix
  */
@@ -246,7 +246,7 @@ function differenceSource(pair) {
       return pair.chosen === null ? null : pair.alignment.pieceAt(pair.chosen);
     },
     get focus() {
-      if (!pair.isPointed && !pair.isOneRow) return null; // there is no such row
+      if (!pair.isPointed && !pair.isOneRow) return null; // no such row
       const cell = a.focus && toPiece({ ...a.focus });
       if (!cell || cell.query >= pair.difference.rows) return null;
       return { query: cell.query, key: cell.key };
@@ -312,7 +312,7 @@ export class DifferenceMatrix extends Matrix {
     return this.compared.alignment.numberOf(piece);
   }
 
-  /** Why what is looked at on both sides is not compared. @param {number} key */
+  /** Why the weights of a key are not compared. @param {number} key */
   unlike(key) {
     const { alignment, stores } = this.compared;
     const { a0, b0 } = alignment.pieces[key];

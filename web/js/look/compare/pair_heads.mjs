@@ -1,5 +1,5 @@
-// The heads of both sides by how differently they attend: the first few in a row, all of them as small tiles, and the
-// choice of those that are muted on side B.
+// The heads of both sides, ordered by how differently they attend: the first few in a row, all of them as small tiles,
+// and the controls that mute heads on side B.
 
 import { ARROWS, dropdown, make, setFlag, steadily } from "../../lib/dom.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
@@ -19,7 +19,7 @@ import { SIDES } from "./pair.mjs";
 
 /** @typedef {{ place: PictureId, difference: number }} RankedHead */
 
-const PAUSE = 80; // milliseconds for what else may change at once
+const PAUSE = 80; // milliseconds, to collect changes that arrive together
 
 /** Topics: ranking. */
 export class Ranking extends Topics {
@@ -44,7 +44,7 @@ export class Ranking extends Topics {
     return all.sort((one, other) => other.difference - one.difference);
   }
 
-  /** Ask the server, once both texts are there. */
+  /** Ask the server, once both texts are complete. */
   async update() {
     const { pair } = this;
     const texts = SIDES.map((side) => this.#text(side));
@@ -120,7 +120,7 @@ export class PairHeads {
     this.restore = make("button", { type: "button", class: "hs-small" }, "Restore all");
     this.restore.addEventListener("click", () => this.scaleHeads(null));
     this.write = make("button", { type: "button", class: "hs-small" }, "Write both");
-    this.write.title = "From the prompt and with the same seed: A as it was written, B with these heads";
+    this.write.title = "From the prompt and with the same seed: A as before, B with these heads scaled";
     this.write.addEventListener("click", () => {
       this.startMuting(false);
       writeScaled(pair.stores.b.pointer.head_mask);
@@ -183,7 +183,7 @@ export class PairHeads {
     this.openMostDifferent();
   }
 
-  /** A new comparison opens on a head that differs, where the open one does not. */
+  /** A new comparison opens a head that differs, if the open one does not. */
   openMostDifferent() {
     const { pair, ranking } = this;
     const [layer, head] = pair.stores.a.open;
@@ -272,11 +272,11 @@ export class PairHeads {
     if (at < 0) return;
     const place = this.places[at];
     if (!this.#isMuting) this.pair.heads.choose(place);
-    // While it is only being drawn, a click counts.
+    // While only the drawing is pending, clicks still count.
     else if (!SIDES.some((side) => isBusy(this.pair.stores[side].pointer.state))) this.toggle(place);
   }
 
-  /** Scale a head of B, or leave it as it is again. @param {PictureId} place */
+  /** Scale a head of B, or restore it. @param {PictureId} place */
   toggle([layer, head]) {
     const { n_layer, n_head, head_mask } = this.pair.stores.b.pointer;
     const mask = head_mask
@@ -316,7 +316,7 @@ export class PairHeads {
 const isNothingCompared = ({ alignment: { pieces, parting }, firstRow }) =>
   parting !== null && firstRow >= pieces.length;
 
-/** What the numbers of the heads are. @param {Pair} pair */
+/** A sentence saying what the heads' numbers mean. @param {Pair} pair */
 function meaning(pair) {
   const { alignment, firstRow, stores } = pair;
   const { pieces, parting, shared } = alignment;
@@ -326,6 +326,6 @@ function meaning(pair) {
   const where = firstRow ? `${isWhole ? "the tokens" : tokens} after the texts part` : tokens;
   const share = `How much of its attention each head moves in B, averaged over ${where}: 0 is none, 1 is all.`;
   if (parting === null) return share;
-  const told = `Only the ${counted(shared, "token")} that both texts share are told apart`;
+  const told = `Only the ${counted(shared, "token")} that both texts share are distinguished`;
   return `${share} ${told}; all others count as one place.`;
 }

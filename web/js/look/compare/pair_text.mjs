@@ -1,5 +1,5 @@
-// The texts of a comparison: what each is, its tokens with what both share in grey and marks where they differ, which
-// model reads the second one, and both as a table.
+// The texts of a comparison: a title for each, its tokens (shared ones in grey, with marks where the texts differ), the
+// model that reads the second text, and both as a table.
 
 import { dropdown, make } from "../../lib/dom.mjs";
 import { clamp, counted, exact, signed } from "../../lib/numbers.mjs";
@@ -68,12 +68,12 @@ export class PairText {
     const said = [model === this.title.textContent ? "" : model, progress(pointer, length)];
     this.status.textContent = said.filter(Boolean).join(" · ");
     this.status.title = this.status.textContent;
-    const end = playback.isBehind && pointer.state === "done" ? "" : (pointer.why ?? ""); // of what is not shown yet
+    const end = playback.isBehind && pointer.state === "done" ? "" : (pointer.why ?? ""); // the end is not shown yet
     const messages = [...pointer.notices, pointer.note, end, problem].filter((message) => message !== "");
     this.problem.replaceChildren(...messages.map((message) => make("p", {}, message)));
   }
 
-  /** Grey what both texts share, and mark where they part. */
+  /** Grey out the tokens that both texts share, and mark where the texts part. */
   mark() {
     const { alignment, stores } = this.pair;
     const parts = alignment.partsAt(this.side);
@@ -82,7 +82,7 @@ export class PairText {
     const marked = [pointer.run, parts, length, alignment.shared, ...changes].join(" ");
     if (marked === this.#marked) return;
     this.#marked = marked;
-    this.view.fit(); // the pair hears of a text before its view does
+    this.view.fit(); // the pair is notified of a text before its view is
     this.view.fill();
     if (!stores[this.side].isGrowing) this.view.scrollToStep(); // both show the same step, whichever came first
     for (let i = 0; i < length; i++) {
@@ -161,7 +161,7 @@ export class SecondReader {
     this.show();
   }
 
-  /** The steps that can be chosen for B's model: those kept, and after them the model itself. */
+  /** The steps to choose from for B's model: the snapshots, then the model itself. */
   get steps() {
     const base = baseName(this.pair.stores.b.pointer.model);
     return this.#models.find(({ name }) => name === base)?.steps ?? [];
@@ -206,7 +206,7 @@ export class SecondReader {
   }
 }
 
-/** The row of the selected token: what it gives to each token on both sides. @param {Pair} pair */
+/** A table of the selected token's row: its weight for each token on both sides. @param {Pair} pair */
 export function rowTable(pair) {
   const table = make("table");
   const view = new TableView("Show this row as table", draw, make("div", {}, table));
