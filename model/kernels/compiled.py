@@ -1,4 +1,4 @@
-"""A GPT with a compiled forward pass: its weights in panels, its cache, and the threads that share each pass."""
+"""A GPT with a compiled forward pass: the packed weights, the cache, and the threads that share each pass."""
 
 import threading
 import time
@@ -37,20 +37,19 @@ from .functions import BLOCK, draw
 from .pack import aligned, pack
 from .panels import Integers
 
-FIRST_REST, LONGEST_REST = 64, 512  # passes on one thread once several have been slower
+FIRST_REST, LONGEST_REST = 64, 512  # passes to run on one thread after several threads were slower
 
-# A token to read: its id, the slot of its text, its position there, whether the logits that follow it are wanted, and
-# its row of the recorded attention weights.
+# A token to read: its id, the slot of its text, its position in the text, whether the logits after it are needed, and
+# its row in the recorded attention weights.
 Row = tuple[int, int, int, bool, int]
 NOT_RECORDED = -1
 
 
 class CompiledGPT:
-    """Reads up to ``max_rows`` tokens at a time, of ``n_slots`` texts, with the weights of a ``gpt`` on the CPU.
+    """Reads up to ``max_rows`` tokens at a time from ``n_slots`` texts, with the weights of a ``gpt`` on the CPU.
 
-    Everything between the products is float32, whatever the precision of the weights. The result for a text is the same
-    to the last bit regardless of what else is in the batch and of the number of threads. Only one thread at a time may
-    call it.
+    Everything between the matrix products is computed in float32, whatever the precision of the weights. The result for
+    a text is bit-identical for any batch and any number of threads. Only one thread at a time may call its methods.
     """
 
     def __init__(self, gpt: GPT, n_slots: int, max_rows: int, max_threads: int = 1) -> None:
@@ -87,14 +86,16 @@ class CompiledGPT:
         self.memory = memory
         self.logits = torch.from_numpy(memory.logits.reshape(max_rows, -1)[:, : config.vocab_size])
         self.rows_of_logits = self.logits.numpy()
-        self.chances = np.empty(config.vocab_size, np.float32)  # of the tokens, to draw with
+        self.chances = np.empty(
+            config.vocab_size, np.float32
+        )  # unnormalised probabilities, scratch memory for sampling
         self.sums = np.empty(-(-config.vocab_size // BLOCK))
         self.arguments = (shape, weights, memory)
         self.threads = ThreadChooser(max_threads)
         self.team: list[Follower] = []
         self.n_slots, self.turn = n_slots, 0
         memory.job[N_THREADS] = 1
-        follow(0, 0, *self.arguments)  # compiles it
+        follow(0, 0, *self.arguments)  # compiles the function
         self.read([(0, 0, 0, True, NOT_RECORDED)])
         self.draw(0, 0.0, 1.0, 0.5, config.vocab_size)
         announce(memory.control, 0)
@@ -106,12 +107,12 @@ class CompiledGPT:
         return self.memory.summary
 
     def read(self, rows: Sequence[Row], head_mask: NDArray[np.float32] | None = None) -> Tensor | None:
-        """Read ``rows``; those of one text are in the order of their positions, with no position left out.
+        """Read ``rows``; the rows of a text must be in the order of their positions, without gaps.
 
         ``head_mask`` ``(n_layer, rows, n_head)`` scales the context vectors. ``logits`` and ``summary`` then hold the
-        rows that are wanted, until the next call. Returns the attention weights ``(n_layer, n_head, recorded, S)``,
-        where ``S`` is one more than the largest position; None if no row is recorded. Raises ``ValueError`` for a row
-        or a mask that does not fit, as the compiled code checks no bounds.
+        requested rows until the next call. Returns the attention weights ``(n_layer, n_head, recorded, S)``, where
+        ``S`` is one more than the largest position; None if no row is recorded. Raises ``ValueError`` for an invalid
+        row or mask, because the compiled code does not check bounds.
         """
         job, n_rows = self.memory.job, len(rows)
         self.check(rows, head_mask)
@@ -151,7 +152,7 @@ class CompiledGPT:
             raise ValueError(f"a head mask of shape {head_mask.shape}, expected {expected}")
 
     def run(self, n_rows: int) -> None:
-        """Run the pass that ``job`` describes, on as many threads as have been fastest lately."""
+        """Run the pass that ``job`` describes, on the number of threads that has recently been fastest."""
         n_threads = self.threads.choose(n_rows)
         self.memory.job[N_THREADS] = n_threads
         self.memory.control[DONE] = self.memory.control[MET] = 0
@@ -165,15 +166,15 @@ class CompiledGPT:
         self.threads.took(n_rows, n_threads, time.perf_counter() - started)
 
     def draw(self, row: int, most: float, temperature: float, uniform: float, n_drawable: int) -> int:
-        """The token drawn from row ``row`` of the latest logits, as `model.sampling.sample` draws it.
+        """Draw a token from row ``row`` of the latest logits, as `model.sampling.sample` does.
 
-        ``most`` is the largest of its first ``n_drawable`` logits, the ones that may be drawn.
+        ``most`` is the largest of the first ``n_drawable`` logits, which are those of the tokens that may be drawn.
         """
         logits, sums = self.rows_of_logits[row, :n_drawable], self.sums[: -(-n_drawable // BLOCK)]
         return int(draw(logits, most, temperature, uniform, self.chances, sums))
 
     def close(self) -> None:
-        """End the other threads; later passes run on one."""
+        """Stop the other threads; later passes run on one."""
         self.threads.max_threads = 1
         announce(self.memory.control, -1)
         for follower in self.team:
@@ -187,18 +188,18 @@ def floats(count: int, *, is_sparse: bool = False) -> NDArray[np.float32]:
 
 @dataclass
 class Tries:
-    """How long recent passes over one number of rows took."""
+    """Timings of recent passes with the same number of rows."""
 
     alone: float  # seconds on one thread, when last tried
-    n_slow: int = 0  # passes on several threads that were slower, minus those that were not
-    rest: int = 0  # passes left on one thread; below zero, how many ran on several
+    n_slow: int = 0  # slower passes on several threads, minus the others
+    rest: int = 0  # remaining passes on one thread; if negative, minus the number of passes on several
     next_rest: int = FIRST_REST
 
 
 class ThreadChooser:
-    """Chooses the number of threads for a pass: all, unless one has been faster lately, as on a busy machine.
+    """Chooses the number of threads for a pass: all, unless one has recently been faster, as on a busy machine.
 
-    Threads that share a pass wait for each other, so a single thread that the system does not schedule delays them all.
+    Threads that share a pass wait for each other, so one thread that the system does not schedule delays all.
     """
 
     def __init__(self, max_threads: int) -> None:
@@ -213,7 +214,7 @@ class ThreadChooser:
         return self.max_threads if tries.rest < 0 else 1
 
     def took(self, n_rows: int, n_threads: int, seconds: float) -> None:
-        """Take note of how long a pass took."""
+        """Record the duration of a pass."""
         if n_threads == 1:
             self.tries.setdefault(n_rows, Tries(seconds)).alone = seconds
             return
@@ -230,7 +231,7 @@ class ThreadChooser:
 
 
 class Follower:
-    """A thread that takes part in passes. It spins while they follow each other closely, and sleeps otherwise."""
+    """A thread that takes part in passes. It spins while passes follow each other closely, and sleeps otherwise."""
 
     def __init__(self, arguments: tuple[Shape, Weights, Memory], thread: int) -> None:
         self.arguments, self.number = arguments, thread
@@ -240,14 +241,14 @@ class Follower:
         threading.Thread(target=self.run, name="forward passes", daemon=True).start()
 
     def wake(self) -> None:
-        """Wake the thread if it sleeps. To be called once a pass has been announced."""
+        """Wake the thread if it is asleep. Call this after announcing a pass."""
         if self.is_asleep:
             self.called.set()
 
     def run(self) -> None:
         seen = 0
         while seen >= 0:
-            # Set before the last look at the announcement, so that no call to wake() is missed.
+            # Set before the last check for an announcement, so that no call to wake() is missed.
             self.is_asleep = True
             if self.control[TURN] == seen:
                 self.called.wait()

@@ -1,7 +1,7 @@
-"""The forward pass of a GPT in plain loops: for any number of new tokens, each at its place in a text of its own.
+"""The forward pass of a GPT in plain loops, for any number of new tokens from different texts.
 
-Every function here is compiled. Threads share a pass by outputs: each computes its panels of every product, for all
-rows, and they meet wherever the next product needs all of them.
+Every function here is compiled. Threads divide a pass by outputs: each computes its share of the panels of every
+product for all rows, and they synchronise wherever the next step needs all outputs.
 """
 
 from typing import Any, NamedTuple
@@ -15,22 +15,22 @@ from .intrinsics import address_of, atomic_add, atomic_read, atomic_store, large
 from .jit import EXACT, compiled
 from .panels import WIDTH, Integers, Matrix, Rows, inputs_for, multiply
 
-# As NumPy's numbers: Numba would compile the functions that get them once more for each number of Python's.
+# NumPy integers, because Numba would compile the functions again for each Python integer passed to them.
 QUERY_KEY_VALUE, ATTENTION_OUTPUT, MLP_INPUT, MLP_OUTPUT = (np.int64(i) for i in range(4))  # the matrices of a layer
-OUTPUT_HEAD, ZEROS = np.int64(0), np.int64(1)  # what stands after the last layer
-SET, ADD = np.bool_(False), np.bool_(True)  # what a product does with what it finds
+OUTPUT_HEAD, ZEROS = np.int64(0), np.int64(1)  # the matrices after those of the last layer
+SET, ADD = np.bool_(False), np.bool_(True)  # whether a product overwrites its output or adds to it
 LEADER = np.int64(0)  # the thread that announces a pass
-TURN, DONE, MET = 0, 8, 16  # places in ``control``, each in a cache line of its own
-N_ROWS, N_WANTED, N_THREADS, IS_MASKED, RECORDED, N_RECORDED, N_KEYS = range(7)  # places in ``job``
+TURN, DONE, MET = 0, 8, 16  # indices in ``control``, each in a separate cache line
+N_ROWS, N_WANTED, N_THREADS, IS_MASKED, RECORDED, N_RECORDED, N_KEYS = range(7)  # indices in ``job``
 TOKEN, SLOT, POSITION, IS_WANTED, RECORD = range(5)  # columns of ``rows``
-PATIENCE = 4_000  # turns of waiting before a thread lets others have its core
-IDLE_PATIENCE = 40_000  # turns of waiting for the next pass before a thread goes to sleep: about a millisecond
+PATIENCE = 4_000  # spins before a waiting thread yields its core
+IDLE_PATIENCE = 40_000  # spins before a thread that waits for the next pass goes to sleep: about a millisecond
 Array = NDArray[Any]
-AT_ONCE = 4  # panels that a single row is multiplied by together, so that enough sums are under way
+AT_ONCE = 4  # panels multiplied together with a single row, so that enough independent sums are in flight
 
 
 class Shape(NamedTuple):
-    """The sizes of the model, and for how many texts there is room."""
+    """The sizes of the model, and the number of texts it has room for."""
 
     n_layer: int
     n_head: int
@@ -40,11 +40,11 @@ class Shape(NamedTuple):
     vocab_size: int
     context_length: int
     n_slots: int
-    is_tanh: bool  # which form of GELU it has
+    is_tanh: bool  # the form of GELU
 
 
 class Weights(NamedTuple):
-    """What `pack` makes of a model; see there."""
+    """The weights packed by `pack`; the arrays are described there."""
 
     tokens: Array
     positions: Array
@@ -60,7 +60,7 @@ class Weights(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """What a pass reads and writes beside the weights, as flat float32 arrays unless said otherwise.
+    """Everything that a pass reads and writes apart from the weights, as flat float32 arrays unless stated otherwise.
 
     ``control`` and ``job`` int64, ``rows`` ``(max_rows, 5)`` int64, ``mask`` ``(n_layer, rows, n_head)``, ``summary``
     ``(max_rows, 3)`` float64; the last three have a row for each thread.
@@ -77,7 +77,7 @@ class Memory(NamedTuple):
     contexts: Array
     hidden: Array
     logits: Array
-    summary: Array  # of each row of logits: its largest, the token that has it, and the log of the sum of exponentials
+    summary: Array  # per row of logits: the largest, its token, and the log-sum-exp
     normed: Array
     scores: Array
     context: Array
@@ -92,7 +92,9 @@ def padded(count):
 
 @compiled(EXACT)
 def meet(control, n_threads, met):
-    """Wait until all threads are here; ``met`` counts those that came to all meetings so far, and is returned."""
+    """Wait until all threads arrive. ``met`` is the total number of arrivals at all barriers so far; returns the new
+    total.
+    """
     met += n_threads
     if n_threads > 1:
         atomic_add(control, MET, 1)
@@ -135,7 +137,7 @@ def linear(matrix, x, n_rows, out, add, thread, n_threads):
 
 @compiled(EXACT)
 def project(weights, layer, index, x, n_rows, depth, width, out, add, integers, thread, n_threads):
-    """This thread's share of what matrix ``index`` of a layer makes of ``x``; see `linear`."""
+    """This thread's share of the product of ``x`` and matrix ``index`` of a layer; see `linear`."""
     groups = (depth + weights.group - 1) // weights.group
     start, bias = weights.panels_at[layer, index], weights.biases_at[layer, index]
     panel_size, scale = groups * weights.group * WIDTH, weights.scales[bias:]
@@ -146,7 +148,7 @@ def project(weights, layer, index, x, n_rows, depth, width, out, add, integers, 
 
 @compiled(EXACT)
 def remember(shape, head, position, key, value, memory):
-    """Write one head's ``key`` and ``value`` ``(head_dim,)`` into the cache, as the next of its text."""
+    """Write one head's ``key`` and ``value`` ``(head_dim,)`` into the cache, at the next position of its text."""
     D, T = shape.head_dim, shape.context_length
     keys = memory.keys[head * padded(T) * D + position // WIDTH * WIDTH * D + position % WIDTH :]
     for d in range(D):
@@ -158,7 +160,7 @@ def remember(shape, head, position, key, value, memory):
 
 @compiled(EXACT)
 def attend(shape, head, n_keys, scale, query, zeros, memory, scores, context):
-    """``context`` becomes one head's context vector; its attention weights are left in ``scores``."""
+    """Write one head's context vector into ``context`` and its attention weights into ``scores``."""
     D, T = shape.head_dim, shape.context_length
     keys = Matrix(memory.keys, head * padded(T) * D, WIDTH * D, D, n_keys, zeros, zeros)
     for panel in range((n_keys + WIDTH - 1) // WIDTH):
@@ -171,7 +173,7 @@ def attend(shape, head, n_keys, scale, query, zeros, memory, scores, context):
 
 @compiled(EXACT)
 def attention(shape, weights, memory, layer, thread, n_threads):
-    """This thread's heads of a layer: from queries, keys and values to context vectors, for all rows in their order."""
+    """This thread's heads of a layer: from queries, keys and values to context vectors, for all rows in order."""
     H, D, C = shape.n_head, shape.head_dim, shape.n_embd
     job, rows, qkv, wide = memory.job, memory.rows, memory.qkv, padded(3 * C)
     n_recorded, n_keys = job[N_RECORDED], job[N_KEYS]
@@ -196,7 +198,7 @@ def attention(shape, weights, memory, layer, thread, n_threads):
 
 @compiled(EXACT)
 def norm(shape, weights, memory, layer, which, wanted_only, normed):
-    """``normed``: the residual stream of all rows, or of those whose logits are wanted, after a layer norm."""
+    """Write the layer norm of the residual stream into ``normed``, for all rows or those whose logits are needed."""
     C, n = shape.n_embd, 0
     gain, shift = weights.norms[layer, which], weights.norms[layer, which + 1]
     for row in range(memory.job[N_ROWS]):
@@ -224,7 +226,7 @@ def forward(thread, shape, weights, memory):
     L, C, inner, V = shape.n_layer, shape.n_embd, shape.inner_dim, shape.vocab_size
     job, control, rows, integers = memory.job, memory.control, memory.rows, memory.integers
     n_rows, n_threads = job[N_ROWS], job[N_THREADS]
-    own = memory.normed[thread]  # every thread norms for itself: that is faster than to wait for another
+    own = memory.normed[thread]  # every thread normalises for itself, which is faster than waiting for another
     normed, contexts = Rows(own, 0, C), Rows(memory.contexts, 0, C)
     x, qkv, hidden = (
         Rows(memory.x, 0, padded(C)),
@@ -267,9 +269,9 @@ def forward(thread, shape, weights, memory):
 
 @compiled(EXACT)
 def follow(thread, seen, shape, weights, memory):
-    """Take part in every pass after number ``seen`` until none has come for a while; return the number of the last one.
+    """Take part in every pass after number ``seen`` until none has come for a while; return the last pass number.
 
-    A negative number means the end.
+    A negative number means that the thread must stop.
     """
     turns = 0
     while turns < IDLE_PATIENCE:
@@ -288,7 +290,7 @@ def follow(thread, seen, shape, weights, memory):
 
 @compiled(EXACT)
 def announce(control, turn):
-    """Start pass number ``turn``, or the end if negative: followers that see it see all that was written before."""
+    """Start pass number ``turn``, or stop all followers if negative. Followers that see it see all earlier writes."""
     atomic_store(control, TURN, turn)
 
 

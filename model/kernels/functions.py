@@ -1,4 +1,4 @@
-"""The functions between the products, in float32: exponential, layer norm, GELU, softmax, drawing the next token."""
+"""The functions between the matrix products, in float32: exponential, layer norm, GELU, softmax, sampling."""
 
 import numpy as np
 
@@ -7,8 +7,10 @@ from .jit import EXACT, REORDER, compiled
 
 LOG2_E = np.float32(1.4426950408889634)
 LN_2_UPPER, LN_2_LOWER = np.float32(0.693359375), np.float32(-2.12194440e-4)  # their sum is ln 2 to 40 bits
-LEAST, MOST = np.float32(-87.0), np.float32(88.0)  # beyond these, e^x leaves the normal float32
-ROUNDING = np.float32(12_582_912.0)  # 1.5 * 2^23: what is added to it is rounded to an integer in its lowest bits
+LEAST, MOST = np.float32(-87.0), np.float32(88.0)  # beyond these, e^x leaves the range of normal float32 numbers
+ROUNDING = np.float32(
+    12_582_912.0
+)  # 1.5 * 2^23: adding a number to it rounds the number to an integer in the lowest bits
 ROUNDING_BITS = np.int32(0x4B400000)
 EXPONENT_BIAS, MANTISSA_BITS = np.int32(127), np.int32(23)
 SQRT_2_OVER_PI, GELU_CUBIC = np.float32(0.7978845608028654), np.float32(0.044715)
@@ -20,7 +22,7 @@ ERF_1, ERF_2, ERF_3, ERF_4, ERF_5 = (
 SQRT_HALF = np.float32(0.7071067811865476)
 INFINITY = np.float32(np.inf)
 ZERO, HALF, ONE, TWO = np.float32(0), np.float32(0.5), np.float32(1), np.float32(2)
-BLOCK = 256  # probabilities that are summed before the draw looks among them
+BLOCK = 256  # probabilities per partial sum, so that the draw scans only one block
 
 
 @compiled(EXACT)
@@ -41,13 +43,13 @@ def exp(x):
     return INFINITY if above else power
 
 
-# Numba looks at the sign of every index that it cannot prove to be positive, which keeps LLVM from using vectors. So
-# these functions count from 0, in a part of an array that the caller cut out.
+# Numba checks the sign of every index that it cannot prove to be positive, which prevents vectorisation by LLVM. So
+# these functions count from 0, in a slice that the caller passes.
 
 
 @compiled(REORDER)
 def layer_norm(x, gain, shift, epsilon, out):
-    """``out``: the numbers ``x`` with mean 0 and variance 1, times ``gain``, plus ``shift``."""
+    """Write into ``out`` the numbers ``x``, normalised to mean 0 and variance 1, times ``gain``, plus ``shift``."""
     count = len(x)
     total = ZERO
     for i in range(count):
@@ -63,7 +65,7 @@ def layer_norm(x, gain, shift, epsilon, out):
 
 @compiled(REORDER)
 def gelu_tanh(x):
-    """GELU in its tanh form, in place (Hendrycks & Gimpel 2016); tanh by way of the exponential."""
+    """GELU in its tanh form, in place (Hendrycks & Gimpel 2016); tanh is computed from the exponential."""
     for i in range(len(x)):
         v = x[i]
         x[i] = v / (ONE + exp(-TWO * SQRT_2_OVER_PI * (v + GELU_CUBIC * v * v * v)))
@@ -71,13 +73,13 @@ def gelu_tanh(x):
 
 @compiled(REORDER)
 def gelu_exact(x):
-    """GELU in place, its error function within 1.5e-7 (Abramowitz & Stegun 1964, 7.1.26)."""
+    """GELU in place, with the error function accurate to 1.5e-7 (Abramowitz & Stegun 1964, 7.1.26)."""
     for i in range(len(x)):
         v = x[i]
         size = abs(v) * SQRT_HALF
         t = ONE / (ONE + ERF_SCALE * size)
         series = t * (ERF_1 + t * (ERF_2 + t * (ERF_3 + t * (ERF_4 + t * ERF_5))))
-        tail = HALF * series * exp(-size * size)  # of the normal distribution, beyond |v|
+        tail = HALF * series * exp(-size * size)  # the normal distribution's tail beyond |v|
         x[i] = v * tail if v < ZERO else v * (ONE - tail)
 
 
@@ -99,7 +101,7 @@ def softmax(scores, scale):
 
 @compiled(REORDER)
 def log_sum_exp(logits, most):
-    """ln sum e^logit, of which ``most`` is the largest; NaN if one is NaN."""
+    """ln sum e^logit, where ``most`` is the largest logit; NaN if any logit is NaN."""
     total = ZERO
     for i in range(len(logits)):
         total += exp(logits[i] - most)
@@ -108,7 +110,7 @@ def log_sum_exp(logits, most):
 
 @compiled(EXACT)
 def find(numbers, wanted):
-    """The first place of ``wanted``; the last place if it is nowhere."""
+    """The first index of ``wanted``; the last index of the array if it does not occur."""
     for i in range(len(numbers)):
         if numbers[i] == wanted:
             return i
@@ -117,14 +119,14 @@ def find(numbers, wanted):
 
 @compiled(EXACT)
 def scaled(numbers, factor, out):
-    """``out``: the ``numbers`` times ``factor``."""
+    """Write into ``out`` the ``numbers`` times ``factor``."""
     for i in range(len(numbers)):
         out[i] = numbers[i] * factor
 
 
 @compiled(EXACT)
 def embed(tokens, token, positions, position, out):
-    """``out``: the embedding of ``token`` plus that of ``position``, from flat tables."""
+    """Write into ``out`` the embedding of ``token`` plus that of ``position``, from flat tables."""
     count = len(out)
     for i in range(count):
         out[i] = widen_one(tokens, token * count + i) + widen_one(positions, position * count + i)
@@ -132,7 +134,9 @@ def embed(tokens, token, positions, position, out):
 
 @compiled(REORDER)
 def weigh(logits, most, inverse, weights, sums):
-    """``weights``: e^((logit - most) * inverse), in float32; ``sums``: those of each `BLOCK` of them, in float64."""
+    """Write e^((logit - most) * inverse) into ``weights``, in float32, and the sum of each `BLOCK` into ``sums``, in
+    float64.
+    """
     for block in range(len(sums)):
         part, out = logits[block * BLOCK :][:BLOCK], weights[block * BLOCK :]
         total = 0.0
@@ -144,10 +148,10 @@ def weigh(logits, most, inverse, weights, sums):
 
 @compiled(EXACT)
 def draw(logits, most, temperature, uniform, weights, sums):
-    """The token id where the cumulative probabilities first exceed ``uniform``, as `model.sampling.sample` draws it.
+    """The token id at which the cumulative probability first exceeds ``uniform``, as in `model.sampling.sample`.
 
-    ``most`` is the largest of ``logits`` ``(vocab_size,)``, which are finite; ``weights`` and ``sums`` are memory to
-    work in, at least ``(vocab_size,)`` and as many as there are blocks.
+    ``most`` is the largest of ``logits`` ``(vocab_size,)``, which are finite; ``weights`` and ``sums`` are scratch
+    memory of at least ``vocab_size`` numbers and one number per block.
     """
     weigh(logits, np.float32(most), np.float32(1 / temperature), weights, sums)
     left = sums.sum() * uniform

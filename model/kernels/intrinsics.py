@@ -1,4 +1,4 @@
-"""What the loops need that Numba lacks: numbers as bits, 16-bit floats, addresses, atomic memory access, waiting."""
+"""Intrinsics that Numba lacks: bit casts, 16-bit floats, addresses, atomic memory access, and waiting."""
 
 import platform
 import sys
@@ -25,7 +25,7 @@ def splat(builder: Any, number: Any) -> Any:
 
 
 def load(builder: Any, place: Any, vector: Any) -> Any:
-    """A ``vector``, wherever it lies."""
+    """Load a ``vector`` without assuming alignment."""
     loaded = builder.load(builder.bitcast(place, vector.as_pointer()))
     loaded.align = 1
     return loaded
@@ -62,7 +62,7 @@ def address_of(typing, address):
 
 @intrinsic
 def widen_one(typing, array, index):
-    """``array[index]`` as float32, from one of the types in which `panels` stores weights, but int8."""
+    """``array[index]`` as float32, from any type in which `panels` stores weights, except int8."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         place, kind = element(context, builder, signature, arguments), signature.args[0].dtype
@@ -78,9 +78,9 @@ def widen_one(typing, array, index):
 
 @intrinsic
 def largest(typing, array):
-    """The largest number of a float32 array; NaN is passed over, and -inf is the largest of none.
+    """The largest number of a float32 array; NaN is ignored, and the result for no numbers is -inf.
 
-    LLVM makes no vectors of a plain loop that does this, as the order would matter if there were NaN.
+    LLVM does not vectorise a plain loop for this, because its result would depend on the order if there were NaN.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -109,7 +109,7 @@ def largest(typing, array):
 
 @intrinsic
 def atomic_add(typing, array, index, number):
-    """Add ``number`` to ``array[index]``, int64, in one indivisible step; all threads see such steps in one order."""
+    """Atomically add ``number`` to ``array[index]``, int64, with sequentially consistent order."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.atomic_rmw("add", element(context, builder, signature, arguments), arguments[2], "seq_cst")
@@ -119,7 +119,7 @@ def atomic_add(typing, array, index, number):
 
 @intrinsic
 def atomic_store(typing, array, index, number):
-    """Set ``array[index]``, int64: a thread that then reads it with `atomic_read` sees all that was written before."""
+    """Set ``array[index]``, int64: a thread that reads it with `atomic_read` sees all earlier writes."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         builder.store_atomic(arguments[2], element(context, builder, signature, arguments), "release", 8)
@@ -153,7 +153,7 @@ def pause(typing):
 
 @intrinsic
 def yield_core(typing):
-    """Yield the core to another thread, where the system has a call for it."""
+    """Yield the core to another thread, if the system has a call for it."""
 
     def generate(context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
         if sys.platform != "win32":

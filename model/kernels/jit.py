@@ -1,4 +1,4 @@
-"""How the loops of this package are compiled: by Numba, for the processor at hand, and kept for the next start."""
+"""Compilation of this package's loops by Numba for the current processor, and the cache for the next start."""
 
 import hashlib
 import os
@@ -13,7 +13,7 @@ from numba import njit
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# NaN and infinity must survive, since they are how an overflow is noticed: neither "nnan" nor "ninf".
+# Neither "nnan" nor "ninf": NaN and infinity must be preserved, because they reveal an overflow.
 REORDER = {"reassoc", "contract", "nsz", "arcp"}
 EXACT = {"contract"}
 
@@ -30,8 +30,8 @@ def is_supported() -> bool:
 def keep_compiled_code(cache: Path | None) -> None:
     """Keep compiled code in a folder inside ``cache``; call it before the loops are imported.
 
-    Nothing is kept where that cannot be written. Numba compares the file of a function alone, so the folder is named
-    after all files of this package.
+    Nothing is kept if the folder cannot be written. To detect changes, Numba compares only the file that contains a
+    function, so the folder's name depends on all files of this package.
     """
     digest = hashlib.sha256(numba.__version__.encode())
     for file in sorted(Path(__file__).parent.glob("*.py")):
@@ -47,5 +47,5 @@ def keep_compiled_code(cache: Path | None) -> None:
 
 
 def compiled(fastmath: set[str]) -> Callable[[F], F]:
-    """A decorator: compile when first called, to run without the GIL, with these liberties in rounding."""
+    """A decorator that compiles on the first call, to run without the GIL and with these fast-math flags."""
     return njit(nogil=True, error_model="numpy", fastmath=fastmath, cache=bool(numba.config.CACHE_DIR))

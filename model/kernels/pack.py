@@ -1,4 +1,4 @@
-"""Packing the weights of a GPT into panels for the loops, and layers of a large GPT that compute with these panels."""
+"""Packing of a GPT's weights into panels for the loops, and layers of a large GPT that compute with these panels."""
 
 import functools
 from collections.abc import Sequence
@@ -15,23 +15,23 @@ from .forward import ATTENTION_OUTPUT, MLP_INPUT, MLP_OUTPUT, QUERY_KEY_VALUE, Z
 from .int8 import Int8Linear
 from .panels import GROUP, UNSIGNED, WIDTH, Integers, Rows
 
-ALIGNMENT = 64  # bytes: no vector that is read lies in two cache lines
-HUGE = 64_000_000  # bytes; what is larger must not be backed by huge pages, which take up memory as a whole
+ALIGNMENT = 64  # bytes, so that no vector straddles two cache lines
+HUGE = 64_000_000  # bytes; larger sparse arrays must avoid huge pages, which occupy memory as a whole
 Array = NDArray[Any]
 Linear = nn.Linear | Int8Linear
-LARGE = 64_000_000  # bytes of panels; below, a second copy is worth the simpler layers
-FEW = 16  # rows, of which a product takes no longer on one thread than it takes to call others
+LARGE = 64_000_000  # bytes of panels; below this, a second copy is worth the simpler layers
+FEW = 16  # rows; with fewer, a product on one thread takes no longer than calling other threads
 
 
 def pack(gpt: GPT) -> Weights:
-    """Copy the weights of a ``gpt`` on the CPU, but for the embeddings, which are shared.
+    """Copy the weights of a ``gpt`` on the CPU, except for the embeddings, which are shared.
 
     float32 is stored as float16 or bfloat16 where every weight allows it. In `Weights`, ``panels`` holds for each layer
     the matrices of queries, keys and values, attention output, MLP input and MLP output, then that of the output head,
-    with the weights for ``group`` inputs side by side;
-    ``panels_at`` ``(n_layer + 1, 4)`` where each begins. ``biases``, and for int8 ``scales``, hold those of each matrix
-    in the same order, padded to whole panels, and then zeros. ``norms`` ``(n_layer + 1, 4, n_embd)`` are gain and shift
-    of both layer norms, in the last row of the final one.
+    with the weights for ``group`` inputs side by side. ``panels_at`` ``(n_layer + 1, 4)`` holds the start of each.
+    ``biases``, and for int8 ``scales``, hold those of each matrix in the same order, padded to whole panels, followed
+    by zeros. ``norms`` ``(n_layer + 1, 4, n_embd)`` are gain and shift of both layer norms; the last row is for the
+    final layer norm.
     """
     layers = [(block.attn.c_attn, block.attn.c_proj, block.mlp.c_fc, block.mlp.c_proj) for block in blocks(gpt)]
     matrices: list[Sequence[Linear]] = [*layers, (gpt.lm_head,)]
@@ -72,7 +72,7 @@ def pack(gpt: GPT) -> Weights:
 
 
 def blocks(gpt: GPT) -> list[Any]:
-    """The layers; torch's types do not say of what kind they are."""
+    """The layers; torch's types do not state their class."""
     return list(gpt.h)
 
 
@@ -90,7 +90,7 @@ def storage(matrices: Sequence[Linear]) -> np.dtype[Any]:
 
 
 def stored(weight: Tensor, dtype: np.dtype[Any]) -> Array:
-    """A matrix ``(d_out, d_in)`` in the type that it is stored in."""
+    """A matrix ``(d_out, d_in)``, converted to the storage type."""
     weight = weight.detach()
     if dtype == np.int16:
         return weight.to(torch.float16).view(torch.int16).numpy()
@@ -110,7 +110,7 @@ def fill_panels(panels: Array, matrix: Array) -> None:
     """Write ``matrix`` ``(d_out, d_in)`` into flat ``panels``, and zeros where the last one is not full."""
     group = GROUP if matrix.dtype == np.uint8 else 1
     d_out, d_in = matrix.shape
-    if d_in % group:  # inputs that are always 0, whatever their weights
+    if d_in % group:  # zero weights for padding inputs, which are always 0
         matrix = np.pad(matrix, ((0, 0), (0, -d_in % group)))
     groups = matrix.shape[1] // group
     shaped = panels.reshape(-1, groups, WIDTH, group)
@@ -127,16 +127,16 @@ def floats(values: Tensor) -> NDArray[np.float32]:
 
 
 def flat(embedding: nn.Embedding) -> Array:
-    """The table of an embedding without a copy, or as float32 where Numba could not read it."""
+    """The table of an embedding without a copy, or converted to float32 if Numba cannot read its type."""
     weight = embedding.weight.detach()
     view = weight.view(torch.uint16) if weight.dtype == torch.bfloat16 else weight.float()
     return view.numpy().reshape(-1)
 
 
 def aligned(count: int, dtype: np.dtype[Any], *, is_sparse: bool = False) -> Array:
-    """An uninitialised flat array that begins at a cache line; ``is_sparse`` if only parts of it will be used."""
+    """An uninitialised flat array aligned to a cache line; set ``is_sparse`` if only parts of it will be used."""
     n_bytes = count * dtype.itemsize + ALIGNMENT
-    # NumPy asks for huge pages, torch does not.
+    # NumPy requests huge pages; torch does not.
     in_small_pages = is_sparse or n_bytes >= HUGE
     raw = torch.empty(n_bytes, dtype=torch.uint8).numpy() if in_small_pages else np.empty(n_bytes, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
@@ -146,7 +146,7 @@ def aligned(count: int, dtype: np.dtype[Any], *, is_sparse: bool = False) -> Arr
 class PanelLinear(nn.Module):
     """A linear layer, ``(..., d_in) -> (..., d_out)``: matrix ``index`` of layer ``layer`` in ``weights``.
 
-    It computes in float32 and answers in the precision of its input.
+    It computes in float32 and returns the precision of its input.
     """
 
     bias: Tensor
@@ -162,12 +162,12 @@ class PanelLinear(nn.Module):
 
     @property
     def n_made(self) -> int:
-        """How many numbers ``weight`` makes."""
+        """The number of elements of ``weight``."""
         return self.d_out * self.d_in
 
     @property
     def weight(self) -> Tensor:
-        """``(d_out, d_in)`` as the layer had it; made on each call."""
+        """The matrix ``(d_out, d_in)`` of the original layer, rebuilt on each access."""
         group, start = self.weights.group, self.weights.panels_at[self.place]
         groups = -(-self.d_in // group)
         stored = self.weights.panels[start : start + padded(self.d_out) * groups * group]
@@ -197,7 +197,7 @@ class PanelLinear(nn.Module):
         return torch.from_numpy(out)[:, : self.d_out].to(x.dtype).view(*x.shape[:-1], -1)
 
     def room(self, n_rows: int, n_threads: int) -> Integers:
-        """Room for ``n_rows`` inputs in integers, in each thread; none where they are not needed."""
+        """Scratch memory for ``n_rows`` quantized inputs per thread; empty if it is not needed."""
         n_numbers = n_rows * -(-self.d_in // GROUP) * GROUP if self.weights.group > 1 else 0
         sizes = (n_numbers, np.int8), (n_rows, np.float32), (n_rows, np.int32)
         return Integers(*(np.empty((n_threads, size), kind) for size, kind in sizes))
@@ -214,9 +214,9 @@ def helpers() -> ThreadPoolExecutor:
 
 
 def use_panels(gpt: GPT, weights: Weights) -> None:
-    """Let the layers of a large ``gpt`` compute with the panels in ``weights``, and drop their own weights.
+    """Make the layers of a large ``gpt`` compute with the panels in ``weights``, and drop their own weights.
 
-    Whatever reads ``gpt`` meanwhile ends with the layers that it found.
+    A concurrent forward pass of ``gpt`` finishes with the layers that it started with.
     """
     if weights.panels.nbytes < LARGE:
         return

@@ -1,17 +1,17 @@
-"""The product that nearly all the time goes into: a few rows times panels of weights, with the sums in registers.
+"""The matrix product that takes nearly all the time: a few rows times panels of weights, with the sums in registers.
 
 A matrix ``(d_out, d_in)`` is stored as panels of `WIDTH` outputs: for each input in turn, the `WIDTH` weights that
 multiply it lie side by side, ``(d_out / WIDTH, d_in, WIDTH)``. Each input then takes one multiplication and addition of
 whole vectors, and a panel is fetched from memory once for all rows. Every sum runs over the inputs in their order, so
-that the result for a row does not depend on the rows beside it.
+that the result for a row does not depend on the other rows.
 
-Weights are stored as float32, float16 or bfloat16, and widened to float32 in the registers, which is exact. Numba knows
-no 16-bit floats: an int16 array holds float16, a uint16 array bfloat16.
+Weights are stored as float32, float16 or bfloat16, and widened to float32 in the registers, which is exact. Numba has
+no 16-bit floats, so an int16 array holds float16 and a uint16 array bfloat16.
 
-Or they are stored as 8-bit integers with a scale per output, for inputs that are 8-bit integers too. An output then has
-its weights for `GROUP` inputs side by side, ``(d_out / WIDTH, d_in / GROUP, WIDTH, GROUP)``, since one instruction adds
-up that many products. It multiplies unsigned integers by signed ones, so `UNSIGNED` was added to the weights, and
-`UNSIGNED` times the sum of the inputs is subtracted from the result.
+Alternatively, weights are stored as 8-bit integers with a scale per output, for inputs that are 8-bit integers too. The
+weights of an output for `GROUP` inputs then lie side by side, ``(d_out / WIDTH, d_in / GROUP, WIDTH, GROUP)``, because
+one instruction adds up that many products. It multiplies unsigned by signed integers, so `UNSIGNED` is added to the
+stored weights, and `UNSIGNED` times the sum of the inputs is subtracted from the result.
 """
 
 import functools
@@ -46,22 +46,22 @@ from .intrinsics import (
 from .jit import EXACT, compiled
 
 WIDTH = 32  # outputs in a panel
-GROUP = 4  # inputs that are multiplied together where they are integers
-UNSIGNED = 128  # what makes an int8 weight unsigned
-VECTORS = WIDTH // LANES  # for each input of a panel
-AHEAD = 2048  # bytes of weights that are asked for before they are needed
+GROUP = 4  # integer inputs that are multiplied together
+UNSIGNED = 128  # added to an int8 weight to make it unsigned
+VECTORS = WIDTH // LANES  # vectors per input of a panel
+AHEAD = 2048  # bytes by which weights are prefetched before they are needed
 CACHE_LINE = 64  # bytes
 LARGEST = np.float32(127)
-LEAST = np.float32(1e-30)  # a row of smaller numbers counts as zeros
-SIZE = np.int32(0x7FFFFFFF)  # the bits of a float32 but for its sign
+LEAST = np.float32(1e-30)  # a row of smaller numbers counts as zero
+SIZE = np.int32(0x7FFFFFFF)  # the bits of a float32 except its sign
 SMALL = ir.VectorType(INT8, LANES * GROUP)
 
 
 class Matrix(NamedTuple):
-    """Where a matrix ``(width, depth)`` lies in flat ``weights``: its first panel and the numbers from one to the next.
+    """Where a matrix ``(width, depth)`` lies in flat ``weights``: its first panel, and the stride from one to the next.
 
-    ``depth`` counts the inputs, or for integers the groups of them. ``bias`` ``(width,)`` and, for integers, ``scale``
-    ``(width,)`` begin with those of its first output.
+    ``depth`` counts inputs, or groups of inputs for integers. ``bias`` ``(width,)`` and, for integers, ``scale``
+    ``(width,)`` begin with the entry of its first output.
     """
 
     weights: NDArray[Any]
@@ -74,7 +74,7 @@ class Matrix(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Rows in a flat float32 array: where the first begins, and the numbers from one to the next."""
+    """Rows in a flat float32 array: the start of the first, and the distance from one to the next, in numbers."""
 
     numbers: NDArray[Any]
     start: int
@@ -92,7 +92,7 @@ class IntegerRows(NamedTuple):
 
 
 class Integers(NamedTuple):
-    """Room for rows in integers; each array has a row for each thread.
+    """Scratch memory for quantized rows; each array has a row for each thread.
 
     ``numbers`` int8, ``scales`` ``(max_rows,)`` float32, ``offsets`` ``(max_rows,)`` int32.
     """
@@ -104,10 +104,10 @@ class Integers(NamedTuple):
 
 @intrinsic(prefer_literal=True)
 def multiply(typing, matrix, panel, x, out, row, add, n_rows, n_panels):
-    """Rows ``row``, ``row + 1``, ... of ``out``: those of ``x`` times the panels of ``matrix`` from ``panel`` on.
+    """Compute rows ``row``, ``row + 1``, ... of ``out``: rows of ``x`` times panels of ``matrix`` from ``panel`` on.
 
-    ``n_rows`` and ``n_panels`` are literals, since each combination keeps its sums in registers of its own. The results
-    are added to what is in ``out`` if ``add`` is set.
+    ``n_rows`` and ``n_panels`` are literals, because each combination is compiled to keep its sums in registers. If
+    ``add`` is set, the results are added to the contents of ``out``.
     """
     signature = types.void(matrix, types.intp, x, out, types.intp, types.boolean, n_rows, n_panels)
     row_count, panel_count = n_rows.literal_value, n_panels.literal_value
@@ -118,7 +118,7 @@ def multiply(typing, matrix, panel, x, out, row, add, n_rows, n_panels):
         matrix, panel, _, _, row, add, *_ = arguments
 
         def pointer(argument: int, field: int, *offsets: Any) -> Any:
-            """Into the array that is a field of an argument."""
+            """A pointer into the array that is a field of an argument."""
             array = builder.extract_value(arguments[argument], field)
             place = context.make_array(signature.args[argument].types[field])(context, builder, array).data
             for offset in offsets:
@@ -170,7 +170,7 @@ def multiply(typing, matrix, panel, x, out, row, add, n_rows, n_panels):
 
 
 class FloatSums:
-    """How products are summed in float32, of weights that are stored as ``kind``."""
+    """Code generation for float32 sums of products with weights stored as ``kind``."""
 
     group, zero = 1, ir.Constant(FLOATS, [0.0] * LANES)
 
@@ -199,7 +199,7 @@ class FloatSums:
 
 
 class IntegerSums:
-    """How products of 8-bit integers are summed, `GROUP` of them at a time."""
+    """Code generation for sums of products of 8-bit integers, `GROUP` at a time."""
 
     group, zero = GROUP, ir.Constant(INTS, [0] * LANES)
 
@@ -224,7 +224,7 @@ class IntegerSums:
         return total
 
     def in_floats(self, builder: Any, total: Any, offset: Any, scale: Any, scales: Any) -> Any:
-        """``total`` less the row's offset, times the scale of the row and the scales of the outputs."""
+        """``total`` minus the row's offset, times the scale of the row and the scales of the outputs."""
         exact = builder.sitofp(builder.sub(total, splat(builder, builder.load(offset))), FLOATS)
         scaled = builder.fmul(exact, splat(builder, builder.load(scale)))
         return builder.fmul(scaled, load(builder, scales, FLOATS))
@@ -237,7 +237,7 @@ def has_integer_products() -> bool:
 
 
 def prefetch(builder: Any, place: Any, n_bytes: int) -> None:
-    """Ask for what lies `AHEAD` bytes after a place: by itself, a processor looks ahead only within a page."""
+    """Prefetch the memory `AHEAD` bytes after a place: on its own, a processor prefetches only within a page."""
     function = ir.FunctionType(ir.VoidType(), [BYTES, INT32, INT32, INT32])
     call = cgutils.get_or_insert_function(builder.module, function, "llvm.prefetch.p0")
     for line in range(0, n_bytes, CACHE_LINE):
@@ -247,15 +247,15 @@ def prefetch(builder: Any, place: Any, n_bytes: int) -> None:
 
 @compiled(EXACT)
 def quantize(x, out):
-    """``out``: the numbers ``x`` as integers up to 127 times the scale that is returned, with the integers' sum.
+    """Write ``x`` into ``out`` as integers from -127 to 127; return their scale and their sum.
 
-    Where one is infinite or NaN, the scale is too.
+    If any number is infinite or NaN, so is the scale.
     """
     most = np.int32(0)
     for i in range(len(x)):
         most = max(
             most, bits_of(x[i]) & SIZE
-        )  # as integers, sizes compare as they do as numbers, and NaN is the largest
+        )  # as integers, magnitudes have the same order as floats, with NaN the largest
     size = float_of(most)
     if size < LEAST:
         size = LEAST
@@ -269,7 +269,7 @@ def quantize(x, out):
 
 
 def inputs_for(panels, x, n_rows, depth, room, thread):
-    """The rows of ``x`` as a product with ``panels`` reads them: as they are, or integers in this thread's ``room``."""
+    """The rows of ``x`` as input of a product with ``panels``: unchanged, or quantized into this thread's ``room``."""
 
 
 @overload(inputs_for)

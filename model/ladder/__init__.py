@@ -1,4 +1,4 @@
-"""The ladder: every construction on the way to the attention of a GPT, each one idea beyond the one before.
+"""The ladder: the steps that lead to the attention of a GPT, each adding one idea to the one before.
 
     1  text to tokens             WordTokenizer, CharacterTokenizer, BytePairEncoding, learn_merges
     2  tokens to batches          sliding_windows, random_batch, TokenAndPositionEmbedding
@@ -14,7 +14,7 @@
 Rungs 1 and 2 are in ``text.py`` and ``bpe.py``, 3 in ``bigram.py``, 4 and 5 in ``averages.py``, 6 to 8 in
 ``trainable_attention.py``, 9 and 10 in ``block.py``. The order follows Raschka 2024, chapters 2 and 3; rungs 3 and 4
 are from Karpathy's lecture on tiny Shakespeare. ``terms.py`` (intermediate results) and ``timing.py`` (running times)
-serve pages that show the ladder.
+serve the pages that show the ladder.
 """
 
 from ..attention import MultiHeadAttention

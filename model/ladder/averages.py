@@ -60,7 +60,7 @@ JOURNEY = {
 }
 
 
-# "Hello shiny sun": the second example that is worked by hand, in notes on the same chapter.
+# "Hello shiny sun": a second example worked by hand, from notes on the same chapter.
 SHINY = {"Hello": (0.34, 0.22, 0.54), "shiny": (0.53, 0.34, 0.98), "sun": (0.29, 0.54, 0.93)}
 
 
@@ -107,8 +107,10 @@ def attention_without_weights(x: Tensor) -> Attention:
 
 
 def embed_word(loaded: LoadedModel, word: str) -> Tensor | None:
-    """The mean token embedding ``(C,)`` of a word, scaled to length 1, or None where the model cannot read it."""
-    texts = (f" {word}", word) if loaded.tokenizer.kind == "bpe" else (word,)  # byte pairs mostly begin with a space
+    """The mean token embedding ``(C,)`` of a word, scaled to length 1, or None if the model cannot read it."""
+    texts = (
+        (f" {word}", word) if loaded.tokenizer.kind == "bpe" else (word,)
+    )  # most BPE tokens of words begin with a space
     for text in texts:
         try:
             ids = loaded.tokenizer.encode(text)
@@ -121,10 +123,10 @@ def embed_word(loaded: LoadedModel, word: str) -> Tensor | None:
 
 @torch.inference_mode()
 def trained_words(loaded: LoadedModel, words: list[str], size: int = 3) -> Tensor | None:
-    """``size`` numbers for each of the words, ``(T, size)``, that keep their dot products as well as so few can.
+    """``size`` numbers for each word, ``(T, size)``, that preserve the words' dot products as well as possible.
 
-    Those of the trained embeddings are approximated best, in the sum of squares, by the coordinates along the leading
-    singular vectors (Eckart & Young 1936). None where the model cannot read one of the words.
+    The coordinates along the leading singular vectors are the best least-squares approximation of the trained
+    embeddings' dot products (Eckart & Young 1936). None if the model cannot read one of the words.
     """
     embedded = [embed_word(loaded, word) for word in words]
     vectors = [vector for vector in embedded if vector is not None]
@@ -134,6 +136,6 @@ def trained_words(loaded: LoadedModel, words: list[str], size: int = 3) -> Tenso
     found = torch.zeros(len(words), size)
     n = min(size, len(s))
     found[:, :n] = u[:, :n] * s[:n]
-    # A direction has no sign of its own: the largest number along it is positive.
+    # The sign of a direction is arbitrary: make the largest number along it positive.
     largest = found.gather(0, found.abs().argmax(dim=0, keepdim=True))
     return found * torch.where(largest < 0, -1.0, 1.0)

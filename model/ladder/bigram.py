@@ -12,22 +12,22 @@ from torch.nn import functional as F
 from .terms import seeded, softmax_terms
 from .text import CharacterTokenizer, check_ids, check_range, random_batch
 
-SPLIT = 0.9  # of the text is for training, the rest is held out
-BLOCK = 8  # characters of a window
+SPLIT = 0.9  # of the text is for training; the rest is held out
+BLOCK = 8  # characters per window
 SAMPLE_LENGTH = 160  # characters that the model generates at each snapshot
-TABLE_SIZE = 14  # characters in the table of what follows what
-MAX_POINTS = 200  # of the loss curve
-N_SNAPSHOTS = 12  # of the table, from the first step to the last
-SHOWN_BEGINNING = 300  # characters of the text, and
-SHOWN_IDS = 60  # ids, that are reported
+TABLE_SIZE = 14  # characters in the table of follow-up probabilities
+MAX_POINTS = 200  # on the loss curve
+N_SNAPSHOTS = 12  # of the table, from the first to the last step
+SHOWN_BEGINNING = 300  # characters and
+SHOWN_IDS = 60  # ids of the text that are reported
 
 
 class BigramModel(nn.Module):
     """Predicts the next token from the last one alone: row ``a`` of the table holds the logits of what follows ``a``.
 
     Before training, its loss is above the ``ln(vocab_size)`` nats of a uniform guess, because random logits prefer some
-    tokens for no reason. Training can lower it to :func:`counted_bigram_loss` but no further, as the model never looks
-    further back.
+    tokens for no reason. Training can lower it to :func:`counted_bigram_loss` but no further, because the model sees
+    only one token.
     """
 
     def __init__(self, vocab_size: int) -> None:
@@ -91,8 +91,8 @@ def counted_bigram_loss(ids: Tensor, vocab_size: int) -> float:
 class BigramTraining:
     """Trains a bigram model on ``text``: call ``begin`` once, ``advance`` until ``done``, then ``end``.
 
-    Each returns what to report at that point, with losses in nats. ``text`` must have at least two characters; ``seed``
-    is used for the batches and the samples. The last tenth is held out, if that leaves two characters for each part.
+    Each returns a report for that point, with losses in nats. ``text`` must have at least two characters; ``seed``
+    determines the batches and the samples. The last tenth is held out, if that leaves two characters for each part.
     """
 
     text: str
@@ -111,10 +111,10 @@ class BigramTraining:
         self.model = seeded(1337, lambda: BigramModel(vocab_size))
         self.generator = torch.Generator().manual_seed(self.seed)
         self.losses: list[float] = []
-        self.held_out_losses: list[float | None] = []  # one at the end of each point of the curve
+        self.held_out_losses: list[float | None] = []  # one for each point of the curve
         self.block = min(BLOCK, len(self.trained_on) - 1)
         self.every = -(-self.steps // MAX_POINTS)
-        # Closer together at the beginning, where the table changes most.
+        # Denser at the beginning, where the table changes most.
         places = (round(self.steps * (i / (N_SNAPSHOTS - 1)) ** 2.5) for i in range(N_SNAPSHOTS))
         self.snapshot_steps = sorted(set(places))
         self.training: Iterator[float] = train_bigram(
@@ -128,7 +128,9 @@ class BigramTraining:
         )
 
     def begin(self) -> dict[str, object]:
-        """Before training: the text as data, the losses, that of a uniform guess, and the lowest possible one."""
+        """Before training: the text as data, the losses so far, the loss of a uniform guess, and the lowest possible
+        loss.
+        """
         characters = self.tokenizer.characters
         return {
             "stage": "before",
@@ -149,7 +151,7 @@ class BigramTraining:
         }
 
     def first_batch(self) -> dict[str, list[list[int]]]:
-        """Four windows of eight at random places of the training part, with their targets."""
+        """Four windows of eight characters at random positions in the training part, with their targets."""
         generator = torch.Generator().manual_seed(1337)
         inputs, targets = random_batch(self.trained_on, min(4, len(self.trained_on)), self.block, generator)
         return {"inputs": inputs.tolist(), "targets": targets.tolist()}
@@ -190,7 +192,7 @@ class BigramTraining:
         }
 
     def snapshot(self, step: int) -> dict[str, object]:
-        """The table of what follows what, with the terms of its softmax, and a sample, as they are now."""
+        """The current table of follow-up probabilities with the terms of its softmax, and a sample."""
         with torch.inference_mode():
             logits = self.model(self.frequent)
         largest, exponentials, sums = softmax_terms(logits)
@@ -206,7 +208,7 @@ class BigramTraining:
         }
 
     def loss_on(self, ids: Tensor) -> float | None:
-        """The loss over ``ids``, None where there are too few."""
+        """The loss over ``ids``, or None if there are too few."""
         if len(ids) < 2:
             return None
         with torch.inference_mode():

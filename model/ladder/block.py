@@ -23,7 +23,7 @@ def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5) -> Te
 def gelu(x: Tensor, exact: bool = False) -> Tensor:
     """Near 0 for negative numbers, near ``x`` for positive ones: ``x`` times the normal distribution function.
 
-    By default the tanh form of it that GPT-2 uses (Hendrycks & Gimpel 2016, section 2).
+    By default, the tanh form that GPT-2 uses (Hendrycks & Gimpel 2016, section 2).
     """
     if exact:
         return 0.5 * x * (1 + torch.erf(x / math.sqrt(2)))
@@ -31,7 +31,7 @@ def gelu(x: Tensor, exact: bool = False) -> Tensor:
 
 
 def linear(layer: nn.Module, x: Tensor) -> Tensor:
-    """``x W^T + b``. A quantized layer, which has no matrix to read, computes it itself."""
+    """``x W^T + b``. A quantized layer exposes no float matrix, so it computes the result itself."""
     if not isinstance(layer, nn.Linear) or not layer.weight.is_floating_point():
         return cast(Tensor, layer(x))
     product = x.to(layer.weight.dtype) @ layer.weight.T
@@ -39,7 +39,7 @@ def linear(layer: nn.Module, x: Tensor) -> Tensor:
 
 
 def normalise(norm: nn.LayerNorm, x: Tensor) -> Tensor:
-    """``layer_norm`` with the numbers that ``norm`` has learned."""
+    """``layer_norm`` with the learned parameters of ``norm``."""
     return layer_norm(x, norm.weight, norm.bias, norm.eps)
 
 
@@ -63,17 +63,17 @@ def final_norm(gpt: GPT) -> nn.LayerNorm:
 
 
 def part_of_head(block: Block, part: Literal["query", "key", "value"], head: int, index: int) -> tuple[nn.Module, int]:
-    """The layer that makes number ``index`` of a head's query, key or value, and which of its outputs that is."""
+    """The layer that computes component ``index`` of a head's query, key or value, and the index of that output."""
     attn = block.attn
     first = ("query", "key", "value").index(part) * attn.n_head * attn.head_dim
     return attn.c_attn, first + head * attn.head_dim + index
 
 
 class BlockStages(NamedTuple):
-    """One layer step by step: ``(T, C)`` each where nothing else is said, on the device of the model."""
+    """One layer step by step: ``(T, C)`` each unless stated otherwise, on the device of the model."""
 
     x: Tensor  # the residual stream before the layer
-    normed: Tensor  # what attention reads
+    normed: Tensor  # the input of attention
     query: Tensor  # (n_head, T, head_dim)
     key: Tensor
     value: Tensor
@@ -83,7 +83,7 @@ class BlockStages(NamedTuple):
     heads: Tensor  # the context vectors of all heads side by side
     attended: Tensor  # after the output projection
     middle: Tensor  # x + attended
-    normed_again: Tensor  # what the MLP reads
+    normed_again: Tensor  # the input of the MLP
     hidden: Tensor  # (T, inner_dim)
     activated: Tensor  # (T, inner_dim), after GELU
     thought: Tensor  # the output of the MLP
@@ -115,7 +115,7 @@ def block_by_ladder(block: Block, x: Tensor) -> BlockStages:
 
 @torch.inference_mode()
 def block_by_model(block: Block, x: Tensor) -> dict[str, Tensor]:
-    """The same stages, by name, from the modules that the model itself runs, as far as these return them."""
+    """The same stages by name, from the model's own modules, as far as these return them."""
     normed = block.ln_1(x[None])
     query, key, value = block.attn.queries_keys_values(normed)
     context, weights = block.attn.context(normed, need_weights=True)

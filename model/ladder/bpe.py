@@ -61,7 +61,7 @@ def merge_pair(word: Word, pair: Pair) -> Word:
 
 
 class LearnedMerge(NamedTuple):
-    """One step of learning: ``pair`` was the most frequent, and how often it occurred."""
+    """One step of learning: the most frequent ``pair``, and how often it occurred."""
 
     pair: Pair
     occurrences: int
@@ -70,8 +70,8 @@ class LearnedMerge(NamedTuple):
 def learn_merges(text: str, n_merges: int) -> Iterator[LearnedMerge]:
     """Yield up to ``n_merges`` merges learned from ``text``, each of the most frequent pair; ties go to the first.
 
-    Ends early if no pair occurs twice, as a merge that shortens a single place is not worth a token. All pairs are
-    recounted at each step, which is easy to follow but slow on megabytes. Raises ``ValueError`` for a bad number.
+    Stops early if no pair occurs twice, because a merge used only once is not worth a token. All pairs are recounted at
+    each step, which is easy to follow but slow on megabytes. Raises ``ValueError`` for an invalid ``n_merges``.
     """
     check_int("n_merges", n_merges, MAX_VOCAB_SIZE, least=0)
     words = Counter(split_into_bytes(text))
@@ -88,7 +88,7 @@ def learn_merges(text: str, n_merges: int) -> Iterator[LearnedMerge]:
 
 
 class MergeStep(NamedTuple):
-    """One step of encoding: merge number ``rank`` was applied to every ``pair``, which leaves the text as ``words``."""
+    """One step of encoding: merge number ``rank`` was applied to every ``pair``, and the text became ``words``."""
 
     rank: int
     pair: Pair
@@ -96,7 +96,7 @@ class MergeStep(NamedTuple):
 
 
 class BytePairEncoding:
-    """Encodes any text with a list of merges, of which earlier ones take precedence.
+    """Encodes any text with a list of merges; earlier merges take precedence.
 
     Ids are assigned as in GPT-2's files: the 256 bytes in the order of :func:`gpt2_byte_alphabet`, one token per merge
     in the order of the list, then ``<|endoftext|>``. ``tokens[token_id]`` is the token as bytes.
@@ -105,7 +105,7 @@ class BytePairEncoding:
     def __init__(self, merges: Iterable[Pair]) -> None:
         self.merges = list(merges)
         self.ranks = {pair: rank for rank, pair in enumerate(self.merges)}
-        # A dict, because two pairs may spell the same token, which then has a single id, that of the first pair.
+        # A dict, because two pairs may form the same token, which then has only the id of the first pair.
         spelled = [bytes([byte]) for byte in BYTE_TO_CHARACTER] + [left + right for left, right in self.merges]
         self.tokens = [*dict.fromkeys(spelled), END_OF_TEXT.encode()]
         self.ids = {token: token_id for token_id, token in enumerate(self.tokens[:-1])}
@@ -118,9 +118,9 @@ class BytePairEncoding:
 
     @classmethod
     def from_gpt2(cls, vocab_bpe: str) -> "BytePairEncoding":
-        """Read the text of GPT-2's ``vocab.bpe``: one merge per line, as two tokens in the printable alphabet.
+        """Read the text of GPT-2's ``vocab.bpe``: one merge per line, written as two tokens in the printable alphabet.
 
-        Raises ``ValueError`` naming the first line that is anything else.
+        Raises ``ValueError`` naming the first invalid line.
         """
         merges = []
         for number, line in enumerate(vocab_bpe.splitlines(), 1):
@@ -150,13 +150,15 @@ class BytePairEncoding:
     def encode(self, text: str, *, allow_end_of_text: bool = False) -> list[int]:
         """The ids of ``text``. Any text can be encoded: at worst, each character becomes its bytes.
 
-        ``<|endoftext|>`` counts as plain text, as it must in what a visitor types, unless ``allow_end_of_text`` is set.
+        ``<|endoftext|>`` counts as plain text, as it must in user input, unless ``allow_end_of_text`` is set.
         """
         if allow_end_of_text and END_OF_TEXT in text:
             first, *others = (self.encode(part) for part in text.split(END_OF_TEXT))
             return first + [token_id for part in others for token_id in (self.end_of_text_id, *part)]
         words = split_into_bytes(text)
-        merged = {word: self.merge_word(word) for word in set(words)}  # each word once: merges never cross words
+        merged = {
+            word: self.merge_word(word) for word in set(words)
+        }  # each distinct word once: merges never cross words
         return [self.ids[token] for word in words for token in merged[word]]
 
     def merge_word(self, word: Word) -> Word:
@@ -174,7 +176,7 @@ class BytePairEncoding:
 
 
 def look_up(entries: Sequence[Entry], ids: Iterable[int]) -> list[Entry]:
-    """``entries[id]`` for each id. Raises ``ValueError`` for one out of range, instead of counting from the end."""
+    """``entries[id]`` for each id. Raises ``ValueError`` for ids out of range, including negative ones."""
     ids = list(ids)
     for token_id in ids:
         if not 0 <= token_id < len(entries):

@@ -1,4 +1,4 @@
-"""The numbers between the steps of the ladder, so that each result can be traced to the terms that produced it."""
+"""Intermediate results of the ladder, so that each result can be traced to the terms that produced it."""
 
 import threading
 from collections.abc import Callable
@@ -18,7 +18,7 @@ _seeding = threading.Lock()
 def seeded(seed: int, make: Callable[[], Made]) -> Made:
     """The result of ``make`` with torch's global CPU generator seeded with ``seed``, as in the published recipes.
 
-    All threads share that generator, so a lock admits one recipe at a time. Its state is restored afterwards.
+    All threads share that generator, so a lock serialises the calls. Its state is restored afterwards.
     """
     with _seeding, torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
@@ -71,14 +71,14 @@ def scaled_softmax(attn_scores: Tensor, factor: float) -> ScaledSoftmax:
 
 
 class CausalStages(NamedTuple):
-    """Both ways to causal attention weights, step by step: ``(..., T, T)`` each, except ``left`` ``(..., T)``."""
+    """Both computations of causal attention weights, by step: ``(..., T, T)`` each, except ``left`` ``(..., T)``."""
 
     all_weights: Tensor  # softmax over all keys
     cut: Tensor  # these weights with the future set to 0
-    left: Tensor  # what each row then adds up to
-    renormalised: Tensor  # the rows divided by that
-    masked: Tensor  # unscaled scores with the future at minus infinity
-    weights: Tensor  # softmax of these, scaled
+    left: Tensor  # the sum of each row after that
+    renormalised: Tensor  # the rows divided by their sum
+    masked: Tensor  # unscaled scores with the future set to minus infinity
+    weights: Tensor  # softmax of the scaled masked scores
 
 
 def causal_stages(attn_scores: Tensor, scale: float) -> CausalStages:
@@ -122,14 +122,16 @@ class RandomQuery(NamedTuple):
 
 
 def weights_of_random_query(head_dim: int, n_keys: int, generator: torch.Generator) -> RandomQuery:
-    """The attention weights of a query over ``n_keys`` keys, all of ``head_dim`` normal numbers."""
+    """The attention weights of a random query over ``n_keys`` random keys, each of ``head_dim`` standard normal
+    numbers.
+    """
     query = torch.randn(head_dim, generator=generator)
     attn_scores = torch.randn(n_keys, head_dim, generator=generator) @ query
     return RandomQuery(attn_scores, stable_softmax(attn_scores), stable_softmax(attn_scores * head_dim**-0.5))
 
 
 class SpreadTerms(NamedTuple):
-    """What the variance of scores and their rows' mean largest weight are made of."""
+    """The terms of the variance of the scores, and of the rows' mean largest weight."""
 
     n_scores: int
     mean: float
@@ -141,7 +143,7 @@ class SpreadTerms(NamedTuple):
 def spread_terms(
     head_dim: int, n_tokens: int, generator: torch.Generator | None = None
 ) -> tuple[SpreadTerms, SpreadTerms]:
-    """The terms of what :func:`scale_demonstration` measures, of the scores that it draws with the same generator."""
+    """The terms of the results of :func:`scale_demonstration`, for the scores that it draws with the same generator."""
     query = torch.randn(n_tokens, head_dim, generator=generator)
     key = torch.randn(n_tokens, head_dim, generator=generator)
     found = []

@@ -40,7 +40,7 @@ class WordTokenizer:
 
 
 class CharacterTokenizer:
-    """One id per character of a text, in sorted order: a tiny vocabulary, long sequences, and nothing is lost."""
+    """One id per character of a text, in sorted order: a tiny vocabulary and long sequences, but lossless."""
 
     def __init__(self, text: str) -> None:
         self.characters = sorted(set(text))
@@ -79,7 +79,7 @@ def sliding_windows(ids: Tensor, context_length: int, stride: int) -> tuple[Tens
 def random_batch(
     ids: Tensor, batch_size: int, context_length: int, generator: torch.Generator | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Inputs and targets ``(batch_size, context_length)`` at random places in ``ids`` ``(N,)``."""
+    """Inputs and targets ``(batch_size, context_length)`` at random positions in ``ids`` ``(N,)``."""
     check_ids(ids, at_least=2)
     check_int("context_length", context_length, len(ids) - 1)
     check_int("batch_size", batch_size, len(ids))
@@ -110,7 +110,7 @@ class TokenAndPositionEmbedding(nn.Module):
 
 
 def check_ids(ids: Tensor, at_least: int) -> None:
-    """Raise ``ValueError`` unless ``ids`` is one row of at least so many token ids."""
+    """Raise ``ValueError`` unless ``ids`` is one row of at least ``at_least`` token ids."""
     if ids.ndim != 1 or len(ids) < at_least:
         raise ValueError(f"token ids must be one row of at least {at_least}, found shape {tuple(ids.shape)}")
 

@@ -1,4 +1,4 @@
-"""Rung 8 of the ladder, timed: what each construction of the same attention costs, and each of its stages."""
+"""Rung 8 of the ladder, timed: how long each construction of the same attention takes, and each stage."""
 
 import math
 import time
@@ -17,8 +17,8 @@ class Times(NamedTuple):
 
     constructions: dict[str, float]
     stages: dict[str, float]
-    difference: float  # the largest between the results of the constructions
-    rounds: int  # each time is the fastest of at least so many runs
+    difference: float  # the largest difference between the results of the constructions
+    rounds: int  # each time is the fastest of at least this many runs
 
 
 @torch.inference_mode()
@@ -59,7 +59,7 @@ def time_attention(n_head: int, n_embd: int = 256, n_tokens: int = 256, seconds:
 def fastest_seconds(functions: dict[str, Callable[[], Tensor]], seconds: float) -> tuple[dict[str, float], int]:
     """The shortest run of each function, since other load can only make a run longer, and the number of runs.
 
-    The functions run in turn, so that a busy moment affects all of them, at least three times and for ``seconds``.
+    The functions run in turn, so that a temporary load affects all of them, at least three times and for ``seconds``.
     """
     fastest = dict.fromkeys(functions, math.inf)
     until, rounds = time.perf_counter() + seconds, 0

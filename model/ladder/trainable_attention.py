@@ -1,4 +1,4 @@
-"""Rungs 6 to 8 of the ladder: trainable, then causal, then multi-head attention, up to the class that the GPT runs."""
+"""Rungs 6 to 8 of the ladder: trainable, then causal, then multi-head attention, up to the class that the GPT uses."""
 
 from typing import NamedTuple
 
@@ -59,7 +59,7 @@ class SelfAttentionV1(SelfAttention):
 
 
 class SelfAttentionV2(SelfAttention):
-    """The same with linear layers, which are better initialised for training and store matrices as ``(out, in)``."""
+    """The same with linear layers, which have a better initialisation and store matrices as ``(out, in)``."""
 
     def __init__(self, d_in: int, d_out: int, *, qkv_bias: bool = False) -> None:
         super().__init__(d_in, d_out)
@@ -240,11 +240,11 @@ def check_product(a: Tensor, b: Tensor) -> None:
         raise ValueError(f"the shapes must be {expected}, found {tuple(a.shape)} and {tuple(b.shape)}")
 
 
-# ---- Rung 10: the attention that the GPT runs ------------------------------------------------------------------------
+# ---- Rung 10: the attention that the GPT uses ------------------------------------------------------------------------
 
 
 def pack_weight_splits(splits: WeightSplits) -> MultiHeadAttention:
-    """The same attention as an instance of the class that the GPT runs: the three projections are stacked into one."""
+    """The same attention as an instance of the class that the GPT uses, with the three projections stacked into one."""
     layers = (splits.W_query, splits.W_key, splits.W_value)
     has_bias = splits.W_query.bias is not None
     d_out = splits.W_query.out_features

@@ -15,7 +15,7 @@ from .reader import Part, Reading
 
 
 class CompiledReading:
-    """See `Reading`; ``summary`` is that of its last logits."""
+    """A `Reading`; ``summary`` belongs to its last logits."""
 
     __slots__ = ("attention", "end", "gpt", "start", "summary")
 
@@ -30,7 +30,7 @@ class CompiledReading:
         return self.gpt.logits[self.start : self.end]
 
     def last_logits(self) -> Tensor:
-        # By NumPy, on one thread: torch's own threads would wait for a core on which one of ours waits for work.
+        # With NumPy, on one thread: torch's threads would compete for cores with our waiting threads.
         return torch.from_numpy(self.gpt.rows_of_logits[self.end - 1].copy())
 
     def choose(self, sampling: SamplingSettings, generator: random.Random, n_drawable: int) -> tuple[int, float]:
@@ -48,7 +48,7 @@ class CompiledReading:
 
 
 class CompiledReader:
-    """Reads with a `CompiledGPT`: the logits of a text are the same to the last bit whatever is read beside it."""
+    """Reads with a `CompiledGPT`: the logits of a text are bit-identical for any batch."""
 
     is_compiled = True
 
@@ -86,7 +86,7 @@ class CompiledReader:
         return torch.stack(masks, 1).repeat_interleave(torch.tensor([len(part.ids) for part in parts]), 1).numpy()
 
     def clear(self, slot: int, length: int) -> None:
-        """Nothing: no text reads beyond what it wrote into its slot."""
+        """Do nothing: no text reads beyond what it wrote into its slot."""
 
     def close(self) -> None:
         self.gpt.close()

@@ -1,4 +1,6 @@
-"""Continuous batching: texts join and leave a running batch at every step. Also which reader runs the passes."""
+"""Continuous batching: texts join and leave a running batch at every step. Also chooses the reader that runs the
+passes.
+"""
 
 import importlib.util
 import itertools
@@ -20,9 +22,9 @@ from .torch_reader import TorchReader
 
 log = logging.getLogger(__name__)
 
-PREFILL_TOKENS = 64  # of all prompts together in one step, while other texts are being written and would have to wait
-PREFILL_ALONE = 512  # while none is
-MANY = 4  # texts being written, which take longer than to read the weights once more for prompts alone
+PREFILL_TOKENS = 64  # for all prompts together in one step, while other texts are being written and would have to wait
+PREFILL_ALONE = 512  # while no text is being written
+MANY = 4  # texts being written; a step for so many takes longer than an extra pass for prompts alone
 
 
 class Busy(Exception):
@@ -34,11 +36,11 @@ class Closed(Exception):
 
 
 class Engine:
-    """The texts of one model. ``submit`` from any thread; ``run`` in a thread of its own, or ``step`` by hand.
+    """The texts of one model. Call ``submit`` from any thread; ``run`` in a dedicated thread, or ``step`` directly.
 
-    At most ``max_batch`` are at work, each in a slot of the cache; ``max_waiting`` more may wait, fairly by client.
-    ``reader`` reads for the texts that are admitted from now on, and each text keeps the one that it began with.
-    Without one, torch reads.
+    At most ``max_batch`` texts are active, each in a slot of the cache; ``max_waiting`` more may wait, queued fairly by
+    client. ``reader`` serves texts admitted from now on; each text keeps the reader it started with. The default reader
+    uses torch.
     """
 
     def __init__(
@@ -51,7 +53,7 @@ class Engine:
         self.turns = itertools.count()
         self.changed = threading.Condition()
         self.closed = False
-        self.prompts_alone = False  # whether the newest step was one that read prompts alone
+        self.prompts_alone = False  # whether the latest step read only prompts
         self.tokens_read = self.tokens_written = 0
 
     @property
@@ -60,24 +62,24 @@ class Engine:
         return [sequence for sequence in self.slots if sequence]
 
     def text(self, request: GenerationRequest, listener: Listener, client: Hashable, deadline: float) -> TextSequence:
-        """A text as this engine takes it."""
+        """The text of ``request``, ready for ``submit``."""
         return TextSequence(request, self.loaded, listener, client, deadline)
 
     def submit(self, *sequences: TextSequence) -> None:
-        """Let all of these join, or none: raises ``Busy`` or ``Closed``."""
+        """Add all of these to the queue, or none. Raises ``Busy`` or ``Closed``."""
         with self.changed:
             if self.closed:
                 raise Closed
             for sequence in self.to_refuse(sequences) if sequences else ():
-                sequence.refused = True  # its listener is told at the next step
+                sequence.refused = True  # its listener is notified at the next step
             for sequence in sequences:
                 self.queue.append(sequence)
             self.changed.notify()
 
     def to_refuse(self, sequences: Sequence[TextSequence]) -> list[TextSequence]:
-        """Which texts must leave the queue so that these, all of one client, find room; raises ``Busy`` if none must.
+        """The texts that must leave the queue to make room for these, all of one client. Raises ``Busy`` if that fails.
 
-        They are the newest of the client with the most, if that has more than this one would have.
+        They are the newest waiting texts of the client with the most texts, if it has more than this client would have.
         """
         here = [each for each in [*self.queue, *self.at_work] if not each.is_leaving]
         counts = Counter(each.client for each in here)
@@ -95,7 +97,7 @@ class Engine:
         return refused
 
     def run(self) -> None:
-        """Work until the engine is closed and nothing is left to do."""
+        """Run steps until the engine is closed and no work is left."""
         while True:
             with self.changed:
                 while not self.queue and not self.at_work:
@@ -111,7 +113,7 @@ class Engine:
                 self.fail_all(error)
 
     def close(self, grace: float = 0.0) -> None:
-        """Accept no more requests; those that are here have ``grace`` seconds left."""
+        """Accept no more requests; those already accepted have ``grace`` seconds left."""
         with self.changed:
             self.closed = True
             deadline = time.monotonic() + grace
@@ -120,7 +122,7 @@ class Engine:
             self.changed.notify()
 
     def step(self) -> None:
-        """One forward pass for the texts that `plan` gives a turn. What it raises ends those texts alone."""
+        """One forward pass for the texts chosen by `plan`. An error ends only these texts."""
         with self.changed:
             self.drop_ended()
             self.admit()
@@ -134,7 +136,7 @@ class Engine:
                 self.fail(sequence, error)
 
     def drop_ended(self) -> None:
-        """Let go of texts that were cancelled or refused, or whose time is up."""
+        """Remove texts that were cancelled or refused, or whose deadline has passed."""
         now = time.monotonic()
         for sequence in [*self.queue, *self.at_work]:
             if sequence.refused:
@@ -145,7 +147,9 @@ class Engine:
                 self.end(sequence, Cut("deadline", sequence.out.finish()))
 
     def admit(self) -> None:
-        """Give free slots to texts that wait, and one slot of a client that has several to a client that has fewer."""
+        """Give free slots to waiting texts, and move one slot from a client that has several to a client that has
+        fewer.
+        """
         while self.queue:
             counts = Counter(sequence.client for sequence in self.at_work)
             if None not in self.slots:
@@ -160,19 +164,19 @@ class Engine:
             self.slots[sequence.slot] = sequence
 
     def preempt(self, sequence: TextSequence) -> None:
-        """Back into the queue: what it has written stays, and is read again when its turn comes."""
+        """Put a text back into the queue; its written tokens are kept, and read again when its turn comes."""
         self.release_slot(sequence)
         sequence.n_read = 0
         self.queue.put_back(sequence)
 
     def release_slot(self, sequence: TextSequence) -> None:
-        if sequence.n_read and sequence.n_unread > 1:  # no logits have shown yet whether all of it is finite
+        if sequence.n_read and sequence.n_unread > 1:  # no logits yet show whether all its keys and values are finite
             sequence.clear()
         self.slots[sequence.slot] = None
         sequence.slot, sequence.reader = NO_SLOT, None
 
     def end(self, sequence: TextSequence, event: Event) -> None:
-        """Remove a text from wherever it is, with a last event."""
+        """Remove a text from the batch or the queue, with a last event."""
         if sequence.is_at_work:
             self.release_slot(sequence)
         else:
@@ -184,7 +188,7 @@ class Engine:
         self.end(sequence, Failure(error))
 
     def fail_all(self, error: Exception) -> None:
-        """Fail all requests and reset: which of them is to blame is not known."""
+        """Fail all requests and reset, because the cause of the error is unknown."""
         with self.changed:
             sequences = [*self.queue, *self.at_work]
             self.queue, self.slots = FairQueue(), [None] * self.max_batch
@@ -197,8 +201,8 @@ class Engine:
         """Decide how much each text reads now: its newest token if it is writing, else a piece of its prompt.
 
         Texts being written come first, in the order of their slots; then the clients with the fewest prompts to read,
-        each prompt in the order in which it joined. But prompts that can be read to their end are every other time
-        read alone, so that their first tokens need not wait for those of many others.
+        each prompt in the order in which it joined. But every other step, prompts that can be finished are read alone,
+        so that their first tokens need not wait for those of many others.
         """
         writing = [sequence for sequence in self.at_work if sequence.n_unread == 1]
         for sequence in writing:
@@ -220,14 +224,14 @@ class Engine:
         return finishing if self.prompts_alone else writing + reading
 
     def forward(self, planned: Sequence[TextSequence]) -> None:
-        """Read everything planned, and let each text that has read all of its tokens write one."""
+        """Read all planned tokens, then write a token of each text that has read everything."""
         for reader in dict.fromkeys(sequence.reader for sequence in planned):
             sequences = [sequence for sequence in planned if sequence.reader is reader]
             assert reader
             for sequence, reading in zip(sequences, reader.read([each.part for each in sequences]), strict=True):
                 try:
                     self.take(sequence, reading)
-                except Exception as error:  # of one text, as when its logits are NaN
+                except Exception as error:  # an error of one text, such as NaN logits
                     log.exception("a request failed")
                     self.fail(sequence, error)
 
@@ -255,7 +259,7 @@ log = logging.getLogger(__name__)
 def compiled_reader(gpt: GPT, n_slots: int, cache: Path | None = None) -> Reader | None:
     """A reader that is faster than torch's modules: compiled loops on a CPU, CUDA graphs on a GPU of NVIDIA's.
 
-    None where there is neither: on other devices, without Numba, and on processors that the loops are not for.
+    None if there is neither: on other devices, without Numba, and on processors that the loops do not support.
     Compiling takes a few seconds, most of them only the first time if ``cache`` is a folder that can be written.
     Afterwards a large ``gpt`` shares the weights of the loops.
     """

@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 class Waiting(Protocol):
     @property
     def client(self) -> Hashable:
-        """Whose it is: texts of one client share its turns."""
+        """The owner: texts of one client share its turns."""
 
 
 T = TypeVar("T", bound=Waiting)
@@ -17,13 +17,13 @@ T = TypeVar("T", bound=Waiting)
 class FairQueue(Generic[T]):
     """First come, first served within each client.
 
-    The next client is the one with the fewest texts at work, so that a hundred requests from one keep nobody else
-    waiting; among equals, the one that has gone unserved for longest.
+    The next client is the one with the fewest active texts, so that a hundred requests from one client do not delay
+    others; among equals, the client that has waited longest since its last turn.
     """
 
     def __init__(self) -> None:
         self.clients: OrderedDict[Hashable, deque[T]] = OrderedDict()
-        self.length = 0  # kept as a number, since other threads read it
+        self.length = 0  # a plain number, because other threads read it
 
     def __len__(self) -> int:
         return self.length
@@ -37,16 +37,18 @@ class FairQueue(Generic[T]):
         self.length += 1
 
     def put_back(self, item: T) -> None:
-        """Return what was at work; it comes next among its client's."""
+        """Put back an item that was active; it is the next one of its client."""
         self.clients.setdefault(item.client, deque()).appendleft(item)
         self.length += 1
 
     def next_client(self, at_work: Mapping[Hashable, int]) -> Hashable:
-        """Whose turn it is; ``at_work`` counts texts by client. Raises ``ValueError`` if the queue is empty."""
+        """The client whose turn it is; ``at_work`` counts active texts by client. Raises ``ValueError`` if the queue is
+        empty.
+        """
         return min(self.clients, key=lambda client: at_work.get(client, 0))
 
     def take(self, at_work: Mapping[Hashable, int]) -> T:
-        """Remove and return what comes next."""
+        """Remove and return the next item."""
         client = self.next_client(at_work)
         item = self.clients[client].popleft()
         self.length -= 1
@@ -56,9 +58,9 @@ class FairQueue(Generic[T]):
         return item
 
     def newest_of_most(self, newcomer: Hashable, counts_for: Callable[[T], bool] = lambda _: True) -> T | None:
-        """The newest item of the client with the most waiting, None if that would be the ``newcomer`` with one more.
+        """The newest item of the client with the most waiting, or None if that would be the ``newcomer`` with one more.
 
-        Only items that ``counts_for`` accepts are looked at.
+        Only items accepted by ``counts_for`` are considered.
         """
         found = {client: [each for each in waiting if counts_for(each)] for client, waiting in self.clients.items()}
         counts = Counter({client: len(items) for client, items in found.items()})

@@ -1,4 +1,4 @@
-"""Reading a text that another engine writes: the same events as if it had been written here."""
+"""Reading a text that another engine writes, with the same events as if it had been written here."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,15 +13,15 @@ from ..sampling import token_logprobs, top_logprobs
 from ..tokenizer.streaming import TokenStream
 from .sequence import PromptPart, TextSequence
 
-READ_AT_ONCE = 64  # tokens in one pass, so that other texts need not wait long for theirs
+READ_AT_ONCE = 64  # tokens per pass, so that other texts need not wait long for theirs
 
 
 class ReadAlong:
-    """Reads a text as it comes, each token once and with a cache, and reports it to the text's listener.
+    """Reads a text as it arrives, each token once with a cache, and reports it to the text's listener.
 
-    The text behind the prompt is tokenized here, from its own beginning: its tokens join to exactly the text that came,
-    but need not be those that the other engine drew. Where nobody asked for log-probabilities or attention weights, it
-    is tokenized and not read.
+    The text after the prompt is tokenized here, separately from the prompt: its tokens join to exactly the received
+    text, but may differ from those that the other engine drew. If neither log-probabilities nor attention weights were
+    requested, the text is tokenized but not read.
     """
 
     def __init__(self, loaded: LoadedModel, text: TextSequence) -> None:
@@ -32,8 +32,8 @@ class ReadAlong:
             self.cache = KVCache(loaded.config, dtype=attention_dtype(weight), device=weight.device)
         self.tokens = TokenStream(loaded.tokenizer)
         self.unread = [] if self.cache is None else list(asked.prompt)
-        self.behind: Tensor | None = None  # the logits (vocab_size,) behind the last token that was read
-        self.reason: FinishReason | None = None  # why the text is over, whatever else may come
+        self.behind: Tensor | None = None  # the logits (vocab_size,) after the last token read
+        self.reason: FinishReason | None = None  # why the text ended; later text is ignored
 
     @property
     def n_read(self) -> int:
@@ -46,15 +46,15 @@ class ReadAlong:
         return bool(self.unread) and self.reason is None
 
     def take(self, text: str) -> None:
-        """More of the text has come. Raises ``UnknownCharacters``."""
+        """Add more of the text. Raises ``UnknownCharacters``."""
         self.unread += self.tokens.push(text)
 
     def finish(self) -> None:
-        """Nothing more comes."""
+        """Mark the text as complete."""
         self.unread += self.tokens.flush()
 
     def advance(self) -> None:
-        """Read what comes next, at most ``READ_AT_ONCE`` tokens, and report it."""
+        """Read and report the next tokens, at most ``READ_AT_ONCE``."""
         n_unread_prompt = 0 if self.cache is None else self.text.n_given - self.cache.length
         n = min(READ_AT_ONCE, n_unread_prompt) if n_unread_prompt > 0 else READ_AT_ONCE
         ids, self.unread = self.unread[:n], self.unread[n:]
@@ -89,17 +89,17 @@ class ReadAlong:
         self.behind = logits[-1].clone()
 
     def report(self, ids: list[int], behind: Sequence[Tensor | None]) -> int:
-        """Report tokens up to one that ends the text, from the logits in front of each; gives their number."""
+        """Report tokens, up to one that ends the text, using the logits before each. Returns their number."""
         for n, (token_id, logits) in enumerate(zip(ids, behind, strict=False), 1):
             step = self.step(token_id, logits)
             self.reason = step.finish_reason
-            self.text.report(replace(step, finish_reason=None))  # its row is still to come
+            self.text.report(replace(step, finish_reason=None))  # its row follows
             if self.reason:
                 return n
         return len(ids)
 
     def step(self, token_id: int, logits: Tensor | None) -> Step:
-        """One token, with what the model here says of it; ``logits`` ``(vocab_size,)`` are those it is drawn from."""
+        """One token with its probability under this model; ``logits`` ``(vocab_size,)`` are those that predict it."""
         if logits is None:
             return self.text.add(token_id, float("nan"))
         asked = self.text.request
@@ -109,9 +109,9 @@ class ReadAlong:
 
     @torch.inference_mode()
     def read(self, ids: list[int]) -> tuple[Tensor, Tensor | None]:
-        """The logits ``(n, vocab_size)`` behind the next tokens, and their attention weights where they are recorded.
+        """The logits ``(n, vocab_size)`` after the next tokens, and their attention weights if recorded.
 
-        Those are ``(n_layer, n_head, n, S)``, with all ``S`` tokens so far as keys.
+        The weights are ``(n_layer, n_head, n, S)``, with all ``S`` tokens so far as keys.
         """
         layers = range(self.loaded.config.n_layer) if self.text.request.record else ()
         result = self.loaded.gpt(torch.tensor([ids], device=self.loaded.device), cache=self.cache, record=layers)

@@ -1,4 +1,4 @@
-"""What the engine asks of a reader: one forward pass for many texts, each at its own place in its own text."""
+"""The interface of a reader: one forward pass for many texts, each at its own position."""
 
 import random
 from collections.abc import Sequence
@@ -10,9 +10,9 @@ from ..sampling import SamplingSettings
 
 
 class Part(NamedTuple):
-    """The next ``ids`` of the text in ``slot``, of which ``n_read`` tokens were read before.
+    """The next ``ids`` of the text in ``slot``, of which ``n_read`` tokens have been read.
 
-    ``wanted`` says behind which of them the logits are needed, ``record`` whether the attention weights are.
+    ``wanted`` says for which of them the following logits are needed, and ``record`` whether the attention weights are.
     ``head_mask`` ``(n_layer, n_head)`` scales the context vectors.
     """
 
@@ -25,18 +25,18 @@ class Part(NamedTuple):
 
 
 class Reading(Protocol):
-    """What reading a part gave. It holds until the reader's next pass."""
+    """The result of reading a part, valid until the reader's next pass."""
 
     @property
     def logits(self) -> Tensor:
-        """Those that were wanted, ``(wanted, vocab_size)`` float32."""
+        """The requested logits, ``(wanted, vocab_size)`` float32."""
 
     @property
     def attention(self) -> Tensor | None:
         """The attention weights ``(n_layer, n_head, n, S)`` float32, if they were recorded."""
 
     def last_logits(self) -> Tensor:
-        """A copy of the last of them, ``(vocab_size,)``."""
+        """A copy of the last logits, ``(vocab_size,)``."""
 
     def choose(self, sampling: SamplingSettings, generator: random.Random, n_drawable: int) -> tuple[int, float] | None:
         """The token drawn from the last logits, and its log-probability; None if there is no faster way to draw it.
@@ -48,13 +48,13 @@ class Reading(Protocol):
 class Reader(Protocol):
     """A model with room for the texts of some slots."""
 
-    is_compiled: bool  # whether loops of ours compute what torch's modules say
+    is_compiled: bool  # whether it runs compiled code instead of torch's modules
 
     def read(self, parts: Sequence[Part]) -> list[Reading]:
-        """Read all parts in one pass; one reading for each, in their order."""
+        """Read all parts in one pass, and return one reading for each, in order."""
 
     def clear(self, slot: int, length: int) -> None:
         """Forget a text of ``length`` tokens whose numbers may not be finite."""
 
     def close(self) -> None:
-        """Give back threads; it is not used any more."""
+        """Release threads; the reader is not used afterwards."""

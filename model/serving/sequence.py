@@ -1,4 +1,4 @@
-"""One text in the engine: what is asked for, how far it is, and what its listener hears."""
+"""One text in the engine: its request, its state, and the events for its listener."""
 
 import logging
 from collections.abc import Callable, Hashable
@@ -34,7 +34,7 @@ class PromptPart:
 
 @dataclass(frozen=True, eq=False)
 class ContextShift:
-    """The context was full: writing goes on from ``ids``, its newer part, which is read again like a prompt.
+    """The context was full: writing continues from ``ids``, its newer part, which is read again like a prompt.
 
     Reported only where attention weights are recorded; positions in later events count within ``ids``.
     """
@@ -46,7 +46,7 @@ class ContextShift:
 class Cut:
     """The end of a text between two tokens, with the characters that were held back.
 
-    Texts that another engine writes end this way always, others only where they are cut off.
+    Texts that another engine writes always end this way, others only if they are cut off.
     """
 
     reason: FinishReason | Literal["deadline", "cancelled"]
@@ -69,12 +69,12 @@ Listener = Callable[[Event], None]
 
 
 def is_last(event: Event) -> bool:
-    """Whether nothing comes after ``event``."""
+    """Whether ``event`` is the last one of its text."""
     return isinstance(event, Cut | Failure) or (isinstance(event, Step) and event.finish_reason is not None)
 
 
 class TextSequence(Continuation):
-    """A request at work. ``listener`` gets its events in the engine's thread, in order, up to one that `is_last`.
+    """A request in progress. ``listener`` gets its events in the engine's thread, in order, up to one that `is_last`.
 
     Texts of one ``client`` share its turns; ``deadline`` is on ``time.monotonic()``.
     """
@@ -92,13 +92,17 @@ class TextSequence(Continuation):
         never, self.n_drawable = request.never_drawn, loaded.config.vocab_size - len(request.never_drawn)
         # Whether ``Reading.choose`` can draw: rows without a token must be the last ones of the vocabulary.
         self.is_plain = request.sampling.is_plain and (not never or never[0] == self.n_drawable)
-        self.ids = list(request.prompt)  # all that is to be read: the prompt and what was written, or its newer part
-        self.n_given = len(self.ids)  # of ``ids``: the prompt, or what a shift left
-        self.n_reported = 0  # of those given, the ones that were reported
+        self.ids = list(
+            request.prompt
+        )  # all tokens to read: the prompt and the written tokens, or the newer part of these
+        self.n_given = len(
+            self.ids
+        )  # how many of ``ids`` were given: the prompt, or the tokens kept by a context shift
+        self.n_reported = 0  # how many of the given tokens were reported
         self.n_read = 0
         self.n_planned = 0  # how many tokens it reads in the current step
         self.slot = NO_SLOT
-        self.reader: Reader | None = None  # while it is at work
+        self.reader: Reader | None = None  # set while it is in the batch
         self.turn = 0  # counts admissions to the batch
         self.cancelled = False
         self.refused = False  # to make room in the queue for another client
@@ -119,37 +123,39 @@ class TextSequence(Continuation):
 
     @property
     def part(self) -> Part:
-        """What it reads in the current step."""
+        """The part to read in the current step."""
         asked = self.request
         ids = self.ids[self.n_read : self.n_read + self.n_planned]
         return Part(self.slot, self.n_read, ids, self.wanted_logits, asked.record, asked.head_mask)
 
     @property
     def reports_prompt(self) -> bool:
-        """Whether the current step reads prompt tokens that the listener wants to hear of for the first time."""
+        """Whether the current step reads prompt tokens that must be reported and have not been."""
         asked = self.request.record or self.request.prompt_logprobs
         return asked and self.n_reported < min(self.n_read + self.n_planned, self.n_given)
 
     @property
     def wanted_logits(self) -> list[bool]:
-        """Behind which of its planned tokens the logits are needed."""
+        """For which of the planned tokens the following logits are needed."""
         if self.request.prompt_logprobs and self.reports_prompt:
             return [True] * self.n_planned
         return [False] * (self.n_planned - 1) + [self.n_planned == self.n_unread]
 
     def cancel(self) -> None:
-        """Leave at the next step. From any thread."""
+        """Leave at the next step. Can be called from any thread."""
         self.cancelled = True
 
     def stop_soon(self) -> None:
-        """End with the next token once all before it were read; at once where it waits. From any thread."""
+        """End with the next token once all tokens before it are read, or at once if waiting. Can be called from any
+        thread.
+        """
         if not self.is_at_work:
             self.cancel()
         else:
             self.max_new_tokens = min(self.max_new_tokens, len(self.written) + 1)
 
     def report(self, event: Event) -> None:
-        """Hand over an event; a listener that fails ends its own text alone."""
+        """Pass an event to the listener; if the listener fails, only its own text ends."""
         try:
             self.listener(event)
         except Exception:
@@ -157,7 +163,7 @@ class TextSequence(Continuation):
             self.cancelled = True
 
     def clear(self) -> None:
-        """Forget what was read of it, should any of that not be finite."""
+        """Clear its slot in the cache, which may contain values that are not finite."""
         if self.reader:
             self.reader.clear(self.slot, len(self.ids))
 
@@ -177,7 +183,7 @@ class TextSequence(Continuation):
         self.report(part)
 
     def next_step(self, reading: Reading) -> Step:
-        """Draw the next token from the logits behind everything that was read."""
+        """Draw the next token from the logits after the last token read."""
         asked = self.request
         recorded: dict[str, Any] = {}
         if asked.n_top_logprobs:
@@ -190,7 +196,7 @@ class TextSequence(Continuation):
         )
         step = self.add(*drawn, **recorded) if drawn else self.write(reading.logits[-1], **recorded)
         self.ids.append(step.token_id)
-        if len(self.ids) > self.context_length:  # only a text with ``context_shift`` goes on from here
+        if len(self.ids) > self.context_length:  # only a text with ``context_shift`` gets here
             self.ids, self.n_read = self.ids[-max(1, self.context_length // 2) :], 0
             self.n_given = len(self.ids)
             self.n_reported = 0 if asked.record else self.n_given  # the prompt's log-probabilities are reported once

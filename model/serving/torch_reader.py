@@ -26,13 +26,13 @@ from .reader import Part, Reading
 
 LENGTH_SLACK = 64  # texts whose lengths differ by at most this much, or by a factor of 2, attend together
 SHORTEST = 128  # the first length for which there is a graph; each other is twice as long
-WARM_UP = 3  # steps before one is captured, in which libraries set themselves up
+WARM_UP = 3  # steps run before capturing one, in which libraries initialise themselves
 
 
 class BatchCache:
     """Keys and values of up to ``n_slots`` requests: ``(n_layer, n_slots, n_head, context_length, head_dim)`` each.
 
-    On a CPU they take up memory only once written to. What an earlier request left in a slot is masked.
+    On a CPU they take up memory only once written to. Values left in a slot by an earlier request are masked.
     """
 
     def __init__(self, gpt: GPT, n_slots: int, spare: int = 0) -> None:
@@ -49,7 +49,7 @@ class BatchCache:
 
 def empty_cache(shape: Sequence[int], like: Tensor) -> Tensor:
     """Zeros in the precision and on the device of attention with weights ``like``."""
-    if like.device.type == "cpu":  # the system's zeros, where torch's would be written at once
+    if like.device.type == "cpu":  # zero pages from the system; torch's zeros would be written at once
         return torch.from_numpy(np.zeros(shape, np.float32))
     return torch.zeros(shape, dtype=attention_dtype(like), device=like.device)
 
@@ -118,7 +118,8 @@ class BatchForward(NamedTuple):
 def forward_batch(gpt: GPT, ids: Sequence[int], segments: Sequence[Segment], rows: Sequence[int]) -> BatchForward:
     """Read the ``ids`` of all segments, concatenated, and compute the logits that follow those at index ``rows``.
 
-    All but attention is computed for all requests at once, so the model's weights are read from memory only once.
+    Everything except attention is computed for all requests at once, so the model's weights are read from memory only
+    once.
     """
     device = gpt.wte.weight.device
     positions = [n + i for segment in segments for n in segment.lengths for i in range(segment.n_tokens)]
@@ -173,7 +174,7 @@ def neighbours(places: Sequence[tuple[int, int, bool]]) -> list[list[int]]:
 
 @dataclass(frozen=True, eq=False)
 class TorchReading:
-    """See `Reading`; what torch computed has to be drawn from by torch."""
+    """A `Reading` whose tokens are drawn by torch."""
 
     logits: Tensor
     attention: Tensor | None
@@ -195,7 +196,7 @@ class TorchReader:
         self.cache = BatchCache(gpt, n_slots, spare)
 
     def read(self, parts: Sequence[Part]) -> list[Reading]:
-        """Parts of one token attend in groups; every other attends alone."""
+        """Parts of one token attend in groups; all other parts attend alone."""
         single = sorted((i for i, part in enumerate(parts) if len(part.ids) == 1), key=lambda i: parts[i].slot)
         groups = neighbours([(parts[i].slot, parts[i].n_read, parts[i].record) for i in single])
         together = [[single[i] for i in group] for group in groups]
@@ -259,11 +260,11 @@ class GraphReader(TorchReader):
     is_compiled = True
 
     def __init__(self, gpt: GPT, n_slots: int, *, capture: bool = True) -> None:
-        """Without ``capture``, the steps run as they are: on a CPU, to be tested."""
+        """Without ``capture``, the steps run directly, which allows tests on a CPU."""
         super().__init__(gpt, n_slots, spare=1)
         device = gpt.wte.weight.device
         self.capture = capture
-        self.nowhere = gpt.config.context_length  # a place of the cache that no text has
+        self.nowhere = gpt.config.context_length  # a position of the cache that no text uses
         self.slots = torch.arange(n_slots, device=device)
         self.tokens = torch.zeros(n_slots, dtype=torch.long, device=device)
         self.positions = torch.full((n_slots,), self.nowhere, dtype=torch.long, device=device)
@@ -286,7 +287,7 @@ class GraphReader(TorchReader):
         return [found[part.slot] for part in parts]
 
     def place(self, parts: Sequence[Part]) -> None:
-        """Say what every slot reads."""
+        """Set the input of every slot."""
         tokens, positions = [0] * len(self.slots), [self.nowhere] * len(self.slots)
         for part in parts:
             tokens[part.slot], positions[part.slot] = part.ids[0], part.n_read

@@ -15,9 +15,9 @@ from .sequence import Cut, Event, Failure, TextSequence
 class BatchWriter:
     """Writes texts with ``loaded``, up to ``n_streams`` at the same time; one thread at a time may use it.
 
-    Making one compiles the forward pass: a few seconds, most of them only the first time if ``cache`` is a folder that
-    can be written. Afterwards a large model shares its weights with the compiled pass. Torch writes where there is
-    nothing to compile with.
+    Creating one compiles the forward pass, which takes a few seconds, most of them only the first time if ``cache`` is
+    a writable folder. Afterwards a large model shares its weights with the compiled pass. Without a compiler for this
+    machine, torch runs the forward pass.
     """
 
     def __init__(self, loaded: LoadedModel, n_streams: int = 16, cache: str | Path | None = None) -> None:
@@ -34,10 +34,10 @@ class BatchWriter:
         head_mask: HeadMask | None = None,
         **sampling: Any,
     ) -> list[str]:
-        """What follows each of the ``prompts``, which are text or token ids.
+        """The continuations of the ``prompts``, which are text or token ids.
 
-        The options are those of ``LoadedModel.generate``, and so are the errors, all before the first text is begun.
-        With a ``seed``, the texts are those of a request for the same list of prompts over HTTP.
+        Options and errors are those of ``LoadedModel.generate``; all errors are raised before the first text is
+        started. With a ``seed``, the texts are those of a request for the same list of prompts over HTTP.
         """
         requests = [
             self.loaded.request(
@@ -57,7 +57,7 @@ class BatchWriter:
         return texts
 
     def stream(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, str]]:
-        """While all ``requests`` are carried out: the place of one that went on, and its new text."""
+        """Carry out all ``requests`` and yield ``(index of the request, new text)`` as text is written."""
         heard: list[tuple[int, Event]] = []
 
         def hear(place: int, event: Event) -> None:

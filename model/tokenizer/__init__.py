@@ -1,7 +1,7 @@
 """Text to token ids and back: single characters, or byte-level BPE run by tiktoken.
 
-Both kinds are stored as a ``tokenizer.json``, which the ``tokenizers`` library reads with the same result. Nothing is
-ever downloaded to tokenize.
+Both kinds are stored as a ``tokenizer.json``, from which the ``tokenizers`` library produces the same ids. Tokenizing
+never downloads anything.
 """
 
 from ..errors import Mismatch
@@ -23,7 +23,7 @@ __all__ = [
 
 
 def from_spec(spec: object) -> CharTokenizer | BPETokenizer:
-    """The tokenizer that a ``tokenizer.json`` describes. Raises ``Mismatch`` naming what is not supported."""
+    """The tokenizer that a ``tokenizer.json`` describes. Raises ``Mismatch`` naming any unsupported part."""
     if not isinstance(spec, dict) or not isinstance(spec.get("model"), dict):
         raise Mismatch("no tokenizer", "an object with a 'model'")
     model = spec["model"]

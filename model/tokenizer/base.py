@@ -1,4 +1,4 @@
-"""What both kinds of tokenizer share: their interface, and checks of the content of a ``tokenizer.json``."""
+"""The interface of both kinds of tokenizer, and shared checks of the content of a ``tokenizer.json``."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
@@ -8,11 +8,11 @@ from ..config import MAX_VOCAB_SIZE
 from ..errors import Mismatch
 
 END_OF_TEXT = "<|endoftext|>"
-Spec = dict[str, Any]  # parsed JSON from outside: its shape is checked wherever it is used
+Spec = dict[str, Any]  # parsed JSON from an untrusted file: its structure is checked wherever it is used
 
 
 class Tokenizer(ABC):
-    """Text to token ids and back, by way of bytes."""
+    """Converts text to token ids, and ids to text through bytes."""
 
     kind: Literal["char", "bpe"]
     spec: Spec  # the content of tokenizer.json

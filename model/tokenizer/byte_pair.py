@@ -11,7 +11,7 @@ from .base import END_OF_TEXT, Spec, Tokenizer, added_tokens, check_distinct, ch
 GPT2_PATTERN = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
 
 
-# Squared lengths of all tokens, added up: checking a merge takes time in that proportion. GPT-2 has 2.5 million.
+# Limit on the sum of squared token lengths, to which the time for checking merges is proportional. GPT-2: 2.5 million.
 MAX_MERGE_WORK = 20_000_000
 
 
@@ -60,7 +60,7 @@ class BPETokenizer(Tokenizer):
         trainer = trainers.BpeTrainer(
             vocab_size=vocab_size,
             special_tokens=[END_OF_TEXT],
-            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),  # tiktoken panics on a byte that is missing
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),  # tiktoken panics on a missing byte
             show_progress=False,
         )
         tokenizer.train_from_iterator(texts, trainer)
@@ -96,15 +96,17 @@ def check_byte_level(spec: Spec) -> None:
     added_tokens(spec)
     contents = sorted(token["content"] for token in spec.get("added_tokens") or [])
     for one, other in itertools.pairwise(contents):
-        if other.startswith(one):  # where a text contains the longer one, tiktoken may match either
+        if other.startswith(one):  # if a text contains the longer one, tiktoken may match either
             raise Mismatch(
                 f"the added token {other!r}, which begins with another, {one!r}",
-                "added tokens of which none begins another",
+                "added tokens none of which is a prefix of another",
             )
 
 
 def byte_to_character() -> dict[int, str]:
-    """GPT-2's printable stand-in for each byte: the byte itself if it prints, else the next code point from 256 on."""
+    """GPT-2's printable stand-in for each byte: the byte itself if it is printable, else the next code point from 256
+    on.
+    """
     printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     table = {byte: chr(byte) for byte in printable}
     rest = (byte for byte in range(256) if byte not in table)
@@ -132,11 +134,11 @@ def merge_ranks(
             raise Mismatch(f"token {token!r} with the id {vocabulary[token]} after {last}", "ids in merge order")
         work += len(token) ** 2
         if work > MAX_MERGE_WORK:
-            raise Mismatch(f"tokens as long as {len(token):,} characters", "shorter ones, of which words can be made")
+            raise Mismatch(f"tokens as long as {len(token):,} characters", "shorter tokens")
         if len(token) > 2 and apply_merges(token, made) != pair:
             raise Mismatch(f"the merge {merge!r}, which earlier merges preempt", "one that can take place")
         last = made[token] = vocabulary[token]
-    # No text can encode to a token that no merge produces, but tiktoken would produce it all the same.
+    # By the merges, no text encodes to a token that no merge produces, but tiktoken would still produce it.
     unmade = [token for token in vocabulary if token not in made and token not in special]
     if unmade:
         raise Mismatch(

@@ -20,7 +20,7 @@ class CharTokenizer(Tokenizer):
     kind = "char"
 
     def __init__(self, vocabulary: Mapping[str, int], special: Mapping[str, int] | None = None) -> None:
-        """``vocabulary`` maps single characters to ids, ``special`` whole strings; raises ``Mismatch`` otherwise."""
+        """``vocabulary`` maps single characters to ids, and ``special`` maps strings; raises ``Mismatch`` otherwise."""
         for token, token_id in vocabulary.items():
             if len(token) != 1:
                 raise Mismatch(f"the token {token!r}", "single characters")
@@ -57,7 +57,7 @@ class CharTokenizer(Tokenizer):
         if isinstance(unknown, str) and unknown not in added and unknown in vocabulary:
             check_id(unknown, vocabulary[unknown])
             check_distinct(tokenizer.ids | added | {unknown: vocabulary[unknown]})
-            tokenizer.texts[vocabulary[unknown]] = unknown  # it has a text, but no text is read as it
+            tokenizer.texts[vocabulary[unknown]] = unknown  # it can be decoded, but no text encodes to it
         tokenizer.spec = spec
         return tokenizer
 
@@ -111,13 +111,15 @@ def check_split_into_characters(part: object) -> None:
             return
         if pattern.get("Regex") in ANY_CHARACTER and behavior in ("Isolated", "MergedWithPrevious"):
             return
-        if pattern == {"Regex": "."} and behavior == "Isolated":  # line breaks stay together: no WordLevel has those
+        if (
+            pattern == {"Regex": "."} and behavior == "Isolated"
+        ):  # this keeps runs of line breaks together, which no WordLevel vocabulary contains
             return
     raise Mismatch(f"the pre-tokenizer {shorten(part)}", "a Split into single characters")
 
 
 def check_fused(spec: Spec) -> None:
-    """Raise ``Mismatch`` unless decoding joins the characters and puts nothing around or between them."""
+    """Raise ``Mismatch`` unless decoding joins the characters and adds nothing around or between them."""
     check_post_processor(spec)
     if part_type(spec.get("decoder")) != "Fuse":
         raise Mismatch(f"the decoder {part_type(spec.get('decoder'))!r}", "'Fuse'")

@@ -1,4 +1,4 @@
-"""Text from tokens that arrive one at a time, and tokens from a text that arrives in pieces."""
+"""Streaming: text from tokens that arrive one at a time, and tokens from a text that arrives in pieces."""
 
 import codecs
 from itertools import pairwise
@@ -6,7 +6,7 @@ from itertools import pairwise
 from .base import Tokenizer
 from .byte_pair import GPT2_PATTERN
 
-MAX_HELD = 256  # characters that may wait for the end of their word
+MAX_HELD = 256  # most characters held back until their word ends
 
 
 class TextStream:
@@ -21,15 +21,15 @@ class TextStream:
         return self.decoder.decode(self.tokenizer.token_bytes(token_id))
 
     def flush(self) -> str:
-        """What remains at the end: U+FFFD for an unfinished character."""
+        """The remaining text at the end: U+FFFD for an unfinished character."""
         return self.decoder.decode(b"", final=True)
 
 
 class TokenStream:
-    """Encodes a text as it arrives. All ids together are those of the whole text.
+    """Encodes a text as it arrives. The ids of all calls together equal those of the whole text.
 
-    Each piece of the pre-tokenizer, mostly a word, waits for the next one to begin: until then its tokens may change.
-    Only a piece of more than ``MAX_HELD`` characters is split where it happens to be.
+    Each piece of the pre-tokenizer, mostly a word, is held back until the next one begins, because its tokens may
+    change until then. Only a piece of more than ``MAX_HELD`` characters is split at an arbitrary place.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -37,30 +37,30 @@ class TokenStream:
         self.held = ""
 
     def push(self, text: str) -> list[int]:
-        """The ids that no later text can change. A character vocabulary may raise ``UnknownCharacters``."""
+        """The ids that later text cannot change. A character vocabulary may raise ``UnknownCharacters``."""
         self.held += text
         ends = [len(self.held) - self.begun()] if self.tokenizer.kind == "char" else self.settled_pieces()
-        # One by one: a run of spaces that is split before a word would be one piece without that word.
+        # One character at a time: a run of spaces before a word is split, but without the word it would be one piece.
         ids = [token for start, end in pairwise([0, *ends]) for token in self.tokenizer.encode(self.held[start:end])]
         self.held = self.held[ends[-1] :]
         return ids
 
     def flush(self) -> list[int]:
-        """The ids of what remains at the end."""
+        """The ids of the remaining text at the end."""
         rest, self.held = self.held, ""
         return self.tokenizer.encode(rest)
 
     def begun(self, start: int = 0) -> int:
-        """How many characters at the end of the held text, from ``start`` on, may begin a special token."""
+        """How many characters at the end of the held text, from ``start`` on, could begin a special token."""
         return max((overlap(self.held[start:], token) for token in self.tokenizer.special_tokens), default=0)
 
     def settled_pieces(self) -> list[int]:
-        """Where each piece of the held text ends that is split off for good."""
+        """The ends of the pieces of the held text that later text cannot change."""
         import regex
 
         special = self.tokenizer.special_tokens
         start = max((self.held.rfind(token) + len(token) for token in special if token in self.held), default=0)
-        # What follows may complete a special token, before which the text is split as if it ended there.
+        # Later text may complete a special token, before which the text is split as if it ended there.
         end = len(self.held) - self.begun(start)
         pieces = [match.end() for match in regex.finditer(GPT2_PATTERN, self.held, pos=start, endpos=end)]
         ends = [start, *pieces[:-1]]
@@ -70,5 +70,5 @@ class TokenStream:
 
 
 def overlap(text: str, string: str) -> int:
-    """The length of the longest end of ``text`` that is a beginning of ``string``, but not all of it."""
+    """The length of the longest suffix of ``text`` that is a proper prefix of ``string``."""
     return next((n for n in range(min(len(text), len(string) - 1), 0, -1) if text.endswith(string[:n])), 0)

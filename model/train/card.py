@@ -70,7 +70,7 @@ def write_report(folder: Path, report: Report) -> None:
 
 
 def unit(report: Report) -> str:
-    """What a token of the model is called."""
+    """The word for a token of this model."""
     return "character" if report["settings"]["tokenizer"] == "char" else "token"
 
 

@@ -24,7 +24,7 @@ def chart(title: str, unit: str, curves: list[Curve], log_from: int = 0) -> str:
     With ``log_from``, the axis is linear up to about that step and logarithmic beyond: log(1 + step / log_from).
     """
     values = [value for curve in curves for _, value in curve.points]
-    last = max(1, *(step for curve in curves for step, _ in curve.points))  # there may be nothing but step 0 so far
+    last = max(1, *(step for curve in curves for step, _ in curve.points))  # step 0 may be the only one so far
     ticks = nice_ticks(min(values), max(values))
     low, high = min([*ticks, *values]), max([*ticks, *values])
 
@@ -50,7 +50,7 @@ def chart(title: str, unit: str, curves: list[Curve], log_from: int = 0) -> str:
     for curve, label_y in zip(curves, spread_labels([y(curve.points[-1][1]) + 4 for curve in curves]), strict=True):
         points = " ".join(f"{x(step):.1f},{y(value):.1f}" for step, value in curve.points)
         elements.append(f'<polyline points="{points}" fill="none" stroke="{curve.colour}" stroke-width="2"/>')
-        if len(curve.points) == 1:  # a line needs two points to be seen
+        if len(curve.points) == 1:  # a line with one point would be invisible
             [(step, value)] = curve.points
             elements.append(f'<circle cx="{x(step):.1f}" cy="{y(value):.1f}" r="3" fill="{curve.colour}"/>')
         label = f"{escape(curve.label)} {curve.points[-1][1]:.3f}"
@@ -59,7 +59,7 @@ def chart(title: str, unit: str, curves: list[Curve], log_from: int = 0) -> str:
 
 
 def spread_labels(wanted: list[float]) -> list[float]:
-    """The y coordinates of labels, as near as possible to the ``wanted`` ones, which go from the top down.
+    """The y coordinates of labels, as close as possible to the ``wanted`` ones, which are sorted from top to bottom.
 
     No label overlaps another or lies below the axis.
     """
@@ -83,6 +83,8 @@ def nice_ticks(low: float, high: float, most: int = 5) -> list[float]:
 
 
 def log_ticks(log_from: int, last: int) -> list[int]:
-    """0, the powers of ten from about ``log_from``, and ``last``; no power so close to ``last`` that they overlap."""
+    """0, the powers of ten from about ``log_from``, and ``last``; without powers whose labels would overlap that of
+    ``last``.
+    """
     powers = [10**power for power in range(12) if log_from / 2 <= 10**power <= last / 2]
     return [0, *powers, last]

@@ -1,8 +1,8 @@
-"""A training run that another process watches: ``python -m model.train.live --out FOLDER --data FILE ...``.
+"""A training run that reports to another process: ``python -m model.train.live --out FOLDER --data FILE ...``.
 
-Everything that happens is a line of JSON on stdout. A line ``stop`` on stdin ends the run, which keeps what it has
-learned; the end of stdin means that nobody watches any more, and ends the process at once. With ``--writer`` a model
-writes the text first, into the file that ``--data`` names.
+Every event is a line of JSON on stdout. A line ``stop`` on stdin ends the run and keeps the trained weights. The end of
+stdin means that the other process is gone, and ends this process at once. With ``--writer``, a model first writes the
+text into the ``--data`` file.
 """
 
 import argparse
@@ -39,23 +39,23 @@ if TYPE_CHECKING:
 
 Reporter = Callable[[dict[str, Any]], None]
 
-MAX_SENTENCE = 48  # tokens of the text whose heads are shown
+MAX_SENTENCE = 48  # most tokens of the sentence on which heads are shown
 SAMPLE_TOKENS = 160
-WINDOWS = 64  # of the held-out text, spread evenly, whose loss is measured along the way
-STEP_SECONDS = 0.25  # between two reports of how far it is
-LOSS_SECONDS, LOSS_PART = 0.7, 0.05  # between two losses, at least, and of the time that measuring them may take
+WINDOWS = 64  # evenly spaced windows of the held-out text, whose loss is measured during training
+STEP_SECONDS = 0.25  # between two progress reports
+LOSS_SECONDS, LOSS_PART = 0.7, 0.05  # minimum between two losses; maximum share of the time for measuring them
 SAMPLE_SECONDS, SAMPLE_PART = 3.0, 0.05
 SNAPSHOT_PART = 0.08
-SHOWN_CHARACTERS = 400  # of the end of a text that a model has written
-MAX_THREADS = 4  # more gain nothing on models this small
+SHOWN_CHARACTERS = 400  # from the end of a text that a model has written
+MAX_THREADS = 4  # more do not help with models this small
 
 
 class LiveTrainer(Trainer):
-    """A run whose losses, samples and snapshots go to ``report`` as they come about.
+    """A run that passes losses, samples and snapshots to ``report`` as they are produced.
 
-    Every loss along the way is measured on the same tokens: all that are held out if they are few, else a part of them.
-    The weights with the lowest of these losses are kept, and in the end they are measured on all held-out tokens.
-    Measuring, sampling and drawing take a small part of the time, however slow the machine is.
+    Every loss during training is measured on the same tokens: all held-out tokens if they are few, otherwise a part of
+    them. The weights with the lowest loss are kept, and evaluated at the end on all held-out tokens. Evaluation,
+    samples and snapshots take a small share of the time on any machine.
     """
 
     def __init__(self, settings: TrainSettings, folder: Path, report: Reporter) -> None:
@@ -65,8 +65,8 @@ class LiveTrainer(Trainer):
             self.schedule.evaluations, self.schedule.samples = Marks([1.0], 0.0), Marks([], 0.0)
         self.windows = watched_windows(self.data.validation, settings.context_length)
         self.trained_seconds = 0.0
-        self.lowest = math.inf  # of the losses along the way
-        self.kept = copy.deepcopy(self.averaged.state_dict())  # the weights that had it
+        self.lowest = math.inf  # of the losses during training
+        self.kept = copy.deepcopy(self.averaged.state_dict())  # the weights with the lowest loss
         self.sentence = sentence_of(self.loaded.tokenizer.decode(self.data.validation[:1000].tolist()))
         self.sentence_ids = self.loaded.tokenizer.encode(self.sentence)[: min(MAX_SENTENCE, settings.context_length)]
         self.began = self.reported = self.clock()
@@ -78,7 +78,7 @@ class LiveTrainer(Trainer):
         return 1.0 if self.stopping else super().done
 
     def stop(self) -> None:
-        """End after the step that is being made, and keep what was learned; from any thread."""
+        """End the run after the current step and keep the trained weights. Can be called from any thread."""
         self.stopping = True
 
     def run(self) -> bool:
@@ -105,7 +105,7 @@ class LiveTrainer(Trainer):
 
     @property
     def all_pairs(self) -> tuple[Tensor, Tensor]:
-        """All held-out tokens but the last, and those that follow them."""
+        """All held-out tokens except the last, and the tokens that follow them."""
         return self.data.validation[:-1], self.data.validation[1:]
 
     def bigram_loss(self, inputs: Tensor, targets: Tensor) -> float:
@@ -126,14 +126,14 @@ class LiveTrainer(Trainer):
         return loss
 
     def mean_loss(self) -> float:
-        """The mean training loss since it was last asked for."""
+        """The mean training loss since the last call."""
         loss = self.progress["recent_loss"] / self.progress["recent_steps"]
         self.progress["recent_loss"], self.progress["recent_steps"] = 0.0, 0
         return loss
 
     @torch.no_grad()
     def watched_loss(self) -> float:
-        """The loss on the held-out tokens that are measured along the way, in nats per token."""
+        """The loss on the held-out tokens used during training, in nats per token."""
         if self.windows is None:
             return self.validation_loss()
         self.averaged.eval()
@@ -156,10 +156,12 @@ class LiveTrainer(Trainer):
             {"kind": "loss", "step": step, "seconds": seconds, "validation_loss": loss, "train_loss": train_loss}
         )
 
-    def evaluate(self, bar: "tqdm[NoReturn]") -> None:  # noqa: ARG002 - nobody sees the bar
-        """Measure the last weights as those before them, then the kept ones on all held-out tokens, and store these."""
+    def evaluate(self, bar: "tqdm[NoReturn]") -> None:  # noqa: ARG002 - the bar is not shown
+        """Measure the final weights like the earlier ones, then evaluate the kept weights on all held-out tokens and
+        store them.
+        """
         self.trained_seconds = self.progress["seconds"]  # without measuring the loss on all held-out tokens
-        if self.progress["recent_steps"]:  # else they have just been measured
+        if self.progress["recent_steps"]:  # otherwise they have just been measured
             self.report_loss(self.progress["step"], self.mean_loss())
         self.report({"kind": "finishing", "step": self.progress["step"]})
         last = copy.deepcopy(self.averaged.state_dict())
@@ -189,7 +191,9 @@ class LiveTrainer(Trainer):
             self.schedule.snapshots.skip(self.done + pause / self.settings.seconds)
 
     def attention(self) -> bytes:
-        """What every head looks at in the sentence: a lower triangle each, row after row, as thumbnails are coded."""
+        """The attention weights of every head on the sentence: one lower triangle each, row by row, coded like
+        thumbnails.
+        """
         self.averaged.eval()
         residuals = TextPass(self.averaged, self.sentence_ids)
         weights = torch.cat([residuals.attention(layer) for layer in range(self.config.n_layer)])
@@ -197,7 +201,7 @@ class LiveTrainer(Trainer):
         return bytes(encode_weights(weights)[:, below].numpy().tobytes())
 
     def short_sample(self) -> str:
-        """A text of the current weights: whenever the context is full, it goes on from its newer half."""
+        """A text by the current weights; whenever the context is full, writing continues from its newer half."""
         self.averaged.eval()
         ids = list(self.prompt)
         while (n_left := SAMPLE_TOKENS + len(self.prompt) - len(ids)) > 0:
@@ -223,7 +227,7 @@ class LiveTrainer(Trainer):
 
 
 class Throttle:
-    """What is done again and again: every ``least`` seconds, or less often so as to take ``part`` of the time."""
+    """Limits a repeated action: at most every ``least`` seconds, and taking at most about ``part`` of the time."""
 
     def __init__(self, clock: Callable[[], float], least: float, part: float) -> None:
         self.clock, self.least, self.part = clock, least, part
@@ -241,8 +245,9 @@ class Throttle:
 
 
 def watched_windows(ids: Tensor, context_length: int) -> tuple[Tensor, Tensor] | None:
-    """Inputs and targets ``(WINDOWS, T)`` of windows that lie evenly in ``ids``; None where these are not even as many
-    tokens, and all of them can be measured along the way."""
+    """Inputs and targets ``(WINDOWS, T)`` of evenly spaced windows in ``ids``; None if ``ids`` has fewer tokens than
+    that, so that all of them can be measured.
+    """
     if len(ids) - 1 <= WINDOWS * context_length:
         return None
     starts = torch.linspace(0, len(ids) - 1 - context_length, WINDOWS).long()
@@ -251,7 +256,7 @@ def watched_windows(ids: Tensor, context_length: int) -> tuple[Tensor, Tensor] |
 
 
 def sentence_of(text: str) -> str:
-    """A piece of a text to show the heads on: whole words of its first line that has some, or its beginning."""
+    """A piece of a text on which to show the heads: whole words of its first line that has any, or its beginning."""
     lines = [line.strip() for line in text.split("\n")[1:]]
     line = next((line for line in lines if " " in line and len(line) > MAX_SENTENCE // 2), text[:MAX_SENTENCE])
     if len(line) <= MAX_SENTENCE:
@@ -260,7 +265,7 @@ def sentence_of(text: str) -> str:
 
 
 class Channel:
-    """The lines to and from the process that watches."""
+    """The lines to and from the other process."""
 
     def __init__(self) -> None:
         self.out = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
@@ -280,7 +285,7 @@ class Channel:
         os._exit(1)
 
     def watch(self, trainer: LiveTrainer) -> None:
-        """Pass on that it should stop, also where that was said before it was there."""
+        """Pass stop requests to ``trainer``, including one that arrived before it existed."""
         self.trainer = trainer
         if self.stopping:
             trainer.stop()
@@ -315,7 +320,7 @@ def main() -> int:
 
 
 def write_first(channel: Channel, writer: str, n_characters: int, path: Path, seed: int) -> None:
-    """Let the model ``writer`` write the text; stopping it early leaves what it has."""
+    """Let the model ``writer`` write the text; if stopped early, the text so far is used."""
 
     def report(n_written: int, text: str) -> None:
         told = {"kind": "writing", "written": min(n_written, n_characters), "of": n_characters, "text": text}

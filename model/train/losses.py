@@ -1,4 +1,4 @@
-"""The loss of a model on a batch or a whole text, and the losses that it has to beat: uniform and bigram."""
+"""The loss of a model on a batch or a whole text, and the baselines it has to beat: uniform and bigram."""
 
 import math
 

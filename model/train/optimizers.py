@@ -63,7 +63,7 @@ def wide(matrix: Tensor) -> Tensor:
 
 
 def same_size(matrices: Sequence[Tensor]) -> dict[torch.Size, list[int]]:
-    """The places of the matrices that have the same size once they are ``wide``."""
+    """The indices of the matrices, grouped by their size once they are ``wide``."""
     places: dict[torch.Size, list[int]] = {}
     for i, matrix in enumerate(matrices):
         places.setdefault(wide(matrix).shape, []).append(i)

@@ -1,16 +1,16 @@
-"""When a run validates, samples and keeps a snapshot: after certain steps, or at certain parts of its time."""
+"""When a run validates, samples and keeps a snapshot: after certain steps, or at certain fractions of its time."""
 
 from typing import Protocol
 
 from .settings import TrainSettings, log_spaced
 
-EVALUATIONS = 12  # in a run that the clock ends
+EVALUATIONS = 12  # in a run with a time limit
 SAMPLES = 6
-SNAPSHOTS_LOG_FROM = 0.05  # part of the time from which the spacing of the snapshots turns logarithmic
+SNAPSHOTS_LOG_FROM = 0.05  # fraction of the time after which the spacing of the snapshots becomes logarithmic
 
 
 class Schedule(Protocol):
-    """Asked once after every step; ``done`` is the part of the run that is over. The end of a run is always due."""
+    """Queried once per step; ``done`` is the completed fraction of the run. At the end of a run, all are due."""
 
     def evaluation_due(self, step: int, done: float) -> bool: ...
 
@@ -37,7 +37,7 @@ class ByStep:
 
 
 class ByClock:
-    """For a run that ends after some seconds, however many steps those turn out to be."""
+    """For a run with a time limit, whose number of steps is not known in advance."""
 
     def __init__(self, settings: TrainSettings, done: float = 0.0) -> None:
         self.settings = settings
@@ -57,13 +57,13 @@ class ByClock:
 
 
 class Marks:
-    """Parts of a run, in order, each passed once; a slow step may pass several together."""
+    """Fractions of a run in ascending order, each passed once; a slow step may pass several at once."""
 
     def __init__(self, places: list[float], done: float) -> None:
         self.places = [place for place in places if place > done or done == 0.0]
 
     def skip(self, until: float) -> None:
-        """Leave out what lies before ``until``, but never the end."""
+        """Skip the marks before ``until``, but never the last one."""
         self.places = [place for place in self.places if place >= min(until, 1.0)]
 
     def passed(self, done: float) -> bool:

@@ -30,7 +30,7 @@ class TrainSettings:
     embd_dropout: float = setting(0.0, "dropout on the sum of token and position embeddings")
     attn_dropout: float = setting(0.0, "dropout on the attention weights (slower)")
     steps: int = setting(2400, "number of optimizer steps")
-    seconds: float = setting(0.0, "end after so many seconds, with a schedule bound to the clock; 0: no such limit")
+    seconds: float = setting(0.0, "end after this many seconds, with a schedule based on the clock; 0: no limit")
     batch_size: int = setting(32, "windows per step")
     repeated: float = setting(0.0, "fraction of windows that hold random tokens, repeated: this teaches heads to copy")
     muon_lr: float = setting(0.015, "learning rate of Muon, for the matrices inside the blocks")
@@ -99,7 +99,7 @@ class TrainSettings:
     def learning_rate(self, step: int, done: float) -> float:
         """The factor on both learning rates at ``step``, counted from 0: warm-up, plateau, linear decay to 0.
 
-        ``done`` is the part of the run that is over, from 0 to 1.
+        ``done`` is the completed fraction of the run, from 0 to 1.
         """
         decay = (1 - done) / (1 - self.decay_from)
         return max(0.0, min(1.0, decay, (step + 1) / (self.warmup + 1)))
@@ -112,7 +112,7 @@ def log_spaced(count: int, log_from: float, last: float) -> list[float]:
 
 
 def snapshots_log_from(steps: int) -> int:
-    """The step at which the spacing of the snapshots turns logarithmic: no head has formed before it."""
+    """The step after which the spacing of the snapshots becomes logarithmic: no head has formed before it."""
     return max(1, steps // 100)
 
 

@@ -40,7 +40,7 @@ class Progress(TypedDict):
     step: int
     seconds: float
     best: float | None  # the lowest validation loss
-    best_step: int  # after which it was measured, and whose weights are kept
+    best_step: int  # the step at which it was measured, whose weights are kept
     history: list[Losses]
     heads: list[HeadScores]
     recent_loss: float  # summed since the last validation
@@ -69,7 +69,7 @@ class TrainingState:
     def save(self, folder: Path) -> None:
         """Write the state file in ``folder``, atomically."""
         tensors: dict[str, Tensor] = {name: p.detach() for name, p in self.parameters()}
-        plain: list[dict[int, dict[str, object]]] = []  # what optimizers keep besides tensors
+        plain: list[dict[int, dict[str, object]]] = []  # the optimizers' state other than tensors
         for i, optimizer in enumerate(self.optimizers):
             content = optimizer.state_dict()
             for j, values in content["state"].items():

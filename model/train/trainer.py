@@ -67,7 +67,7 @@ SAMPLE_LENGTH = 200
 class Trainer:
     """A training run and the folder it writes to."""
 
-    clock = staticmethod(time.monotonic)  # in seconds; what a run bound to the clock is bound to
+    clock = staticmethod(time.monotonic)  # in seconds, for runs with a time limit
 
     def __init__(self, settings: TrainSettings, folder: Path, resume: bool = False) -> None:
         self.settings, self.folder = settings, folder
@@ -84,7 +84,7 @@ class Trainer:
         torch.manual_seed(settings.seed)
         if resume and (folder / TOKENIZER).exists():
             self.tokenizer = read_tokenizer(folder)
-        else:  # also for a run that was ended before it had written any weights
+        else:  # also for a run that was interrupted before it had written any weights
             self.tokenizer = train_tokenizer(settings.tokenizer, text, held_out, settings.vocab_size)
         self.config = settings.config(self.tokenizer.vocab_size)
         self.data = make_dataset(self.tokenizer, text, held_out, sha256, settings.context_length)
@@ -132,7 +132,7 @@ class Trainer:
 
     @property
     def done(self) -> float:
-        """The part of the run that is over: 1 after the last step, or once its time is up."""
+        """The completed fraction of the run: 1 after the last step, or when its time is up."""
         by_step = self.progress["step"] / self.settings.steps
         limit = self.settings.seconds
         return min(1.0, max(by_step, self.progress["seconds"] / limit if limit else 0.0))
@@ -145,7 +145,7 @@ class Trainer:
         began = self.clock() - progress["seconds"]
         last = False
         try:
-            if progress["step"] == 0:  # before any weights: a folder that holds a part of a run can always be resumed
+            if progress["step"] == 0:  # before any weights, so that a folder with a partial run can always be resumed
                 self.folder.mkdir(parents=True, exist_ok=True)
                 self.state.save(self.folder)
             if progress["step"] == 0 and schedule.snapshot_due(0, 0.0):
@@ -220,11 +220,11 @@ class Trainer:
             self.write_weights()
 
     def snapshot(self) -> None:
-        """Store the weights of this step, and score what the heads do at this point."""
+        """Store the weights of this step, and score the roles of their heads."""
         self.keep_snapshot(self.progress["step"])
 
     def keep_snapshot(self, step: int) -> None:
-        """Store the weights that ``averaged`` has now as those of ``step``, with the scores of their heads."""
+        """Store the current weights of ``averaged`` as those of ``step``, with the scores of their heads."""
         write_snapshot(self.folder, step, self.config, self.averaged.state_dict())
         if self.config.context_length >= MIN_CONTEXT_LENGTH:
             heads = self.progress["heads"]

@@ -1,4 +1,4 @@
-"""A model writes a long text for another to learn from: many pieces at once, each as long as its context."""
+"""Writing a long text with one model as training data for another: many pieces at once, each filling the context."""
 
 from collections.abc import Callable
 
@@ -9,16 +9,16 @@ from ..cache import KVCache, attention_dtype
 from ..errors import PromptError
 from ..loaded import LoadedModel
 
-PIECES = 64  # written at the same time
+PIECES = 64  # written in parallel
 TEMPERATURE = 0.8
-REPORT_TOKENS = 16  # of each piece between two reports
+REPORT_TOKENS = 16  # tokens per piece between two reports
 
 
 def write_text(loaded: LoadedModel, n_characters: int, seed: int, report: Callable[[int, str], None]) -> str:
     """A text of at least ``n_characters`` in pieces of one context each, joined by line breaks.
 
-    Each piece begins where a text of its model would. ``report`` gets the number of characters so far, and the piece
-    that is being written.
+    Each piece starts with the model's usual first token. ``report`` receives the number of characters so far, and the
+    piece being written.
     """
     generator = torch.Generator(device=loaded.device).manual_seed(seed)
     pieces: list[str] = []
