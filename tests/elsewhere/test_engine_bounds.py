@@ -60,8 +60,8 @@ class Sent:
         (200, itertools.repeat(CHUNK * 1_000), {}, "bytes for one text", MOST),
         (200, itertools.repeat(b": still here\n" * 1_000), {}, "bytes for one text", MOST),
         (200, [b"data: " + DEEP + b"\n"], {}, "its response is invalid", MAX_LINE_BYTES),
-        (200, [gzip.compress(CHUNK)], {"Content-Encoding": "gzip"}, "it sent a compressed answer", 0),
-        (500, [gzip.compress(CHUNK)], {"Content-Encoding": "br, gzip"}, "it sent a compressed answer", 0),
+        (200, [gzip.compress(CHUNK)], {"Content-Encoding": "gzip"}, "it sent a compressed response", 0),
+        (500, [gzip.compress(CHUNK)], {"Content-Encoding": "br, gzip"}, "it sent a compressed response", 0),
     ],
 )
 def test_what_an_engine_sends_is_bounded(
