@@ -1,4 +1,4 @@
-"""What goes wrong under /v1, as OpenAI's error objects."""
+"""Errors under /v1, as OpenAI's error objects."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -30,16 +30,16 @@ UNIONS = {
     "stop": "a string or a list of strings, none of them empty",
 }
 
-# What programs ask for most often that these models cannot do.
+# The unsupported options that programs use most often.
 UNSUPPORTED = {
     "tools": "Tools are not supported: the models here only continue text.",
     "tool_choice": "Tools are not supported: tool_choice must be 'none' or 'auto'.",
-    "response_format": 'response_format must be {"type": "text"}: the models here cannot be held to a JSON schema.',
+    "response_format": 'response_format must be {"type": "text"}: the models here cannot follow a JSON schema.',
 }
 
 
 class ApiError(Exception):
-    """An answer that is not 200."""
+    """A response with a status other than 200."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class RefusedBody(HTTPException):
 
 
 def as_api_error(error: Exception) -> ApiError:
-    """What the caller is told of any exception."""
+    """The error object that a client gets for an exception."""
     match error:
         case ApiError():
             return error
@@ -102,7 +102,7 @@ def as_api_error(error: Exception) -> ApiError:
         case ClientDisconnect():
             return ApiError(CLIENT_LEFT, "The client left.")
         case NoRoom():
-            message = "The server holds as many bytes for requests as it may. Try again in a moment."
+            message = "The server's memory budget for requests is used up. Try again in a moment."
             return ApiError(429, message, code="memory_budget")
         case Busy():
             return ApiError(429, "Too many requests are waiting. Try again in a moment.", code="queue_full")
@@ -118,7 +118,7 @@ def as_api_error(error: Exception) -> ApiError:
 
 
 async def answer_bad_body(request: Request, error: Exception) -> Response:
-    """In the place of FastAPI's answer, which repeats all of what was sent, and fails where that holds NaN."""
+    """Replaces FastAPI's response, which repeats the whole body and fails if that contains NaN."""
     assert isinstance(error, RequestValidationError)
     problem = error.errors()[0]
     place = ".".join(map(str, problem["loc"][1:]))
@@ -131,13 +131,13 @@ async def answer_bad_body(request: Request, error: Exception) -> Response:
 
 
 async def answer_busy(_request: Request, error: Exception) -> Response:
-    """Where the page or Learn asks for more than there is room for."""
+    """The response to a request of the page or Learn for which there is no room."""
     told = as_api_error(error)
     return JSONResponse({"detail": told.message}, told.status, {"Retry-After": str(RETRY_SECONDS)})
 
 
 def first_problem(error: ValidationError) -> tuple[str, str, str]:
-    """The field that is wrong, what is wrong with it, and a short name for that."""
+    """The first invalid field, what is wrong with it, and an error code."""
     problems = error.errors(include_url=False)
     for field in (str(each["loc"][0]) for each in problems if each["loc"]):
         if field in UNSUPPORTED:

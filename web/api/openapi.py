@@ -1,4 +1,4 @@
-"""What the OpenAPI document of /v1 says beyond what FastAPI reads off the routes."""
+"""The parts of /v1's OpenAPI document that FastAPI cannot derive from the routes."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -45,7 +45,8 @@ class Logprobs(BaseModel):
 class Ending(BaseModel):
     finish_reason: Literal["stop", "length"] | None
     cut_off_by: Literal["deadline"] | None = Field(
-        None, description="Where the server's time for a text was over; the `finish_reason` is then `length`."
+        None,
+        description="Given if the text reached the server's time limit; the `finish_reason` is then `length`.",
     )
 
 
@@ -150,10 +151,10 @@ def refusal(description: str) -> dict[str, object]:
 
 Responses = dict[int | str, dict[str, object]]  # as FastAPI takes them
 
-NO_KEY: Responses = {401: refusal("This server requires an API key, and this is not it.")}
+NO_KEY: Responses = {401: refusal("This server requires an API key, and none or a wrong one was sent.")}
 NOT_FOUND: Responses = NO_KEY | {404: refusal("There is no such model.")}
 REFUSALS: Responses = NOT_FOUND | {
-    400: refusal("Something in the body cannot be used; `param` names it."),
+    400: refusal("A field of the body is invalid; `param` names it."),
     413: refusal("The body is too large."),
     415: refusal("The body is compressed."),
     429: refusal("Too many requests are waiting; `Retry-After` says when to try again."),
@@ -217,7 +218,7 @@ def document(
 
 
 def bound_writing(schema: dict[str, Any], limits: Limits) -> None:
-    """Add what this server's limits say of a body that asks for texts."""
+    """Add this server's limits to the schema of a body that asks for texts."""
     properties = schema["properties"]
     for name in ("max_tokens", "max_completion_tokens"):
         variant(properties[name], "integer")["maximum"] = limits.max_new_tokens

@@ -30,7 +30,7 @@ MAX_METADATA = 16  # entries, as OpenAI has it
 
 
 class Also:
-    """What a JSON schema says beside what pydantic knows, since it is checked elsewhere."""
+    """Additions to a JSON schema for rules that pydantic does not know, because they are checked elsewhere."""
 
     def __init__(self, **words: Any) -> None:
         self.words = words
@@ -97,17 +97,17 @@ class Body(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, protected_namespaces=())
 
-    model: str | None = Field(None, description="One that `/v1/models` lists; the first of them by default.")
+    model: str | None = Field(None, description="A name that `/v1/models` lists; the first one by default.")
 
 
 class StreamOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    include_usage: bool | None = Field(None, description="Send a last chunk with the token counts.")
+    include_usage: bool | None = Field(None, description="Send the token counts in a final chunk.")
 
 
 class PlainText(BaseModel):
-    """The one format of an answer that is supported."""
+    """The only supported response format."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -126,24 +126,28 @@ Sampling: Any = create_model("Sampling", __base__=Body, **FIELDS)
 
 
 class Writing(Sampling):  # type: ignore[misc]  # Sampling is made from the table of options
-    """What both kinds of completion have."""
+    """The options that both kinds of completion have in common."""
 
-    max_completion_tokens: Count = Field(None, ge=1, description="The newer name of `max_tokens`; the smaller counts.")
-    min_tokens: Count = Field(None, ge=0, description="Before so many tokens nothing but `max_tokens` ends the text.")
-    n: Count = Field(1, ge=1, description="Texts for each prompt.")
+    max_completion_tokens: Count = Field(
+        None, ge=1, description="The newer name of `max_tokens`; the smaller value applies."
+    )
+    min_tokens: Count = Field(
+        None, ge=0, description="The text does not end before this many tokens, unless `max_tokens` is reached."
+    )
+    n: Count = Field(1, ge=1, description="The number of texts for each prompt.")
     stream: bool | None = False
     stream_options: StreamOptions | None = None
     stop: Text | Texts | None = None
     stop_token_ids: AnyTokenIds | None = Field(
-        None, description="Tokens that end the text; it holds them unless they are special."
+        None, description="Tokens that end the text; it includes them unless they are special."
     )
     seed: Count = Field(None, ge=-MAX_SEED, le=MAX_SEED)
     logit_bias: LogitBias | None = Field(None, description="By token id.")
     head_mask: HeadMask | None = Field(None, description="`[layer][head]`: 1 keeps a head, 0 removes it.")
     context_shift: bool | None = Field(
-        False, description="When the context is full, re-read its newer half and write on."
+        False, description="When the context is full, re-read its newer half and continue writing."
     )
-    # What changes nothing about the text.
+    # Options that do not affect the text.
     user: str | None = None
     safety_identifier: str | None = None
     prompt_cache_key: str | None = None
@@ -162,7 +166,7 @@ class Writing(Sampling):  # type: ignore[misc]  # Sampling is made from the tabl
     prediction: None = None
     audio: None = None
     web_search_options: None = None
-    # The same of vLLM's.
+    # The same for vLLM's options.
     ignore_eos: Literal[False] | None = None
     skip_special_tokens: Literal[True] | None = None
     include_stop_str_in_output: Literal[False] | None = None
@@ -173,19 +177,21 @@ class Writing(Sampling):  # type: ignore[misc]  # Sampling is made from the tabl
 
 
 class CompletionRequest(Writing):
-    """OpenAI's text completion, without what is not supported, and with a few more options."""
+    """OpenAI's text completion, without unsupported options, and with a few additional ones."""
 
     model_config = ConfigDict(json_schema_extra={"allOf": [NEEDS_STREAM]})
 
     prompt: Prompts = Field(description="Text or token ids, one or a list of them.")
-    max_tokens: Count = Field(16, ge=0, description="0 only reads the prompt, for `echo` with `logprobs`.")
+    max_tokens: Count = Field(
+        16, ge=0, description="0 writes nothing and only reads the prompt, for `echo` with `logprobs`."
+    )
     logprobs: Count = Field(None, ge=0, le=MAX_TOP_LOGPROBS)
     echo: bool | None = False
     suffix: None = None
 
 
 class TextPart(BaseModel):
-    """A part of a message; no other kind can be read."""
+    """A text part of a message; no other kind is supported."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -197,7 +203,7 @@ TextParts = TypeAliasType("TextParts", Annotated[list[TextPart], FailFast()])
 
 
 class Message(BaseModel):
-    """A turn of a conversation. What is not text is refused."""
+    """A turn of a conversation. Content other than text is refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -216,12 +222,12 @@ Messages = Annotated[list[Message], FailFast(), Field(min_length=1)]
 
 
 class ChatRequest(Writing):
-    """OpenAI's chat completion, without what is not supported, and with a few more options."""
+    """OpenAI's chat completion, without unsupported options, and with a few additional ones."""
 
     model_config = ConfigDict(json_schema_extra={"allOf": [NEEDS_STREAM, needs("top_logprobs", "logprobs")]})
 
     messages: Messages
-    max_tokens: Count = Field(None, ge=1, description="As many as fit by default.")
+    max_tokens: Count = Field(None, ge=1, description="By default, as many as fit into the context.")
     logprobs: bool | None = False
     top_logprobs: Count = Field(None, ge=0, le=MAX_TOP_LOGPROBS)
     modalities: list[Literal["text"]] | None = None
@@ -238,7 +244,7 @@ class EmbeddingsRequest(Body):
 
 
 class AttentionRequest(Body):
-    """Which attention weights: those of the text ``prompt``, or of ``tokens``."""
+    """Asks for the attention weights of the text ``prompt`` or of ``tokens``."""
 
     model_config = ConfigDict(json_schema_extra=ONE_TEXT)
 
@@ -251,20 +257,20 @@ class AttentionRequest(Body):
 
 
 class TokenizeRequest(Body):
-    """As vLLM has it: the tokens of ``prompt``, or of a conversation as the model would read it."""
+    """The same body as in vLLM: asks for the tokens of ``prompt``, or of a conversation as the model would read it."""
 
     model_config = ConfigDict(json_schema_extra=ONE_SOURCE)
 
     prompt: str = ""
     messages: Messages = Field(default_factory=list)
     add_generation_prompt: bool = Field(
-        True, description="End a conversation where the assistant would begin to speak."
+        True, description="End the conversation's prompt where the assistant's turn begins."
     )
-    add_special_tokens: bool = Field(True, description="The models here need none, so that this changes nothing.")
+    add_special_tokens: bool = Field(True, description="Has no effect: the models here need no special tokens.")
     return_token_strs: bool | None = Field(False, description="Also send the text of each token.")
 
 
 class DetokenizeRequest(Body):
-    """As vLLM has it: the text of ``tokens``."""
+    """The same body as in vLLM: asks for the text of ``tokens``."""
 
     tokens: AnyTokenIds

@@ -15,7 +15,7 @@ async def tokenize(
 ) -> dict[str, object]:
     """The answer to /tokenize. The text may be longer than the context. Raises ``InputError``."""
     if ("prompt" in asked.model_fields_set) == ("messages" in asked.model_fields_set):
-        raise InputError("prompt", "Either prompt or messages is needed, and not both.")
+        raise InputError("prompt", "Give either prompt or messages, but not both.")
     if "prompt" in asked.model_fields_set:
         field, text = "prompt", asked.prompt
     else:

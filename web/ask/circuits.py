@@ -45,7 +45,7 @@ class Patched(BaseModel):
     residual: list[list[float]] | None = Described(
         description="`[n_layer + 1][position]`: the residual stream before a layer, at one position; last, after all."
     )
-    joint: float | None = Described(description="The heads that were asked for, all at once.")
+    joint: float | None = Described(description="All requested heads patched at once.")
 
 
 class PatchAnswer(TextAnswer, Patched):
@@ -109,7 +109,11 @@ PATCH = Question(
     "Which heads and positions carry the difference between two prompts: activations of one put into the other.",
     [
         PROMPT,
-        Text("corrupted", "A prompt of as many tokens that leads to another answer.", ids="corrupted_tokens"),
+        Text(
+            "corrupted",
+            "A prompt with the same number of tokens that leads to a different answer.",
+            ids="corrupted_tokens",
+        ),
         Token("answer", "The token that the clean prompt leads to; the most probable by default.", default=None),
         Token(
             "wrong",
@@ -125,7 +129,7 @@ PATCH = Question(
             default="denoise",
         ),
         Heads("heads", "Heads to patch together, each as `[layer, head]`; the answer then has `joint`.", default=None),
-        Field("grid", "Patch every head and position alone; false needs `heads`.", bool, default=True),
+        Field("grid", "Patch every head and position separately; false requires `heads`.", bool, default=True),
         HEAD_MASK,
     ],
     "The logit difference with each head, and with the residual stream at each layer and position, taken from the "
@@ -150,7 +154,7 @@ class CompositionBaseline(BaseModel):
     q: BaselineScores
     k: BaselineScores
     v: BaselineScores
-    heads: int = Described(description="How many were drawn; each is paired with as many others.")
+    heads: int = Described(description="The number of heads drawn; each is paired with the same number of others.")
     seed: int
 
 
@@ -213,7 +217,7 @@ def answer_paths(inquiry: Inquiry, progress: Progress) -> Answer:
 
 PATHS = Question(
     "paths",
-    "What changes in a head if it does not see what one earlier head wrote.",
+    "What changes in a head if it does not see the output of one earlier head.",
     [PROMPT, MODEL, LAYER, HEAD, HEAD_MASK],
     "For each earlier layer and head, how much of the attention moves when its path into the queries or the keys is "
     "cut, and how much of the output changes when it is cut from the values.",
@@ -268,7 +272,7 @@ def answer_role_paths(inquiry: Inquiry, progress: Progress) -> Answer:
 
 ROLE_PATHS = Question(
     "role-paths",
-    "How well a head keeps its role if it does not see what one earlier head wrote.",
+    "How well a head keeps its role if it does not see the output of one earlier head.",
     [
         MODEL,
         LAYER,
@@ -320,11 +324,11 @@ DIFFERENCE = Question(
     "How differently each head attends in two texts, two models or two training steps.",
     [
         PROMPT,
-        Text("other", "Another text; by default the same.", default=None, ids="other_tokens"),
+        Text("other", "Another text; the same one by default.", default=None, ids="other_tokens"),
         MODEL,
         Model(
             "other_model",
-            "Another model with as many layers and heads, or a training step (NAME@STEP); by default the same.",
+            "Another model with as many layers and heads, or a training step (NAME@STEP); the same one by default.",
         ),
         HEAD_MASK,
     ],

@@ -1,4 +1,4 @@
-"""What is computed once for a checkpoint, as JSON files in the user's cache folder."""
+"""Results that are computed once per checkpoint, as JSON files in the user's cache folder."""
 
 import json
 import os

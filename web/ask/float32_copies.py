@@ -1,4 +1,4 @@
-"""Float32 copies of models that are served in another precision: what Ask computes with."""
+"""Float32 copies, for Ask's computations, of models that are served in another precision."""
 
 import gc
 import threading

@@ -68,7 +68,7 @@ class HeadMap(BaseModel):
     points: list[list[tuple[float, float]]] = Described(description="`[layer][head]`.")
     explained: tuple[float, float] = Described(description="The share of the variance along each axis.")
     features: list[str]
-    axes: list[list[float]] = Described(description="How much each of the `features` counts on each axis.")
+    axes: list[list[float]] = Described(description="The weight of each of the `features` on each axis.")
 
 
 class PassagesAnswer(ModelAnswer):
@@ -77,8 +77,8 @@ class PassagesAnswer(ModelAnswer):
     metrics: list[str]
     bins: Bins
     heads: list[list[HeadPassages]] = Described(description="`[layer][head]`.")
-    windows: list[TextWindow] = Described(description="Those that a passage is from.")
-    texts: dict[int, str] = Described(description="The text of each token in `windows`, by its id.")
+    windows: list[TextWindow] = Described(description="The windows that contain a passage.")
+    texts: dict[int, str] = Described(description="The text of each token in `windows`, by token id.")
     map: HeadMap
 
 

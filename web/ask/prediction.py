@@ -54,7 +54,7 @@ def named(inquiry: Inquiry, token: int) -> dict[str, Any]:
 
 
 def most_probable(inquiry: Inquiry, position: int) -> list[dict[str, Any]]:
-    """The most probable next tokens, the first first."""
+    """The most probable next tokens, in descending order."""
     top = logits_at(inquiry.text, position).softmax(-1).topk(min(ALTERNATIVES, inquiry.loaded.config.vocab_size))
     tokens = inquiry.loaded.tokens(top.indices.tolist())
     return [{**token._asdict(), "probability": p} for token, p in zip(tokens, top.values.tolist(), strict=True)]
@@ -70,8 +70,8 @@ class AttributionAnswer(PredictionAnswer):
     mlps: list[float] = Described(description="`[layer]`, with the output biases.")
     embedding: float = Described(description="Of the token and its position.")
     biases: float = Described(description="Of attention's output projections and the final layer norm.")
-    sum: float = Described(description="Of all parts; `logit` but for rounding.")
-    difference: float = Described(description="How far the sum is from the logit.")
+    sum: float = Described(description="The sum of all parts; equals `logit` up to rounding.")
+    difference: float = Described(description="The difference between the sum and the logit.")
 
 
 def answer_attribution(inquiry: Inquiry, _progress: Progress) -> Answer:
@@ -137,7 +137,7 @@ class HeadSums(BaseModel):
     weight: float
     norm: float = Described(description="The length of the sum of the vectors; they may cancel.")
     attribution: float = Described(description="The head's part in the logit.")
-    loss_change: float = Described(description="Of all edges cut one at a time.")
+    loss_change: float = Described(description="The sum over all edges, each cut alone.")
 
 
 class Correlation(BaseModel):
@@ -279,11 +279,11 @@ class LedgerErrors(BaseModel):
 
 
 class LedgerAnswer(TextAnswer):
-    """Vectors have ``head_dim`` numbers, rows one for each key up to the query."""
+    """Vectors have ``head_dim`` numbers; rows have one for each key up to the query."""
 
     layer: int
     head: int
-    position: tuple[int, int] = Described(description="Of the query and the key.")
+    position: tuple[int, int] = Described(description="The positions of the query and the key.")
     token: NamedToken
     query: list[float]
     key: list[float]
@@ -337,11 +337,15 @@ LEDGER = Question(
         LAYER,
         HEAD,
         Field(
-            "query", "The token that looks, counted from 0; the last by default.", int, default=None, below="n_tokens"
+            "query",
+            "The position of the query, counted from 0; the last by default.",
+            int,
+            default=None,
+            below="n_tokens",
         ),
         Field(
             "key",
-            "The token it looks at; by default the one with the largest attention weight.",
+            "The position of the key; by default the one with the largest attention weight.",
             int,
             default=None,
             below="n_tokens",

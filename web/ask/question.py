@@ -1,4 +1,4 @@
-"""What a question of Ask is: its fields, the function that answers it, the shape of its answer, and its limits.
+"""The declaration of an Ask question: its fields, the function that answers it, the shape of its answer, its limits.
 
 The route ``/v1/lens/NAME`` with its checks and errors, the OpenAPI document, the Gradio endpoint, the MCP tool and the
 types that the page's modules are checked against are all made from this declaration.
@@ -26,7 +26,7 @@ Bound = Literal["n_layer", "n_head", "vocab_size", "n_tokens"]
 
 @dataclass(frozen=True)
 class Subject:
-    """What the values of fields are checked against."""
+    """The model, text and limits against which the values of fields are checked."""
 
     limits: Limits
     loaded: LoadedModel
@@ -150,8 +150,8 @@ class HeadMask(Field):
         return subject.loaded.read_head_mask(given.get(self.name))
 
 
-# What most questions are about.
-MODEL = Model("model", "The name of a model that is served here, or a training step (NAME@STEP); the first by default.")
+# Fields that most questions have.
+MODEL = Model("model", "The name of a served model, or a training step (NAME@STEP); the first model by default.")
 PROMPT = Text("prompt", "The text to read; it is not continued.")
 HEAD_MASK = HeadMask("head_mask", "`[layer][head]`: 1 keeps a head, 0 removes it.")
 LAYER = Field("layer", "The layer, counted from 0.", int, below="n_layer")

@@ -30,7 +30,7 @@ class KnockoutAnswer(TextAnswer):
     method: str
     loss: float = Described(description="Nats per predicted token.")
     delta: list[list[float]] = Described(description="`[layer][head]`: the loss without the head, minus `loss`.")
-    token_loss: list[float] | None = Described(None, description="Of the second token to the last, in nats.")
+    token_loss: list[float] | None = Described(None, description="For each token from the second to the last, in nats.")
     token_delta: list[list[list[float]]] | None = Described(
         None, description="`[layer][head][token]`, from the second token to the last."
     )
@@ -76,7 +76,7 @@ class RemovalAnswer(TextAnswer):
     heads: list[list[int]]
     loss: float = Described(description="Nats per predicted token.")
     delta: float = Described(description="The loss without these heads, minus `loss`.")
-    token_loss: list[float] = Described(description="Of the second token to the last, in nats.")
+    token_loss: list[float] = Described(description="For each token from the second to the last, in nats.")
     token_delta: list[float] = Described(description="The change for each of them.")
 
 

@@ -150,13 +150,13 @@ class HeadRole(BaseModel):
     )
     scores: HeadScores = Described(description="Mean attention weights on random tokens that are repeated once.")
     baseline: HeadScores = Described(
-        description="What uniform attention would score on the same texts, and random weights for copying."
+        description="The scores of uniform attention on the same texts, and, for copying, of random weights."
     )
 
 
 class RolesAnswer(ModelAnswer):
-    threshold: float = Described(description="The least score of a clear role.")
-    copying_threshold: float = Described(description="The least score of a head that is said to copy.")
+    threshold: float = Described(description="The lowest score that counts as a clear role.")
+    copying_threshold: float = Described(description="The lowest score at which a head counts as copying.")
     heads: list[list[HeadRole]] = Described(description="`[layer][head]`")
 
 

@@ -69,7 +69,7 @@ class Inquiry:
         return {"computed": "float32", "served": served, "largest_difference": difference}
 
     def key(self, question: str) -> Hashable:
-        """Inquiries with the same key have the same answer."""
+        """A key under which answers are cached: inquiries with the same key have the same answer."""
         values = hashlib.sha256(orjson.dumps(self.values, option=orjson.OPT_SORT_KEYS)).digest()
         models = [(field, identity(each), each.name) for field, each in sorted(self.models.items())]
         return question, *models, self.ids, mask_bytes(self.head_mask), values
@@ -85,7 +85,7 @@ def mask_bytes(head_mask: Tensor | None) -> bytes | None:
 
 
 class Ask:
-    """Computes answers, a few at a time for all models together, and keeps what may be asked for again."""
+    """Computes answers, a few at a time for all models together, and caches answers, passes and float32 copies."""
 
     def __init__(self, limits: Limits, metrics: Metrics, cache: Path | None = None) -> None:
         self.metrics, self.disk = metrics, DiskCache(cache)
@@ -135,7 +135,7 @@ def to_json(answer: Answer) -> bytes:
 
 
 class PendingAnswer:
-    """An answer on its way. On entering, its computation joins the queue unless the answer is kept; leaving ends it."""
+    """A pending answer. Entering queues its computation unless the answer is cached; leaving cancels it."""
 
     def __init__(self, ask: Ask, key: Hashable, job: Job, route: str) -> None:
         self.ask, self.key, self.job, self.route = ask, key, job, route
@@ -186,7 +186,7 @@ class PendingAnswer:
 
 
 def outcome_of(error: Exception) -> str:
-    """The word for it in the metrics."""
+    """The outcome's name in the metrics."""
     if isinstance(error, OutOfTime):
         return "deadline"
     return "busy" if isinstance(error, Busy) else "refused" if isinstance(error, InputError) else "failed"

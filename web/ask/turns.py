@@ -104,7 +104,7 @@ class Turns:
             self.cancel(job)
 
     def give_turns(self) -> None:
-        """Let waiting jobs run while there is room. Called with the lock held."""
+        """Let waiting jobs run while there is room. The caller holds the lock."""
         while len(self.running) < self.max_running:
             begun = Counter(job.client for job in [*self.running, *self.paused])
             can_begin = len(self.queue) and begun.total() < MAX_BEGUN
