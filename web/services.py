@@ -17,10 +17,10 @@ from .runs.store import Runs
 from .serving.budget import Budget, budget_for, keep_all_objects, trim_heap
 from .serving.chat_templates import Templates
 from .serving.engines import Engines
-from .serving.pending_answers import PendingAnswers
 from .serving.remote_engine import read_addresses
 from .serving.served_models import ServedModels
 from .serving.snapshots import Snapshots
+from .serving.uncollected_answers import UncollectedAnswers
 from .serving.workers import Workers
 from .settings import MAX_EXACT, MAX_LESSONS, Limits, Settings, check_address
 
@@ -34,15 +34,15 @@ class Services:
     runs: Runs
     openings: Openings
     engines: Engines
-    attention: Workers  # for attention weights of whole texts under /v1
-    exact: Workers  # for numbers that the page shows of a text but that were not recorded
-    lessons: Workers  # for the numbers in the Learn tab
+    trace_workers: Workers  # for attention weights of whole texts under /v1
+    page_workers: Workers  # for numbers that the page shows of a text but that were not recorded
+    learn_workers: Workers  # for the numbers in the Learn tab
     ask: Ask
     metrics: Metrics
     budget: Budget
-    pending_answers: PendingAnswers
+    uncollected_answers: UncollectedAnswers
     templates: Templates = field(default_factory=Templates)
-    training: threading.Event = field(default_factory=threading.Event)  # set while a visitor trains a GPT
+    is_training: threading.Event = field(default_factory=threading.Event)  # set while a visitor trains a GPT
     closers: list[Callable[[], None]] = field(default_factory=list)  # of objects built on these services
 
     @property
@@ -105,11 +105,11 @@ def make_services(settings: Settings) -> Services:
         runs=runs,
         openings=Openings(served, runs),
         engines=engines,
-        attention=Workers(settings.limits.max_traces, settings.limits.max_waiting),
-        exact=Workers(MAX_EXACT, settings.limits.max_waiting),
-        lessons=Workers(MAX_LESSONS, settings.limits.max_waiting),
+        trace_workers=Workers(settings.limits.max_traces, settings.limits.max_waiting),
+        page_workers=Workers(MAX_EXACT, settings.limits.max_waiting),
+        learn_workers=Workers(MAX_LESSONS, settings.limits.max_waiting),
         ask=ask,
         metrics=metrics,
         budget=budget,
-        pending_answers=PendingAnswers(budget),
+        uncollected_answers=UncollectedAnswers(budget),
     )

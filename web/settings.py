@@ -28,16 +28,16 @@ def limit(default: int, text: str, least: int = 1) -> Any:
 # Caches, shared by all visitors.
 MAX_CACHED_BYTES = 16_000_000  # attention weights of runs; the least recently used are evicted first
 MAX_RUN_BYTES = 9_000_000  # of a larger run, only thumbnails and a few heads are kept; the rest is recomputed
-MAX_FRESH_BYTES = 8_000_000  # newest logits of a text being written: over half a second of GPT-2's
+MAX_RECENT_LOGITS_BYTES = 8_000_000  # newest logits of a text being written: over half a second of GPT-2's
 MAX_LOGITS = 65_536  # numbers in a response with the logits of several tokens
-MAX_RESIDUAL_BYTES = 4_000_000  # residual streams from which the rest of a run is recomputed, not counting the newest
+MAX_RUN_PASS_BYTES = 4_000_000  # residual streams from which the rest of a run is recomputed, not counting the newest
 MAX_CACHED_RUNS = 1_000
 MAX_LONG_TEXT_BYTES = 1_000_000  # of a text in which Ask looks for the passages on which each head fires
 MAX_ANSWER_BYTES = 16_000_000  # answers of Ask
-MAX_TEXT_PASS_BYTES = 16_000_000  # texts that Ask read in float32, not counting the newest
+MAX_ASK_PASS_BYTES = 16_000_000  # texts that Ask read in float32, not counting the newest
 MAX_SNAPSHOT_BYTES = 48_000_000  # weights of snapshots that were opened, not counting the newest
 # The part of the memory budget that is reserved for caches.
-KEPT_BYTES = MAX_CACHED_BYTES + MAX_RESIDUAL_BYTES + MAX_ANSWER_BYTES + MAX_TEXT_PASS_BYTES + MAX_SNAPSHOT_BYTES
+KEPT_BYTES = MAX_CACHED_BYTES + MAX_RUN_PASS_BYTES + MAX_ANSWER_BYTES + MAX_ASK_PASS_BYTES + MAX_SNAPSHOT_BYTES
 MAX_MCP_CALLS = 32  # at the same time; Gradio's own client sends no more than 40
 MAX_EXACT = 2  # texts read again at the same time, to give the page exact weights and logits
 MAX_SESSIONS = 500  # browser tabs whose state Gradio keeps
@@ -179,7 +179,7 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
     text += "and with --share"
     flag("trusted-proxies", n_proxies, None, text, type=n_proxies)
     flag("api-key", read_key, None, "secret that everything except /health requires", type=read_key)
-    flag("api-key-file", read_folder, None, "file with that secret, to hide it from process lists", type=read_folder)
+    flag("api-key-file", parse_path, None, "file with that secret, to hide it from process lists", type=parse_path)
     text = "further host names of this server, such as example.org or *.example.org, or * for all; IP addresses, "
     text += "localhost, this machine's name and names without a dot always work"
     flag("allowed-hosts", read_hosts, (), text, type=read_hosts, metavar="HOST[,HOST]")
@@ -188,7 +188,7 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
     flag("access-log", read_bool, False, "print a line for every request", action="store_true")
     flag("log-level", read_level, "warning", f"one of {', '.join(LOG_LEVELS)}", type=read_level)
     flag("no-train", read_bool, is_zero_gpu(environ), "do not let visitors train GPTs", action="store_true")
-    flag("cache", read_folder, default_cache(environ), "folder that caches computed results", type=read_folder)
+    flag("cache", parse_path, default_cache(environ), "folder that caches computed results", type=parse_path)
     flag("no-kernels", read_bool, False, "write with torch alone, which is slower on a CPU", action="store_true")
     group = parser.add_argument_group(
         "another engine",
@@ -251,7 +251,7 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
 # Readers of flags and variables. An invalid value raises ``ArgumentTypeError`` with the reason.
 
 
-def read_folder(text: str) -> Path:
+def parse_path(text: str) -> Path:
     return Path(text).expanduser()
 
 

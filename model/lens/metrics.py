@@ -7,7 +7,7 @@ from torch import Tensor
 
 METRICS = ("entropy", "distance", "first", "previous", "uniform")
 DISTANCES = range(2, 7)  # distances in tokens at which weights are measured, besides the previous token
-MEASURES = (*METRICS, *(f"{n} back" for n in DISTANCES))
+FRAME_MEASURES = (*METRICS, *(f"{n} back" for n in DISTANCES))
 
 
 def metric_sums(rows: Tensor, first: int) -> Tensor:

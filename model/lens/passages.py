@@ -25,7 +25,7 @@ QUOTES = frozenset("\"'\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb")  # straight,
 
 # How strongly a head fires at a query: its largest weight off the first token, or the norm of its output.
 Measure = Literal["weight", "norm"]
-MEASURES: tuple[Measure, ...] = get_args(Measure)
+FIRING_MEASURES: tuple[Measure, ...] = get_args(Measure)
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def firing(gpt: GPT, marks: TokenMarks, *, progress: Progress = ignore) -> Firin
     """
     config = gpt.config
     n_layer, n_head, n_tokens = config.n_layer, config.n_head, len(marks.ids)
-    kept = {measure: _nothing(n_layer, n_head) for measure in MEASURES}
+    kept = {measure: _nothing(n_layer, n_head) for measure in FIRING_MEASURES}
     everywhere = torch.zeros(n_layer, n_head, len(PATTERNS), dtype=torch.float64)
     metrics = torch.zeros(n_layer, n_head, len(METRICS), dtype=torch.float64)
     squares = [_squares(cast(Block, block)) for block in gpt.h]
@@ -191,7 +191,7 @@ def firing(gpt: GPT, marks: TokenMarks, *, progress: Progress = ignore) -> Firin
         query = torch.arange(window.first, window.stop)
         found = torch.stack(key).minimum(query)  # for a query that sees only the first token: itself
         everywhere += patterns(marks, query.expand_as(found), found).sum(-2)
-        for measure, value in zip(MEASURES, (torch.stack(weight), torch.stack(norm)), strict=True):
+        for measure, value in zip(FIRING_MEASURES, (torch.stack(weight), torch.stack(norm)), strict=True):
             kept[measure] = _merge(kept[measure], value, found, window, bins(measure, value))
         n_measured += len(query) - (window.first == window.start)
         progress(window.stop / n_tokens)

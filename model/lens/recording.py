@@ -9,13 +9,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .metrics import DISTANCES, MEASURES, METRICS, distance_sums, metric_sums
+from .metrics import DISTANCES, FRAME_MEASURES, METRICS, distance_sums, metric_sums
 from .pictures import n_pictures, picture_index, rollout_rows
 from .thumbnails import Thumbnails
 
 FLUSH_ROWS = 32  # rows collected before they are pooled, unless a reader needs them earlier
 SLACK = 4  # extra rows that a reader may get, which avoids a separate summary
-MAX_FOLLOWED = 4  # pictures whose weights are kept, unless all are
+MAX_KEPT_PICTURES = 4  # pictures whose weights are kept, unless all are
 MAX_NEWEST = 12  # newest rows of all pictures, kept in that case while the text is written
 
 
@@ -59,13 +59,13 @@ class WeightBuffer:
     def __init__(self, n_pictures: int, capacity: int, *, keep_all: bool) -> None:
         self.n_pictures, self.capacity = n_pictures, capacity
         self.weights = mapped(n_pictures, triangle(capacity)) if keep_all else None
-        self.followed: dict[int, Tensor] = {}
+        self.kept_pictures: dict[int, Tensor] = {}
         self.newest: deque[tuple[int, Tensor]] = deque(maxlen=MAX_NEWEST)  # (query, its row in every picture)
 
     @property
     def nbytes(self) -> int:
         """The most bytes that it will hold."""
-        return MAX_FOLLOWED * triangle(self.capacity) * 4 if self.weights is None else self.weights.nbytes
+        return MAX_KEPT_PICTURES * triangle(self.capacity) * 4 if self.weights is None else self.weights.nbytes
 
     def add(self, pictures: slice, first: int, block: Tensor) -> None:
         """Keep the rows from ``first`` on of some pictures, ``(pictures, rows, keys)``."""
@@ -74,8 +74,8 @@ class WeightBuffer:
             if self.weights is not None:
                 self.weights[pictures, cells] = block[:, i, : first + i + 1]
             for index in range(self.n_pictures)[pictures]:
-                if index in self.followed:
-                    self.followed[index][cells] = block[index - pictures.start, i, : first + i + 1]
+                if index in self.kept_pictures:
+                    self.kept_pictures[index][cells] = block[index - pictures.start, i, : first + i + 1]
 
     def add_newest(self, first: int, block: Tensor) -> None:
         """Keep the newest rows of all pictures from ``first`` on, ``(n_pictures, rows, keys)``."""
@@ -83,17 +83,17 @@ class WeightBuffer:
             for i in range(max(0, block.shape[1] - MAX_NEWEST), block.shape[1]):
                 self.newest.append((first + i, block[:, i, : first + i + 1].contiguous()))
 
-    def follow(self, index: int) -> Tensor:
-        """A buffer for one picture's weights, which are kept from now on; the picture followed longest is dropped."""
+    def keep_picture(self, index: int) -> Tensor:
+        """A buffer for one picture's weights, which are kept from now on; the picture kept longest is dropped."""
         rows = mapped(1, triangle(self.capacity))[0]
-        if len(self.followed) == MAX_FOLLOWED:
-            del self.followed[next(iter(self.followed))]
-        self.followed[index] = rows
+        if len(self.kept_pictures) == MAX_KEPT_PICTURES:
+            del self.kept_pictures[next(iter(self.kept_pictures))]
+        self.kept_pictures[index] = rows
         return rows
 
     def picture(self, index: int, start: int, stop: int) -> Tensor | None:
         """The cells of one picture's rows from ``start`` to ``stop``, or None if they are not kept."""
-        rows = self.followed.get(index) if self.weights is None else self.weights[index]
+        rows = self.kept_pictures.get(index) if self.weights is None else self.weights[index]
         return None if rows is None else rows[triangle(start) : triangle(stop)]
 
     @property
@@ -144,7 +144,7 @@ class Summary:
 
     def __init__(self, n_pictures: int, capacity: int) -> None:
         self.thumbnails = Thumbnails(n_pictures, capacity)
-        self.sums = torch.zeros(n_pictures, len(MEASURES))
+        self.sums = torch.zeros(n_pictures, len(FRAME_MEASURES))
 
     @property
     def nbytes(self) -> int:
@@ -156,7 +156,7 @@ class Summary:
         self.thumbnails.add(pictures, first, block)
 
     def means(self, n_rows: int) -> Tensor:
-        """The mean over the queries of ``n_rows`` rows of each of ``MEASURES``: ``(n_pictures, len(MEASURES))``.
+        """The mean over the queries of ``n_rows`` rows of each of the ``FRAME_MEASURES``: ``(n_pictures, n_measures)``.
 
         Queries without such a key are left out: the first query, and the first ``n`` for the distance of ``n`` tokens.
         """
@@ -184,7 +184,7 @@ class Recording:
         self.total: Tensor | None = None  # over the heads of the layers added so far
         self.pending: list[Tensor] = []
         self.lock = threading.Lock()
-        self.follow_lock = threading.Lock()
+        self.keep_lock = threading.Lock()
 
     @property
     def nbytes(self) -> int:
@@ -235,7 +235,7 @@ class Recording:
             return ThumbnailRows(n_rows, summary.thumbnails.factor, first, cells)
 
     def metrics(self, until: int | None = None) -> Tensor:
-        """The mean over the queries of each of ``MEASURES``: ``(n_pictures, len(MEASURES))``."""
+        """The mean over the queries of each of ``FRAME_MEASURES``: ``(n_pictures, len(FRAME_MEASURES))``."""
         with self.lock:
             summary, n_rows = self.summary_at(until)
             return summary.means(n_rows)
@@ -260,16 +260,16 @@ class Recording:
         ``ValueError`` if there is no such picture.
         """
         index = picture_index(layer, column, self.n_layer, self.n_head)
-        with self.follow_lock:
+        with self.keep_lock:
             if self.buffer.picture(index, 0, 0) is None:
                 with self.lock:
                     self.flush()
-                    n_rows, rows = self.n_rows, self.buffer.follow(index)
+                    n_rows, rows = self.n_rows, self.buffer.keep_picture(index)
                 rows[: triangle(n_rows)] = lower_triangle(recompute(n_rows))
             with self.lock:
                 self.flush()
                 cells = self.buffer.picture(index, start, self.n_rows)
-                assert cells is not None, "it is followed"
+                assert cells is not None, "it is kept"
                 return cells.numpy().tobytes()
 
     def query(self, query: int, recompute: Callable[[int], Tensor]) -> bytes:

@@ -195,8 +195,8 @@ class LiveTrainer(Trainer):
         thumbnails.
         """
         self.averaged.eval()
-        residuals = TextPass(self.averaged, self.sentence_ids)
-        weights = torch.cat([residuals.attention(layer) for layer in range(self.config.n_layer)])
+        text_pass = TextPass(self.averaged, self.sentence_ids)
+        weights = torch.cat([text_pass.attention(layer) for layer in range(self.config.n_layer)])
         below = torch.ones(weights.shape[1:], dtype=torch.bool).tril()
         return bytes(encode_weights(weights)[:, below].numpy().tobytes())
 

@@ -13,7 +13,7 @@ import torch
 
 from helpers.engine import recorded_events
 from model import LoadedModel
-from model.lens.metrics import MEASURES
+from model.lens.metrics import FRAME_MEASURES
 from web.runs.run import Run
 from web.runs.store import Runs
 
@@ -52,8 +52,8 @@ def frame(content: bytes) -> tuple[dict[str, Any], bytes]:
     """The header of a frame and its thumbnails; the metrics before those belong to the header."""
     (length,) = struct.unpack("<I", content[:4])
     header = json.loads(content[4 : 4 + length])
-    size = 4 * header["pictures"] * len(MEASURES)
-    header["metrics"] = np.frombuffer(content[4 + length :][:size], np.float32).reshape(-1, len(MEASURES))
+    size = 4 * header["pictures"] * len(FRAME_MEASURES)
+    header["metrics"] = np.frombuffer(content[4 + length :][:size], np.float32).reshape(-1, len(FRAME_MEASURES))
     return header, content[4 + length + size :]
 
 

@@ -70,7 +70,7 @@ def test_the_process_has_a_low_priority_and_no_secrets(checkpoints: Path, monkey
         visitor.watch_until("state", state="training")
         (child,) = children()
         assert child.nice == 7 and b"HEADSCOPE_API_KEY" not in child.environment()
-        assert server.services.training.is_set()
+        assert server.services.is_training.is_set()
         visitor.post("/train/forget")
         assert child.has_ended()
 

@@ -84,7 +84,7 @@ def add_endpoints(services: Services) -> None:
             loaded = await model_to_read_with(services, model, client)
             ids = read_prompt(limits, loaded, prompt)
             layer, head = read_head(limits, loaded, layer, head, len(ids))
-            answer = await services.attention.run(client, head_weights, loaded, ids, layer, head)
+            answer = await services.trace_workers.run(client, head_weights, loaded, ids, layer, head)
         found: dict[str, Any] = leave(services, request, answer)
         return found
 

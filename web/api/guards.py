@@ -35,7 +35,7 @@ async def model_to_read_with(services: Services, name: object, client: Hashable)
     services.engines.check_open()
     check_loaded(services)
     if services.snapshots.is_snapshot(name):
-        return await services.attention.run(client, services.snapshots.model_or_snapshot, name)
+        return await services.trace_workers.run(client, services.snapshots.model_or_snapshot, name)
     return find_model(services.served, name)
 
 
@@ -65,4 +65,4 @@ def refusals(services: Services, route: str = "") -> Iterator[None]:
 def leave(services: Services, request: gr.Request, answer: bytes) -> Any:
     """What an endpoint returns to Gradio for an answer in JSON."""
     with refusals(services):
-        return services.pending_answers.store(answer, request.session_hash or "", client_of(request))
+        return services.uncollected_answers.store(answer, request.session_hash or "", client_of(request))

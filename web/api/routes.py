@@ -138,7 +138,7 @@ def v1(services: Services) -> FastAPI:
             client = client_of(request)
             loaded = await model_to_read_with(services, body.model, client)
             embeddings = Embeddings(loaded, body, services.limits)
-            vectors = await unless_client_leaves(request, services.attention.run(client, embeddings.compute))
+            vectors = await unless_client_leaves(request, services.trace_workers.run(client, embeddings.compute))
         services.metrics.count(EMBEDDINGS, "cancelled" if vectors is None else "ok")
         return LEFT if vectors is None else JSONResponse(embeddings.answer(vectors))
 
@@ -157,7 +157,7 @@ def v1(services: Services) -> FastAPI:
         async def send() -> AsyncIterator[bytes]:
             nonlocal outcome
             try:
-                while (piece := await services.attention.go_on(client, next, pieces, None)) is not None:
+                while (piece := await services.trace_workers.go_on(client, next, pieces, None)) is not None:
                     for begin in range(0, len(piece), PIECE):
                         yield piece[begin : begin + PIECE]
                 outcome = "ok"
@@ -169,7 +169,7 @@ def v1(services: Services) -> FastAPI:
             with count_refusal(services, ATTENTION):
                 stack.enter_context(services.budget.hold(answer.held_bytes, client))
                 # The status is sent with the first piece: whoever must leave the line before it still gets a 429.
-                first = await unless_client_leaves(request, services.attention.run(client, next, pieces))
+                first = await unless_client_leaves(request, services.trace_workers.run(client, next, pieces))
             stack.callback(lambda: services.metrics.count(ATTENTION, outcome))
             if first is None:
                 return LEFT

@@ -7,7 +7,7 @@ from pydantic import Field as Described
 from model import InputError, LoadedModel
 from model.lens.metrics import METRICS
 from model.lens.passages import (
-    MEASURES,
+    FIRING_MEASURES,
     PATTERNS,
     WINDOW,
     Firing,
@@ -97,7 +97,7 @@ def answer_passages(inquiry: Inquiry, progress: Progress) -> Answer:
         "n_tokens": len(ids),
         "patterns": PATTERNS,
         "metrics": METRICS,
-        "bins": {measure: edges(measure) for measure in MEASURES},
+        "bins": {measure: edges(measure) for measure in FIRING_MEASURES},
         "heads": per_head(found, marks, {start: index for index, start in enumerate(starts)}),
         "windows": [{"start": start, "tokens": tokens} for start, tokens in windows],
         "texts": {str(token.id): token.text for token in loaded.tokens(used)},
@@ -123,14 +123,14 @@ def encode(loaded: LoadedModel, text: str) -> list[int]:
 
 def per_head(found: Firing, marks: TokenMarks, index_of: dict[int, int]) -> list[list[Answer]]:
     n_layer, n_head = found.everywhere.shape[:2]
-    shares = {measure: shared(found.strongest[measure], marks) for measure in MEASURES}
+    shares = {measure: shared(found.strongest[measure], marks) for measure in FIRING_MEASURES}
     return [
         [
             {
                 **{
                     measure: measured(found.strongest[measure], layer, head, index_of)
                     | {"share": shares[measure][layer, head].tolist()}
-                    for measure in MEASURES
+                    for measure in FIRING_MEASURES
                 },
                 "everywhere": found.everywhere[layer, head].tolist(),
                 "metrics": found.metrics[layer, head].tolist(),

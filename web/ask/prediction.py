@@ -161,17 +161,17 @@ class HeadAnswer(PredictionAnswer):
     without_head: WithoutHead
 
 
-MEASURES = ("weight", "norm", "attribution", "loss_change")
+KEY_MEASURES = ("weight", "norm", "attribution", "loss_change")
 
 
 def answer_head(inquiry: Inquiry, progress: Progress) -> Answer:
     layer, head, position = inquiry.values["layer"], inquiry.values["head"], position_of(inquiry)
     token = token_of(inquiry, position)
     found = head_measures(inquiry.text, layer=layer, head=head, position=position, token=token, progress=progress)
-    measures = zip(*(getattr(found, name).tolist() for name in MEASURES), strict=True)
+    measures = zip(*(getattr(found, name).tolist() for name in KEY_MEASURES), strict=True)
     tokens = inquiry.loaded.tokens(inquiry.ids[: position + 1])
     keys = [
-        {"position": i, **token._asdict(), **dict(zip(MEASURES, values, strict=True))}
+        {"position": i, **token._asdict(), **dict(zip(KEY_MEASURES, values, strict=True))}
         for i, (token, values) in enumerate(zip(tokens, measures, strict=True))
     ]
     return {

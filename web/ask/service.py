@@ -21,7 +21,7 @@ from model.serving.engine import Busy
 from ..bounded_cache import BoundedCache
 from ..prometheus import Metrics
 from ..serving.budget import MEGABYTE
-from ..settings import MAX_ANSWER_BYTES, MAX_TEXT_PASS_BYTES, Limits
+from ..settings import MAX_ANSWER_BYTES, MAX_ASK_PASS_BYTES, Limits
 from .disk_cache import DiskCache
 from .float32_copies import Float32Copies
 from .turns import Job, OutOfTime, Turns
@@ -92,7 +92,7 @@ class Ask:
         self.turns = Turns(limits.max_questions, limits.max_waiting, limits.max_seconds)
         self.copies = Float32Copies(limits.max_float32_mb * MEGABYTE, self.forget_texts)
         self.texts: BoundedCache[Any, TextPass] = BoundedCache(
-            max_bytes=MAX_TEXT_PASS_BYTES, size=lambda text: text.nbytes
+            max_bytes=MAX_ASK_PASS_BYTES, size=lambda text: text.nbytes
         )
         self.answers: BoundedCache[Hashable, bytes] = BoundedCache(max_bytes=MAX_ANSWER_BYTES, size=len)
         self.differences: BoundedCache[Hashable, float] = BoundedCache(max_entries=MOST_DIFFERENCES)

@@ -28,7 +28,7 @@ from model.errors import counted, shorten
 from ..api.auth import path_of
 from ..client import client_in
 from ..serving.budget import NoRoom
-from ..serving.pending_answers import PendingAnswers
+from ..serving.uncollected_answers import UncollectedAnswers
 from ..settings import FOLLOWED_SECONDS, MAX_RUN_ID, Limits
 from .bodies import GRADIO, read_body, replay
 
@@ -177,7 +177,7 @@ class Session:
 class QueueSessions:
     """The sessions that are waiting for events. Not thread-safe: used only from the event loop."""
 
-    def __init__(self, demo: gr.Blocks, limits: Limits, answers: PendingAnswers) -> None:
+    def __init__(self, demo: gr.Blocks, limits: Limits, answers: UncollectedAnswers) -> None:
         self.queue: Queue = demo._queue
         self.endpoints, self.answers = Endpoints(demo), answers
         self.most = limits.max_batch + limits.max_waiting  # the most texts that an engine takes

@@ -56,7 +56,7 @@ def after_gradio(
         *key,
         Middleware(BodyLimitMiddleware, limits=services.limits, budget=services.budget, larger=texts),
         Middleware(BodyFormatMiddleware, texts=tuple(texts)),
-        Middleware(GradioQueueMiddleware, sessions=QueueSessions(demo, services.limits, services.pending_answers)),
+        Middleware(GradioQueueMiddleware, sessions=QueueSessions(demo, services.limits, services.uncollected_answers)),
         Middleware(VisitorMiddleware),
     ]
 

@@ -33,7 +33,7 @@ def one_cell(served: ServedModels, request: LessonRequest) -> dict[str, object]:
     if request.key > at:
         raise InputError("query", f"There is no cell for query {at} and key {request.key}.")
     block = cast(Block, found.loaded.gpt.h[layer])
-    stages = block_by_ladder(block, found.residuals.stream[layer][0])
+    stages = block_by_ladder(block, found.text_pass.stream[layer][0])
     query, key = (stage[head].float().cpu() for stage in (stages.query, stages.key))
     score = stages.scores[head, at, request.key].item()
     return {
@@ -44,7 +44,7 @@ def one_cell(served: ServedModels, request: LessonRequest) -> dict[str, object]:
         "scaled": score * block.attn.scale,
         "scale": block.attn.scale,
         "weight": stages.weights[head, at, request.key].item(),
-        "model_weight": found.residuals.attention(layer)[head, at, request.key].item(),
+        "model_weight": found.text_pass.attention(layer)[head, at, request.key].item(),
     }
 
 
@@ -62,7 +62,7 @@ def one_number(served: ServedModels, request: LessonRequest) -> dict[str, object
     elif stage == "last_x":
         layer, stage = found.loaded.config.n_layer - 1, "after"
     block = cast(Block, found.loaded.gpt.h[layer])
-    stages = block_by_ladder(block, found.residuals.stream[layer][0])
+    stages = block_by_ladder(block, found.text_pass.stream[layer][0])
     return InLayer(found.loaded, found.ids, block, stages, head, at).explain(stage, request.index)
 
 
@@ -183,7 +183,7 @@ class Ending:
 
     def __init__(self, found: ReadSentence, at: int) -> None:
         self.gpt = found.loaded.gpt
-        self.x = found.residuals.stream[-1][0, at]
+        self.x = found.text_pass.stream[-1][0, at]
 
     def explain(self, stage: str, index: int) -> dict[str, object]:
         gpt = self.gpt

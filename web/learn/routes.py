@@ -102,7 +102,7 @@ def learn_routes(services: Services) -> APIRouter:
         if await asyncio.to_thread(needs_models, lesson):
             await served.wait()
         try:
-            data = await services.lessons.run(client_of(request), compute, lesson, settings)
+            data = await services.learn_workers.run(client_of(request), compute, lesson, settings)
         except InputError as error:
             raise HTTPException(400, str(error)) from None
         if data is None:

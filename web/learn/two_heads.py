@@ -30,8 +30,8 @@ def two_heads(served: ServedModels, request: LessonRequest) -> dict[str, object]
         return None
     found = read(served, request.model_copy(update={"model": loaded.name}))
     config, ids = found.loaded.config, found.ids[:SHOWN_WORDS]
-    residuals = read_once(found.loaded, tuple(ids))
-    weights = torch.stack([residuals.attention(layer) for layer in range(config.n_layer)])
+    text_pass = read_once(found.loaded, tuple(ids))
+    weights = torch.stack([text_pass.attention(layer) for layer in range(config.n_layer)])
     pair = request.pair
     if pair is None or any(layer >= config.n_layer or head >= config.n_head for layer, head in pair):
         pair = most_different(weights)
@@ -44,15 +44,15 @@ def two_heads(served: ServedModels, request: LessonRequest) -> dict[str, object]
         "n_tokens": len(found.ids),
         "largest_error": 1e-4 if found.loaded.dtype == torch.float32 else 0.1,
         "difference": distance(first, second).item(),
-        "heads": [one_head(cast(Block, found.loaded.gpt.h[layer]), residuals, layer, head) for layer, head in pair],
+        "heads": [one_head(cast(Block, found.loaded.gpt.h[layer]), text_pass, layer, head) for layer, head in pair],
     }
 
 
-def one_head(block: Block, residuals: TextPass, layer: int, head: int) -> dict[str, object]:
+def one_head(block: Block, text_pass: TextPass, layer: int, head: int) -> dict[str, object]:
     """The weights of a head, recomputed from its queries and keys, and what they mostly rest on."""
-    stages = block_by_ladder(block, residuals.stream[layer][0])
+    stages = block_by_ladder(block, text_pass.stream[layer][0])
     query, key = (stage[head].float().cpu() for stage in (stages.query, stages.key))
-    used = residuals.attention(layer)[head]
+    used = text_pass.attention(layer)[head]
     future = torch.ones(len(query), len(query), dtype=torch.bool).triu(1)
     scores = (query @ key.T).masked_fill(future, -torch.inf) * block.attn.scale
     return {

@@ -43,7 +43,7 @@ class ReadSentence:
     note: str
 
     @property
-    def residuals(self) -> TextPass:
+    def text_pass(self) -> TextPass:
         """The residual stream over the sentence."""
         return read_once(self.loaded, tuple(self.ids))
 
@@ -52,7 +52,7 @@ class ModelCache:
     """What was computed last with one model, for requests that follow about the same tokens."""
 
     def __init__(self) -> None:
-        self.residuals = BoundedCache[tuple[int, ...], TextPass](max_entries=2)
+        self.text_passes = BoundedCache[tuple[int, ...], TextPass](max_entries=2)
         self.overviews = BoundedCache[tuple[int, ...], dict[str, Any]](max_entries=2)
 
 
@@ -65,7 +65,7 @@ def cache_of(loaded: LoadedModel) -> ModelCache:
 
 def read_once(loaded: LoadedModel, ids: tuple[int, ...]) -> TextPass:
     """The residual stream of ``loaded`` over ``ids``, cached."""
-    return cache_of(loaded).residuals.get_or_compute(ids, lambda: TextPass(loaded.gpt, ids))
+    return cache_of(loaded).text_passes.get_or_compute(ids, lambda: TextPass(loaded.gpt, ids))
 
 
 def read(served: ServedModels, request: LessonRequest) -> ReadSentence:
@@ -114,16 +114,16 @@ def check_place(found: ReadSentence, request: LessonRequest) -> tuple[int, int, 
 def whole_model(served: ServedModels, request: LessonRequest) -> dict[str, object]:
     """The way of one token through a layer of the model, recomputed by the steps of the ladder, and to the end."""
     found = read(served, request)
-    loaded, ids, residuals = found.loaded, found.ids, found.residuals
+    loaded, ids, text_pass = found.loaded, found.ids, found.text_pass
     config, gpt = loaded.config, loaded.gpt
     overview = cache_of(loaded).overviews.get_or_compute(tuple(ids), lambda: look_over(loaded, tuple(ids)))
     layer, head, query = check_place(found, request)
     if request.layer is None or request.head is None:
         layer, head = overview["start"]
     block = cast(Block, gpt.h[layer])
-    stages = block_by_ladder(block, residuals.stream[layer][0])
+    stages = block_by_ladder(block, text_pass.stream[layer][0])
     past = torch.tril_indices(len(ids), len(ids))
-    theirs = residuals.attention(layer)[head]
+    theirs = text_pass.attention(layer)[head]
     return {
         "model": loaded.name,
         "sha256": loaded.sha256,
@@ -150,7 +150,7 @@ def whole_model(served: ServedModels, request: LessonRequest) -> dict[str, objec
         },
         "vectors": {name: rounded(getattr(stages, name)[query]) for name in STAGES},
         "of_head": {name: rounded(getattr(stages, name)[head, query]) for name in ("query", "key", "value", "context")},
-        "errors": stage_errors(block, stages, residuals.stream[layer + 1][0]),
+        "errors": stage_errors(block, stages, text_pass.stream[layer + 1][0]),
         "end": the_end(found, query),
         "guesses": guesses(found, query),
         "thumbnails": overview["thumbnails"],
@@ -167,7 +167,7 @@ def rounded(vector: Tensor) -> list[float]:
 
 @torch.inference_mode()
 def embedding_error(found: ReadSentence) -> float:
-    gpt, stream = found.loaded.gpt, found.residuals.stream[0][0]
+    gpt, stream = found.loaded.gpt, found.text_pass.stream[0][0]
     tokens = gpt.wte(torch.tensor(found.ids, device=stream.device))
     ours = tokens + gpt.position_embeddings(0, len(found.ids))
     return largest_difference(ours.float(), stream.float())
@@ -185,11 +185,11 @@ def stage_errors(block: Block, stages: BlockStages, after: Tensor) -> dict[str, 
 @torch.inference_mode()
 def the_end(found: ReadSentence, query: int) -> dict[str, object]:
     """After all layers: layer norm, logits over the vocabulary, and the probabilities of the next token."""
-    loaded, gpt, residuals = found.loaded, found.loaded.gpt, found.residuals
-    x = residuals.stream[-1][0, query]
+    loaded, gpt, text_pass = found.loaded, found.loaded.gpt, found.text_pass
+    x = text_pass.stream[-1][0, query]
     normed = normalise(final_norm(gpt), x)
     logits = linear(gpt.lm_head, normed).float().cpu()
-    theirs = residuals.logits(query, query + 1)[0]
+    theirs = text_pass.logits(query, query + 1)[0]
     probabilities = ladder.stable_softmax(logits)
     top = logits.argsort(descending=True)[:SHOWN_TOKENS].tolist()
     follower = found.ids[query + 1] if query + 1 < len(found.ids) else None
@@ -213,7 +213,7 @@ def the_end(found: ReadSentence, query: int) -> dict[str, object]:
 def guesses(found: ReadSentence, query: int) -> list[dict[str, object]]:
     """The likeliest next token if the model ended before each layer, and after the last one."""
     gpt = found.loaded.gpt
-    stream = torch.stack([x[0, query] for x in found.residuals.stream])
+    stream = torch.stack([x[0, query] for x in found.text_pass.stream])
     probabilities = torch.softmax(gpt.logits(stream).float(), dim=-1)
     best = probabilities.max(dim=-1)
     return [
@@ -224,8 +224,8 @@ def guesses(found: ReadSentence, query: int) -> list[dict[str, object]]:
 
 def look_over(loaded: LoadedModel, ids: tuple[int, ...]) -> dict[str, Any]:
     """Of all heads: thumbnails, clear roles in this text, and the one to begin with."""
-    residuals: TextPass = read_once(loaded, ids)
-    attention = torch.stack([residuals.attention(layer) for layer in range(loaded.config.n_layer)])
+    text_pass = read_once(loaded, ids)
+    attention = torch.stack([text_pass.attention(layer) for layer in range(loaded.config.n_layer)])
     first = min(len(ids), TOKENS_TO_CHOOSE_FROM)
     pooled = F.adaptive_max_pool2d(attention, min(len(ids), THUMBNAIL))
     roles = [

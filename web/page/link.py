@@ -85,14 +85,14 @@ async def resolve_address(services: Services, query: Mapping[str, str], client: 
 
 async def follow_link(services: Services, query: Mapping[str, str], client: Hashable) -> PageStart | None:
     """Where a link leads, None where it leads to no text. Raises ``BadLink`` and ``Busy``."""
-    link = await services.exact.run(client, read_link, services.served, query, services.snapshots)
+    link = await services.page_workers.run(client, read_link, services.served, query, services.snapshots)
     if link is None:
         return None
-    run = await services.exact.run(client, recompute, services, link)
+    run = await services.page_workers.run(client, recompute, services, link)
     prompt = link.loaded.tokenizer.decode(link.ids[: link.n_prompt])
     settings, notices = read_settings(services.served, link.loaded, prompt, query)
     settings = {"prompt": prompt} | settings
-    second, more = await services.exact.run(client, find_second, services, query)
+    second, more = await services.page_workers.run(client, find_second, services, query)
     value = pointer(run, "linked", settings) | {"notices": notices + more + services.served.problems()}
     return PageStart(value, settings, second)
 

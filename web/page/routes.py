@@ -55,7 +55,7 @@ def page_routes(services: Services, writer: PageWriter, trainings: Trainings) ->
     async def read_snapshot(request: Request, text: SnapshotText) -> JSONResponse:
         """A pointer to the same text, read with the weights that the model had after a training step."""
         try:
-            run = await services.exact.run(client_of(request), read_with_snapshot, services, text)
+            run = await services.page_workers.run(client_of(request), read_with_snapshot, services, text)
         except InputError as error:
             return refuse(error.field, str(error))
         return JSONResponse(pointer(run, "snapshot", {}) | {"training_step": text.step})
@@ -64,7 +64,7 @@ def page_routes(services: Services, writer: PageWriter, trainings: Trainings) ->
     async def read_text(request: Request, asked: ReadAgain) -> JSONResponse:
         """A pointer to the same text, read by another model or with heads scaled, or to another text."""
         try:
-            run = await services.exact.run(client_of(request), read_again, services, asked)
+            run = await services.page_workers.run(client_of(request), read_again, services, asked)
         except InputError as error:
             return refuse(error.field, str(error))
         return JSONResponse(pointer(run, "read", {}))

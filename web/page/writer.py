@@ -85,7 +85,7 @@ class PageWriter:
             n_written = writer.run.n_earlier + len(writer.run.ids) - len(asked.prompt)
             more: dict[str, Any] = {"branch": text.branch} if text.branch else {}
             new = {"new": sent.new(writer.run), "at": generation.newest_at}
-            new["training"] = self.services.training.is_set()
+            new["training"] = self.services.is_training.is_set()
             more |= {"note": READ_ALONG.format(text.loaded.name)} if is_remote else {}
             return pointer(writer.run, state, settings) | {"written": n_written} | new | more
 

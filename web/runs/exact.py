@@ -11,7 +11,7 @@ from model.lens.pictures import last_rows, layers_of, picture
 from model.lens.text_pass import TextPass
 
 from ..bounded_cache import BoundedCache
-from ..settings import MAX_LOGITS, MAX_RESIDUAL_BYTES
+from ..settings import MAX_LOGITS, MAX_RUN_PASS_BYTES
 from .run import Run
 
 Key = tuple[str, LoadedModel]  # the id of a run, and its model
@@ -20,36 +20,36 @@ Key = tuple[str, LoadedModel]  # the id of a run, and its model
 class ExactNumbers:
     """Weights and logits of runs as float32 bytes."""
 
-    def __init__(self, max_bytes: int = MAX_RESIDUAL_BYTES) -> None:
-        self.residuals = BoundedCache[Key, TextPass](max_bytes=max_bytes, size=attrgetter("nbytes"))
+    def __init__(self, max_bytes: int = MAX_RUN_PASS_BYTES) -> None:
+        self.text_passes = BoundedCache[Key, TextPass](max_bytes=max_bytes, size=attrgetter("nbytes"))
 
     def read(self, run: Run, n_tokens: int) -> TextPass:
         """One pass over at least the first ``n_tokens`` of a run.
 
         A cached pass is used while it is long enough, so a text being written is not read again for each token.
         """
-        return self.residuals.get_or_compute(
+        return self.text_passes.get_or_compute(
             (run.id, run.loaded),
             lambda: TextPass(run.loaded.gpt, run.readable_ids, run.head_mask),
-            lambda residuals: len(residuals.ids) >= n_tokens,
+            lambda text_pass: len(text_pass.ids) >= n_tokens,
         )
 
     def forget(self, run: Run) -> None:
         """Remove the cached passes of a run."""
-        self.residuals.remove(lambda key, _: key == (run.id, run.loaded))
+        self.text_passes.remove(lambda key, _: key == (run.id, run.loaded))
 
     def forget_models(self, is_gone: Callable[[LoadedModel], bool]) -> None:
         """Remove the cached passes of models for which ``is_gone`` is true, including those being computed."""
-        self.residuals.remove(lambda key, _: is_gone(key[1]))
+        self.text_passes.remove(lambda key, _: is_gone(key[1]))
 
     def picture(self, run: Run, layer: int, column: int, start: int) -> bytes:
         """Rows of a picture (``model.lens.pictures``) from ``start`` on. Raises ``ValueError`` if there is none."""
         config = run.loaded.config
 
         def recompute(n_rows: int) -> Tensor:
-            residuals = self.read(run, n_rows)
+            text_pass = self.read(run, n_rows)
             needed = layers_of(layer, column, config.n_layer, config.n_head)
-            return picture((residuals.attention(i, n_rows) for i in needed), column, config.n_head)
+            return picture((text_pass.attention(i, n_rows) for i in needed), column, config.n_head)
 
         return run.recording.picture(layer, column, start, recompute)
 
@@ -57,8 +57,8 @@ class ExactNumbers:
         """A query's row of every picture, ``(n_pictures, query + 1)``. Raises ``ValueError`` if there is none."""
 
         def recompute(n_rows: int) -> Tensor:
-            residuals = self.read(run, n_rows)
-            return last_rows(residuals.attention(layer, n_rows) for layer in range(run.loaded.config.n_layer))
+            text_pass = self.read(run, n_rows)
+            return last_rows(text_pass.attention(layer, n_rows) for layer in range(run.loaded.config.n_layer))
 
         return run.recording.query(query, recompute)
 

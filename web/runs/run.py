@@ -13,7 +13,7 @@ from model.lens.recording import Recording, triangle
 from model.lens.text_pass import TextPass
 from model.serving.sequence import PromptPart
 
-from ..settings import MAX_FRESH_BYTES, MAX_RUN_BYTES, UPDATE_SECONDS
+from ..settings import MAX_RECENT_LOGITS_BYTES, MAX_RUN_BYTES, UPDATE_SECONDS
 
 LEAST_SECONDS = 2 * UPDATE_SECONDS  # a shorter span gives no reliable rate, so none is shown
 
@@ -43,7 +43,8 @@ class Run:
         self.ids = list(given)
         self.logprobs: list[float | None] = [None] * self.n_given
         # Visitors look at the newest logits of a text while it is written: kept here, they need no pass of the model.
-        self.recent_logits: deque[tuple[int, Tensor]] = deque(maxlen=max(1, MAX_FRESH_BYTES // (4 * config.vocab_size)))
+        n_recent = max(1, MAX_RECENT_LOGITS_BYTES // (4 * config.vocab_size))
+        self.recent_logits: deque[tuple[int, Tensor]] = deque(maxlen=n_recent)
         self.target_length = capacity
         rows = min(capacity, config.context_length)
         keep = 4 * n_pictures(config.n_layer, config.n_head) * triangle(rows) <= MAX_RUN_BYTES
@@ -104,11 +105,11 @@ class Run:
             self.recent_logits.clear()
             self.writing = False
 
-    def fill(self, residuals: TextPass) -> None:
+    def fill(self, text_pass: TextPass) -> None:
         """Recompute every row, and how probable each token was, from one pass over ``readable_ids``."""
         for layer in range(self.loaded.config.n_layer):
-            self.recording.extend(residuals.attention(layer)[None], range(layer, layer + 1))
-        self.logprobs[1:] = residuals.logprobs(self.ids[len(residuals.ids) :])
+            self.recording.extend(text_pass.attention(layer)[None], range(layer, layer + 1))
+        self.logprobs[1:] = text_pass.logprobs(self.ids[len(text_pass.ids) :])
 
     @property
     def tokens_per_second(self) -> float:

@@ -51,9 +51,9 @@ class AttentionAnswer:
 
     def layers_in(self, form: Callable[[NDArray[np.float32]], Iterator[bytes]]) -> Iterator[Iterator[bytes]]:
         """The pieces of each layer; its ``(heads, T, T)`` float32 weights are freed after the last piece."""
-        residuals = TextPass(self.loaded.gpt, self.ids, self.head_mask)
+        text_pass = TextPass(self.loaded.gpt, self.ids, self.head_mask)
         for layer in self.layers:
-            yield form(residuals.attention(layer)[self.heads].contiguous().numpy())
+            yield form(text_pass.attention(layer)[self.heads].contiguous().numpy())
 
     def json(self) -> Iterator[bytes]:
         """``{"model", "tokens", "layers", "heads", "attention": [layer][head][query][key]}``."""

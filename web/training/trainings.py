@@ -198,9 +198,9 @@ class Trainings:
             training.enter("starting")
             self.run_task(self.carry_out(training), "training")
         if self.at_work:
-            self.services.training.set()
+            self.services.is_training.set()
         else:
-            self.services.training.clear()
+            self.services.is_training.clear()
         for place, training in enumerate(self.line, 1):
             training.enter("waiting", place=place)
 

@@ -39,7 +39,7 @@ def held(server: Server) -> tuple[object, ...]:
     """What there is of requests in flight, and of Gradio's events."""
     queue, services = server.demo._queue, server.services
     waiting = queue.pending_messages_per_session, queue.pending_event_ids_session, queue.event_ids_to_events
-    return services.budget.held, services.pending_answers.sessions, *waiting
+    return services.budget.held, services.uncollected_answers.sessions, *waiting
 
 
 @pytest.mark.parametrize(("name", "data"), [("tokenize", ["ab" * 30, None]), ("attention", ["ab" * 30, None, 0, 0])])

@@ -23,14 +23,14 @@ LIMITS = Limits(max_waiting=WAITING, max_traces=2)
 
 Which = Callable[[Services], Workers]
 CASES: dict[str, tuple[Which, int, str]] = {
-    "a head": (lambda services: services.exact, MAX_EXACT, "/look/RUN/heads/1/1"),
-    "a query": (lambda services: services.exact, MAX_EXACT, "/look/RUN/queries/3"),
-    "logits": (lambda services: services.exact, MAX_EXACT, "/look/RUN/logits/3"),
-    "a lost run": (lambda services: services.exact, MAX_EXACT, "/look/again/rows"),
-    "another reading": (lambda services: services.exact, MAX_EXACT, "/look/read"),
-    "a lesson": (lambda services: services.lessons, MAX_LESSONS, "/learn/3"),
-    "attention": (lambda services: services.attention, 2, "/v1/attention"),
-    "embeddings": (lambda services: services.attention, 2, "/v1/embeddings"),
+    "a head": (lambda services: services.page_workers, MAX_EXACT, "/look/RUN/heads/1/1"),
+    "a query": (lambda services: services.page_workers, MAX_EXACT, "/look/RUN/queries/3"),
+    "logits": (lambda services: services.page_workers, MAX_EXACT, "/look/RUN/logits/3"),
+    "a lost run": (lambda services: services.page_workers, MAX_EXACT, "/look/again/rows"),
+    "another reading": (lambda services: services.page_workers, MAX_EXACT, "/look/read"),
+    "a lesson": (lambda services: services.learn_workers, MAX_LESSONS, "/learn/3"),
+    "attention": (lambda services: services.trace_workers, 2, "/v1/attention"),
+    "embeddings": (lambda services: services.trace_workers, 2, "/v1/embeddings"),
 }
 
 

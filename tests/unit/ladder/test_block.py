@@ -48,7 +48,7 @@ def test_gelu_is_that_of_torch(exact: bool, form: str) -> None:
 )
 def test_the_stages_of_a_block_are_those_of_a_forward_pass(changes: dict[str, Any]) -> None:
     gpt = tiny_model(3, n_layer=2, n_head=4, n_embd=32, **changes).gpt
-    residuals = TextPass(gpt, IDS)
+    text_pass = TextPass(gpt, IDS)
     for layer in range(2):
         block, seen = cast(Block, gpt.h[layer]), {}
 
@@ -63,13 +63,13 @@ def test_the_stages_of_a_block_are_those_of_a_forward_pass(changes: dict[str, An
             attention = gpt(torch.tensor([IDS]), record=[layer]).attention[layer][0]
         for hook in hooks:
             hook.remove()
-        stages = block_by_ladder(block, residuals.stream[layer][0])
+        stages = block_by_ladder(block, text_pass.stream[layer][0])
         for name, expected in seen.items():
             assert largest_difference(getattr(stages, name), expected) <= 2e-5, name
         assert seen.keys() == HOOKED.keys()
         assert largest_difference(stages.weights, attention) <= 1e-5
-        assert largest_difference(stages.after, residuals.stream[layer + 1][0]) <= 2e-5
-        theirs = block_by_model(block, residuals.stream[layer][0])
+        assert largest_difference(stages.after, text_pass.stream[layer + 1][0]) <= 2e-5
+        theirs = block_by_model(block, text_pass.stream[layer][0])
         assert all(largest_difference(getattr(stages, name), stage) <= 2e-5 for name, stage in theirs.items())
 
 

@@ -14,7 +14,7 @@ from model.lens import passages as module
 from model.lens.metrics import METRICS, metric_sums
 from model.lens.passages import (
     APART,
-    MEASURES,
+    FIRING_MEASURES,
     N_BINS,
     N_PASSAGES,
     PATTERNS,
@@ -50,7 +50,7 @@ def keep(contexts: list[Tensor], _module: object, inputs: tuple[Tensor]) -> None
 def by_hand(loaded: LoadedModel, ids: list[int]) -> dict[str, Any]:
     """For each measure the value of every query, and for each query the key it looks at most off the first token."""
     n = len(ids)
-    values = {measure: torch.zeros(3, 4, n) for measure in MEASURES}
+    values = {measure: torch.zeros(3, 4, n) for measure in FIRING_MEASURES}
     keys = torch.zeros(3, 4, n, dtype=torch.long)
     for window in windows(n, loaded.config.context_length):
         part = ids[window.start : window.stop]
@@ -79,7 +79,7 @@ def test_by_hand(tiny: LoadedModel, n: int) -> None:
     marks = mark_tokens(tiny.tokenizer, ids)
     found = firing(tiny.gpt, marks, progress=fractions.append)
     expected = by_hand(tiny, ids)
-    for measure in MEASURES:
+    for measure in FIRING_MEASURES:
         strongest, values = found.strongest[measure], expected["values"][measure]
         counts = torch.nn.functional.one_hot(bins(measure, values), N_BINS).sum(2)
         # A value on the edge of a bin may fall to either side.
@@ -137,7 +137,7 @@ def test_memory_does_not_grow_with_the_text(tiny: LoadedModel, monkeypatch: pyte
 
 
 def test_bins() -> None:
-    for measure in MEASURES:
+    for measure in FIRING_MEASURES:
         bounds = edges(measure)
         assert len(bounds) == N_BINS + 1 and bounds == sorted(bounds)
         middles = torch.tensor([(low * high) ** 0.5 or high / 2 for low, high in pairwise(bounds)])

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from helpers import also_slow
-from model.lens.metrics import DISTANCES, MEASURES, METRICS
+from model.lens.metrics import DISTANCES, FRAME_MEASURES, METRICS
 from model.lens.pictures import last_rows, picture, picture_index
 from model.lens.recording import Recording, triangle
 from model.lens.thumbnails import encode_weights, tile
@@ -101,7 +101,7 @@ def test_metrics_are_means_over_the_queries() -> None:
         means = {name: total / (T - 1) for name, total in sums.items()}
         for n in DISTANCES:
             means[f"{n} back"] = sum(float(weights[q, q - n]) for q in range(n, T)) / (T - n)
-        for name, value in zip(MEASURES, found[place].tolist(), strict=True):
+        for name, value in zip(FRAME_MEASURES, found[place].tolist(), strict=True):
             assert value == pytest.approx(means[name], abs=1e-5), (place, name)
 
 

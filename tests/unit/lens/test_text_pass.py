@@ -103,13 +103,13 @@ def test_a_text_of_one_token() -> None:
 def test_it_is_a_trace_of_every_beginning() -> None:
     tiny = tiny_model(n_layer=3, n_embd=12, n_head=4)
     ids = prompt_ids(12)
-    residuals = TextPass(tiny.gpt, ids)
+    text_pass = TextPass(tiny.gpt, ids)
     for n in (1, 5, 12):
         trace = tiny.trace(ids[:n])
         for layer in range(3):
-            assert max_difference(residuals.attention(layer, n), trace.attention[layer]) <= 1e-6
-        assert max_difference(residuals.logits(0, n), trace.logits) <= 1e-5
-    assert residuals.nbytes == 4 * 4 * 12 * 12
+            assert max_difference(text_pass.attention(layer, n), trace.attention[layer]) <= 1e-6
+        assert max_difference(text_pass.logits(0, n), trace.logits) <= 1e-5
+    assert text_pass.nbytes == 4 * 4 * 12 * 12
 
 
 @pytest.mark.parametrize("n", [1, 2, 64, 65, 66, 200])

@@ -9,7 +9,7 @@ from model.serving.engine import Busy
 from web.api.body_limit import BYTES_PER_SECOND, MOST_DELAY, LargeBodyQueue
 from web.serving import budget as budget_module
 from web.serving.budget import Budget, NoRoom, share_heaps, trim_heap
-from web.serving.pending_answers import PendingAnswers
+from web.serving.uncollected_answers import UncollectedAnswers
 
 
 def test_what_is_held_is_given_back() -> None:
@@ -61,7 +61,7 @@ def test_memory_is_trimmed_when_much_was_let_go(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_an_answer_is_filled_in_once_and_in_its_session() -> None:
-    answers = PendingAnswers(Budget(1_000))
+    answers = UncollectedAnswers(Budget(1_000))
     placeholder = answers.store(b"[1,2]", "session", "a")
     sent = b'data: {"data":["%s"]}' % placeholder.encode()
     assert answers.fill_in(sent, "another") == sent
@@ -71,7 +71,7 @@ def test_an_answer_is_filled_in_once_and_in_its_session() -> None:
 
 
 def test_what_is_not_collected_is_forgotten() -> None:
-    answers = PendingAnswers(Budget(1_000))
+    answers = UncollectedAnswers(Budget(1_000))
     first, second = (answers.store(b"x" * 100, "session", "a") for _ in range(2))
     assert first != second and re.fullmatch("headscope-answer-[0-9a-f]{32}", first)
     assert answers.budget.held == 200

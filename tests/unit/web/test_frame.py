@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from helpers.models import tiny_model
-from model.lens.metrics import MEASURES
+from model.lens.metrics import FRAME_MEASURES
 from web.runs.frame import encode_frame
 from web.runs.run import Run
 
@@ -38,13 +38,13 @@ def split(content: bytes) -> tuple[dict[str, Any], np.ndarray, bytes]:
     """Header, metrics ``(P, M)`` and thumbnails, as the specification of the frame has them."""
     (length,) = struct.unpack("<I", content[:4])
     header = json.loads(content[4 : 4 + length])
-    end = 4 + length + FLOAT * header["pictures"] * len(MEASURES)
-    return header, np.frombuffer(content[4 + length : end], "<f4").reshape(-1, len(MEASURES)), content[end:]
+    end = 4 + length + FLOAT * header["pictures"] * len(FRAME_MEASURES)
+    return header, np.frombuffer(content[4 + length : end], "<f4").reshape(-1, len(FRAME_MEASURES)), content[end:]
 
 
 def described(content: bytes) -> dict[str, Any]:
     header, metrics, thumbnails = split(content)
-    names = {"metric_order": list(MEASURES)}
+    names = {"metric_order": list(FRAME_MEASURES)}
     return names | {"header": header, "metrics": metrics.tolist(), "thumbnails": list(thumbnails)}
 
 

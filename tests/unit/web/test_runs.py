@@ -83,13 +83,13 @@ def test_a_run_makes_way_once_it_is_written() -> None:
     assert list(runs.cache.entries) == [second.id] and not second.writing
 
 
-def test_a_run_that_is_evicted_takes_its_residuals_along() -> None:
+def test_a_run_that_is_evicted_takes_its_text_pass_along() -> None:
     runs, loaded = Runs(max_bytes=1), tiny_model()
     first = written(runs, loaded, 5)
     runs.exact.read(first, 3)
-    assert list(runs.exact.residuals.entries) == [(first.id, loaded)]
+    assert list(runs.exact.text_passes.entries) == [(first.id, loaded)]
     written(runs, loaded, 5)
-    assert runs.get(first.id) is None and not runs.exact.residuals.entries
+    assert runs.get(first.id) is None and not runs.exact.text_passes.entries
 
 
 def test_a_pass_over_a_text_keeps_nobody_else_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +123,7 @@ def test_a_pass_over_a_text_keeps_nobody_else_waiting(monkeypatch: pytest.Monkey
         assert len(logits.result(30)) == 4 * slow.config.vocab_size and again.result(30).ids == [1, 2, 3]
     # Nothing is kept of a model that is gone.
     assert {run.loaded for run in runs.cache.values()} == {quick} and other.id in runs.cache.entries
-    assert {loaded for _, loaded in runs.exact.residuals.entries} == {quick}
+    assert {loaded for _, loaded in runs.exact.text_passes.entries} == {quick}
 
 
 def test_a_large_run_keeps_only_a_few_heads(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,8 +24,8 @@ class SessionAnswers:
     answers: dict[str, bytes] = field(default_factory=dict)
 
 
-class PendingAnswers:
-    """The pending answers of all sessions. Thread-safe."""
+class UncollectedAnswers:
+    """The uncollected answers of all sessions. Thread-safe."""
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
