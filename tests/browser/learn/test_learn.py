@@ -26,8 +26,8 @@ def test_rung_1_text_to_tokens(page: Any, texts: Texts) -> None:
     expect(page.locator(".hl-chips").nth(1)).to_contain_text("!")
     assert ids(page, 1) == [str(i) for i in published.CHAR_ENCODED_HI_THERE]
     assert "<|unk|>" in ids(page, 0)[0]  # the lesson's text does not have the word
-    page.get_by_text("The text that word list and merges are made from").click()
-    lesson = page.get_by_label("Text that word list and merges are made from")
+    page.get_by_text("The text that the word list and the merges are made from").click()
+    lesson = page.get_by_label("Text that the word list and the merges are made from")
     lesson.fill(texts.verdict)
     lesson.blur()
     expect(page.get_by_text(f"from a list of {texts.expect(published.VERDICT_VOCABULARY, 13)}")).to_be_visible()
@@ -103,7 +103,7 @@ def test_rung_3_a_bigram_model_learns(page: Any, texts: Texts) -> None:
     assert_close([uniform, shown_floor], [torch.tensor(n).log().item(), floor])
     assert untrained > uniform > trained > floor > trained - 0.1
     expect(page.locator(".hl-chart .hl-line-0")).to_have_attribute("d", re.compile("^M.+L"))
-    assert page.get_by_label("Its writing after training").text_content() not in ("", "…")
+    assert page.get_by_label("Its text after training").text_content() not in ("", "…")
     assert_close(max(max(row) for row in numbers(page, "Which character follows which")), 1.0, atol=1.0)
     expect(page.locator(".hl-chips li")).to_have_count(33)
 
@@ -135,7 +135,7 @@ def test_rung_5_attention_without_weights(page: Any) -> None:
     assert_close(numbers(page, "The words x"), published.INPUTS)
     assert_close(numbers(page, "Attention scores"), published.SIMPLE_SCORES)
     assert_close(numbers(page, "Plain normalisation")[1], published.SIMPLE_SUM_NORMALISED_1)
-    for name in ("Attention weights", "Softmax as it is written", "Stable softmax"):
+    for name in ("Attention weights", "Softmax by its definition", "Stable softmax"):
         assert_close(numbers(page, name), published.SIMPLE_WEIGHTS)
     assert_close(numbers(page, "Context vectors"), published.SIMPLE_CONTEXT)
     assert max(stamps(page)) <= 1e-6
@@ -154,7 +154,7 @@ def test_rung_5_attention_without_weights(page: Any) -> None:
     expect(page.get_by_text(re.compile(r"^The score farthest from 0 is \d[\d.]+: exp overflows"))).to_be_visible()
     assert all(
         cell == "NaN"
-        for cell in table(page, "Softmax as it is written").locator("tr").nth(2).locator("td").all_text_contents()
+        for cell in table(page, "Softmax by its definition").locator("tr").nth(2).locator("td").all_text_contents()
     )
     assert_close(torch.tensor(numbers(page, "Stable softmax")).sum(dim=1), [1.0] * 6, atol=3e-4)
 
@@ -202,7 +202,7 @@ def test_rung_7_causal(page: Any) -> None:
     masked = numbers(page, "2a. Scores, the future at −∞")
     assert_close(masked[5], published.V2_SCORES_MASKED_ROW_5)
     assert masked[0][1:] == [float("-inf")] * 5
-    for name in ("1c. Divided by what is left", "2b. Softmax"):
+    for name in ("1c. Divided by the sum of the rest", "2b. Softmax"):
         assert_close(numbers(page, name), published.CAUSAL_WEIGHTS)
     assert_close(numbers(page, "1a. Softmax over all keys"), published.V2_WEIGHTS)
     assert max(stamps(page)) <= 1e-6
@@ -227,7 +227,7 @@ def test_rung_8_many_heads(page: Any) -> None:
     move(page, "heads", 1, "2")
     move(page, "tokens", 0, "16")
     page.get_by_role("button", name="Measure now").click()
-    expect(page.get_by_text("2 heads, 256 numbers a token, 16 tokens")).to_be_visible()
+    expect(page.get_by_text("2 heads, 256 numbers per token, 16 tokens")).to_be_visible()
     times = table(page, "The same attention, built three ways").locator("td:last-child").all_text_contents()
     assert len(times) == 3 and all(re.fullmatch(r"\d+\.\d\d ms", text) for text in times)
     assert len(stamps(page)) == 5

@@ -32,7 +32,7 @@ def test_a_part_leads_to_its_tables_and_a_table_points_out_its_part(page: Any) -
     expect(shown(page)).not_to_have_text("MLP")  # the page has been scrolled back
     cells.nth(1).hover()
     said = page.locator(".hl-diagram").get_by_role("status")
-    expect(said).to_have_text("What attention found is added to the residual stream")
+    expect(said).to_have_text("The output of attention is added to the residual stream")
     part(page, "Unembedding").click()  # which this rung does not show
     settle(page, 10)
     expect(page.get_by_role("heading", name="The whole model")).to_be_visible()

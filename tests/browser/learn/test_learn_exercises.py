@@ -29,7 +29,7 @@ def test_a_hint_follows_a_wrong_answer_and_the_worked_answer_a_second_one_on_req
         expect(said).to_have_text("Type a number, such as 0.25, or a fraction, such as 1/4.")
     task.get_by_label("Your number").fill("64")
     task.get_by_role("button", name="Check").click()
-    expect(said).to_have_text(re.compile("^Not yet. Hint: The divisor is the root of head_dim"))
+    expect(said).to_have_text(re.compile("^Not yet. Hint: The divisor is the square root of head_dim"))
     expect(solve).to_be_hidden()
     page.reload()
     show_page(page, "Learn")
@@ -125,11 +125,11 @@ def test_the_training_can_be_looked_back_through(page: Any) -> None:
     expect(page.get_by_text(f"predicts the next of {alphabet} characters")).to_be_visible()
     expect(page.locator(".hl-chart .hl-line-1")).to_have_attribute("d", re.compile("^M.+L"))
     trained = numbers(page, "Which character follows which")
-    wrote = page.get_by_label("Its writing after training").text_content()
+    wrote = page.get_by_label("Its text after training").text_content()
     page.get_by_label("the table after step").fill("0")
     expect(page.get_by_text(re.compile("^After step 0: the loss is "))).to_be_visible()
     assert numbers(page, "Which character follows which") != trained
-    expect(page.get_by_label("Its writing after training")).not_to_have_text(wrote)
+    expect(page.get_by_label("Its text after training")).not_to_have_text(wrote)
     assert all(max(row) < 0.99 for row in numbers(page, "Which character follows which"))
 
 

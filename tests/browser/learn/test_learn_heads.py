@@ -38,7 +38,7 @@ def test_two_trained_heads_that_differ_and_random_ones_with_a_switch(page: Any, 
     settle(page, rung)
     expect(page.get_by_label("right head")).to_have_value(places[1])
     page.get_by_role("group", name="two heads").get_by_role("button", name="random").click()
-    expect(page.get_by_text("whose matrices are random")).to_be_visible()
+    expect(page.get_by_text("with random matrices")).to_be_visible()
     expect(page.get_by_role("table", name=" of tiny")).to_have_count(0)
     assert all(abs(sum(row) - 1) < 1e-3 for row in numbers(page, "Random head 1"))
 
@@ -87,9 +87,9 @@ def test_what_was_clicked_stays_when_the_page_moves_below_the_pointer(page: Any)
 def test_the_shapes_lead_to_their_tables(page: Any) -> None:
     page.emulate_media(reduced_motion="reduce")
     open_rung(page, 8)
-    steps = page.get_by_role("navigation", name="The shapes on the way").get_by_role("link")
+    steps = page.get_by_role("navigation", name="The shapes, step by step").get_by_role("link")
     expect(steps).to_have_count(7)
-    for step, name in [(2, "Queries of head 0"), (6, "After the output projection"), (1, "Queries in one piece")]:
+    for step, name in [(2, "Queries of head 0"), (6, "After the output projection"), (1, "Queries of both heads")]:
         steps.nth(step).click()
         expect(table(page, name)).to_be_in_viewport()
 
@@ -107,10 +107,10 @@ def test_the_bars_open_their_arithmetic(page: Any) -> None:
     variance, words = opened("Variance of the scores", 0)
     assert "65,536 scores" in words and "/ 65,535" in words
     assert opened("Variance of the scores", 1)[0] == pytest.approx(variance / 16, abs=1e-3)
-    assert "in each of 256 rows" in opened("Largest weight of a query, on average", 1)[1]
+    assert "largest weights of 256 rows" in opened("Largest weight of a query, on average", 1)[1]
     for bars in ("One query with 12 keys, without the division", "The same query and keys, divided by √head_dim"):
         assert "sum of the row's exponentials" in opened(bars, 3)[1]
     opened("softmax of these scores × 8", 4)
     open_rung(page, 10)
-    table(page, "Nats per token: less is better").get_by_role("button").first.click()
+    table(page, "Nats per token: lower is better").get_by_role("button").first.click()
     expect(panel).to_contain_text("−ln (1 / ")

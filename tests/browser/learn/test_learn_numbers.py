@@ -77,7 +77,7 @@ def test_a_number_is_typed_and_everything_follows(page: Any) -> None:
     cell(page, "The words x", 1, 0).click()
     page.get_by_label("Change this number:").fill("-1.5")
     expect(cell(page, "The words x", 1, 0)).to_have_text("−1.5000")
-    expect(page.get_by_text("You have changed 1 number; everything below follows.")).to_be_visible()
+    expect(page.get_by_text("You have changed 1 number; everything below is recomputed.")).to_be_visible()
     x = torch.tensor(published.INPUTS)
     x[1, 0] = -1.5
     expected = ladder.attention_without_weights(x)
@@ -85,7 +85,7 @@ def test_a_number_is_typed_and_everything_follows(page: Any) -> None:
     assert_close(numbers(page, "Context vectors"), expected.context)
     open_rung(page, 7)  # the other rungs follow too
     expect(cell(page, "The words x", 1, 0)).to_have_text("−1.5000")
-    page.get_by_role("button", name="Put the numbers back").click()
+    page.get_by_role("button", name="Reset the numbers").click()
     expect(cell(page, "The words x", 1, 0)).to_have_text("0.5500")
     assert_close(numbers(page, "2b. Softmax"), published.CAUSAL_WEIGHTS)
 
@@ -105,7 +105,7 @@ def test_a_number_is_dragged(page: Any) -> None:
     settle(page, 6)
     w = torch.tensor(numbers(page, "W query"))
     assert_close(numbers(page, "Queries"), torch.tensor(published.INPUTS) @ w, atol=2e-4)
-    page.get_by_role("button", name="Put the matrices back").click()
+    page.get_by_role("button", name="Reset the matrices").click()
     expect(cell(page, "W query", 0, 0)).to_have_text("0.2961")
 
 

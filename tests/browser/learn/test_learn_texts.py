@@ -77,20 +77,20 @@ def test_text_and_training_stay_when_another_rung_is_opened(page: Any) -> None:
     text.fill(LESSON)
     move(page, "steps", 0, "200")
     said = train(page)
-    wrote = page.get_by_label("Its writing after training").text_content()
+    wrote = page.get_by_label("Its text after training").text_content()
     follows = numbers(page, "Which character follows which")
     open_rung(page, 4)
     open_rung(page, 3)
     expect(page.get_by_text(said)).to_be_visible()
     expect(text).to_have_value(LESSON)
     expect(page.get_by_label("steps", exact=True)).to_have_attribute("aria-valuetext", "200")
-    expect(page.get_by_label("Its writing after training")).to_have_text(wrote)
+    expect(page.get_by_label("Its text after training")).to_have_text(wrote)
     expect(page.locator(".hl-chart .hl-line-0")).to_have_attribute("d", re.compile("^M.+L"))
     assert numbers(page, "Which character follows which") == follows
     expect(page.locator(".hl-chips li")).to_have_count(33)
     say(page, "that is")
     expect(text).to_have_value(LESSON)
-    expect(page.get_by_text("Your sentence is another one now: train again")).to_be_visible()
+    expect(page.get_by_text("Your sentence has changed: train again")).to_be_visible()
     train(page)
     expect(page.locator(".hl-chips li")).to_have_count(7)
 
@@ -109,7 +109,7 @@ def test_a_training_that_was_left_is_stopped(page: Any) -> None:
 
 def test_who_would_write_the_text_is_named(page: Any) -> None:
     open_rung(page, 3)
-    expect(page.get_by_placeholder("Leave this empty, and tiny writes a text on the spot.")).to_be_visible()
+    expect(page.get_by_placeholder("leave this empty: tiny will write one.")).to_be_visible()
 
 
 def test_both_softmaxes_unfold(page: Any) -> None:
@@ -122,11 +122,11 @@ def test_both_softmaxes_unfold(page: Any) -> None:
     table(page, "The words x").locator("button").nth(0).click()
     expect(unfold).to_contain_text("those that the book uses")
     expect(hint).to_be_hidden()
-    for name in ("Softmax as it is written", "Stable softmax"):
+    for name in ("Softmax by its definition", "Stable softmax"):
         table(page, name).locator("button").nth(6 + 2).click()
         expect(unfold.locator("output")).to_have_text(f"{published.SIMPLE_WEIGHTS[1][2]:.4f}")
     move(page, "scores ×", 15, "1000")
-    table(page, "Softmax as it is written").locator("button").nth(6 + 2).click()
+    table(page, "Softmax by its definition").locator("button").nth(6 + 2).click()
     expect(unfold).to_contain_text("∞")
     expect(unfold.locator("output")).to_have_text("NaN")
 

@@ -1,4 +1,4 @@
-// After the last rung: a GPT in one picture and a few lines, how far one has come, and what to do next.
+// The page after the last rung: a GPT in one picture and a few lines of formulas, what to do next, and the progress.
 
 import { make } from "../lib/dom.mjs";
 import { formula, fraction, root, row, sub, sup } from "../widgets/formula.mjs";
@@ -15,8 +15,8 @@ export function lastPage(lessons, rungs) {
   return [
     make("h2", { tabindex: -1 }, "What you know now"),
     paragraph(
-      "A whole GPT. Each part of the picture leads to the rung that takes it apart, and so do the parts of the " +
-        "formulas, whose small numbers are rungs.",
+      "A whole GPT. Click a part of the picture or of the formulas to open the rung that explains it. The small " +
+        "numbers in the formulas are rungs.",
     ),
     onePicture(lessons),
     wholeFormula(lessons, rungs),
@@ -60,12 +60,13 @@ function wholeFormula(lessons, rungs) {
     ["p", "=", of(10, "softmax", "(", "LayerNorm", "(", "x", ")", sup("E", "T"), ")")],
     ["loss", "=", of(3, "−", " mean of ln ", sub("p", "next token"))],
   );
-  for (const line of lines.children) line.setAttribute("role", "group"); // of a formula, links would not be announced
+  // Screen readers do not announce links inside a formula.
+  for (const line of lines.children) line.setAttribute("role", "group");
   return make("div", {}, lines);
 }
 
 function nextSteps() {
-  /** Open Ask as well, where there is a text to ask about. */
+  /** Open Ask as well, if there is a text to ask about. */
   const openAsk = () => {
     /** @type {HTMLButtonElement | null} */
     const button = document.querySelector('.hs-ask-button[aria-expanded="false"]');
@@ -78,12 +79,12 @@ function nextSteps() {
   const train = canTrain()
     ? step(
         pageLink("train", "Train"),
-        "Your own GPT, on a text of yours, in about a minute. Watch its loss pass the bigram line, and its heads " +
-          "begin to look back.",
+        "Train a GPT on your own text in about a minute. Watch its loss drop below the bigram line and its heads " +
+          "learn to look back.",
       )
     : step(
         pageLink("use", "Use"),
-        "Call the same models from a program: their texts, their probabilities and every attention weight.",
+        "Call the same models from a program, and get their texts, their probabilities and every attention weight.",
       );
   return make(
     "ul",
@@ -91,12 +92,12 @@ function nextSteps() {
     train,
     step(
       ask,
-      "What does a head do? Mute one, or put back what another text had there, and see which words of the text " +
-        "become less likely.",
+      "What does a head do? Mute it, or replace its output by the one from another text, and see which words of " +
+        "the text become less likely.",
     ),
     step(
       pageLink("look", "Look"),
-      "Write a text and watch all heads at once. Open one: every weight in it is a number that you can now compute.",
+      "Write a text and watch all heads at once. Open one: you can now compute every weight in it yourself.",
     ),
   );
 }
@@ -121,9 +122,9 @@ function progressOf(lessons, rungs) {
   const seen = results.filter((result) => result.isSeen).length;
   const summary =
     `You have seen ${seen} of ${rungs.length} rungs, predicted ${predicted} of ${rungs.length} results and solved ` +
-    `${done} of ${all.length} exercises. This is kept in your browser and nowhere else.`;
+    `${done} of ${all.length} exercises. This is stored in your browser only.`;
   const rows = results.map(({ rung, number, isSeen, predicted: right, tasks }) => {
-    const said = right === null ? "–" : right ? "✓ as it is" : "otherwise";
+    const said = right === null ? "–" : right ? "✓ right" : "wrong";
     const solved = tasks.filter((task) => task === "solved").length;
     const marks = tasks.map((task) => make("i", { class: `hl-task hl-${task}` }));
     const cells = [
@@ -133,7 +134,7 @@ function progressOf(lessons, rungs) {
     ];
     return make("tr", { class: isSeen ? "hl-seen" : "" }, ...cells);
   });
-  const titles = ["what it was about", "prediction", "exercises"].map((name) => make("th", { scope: "col" }, name));
+  const titles = ["topic", "prediction", "exercises"].map((name) => make("th", { scope: "col" }, name));
   const table = make("table", { class: "hl-progress", "aria-label": "Your progress" });
   table.append(make("thead", {}, make("tr", {}, ...titles)), make("tbody", {}, ...rows));
   return [make("p", { class: "hl-count", role: "status" }, summary), make("div", { class: "hl-scroll" }, table)];

@@ -49,7 +49,7 @@ const LAST_PAGE = RUNGS.length + 1;
 const BOOK = "From chapter 3 of Sebastian Raschka's “Build a Large Language Model (From Scratch)”";
 const PRESETS = { "The book's sentence": BOOK_SENTENCE, "Hello shiny sun": "Hello shiny sun!" };
 
-/** The rung that the page's address names, null for none; the last page comes after all of them. */
+/** The rung in the page's address, null if there is none; the last page counts as one more rung. */
 function rungInHash() {
   const found = /^#learn\/(\d+)$/.exec(location.hash);
   const rung = Number(found?.[1]);
@@ -62,11 +62,11 @@ const addressOf = (rung) => `${location.pathname}${location.search}#learn/${rung
 export class Lessons {
   /** @type {OpenLesson | null} */
   #lesson = null;
-  /** @type {Record<number, Settings>} what the visitor has set, by rung */
+  /** @type {Record<number, Settings>} the visitor's settings, by rung */
   #changes = {};
-  /** @type {Record<number, Record<string, any>>} what a rung wants to find again, by rung */
+  /** @type {Record<number, Record<string, any>>} state that a rung keeps while others are open, by rung */
   #kept = {};
-  /** @type {Settings} what all rungs share */
+  /** @type {Settings} settings that all rungs share */
   shared = {};
 
   /** @param {HTMLElement} element */
@@ -157,7 +157,7 @@ export class Lessons {
     return this.link(rung, format(rung === LAST_PAGE ? "What you know" : `${rung}. ${RUNGS[rung - 1].name}`));
   }
 
-  /** For the end of the ladder: a button that resets everything. */
+  /** For the last page: a button that resets everything. */
   startOver() {
     const forget = () => {
       this.progress.forget();
@@ -167,14 +167,14 @@ export class Lessons {
       if (this.input) this.input.value = this.progress.sentence;
       this.go(1);
     };
-    return make("button", { type: "button", class: "hs-small", onclick: forget }, "Start over, forget my answers");
+    return make("button", { type: "button", class: "hs-small", onclick: forget }, "Start over and forget my answers");
   }
 
   get count() {
     return RUNGS.length;
   }
 
-  /** The name of the model that is chosen at the top of the page; Gradio keeps it there. @returns {string | null} */
+  /** The name of the model chosen at the top of the page, which Gradio sets. @returns {string | null} */
   get model() {
     return /** @type {any} */ (window).headscopeModel ?? null;
   }
@@ -190,7 +190,7 @@ export class Lessons {
   }
 
   /**
-   * Show a rung; null for the last one that was open.
+   * Show a rung, or with null the one that was open last.
    * @param {number | null} wanted
    * @param {boolean} [again] even if it is open already
    */

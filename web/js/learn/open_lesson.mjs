@@ -1,4 +1,4 @@
-// The rung that is open: its elements, and the server's answer to its settings.
+// The open rung: its elements, and the server's answer to its settings.
 
 import { make } from "../lib/dom.mjs";
 import { EXERCISES } from "./exercises.mjs";
@@ -10,8 +10,8 @@ import { sourceLines } from "./widgets/source_lines.mjs";
 /** @import { Lessons } from "./main.mjs" */
 /** @import { Lesson, Question, Rung, Settings } from "./rung.js" */
 
-const PAUSE = 90; // milliseconds in which a slider may still move
-// The rung whose picture is shown before the server has answered: its training is started by a button.
+const PAUSE = 90; // milliseconds to wait for a slider that is still moving
+// The rung whose picture is shown before the server has answered, because a button starts its training.
 const WAITS_FOR_A_CLICK = 3;
 
 /** @implements {Lesson} */
@@ -87,7 +87,7 @@ export class OpenLesson {
     return this.load(PAUSE);
   }
 
-  /** Change what all rungs share. @param {Settings} changes */
+  /** Change settings that all rungs share. @param {Settings} changes */
   share(changes) {
     Object.assign(this.shared, changes);
     return this.load(PAUSE);

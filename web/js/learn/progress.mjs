@@ -1,4 +1,4 @@
-// What the browser remembers of a visitor: the sentence, the rungs seen, what was answered.
+// A visitor's progress, stored in the browser: the sentence, the rungs seen and the answers.
 
 /** @import { Answered } from "./rung.js" */
 
@@ -24,7 +24,7 @@ export class Progress {
       if (kept.answers && typeof kept.answers === "object") this.answers = kept.answers;
       if (kept.exercises && typeof kept.exercises === "object") this.exercises = kept.exercises;
     } catch {
-      // Nothing readable is kept, or nothing may be: the lessons begin at the start.
+      // Nothing readable is stored, or storage is disabled: start from the beginning.
     }
   }
 
@@ -35,7 +35,7 @@ export class Progress {
     try {
       localStorage.setItem(KEY, JSON.stringify({ sentence, rung, seen, answers, exercises }));
     } catch {
-      // A browser that keeps nothing still shows the lessons.
+      // Without storage the lessons still work.
     }
   }
 

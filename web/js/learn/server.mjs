@@ -1,9 +1,9 @@
-// Questions to the server: every number of the lessons is computed there.
+// Requests to the server, which computes every number of the lessons.
 
 import { request } from "../lib/http.mjs";
 
 /**
- * The answer to a question, as an object.
+ * The JSON answer to a request.
  * @param {string} path
  * @param {object} body
  * @param {AbortSignal} [signal]
@@ -12,7 +12,7 @@ import { request } from "../lib/http.mjs";
 export const ask = async (path, body, signal) => (await request(`learn/${path}`, { body, signal })).json();
 
 /**
- * The lines of a streamed answer, as objects.
+ * The lines of a streamed answer, each parsed as JSON.
  * @param {string} path
  * @param {object} body
  * @param {AbortSignal} signal

@@ -13,15 +13,16 @@ import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 /** @type {Rung} */
 export const averageOfThePast = {
   name: "The average of the past",
-  learned: "A weighted average of the past is a product with a triangle of weights, and a masked softmax can make it.",
+  learned:
+    "A weighted average of the past is a product with a triangle of weights, and a masked softmax can make them.",
   options: (isBook) => ({ lecture: isBook }),
   question: {
     ask: "In the matrix of weights, what do the numbers of row t add up to?",
     options: ["t", "1", "1 / (t + 1)"],
     right: 1,
     why:
-      "Each of the t + 1 tokens so far has the weight 1 / (t + 1). Because a row adds up to 1 it is an average, and " +
-      "this will also hold for attention weights.",
+      "Each of the t + 1 tokens so far has the weight 1 / (t + 1). The result is an average because each row adds up " +
+      "to 1. The same holds for attention weights.",
   },
   build(lesson) {
     const example = choice({
@@ -72,10 +73,10 @@ export const averageOfThePast = {
     return {
       text: [
         paragraph(
-          "The bigram model sees one token. The simplest way to use all the tokens before is to take their average. ",
-          "Written as a loop it is slow; as a product with a triangle of weights it is one step; and as a softmax of ",
-          "equal scores, with the future masked, it becomes something that can learn: replace the zeros by scores ",
-          "that depend on the tokens, and this is attention.",
+          "The bigram model sees one token. The simplest way to use all earlier tokens as well is to take the ",
+          "average. As a loop this is slow; as a product with a triangle of weights it is one step; and as a softmax ",
+          "equal scores, with the future masked, it can be made to learn: replace the zeros by scores that depend on ",
+          "the tokens, and it becomes attention.",
         ),
       ],
       formula: formula(
@@ -92,17 +93,14 @@ export const averageOfThePast = {
         rowOf(...Object.values(ways).map((table) => table.element)),
         stamp.element,
         remarks(
-          "What an average forgets",
-          "Order: swap two tokens of the past and nothing changes. That is why positions come with the vectors.",
+          "What an average loses",
+          "The order: swap two tokens of the past and nothing changes. That is why the vectors include positions.",
+          "The importance: even if a token three places back decides everything, it counts as much as the others, " +
+            "and with more tokens each one counts less. In the next rung, the weights depend on the tokens.",
           [
-            "Which of them matters: a token three places back that decides everything counts as much as the " +
-              "others. With ",
-            "more tokens each one counts less. Weights that depend on the tokens, the next rung, mend this.",
-          ],
-          [
-            "The three ways in code: a loop over ",
+            "The three ways in code are a loop over ",
             code("x[:t + 1].mean(0)"),
-            ", one product with a triangle of weights, one softmax of masked zeros.",
+            ", one product with a triangle of weights, and one softmax of masked zeros.",
           ],
         ),
         arithmetic.element,
@@ -192,11 +190,10 @@ function toyProduct(lesson) {
     elements: [
       heading("A product that averages"),
       paragraph(
-        "Three tokens with two numbers each, ",
         code("b"),
-        ". A product with ones adds them up; with a triangle of ones it adds up those so far; and with rows " +
-          "that add up ",
-        "to 1 it averages them. That last one is all that attention does, with better weights.",
+        " holds three tokens with two numbers each. A product with ones adds them up; with a triangle of ones it adds ",
+        "up those so far; and with rows that add up to 1 it averages them. Attention does just that, with better ",
+        "weights.",
       ),
       controls(kind.element),
       rowOf(a.element, b.element, product.element),
@@ -222,5 +219,5 @@ function toyProduct(lesson) {
 function explainToyWeight(kind, r, c) {
   if (kind === "ones") return "1: every token counts once.";
   if (c > r) return `0: token ${c} comes after token ${r}.`;
-  return kind === "tril" ? "1: this token is not after the row's own." : `1 / ${r + 1}: each of ${r + 1} so far.`;
+  return kind === "tril" ? "1: this token is not after the row's own." : `1 / ${r + 1}: one of ${r + 1} so far.`;
 }

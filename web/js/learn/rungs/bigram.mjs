@@ -26,16 +26,17 @@ const TEXT_ID = "hl-lesson-text";
 const EXAMPLE =
   "Already trained: the experiment of Andrej Karpathy's lecture “Let's build GPT”, 10,000 steps on tiny Shakespeare " +
   "(40,000 lines of Shakespeare's plays) with a learning rate of 0.001. " +
-  "Train one on a text of your own, and it takes the place of this one.";
+  "Train one on your own text to replace it.";
 
 /** @type {Rung} */
 export const bigram = {
   name: "The bigram model",
-  learned: "The smallest language model is a table of pairs; loss is surprise, and a held-out part keeps it honest.",
+  learned:
+    "The smallest language model is a table of pairs; loss is mean surprise, and held-out text reveals overfitting.",
   options: () => ({}),
   question: questionFor(65),
   build(lesson) {
-    const { kept } = lesson; // the text, the settings and the last training survive a look at another rung
+    const { kept } = lesson; // the text, the settings and the last training, while another rung is open
     const settings = (kept.settings ??= { steps: 2000, learning_rate: 0.01 });
     const text = make("textarea", { id: TEXT_ID, rows: 5 });
     text.addEventListener("input", () => (kept.text = text.value));
@@ -64,7 +65,7 @@ export const bigram = {
     const tooLong = make("p", { class: "hl-problem", role: "alert" });
     const shorten = make("button", { type: "button", class: "hs-small" }, "");
     let most = Infinity;
-    /** Say before anything is sent that a text is too long for the server. */
+    /** Report a text that is too long for the server before it is sent. */
     function checkLength() {
       const length = countCharacters(text.value);
       const isTooLong = length > most;
@@ -91,7 +92,7 @@ export const bigram = {
       stop.disabled = false;
       const own = text.value === kept.written ? "" : text.value;
       Object.assign(kept, { events: [], steps: settings.steps, sentence: lesson.sentence });
-      report.begin(own ? "Beginning ..." : "Waiting for the writer ...");
+      report.begin(own ? "Starting ..." : "Waiting for the model that writes the text ...");
       try {
         const body = { ...settings, lesson: own, sentence: lesson.sentence };
         for await (const event of askForLines("bigram", body, signal)) {
@@ -112,15 +113,15 @@ export const bigram = {
     return {
       text: [
         paragraph(
-          "How well can the next character be guessed from this one alone? The answer is what attention has to beat. ",
-          "The smallest language model is a table with a row for each character, and in it the ",
+          "How well can the next character be guessed from the current one alone? That is what attention has to beat. ",
+          "The smallest language model is a table with a row for each character, which holds the ",
           defined("logits"),
-          " of what comes next. Trained on a text, its row for “q” learns that “u” follows.",
+          " of the next character. Trained on a text, its row for “q” learns that “u” follows.",
         ),
         paragraph(
           "Its ",
           term("loss"),
-          " is how surprised it is on average by the next character, in ",
+          " is its average surprise at the next character, in ",
           defined("nats"),
           ". The floor needs no training: counting ",
           "how often each pair occurs gives the best possible table, and its loss.",
@@ -138,14 +139,13 @@ export const bigram = {
         paragraph(
           "Each step takes a batch of 32 windows of 8 characters from random places of the first nine tenths; then ",
           defined("AdamW"),
-          " changes the table. The last tenth is never trained on: the loss there says what the model knows, " +
-            "and not what ",
-          "it remembers.",
+          " changes the table. The last tenth is never trained on, so the loss there shows how well the model ",
+          "predicts text that it cannot have memorised.",
         ),
         ...(canTrain()
           ? [
               paragraph(
-                "A whole GPT is trained in the same way, only with more weights: ",
+                "A whole GPT is trained in the same way, with more weights: ",
                 pageLink("train", "train your own"),
                 " in a minute.",
               ),
@@ -157,7 +157,7 @@ export const bigram = {
         if (!kept.events?.length) report.showExample(example, EXAMPLE);
         most = most_characters;
         checkLength();
-        text.placeholder = `Leave this empty, and ${writer ?? "a model"} writes a text on the spot. Or paste your own.`;
+        text.placeholder = `Paste a text of your own, or leave this empty: ${writer ?? "a model"} will write one.`;
       },
       leave: () => controller?.abort(),
     };
@@ -168,13 +168,13 @@ export const bigram = {
 function questionFor(size) {
   return {
     ask:
-      `An untrained bigram model predicts the next of ${size} characters. Is its loss above or below that of giving ` +
-      `each of them the same probability, ln ${size} = ${fixed(Math.log(size), 2)}?`,
+      `An untrained bigram model predicts the next of ${size} characters. Is its loss above or below ln ${size} = ` +
+      `${fixed(Math.log(size), 2)}, the loss of giving each of them the same probability?`,
     options: ["Below", "Exactly that", "Above"],
     right: 2,
     why:
-      "Its table is random, so it is sure of things for no reason, and being sure and wrong costs more than not " +
-      "knowing.",
+      "Its table is random, so it favours some characters for no reason, and a confident wrong guess costs more than " +
+      "no preference.",
   };
 }
 
@@ -194,9 +194,6 @@ function questionFor(size) {
  * @property {number} loss
  * @property {number | null} held_out
  */
-
-/** A whole number with its thousands apart. @param {number} value */
-const grouped = (value) => value.toLocaleString("en");
 
 function textAsData() {
   /** @type {TextAsData | null} */
@@ -222,14 +219,14 @@ function textAsData() {
 
   function showTable() {
     const cell = (/** @type {number | null | undefined} */ value) => (value == null ? "–" : fixed(value));
-    const whole = (/** @type {number | undefined} */ value) => (value === undefined ? "–" : grouped(value));
+    const whole = (/** @type {number | undefined} */ value) => (value === undefined ? "–" : number(value));
     /** @type {[string, string, string][]} */
     const rows = [
-      ["characters", grouped(LECTURE.characters), whole(own?.n)],
+      ["characters", number(LECTURE.characters), whole(own?.n)],
       ["alphabet", number(LECTURE.alphabet), whole(own?.characters.length)],
-      ["for training, nine tenths", grouped(LECTURE.train), whole(own?.n_train)],
-      ["held out, one tenth", grouped(LECTURE.held_out), whole(own?.n_held_out)],
-      ["all characters alike: ln of the alphabet", fixed(LECTURE.uniform), cell(own?.uniform)],
+      ["for training, nine tenths", number(LECTURE.train), whole(own?.n_train)],
+      ["held out, one tenth", number(LECTURE.held_out), whole(own?.n_held_out)],
+      ["all characters equally likely: ln of the alphabet size", fixed(LECTURE.uniform), cell(own?.uniform)],
       ["untrained", `${fixed(LECTURE.untrained)} (printed, of one batch)`, cell(own?.loss)],
       ["trained", `${fixed(LECTURE.trained, 3)} (printed, the last batch of 10,000)`, cell(trained?.loss)],
       ["trained, mean of the last 500 batches", `${fixed(LECTURE.last_batches, 3)} (measured here)`, "–"],
@@ -276,25 +273,25 @@ function textAsData() {
       heading("The text as data"),
       paragraph(
         "Karpathy's lecture does this with tiny Shakespeare; its figures are listed next to those of your text. ",
-        "Figures that a program prints for one batch scatter by about 0.1; the mean over a held-out tenth does not.",
+        "Losses that are printed for one batch scatter by about 0.1; the mean over the held-out tenth does not.",
       ),
       make("div", { class: "hl-scroll" }, table),
       controls(which.element),
       beginning,
-      paragraph("A window of 8 characters holds 8 examples, one for each place:"),
+      paragraph("A window of 8 characters holds 8 examples, one for each position:"),
       examples,
       paragraph(
         code("get_batch"),
-        " takes 4 such windows of 8 from random places (seed 1337); the targets are one later:",
+        " takes 4 such windows of 8 from random places (seed 1337); the targets are shifted by one:",
       ),
       batch,
     ],
-    /** The lecture's text: its alphabet and how it begins. @param {TextAsData} text */
+    /** Set the lecture's text. @param {TextAsData} text */
     showLecture(text) {
       lecture = text;
       showParts();
     },
-    /** A text, before training. @param {TextAsData} text */
+    /** Show the visitor's text before it is trained on. @param {TextAsData} text */
     show(text) {
       own = text;
       trained = null;
@@ -310,7 +307,7 @@ function textAsData() {
   };
 }
 
-/** How a text begins, its alphabet, and its ids. @param {TextAsData} text */
+/** The beginning of a text, its alphabet, and its ids. @param {TextAsData} text */
 const describe = ({ beginning, characters, ids, n }) => [
   make("h4", {}, `The first ${beginning.length} of its ${number(n)} characters`),
   make("pre", { class: "hl-wrote", tabindex: 0, "aria-label": "The beginning of the text" }, beginning),
@@ -320,7 +317,7 @@ const describe = ({ beginning, characters, ids, n }) => [
   make("p", { class: "hl-ids" }, `tensor([${ids.join(", ")}, …]), shape (${n},)`),
 ];
 
-// What Karpathy's lecture prints for tiny Shakespeare, as data: its own experiment, shown next to the visitor's.
+// The numbers that Karpathy's lecture prints for tiny Shakespeare, shown next to the visitor's.
 
 const LECTURE = {
   characters: 1_115_394,

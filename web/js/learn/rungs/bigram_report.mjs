@@ -1,4 +1,4 @@
-// A training as the server reports it: losses, and the table as it changes, to look back through.
+// A bigram training as the server reports it: the losses, and the table after each step, which can be replayed.
 
 import { make } from "../../lib/dom.mjs";
 import { counted, exact, fixed, number } from "../../lib/numbers.mjs";
@@ -10,7 +10,7 @@ import { Chips, slider, controls, heading, paragraph, rowOf } from "../widgets/e
 /** @import { Lesson } from "../rung.js" */
 
 /**
- * What the model was at one step.
+ * The model at one step.
  * @typedef {object} Snapshot
  * @property {number} step
  * @property {number} loss
@@ -68,8 +68,8 @@ export class Report {
     this.status = make("p", { class: "hl-count", role: "status" }, "Not trained yet.");
     this.curve = make("div");
     this.memorised = make("p", { hidden: true }, MEMORISED);
-    this.before = make("pre", { class: "hl-wrote", tabindex: 0, "aria-label": "Its writing before training" });
-    this.after = make("pre", { class: "hl-wrote", tabindex: 0, "aria-label": "Its writing after training" });
+    this.before = make("pre", { class: "hl-wrote", tabindex: 0, "aria-label": "Its text before training" });
+    this.after = make("pre", { class: "hl-wrote", tabindex: 0, "aria-label": "Its text after training" });
     this.afterTitle = make("h4", {}, "It writes, trained");
     const untrained = make("div", {}, make("h4", {}, "It writes, untrained"), this.before);
     const trained = make("div", {}, this.afterTitle, this.after);
@@ -86,12 +86,12 @@ export class Report {
     this.arithmetic = new Arithmetic();
     this.follows = this.arithmetic.table({
       name: "Which character follows which",
-      axes: "how probable the column's character is after the row's; the most frequent characters only",
+      axes: "probability of the column's character after the row's; the most frequent characters only",
       digits: 2,
       explain: (r, c) => this.#explain(r, c),
     });
     this.sentence = new Chips();
-    const look = "Move back through the training: the table, the writing and the losses are those after each step.";
+    const look = "Go back through the training: the table, the text and the losses are those after the chosen step.";
     this.table = make("div", { hidden: true });
     this.table.append(
       heading("The table as it learned"),
@@ -137,7 +137,7 @@ export class Report {
     else this.status.textContent = event.why;
   }
 
-  /** Show the last training once more. */
+  /** Show the last training again. */
   replay() {
     const { events } = this.lesson.kept;
     if (!events?.length) return;
@@ -145,7 +145,7 @@ export class Report {
     if (["before", "training"].includes(events.at(-1).stage)) this.status.textContent = this.stopped;
   }
 
-  /** Show a training that is not the visitor's, until there is one. @param {any[]} events @param {string} status */
+  /** Show a training that is not the visitor's. @param {any[]} events @param {string} status */
   showExample(events, status) {
     const { told } = this;
     this.told = { before() {}, after() {} };
@@ -165,8 +165,8 @@ export class Report {
   /** @param {{ model: string, text: string }} event */
   #showWriting({ model, text }) {
     const { kept } = this.lesson;
-    this.status.textContent = `${model} writes the text: ${counted(countCharacters(text), "character")} ...`;
-    this.text.value = kept.text = kept.written = text; // which is not the visitor's own text
+    this.status.textContent = `${model} is writing the text: ${counted(countCharacters(text), "character")} ...`;
+    this.text.value = kept.text = kept.written = text; // `written` tells it from the visitor's own text
     this.text.scrollTop = this.text.scrollHeight;
   }
 
@@ -216,15 +216,15 @@ export class Report {
     const held = held_out === null ? "" : ` On the held-out tenth it is ${fixed(held_out)}.`;
     this.status.textContent =
       `Done. Loss on the training part: ${fixed(untrained)} untrained, ${fixed(loss)} now.${held} Giving all ` +
-      `${characters.length} characters the same probability has ${fixed(uniform)}, and no bigram model can get below ` +
-      `${fixed(floor)} on what it learns from.`;
+      `${characters.length} characters the same probability costs ${fixed(uniform)}, and no bigram model can get ` +
+      `below ${fixed(floor)} on its training text.`;
     this.#look(this.#training.snapshots.length - 1);
     this.#showSentence(sentence, n_sentence);
     this.sentence.element.hidden = false;
     this.told.after(event);
   }
 
-  /** Show the table as it was. @param {number} i of the snapshots */
+  /** Show the table of snapshot `i`. @param {number} i */
   #look(i) {
     const { snapshots, frequent } = this.#training;
     const snapshot = snapshots[i];
@@ -261,7 +261,7 @@ export class Report {
     const { kept, sentence } = this.lesson;
     const isAnother = (kept.sentence ?? sentence) !== sentence;
     if (!isAnother) this.sentence.show(chips, n, summary);
-    else this.sentence.show([], 0, "Your sentence is another one now: train again to see what the model makes of it.");
+    else this.sentence.show([], 0, "Your sentence has changed: train again to see how the model rates it.");
   }
 
   #draw() {
@@ -274,7 +274,7 @@ export class Report {
         label: `Loss over ${to} steps`,
         x: { from: 0, to, count: Math.ceil(steps / every) },
         lines: { "training loss": points, ...(known.length ? { "held-out loss": known } : {}) },
-        levels: { "same probability for all characters": uniform, "counted pairs, the floor in training": floor },
+        levels: { "same probability for all characters": uniform, "counted pairs, the training floor": floor },
         xName: "step",
         yName: "loss in nats",
       }),
@@ -282,7 +282,7 @@ export class Report {
   }
 }
 
-// The visitor's sentence as a bigram model sees it: how surprising each character is.
+// The visitor's sentence, rated by a bigram model: the surprise of each character.
 
 /**
  * @param {{ text: string, known: boolean, probability: number | null }[]} tokens
@@ -305,20 +305,20 @@ function ratedSentence(tokens, arithmetic) {
     ? ` Their mean, ${fixed(sum)} / ${nats.length} = ${fixed(sum / nats.length)}, is the loss on your sentence.`
     : "";
   const summary =
-    "Your sentence as the model sees it: below each character is its probability p after the one before it, and its " +
-    `surprise −ln p in nats.${loss} Outlined characters are not in the text it learned from.`;
+    "Your sentence as the model sees it: below each character are its probability p, given the one before it, and " +
+    `its surprise −ln p in nats.${loss} Outlined characters are not in the training text.`;
   return { chips, summary };
 }
 
-// When a table memorises its text.
+// Whether a table memorises its text.
 
 const MEMORISED =
-  "The training loss falls while the held-out loss rises: the text is too short. The table memorises the pairs of " +
-  "this text, and the held-out tenth has others.";
+  "The training loss falls while the held-out loss rises: the text is too short. The table memorises its pairs of " +
+  "characters, but the held-out tenth has other pairs.";
 const CLEARLY = 0.05; // nats
 
 /**
- * Whether the model still gets better on what it learns from, and worse on what it does not.
+ * Whether the model still gets better on its training text and worse on the held-out text.
  * @param {number[]} training losses
  * @param {number[]} held losses on the held-out tenth
  */

@@ -1,4 +1,4 @@
-// Rung 7: no looking ahead, two ways, and dropout.
+// Rung 7: two ways to mask the future, and dropout.
 
 import { make } from "../../lib/dom.mjs";
 import { fixed, number } from "../../lib/numbers.mjs";
@@ -72,10 +72,10 @@ export const causalMasking = {
         paragraph(
           "A model trained to predict the next word must not see it. ",
           term("Causal"),
-          " attention hides the keys after the query. One way is to take the softmax first, set the future to 0 and ",
-          "divide each row by what is left; another is to set the future's scores to minus infinity, whose exp is 0, ",
-          "and take the softmax once. Both give the same weights. The scores are those of the linear layers of the ",
-          "previous rung.",
+          " attention hides the keys after the query. One way is to take the softmax first, set the weights of the ",
+          "future to 0 and divide each row by the sum of the rest; another is to set the future's scores to minus ",
+          "infinity, whose exp is 0, and take the softmax once. Both give the same weights. The scores are those of ",
+          "the linear layers of the previous rung.",
         ),
       ],
       formula: formula(
@@ -116,39 +116,36 @@ export const causalMasking = {
         stamp.element,
         heading("A way that fails"),
         paragraph(
-          "It looks simpler to add a matrix that is minus infinity above the diagonal, made as ",
+          "It looks simpler to add a matrix that is minus infinity above the diagonal, made with ",
           code("torch.triu(torch.ones(T, T), 1) * -torch.inf"),
           ". But the zeros on and below the diagonal are multiplied by infinity as well.",
         ),
         rowOf(tables.added.element),
         heading("Dropout"),
         paragraph(
-          "In training, some attention weights are dropped at random, so that the model relies on no word alone. The ",
-          "rest are multiplied by 1 / (1 − p), so that on average a row stays the same.",
+          "In training, some attention weights are dropped at random, so that the model does not rely on any single ",
+          "word. The rest are multiplied by 1 / (1 − p), so that on average a row stays the same.",
         ),
         controls(dropout.element, from.element, again),
         rowOf(tables.dropped.element, tables.drawn.element),
         sums,
         remarks(
           "Worth knowing about dropout",
-          "Here it sits on the attention weights, after the softmax; that is the usual place. It may also come " +
-            "after the " +
-            "values were averaged. Before the softmax it would not remove a word: a score of 0 still gets a weight.",
-          "Only while training: a trained model that writes drops nothing. GPT-2 was trained with 0.1; values " +
-            "of 0.1 to " +
-            "0.2 are usual, and many large models use none. 0.5 is for looking at.",
+          "Here it is applied to the attention weights, after the softmax, which is the usual place. It may also " +
+            "come after the values were averaged. Before the softmax it would not remove a word: a score of 0 still " +
+            "gets a weight.",
+          "It is used only in training: a model that writes drops nothing. GPT-2 was trained with 0.1; values of 0.1 " +
+            "to 0.2 are usual, and many large models use none. 0.5 is only there to make the effect easy to see.",
           "Which weights are dropped depends on the random numbers, which differ between operating systems and " +
-            "versions, " +
-            "even with the same seed. So your own mask may differ from one that is printed somewhere: compare " +
-            "the values, " +
-            "0 or twice the weight, not the places.",
+            "versions even with the same seed. So your own mask may differ from a printed one: compare the values, " +
+            "which are 0 or twice the weight, and not their positions.",
         ),
-        heading("All of it as a class, on a batch"),
+        heading("Everything as a class, on a batch"),
         paragraph(
           code("CausalAttention"),
           " (seed 123, without dropout) reads several texts at once. Two copies of the sentence are a batch of shape ",
           code("(2, T, 3)"),
-          "; both get the same context vectors, as nothing passes between texts.",
+          "; both get the same context vectors, because texts do not influence each other.",
         ),
         rowOf(...batch.map((table) => table.element)),
         same.element,
@@ -157,26 +154,24 @@ export const causalMasking = {
           [
             "The mask is made once, for the longest text, with ",
             code("register_buffer"),
-            ": it moves to the GPU with the model, but is no weight and is not trained.",
+            ": it moves to the GPU with the model, but it is not a weight and is not trained.",
           ],
           [
-            "Of a shorter text only the corner is used, ",
+            "A shorter text uses only the corner, ",
             code("mask[:T, :T]"),
-            ", and ",
+            ". ",
             code("masked_fill_"),
             ", with an underscore, fills the scores in place instead of copying them.",
           ],
           [
-            "The models of this page do not keep a mask at all: for one new token there is no future, and else " +
-              "it is made ",
-            "on the spot.",
+            "The models on this page do not store a mask: a single new token has no future, and for longer inputs the ",
+            "mask is made when it is needed.",
           ],
         ),
-        heading("One head of the lecture on tiny Shakespeare"),
+        heading("One head from the lecture on tiny Shakespeare"),
         paragraph(
-          "Random tokens of 32 numbers, a head of 16 (seed 1337). Its scores are not divided by √16 yet, so the " +
-            "weights ",
-          "come out sharper than they should.",
+          "The tokens are random, with 32 numbers each, and the head has 16 (seed 1337). Its scores are not divided ",
+          "by √16 yet, so the weights are sharper than they should be.",
         ),
         lectureShapes,
         rowOf(lecture.element),
@@ -209,7 +204,7 @@ export const causalMasking = {
   },
 };
 
-// The tables of rung 7, each with what its numbers are made of.
+// The tables of rung 7, each with an explanation of its numbers.
 
 /**
  * @param {Arithmetic} arithmetic
@@ -257,7 +252,7 @@ function makeTables(arithmetic, current) {
         paragraph(
           c > r
             ? "1 × −∞ = −∞, added to a score: masked, as intended."
-            : `0 × −∞ is not a number, and ${fixed(current().scores[r][c])} + NaN is none either.`,
+            : `0 × −∞ is not a number, and neither is ${fixed(current().scores[r][c])} + NaN.`,
         ),
       ],
     }),
@@ -276,19 +271,19 @@ function makeTables(arithmetic, current) {
       explain: (r, c) => {
         if (c > r) return future(r, c);
         const { cut, left } = current();
-        const rest = ` with ${fixed(cut[r][c])}. What is left of the row adds up to ${fixed(left[r])}.`;
+        const rest = ` with ${fixed(cut[r][c])}. The rest of the row adds up to ${fixed(left[r])}.`;
         return [paragraph("Kept: ", ...pair(r, c), rest)];
       },
     }),
     renormalised: arithmetic.table({
-      name: "1c. Divided by what is left",
+      name: "1c. Divided by the sum of the rest",
       operands: rowIn("cut"),
       axes: "attention weights",
       sums: true,
       explain: (r, c) => {
         if (c > r) return future(r, c);
         const { cut, left, renormalised } = current();
-        const quotient = division("weight / what is left of the row", cut[r][c], left[r], renormalised[r][c]);
+        const quotient = division("weight / sum of the rest of the row", cut[r][c], left[r], renormalised[r][c]);
         return [paragraph("Weight: ", ...pair(r, c)), quotient];
       },
     }),
@@ -308,7 +303,7 @@ function makeTables(arithmetic, current) {
     }),
     drawn: arithmetic.table({
       name: "The random numbers",
-      axes: "kept where not below p",
+      axes: "a weight is kept if its number is not below p",
       explain: (r, c) => [paragraph(...pair(r, c), ": ", explainDropout(current(), r, c))],
     }),
     dropped: arithmetic.table({
@@ -328,7 +323,7 @@ function makeTables(arithmetic, current) {
  */
 function explainDropout({ before: all, drawn, dropped, dropout, keep_scale }, r, c) {
   const [before, after, random] = [all[r][c], dropped[r][c], fixed(drawn[r][c])];
-  if (before === 0) return "there is nothing to drop.";
+  if (before === 0) return "the weight is 0 already.";
   if (after === 0) return `the random number ${random} is below p = ${dropout}, so ${fixed(before)} was dropped.`;
   return (
     `the random number ${random} is not below p = ${dropout}: ${fixed(before)} × ${number(keep_scale)} = ` +

@@ -1,4 +1,4 @@
-// What becomes of the shape on the way through weight splits, as a picture whose steps lead to their tables.
+// A picture of the shapes in weight splits, each linked to its table.
 
 import { make } from "../../lib/dom.mjs";
 import { milliseconds } from "../../lib/numbers.mjs";
@@ -8,7 +8,7 @@ import { bars } from "../widgets/chart.mjs";
 import { scrollTo } from "../widgets/diagram.mjs";
 import { svg, slider, code, controls, paragraph } from "../widgets/elements.mjs";
 
-const [CELL, ROWS, GAP] = [11, 4, 14]; // pixels of a cell, tokens that are drawn, pixels between two heads
+const [CELL, ROWS, GAP] = [11, 4, 14]; // size of a cell in pixels, tokens that are drawn, pixels between two heads
 const [WIDTH, HEIGHT, MIDDLE] = [800, 172, 66];
 const [BOTH, FIRST, SECOND] = ["hl-shape", "hl-shape hl-shape-0", "hl-shape hl-shape-1"];
 
@@ -44,7 +44,7 @@ export function shapesOfHeads(places) {
       "a",
       { href: "#learn/8", "aria-label": title, class: "hl-part" },
       svg("title", {}, title),
-      svg("rect", { x: step.x - 45, y: 0, width: 90, height: HEIGHT, class: "hl-hit" }), // also between two grids
+      svg("rect", { x: step.x - 45, y: 0, width: 90, height: HEIGHT, class: "hl-hit" }), // gaps are clickable too
       ...gridsOf(step),
       text(step.name, HEIGHT - 24),
       text(step.shape, HEIGHT - 8, "hl-frame-name"),
@@ -60,7 +60,7 @@ export function shapesOfHeads(places) {
   const picture = svg("svg", box, svg("path", { d: arrows.join(""), class: "hl-flow" }), ...links);
   return make(
     "nav",
-    { class: "hl-diagram hl-shapes", "aria-label": "The shapes on the way" },
+    { class: "hl-diagram hl-shapes", "aria-label": "The shapes, step by step" },
     make("div", { class: "hl-scroll" }, picture),
   );
 }
@@ -107,11 +107,11 @@ export function headTimes() {
   /** @param {any} times */
   function show({ constructions, stages, difference, rounds, n_embd, n_head, n_tokens }) {
     status.textContent =
-      `${n_head} heads, ${n_embd} numbers a token, ${n_tokens} tokens: the fastest of ${rounds} runs or more, just ` +
-      "now on this server. Times differ from machine to machine: compare the bars.";
+      `${n_head} heads, ${n_embd} numbers per token, ${n_tokens} tokens: the fastest of at least ${rounds} runs, ` +
+      "just measured on this server. Times differ from machine to machine, so compare the bars only with each other.";
     result.replaceChildren(
       timeBars("The same attention, built three ways", constructions),
-      timeBars("Where the time of the weight splits goes", stages),
+      timeBars("Where weight splits spend their time", stages),
     );
     stamp.element.hidden = false;
     stamp.show(difference);
@@ -134,8 +134,7 @@ export function headTimes() {
     paragraph(
       "With few tokens, many small products cost more than one large one: stacked heads are the slowest. With many ",
       "tokens the time goes into the attention weights, n_head × T × T numbers that softmax reads and writes several ",
-      "times. Then stacked heads can be faster, since the weights of one head at a time fit into the processor's ",
-      "cache.",
+      "times. Then stacked heads can be faster, because the weights of a single head fit into the processor's cache.",
     ),
     paragraph(
       code("MultiHeadAttention"),

@@ -27,14 +27,14 @@ const HEADS = [0, 1];
 export const manyHeads = {
   name: "Many heads",
   learned:
-    "Several heads look at several things; one wide projection, split, computes them all, and another mixes them.",
+    "Several heads look for different things; one wide projection, split, computes them all, and another mixes them.",
   options: () => ({ d_out: 2 }),
   question: {
-    ask: "Eight heads of 8 numbers, or one head of 64: which needs more weights for its queries?",
+    ask: "Which needs more weights for its queries: eight heads of 8 numbers, or one head of 64?",
     options: ["Eight heads", "One head", "Neither"],
     right: 2,
     why:
-      "Eight matrices for 8 numbers each, stacked, are one matrix for 64. That is why one projection, split " +
+      "Eight matrices for 8 numbers each, side by side, are one matrix for 64. That is why one projection, split " +
       "afterwards, can compute all heads.",
   },
   build(lesson) {
@@ -105,12 +105,12 @@ export const manyHeads = {
     );
     const trained = twoHeads(lesson, arithmetic, {
       words:
-        "Two heads whose matrices are random (seed 123), as a model's are before its training: both spread their " +
-        "weights almost evenly over the words so far.",
+        "Two heads with random matrices (seed 123), like those of an untrained model: both spread their weights " +
+        "almost evenly over the words so far.",
       tables: randoms.map(({ element }) => element),
     });
     const wide = arithmetic.table({
-      name: "Queries in one piece",
+      name: "Queries of both heads",
       axes: "(T, 4): x · W query",
       explain: (r, c) => {
         const title = ["Query of ", named(data.words[r]), `, number ${c}`];
@@ -125,7 +125,7 @@ export const manyHeads = {
           paragraph(
             `Number ${c} of head ${head} is number ${HEAD_DIM * head + c} of the wide query of `,
             named(data.words[r]),
-            ": nothing is computed, the numbers are only looked at in another order.",
+            ": nothing is computed, the numbers are only arranged differently.",
           ),
         ],
         operands: (r, c) => [[[wide, r, HEAD_DIM * head + c]]],
@@ -150,15 +150,15 @@ export const manyHeads = {
     return {
       text: [
         paragraph(
-          "The weights in a row add up to 1, so one head makes a single mixture: what it takes from the word before ",
-          "and from the first word ends up in one sum. Several heads, each with matrices of its own, keep them ",
-          "apart, and their context vectors are put side by side.",
+          "The weights in a row add up to 1, so one head makes a single mixture: what it takes from the previous word ",
+          "and from the first word ends up in one sum. Several heads, each with its own matrices, keep them apart, ",
+          "and their context vectors are placed side by side.",
         ),
         paragraph(
           "Computed one after the other they are ",
           term("stacked heads"),
-          ". Put their matrices side by side instead, and one projection serves all: its result is split into heads, ",
-          "and all scores are one batched product. These are ",
+          ". With their matrices side by side, a single projection is enough: its result is split into heads, and all ",
+          "scores are one batched product. These are ",
           term("weight splits"),
           ". An ",
           term("output projection"),
@@ -178,8 +178,8 @@ export const manyHeads = {
         ...trained.elements,
         heading("A small case, step by step: two random heads of 2 numbers"),
         paragraph(
-          "Small enough to follow every number. The matrices are drawn at random (seed 123), so these two heads look ",
-          "alike: it is training that makes them differ.",
+          "This case is small enough to follow every number. The matrices are random (seed 123), so these two heads ",
+          "look alike: training makes them differ.",
         ),
         shapesOfHeads({
           x: x.element,
@@ -198,7 +198,7 @@ export const manyHeads = {
           code(".view(T, 2, 2)"),
           " reads them as 2 heads of 2 numbers, and ",
           code(".transpose(0, 1)"),
-          " puts the heads first, so that each has a table of its own. In a batch the shapes begin with B as well.",
+          " puts the heads first, so that each head has its own table. For a batch, the shapes begin with B as well.",
         ),
         rowOf(wide.element, ...split.map((table) => table.element)),
         heading("What the heads found, side by side"),
@@ -232,7 +232,7 @@ export const manyHeads = {
   },
 };
 
-// A part of rung 8: weight splits of any size, before and after the output projection.
+// Part of rung 8: weight splits of any size, before and after the output projection.
 
 /** @param {Arithmetic} arithmetic @param {Lesson} lesson */
 function outputProjection(arithmetic, lesson) {
@@ -284,7 +284,7 @@ function outputProjection(arithmetic, lesson) {
     name: "After the output projection",
     axes: "the book's own weight splits",
     explain: (r, c) => {
-      const words = `: what both heads say × row ${c} of the projection, and its bias`;
+      const words = `: the numbers of both heads × row ${c} of the projection, plus its bias`;
       const title = [`Output ${c} of `, named(data.words[r]), words];
       return dotCell({ terms: data.projected_terms, r, c, total: data.projected[r][c], title, bias: data.bias[c] });
     },
@@ -296,8 +296,7 @@ function outputProjection(arithmetic, lesson) {
       heading("The output projection"),
       paragraph(
         "The heads above have 2 numbers each, 4 in all. The book's own weight splits have d_out = 2 for both heads ",
-        "together, so each head has only 1 number here. The output projection, a square matrix and a bias, " +
-          "mixes what ",
+        "together, so each head has only 1 number here. The output projection, a square matrix and a bias, mixes what ",
         "the two heads found.",
       ),
       controls(size.element),
@@ -306,13 +305,12 @@ function outputProjection(arithmetic, lesson) {
       torch.element,
       remarks(
         "Worth knowing",
-        "An output projection is not strictly needed: the heads side by side have the right shape already. " +
-          "Nearly all " +
-          "models have one, because it lets the next steps use what several heads found together.",
+        "An output projection is not strictly needed: the heads side by side already have the right shape. Nearly " +
+          "all models have one, because it combines what several heads found.",
         [
           "PyTorch has all of this as ",
           code("torch.nn.MultiheadAttention"),
-          ", which the stamp above compares with. It takes the mask as an argument and is harder to look into.",
+          ", which the comparison above uses. It takes the mask as an argument and is harder to look into.",
         ],
       ),
     ],
@@ -331,7 +329,7 @@ function outputProjection(arithmetic, lesson) {
   };
 }
 
-// A part of rung 8: the product of all heads at once, on the numbers that the book prints.
+// Part of rung 8: the product of all heads at once, on the numbers that the book prints.
 
 const [TOKENS, NUMBERS] = [
   ["0", "1", "2"],
@@ -367,7 +365,7 @@ function batchedProduct(arithmetic) {
       paragraph(
         "A product of tensors ",
         code("(B, n_head, T, head_dim)"),
-        " is one matrix product for each head, done together.",
+        " is one matrix product for each head, computed together.",
       ),
       rowOf(...operands.map((table) => table.element)),
       rowOf(...products.map((table) => table.element)),

@@ -20,9 +20,9 @@ import { paragraph } from "../widgets/elements.mjs";
 /** @import { Cell, LinkState, MatrixSource, PictureId, Token } from "../../types.js" */
 
 const ROLES = {
-  previous_token: { name: "previous token", does: "looks at the token before" },
+  previous_token: { name: "previous token", does: "looks at the previous token" },
   induction: { name: "induction", does: "looks at what followed the same token earlier" },
-  first_token: { name: "first token", does: "rests on the first token" },
+  first_token: { name: "first token", does: "looks at the first token" },
 };
 
 /** @typedef {{ role: keyof typeof ROLES | "", score: number }} Role */
@@ -103,7 +103,7 @@ export class OpenHead {
   #request = new LatestRequest();
   /** @type {any} */
   #data = null;
-  /** @type {() => void} is called when a cell was chosen */
+  /** @type {() => void} called when a cell is chosen */
   chosen = () => {};
 
   /** @param {Lesson} lesson */
@@ -139,7 +139,7 @@ export class OpenHead {
       const softmax =
         `× ${number(scale)} (1 / √${left.length}) = ${number(scaled)}; ` +
         `softmax over the ${query + 1} keys so far gives `;
-      // The result comes first: below a long sum it would be out of sight.
+      // The result comes first: below a long sum it would not be visible.
       this.explanation.replaceChildren(
         paragraph(`Score in L${layer} H${head}: `, ...looks(from, to), ` = ${fixed(score)}`),
         paragraph(softmax, make("b", {}, exact(weight)), `, and the model used ${exact(used)}.`),
@@ -158,11 +158,11 @@ export class OpenHead {
   }
 }
 
-// A long vector as a strip of coloured cells, each of which can be pointed at.
+// A long vector as a strip of coloured cells. Pointing at a cell shows its number.
 
-const [COLUMNS, FEW] = [128, 64]; // cells in a line, at most, and on a phone
+const [COLUMNS, FEW] = [128, 64]; // the most cells in a line, and on a phone
 const PHONE = 640; // pixels
-const IN_A_ROW = 8; // numbers of the table
+const IN_A_ROW = 8; // numbers in a row of the table
 const [CELL, LINE] = [8, 15]; // pixels of the canvas
 const STRONGEST = 225; // of the 256 steps of a ramp, as in the tables
 
@@ -212,7 +212,7 @@ export class Strip {
     this.table.refresh();
   }
 
-  /** The same numbers, some in each row, whose title is the place of the first. */
+  /** Show the same numbers as a table, each row headed by the index of its first number. */
   #drawTable() {
     const rows = [];
     for (let first = 0; first < this.values.length; first += IN_A_ROW) {
@@ -259,7 +259,7 @@ export class Strip {
     this.canvas.setAttribute("aria-valuetext", this.said.textContent);
   }
 
-  /** Mark the chosen number, and those that another one is made of. @param {boolean} isChosen @param {number[]} lit */
+  /** Mark the chosen number, or the numbers `lit` behind it. @param {boolean} isChosen @param {number[]} lit */
   mark(isChosen, lit) {
     this.#isChosen = isChosen;
     this.#lit = new Set(lit);
@@ -291,7 +291,7 @@ export class Strip {
   }
 }
 
-// As much of the workspace's store as its matrix needs, for a text that does not grow.
+// The part of the workspace's store that a matrix needs, for a text that does not grow.
 
 /** @typedef {{ query: number, key: number }} WholeCell */
 
@@ -310,7 +310,7 @@ class StillStore extends Topics {
   #locked = null;
   #text = { model: "", sha256: "", n_layer: 1, n_head: 1 };
 
-  /** @param {(cell: WholeCell) => void} chosen is called when a cell is locked */
+  /** @param {(cell: WholeCell) => void} chosen called when a cell is locked */
   constructor(chosen) {
     super();
     this.chosen = chosen;
@@ -365,7 +365,7 @@ class StillStore extends Topics {
     this.weights = new HeadWeights();
     this.weights.append(Float32Array.from(data.weights));
     this.open = [data.layer, data.head];
-    this.#hover = this.#locked = null; // the tokens they pointed at are gone
+    this.#hover = this.#locked = null; // they pointed at tokens of the previous text
     this.emit("tokens", "weights", "open", "focus");
     const query = data.query ?? this.count - 1;
     this.lock({ query, key: this.weights.strongest(query, Math.min(1, query)) });

@@ -1,4 +1,4 @@
-// The arithmetic behind one number of the model, fetched when it is pointed at.
+// The arithmetic behind one number of the model, fetched when the visitor points at it.
 
 import { mouseOrTouch, make } from "../../lib/dom.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
@@ -11,17 +11,17 @@ import { paragraph } from "../widgets/elements.mjs";
 /** @import { Lesson } from "../rung.js" */
 /** @import { Strip } from "./model_heads.mjs" */
 
-const PAUSE = 60; // milliseconds in which the pointer may still move
+const PAUSE = 60; // milliseconds to wait for a pointer that is still moving
 
 export class NumberPanel {
   #request = new LatestRequest();
-  /** @type {(stage: string) => void} is called with the stage whose number is shown */
+  /** @type {(stage: string) => void} called with the stage whose number is shown */
   shown = () => {};
 
   /**
    * @param {Lesson} lesson
    * @param {() => Strip[]} strips of all stages
-   * @param {Record<string, string[]>} sources the stages that a stage is made of
+   * @param {Record<string, string[]>} sources the stages that each stage is computed from
    */
   constructor(lesson, strips, sources) {
     this.lesson = lesson;
@@ -33,7 +33,7 @@ export class NumberPanel {
     );
     const hint = `${how} to see what it is made of.`;
     this.body = make("div", { "aria-live": "polite" }, make("p", { class: "hl-hint" }, hint));
-    const close = make("button", { type: "button", class: "hl-close", "aria-label": "Put it away" }, "×");
+    const close = make("button", { type: "button", class: "hl-close", "aria-label": "Close" }, "×");
     this.element = make("div", { class: "hl-unfold" }, close, this.body);
     close.addEventListener("click", () => this.element.classList.remove("hl-pinned"));
   }
@@ -62,14 +62,14 @@ export class NumberPanel {
     }
   }
 
-  /** Show how a number comes about that is in no strip. @param {Node[]} parts */
+  /** Show the arithmetic behind a number that is in no strip. @param {Node[]} parts */
   open(...parts) {
     this.element.classList.add("hl-pinned");
     this.body.replaceChildren(...parts);
     this.clear();
   }
 
-  /** Forget what was shown: its numbers are no longer those of the picture. */
+  /** Remove all marks: the numbers have changed. */
   clear() {
     for (const strip of this.strips()) strip.mark(false, []);
   }
@@ -100,11 +100,11 @@ function explain(name, index, found) {
   if (found.kind === "gelu") {
     return [
       paragraph(`${title}: GELU of the hidden number ${fixed(found.value)} `, result(fixed(found.total))),
-      paragraph("A large number passes, a negative one nearly vanishes: see the curve on rung 9."),
+      paragraph("A large number passes almost unchanged, a negative one almost vanishes: see the curve on rung 9."),
     ];
   }
   if (found.kind === "weight") {
-    return [paragraph(`${title}: ${fixed(found.total)}, a weight of the embedding table, which training has set.`)];
+    return [paragraph(`${title}: ${fixed(found.total)}, a trained weight of the embedding table.`)];
   }
   if (found.kind === "share") {
     const { logit, largest, exponential, sum, total, n } = found;

@@ -1,4 +1,4 @@
-// Rung 9: what surrounds attention in a block: residual stream, layer norm, MLP.
+// Rung 9: the rest of a block: residual stream, layer norm and MLP.
 
 import { make } from "../../lib/dom.mjs";
 import { fixed, number } from "../../lib/numbers.mjs";
@@ -30,12 +30,12 @@ export const restOfABlock = {
   learned: "A block adds to the residual stream twice: what attention gathered, and what the MLP makes of it.",
   options: () => ({ scale: 1 }),
   question: {
-    ask: "All numbers of a word are made ten times as large. What does layer norm make of them?",
+    ask: "All numbers of a word are multiplied by ten. What does layer norm return?",
     options: ["Ten times the result", "Almost the same result", "A tenth of the result"],
     right: 1,
     why:
-      "It divides by their standard deviation, which has grown just as much. So what attention and the MLP read has " +
-      "the same size in every layer, however much was added to the stream.",
+      "It divides by their standard deviation, which has also grown tenfold. So attention and the MLP read numbers " +
+      "of the same size in every layer, however much was added to the stream.",
   },
   build(lesson) {
     const arithmetic = new Arithmetic();
@@ -127,7 +127,7 @@ export const restOfABlock = {
         axes: "the residual stream",
         explain: (r, c) =>
           dotProduct({
-            title: ["Number ", String(c), " of ", ...of(r, ": what was there, and what is added")],
+            title: ["Number ", String(c), " of ", ...of(r, ": the stream, and what is added to it")],
             names: ["stream", "added"],
             products: [data[before][r][c], data[added][r][c]],
             total: data[values][r][c],
@@ -152,7 +152,7 @@ export const restOfABlock = {
     });
     const activated = arithmetic.table({
       name: "After GELU",
-      axes: "negative numbers nearly vanish",
+      axes: "negative numbers almost vanish",
       digits: 2,
       explain: (r, c) => [
         paragraph("GELU of hidden number ", String(c), " of ", ...of(r), ":"),
@@ -194,15 +194,15 @@ export const restOfABlock = {
     return {
       text: [
         paragraph(
-          "Attention gathers, but all it can do with what it gathers is average it. Something has to work on the ",
-          "result: attention is one half of a block, and a GPT is a stack of blocks. Each word has a vector that goes ",
-          "through all of them, its ",
+          "Attention gathers information, but it can only average it; something else has to process the result. ",
+          "Attention is one half of a block, and a GPT is a stack of blocks. Each word has a vector that goes through ",
+          "all of them, its ",
           term("residual stream"),
           ". Attention and an ",
           term("MLP"),
-          " each read a copy of it, brought to a standard size by ",
+          " each read a copy of it, scaled to a standard size by ",
           term("layer norm"),
-          ", and add what they find. Attention moves information between words; the MLP works on each word alone.",
+          ", and add their results. Attention moves information between words; the MLP works on each word alone.",
         ),
       ],
       formula: formula(
@@ -240,9 +240,8 @@ export const restOfABlock = {
         vectors.element,
         heading("1. Layer norm"),
         paragraph(
-          "Each row loses its mean and is divided by its standard deviation. Move the slider: the rows before " +
-            "grow and ",
-          "shrink, those after hardly notice.",
+          "The mean is subtracted from each row, and the row is divided by its standard deviation. Move the slider: ",
+          "the rows before layer norm grow and shrink, those after it hardly change.",
         ),
         controls(scale.element),
         rowOf(x.element, scaled.element, normed.element),
@@ -250,9 +249,9 @@ export const restOfABlock = {
         rowOf(weights.element, attended.element, middle.element),
         heading("3. Layer norm again, and the MLP"),
         paragraph(
-          "The MLP makes four times as many numbers of each word, bends them with ",
+          "The MLP turns each word into four times as many numbers, applies the curve ",
           term("GELU"),
-          ", and comes back to the size of the stream. Without the bend, its two layers could be one.",
+          " to them, and returns to the size of the stream. Without the curve, its two layers would equal one.",
         ),
         rowOf(normedAgain.element, hidden.element),
         rowOf(activated.element, thought.element, after.element),
@@ -261,18 +260,15 @@ export const restOfABlock = {
         joined.element,
         remarks(
           "Why it is built like this",
-          "The sum. Every block can leave a word as it is by adding nothing, and gradients reach the first " +
-            "block through " +
-            "the sums without being multiplied by anything. Deep networks without such a path hardly train.",
-          "Layer norm before, not after. The stream itself is never divided, only the copies that are read; " +
-            "this order " +
-            "(“pre-norm”, as in GPT-2) trains more steadily.",
+          "The sums. A block can leave a word unchanged by adding nothing, and gradients reach the first block " +
+            "through the sums without being multiplied by anything. Deep networks without such a path hardly train.",
+          "Layer norm first. The stream itself is never divided, only the copies that are read. This order " +
+            "(“pre-norm”, as in GPT-2) makes training more stable.",
           [
-            "GELU. ReLU cuts negative numbers off at a corner; GELU bends smoothly, and lets a little of small " +
-              "negative ",
-            "numbers through. GPT-2 uses the form with ",
+            "GELU. ReLU cuts negative numbers off with a sharp corner; GELU is smooth and lets a little of small ",
+            "negative numbers through. GPT-2 uses the approximation with ",
             code("tanh"),
-            ", which was quicker to compute; others use the exact one.",
+            ", which was faster to compute; other models use the exact form.",
           ],
         ),
         arithmetic.element,
@@ -290,7 +286,7 @@ export const restOfABlock = {
         activated.show({ rows, columns: twelve, values: data.activated });
         whole.show(data.error);
         joined.show(data.joined_error);
-        curve.replaceChildren(bend(data.curve));
+        curve.replaceChildren(activations(data.curve));
         arithmetic.update(normed, [1, 0]);
       },
       leave: follow(),
@@ -298,14 +294,12 @@ export const restOfABlock = {
   },
 };
 
-// GELU and ReLU as curves.
-
 /** @param {{ x: number[], gelu: number[], relu: number[] }} curve */
-const bend = ({ x, gelu, relu }) =>
+const activations = ({ x, gelu, relu }) =>
   chart({
     label: "GELU and ReLU between −4 and 4",
     x: { from: x[0], to: String(x.at(-1)), count: x.length },
     lines: { GELU: gelu, "ReLU, for comparison": relu },
     xName: "hidden number",
-    yName: "after the bend",
+    yName: "after the activation",
   });

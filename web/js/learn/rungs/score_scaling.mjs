@@ -1,4 +1,4 @@
-// The second half of rung 6: random queries and keys, with the division by √head_dim and without.
+// The second half of rung 6: random queries and keys, with and without the division by √head_dim.
 
 import { make } from "../../lib/dom.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
@@ -17,9 +17,9 @@ import { slider, code, controls, paragraph } from "../widgets/elements.mjs";
 
 const DIMS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 const SHARPNESS = [1, 2, 4, 8, 16];
-const PAUSE = 80; // milliseconds in which a slider may still move
+const PAUSE = 80; // milliseconds to wait for a slider that is still moving
 
-/** @param {Arithmetic} arithmetic that shows how a number comes about */
+/** @param {Arithmetic} arithmetic shows how a number is computed */
 export function scoreScaling(arithmetic) {
   const settings = { head_dim: 16, sharpness: 8 };
   const request = new LatestRequest();
@@ -115,15 +115,15 @@ export function scoreScaling(arithmetic) {
         "A score is a sum of ",
         code("head_dim"),
         " products, so its spread grows with their number. A softmax of widely spread scores puts nearly ",
-        "all weight on one key, and then hardly anything can be learned from the others. Dividing by √head_dim keeps ",
-        "the spread the same.",
+        "all the weight on one key, and then hardly anything can be learned from the others. Dividing by √head_dim ",
+        "keeps the spread constant.",
       ),
       controls(dims.element),
       status,
       variance,
       curve,
       softmax,
-      paragraph("The same with five fixed scores: the larger they are, the sharper their softmax."),
+      paragraph("The same effect with five fixed scores: the larger they are, the sharper their softmax."),
       controls(sharpness.element),
       fixedScores,
     ],
@@ -173,6 +173,6 @@ const varianceOf = ({ n_scores: n, mean, squares }, variance) => [
 
 /** @param {SpreadTerms} terms @param {number} weight */
 const meanLargest = ({ n_rows: n, largest }, weight) => [
-  paragraph(`The largest weight in each of ${n} rows, one row a query with ${n} keys: added up, divided by ${n}`),
+  paragraph(`The sum of the largest weights of ${n} rows, each of a query with ${n} keys, divided by ${n}`),
   paragraph(`${fixed(largest)} / ${n} `, result(exact(weight))),
 ];

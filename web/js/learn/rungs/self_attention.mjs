@@ -27,33 +27,33 @@ import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 
 const FACTORS = [-1000, -100, -10, -1, 1, 2, 5, 10, 20, 50, 60, 80, 100, 200, 500, 1000];
 
-/** @type {Question} for any other sentence than the book's */
+/** @type {Question} for any sentence except the book's */
 const OWN_QUESTION = {
   ask: "What decides how much attention one word of your sentence gives to another?",
-  options: ["How well their numbers match", "How near to each other they are", "Which of them comes first"],
+  options: ["How well their numbers match", "How close together they are", "Which of them comes first"],
   right: 0,
   why:
-    "A dot product is large where two vectors point the same way, and where they are long. The position of a word " +
-    "plays no part yet.",
+    "A dot product is large if two vectors point the same way, and if they are long. The position of a word plays no " +
+    "part yet.",
 };
 
-/** An exponential may be long, or more than a float32 can hold. @param {number | null} value */
+/** An exponential in few characters; null if it is more than a float32 can hold. @param {number | null} value */
 const large = (value) => (value === null ? "∞" : value < 1e6 ? fixed(value) : value.toExponential(2));
 
 /** @type {Rung} */
 export const selfAttention = {
   name: "Self-attention without weights",
   learned:
-    "Dot products say which words go together; softmax makes weights of them, and weights make a context vector.",
+    "Dot products say which words match; softmax turns them into weights, and the weights give a context vector.",
   options: () => ({ factor: 1 }),
   question: {
     ask:
       "In the book's sentence, “journey” looks at every word. Which one, other than itself, gets the most of its " +
       "attention?",
-    options: ["“starts”, whose numbers are like its own", "“Your”, its neighbour", "“step”, the last word"],
+    options: ["“starts”, whose numbers are similar", "“Your”, its neighbour", "“step”, the last word"],
     right: 0,
     why:
-      "A dot product is large where two vectors point the same way, and (0.55, 0.87, 0.66) and (0.57, 0.85, 0.64) " +
+      "A dot product is large if two vectors point the same way, and (0.55, 0.87, 0.66) and (0.57, 0.85, 0.64) " +
       "almost do. The position of a word plays no part yet.",
   },
   build(lesson) {
@@ -77,7 +77,7 @@ export const selfAttention = {
       name: "Attention scores",
       axes: AXES,
       explain: (r, c) => {
-        const title = ["Score: ", ...pair(r, c), ", one number after the other"];
+        const title = ["Score: ", ...pair(r, c), ", number by number"];
         return dotCell({ terms: data.score_terms, r, c, total: data.scores[r][c], title });
       },
       operands: (r, c) => [cellsOf(x, r), cellsOf(x, c)],
@@ -108,7 +108,7 @@ export const selfAttention = {
       name: "Context vectors",
       axes: "words × 3 numbers",
       explain: (r, c) => {
-        const words = `, number ${c}: each attention weight × that number of the word`;
+        const words = `, number ${c}: each word's attention weight × its number ${c}`;
         const title = ["Context of ", named(data.words[r]), words];
         return dotCell({ terms: data.context_terms, r, c, total: data.context[r][c], title });
       },
@@ -122,7 +122,7 @@ export const selfAttention = {
       change: (value) => lesson.set({ factor: value }),
     });
     const naive = arithmetic.table({
-      name: "Softmax as it is written",
+      name: "Softmax by its definition",
       axes: "exp(s) / sum",
       explain: (r, c) => {
         const { exponentials, sums } = data.naive_terms;
@@ -159,15 +159,15 @@ export const selfAttention = {
       text: [
         paragraph(
           "Which word comes next depends on words that may be far apart: in “The cat that chased the mice was tired”, ",
-          "“was” goes with “cat”. Attention lets each word look at all the others and take from those that matter to ",
-          "it. This rung shows how, with nothing that is learned yet.",
+          "“was” goes with “cat”. Attention lets each word look at all the others and gather information from those ",
+          "that matter to it. This rung shows how, without anything learned yet.",
         ),
         paragraph(
-          "Now the weights of the average depend on the words. Each word is ",
+          "Now the weights of the average depend on the words. Each word is a ",
           term("query"),
-          ", ",
+          ", a ",
           term("key"),
-          " and ",
+          " and a ",
           term("value"),
           " at once: the ",
           term("attention score"),
@@ -177,7 +177,7 @@ export const selfAttention = {
           term("Softmax"),
           " turns a row into positive ",
           term("attention weights"),
-          " that add up to 1, and with them the words are averaged to a ",
+          " that add up to 1. The average of the words with these weights is a ",
           term("context vector"),
           ".",
         ),
@@ -201,34 +201,29 @@ export const selfAttention = {
         loops.element,
         remarks(
           "Why attention at all?",
-          "Word by word does not translate. “Ich habe den Brief gestern gelesen” is, word by word, “I have the " +
-            "letter " +
-            "yesterday read”: the verb has to be held back until its place comes. Whole sentences have to be " +
-            "looked at.",
+          "A text cannot be translated word by word. “Ich habe den Brief gestern gelesen” would become “I have the " +
+            "letter yesterday read”: the order of the words changes, so a translator has to look at whole sentences.",
           "Before attention, a recurrent network read a sentence word by word and kept what it had read in one " +
-            "vector of " +
-            "fixed size, its hidden state; a second network wrote the translation from that vector alone. A long " +
-            "sentence does not fit through so narrow a passage, and its beginning is forgotten first.",
-          "Attention was first added to such networks: for each word it writes, the decoder may look at every " +
-            "word of the " +
-            "input and choose, with weights, those that matter now. Self-attention lets the words of one text " +
-            "look at " +
-            "each other like that, and needs no recurrent network any more.",
+            "vector of fixed size, its hidden state; a second network wrote the translation from that vector alone. " +
+            "A long sentence does not fit through this bottleneck, and its beginning is forgotten first.",
+          "Attention was first added to such networks: for each word that it writes, the decoder may look at every " +
+            "word of the input and weight them by how much they matter now. Self-attention lets the words of one " +
+            "text look at each other in the same way, and needs no recurrent network.",
         ),
-        heading("Why softmax and not a plain share?"),
+        heading("Why softmax and not plain division by the sum?"),
         paragraph(
-          "Dividing by the sum gives shares too, but a negative score becomes a negative share, and scores that add ",
-          "up to 0 give nonsense.",
+          "Dividing each score by the sum of its row also gives shares, but a negative score becomes a negative ",
+          "share, and scores that add up to 0 give nonsense.",
         ),
         rowOf(shares.element),
         negative,
         stamp.element,
         heading("Why the stable form?"),
         paragraph(
-          "exp grows fast: above about 88 it is too large for a ",
+          "exp grows fast: for scores above about 88 it is too large for a ",
           defined("float32"),
-          ", and below about −104 it is so small that it becomes 0, until a whole row adds up to ",
-          "nothing. Make the scores larger, or negative, and see which form survives.",
+          ", and below about −104 it is rounded to 0, so a whole row may add up to 0. Make the scores larger, or ",
+          "negative, and see which form survives.",
         ),
         controls(factor.element),
         overflow,
@@ -254,7 +249,7 @@ export const selfAttention = {
         stable.show({ rows, columns: rows, values: data.stable });
         const failed = data.extreme < 0 ? "exp underflows, and 0 / 0" : "exp overflows, and infinity / infinity";
         const verdict = data.naive.flat().includes(null)
-          ? `${failed} is NaN. The stable form holds.`
+          ? `${failed} is NaN. The stable form still works.`
           : "both forms agree.";
         overflow.textContent = `The score farthest from 0 is ${fixed(data.extreme, 2)}: ${verdict}`;
         stamp.show(data.error);

@@ -20,7 +20,7 @@ import {
 
 /** @import { Rung } from "../rung.js" */
 
-// What GPT-2's byte pairs make of the beginning of The Verdict, the book's training text.
+// The first ids of The Verdict, the book's training text, in GPT-2's byte pairs.
 const VERDICT = [
   40, 367, 2885, 1464, 1807, 3619, 402, 271, 10899, 2138, 257, 7026, 15632, 438, 2016, 257, 922, 5891, 1576, 438, 568,
   340, 373, 645, 1049, 5975, 284, 502, 284, 3285, 326, 11, 287, 262, 6001, 286, 465, 13476, 11, 339, 550, 5710, 465,
@@ -32,10 +32,11 @@ const LONGEST = 10; // tokens of a window
 /** @type {Rung} */
 export const slidingWindow = {
   name: "The sliding window",
-  learned: "Windows shifted by one token are all the training data: at every place, what comes next is the target.",
+  learned:
+    "Windows and the same windows shifted by one token are the training data: the target is always what comes next.",
   options: () => ({ context_length: 4, stride: 1, batch_size: 2, shuffle: false, drop_last: true }),
   question: {
-    ask: "A window of 4 tokens: how many next tokens can a model practise on with it?",
+    ask: "How many next tokens can a model practise on with a window of 4 tokens?",
     options: ["1", "4", "16"],
     right: 1,
     why:
@@ -86,7 +87,7 @@ export const slidingWindow = {
         paragraph(
           named(data.words[r]),
           ` has the id ${data.ids[r]}: this is number ${c} in row ${data.ids[r]} of the table of token embeddings, ` +
-            `which has ${counted(data.vocab_size, "row")}. Nothing is computed, a row is looked up.`,
+            `which has ${counted(data.vocab_size, "row")}. Nothing is computed: the row is looked up.`,
         ),
       ],
     });
@@ -94,7 +95,7 @@ export const slidingWindow = {
       name: "Position embedding",
       axes: "positions × 3 numbers",
       explain: (r, c) => [
-        paragraph(`Number ${c} in row ${r} of the table of position embeddings, whatever token is at that position.`),
+        paragraph(`Number ${c} in row ${r} of the table of position embeddings, whichever token is at that position.`),
       ],
     });
     const x = arithmetic.table({
@@ -136,19 +137,19 @@ export const slidingWindow = {
     return {
       text: [
         paragraph(
-          "A GPT learns by predicting the next token, and any text can teach it: what comes next is already written ",
-          "there, so nobody has to mark right answers. The text is cut into windows of ",
+          "A GPT learns by predicting the next token, and any text can teach it: the next token is already there, ",
+          "so nobody has to mark the right answers. The text is cut into windows of ",
           code("context_length"),
-          " tokens, one every ",
+          " tokens, one starting every ",
           code("stride"),
           " tokens. The ",
           term("targets"),
-          " are the same windows, one token later: at each position the model sees the input there and everything to ",
-          "its left, and has to predict the target below. Move the slider “example” to go through them.",
+          " are the same windows, one token later. At each position the model sees the input there and everything to ",
+          "its left, and has to predict the target below it. Move the slider “example” to go through them.",
         ),
         paragraph(
           "An id only says which row of a table to take. That row, the token embedding, is added to a row for the ",
-          "position, the position embedding. Both tables are learned; here they are new and random (",
+          "position, the position embedding. Both tables are learned; here they are still random (",
           defined("seed"),
           " 123).",
         ),
@@ -160,24 +161,23 @@ export const slidingWindow = {
         status,
         ...list.elements,
         remarks(
-          "What the choice of windows does",
-          "This is how a GPT is pretrained: on texts that nobody has labelled, because the next token is the " +
-            "label. What " +
-            "it learns so can be fine-tuned afterwards, on less data, to follow instructions or sort mail.",
+          "Pretraining, and the choice of the stride",
+          "This is how a GPT is pretrained: on texts that nobody has labelled, because the next token is the label. " +
+            "Afterwards it can be fine-tuned on less data, to follow instructions or to classify mail.",
           [
             "A small stride repeats nearly the same windows many times: more batches, but hardly more to learn from, " +
               "which makes ",
             defined("overfitting"),
-            " likelier. A stride of context_length uses every token once as an input.",
+            " more likely. A stride of context_length uses every token as an input once.",
           ],
         ),
         heading("Windows into batches"),
         paragraph(
           "Several windows are read at once: a batch has the shape ",
           code("(batch_size, context_length)"),
-          ". Shuffling keeps neighbours from coming together; a last batch that is not full is often dropped, " +
-            "as an ",
-          "update from only a few windows is noisy. The numbers are those of the windows above, counted from 0.",
+          ". Shuffling keeps neighbouring windows out of the same batch. An incomplete last batch is often dropped, ",
+          "because an update from only a few windows is noisy. The numbers are those of the windows above, counted ",
+          "from 0.",
         ),
         controls(batchSize.element, order.element, last.element),
         ...batches.elements,
@@ -185,37 +185,35 @@ export const slidingWindow = {
         paragraph("The words of your sentence, sorted, are the vocabulary:"),
         vocabulary,
         paragraph(
-          "Positions are counted from 0 in each window, so a word gets another position vector in another window. ",
-          "Below, the whole sentence is one window. Point at a number of the sum: the two that it is made of light up.",
+          "Positions are counted from 0 in each window, so a word gets a different position vector in another window. ",
+          "Below, the whole sentence is one window. Point at a number of the sum: the two numbers it is made of light ",
+          "up.",
         ),
         rowOf(token.element, position.element, x.element),
         paragraph(
           "A trained GPT does the same with hundreds of numbers for each token. From rung 4 on each word has three ",
           "numbers again. Those of the book's sentence come from chapter 3 of Sebastian Raschka's “Build a Large ",
-          "Language Model (From Scratch)”, the book that these rungs follow; those of your own words are the token ",
-          "embeddings of a trained model, reduced to three numbers and without positions. Choose “random” there for ",
-          "the sums on the right.",
+          "Language Model (From Scratch)”, the book that these rungs follow. Those of your own words are the token ",
+          "embeddings of a trained model, reduced to three numbers and without positions. Choose “random” there to ",
+          "use the sums on the right.",
         ),
         remarks(
           "At the sizes of a real model",
           [
-            "GPT-2 has 50,257 tokens. With 256 numbers each its table is 50,257 × 256, 12.9 million weights; a " +
-              "batch of 8 ",
-            "windows of 4 tokens becomes a tensor of shape ",
+            "GPT-2 has 50,257 tokens. With 256 numbers each, the table would be 50,257 × 256, or 12.9 million ",
+            "weights. A batch of 8 windows of 4 tokens becomes a tensor of shape ",
             code("(8, 4, 256)"),
-            ", and so it stays when the position embeddings, ",
+            ", and keeps that shape when the position embeddings, ",
             code("(4, 256)"),
             ", are added.",
           ],
           [
-            "The book trains on The Verdict; these are its first 50 ids in GPT-2's byte pairs, the same kind of " +
-              "windows " +
-              "are cut from them: ",
+            "The book trains on The Verdict and cuts its windows in the same way. These are the first 50 ids in " +
+              "GPT-2's byte pairs: ",
             make("small", { class: "hl-ids" }, VERDICT.join(", ")),
           ],
-          "These positions are absolute: one vector for place 0, one for place 1. Other models encode how far " +
-            "apart two " +
-            "tokens are instead, relative positions, which carry over to texts longer than those in training.",
+          "These positions are absolute: one vector for position 0, one for position 1. Other models encode how far " +
+            "apart two tokens are. Such relative positions carry over to texts longer than those in training.",
         ),
         arithmetic.element,
       ],
@@ -235,17 +233,17 @@ export const slidingWindow = {
   },
 };
 
-// The windows over a sentence, and what can be practised with each of their targets.
+// The windows over a sentence, and the prediction that each target is practice for.
 
 /** @typedef {{ id: number, text: string }[]} Tokens */
 /** @typedef {{ inputs: Tokens, targets: Tokens }} Window */
 
-const SHOWN_CHARACTERS = 60; // characters of a window's text that are repeated in a sentence
+const SHOWN_CHARACTERS = 60; // from the end of the given text, in the status line
 
 class WindowList {
   /** @type {{ windows: Window[], stride: number, context_length: number, sentence: string[] } | null} */
   #data = null;
-  #example = NaN; // the place of the target that is shown, window after window
+  #example = NaN; // index of the target that is shown, counted through all windows
   /** @type {HTMLElement[]} */
   #chips = [];
   /** @type {HTMLTableElement[]} */
@@ -271,7 +269,7 @@ class WindowList {
     return this.#data ? `${i + 1} of ${this.#data.windows.length * this.#data.context_length}` : "";
   }
 
-  /** Show nothing where there is no window. */
+  /** Hide everything: there is no window. */
   clear() {
     this.#data = null;
     for (const element of [this.slider.element, this.sentence, this.said, this.list]) element.hidden = true;
@@ -310,7 +308,7 @@ class WindowList {
     return make("table", { class: "hl-window", "aria-label": `Window ${i}` }, body);
   }
 
-  /** Point out one target, and all that may be seen to predict it. @param {number} example */
+  /** Highlight one target and all tokens that it is predicted from. @param {number} example */
   #choose(example) {
     if (!this.#data) return;
     this.#example = example;
@@ -342,7 +340,7 @@ class WindowList {
   }
 }
 
-// Windows put together into batches, of which one is shown as the tensors that a model gets.
+// The windows in batches, one of which is shown as the tensors that a model gets.
 
 /** @typedef {{ inputs: number[][], targets: number[][] }} Tensors */
 
@@ -389,7 +387,7 @@ function batchList() {
     batches.replaceChildren(...buttons);
     if (n > shown.length) batches.append(`… and ${n - shown.length} more`);
     const lost = left
-      ? `; ${counted(left, "window")} that would not fill another one ${left > 1 ? "are" : "is"} left out`
+      ? `; ${counted(left, "window")} that would not fill another batch ${left > 1 ? "are" : "is"} dropped`
       : "";
     const many = `${counted(n, "batch").replace("batchs", "batches")} of windows${lost}`;
     status.textContent = data.problem ? "" : n ? `${many}. Choose one: its ids are the tensors below.` : many;

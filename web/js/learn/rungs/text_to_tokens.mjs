@@ -18,11 +18,11 @@ const SHOWN_MERGES = 12;
 export const textToTokens = {
   name: "Text to tokens",
   learned:
-    "A text becomes ids from a list. Bigger pieces make shorter texts and longer lists; bytes at the bottom " +
-    "lose nothing.",
+    "A text becomes a sequence of ids. Bigger pieces make shorter sequences and longer lists; a tokenizer that can " +
+    "fall back to bytes loses nothing.",
   options: () => ({ merges: 60 }),
   question: {
-    ask: "Which of the three tokenizers loses a word that does not occur in the text they were made from?",
+    ask: "Which of the three tokenizers loses a word that does not occur in the text it was made from?",
     options: ["The word list", "The characters", "The byte pairs"],
     right: 0,
     why:
@@ -38,7 +38,7 @@ export const textToTokens = {
       value: lesson.options.merges,
       change: (value) => lesson.set({ merges: value }),
     });
-    const text = make("textarea", { rows: 5, "aria-label": "Text that word list and merges are made from" });
+    const text = make("textarea", { rows: 5, "aria-label": "Text that the word list and the merges are made from" });
     text.addEventListener("change", () => lesson.set({ lesson: text.value }));
     const decoded = make("p", { class: "hl-hint" });
     const readBack = make("p", { class: "hl-hint" });
@@ -49,8 +49,8 @@ export const textToTokens = {
           "A model computes with numbers, so a text is first cut into pieces, its ",
           term("tokens"),
           ", and each piece is replaced by its place in a list, its id. The pieces can be whole words, single ",
-          "characters, or byte pairs, which start as single bytes and grow by merging what often stands side by side. ",
-          "Below, your sentence is cut in all three ways.",
+          "characters, or byte pairs, which start as single bytes and grow by merging pairs that often occur ",
+          "together. Below, your sentence is cut in all three ways.",
         ),
       ],
       formula: formula([
@@ -61,7 +61,7 @@ export const textToTokens = {
         "text",
       ]),
       picture: [
-        make("details", {}, make("summary", {}, "The text that word list and merges are made from"), text),
+        make("details", {}, make("summary", {}, "The text that the word list and the merges are made from"), text),
         heading("Words"),
         paragraph(
           "Every word and every punctuation mark of that text, sorted. The list ends with ",
@@ -73,18 +73,17 @@ export const textToTokens = {
         words.element,
         decoded,
         remarks(
-          "Tokens that stand for no word",
-          [code("[BOS]"), " marks where a text begins, so that even its first word has something before it."],
+          "Special tokens",
+          [code("[BOS]"), " marks the beginning of a text, so that even its first word has something before it."],
           [
             code("[EOS]"),
             ", here ",
             code("<|endoftext|>"),
-            ", marks where it ends; between two unrelated texts it says that the second one starts afresh.",
+            ", marks the end; between two unrelated texts it says that a new text starts.",
           ],
           [
             code("[PAD]"),
-            " fills shorter texts up to the length of the longest in a batch. A mask keeps the model from " +
-              "looking at it.",
+            " pads shorter texts to the length of the longest in a batch. A mask keeps the model from looking at it.",
           ],
           [
             code("[UNK]"),
@@ -92,19 +91,19 @@ export const textToTokens = {
             code("<|unk|>"),
             ", stands for every unknown word. GPT-2 needs only ",
             code("<|endoftext|>"),
-            ": byte pairs know no unknown words, and a GPT that reads from the left can do without padding.",
+            ": byte pairs have no unknown words, and a GPT that reads from the left needs no padding.",
           ],
         ),
         heading("Characters"),
         paragraph(
-          "The 65 characters of tiny Shakespeare, sorted. Whatever is spelled with them can be read back exactly, but ",
-          "the sequence is long, and a character outside the alphabet has no id at all.",
+          "The 65 characters of tiny Shakespeare, sorted. A text made of them can be decoded exactly, but the ",
+          "sequence is long, and a character outside the alphabet has no id at all.",
         ),
         characters.element,
         readBack,
         heading("Byte pairs"),
         paragraph(
-          "Start from bytes. Merge the most frequent pair of neighbours in the same text into a new token, and ",
+          "Start from bytes. Merge the most frequent pair of adjacent tokens in the same text into a new token, and ",
           "repeat. ",
           code("Ġ"),
           " is how GPT-2 writes a space.",
@@ -153,7 +152,7 @@ function mergeItems(merges) {
 const idChips = ({ tokens }) =>
   tokens.map(({ text, id, known }) => ({ text, known, below: id === null ? "none" : known ? id : `${id} <|unk|>` }));
 
-/** A sentence to which the merges are applied one at a time. */
+/** A sentence, and buttons that apply the merges to it one at a time. */
 class Merging {
   #step = 0;
   #sentence = "";
@@ -195,7 +194,7 @@ class Merging {
     this.back.disabled = this.#step === 0;
     this.next.disabled = this.#step === steps.length;
     const what = merge ? `merge ${merge.rank + 1}: ${merge.pair[0]} + ${merge.pair[1]}` : "single bytes";
-    const where = cut ? " (the beginning of your sentence)" : "";
+    const where = cut ? " (beginning of your sentence only)" : "";
     this.status.textContent = `Step ${this.#step} of ${steps.length}, ${what}${where}`;
   }
 }

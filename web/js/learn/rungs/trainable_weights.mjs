@@ -1,4 +1,4 @@
-// Rung 6: queries, keys and values of their own, and why the scores are divided.
+// Rung 6: separate queries, keys and values, and why the scores are divided.
 
 import { make } from "../../lib/dom.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
@@ -44,10 +44,9 @@ const ABOUT = {
   parameters: "",
   linear: "The same mechanism with other numbers: only the matrices differ.",
   reader:
-    "A published implementation by a reader of the chapter. It runs, and its rows add up to 1, but three things " +
-    "are not " +
-    "as in the book. With 256 numbers in a query instead of 2, its output has the shape (6, 256).",
-  reader_linear: "The reader's second version: linear layers, with the same slips.",
+    "An implementation that a reader of the chapter published. It runs, and its rows add up to 1, but it differs " +
+    "from the book in three ways. With 256 numbers in a query instead of 2, its output has the shape (6, 256).",
+  reader_linear: "The reader's second version: linear layers, with the same mistakes.",
 };
 const RANDOM = /** @type {const} */ (["parameters", "linear"]);
 const ROLES = { query: "Queries", key: "Keys", value: "Values" };
@@ -56,18 +55,18 @@ const ROLES = { query: "Queries", key: "Keys", value: "Values" };
 export const trainableWeights = {
   name: "Trainable weights",
   learned:
-    "Three matrices let training decide what a word looks for, is found by and contributes; √head_dim keeps " +
-    "scores small.",
+    "With three matrices, training decides what a word looks for, what it is found by and what it contributes; " +
+    "dividing by √head_dim keeps the scores small.",
   options: () => ({ kind: "parameters" }),
   question: {
     ask:
-      "Queries and keys of 64 random numbers each (variance 1): about how large is the variance of their dot " +
+      "Queries and keys have 64 random numbers each, with variance 1. About how large is the variance of their dot " +
       "products?",
     options: ["1", "8", "64"],
     right: 2,
     why:
-      "It is a sum of 64 products, each of variance 1. Dividing by √64 = 8 divides the variance by 64 and brings it " +
-      "back to 1. Try it with the slider.",
+      "A dot product is a sum of 64 products, each with variance 1. Dividing by √64 = 8 divides the variance by 64 " +
+      "and brings it back to 1. Try it with the slider.",
   },
   build(lesson) {
     const kind = choice({
@@ -76,12 +75,12 @@ export const trainableWeights = {
       value: lesson.options.kind,
       change: (key) => lesson.set({ kind: key, matrices: null }),
     });
-    const back = make("button", { type: "button", class: "hs-small" }, "Put the matrices back");
+    const back = make("button", { type: "button", class: "hs-small" }, "Reset the matrices");
     back.addEventListener("click", () => lesson.set({ matrices: null }));
     const about = make("p", { class: "hl-count", role: "status" });
     const vectors = vectorsBar(lesson, "This choice changes only the words: the three matrices stay as they are.");
     const arrows = new Arrows("Queries and keys as arrows", "thick: the query; the other colour: the key in view");
-    const stamp = new Stamp("all three transferred in the right way, whatever you have chosen above", false, [
+    const stamp = new Stamp("all three matrices transferred correctly, regardless of your choices above", false, [
       "parameters and linear layers agree",
       "parameters and linear layers differ",
     ]);
@@ -110,8 +109,8 @@ export const trainableWeights = {
         explain: (r, c) => [
           paragraph(
             `From number ${r} of a word to number ${c} of its ${role}: `,
-            data.set.includes(role) ? "in a matrix that you have changed." : ORIGINS[data.kind],
-            " Training would change it; you can do that here.",
+            data.set.includes(role) ? "a weight of a matrix that you have changed." : ORIGINS[data.kind],
+            " Training would change it; here you can change it yourself.",
           ),
         ],
       });
@@ -159,7 +158,7 @@ export const trainableWeights = {
       name: "Context vectors",
       axes: "weights · values",
       explain: (r, c) => {
-        const words = `, number ${c}: each attention weight × that number of the value`;
+        const words = `, number ${c}: each attention weight × number ${c} of the value`;
         const title = ["Context of ", named(data.words[r]), words];
         return dotCell({ terms: data.context_terms, r, c, total: data.context[r][c], title });
       },
@@ -167,7 +166,7 @@ export const trainableWeights = {
     });
     const wide = arithmetic.table({
       name: "The reader's weights with 256 numbers in a query",
-      axes: "the same recipe, with the dimension that its scale belongs to",
+      axes: "the same code, with the dimension that its scale fits",
       explain: (r, c) => {
         const title = ["Weight: ", ...pair(r, c), ", of a score of 256 products, × 1 / √256"];
         return softmaxCell({ terms: data.wide_terms, r, c, total: data.wide[r][c], title });
@@ -180,8 +179,8 @@ export const trainableWeights = {
     );
     const heads = twoHeads(lesson, arithmetic, {
       words:
-        "Two heads whose matrices are random, drawn as a model's are before its training: both spread their weights " +
-        "almost evenly, whatever the words are.",
+        "Two heads with random matrices, drawn like those of an untrained model: both spread their weights almost " +
+        "evenly, whatever the words are.",
       tables: randoms.map(({ element }) => element),
     });
     const transfer = transferWeights(lesson);
@@ -202,10 +201,10 @@ export const trainableWeights = {
     return {
       text: [
         paragraph(
-          "Without weights a word looks most at words like itself. But a verb has to find its subject, which is ",
-          "nothing like it, and what counts as a match should be learned. Three matrices that training can change ",
-          "give each word three roles: what it looks for (query), what it can be found by (key), and what it ",
-          "contributes when it is found (value). Here they turn three numbers into two, so ",
+          "Without weights, a word looks most at words like itself. But a verb has to find its subject, which is ",
+          "nothing like it: what counts as a match should be learned. Three trainable matrices give each word three ",
+          "roles: what it looks for (query), what it can be found by (key), and what it contributes when it is found ",
+          "(value). Here they turn three numbers into two, so ",
           code("head_dim"),
           " is 2.",
         ),
@@ -230,7 +229,7 @@ export const trainableWeights = {
         ["Z", "=", "softmax", "(", fraction(row("Q", sup("K", "T")), root("head_dim")), ")", "V"],
       ),
       picture: [
-        heading("What training makes of it: two heads on your sentence"),
+        heading("After training: two heads on your sentence"),
         ...heads.elements,
         heading("A small head, step by step, with random matrices"),
         controls(kind.element, back),
@@ -250,14 +249,13 @@ export const trainableWeights = {
             "s or layers, and gradients are computed for them.",
           ],
           [
-            "Here three numbers become two, so that the roles can be told apart. In a GPT d_in and d_out are " +
-              "usually the ",
-            "same: what goes in and what comes out both live in the residual stream.",
+            "Here three numbers become two, so that inputs and roles can be told apart. In a GPT d_in and d_out are ",
+            "usually the same, because input and output both belong to the residual stream.",
           ],
           [
             code("nn.Linear"),
-            " without a bias is the same product, but begins with numbers whose spread suits its size, which helps ",
-            "training. It stores its matrix the other way round, as (out, in): see the exercise below.",
+            " without a bias is the same product, but the spread of its initial numbers suits its size, which helps ",
+            "training. It stores its matrix transposed, as (out, in): see the exercise below.",
           ],
         ),
         heading("Exercise of the chapter: make the two agree"),
@@ -296,7 +294,7 @@ export const trainableWeights = {
   },
 };
 
-// Exercise 1 of the chapter, on rung 6: weights of linear layers are put into parameters until both say the same.
+// Exercise 1 of the chapter, on rung 6: copy weights of linear layers into parameters until both outputs agree.
 
 const ROLE_NAMES = ["query", "key", "value"];
 const CLOSE = 1e-6;
@@ -312,7 +310,7 @@ function transferWeights(lesson) {
     const stored = new HeatTable({ name: `W_${role}.weight`, axes: "of nn.Linear, as it is stored: 2 × 3" });
     const own = new HeatTable({ name: `W_${role}`, axes: "of the parameters: 3 × 2" });
     const pick = choice({
-      label: "put in",
+      label: "copy",
       options: { own: "nothing", reshaped: ".reshape(3, 2)", transposed: ".T" },
       value: transfer[role],
       change(key) {
@@ -342,9 +340,8 @@ function transferWeights(lesson) {
   return {
     elements: [
       paragraph(
-        "Parameters and linear layers differ only in their numbers and in how these are stored. Set the three " +
-          "matrices ",
-        "of ",
+        "Parameters and linear layers differ only in their numbers and in how these are stored. Set the three ",
+        "matrices of ",
         code("SelfAttentionV1"),
         " from the layers of ",
         code("SelfAttentionV2"),
@@ -357,12 +354,12 @@ function transferWeights(lesson) {
   };
 }
 
-// Two heads that nothing has trained, to compare with trained ones.
+// Two untrained heads, to compare with trained ones.
 
 /**
  * @param {Arithmetic} arithmetic
  * @param {() => any} current the server's answer
- * @param {(side: number) => string} recipe how the matrices of a head are made
+ * @param {(side: number) => string} recipe how the matrices of a head are drawn
  */
 export const randomHeads = (arithmetic, current, recipe) =>
   [0, 1].map((side) =>

@@ -1,4 +1,4 @@
-// Rung 10: a loaded model from one token to the probability of the next, every number of it recomputed.
+// Rung 10: a loaded model, from one token to the probabilities of the next one, with every number recomputed.
 
 import { make } from "../../lib/dom.mjs";
 import { makeLink } from "../../lib/link.mjs";
@@ -21,11 +21,11 @@ const BOOK_WORDS = ["Your", "journey", "starts", "with", "one", "step"];
 /** @type {Rung} */
 export const wholeModel = {
   name: "The whole model",
-  learned: "From a token to the next one's probability, a GPT takes only the steps of these ten rungs.",
+  learned: "A GPT gets from a token to the probabilities of the next one by the steps of these ten rungs alone.",
   options: () => ({ layer: null, head: null, query: null }),
   question: {
     ask: "In a trained model, what do most heads of the same layer look at?",
-    options: ["All of them at the same tokens", "Each at something of its own"],
+    options: ["All at the same tokens", "Each at different tokens"],
     right: 1,
     why: "Nothing forces them to differ, but a head that repeats another adds nothing. Compare their pictures below.",
   },
@@ -68,7 +68,7 @@ export const wholeModel = {
     ]);
     const link = make("a", { class: "hl-link" }, "Open this head in Look →");
 
-    /** Link to the head and the cell, in the theme that the address asks for. */
+    /** Link to the head and the cell, and keep the theme that the address asks for. */
     head.chosen = () => {
       const address = new URL(makeLink(head.store.linkState, [], location.href));
       const theme = new URLSearchParams(location.search).get("__theme");
@@ -88,10 +88,9 @@ export const wholeModel = {
     return {
       text: [
         paragraph(
-          "A model that was trained reads your sentence. Choose a token and follow it: from its embedding through all ",
-          "layers to the probability of the token that comes next. Each number is the model's own, and each is " +
-            "computed ",
-          "a second time with the steps of this ladder.",
+          "A trained model reads your sentence. Choose a token and follow it from its embedding through all layers to ",
+          "the probabilities of the next token. The numbers are the model's own, and each is computed a second time ",
+          "with the steps of these lessons.",
         ),
       ],
       formula: formula(
@@ -121,8 +120,8 @@ export const wholeModel = {
         embedded.element,
         heading("2. Choose a layer and a head"),
         paragraph(
-          "Below each layer is what the model would say next if it ended before that layer. Every tile is one head on ",
-          "your sentence, named if it has a clear role.",
+          "Below each layer is the token that the model would predict if it ended before that layer. Every tile is ",
+          "one head on your sentence, named if it has a clear role.",
         ),
         layers.element,
         tiles.element,
@@ -132,9 +131,8 @@ export const wholeModel = {
         ...stages.elements,
         heading("4. From the last layer to the next token"),
         paragraph(
-          "After the last layer comes one more layer norm. Its dot product with a token's own embedding is that " +
-            "token's ",
-          "logit, and the softmax over all of them gives the probabilities. Click a logit or a probability.",
+          "After the last layer comes one more layer norm. The dot product of its result with a token's embedding is ",
+          "that token's logit, and the softmax of all logits gives the probabilities. Click a logit or a probability.",
         ),
         last.element,
         lastNorm.element,
@@ -144,7 +142,7 @@ export const wholeModel = {
         paragraph(
           "The GPT runs ",
           code("MultiHeadAttention"),
-          ": weight splits whose three projections are stacked in one matrix. The book's numbers go through it too.",
+          ": weight splits whose three projections form one matrix. Here it computes the book's example.",
         ),
         rowOf(published.element),
         packed.element,
@@ -183,24 +181,24 @@ export const wholeModel = {
   },
 };
 
-// The way of one token through a layer, as strips of numbers with what was compared with the model.
+// The stages of one token in a layer, as strips of numbers, each compared with the model's own.
 
 /** @typedef {{ stage: string, name: string, words: string, error?: string }} Stage */
 
 /** @type {Stage[]} */
 const STAGES = [
-  { stage: "x", name: "Residual stream", words: "what the layer is given" },
+  { stage: "x", name: "Residual stream", words: "the layer's input" },
   { stage: "normed", name: "Layer norm", words: "what attention reads", error: "normed" },
   { stage: "query", name: "Query of the head", words: "what the token looks for", error: "query" },
   { stage: "key", name: "Key of the head", words: "what it is found by", error: "key" },
-  { stage: "value", name: "Value of the head", words: "what it gives when it is found", error: "value" },
+  { stage: "value", name: "Value of the head", words: "what it contributes when it is found", error: "value" },
   { stage: "context", name: "Context vector of the head", words: "attention weights · values" },
   { stage: "heads", name: "All heads side by side", words: "one context vector after the other", error: "heads" },
   { stage: "attended", name: "Output projection", words: "what attention adds", error: "attended" },
   { stage: "middle", name: "Residual stream + attention", words: "the first sum", error: "middle" },
   { stage: "normed_again", name: "Layer norm again", words: "what the MLP reads", error: "normed_again" },
   { stage: "hidden", name: "Hidden numbers of the MLP", words: "four times as many", error: "hidden" },
-  { stage: "activated", name: "After GELU", words: "negative ones nearly vanish", error: "activated" },
+  { stage: "activated", name: "After GELU", words: "negative numbers almost vanish", error: "activated" },
   { stage: "thought", name: "Output of the MLP", words: "what the MLP adds", error: "thought" },
   { stage: "after", name: "Residual stream after the layer", words: "the second sum", error: "after" },
 ];
@@ -229,7 +227,7 @@ const PART_OF = {
   probability: "softmax",
 };
 
-/** The stages that a stage is made of. @type {Record<string, string[]>} */
+/** The stages that each stage is computed from. @type {Record<string, string[]>} */
 const SOURCES = {
   x: ["token", "position"],
   normed: ["x"],
@@ -253,7 +251,7 @@ const SOURCES = {
 function stagesOf(choose) {
   const strips = STAGES.map(({ stage, name }) => new Strip(stage, name, choose));
   const stamp = new Stamp(
-    "every stage of this layer for every token, against what the model's own modules return",
+    "every stage of this layer for every token, against the outputs of the model's own modules",
     true,
   );
   const items = STAGES.map(({ words }, i) => {
@@ -279,7 +277,7 @@ function stagesOf(choose) {
   };
 }
 
-// After all layers: logits and probabilities of the next token, and what each layer would have said.
+// After all layers: logits and probabilities of the next token, and the prediction after each layer.
 
 /** @typedef {{ id: number, text: string, logit: number, p: number }} Next */
 
@@ -312,14 +310,14 @@ function nextTokens(explain) {
     said.textContent = found
       ? `${likeliest} In your sentence “${visible(found.text)}” follows: −ln ${exact(found.p)} = ` +
         `${fixed(surprise ?? 0)} nats.`
-      : `${likeliest} The sentence ends here, so the model would draw one of these.`;
+      : `${likeliest} The sentence ends here, so the model would sample one of these.`;
   }
 
   return { elements: [make("div", { class: "hl-scroll" }, table), said], update };
 }
 
 /**
- * Buttons for the layers, each with what the model would say if it ended before that layer.
+ * Buttons for the layers, each with the token that the model would predict if it ended before that layer.
  * @param {(layer: number) => void} choose
  */
 function layerPicker(choose) {
@@ -330,7 +328,7 @@ function layerPicker(choose) {
       const said = make("small", {}, `“${visible(text)}” ${p.toFixed(2)}`);
       const isEnd = i === guesses.length - 1;
       const where = isEnd ? "after the last layer" : `that goes into layer ${i}`;
-      const title = `The residual stream ${where} has length ${fixed(length, 2)}; read out, it would say “${text}”`;
+      const title = `The residual stream ${where} has length ${fixed(length, 2)} and would predict “${text}”`;
       if (isEnd) return make("span", { class: "hl-end", title }, "end", said);
       const onclick = () => choose(i);
       return make(
@@ -346,40 +344,40 @@ function layerPicker(choose) {
 }
 
 /**
- * What blind guessing, pairs and this model cost.
+ * The losses of guessing, of a bigram model and of this model.
  * @param {{ uniform: number, bigram: number | null, model: number | null }} story
  * @param {{ name: string, size: number }} model
- * @param {(...parts: Node[]) => void} open shows how a number comes about
+ * @param {(...parts: Node[]) => void} open shows the arithmetic behind a number
  */
 function storyInNumbers({ uniform, bigram, model }, { name, size }, open) {
   const all = number(size);
-  const lines = [{ label: `all ${all} tokens alike: ln ${all}`, value: uniform }];
+  const lines = [{ label: `all ${all} tokens equally likely: ln ${all}`, value: uniform }];
   const why = [
     `Each of ${all} tokens gets the probability 1 / ${all}: −ln (1 / ${all}) = ln ${all} = ${fixed(uniform)}`,
   ];
   if (bigram !== null) {
     lines.push({ label: "a bigram model, held-out tenth", value: bigram });
     why.push(
-      "The mean of −ln p over the 111,540 characters of the held-out tenth of tiny Shakespeare, by the table of " +
+      "The mean of −ln p over the 111,540 characters of the held-out tenth of tiny Shakespeare, with the table of " +
         `rung 3 after 10,000 steps: ${fixed(bigram, 3)}, measured here.`,
     );
   }
   if (model !== null) {
     lines.push({ label: `${name}, according to its model card`, value: model });
     why.push(
-      `The mean of −ln p over held-out text, measured when ${name} was trained: ${fixed(model)}. At the end of this ` +
-        "rung is the same −ln p for one token of your sentence.",
+      `The mean of −ln p over held-out text, measured when ${name} was trained: ${fixed(model)}. The end of this ` +
+        "rung shows the same −ln p for one token of your sentence.",
     );
   }
-  return bars("Nats per token: less is better", lines, uniform, {
+  return bars("Nats per token: lower is better", lines, uniform, {
     format: (value) => fixed(value, 2),
     explain: (i) => open(make("p", {}, why[i])),
   });
 }
 
-// A part of rung 10: the attention that writes on a CPU, as the loops that are compiled.
+// Part of rung 10: the compiled loops that compute attention when a text is written on a CPU.
 
-const COMPILED = 11; // as the server counts the loops, after the rungs
+const COMPILED = 11; // the server's number for these loops, after the rungs
 
 function compiledLoops() {
   const scores = formula(
@@ -393,24 +391,25 @@ function compiledLoops() {
     paragraph(
       "For one new token and one head: the first loop multiplies the query by all keys so far, ",
       code("softmax"),
-      " makes weights of the scores in place, and the second loop adds up the values. ",
+      " turns the scores into weights in place, and the second loop adds up the weighted values. ",
       code("multiply"),
-      " is the dot product, for as many columns at once as the processor has lanes. No mask: there is no future yet.",
+      " is the dot product, for as many columns at once as the processor has lanes. There is no mask, because the ",
+      "newest token has no future.",
     ),
     paragraph(
-      "torch computes the same with a call for every small operation, and on a small model the calls take longer than ",
-      "the numbers. Compiled as one piece, the pass writes several times as fast; how much depends on model and ",
-      "machine. docs/performance.md has the figures, and ",
+      "PyTorch computes the same with a call for every small operation, and in a small model the calls take longer ",
+      "than the arithmetic. Compiled as a whole, the forward pass is several times as fast; the factor depends on ",
+      "model and machine. docs/performance.md has the figures, and ",
       code("python -m bench.decode"),
       " measures them again.",
     ),
   );
   const details = make("details", { class: "hl-remarks" });
   details.append(
-    make("summary", {}, "The attention that writes: compiled loops"),
+    make("summary", {}, "Attention while writing: compiled loops"),
     paragraph(
-      "The classes of this ladder are for reading. On a CPU, texts are written by the same forward pass in plain ",
-      "loops, which Numba compiles to machine code. This is its attention, from the files that run here:",
+      "The classes of these lessons are meant to be read. On a CPU, texts are written by the same forward pass as ",
+      "plain loops, which Numba compiles to machine code. This is its attention, from the files that run here:",
     ),
     make("div", { class: "hl-loops" }, words, openLines(COMPILED)),
   );

@@ -1,4 +1,4 @@
-// Vectors as arrows from one origin, in a plane or in a space that can be turned.
+// Vectors as arrows from one origin, in a plane or in three dimensions that the visitor can turn.
 
 import { make } from "../../lib/dom.mjs";
 import { fixed } from "../../lib/numbers.mjs";
@@ -8,7 +8,7 @@ import { svg } from "./elements.mjs";
 const SIDE = 330;
 const REACH = 138; // pixels of the longest arrow
 const TIP = 7;
-const [CHARACTER, LINE] = [7.3, 13]; // room of a label, in pixels
+const [CHARACTER, LINE] = [7.3, 13]; // width of a character and height of a label, in pixels
 const MARGIN = 12;
 const PER_PIXEL = 0.012; // radians
 
@@ -20,7 +20,7 @@ export class Arrows {
   /** @type {Arrow[]} */
   #arrows = [];
   #focus = "";
-  /** What has been drawn so far lies between these heights; it only grows, so that nothing jumps while it is turned. */
+  /** Everything drawn so far lies between these heights. The range only grows, so that nothing jumps during a turn. */
   #top = SIDE / 2;
   #bottom = SIDE / 2;
 
@@ -57,14 +57,14 @@ export class Arrows {
     this.#draw();
   }
 
-  /** Point out an arrow. @param {string} name @param {string} [said] */
+  /** Highlight an arrow. @param {string} name @param {string} [said] */
   focus(name, said = "") {
     this.#focus = name;
     this.said.textContent = said;
     this.#draw();
   }
 
-  /** From numbers to the picture: an orthographic view. @param {number[]} values */
+  /** Project numbers onto the picture, orthographically. @param {number[]} values */
   #project([x, y, z]) {
     if (z === undefined) return [x, -y];
     const [sin, cos] = [Math.sin(this.#turn), Math.cos(this.#turn)];
@@ -72,13 +72,13 @@ export class Arrows {
     return [x * cos - y * sin, -(z * Math.cos(this.#tilt) - depth * Math.sin(this.#tilt))];
   }
 
-  /** Where the arrows of a plane begin: in a corner if they all point away from it. */
+  /** The origin in a plane: a corner if all arrows point away from it. */
   #corner() {
     const all = this.#arrows.map(({ values }) => values);
     return [all.every(([x]) => x >= 0) ? 34 : SIDE / 2, all.every(([, y]) => y >= 0) ? SIDE - 30 : SIDE / 2];
   }
 
-  /** Show only the part of the picture that holds something. @param {number[]} heights */
+  /** Crop the picture to the part that holds something. @param {number[]} heights */
   #fit(heights) {
     this.#top = Math.min(this.#top, ...heights.map((y) => y - MARGIN));
     this.#bottom = Math.max(this.#bottom, ...heights.map((y) => y + MARGIN));
@@ -130,9 +130,9 @@ function labelPlace([x0, y0], [x, y]) {
 }
 
 /**
- * Labels moved down as far as they need to be to be read.
+ * The labels, moved down as far as needed so that none overlap.
  * @param {Label[]} labels
- * @param {Label[]} kept which stay where they are
+ * @param {Label[]} kept labels that stay where they are
  */
 export function apart(labels, kept) {
   const moved = labels.map((label) => ({ ...label }));
@@ -171,7 +171,7 @@ function arrow({ origin: [x1, y1], tip: [x2, y2], label }, name, values) {
 }
 
 /**
- * A dot product said as lengths and an angle.
+ * A dot product in words, as lengths and an angle.
  * @param {string} one
  * @param {number[]} a
  * @param {string} other

@@ -7,7 +7,7 @@ import { svg } from "./elements.mjs";
 const [WIDTH, HEIGHT] = [640, 240];
 const FRAME = { left: 52, right: 26, top: 14, bottom: 44 };
 const [RIGHT, BOTTOM] = [WIDTH - FRAME.right, HEIGHT - FRAME.bottom];
-const TICKS = 5; // at most about as many
+const TICKS = 5; // about the largest number of ticks
 
 /** Round numbers between two ends. @param {number} low @param {number} high */
 export function roundTicks(low, high) {
@@ -31,10 +31,10 @@ export function roundTicks(low, high) {
  * Lines over `x`.
  * @param {object} chart
  * @param {string} chart.label
- * @param {string[] | { from: number, to: string, count: number }} chart.x a label for each place, or for both ends
+ * @param {string[] | { from: number, to: string, count: number }} chart.x a label for each point, or for both ends
  * @param {Record<string, number[]>} chart.lines
  * @param {Record<string, number>} [chart.levels] across the chart
- * @param {number} [chart.mark] index of a place to point out
+ * @param {number} [chart.mark] index of a point to mark
  * @param {number | null} [chart.below] the lower end of the chart; null to fit it to the numbers
  * @param {string} chart.xName
  * @param {string} chart.yName
@@ -102,7 +102,7 @@ function legend(lines, levels) {
  * @param {number} most length of a full bar
  * @param {object} [options]
  * @param {(value: number) => string} [options.format]
- * @param {(i: number) => void} [options.explain] shows how a number comes about, when it is pointed at or clicked
+ * @param {(i: number) => void} [options.explain] shows the arithmetic behind a number, on hover or click
  */
 export function bars(name, values, most, { format = (value) => fixed(value), explain } = {}) {
   const entries = Array.isArray(values) ? values : Object.entries(values).map(([label, value]) => ({ label, value }));

@@ -130,7 +130,7 @@ export class Diagram {
     for (const name of this.layers) name.textContent = `× ${n_layer} layers`;
   }
 
-  /** Point out the part that is shown. @param {Part | null} part */
+  /** Highlight the part that is shown. @param {Part | null} part */
   mark(part) {
     for (const [name, links] of this.#links) {
       for (const link of links) {
@@ -142,7 +142,7 @@ export class Diagram {
   }
 
   /**
-   * Point out the part that is in view while the page is scrolled. What is returned ends that.
+   * Highlight the part that is in view while the page is scrolled. Return a function that stops this.
    * @param {[Part, Element][]} places from top to bottom
    */
   follow(places) {
@@ -159,7 +159,7 @@ export class Diagram {
       isWaiting = true;
     };
     addEventListener("scroll", soon, { passive: true });
-    const appears = new ResizeObserver(soon); // it is hidden until the rung's numbers have come
+    const appears = new ResizeObserver(soon); // the diagram is hidden until the rung's numbers arrive
     appears.observe(this.element);
     return () => {
       removeEventListener("scroll", soon);
@@ -168,22 +168,22 @@ export class Diagram {
   }
 }
 
-/** Scroll to what shows a part. @param {Element} place */
+/** Scroll to an element that shows a part. @param {Element} place */
 export function scrollTo(place) {
   place.scrollIntoView({ block: "start", behavior: isStill() ? "auto" : "smooth" });
 }
 
-// Where the parts of the diagram lead: to what shows them on the open rung, or to the rung that explains them.
+// The targets of the diagram's parts: an element of the open rung, or the rung that explains the part.
 
 /** @type {Record<Part, string>} */
 export const TITLES = {
-  embedding: "Embedding: a row of numbers for the token, and one for its position, added up",
-  norm: "Layer norm: the copy that attention reads, brought to a standard size",
-  attention: "Attention: each token takes something from those before it, head by head",
-  add: "What attention found is added to the residual stream",
-  norm_again: "Layer norm: the copy that the MLP reads, brought to a standard size",
+  embedding: "Embedding: the sum of a row of numbers for the token and one for its position",
+  norm: "Layer norm: the copy that attention reads, scaled to a standard size",
+  attention: "Attention: each token gathers information from those before it, head by head",
+  add: "The output of attention is added to the residual stream",
+  norm_again: "Layer norm: the copy that the MLP reads, scaled to a standard size",
   mlp: "MLP: each token on its own, through four times as many numbers and GELU",
-  add_again: "What the MLP made is added to the residual stream",
+  add_again: "The output of the MLP is added to the residual stream",
   last_norm: "The last layer norm, after all layers",
   unembedding: "Unembedding: the dot product with a token's own vector is its logit",
   softmax: "Softmax: logits become the probabilities of the next token",
@@ -202,12 +202,12 @@ export const RUNG_OF = {
   unembedding: 10,
   softmax: 5,
 };
-const AFTER_ALL = 10; // the rung on which the parts behind the layers are shown
+const AFTER_ALL = 10; // the rung that shows the parts after the layers
 
 /**
- * The diagram of a rung: its own parts are scrolled to, all others open the rung that shows them.
+ * The diagram of a rung. A click on one of its own parts scrolls to it; the others open the rung that shows them.
  * @param {{ rung: number, go: (rung: number) => void }} lesson
- * @param {[Part, Element][]} places what shows each part here, from top to bottom
+ * @param {[Part, Element][]} places the elements that show each part here, from top to bottom
  */
 export function diagramOf(lesson, places) {
   const targets = PARTS.map((part) => {

@@ -1,4 +1,4 @@
-// The small elements that every lesson is made of.
+// Small elements that all lessons use.
 
 import { make, tabs } from "../../lib/dom.mjs";
 import { visible } from "../../lib/words.mjs";
@@ -14,7 +14,7 @@ export const code = (text) => make("code", {}, text);
 /** A term where it is introduced. @param {string} text */
 export const term = (text) => make("dfn", {}, text);
 
-/** A way to another page of the tab bar. @param {"look" | "train" | "use"} page @param {string} text */
+/** A link to another tab. @param {"look" | "train" | "use"} page @param {string} text */
 export const pageLink = (page, text) => make("a", { href: `#${page}`, class: "hl-page-link" }, text);
 
 /** Whether visitors may train GPTs of their own here. */
@@ -23,13 +23,13 @@ export const canTrain = () => document.querySelector("#hs-train") !== null;
 /** @param {string} text */
 export const heading = (text) => make("h3", {}, text);
 
-/** Tables side by side where there is room. @param {...Node} children */
+/** Tables side by side if there is room. @param {...Node} children */
 export const rowOf = (...children) => make("div", { class: "hl-row" }, ...children);
 
 /** @param {...Node} children */
 export const controls = (...children) => make("div", { class: "hl-controls" }, ...children);
 
-/** Remarks that can be opened, each in one paragraph. @param {string} title @param {...(Part[] | Part)} all */
+/** Remarks behind a title that opens them. @param {string} title @param {...(Part[] | Part)} all */
 export function remarks(title, ...all) {
   const items = all.map((remark) => make("li", {}, ...(Array.isArray(remark) ? remark : [remark])));
   return make("details", { class: "hl-remarks" }, make("summary", {}, title), make("ul", {}, ...items));
@@ -55,7 +55,7 @@ export function svg(tag, attributes, ...children) {
 
 // Sliders and choices with a label.
 
-let made = 0; // sliders, for their ids
+let made = 0; // number of sliders, for their ids
 
 /**
  * A slider that shows its value while it moves; with `values` it steps through that list.
@@ -86,7 +86,7 @@ export function slider({ label, min = 0, max = 1, step = 1, value, values = null
   showValue();
   const element = make("div", { class: "hl-slider" }, make("label", { for: id }, label), input, output);
   /**
-   * Take another value or range from the server's answer.
+   * Set the value, and the range if `most` is given, from the server's answer.
    * @param {number} next
    * @param {number | null} [most]
    */
@@ -116,14 +116,14 @@ export function choice({ label, options, value, change }) {
   return { element: make("div", { class: "hl-choice" }, make("span", {}, label), group.element), show: group.show };
 }
 
-// Tokens in a row, each with something below it: its id, its probability.
+// Tokens in a row, each with its id or its probability below.
 
 /**
  * @typedef {object} Chip
  * @property {string} text
  * @property {string | number} below
  * @property {boolean} known
- * @property {(() => void) | null} [open] shows how the numbers below come about
+ * @property {(() => void) | null} [open] shows the arithmetic behind the numbers below
  */
 
 export class Chips {
@@ -143,7 +143,7 @@ export class Chips {
     this.summary.textContent = summary;
     this.problem.textContent = problem;
     const items = chips.map(({ text, below, known, open = null }) => {
-      const label = `How ${below} comes about: “${visible(text)}”`;
+      const label = `How ${below} is computed: “${visible(text)}”`;
       const attributes = { type: "button", class: "hl-opens", "aria-label": label, onclick: () => open?.() };
       const shown = open ? make("button", attributes, below) : below;
       return make(
@@ -159,7 +159,7 @@ export class Chips {
   }
 }
 
-// Words of the field, each with a short definition that opens when it is pointed at, focused or tapped.
+// Technical terms, each with a short definition that opens on hover, focus or tap.
 
 /** @type {Record<string, string>} */
 const DEFINITIONS = {
@@ -167,24 +167,24 @@ const DEFINITIONS = {
     "One number per possible next token, of any size: the larger, the more probable. Softmax turns them into " +
     "probabilities.",
   nats:
-    "The unit of −ln p, with the natural logarithm: an event of probability 1/2 surprises by 0.69 nats, one that is " +
-    "certain by 0.",
+    "The unit of surprise, −ln p with the natural logarithm: an event of probability 1/2 has a surprise of 0.69 " +
+    "nats, a certain event one of 0.",
   overfitting: "Memorising the training text, so that the loss on other text rises.",
   AdamW:
-    "The usual method of changing the weights a little after each batch. Every weight gets its own step size, " +
+    "The usual method for changing the weights a little after each batch. Every weight gets its own step size, " +
     "and all are pulled slightly towards 0.",
   float32: "The usual format of a model's numbers: 32 bits each, about 7 digits, at most about 3.4 × 10³⁸.",
   seed: "The number that a random generator starts from: the same seed gives the same random numbers.",
   "dot product": "Multiply two vectors number by number and add up the products: (1, 2) · (3, 4) = 1·3 + 2·4 = 11.",
 };
 
-const WIDTH = 300; // CSS pixels, as in lesson.css
+const WIDTH = 300; // CSS pixels, as in page.css
 const EDGE = 12;
 
 /**
- * A word of the table above, where it is used first.
+ * A term of the table above, marked where it is first used.
  * @param {keyof typeof DEFINITIONS} name
- * @param {string} [text] the word as the sentence has it
+ * @param {string} [text] the form of the term that the sentence uses
  */
 export function defined(name, text = name) {
   const attributes = { type: "button", class: "hl-defined", "aria-description": DEFINITIONS[name] };
@@ -197,7 +197,7 @@ export function defined(name, text = name) {
   };
   button.addEventListener("pointerenter", place);
   button.addEventListener("focus", place);
-  button.addEventListener("click", () => button.focus()); // Safari does not focus what is tapped
+  button.addEventListener("click", () => button.focus()); // Safari does not focus a button that is tapped
   button.addEventListener("keydown", (event) => event.key === "Escape" && button.blur());
   return button;
 }

@@ -1,4 +1,4 @@
-// A prediction to make before the picture answers it.
+// The question before a picture: a prediction to make.
 
 import { make } from "../../lib/dom.mjs";
 import { number } from "../../lib/numbers.mjs";
@@ -6,12 +6,12 @@ import { number } from "../../lib/numbers.mjs";
 /** @import { Question, Answered, Exercise } from "../rung.js" */
 /** @import { Progress } from "../progress.mjs" */
 
-const PHONE = 640; // pixels, below which the question is folded so that the picture comes sooner
+const PHONE = 640; // pixels; on narrower screens the question is folded, so that the picture is nearer
 
 /**
  * @param {Question} question
  * @param {number | undefined} chosen the option that was chosen in an earlier visit
- * @param {(chosen: number | undefined) => void} answer is called with each answer, and with none to try again
+ * @param {(chosen: number | undefined) => void} answer called with each answer, and with undefined to try again
  */
 export function question({ ask, options, right, why }, chosen, answer) {
   const verdict = make("p", { class: "hl-why", role: "status" });
@@ -37,22 +37,22 @@ export function question({ ask, options, right, why }, chosen, answer) {
     answer(i);
   };
   show(chosen !== undefined && Number.isInteger(chosen) && chosen in options ? chosen : undefined);
-  const title = make("summary", {}, "Before you go on: predict");
+  const title = make("summary", {}, "Before you go on: make a prediction");
   const list = make("div", { class: "hl-options" }, ...buttons);
   const attributes = { class: "hl-question", "aria-label": "Question", open: innerWidth > PHONE };
   return make("details", attributes, title, make("p", {}, ask), list, verdict);
 }
 
-// Tasks after the picture: choose, give a number, put in order. After a wrong answer there is a hint, after a second
-// one the worked answer for those who ask for it.
+// Exercises after the picture: choose, give a number, or put steps in order. A wrong answer is followed by a hint;
+// after a second one the visitor can ask for the worked answer.
 
-const ENOUGH = 2; // wrong answers, from which on the worked answer can be asked for
+const ENOUGH = 2; // wrong answers before the worked answer is offered
 
 /**
  * @typedef {object} Task how one kind of exercise is answered
  * @property {Node} element
- * @property {() => number | number[] | null} read the answer, null while there is none
- * @property {string} missing what to say while there is none
+ * @property {() => number | number[] | null} read the answer; null if there is none yet
+ * @property {string} missing the message if there is none
  * @property {(answer: number | number[]) => void} write
  * @property {(isLocked: boolean) => void} lock
  */
@@ -149,7 +149,7 @@ function makeTask(exercise) {
   return optionsTask(exercise.options, exercise.kind === "many");
 }
 
-/** A number as people type it, or a fraction; null for anything else. @param {string} typed */
+/** Parse a decimal number or a fraction; null for anything else. @param {string} typed */
 export function readNumber(typed) {
   const parts = typed.replaceAll("−", "-").replaceAll(",", ".").split("/");
   if (parts.length > 2 || parts.some((part) => part.trim() === "")) return null;
@@ -187,7 +187,7 @@ function optionsTask(options, isMany) {
   };
 }
 
-/** Steps to move up and down; they begin in another order. @param {string[]} steps @returns {Task} */
+/** Steps to move up and down, shuffled at first. @param {string[]} steps @returns {Task} */
 function orderTask(steps) {
   let order = steps.map((_, i) => (i * 2 + 1) % (steps.length + (steps.length % 2 ? 0 : 1)));
   const list = make("ol", { class: "hl-order" });

@@ -1,4 +1,4 @@
-// The code behind a rung, fetched when a visitor opens it.
+// The source code of a rung, fetched when a visitor opens it.
 
 import { make } from "../../lib/dom.mjs";
 import { request } from "../../lib/http.mjs";
@@ -11,7 +11,7 @@ export function sourceLines(rung) {
   return element;
 }
 
-/** The lines of a rung, without a button that opens them. @param {number} rung */
+/** The source code of a rung, always open. @param {number} rung */
 export function openLines(rung) {
   const box = make("div", { class: "hl-source hl-sources" });
   void fill(box, rung);
@@ -35,7 +35,7 @@ const listing = ({ name, file, line, code }) => [
   make("pre", { tabindex: 0, "aria-label": `Source of ${name}` }, make("code", {}, ...highlight(code))),
 ];
 
-// Python with a little colour: strings and comments are quieter, keywords stand out.
+// Python with highlighting: strings and comments are muted, keywords stand out.
 
 const QUIET = String.raw`"""[\s\S]*?"""|"[^"\n]*"|#[^\n]*`;
 const KEYWORDS =

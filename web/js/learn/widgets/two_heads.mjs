@@ -1,4 +1,4 @@
-// Two heads side by side: two of a trained model that differ, or, with a switch, two whose numbers are random.
+// Two heads side by side: two of a trained model that differ, or two with random matrices.
 
 import { dropdown, make } from "../../lib/dom.mjs";
 import { fixed, number } from "../../lib/numbers.mjs";
@@ -12,13 +12,13 @@ import { controls, paragraph, rowOf } from "./elements.mjs";
 /** @import { Lesson } from "../rung.js" */
 
 const SIDES = [0, 1];
-const FEW = 8; // terms of a dot product that are shown until all are asked for
+const FEW = 8; // terms of a dot product that are shown before the rest is unfolded
 const SIDE_NAMES = ["left head", "right head"];
 
 /**
  * @param {Lesson} lesson
  * @param {Arithmetic} arithmetic
- * @param {{ words: string, tables: Element[] }} random two heads with random numbers, and what they are
+ * @param {{ words: string, tables: Element[] }} random two heads with random matrices, and a description
  */
 export function twoHeads(lesson, arithmetic, random) {
   /** @type {any} */
@@ -26,7 +26,7 @@ export function twoHeads(lesson, arithmetic, random) {
   /** @type {"trained" | "random"} */
   let shown = (lesson.kept.heads ??= "trained");
   const status = make("p", { class: "hl-count", role: "status" });
-  const stamp = new Stamp("both heads' queries and keys through the steps of this ladder, against the model", true);
+  const stamp = new Stamp("both heads' queries and keys through the steps of these lessons, against the model", true);
   const which = choice({
     label: "two heads",
     options: { trained: "trained", random: "random" },
@@ -72,7 +72,7 @@ export function twoHeads(lesson, arithmetic, random) {
     const parts = Object.entries(habits).map(
       ([name, share]) => `${fixed(/** @type {number} */ (share), 2)} to ${name}`,
     );
-    return `From the third token on it gives, on average, ${parts.join(", ")}.`;
+    return `From the third token on, its average attention weight is ${parts.join(", ")}.`;
   }
 
   /** @param {number} side @param {string} name such as "4.2" */
@@ -111,9 +111,9 @@ export function twoHeads(lesson, arithmetic, random) {
     const rest = data.n_tokens > tokens.length ? `, the first ${tokens.length} tokens` : "";
     status.textContent =
       `Two heads of ${data.model}, a trained model, on your sentence${rest}. Their rows differ by ` +
-      `${fixed(data.difference, 2)} on average: half of what |left − right| adds up to in a row, which is 0 for ` +
-      "heads that are alike and 1 for heads that never look at the same token. The first row is left out. " +
-      "Weights above the diagonal are 0: this model may not look ahead, and rung 7 says how.";
+      `${fixed(data.difference, 2)} on average: half the sum of |left − right| in a row, which is 0 for equal heads ` +
+      "and 1 for heads that never look at the same token. The first row is left out. Weights above the diagonal are " +
+      "0 because this model may not look ahead; rung 7 shows how.";
     showPickers();
     data.heads.forEach((/** @type {any} */ head, /** @type {number} */ side) => {
       tables[side].rename(`L${head.layer} H${head.head} of ${data.model}`);

@@ -1,4 +1,4 @@
-// Where the three numbers of each word are from, which the visitor may change.
+// The choice of where the three numbers of each word come from, and the visitor's changes to them.
 
 import { mouseOrTouch, make } from "../../lib/dom.mjs";
 import { counted } from "../../lib/numbers.mjs";
@@ -10,12 +10,12 @@ const NAMES = { book: "the book's", trained: "trained", random: "random" };
 
 /**
  * @param {Lesson} lesson
- * @param {string} [rest] what the choice leaves as it is
+ * @param {string} [rest] a sentence on what the choice does not change
  */
 export function vectorsBar(lesson, rest = "") {
   const box = make("div", { class: "hl-controls" });
   const origin = make("p", { class: "hl-count", role: "status" });
-  const back = make("button", { type: "button", class: "hs-small" }, "Put the numbers back");
+  const back = make("button", { type: "button", class: "hs-small" }, "Reset the numbers");
   back.addEventListener("click", () => lesson.share({ x: null }));
   let shown = "";
 
@@ -33,7 +33,7 @@ export function vectorsBar(lesson, rest = "") {
       shown = key;
     }
     back.hidden = !edited;
-    const changed = edited ? ` You have changed ${counted(edited, "number")}; everything below follows.` : "";
+    const changed = edited ? ` You have changed ${counted(edited, "number")}; everything below is recomputed.` : "";
     origin.textContent = `They are ${from}.${changed} ${rest}`.trimEnd();
   }
 
@@ -43,7 +43,7 @@ export function vectorsBar(lesson, rest = "") {
 }
 
 /**
- * What changes a number of a word, for all rungs.
+ * A function that changes a number of a word, on all rungs.
  * @param {Lesson} lesson
  * @param {() => { x: number[][] }} current the server's answer
  */
