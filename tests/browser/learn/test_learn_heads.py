@@ -38,7 +38,7 @@ def test_two_trained_heads_that_differ_and_random_ones_with_a_switch(page: Any, 
     settle(page, rung)
     expect(page.get_by_label("right head")).to_have_value(places[1])
     page.get_by_role("group", name="two heads").get_by_role("button", name="random").click()
-    expect(page.get_by_text("with random matrices")).to_be_visible()
+    expect(page.get_by_text("Two heads with random matrices")).to_be_visible()
     expect(page.get_by_role("table", name=" of tiny")).to_have_count(0)
     assert all(abs(sum(row) - 1) < 1e-3 for row in numbers(page, "Random head 1"))
 

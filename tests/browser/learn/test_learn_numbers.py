@@ -146,10 +146,10 @@ def test_weights_are_transferred(page: Any) -> None:
     open_rung(page, 6)
     verdict = page.get_by_text(re.compile("The two outputs differ"))
     expect(verdict).to_be_visible()
-    for group in page.get_by_role("group", name="put in").all():
+    for group in page.get_by_role("group", name="copy").all():
         group.get_by_role("button", name=".reshape(3, 2)").click()
     expect(verdict).to_be_visible()
-    for group in page.get_by_role("group", name="put in").all():
+    for group in page.get_by_role("group", name="copy").all():
         group.get_by_role("button", name=".T", exact=True).click()
     expect(page.get_by_text("Solved: both outputs are the same")).to_be_visible()
 
