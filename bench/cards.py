@@ -2,8 +2,8 @@
 
     python -m bench.cards FOLDER
 
-``FOLDER`` holds the text files that the cards name, which are listed where one is missing; a text with another SHA-256
-is refused. Samples are generated again and must be identical.
+``FOLDER`` holds the text files that the cards name; missing ones are listed, and a text with a different SHA-256 is
+rejected. Samples are generated again and must be identical.
 """
 
 import json
@@ -21,7 +21,7 @@ from model.train.losses import validation_loss
 
 
 def card_rows(folder: Path, texts: Path) -> list[Row]:
-    """Every figure of one card: recomputed, and as the card gives it."""
+    """Every figure of one card: the recomputed value, and the value on the card."""
     card = json.loads((folder / "training.json").read_text())
     loaded = model.load(folder, dtype="float32")
     return [*loss_rows(loaded, card, texts), *head_rows(folder, card), *samples_rows(loaded, card)]
@@ -64,7 +64,7 @@ def head_rows(folder: Path, card: dict[str, Any]) -> list[Row]:
 
 
 def samples_rows(loaded: LoadedModel, card: dict[str, Any]) -> list[Row]:
-    """How many of the samples come out the same; no row for a card without samples."""
+    """How many of the samples are reproduced exactly; no row for a card without samples."""
     same = 0
     for sample in card["samples"]:
         settings = {name: sample[name] for name in ("max_new_tokens", "temperature", "seed")}

@@ -1,8 +1,8 @@
-"""How fast Headscope writes and traces: against transformers and CTranslate2 on the same weights, and against itself.
+"""How fast Headscope writes and traces, compared with transformers and CTranslate2 on the same weights.
 
     python -m bench.decode [--quick] [--device cuda]
 
-Everything is greedy. Peers run in turn in the same process, each with the thread count that suits it.
+All decoding is greedy. Peers run in turn in the same process, each with its best thread count.
 """
 
 import time
@@ -35,7 +35,7 @@ BAR = 1.2
 
 
 class Writer:
-    """A model with its reader, which one engine after the other uses."""
+    """A model and its reader, shared by successive engines."""
 
     def __init__(self, folder: Path, dtype: str, n_streams: int, device: str = "cpu") -> None:
         self.loaded, self.n_streams = open_for_bench(folder, dtype, device), n_streams
@@ -53,7 +53,7 @@ class Writer:
 
 
 def write_rows(case: str, folder: Path, n_streams: int, n_tokens: int, rounds: int) -> list[Row]:
-    """Tokens per second of all streams together, like against like: as a model is loaded by default, and in int8."""
+    """Tokens per second of all streams together, compared at equal precision: the default one, and int8."""
     most = torch.get_num_threads()
     candidates: dict[str, Callable[[], None]] = {}
     for dtype in ("auto", "int8"):
@@ -74,7 +74,9 @@ def write_rows(case: str, folder: Path, n_streams: int, n_tokens: int, rounds: i
 
 
 def gpu_rows(case: str, folder: Path, n_streams: int, n_tokens: int, rounds: int) -> list[Row]:
-    """The same on a GPU in bfloat16, and the share of the memory limit: how fast the weights alone could be read."""
+    """The same on a GPU in bfloat16, and the share of the memory limit, the rate at which the weights alone could be
+    read.
+    """
     writer = Writer(folder, "bfloat16", n_streams, "cuda")
     candidates: dict[str, Callable[[], None]] = {"ours": partial(writer.write, n_tokens)}
     candidates |= transformers_writers(folder, [PROMPT] * n_streams, n_tokens, torch.get_num_threads(), "cuda")
@@ -101,21 +103,21 @@ def gpu_read_rate() -> float:
 
 
 def recording_row(case: str, folder: Path, n_tokens: int, rounds: int) -> Row:
-    """Tokens per second while every head is recorded, against the rate without."""
+    """Tokens per second while every head is recorded, compared with the rate without recording."""
     writer = Writer(folder, "auto", 1)
     seconds = in_turn(
         {
             "recorded": partial(writer.write, n_tokens, record=True),
             "not recorded": partial(writer.write, n_tokens),
         },
-        3 * rounds,  # the difference is small beside what other load does to a single round
+        3 * rounds,  # the difference is small compared with the noise of a single round
     )
     rates = {name: n_tokens / value for name, value in seconds.items()}
     return Row(case, "tokens/s", rates.pop("recorded"), "more", rates, 0.9)
 
 
 def trace_row(case: str, folder: Path, rounds: int) -> Row:
-    """Milliseconds for one trace of all heads over 256 tokens, against the plain forward pass."""
+    """Milliseconds for one trace of all heads over 256 tokens, compared with the plain forward pass."""
     loaded = model.load(folder)
     ids = [i % 65 for i in range(256)]
 

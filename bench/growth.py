@@ -1,12 +1,12 @@
-"""How the cost of writing grows: with the streams, the length of the context and the size of the model.
+"""How the cost of writing grows with the number of streams, the length of the context and the size of the model.
 
     python -m bench.growth [--quick] [--picture FILE.svg]
 
-Each line varies one of the three. Beside the tokens per second stands the share of the memory limit: every step has
-to read all weights and the keys and values of every text, as fast as a plain sum over 256 MB reads in the same run.
-The fastest of five rounds counts. Near 1, memory is what bounds; above it, part of that stays in the processor. Where
-the share is small, arithmetic bounds, or work around the model. Memory is how much more the process holds once the
-texts are written than before the model was loaded.
+Each line varies one of the three, and gives the tokens per second and the share of the memory limit. The limit assumes
+that every step reads all weights and the keys and values of every text at the speed of a plain sum over 256 MB in the
+same run. The fastest of five rounds counts. Near 1, memory bandwidth is the bottleneck; above 1, part of the data stays
+in the processor's caches. If the share is small, arithmetic or work outside the model is the bottleneck. Memory is how
+much more the process holds after writing the texts than before loading the model.
 """
 
 import gc
@@ -58,7 +58,7 @@ def read_rate() -> float:
 
 
 def resident() -> int:
-    """Bytes of memory that this process holds; 0 where Linux does not say it."""
+    """Bytes of memory that this process holds; 0 on systems other than Linux."""
     gc.collect()
     trim_heap()
     statm = Path("/proc/self/statm")
@@ -113,7 +113,7 @@ def lines(quick: bool) -> dict[str, list[Point]]:
 
 
 def draw(found: dict[str, list[Point]], file: Path) -> None:
-    """Above tokens per second with the share of the memory limit, below megabytes; both on logarithmic scales."""
+    """Draw tokens per second, labelled with the share of the memory limit, above megabytes; on logarithmic scales."""
     parts: list[str] = []
     rates = [[point.rate for point in points] for points in found.values()]
     shares = [[f"{point.share:.0%}" for point in points] for points in found.values()]

@@ -1,4 +1,4 @@
-"""What benchmarks share: checks of what is installed, timing in turn, a table, and one line of JSON at the end."""
+"""Shared code of the benchmarks: installation checks, interleaved timing, a table, and a final line of JSON."""
 
 import argparse
 import importlib.util
@@ -34,7 +34,9 @@ CHAR_SHAPE = GPTConfig(n_layer=6, n_head=8, n_embd=256, vocab_size=65, context_l
 
 @dataclass
 class Row:
-    """One claim: ours against its peers. ``better`` says which way, ``bar`` what the ratio should reach."""
+    """One claim: our value and its peers'. ``better`` says which direction is better, ``bar`` what the ratio should
+    reach.
+    """
 
     case: str
     unit: str
@@ -62,7 +64,7 @@ def significant(value: float) -> float:
 
 
 def parser(description: str, **positional: str) -> argparse.ArgumentParser:
-    """The command line of a benchmark; ``positional`` names further arguments, each with its help."""
+    """The command line of a benchmark; ``positional`` maps further arguments to their help."""
     made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("--quick", action="store_true", help="fewer rounds: under four minutes on two cores")
     for name, text in positional.items():
@@ -71,15 +73,15 @@ def parser(description: str, **positional: str) -> argparse.ArgumentParser:
 
 
 def arguments(description: str, **positional: str) -> argparse.Namespace:
-    """What was given on it."""
+    """The parsed command line of a benchmark."""
     return parser(description, **positional).parse_args()
 
 
 def in_turn(candidates: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Median seconds of each candidate, run one after the other in every round, so that drift meets all alike.
+    """Median seconds of each candidate, run one after the other in every round, so that drift affects all equally.
 
-    Each is run once unmeasured right before it is measured: threads of the one before have stopped spinning by then,
-    its own have woken, and its weights are in the processor's cache.
+    Each runs once unmeasured right before it is measured, so that the previous one's threads have stopped spinning, its
+    own are awake, and its weights are in the processor's cache.
     """
     seconds: dict[str, list[float]] = {name: [] for name in candidates}
     for _ in range(rounds):
@@ -102,26 +104,26 @@ def report(bench: str, rows: list[Row]) -> None:
 
 
 def random_checkpoint(name: str, config: GPTConfig) -> Path:
-    """A folder with random weights of this shape, made once and kept in the temporary folder."""
+    """A checkpoint with random weights of this shape, created once and kept in the temporary folder."""
     folder = CACHE / name
     if not (folder / "model.safetensors").is_file():
         torch.manual_seed(0)
         gpt = GPT(config)
         gpt.init_weights()
-        # Any vocabulary will do: the benchmarks speak in token ids.
+        # Any vocabulary will do, because the benchmarks use token ids.
         characters = CharTokenizer({chr(0x20000 + i): i for i in range(config.vocab_size)})
         LoadedModel(name, gpt, characters).save(folder)
     return folder
 
 
 def character_checkpoint() -> Path:
-    """The shipped character model, or random weights of its shape where it is missing."""
+    """The shipped character model, or random weights of its shape if it is missing."""
     shipped = ROOT / "checkpoints" / "shakespeare-char"
     return shipped if shipped.is_dir() else random_checkpoint("char-random", CHAR_SHAPE)
 
 
 def open_for_bench(folder: Path, dtype: str = "auto", device: str = "cpu") -> LoadedModel:
-    """A loaded model with its best number of threads; torch is left at that number."""
+    """Load a model, and set torch to its best number of threads."""
     from model.serving.threads import choose_threads
 
     loaded = model.load(folder, device=device, dtype=dtype)
@@ -136,21 +138,21 @@ BROWSER_FLAGS = (
 
 
 def need_packages(*names: str) -> None:
-    """Exit where a package is missing, before anything is measured."""
+    """Exit if a package is missing, before anything is measured."""
     missing = [name for name in names if importlib.util.find_spec(name) is None]
     if missing:
         sys.exit(f"missing packages: {', '.join(missing)}; pip install -r bench/requirements.txt brings them")
 
 
 def need_files(folder: Path, *names: str, advice: str = "") -> None:
-    """Exit where a file is missing."""
+    """Exit if a file is missing."""
     missing = [name for name in names if not (folder / name).is_file()]
     if missing:
         sys.exit(f"missing in {folder}: {', '.join(missing)}{advice}")
 
 
 def need_browser() -> str:
-    """The path of an installed Chromium; exits where there is none."""
+    """The path of an installed Chromium; exits if there is none."""
     need_packages("playwright")
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     return path or sys.exit(f"missing browser: none of {', '.join(BROWSERS)} is installed")

@@ -1,4 +1,4 @@
-"""Record the training that rung 3 of Learn opens with: the lecture's own, 10,000 steps on tiny Shakespeare.
+"""Record the training with which rung 3 of Learn opens: the lecture's 10,000 steps on tiny Shakespeare.
 
 ``python -m bench.lecture TINYSHAKESPEARE.txt`` writes ``web/learn/bigram_lecture.json``: what ``BigramTraining``
 reports, and the whole table after the last step.
@@ -14,7 +14,7 @@ import torch
 from model.ladder.bigram import BigramTraining
 
 STEPS, LEARNING_RATE, SEED = 10_000, 1e-3, 1
-SHOWN = 48  # characters of the text that are kept: a quotation, not the text
+SHOWN = 48  # characters of the text to keep, as a quotation
 FILE = Path(__file__).parents[1] / "web" / "learn" / "bigram_lecture.json"
 
 
@@ -34,7 +34,7 @@ def record(text: str) -> dict[str, Any]:
 
 
 def rounded_to(value: Any, digits: int) -> Any:
-    """The same with all its numbers rounded."""
+    """``value`` with all its numbers rounded."""
     if isinstance(value, float):
         return round(value, digits)
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Clients that stream texts over HTTP at the same time, and when their tokens came. Loopback only."""
+"""Concurrent clients that stream texts over HTTP, and the arrival times of their tokens. Loopback only."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ TIMEOUT = 600.0  # seconds for one answer
 
 @dataclass(frozen=True)
 class Heard:
-    """One client: when it asked, and when each piece of the answer came, on time.perf_counter()."""
+    """One client: the times of its request and of each piece of the response, by ``time.perf_counter()``."""
 
     asked: float
     times: list[float]
@@ -27,14 +27,14 @@ class Heard:
 
 @dataclass(frozen=True)
 class Load:
-    """What some clients together heard."""
+    """The timings of a group of clients."""
 
     clients: list[Heard]
-    n_tokens: int  # that each was sent; several may come in one piece
+    n_tokens: int  # sent to each client; one piece may contain several
 
     @property
     def rate(self) -> float:
-        """Tokens per second, all clients together, from the first question to the last token."""
+        """Tokens per second, all clients together, from the first request to the last token."""
         start = min(client.asked for client in self.clients)
         return self.n_tokens * len(self.clients) / (max(client.times[-1] for client in self.clients) - start)
 
@@ -55,7 +55,9 @@ def at_quantile(values: Sequence[float], quantile: float) -> float:
 def completions(
     port: int, prompts: Sequence[str], n_tokens: int, spread: float = 1.0, model: str | None = None, **more: object
 ) -> Load:
-    """A client for each prompt streams from /v1/completions, the clients coming evenly within ``spread`` seconds."""
+    """Stream from /v1/completions with one client per prompt; the clients start evenly spaced within ``spread``
+    seconds.
+    """
 
     async def ask(prompt: str, delay: float) -> Heard:
         await asyncio.sleep(delay)
@@ -89,7 +91,9 @@ def run(prompts: Sequence[str], ask: Callable[[str, float], Awaitable[Heard]], s
 
 
 class Listener(asyncio.Protocol):
-    """Notes when each line came that begins with ``mark``, in as little time as it can: the server needs the cores."""
+    """Notes the arrival time of each line that begins with ``mark``, using little CPU, because the server needs the
+    cores.
+    """
 
     def __init__(self, request: bytes, mark: bytes) -> None:
         self.request, self.mark = request, mark
@@ -119,7 +123,7 @@ class Listener(asyncio.Protocol):
 
 
 async def stream(port: int, method: str, path: str, body: object, mark: bytes) -> Heard:
-    """Note the time of each line that begins with ``mark``; raises ``RuntimeError`` where there is none."""
+    """Note the time of each line that begins with ``mark``; raises ``RuntimeError`` if there is none."""
     asked, request = time.perf_counter(), as_bytes(method, path, body, "keep-alive")
     transport, listener = await asyncio.get_running_loop().create_connection(
         lambda: Listener(request, mark), "127.0.0.1", port

@@ -1,9 +1,9 @@
-"""What a token costs outside of the model: a server whose model takes no time, and clients on another core.
+"""The cost of a token outside the model, measured with a model that takes no time and clients on another core.
 
     python -m bench.outside [--quick]
 
 The engine takes a step at fixed times and writes one token for each text in it, as a fast model would. All processor
-time of the server is then what everything else costs: handing the token over, its text, JSON, HTTP, the event loop.
+time of the server is then spent on everything else: passing the token on, its text, JSON, HTTP, the event loop.
 """
 
 import json
@@ -20,7 +20,7 @@ from unittest import mock
 
 from bench.harness import ROOT, Row, character_checkpoint, free_port, parser, report
 
-SECONDS = 4.0  # of writing in each case
+SECONDS = 4.0  # of writing per case
 BAR = 25.0  # microseconds
 STEPS = {1: 1_000, 16: 500, 64: 250}  # a second, by number of clients: 1,000 to 16,000 tokens a second
 PARTS = {
@@ -36,7 +36,7 @@ PARTS = {
 
 @dataclass(frozen=True)
 class Cost:
-    """Microseconds of processor time per token, in all and by part, and what the clients heard."""
+    """Microseconds of processor time per token, in total and by part, and the clients' measurements."""
 
     microseconds: float
     parts: dict[str, float]
@@ -45,7 +45,7 @@ class Cost:
 
 
 def free_engine(n_steps: int) -> type[Any]:
-    """An engine that takes ``n_steps`` a second, in which its model takes no time."""
+    """An engine that runs ``n_steps`` steps per second with a model that takes no time."""
     from model.serving.engine import Engine
 
     class FreeEngine(Engine):
@@ -60,7 +60,7 @@ def free_engine(n_steps: int) -> type[Any]:
                     continue
                 token_id = 1 + len(sequence.written) % 50
                 step = sequence.add(token_id, -1.0)
-                sequence.ids = [*sequence.ids[:8], token_id]  # as long as it was: nothing fills the context
+                sequence.ids = [*sequence.ids[:8], token_id]  # constant length, so the context never fills up
                 sequence.n_read = len(sequence.ids) - 1
                 self.tokens_written += 1
                 if step.finish_reason:
@@ -73,7 +73,7 @@ def free_engine(n_steps: int) -> type[Any]:
 
 @contextmanager
 def timed(spent: dict[str, int]) -> Iterator[None]:
-    """Add up the processor time of each part that is called, in nanoseconds of the thread that runs it."""
+    """Add up the processor time of each part, in nanoseconds of the thread that runs it."""
     with ExitStack() as stack:
         for part, names in PARTS.items():
             for name in names:
@@ -101,7 +101,7 @@ def timing(function: Callable[..., Any], spent: dict[str, int], part: str) -> Ca
 
 
 def measure(n_clients: int, *, by_part: bool) -> Cost:
-    """Start a server in this process, and let clients in another one stream from it."""
+    """Start a server in this process, and stream from it with clients in another process."""
     import app
     from model.serving.engine import Engine
     from web.settings import Limits, Settings
@@ -118,7 +118,7 @@ def measure(n_clients: int, *, by_part: bool) -> Cost:
     cores = sorted(os.sched_getaffinity(0))
     spent: dict[str, int] = {}
     try:
-        clients(port, n_clients, 50, cores[0])  # what is made at the first request is made
+        clients(port, n_clients, 50, cores[0])  # initialise everything that the first request creates
         with ExitStack() as stack:
             pin(cores[-1])
             stack.callback(pin, *cores)
@@ -133,19 +133,19 @@ def measure(n_clients: int, *, by_part: bool) -> Cost:
         demo.close(verbose=False)
     parts = {part: spent_then[part] / n / 1000 for part in PARTS if part in spent_then}
     if by_part:
-        parts["engine"] -= parts["handing over"] + parts["text"]  # which happen in its steps
+        parts["engine"] -= parts["handing over"] + parts["text"]  # which run within its steps
         parts["event loop and the rest"] = 1e6 * seconds / n - sum(parts.values())
     return Cost(1e6 * seconds / n, parts, heard["tokens_per_second"], n / heard["events"])
 
 
 def pin(*cores: int) -> None:
-    """Let all threads of this process run on these cores only."""
+    """Restrict all threads of this process to these cores."""
     for thread in Path("/proc/self/task").iterdir():
         os.sched_setaffinity(int(thread.name), cores)
 
 
 def clients(port: int, n: int, n_tokens: int, core: int) -> dict[str, float]:
-    """What so many clients in another process hear."""
+    """The measurements of ``n`` clients in another process."""
     command = [sys.executable, "-m", "bench.outside", "--clients", str(port), str(n), str(n_tokens), str(core)]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     heard: dict[str, float] = json.loads(ran.stdout.splitlines()[-1])
@@ -153,7 +153,7 @@ def clients(port: int, n: int, n_tokens: int, core: int) -> dict[str, float]:
 
 
 def listen(port: int, n: int, n_tokens: int, core: int) -> None:
-    """The clients: stream, and print what was heard."""
+    """Run the clients, and print their measurements."""
     from bench.load import completions
 
     os.sched_setaffinity(0, {core})

@@ -37,7 +37,7 @@ from web.settings import Settings
 
 PORT = 7859
 LIBRARIES = ROOT / "bench" / "node_modules"
-# BertViz's scripts by the beginning of their names.
+# BertViz's scripts by the prefix of their names.
 SCRIPTS = {"require": "requirejs/require.js", "d3": "d3/dist/d3.min.js", "jquery": "jquery/dist/jquery.min.js"}
 
 # ``frame(f)`` calls f once the next frame is made; ``hovers`` are milliseconds from a pointer event to its frame's end.
@@ -69,7 +69,7 @@ BERTVIZ_DRAWN = "() => when(() => document.querySelectorAll('svg .attn-line-grou
 
 @contextmanager
 def served(folders: list[Path]) -> Iterator[tuple[str, Services]]:
-    """The app with these checkpoints: its address and its services."""
+    """Run the app with these checkpoints; yield its address and services."""
     demo, services = app.start(Settings(checkpoints=tuple(map(str, folders)), port=PORT))
     services.served.load()
     try:
@@ -87,7 +87,7 @@ def opening(loaded: LoadedModel, n_tokens: int) -> Opening:
 
 
 class Wire:
-    """Counts the bytes that come to a page."""
+    """Counts the bytes received by a page."""
 
     def __init__(self, page: Any) -> None:
         self.sizes: dict[str, float] = {}
@@ -104,14 +104,14 @@ class Wire:
         self.sizes[request] = size
 
     def megabytes(self, part: str = "") -> float:
-        """Of all answers whose address has this ``part``."""
+        """The megabytes of all responses whose URL contains ``part``."""
         return sum(size for request, size in self.sizes.items() if part in self.names.get(request, "")) / 1e6
 
 
 def hover_ms(page: Any, selector: str, count: int) -> float:
     """Median milliseconds from a move of the pointer over an element to the end of its frame."""
     box = page.locator(selector).first.bounding_box()
-    height = min(box["height"], 800 - box["y"])  # what is in view
+    height = min(box["height"], 800 - box["y"])  # the visible part
     page.evaluate("hovers.length = 0")
     for i in range(count):
         page.mouse.move(box["x"] + 0.25 * box["width"], box["y"] + height * (0.4 + 0.5 * i / count))
@@ -143,7 +143,7 @@ def measure_ours(browser: Any, url: str, n_tokens: int, rounds: int) -> dict[str
 
 
 def alone(loaded: LoadedModel, ids: list[int], n_new: int) -> float:
-    """Tokens per second of all but the first, while nothing is recorded and nobody looks."""
+    """Tokens per second after the first token, without recording and without a viewer."""
     steps = loaded.generate(ids, n_new, seed=1)
     next(steps)
     started = time.perf_counter()
@@ -154,7 +154,7 @@ def alone(loaded: LoadedModel, ids: list[int], n_new: int) -> float:
 def measure_writing(
     browser: Any, url: str, services: Services, loaded: LoadedModel, n: int, rounds: int
 ) -> tuple[float, float]:
-    """Tokens per second with all heads on the page, and alone, in turn: ``n`` tokens behind a prompt of as many."""
+    """Tokens per second with all heads on the page, and without a page: ``n`` tokens after a prompt of ``n``."""
     page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.set_default_timeout(120_000)
     page.goto(url)
@@ -179,7 +179,7 @@ def fulfil(path: Path, route: Any) -> None:
 
 
 def measure_bertviz(browser: Any, loaded: LoadedModel, ids: list[int]) -> dict[str, float]:
-    """The same for BertViz, with a page that holds the same attention."""
+    """The same for BertViz, with a page that shows the same attention."""
     from bertviz import head_view
 
     trace = loaded.trace(ids)

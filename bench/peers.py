@@ -17,7 +17,7 @@ Writer = Callable[[], None]
 def transformers_writers(
     folder: Path, prompts: list[list[int]], n_tokens: int, threads: int, device: str = "cpu"
 ) -> dict[str, Writer]:
-    """``generate`` with its own cache in float32 and bfloat16, kept from stopping early."""
+    """``generate`` with its own cache in float32 and bfloat16, without stopping early."""
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
 
@@ -39,7 +39,7 @@ def transformers_writers(
 
 
 def ctranslate2_writers(folder: Path, prompts: list[list[int]], n_tokens: int, threads: int) -> dict[str, Writer]:
-    """CTranslate2 in float32 and int8, converted once and kept in the temporary folder."""
+    """CTranslate2 in float32 and int8, converted once and cached in the temporary folder."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import ctranslate2
@@ -61,7 +61,7 @@ def ctranslate2_writers(folder: Path, prompts: list[list[int]], n_tokens: int, t
 
 
 def convert(folder: Path, quantization: str) -> Path:
-    """The CTranslate2 form of a checkpoint folder."""
+    """Convert a checkpoint folder for CTranslate2."""
     from ctranslate2.converters import TransformersConverter
 
     changed = int((folder / "model.safetensors").stat().st_mtime)
@@ -69,7 +69,7 @@ def convert(folder: Path, quantization: str) -> Path:
     if not target.is_dir():
         beside = target.with_name(target.name + ".part")
         TransformersConverter(str(folder)).convert(str(beside), quantization=quantization, force=True)
-        # Its loader wants strings here, where a character vocabulary has no special tokens.
+        # CTranslate2 requires strings here, but a character vocabulary has no special tokens.
         config = json.loads((beside / "config.json").read_text())
         config |= {name: config.get(name) or "<none>" for name in ("bos_token", "eos_token", "unk_token")}
         (beside / "config.json").write_text(json.dumps(config))

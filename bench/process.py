@@ -1,4 +1,4 @@
-"""A server as a process of its own, and what it takes: memory, descriptors, log."""
+"""A server in a separate process, and its resource use: memory, file descriptors, log."""
 
 import os
 import resource
@@ -15,13 +15,13 @@ from pathlib import Path
 from bench.harness import ROOT
 
 PATIENCE = 180.0  # seconds for a server to come up
-ENDING = 20.0  # seconds that it has to end
+ENDING = 20.0  # seconds that it has to shut down
 MB = 1_000_000
 
 
 @dataclass(frozen=True)
 class Server:
-    """A running server. What it takes is read from /proc, which only Linux has."""
+    """A running server. Its resource use is read from /proc, which only Linux has."""
 
     port: int
     pid: int
@@ -29,12 +29,12 @@ class Server:
 
     @property
     def resident(self) -> int:
-        """Bytes of memory that it holds."""
+        """The memory it uses, in bytes."""
         return self.status("VmRSS")
 
     @property
     def highest(self) -> int:
-        """The most it held since ``forget_highest``."""
+        """Its peak memory since ``forget_highest``."""
         return self.status("VmHWM")
 
     def status(self, field: str) -> int:
@@ -60,7 +60,7 @@ def ours(port: int, *flags: str) -> list[str]:
 
 @contextmanager
 def started(command: Sequence[str], port: int, max_descriptors: int | None = None) -> Iterator[Server]:
-    """A server as a process, at once; ``max_descriptors`` is its RLIMIT_NOFILE."""
+    """Start a server process without waiting for it; ``max_descriptors`` is its RLIMIT_NOFILE."""
 
     def limit_descriptors() -> None:
         if max_descriptors:
@@ -88,7 +88,7 @@ def started(command: Sequence[str], port: int, max_descriptors: int | None = Non
 def serving(
     command: Sequence[str], port: int, path: str = "/health", max_descriptors: int | None = None
 ) -> Iterator[Server]:
-    """The same from the moment it answers on ``path``."""
+    """Start a server process, and wait until it responds on ``path``."""
     with started(command, port, max_descriptors) as server:
         until = time.monotonic() + PATIENCE
         while not answers(port, path):
@@ -107,12 +107,12 @@ def answers(port: int, path: str) -> bool:
 
 
 def has_ended(pid: int) -> bool:
-    """Whether a child has ended; its status is left for ``Popen``."""
+    """Whether a child process has ended; its status is left for ``Popen``."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def wait_for_loops(port: int) -> None:
-    """Return when compiled loops generate the texts. The first start on a machine takes a while to compile them."""
+    """Wait until compiled loops generate the texts. The first start on a machine takes a while to compile them."""
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE) as answer:

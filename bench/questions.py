@@ -1,4 +1,4 @@
-"""What a question of Ask costs, relative to plain forward passes over the same tokens.
+"""The cost of a question in Ask, relative to plain forward passes over the same tokens.
 
     python -m bench.questions [--quick]
 

@@ -1,10 +1,10 @@
-"""How the server holds up: many clients at once, against ``transformers serve``, a plain Gradio demo, and itself.
+"""The server under load, compared with ``transformers serve``, a plain Gradio demo and the bare engine.
 
     python -m bench.serve [--quick] [--soak MINUTES]
 
-Every server runs alone, in turn with the others, on the same folder. A client sends a prompt of eight tokens and
-streams its text; the clients come within one second. ``bench.outside`` says what a token costs beside the model.
-``--soak`` keeps 16 clients busy and watches the memory.
+The servers run one at a time, on the same checkpoint. A client sends a prompt of eight tokens and streams its text; the
+clients start within one second. ``bench.outside`` measures the cost of a token outside the model. ``--soak`` keeps 16
+clients busy and monitors the memory.
 """
 
 import statistics
@@ -37,8 +37,8 @@ from model.serving.engine import Engine, compiled_reader
 from model.serving.sequence import Event, TextSequence
 
 IN_PROCESS = "in process"
-BESIDE = {1: 0.8, 16: 0.85}  # numbers of clients -> the part of the rate in process that they should get
-TURNS = 5  # of our server and the same engine in process: the machine may be faster at one time than at another
+BESIDE = {1: 0.8, 16: 0.85}  # number of clients -> fraction of the in-process rate that they should reach
+TURNS = 5  # of our server and the in-process engine in alternation, because the machine's speed varies
 
 
 def headscope(folder: Path, port: int) -> tuple[list[str], str]:
@@ -56,13 +56,13 @@ def plain_demo(folder: Path, port: int) -> tuple[list[str], str]:
 
 @dataclass(frozen=True)
 class Case:
-    """What is asked of every server, and of ours without HTTP."""
+    """The requests to every server, and to our engine without HTTP."""
 
     name: str
     folder: Path
     n_clients: list[int]
     n_tokens: int
-    spread: float  # seconds within which the clients come
+    spread: float  # seconds within which the clients start
     rounds: int
     has_bars: bool
 
@@ -76,8 +76,8 @@ class Case:
         return [self.loaded.tokenizer.decode((7 * i + 13 * j) % size for j in range(8)) for i in range(n)]
 
     def heard(self) -> dict[str, dict[int, list[Load]]]:
-        """What the clients of each server hear, for each number of clients; ours and in process in turn."""
-        named = partial(completions, model=str(self.folder))  # transformers knows a model by its folder
+        """The measurements for each server and number of clients; our server and the in-process engine alternate."""
+        named = partial(completions, model=str(self.folder))  # transformers names a model by its folder
         servers: dict[str, tuple[Any, Any]] = {
             "ours": (headscope, completions),
             "transformers serve": (transformers, named),
@@ -88,7 +88,7 @@ class Case:
             port = free_port()
             command, path = start(self.folder, port)
             with serving(command, port, path):
-                ask(port, self.prompts(2), 4, self.spread)  # what is made at the first request is made
+                ask(port, self.prompts(2), 4, self.spread)  # initialise everything that the first request creates
                 if name == "ours":
                     wait_for_loops(port)
                 found[name] = {n: [] for n in self.n_clients}
@@ -99,7 +99,7 @@ class Case:
         return found
 
     def in_process(self, n: int) -> Load:
-        """The same requests, come the same way, without HTTP."""
+        """The same requests with the same timing, without HTTP."""
         engine = Engine(self.loaded, max_waiting=n, reader=compiled_reader(self.loaded.gpt, 16, CACHE))
         thread = threading.Thread(target=engine.run)
         thread.start()
@@ -151,7 +151,7 @@ def rate_of(load: Load) -> float:
 
 
 def soak(case: Case, minutes: float) -> list[Row]:
-    """16 clients without a pause: the memory after the first tenth of the time, and at the end."""
+    """Keep 16 clients busy; report the memory after the first tenth of the time and at the end."""
     port = free_port()
     command, path = headscope(case.folder, port)
     n_tokens, seen = 0, []
@@ -167,7 +167,7 @@ def soak(case: Case, minutes: float) -> list[Row]:
 
 def main() -> None:
     made = parser(__doc__ or "")
-    made.add_argument("--soak", type=float, metavar="MINUTES", help="only this, on the character model")
+    made.add_argument("--soak", type=float, metavar="MINUTES", help="run only the soak test, on the character model")
     given = made.parse_args()
     if not given.soak:
         need_packages("transformers")

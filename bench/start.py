@@ -26,12 +26,12 @@ IMPORTS = "import torch, gradio"
 
 
 def app(port: int, *flags: str) -> AbstractContextManager[Server]:
-    """The app as a process, at once."""
+    """Start the app in a separate process without waiting for it."""
     return started(ours(port, "--cache", str(CACHE / "cache"), *flags), port)
 
 
 def wait_for(port: int) -> None:
-    """Return when the port answers."""
+    """Wait until the port responds."""
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
@@ -53,7 +53,7 @@ def first_token(folder: Path) -> float:
                 with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                     assert json.loads(answer.read())["usage"]["completion_tokens"] == 1
             except urllib.error.HTTPError as error:
-                if error.code != 503:  # the checkpoints are being loaded
+                if error.code != 503:  # 503 while the checkpoints are being loaded
                     raise
                 time.sleep(0.01)
             else:
@@ -61,7 +61,7 @@ def first_token(folder: Path) -> float:
 
 
 def imports() -> float:
-    """Seconds of the bare imports."""
+    """The duration of the bare imports, in seconds."""
     started = time.perf_counter()
     subprocess.run([sys.executable, "-c", IMPORTS], check=True)
     return time.perf_counter() - started
@@ -82,7 +82,7 @@ def memory_row(folder: Path) -> Row:
                 wait_for_loops(port)
                 completions(port, ["\U00020000" * 8] * 16, 16, 0.1)
             else:
-                time.sleep(5)  # whatever a start does in the background
+                time.sleep(5)  # wait for background work after the start
             held.append(server.resident)
     weights = (folder / "model.safetensors").stat().st_size
     return Row(f"{folder.name}, memory", "MB", (held[0] - held[1]) / MB, "less", {"its weights": weights / MB}, 1.6)

@@ -1,13 +1,13 @@
-"""Whether training is good: ``model.train`` against the plain recipe most small GPTs are trained with.
+"""The quality of training: ``model.train`` compared with the standard recipe for small GPTs.
 
     python -m bench.train FILE [--quick | --minute]
 
 Both train the same model on the characters of ``FILE`` for the same wall time, step by step in turn in one process, so
-that whatever else the machine does meets both alike. Printed are the losses on the whole validation split. The model is
-the default one; with ``--quick`` it is the small one of nanoGPT's example for a CPU.
+that other load affects both equally. The benchmark prints the losses on the whole validation split. The model is the
+default one; with ``--quick``, the small one of nanoGPT's CPU example.
 
-With ``--minute``: what a visitor gets who trains the page's medium size. Its clock is the processor time of one thread,
-so that it makes no difference what else the machine does. Two idle cores make a quarter more steps in a minute.
+``--minute`` measures the result of training the page's medium size for a minute. Its clock is the processor time of one
+thread, so that other load makes no difference. Two idle cores make a quarter more steps in a minute.
 """
 
 import contextlib
@@ -33,16 +33,16 @@ from web.training.process import recipe
 from web.training.training_request import SIZES, Size
 
 PEAK, FLOOR = 1e-3, 1e-4  # learning rates
-WARMUP = 0.04  # part of the run
+WARMUP = 0.04  # fraction of the run
 DECAY = 0.1
 CPU_EXAMPLE: dict[str, Any] = {"n_layer": 4, "n_head": 4, "n_embd": 128, "context_length": 64, "batch_size": 12}
 CPU_EXAMPLE |= {"dropout": 0.0, "steps": 1500}
 
 
 class Baseline:
-    """nanoGPT's recipe for characters: AdamW, cosine to a tenth, clipped gradients, the same dropout, no more.
+    """nanoGPT's recipe for characters: AdamW, cosine to a tenth, clipped gradients, and the same dropout.
 
-    It has the model, the data, the batch size and the precision of ``trainer``.
+    It uses the model, data, batch size and precision of ``trainer``.
     """
 
     def __init__(self, trainer: Trainer) -> None:
@@ -58,7 +58,7 @@ class Baseline:
         self.steps = 0
 
     def step(self, done: float) -> None:
-        """One step; ``done`` is the part of the run that lies behind."""
+        """One step; ``done`` is the completed fraction of the run."""
         settings, device = self.trainer.settings, self.trainer.device
         cosine = FLOOR + (PEAK - FLOOR) * 0.5 * (1 + math.cos(math.pi * (done - WARMUP) / (1 - WARMUP)))
         for group in self.optimizer.param_groups:
@@ -77,7 +77,7 @@ class Baseline:
 
 
 def race(settings: TrainSettings, folder: Path) -> Row:
-    """Nats per character of both after the same seconds."""
+    """The loss of both after the same time, in nats per character."""
     ours = Trainer(settings, folder)
     baseline = Baseline(ours)
     our_seconds = their_seconds = 0.0
@@ -98,13 +98,13 @@ def race(settings: TrainSettings, folder: Path) -> Row:
 
 
 class OneCore(LiveTrainer):
-    """A run of which each second is one that the processor has worked on it."""
+    """A run whose clock is the processor time of this process."""
 
     clock = staticmethod(time.process_time)
 
 
 def minute(text: Path, folder: Path, size: Size = SIZES[1], seconds: float = 60.0) -> Row:
-    """Nats per character on the whole held-out tenth, everything that the page shows along the way included."""
+    """Nats per character on the whole held-out tenth; the time includes all that the page shows during training."""
     torch.set_num_threads(1)
     trainer = OneCore(TrainSettings(data=str(text), **recipe(size, seconds)), folder / "out", lambda _: None)
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):

@@ -1,1 +1,1 @@
-"""A server on loopback under attack: what the good visitors notice of it, and what it leaves behind."""
+"""A server on loopback under attack: the effects on well-behaved visitors, and on its memory afterwards."""

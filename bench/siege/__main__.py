@@ -1,4 +1,4 @@
-"""How a public server holds up: ten minutes of good visitors between all attacks, on a fresh server.
+"""A public server under attack: ten minutes of well-behaved visitors during all attacks, on a fresh server.
 
     python -m bench.siege [--quick]
 
@@ -23,7 +23,7 @@ RECOVERY = 40.0  # seconds after the last attack
 
 
 async def besiege(server: Server, seconds: float, attacks: Sequence[Attack]) -> Noticed:
-    """Each attack for its part of the time, twice where there is time, with good visitors all along."""
+    """Run each attack for its share of the time, twice if time allows, with well-behaved visitors throughout."""
     noticed, ended = Noticed(), asyncio.Event()
     visiting = [asyncio.create_task(visit(server.port, noticed, ended.is_set)) for _ in range(VISITORS)]
     each = seconds / len(attacks)
@@ -37,7 +37,7 @@ async def besiege(server: Server, seconds: float, attacks: Sequence[Attack]) -> 
 
 
 async def recovered(server: Server, before: int) -> int:
-    """Memory once it has been given back, or after a while."""
+    """The memory once it has been released, or after a time limit."""
     until = time.monotonic() + RECOVERY
     while server.resident > before + 50 * MB and time.monotonic() < until:
         await asyncio.sleep(1.0)

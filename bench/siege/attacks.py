@@ -9,7 +9,7 @@ from .wire import BAD, ask, connect, opened, request
 
 AT_ONCE = 50
 MANY = [f"127.0.1.{i}" for i in range(1, 9)]  # addresses
-SMALL = 4_096  # bytes that an attacker's side takes before it reads
+SMALL = 4_096  # bytes that an attacker's receive buffer holds
 LONG_TEXT = {"prompt": "ROMEO:", "max_new_tokens": 1_000, "temperature": 0.8, "context_shift": True}
 CALL = ["ROMEO:", None, 4_000, 1.0, None, 1.0, 0.0, 1]  # of /generate
 EMPTY = b"[" + b",".join([b"[]"] * 86_000) + b"]"
@@ -28,7 +28,7 @@ Attack = Callable[[int, float], Awaitable[None]]  # on a port, for about so many
 
 
 async def together(count: int, one: Callable[[int], Awaitable[object]]) -> None:
-    """``one(0)`` to ``one(count - 1)``, some at a time, whatever becomes of them."""
+    """Run ``one(0)`` to ``one(count - 1)``, a few at a time, ignoring failures."""
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def guarded(i: int) -> None:
@@ -42,7 +42,7 @@ async def together(count: int, one: Callable[[int], Awaitable[object]]) -> None:
 async def many_open(
     port: int, sent: list[bytes], small: bool = False, sources: Sequence[str] = (BAD,)
 ) -> AsyncIterator[None]:
-    """A connection for each of ``sent``, from one of ``sources`` after the other, on which nothing is read."""
+    """A connection for each of ``sent``, from ``sources`` in turn, on which nothing is read."""
     async with AsyncExitStack() as stack:
         for content, source in zip(sent, cycle(sources), strict=False):
             try:
@@ -56,12 +56,12 @@ async def many_open(
 
 
 def abort(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Close a connection; asyncio closes one as soon as nobody holds both of its ends."""
+    """Close a connection. asyncio closes one once neither its reader nor its writer is referenced."""
     writer.transport.abort()
 
 
 async def answers_not_collected(port: int, seconds: float) -> None:
-    """Calls of Gradio's endpoints, and nobody who asks for the answers."""
+    """Calls to Gradio's endpoints whose responses are never requested."""
 
     async def join(i: int) -> None:
         name, data = (("tokenize", ["a" * 20_000, None]), ("attention", ["a" * 256, None, 0, 0]))[i % 2]
@@ -77,7 +77,7 @@ async def texts_not_followed(port: int, seconds: float) -> None:
 
 
 async def answers_not_read(port: int, seconds: float, sources: Sequence[str] = (BAD,)) -> None:
-    """Whole texts' attention, as JSON and as safetensors."""
+    """Requests for the attention of whole texts, as JSON and as safetensors, whose responses are not read."""
     bodies = [{"prompt": "a" * 256}, {"prompt": "a" * 256, "format": "safetensors"}]
     sent = [request("POST", "/v1/attention", bodies[i // len(sources) % 2]) for i in range(300)]
     async with many_open(port, sent, small=True, sources=sources):
@@ -85,18 +85,18 @@ async def answers_not_read(port: int, seconds: float, sources: Sequence[str] = (
 
 
 async def answers_not_read_by_many(port: int, seconds: float) -> None:
-    """The same from several addresses, which fill all of the budget."""
+    """The same from several addresses, which use up the whole budget."""
     await answers_not_read(port, seconds, MANY)
 
 
 async def texts_not_read(port: int, seconds: float) -> None:
-    """Texts of the page, recorded head by head."""
+    """Texts for the page with all heads recorded, whose responses are not read."""
     async with many_open(port, [request("POST", "/look/write", LONG_TEXT)] * 200, small=True):
         await asyncio.sleep(seconds)
 
 
 async def traces(port: int, _seconds: float) -> None:
-    """Hundreds of different texts of the page."""
+    """Hundreds of different texts for the page."""
     body = {"model": None, "max_new_tokens": 240, "temperature": 0.8}
     await together(150, lambda i: ask(port, "POST", "/look/write", body | {"prompt": "ROMEO:", "seed": i}, BAD))
 
@@ -156,14 +156,14 @@ async def made_up_addresses(port: int, _seconds: float) -> None:
 
 
 async def silent_connections(port: int, seconds: float) -> None:
-    """More than there are descriptors, where those are 1,024: silent, half-sent and idle ones."""
+    """More connections than 1,024 file descriptors: silent, with partial requests, and idle."""
     sent = [STALLED[i % len(STALLED)] for i in range(1_060)]
     async with many_open(port, sent):
         await asyncio.sleep(seconds)
 
 
 async def heavy_bodies(port: int, _seconds: float) -> None:
-    """Lists that are long, nested and wrong."""
+    """Long, deeply nested and invalid lists."""
     bodies = [
         ("/look/again/rows", b'{"sha256":"x","n_prompt":1,"ids":%s}' % EMPTY),
         ("/look/differences", b'{"pieces":%s}' % EMPTY),

@@ -1,4 +1,4 @@
-"""Good visitors, and what they notice."""
+"""Well-behaved visitors, and the effects that they notice."""
 
 import asyncio
 import time
@@ -9,13 +9,13 @@ from typing import Any
 from .wire import GOOD, Answer, ask, opened, request
 
 PATIENCE = 20.0  # seconds after which a request is lost
-BATCH = 16  # texts that are written at once, the default of --max-batch
+BATCH = 16  # texts written at the same time, the default of --max-batch
 PAUSE = 0.5  # between two requests of one visitor
 TEXT = {"prompt": "ROMEO:", "max_new_tokens": 20, "temperature": 0.8, "seed": 1}
 CALL = {"data": ["ROMEO:", None, 20, 0.8, None, 1.0, 0.0, 1]}
 WHOLE = {"prompt": "ROMEO: " * 30}
 HEAD = {"layer": 1, "head": 0}
-LENSES: dict[str, dict[str, object]] = {  # with every question of Ask
+LENSES: dict[str, dict[str, object]] = {  # with the request for every question of Ask
     "/v1/attention": WHOLE,
     "/v1/embeddings": {"input": WHOLE["prompt"]},
     "/v1/lens/knockout": WHOLE,
@@ -44,7 +44,7 @@ class Noticed:
 
 
 async def first_line(port: int, sent: bytes, mark: bytes) -> None:
-    """Return with the first line that holds ``mark``; raises ``ConnectionError`` where there is none."""
+    """Return with the first line that holds ``mark``; raises ``ConnectionError`` if there is none."""
     async with opened(port, sent, GOOD) as reader:
         while line := await reader.readline():
             if mark in line:
@@ -69,7 +69,7 @@ async def from_gradio(port: int) -> None:
 
 
 async def warm_up(port: int) -> None:
-    """Use everything once, and every place in the batch, so that what a server always keeps is there."""
+    """Use every feature and every slot of the batch once, so that all memory a server keeps is allocated."""
     noticed, rounds = Noticed(), iter((False, True))
     await visit(port, noticed, lambda: next(rounds))
     body = request("POST", "/look/write", TEXT | {"max_new_tokens": 240})
@@ -98,7 +98,7 @@ WRITERS: dict[str, Callable[[int], Coroutine[Any, Any, None]]] = {
 
 
 async def visit(port: int, noticed: Noticed, until: Callable[[], bool]) -> None:
-    """Ask for texts on every way, and look around, one after the other."""
+    """Request texts through every interface, and browse, one after the other."""
     while not until():
         for name, write in WRITERS.items():
             began = time.perf_counter()

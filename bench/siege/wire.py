@@ -1,4 +1,4 @@
-"""HTTP over plain sockets, from any address of the loopback network: what a client library would not let one do."""
+"""HTTP over plain sockets from any loopback address, for requests that a client library would not allow."""
 
 import asyncio
 import json
@@ -8,12 +8,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 GOOD, BAD = "127.0.0.9", "127.0.0.66"  # where visitors and attackers come from
-LIMIT = 2**24  # bytes that a reader keeps
+LIMIT = 2**24  # bytes that a reader buffers
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The status, 0 where the connection broke or timed out, and the body as it came, perhaps in chunks."""
+    """The status, 0 if the connection broke or timed out, and the raw body, possibly chunked."""
 
     status: int
     body: bytes
@@ -25,7 +25,7 @@ class Answer:
 
 
 def request(method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None) -> bytes:
-    """The bytes of a request; ``body`` is bytes as they are, or anything to be sent as JSON."""
+    """The bytes of a request; ``body`` is raw bytes, or a value to be sent as JSON."""
     content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
     fields = {"Host": "127.0.0.1", "Content-Type": "application/json", "Content-Length": str(len(content))}
     head = "".join(f"{name}: {value}\r\n" for name, value in (fields | dict(headers or {})).items())
@@ -35,7 +35,7 @@ def request(method: str, path: str, body: object = None, headers: Mapping[str, s
 async def connect(
     port: int, source: str = GOOD, receive_buffer: int | None = None
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A connection; with a small ``receive_buffer`` (bytes) little of an answer fits between the two ends."""
+    """A connection; with a small ``receive_buffer`` (bytes), little of a response is buffered."""
     opened = socket.socket()
     try:
         opened.setblocking(False)
@@ -53,7 +53,7 @@ async def connect(
 async def opened(
     port: int, sent: bytes, source: str = GOOD, receive_buffer: int | None = None
 ) -> AsyncIterator[asyncio.StreamReader]:
-    """A connection on which ``sent`` was sent, dropped at the end."""
+    """A connection that sends ``sent`` and is dropped at the end."""
     reader, writer = await connect(port, source, receive_buffer)
     try:
         writer.write(sent)
@@ -72,7 +72,7 @@ async def ask(
     headers: Mapping[str, str] | None = None,
     timeout: float = 60.0,
 ) -> Answer:
-    """The whole answer to one request on a connection of its own."""
+    """The whole response to one request on a separate connection."""
     sent = request(method, path, body, {"Connection": "close"} | dict(headers or {}))
     try:
         async with asyncio.timeout(timeout), opened(port, sent, source) as reader:
@@ -82,7 +82,7 @@ async def ask(
 
 
 async def read_answer(reader: asyncio.StreamReader) -> Answer:
-    """What comes until the server closes."""
+    """Everything received until the server closes the connection."""
     found = await reader.read(-1)
     head, _, body = found.partition(b"\r\n\r\n")
     words = head.split(b" ", 2)

@@ -31,7 +31,7 @@ def convert(
 ) -> str:
     """Write ``source`` as a checkpoint folder and return a line that describes it. Raises ``CheckpointError``.
 
-    Raises ``ValueError`` if nothing can be written to ``folder``, or if it already holds something.
+    Raises ``ValueError`` if nothing can be written to ``folder``, or if it is not empty.
     """
     check_writable(folder)
     if folder.exists() and any(folder.iterdir()):

@@ -1,4 +1,4 @@
-"""Opening the files of a checkpoint, and reading the small ones; anything wrong with one is a ``CheckpointError``."""
+"""Opening the files of a checkpoint, and reading the small ones. Any problem with one raises ``CheckpointError``."""
 
 import io
 import json
@@ -19,11 +19,11 @@ SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def locate(path: Path, expected: str, folder: Path | None = None) -> Path:
-    """Where the regular file ``path`` of the checkpoint ``folder`` really is. ``folder`` is the file's own by default.
+    """The real path of the regular file ``path`` in the checkpoint ``folder``, by default the folder of the file.
 
-    Every file of a checkpoint is opened through this. A link may lead to a place inside the folder, or to the Hub cache
-    that the folder belongs to. Raises ``CheckpointError`` for a link to anywhere else, as whoever made the checkpoint
-    could read any file of this machine with one, and for what is not a regular file, such as a pipe.
+    Every file of a checkpoint is opened through this function. A link may lead into the folder, or into the Hub cache
+    that the folder belongs to. Raises ``CheckpointError`` for any other link, because the author of a checkpoint could
+    use it to read any file on this machine, and for anything other than a regular file, such as a pipe.
     """
     try:
         real, root = (Path(os.path.realpath(place)) for place in (path, path.parent if folder is None else folder))
@@ -40,7 +40,7 @@ def locate(path: Path, expected: str, folder: Path | None = None) -> Path:
 
 
 def hub_blobs(root: Path) -> list[Path]:
-    """Where the Hub's cache keeps the files of ``.../models--USER--NAME/snapshots/REVISION``, which links to them."""
+    """The folders of the Hub's cache to which the links in ``.../models--USER--NAME/snapshots/REVISION`` lead."""
     repository = root.parent.parent
     return [repository / "blobs"] if root.parent.name == "snapshots" and repository.name.startswith("models--") else []
 
@@ -53,14 +53,14 @@ def open_file(path: Path, expected: str, folder: Path | None = None) -> BinaryIO
         descriptor = os.open(real, flags)
     except OSError as error:
         raise CheckpointError(path, f"an unreadable file ({reason_of(error)})", expected) from None
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # replaced since it was located
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # it was replaced after it was located
         os.close(descriptor)
         raise CheckpointError(path, "a pipe or a device", f"a file: {expected}")
     return os.fdopen(descriptor, "rb")
 
 
 def reason_of(error: Exception) -> str:
-    """Why the system could not open or read a file."""
+    """The reason why the system could not open or read a file."""
     return str((error.strerror if isinstance(error, OSError) else None) or error)
 
 
@@ -83,8 +83,8 @@ def read_json(path: Path, max_bytes: int) -> object:
 def parse_json(path: Path, text: str) -> object:
     """The content of ``text``, which is in the file ``path``. Raises ``CheckpointError``.
 
-    Text with more values than any vocabulary has is refused before it is parsed, since each takes many times the memory
-    that it takes in the file. So are a key given twice, and half of a surrogate pair, which cannot be written anywhere.
+    Text with more values than any vocabulary has is rejected before it is parsed, because each value takes much more
+    memory than in the file. Duplicate keys are rejected too, and so are unpaired surrogates, which cannot be encoded.
     """
     n_values = sum(map(text.count, ",[{"))
     if n_values > MAX_JSON_VALUES:
@@ -103,7 +103,7 @@ def parse_json(path: Path, text: str) -> object:
 
 
 def without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """An object of these keys and values. Raises ``Mismatch`` where a key is given twice: which one counts?"""
+    """An object with these keys and values. Raises ``Mismatch`` for duplicate keys, which are ambiguous."""
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]

@@ -18,7 +18,7 @@ from ..tokenizer import END_OF_TEXT, Tokenizer
 from .files import checkpoint_errors, read_json, read_text
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
-OLDER_WEIGHTS = "pytorch_model.bin"  # what transformers wrote before it used safetensors
+OLDER_WEIGHTS = "pytorch_model.bin"  # written by transformers before it used safetensors
 SHARD_INDEX, TOKENIZER_CONFIG = "model.safetensors.index.json", "tokenizer_config.json"
 CHAT_TEMPLATE = "chat_template.jinja"
 MAX_CONFIG_BYTES = 1_000_000
@@ -56,7 +56,7 @@ NEUTRAL: dict[str, object] = {
 
 
 def config_from_json(content: object) -> tuple[GPTConfig, int | None, int | None]:
-    """The config, bos token id and eos token id in a ``config.json``. Raises ``Mismatch`` naming what is wrong."""
+    """The config, bos token id and eos token id in a ``config.json``. Raises ``Mismatch`` naming the problem."""
     if not isinstance(content, dict):
         raise Mismatch("no JSON object", "the config of a GPT-2 model")
     if content.get("model_type") != "gpt2":
@@ -85,9 +85,9 @@ def read_config(folder: Path) -> tuple[GPTConfig, int | None, int | None]:
 
 
 def read_chat_template(folder: Path) -> str:
-    """The template, in Jinja, that turns a conversation into a prompt; "" where the folder has none.
+    """The Jinja template that turns a conversation into a prompt, or "" if the folder has none.
 
-    It is a file of its own, or part of ``tokenizer_config.json``, where several may have names. Raises
+    It is a separate file, or part of ``tokenizer_config.json``, which may contain several named templates. Raises
     ``CheckpointError``.
     """
     path = folder / CHAT_TEMPLATE
@@ -138,7 +138,7 @@ def config_to_json(config: GPTConfig, bos_token_id: int | None, eos_token_id: in
 def tokenizer_config(tokenizer: Tokenizer, context_length: int, chat_template: str = "") -> dict[str, object]:
     """The content of ``tokenizer_config.json``.
 
-    It has to name the class, or transformers would use GPT-2's own tokenizer for any GPT-2 folder.
+    It has to name the tokenizer class, or transformers would use GPT-2's tokenizer for any GPT-2 folder.
     """
     content: dict[str, object] = {
         "tokenizer_class": "PreTrainedTokenizerFast",

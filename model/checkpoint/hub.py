@@ -25,8 +25,8 @@ SMALL_FILES = [CONFIG, TOKENIZER, TOKENIZER_CONFIG, CHAT_TEMPLATE, SHARD_INDEX, 
 def download(source: str) -> Path:
     """The local folder of a Hub repository, ``USER/NAME`` or ``USER/NAME@REVISION``.
 
-    Config, vocabulary and chat template are downloaded and checked before the weights, and nothing else is. What the
-    cache holds is not downloaded again, and serves without a network. Raises ``CheckpointError``.
+    Config, vocabulary and chat template are downloaded and checked before the weights; nothing else is downloaded.
+    Cached files are not downloaded again, and are used without a network. Raises ``CheckpointError``.
     """
     matched = HUB_ID.fullmatch(source)
     assert matched is not None
@@ -52,14 +52,14 @@ def download(source: str) -> Path:
 
 
 def fetch(repo_id: str, revision: str | None, names: list[str]) -> Path:
-    """Download the files of these names, as far as the repository has them, and return its local folder."""
+    """Download those of the named files that the repository has, and return its local folder."""
     from huggingface_hub import snapshot_download
 
     return Path(snapshot_download(repo_id, revision=revision, allow_patterns=names))
 
 
 def reason_of(error: Exception, revision: str | None) -> str:
-    """Why a repository cannot be downloaded, in one sentence."""
+    """The reason why a repository cannot be downloaded, in one sentence."""
     from huggingface_hub.errors import (
         GatedRepoError,
         LocalEntryNotFoundError,
@@ -82,5 +82,5 @@ def reason_of(error: Exception, revision: str | None) -> str:
 
 
 def is_network_error(error: Exception) -> bool:
-    """Whether the connection failed; the Hub's client has changed its HTTP library before."""
+    """Whether the connection failed; independent of the HTTP library, which the Hub's client has changed before."""
     return any(kind.__name__ == "TransportError" for kind in type(error).__mro__)

@@ -1,7 +1,7 @@
 """Weights of other implementations of GPT-2, renamed to the modules of ``model.gpt.GPT``.
 
-Two are known by their tensor names: nanoGPT (and whatever else uses GPT-2's names with ``nn.Linear`` weights), and the
-GPT of "Build a Large Language Model From Scratch".
+Two are recognised by their tensor names: nanoGPT (or any other that uses GPT-2's names with ``nn.Linear`` weights), and
+the GPT of "Build a Large Language Model From Scratch".
 """
 
 import re
@@ -48,7 +48,7 @@ def is_book(stored: Mapping[str, Tensor]) -> bool:
 
 
 def from_book(stored: Mapping[str, Tensor]) -> State:
-    """The book's weights by the names of ``GPT``. Raises ``Mismatch`` for a tensor the book's model lacks."""
+    """The book's weights under the names of ``GPT``. Raises ``Mismatch`` for a tensor that the book's model lacks."""
     state: State = {}
     projections: dict[str, dict[str, Tensor]] = {}  # "h.0.attn.c_attn.weight" -> {"query": ..., ...}
     for name, tensor in stored.items():
@@ -71,7 +71,7 @@ def from_book(stored: Mapping[str, Tensor]) -> State:
 
 
 def from_nanogpt(stored: Mapping[str, Tensor]) -> State:
-    """nanoGPT's weights by the names of ``GPT``, without the prefixes that wrappers add, and without mask buffers."""
+    """nanoGPT's weights, named as in ``GPT``, without the prefixes that wrappers add and without mask buffers."""
     state: State = {}
     for name, tensor in stored.items():
         while prefix := next((prefix for prefix in PREFIXES if name.startswith(prefix)), ""):
@@ -84,7 +84,9 @@ def from_nanogpt(stored: Mapping[str, Tensor]) -> State:
 
 
 def config_of(state: Mapping[str, Tensor], n_head: int, activation: Activation) -> GPTConfig:
-    """The config that the shapes of ``state`` imply, given what they do not show. Raises ``Mismatch``."""
+    """The config implied by the shapes of ``state``, and by the arguments that shapes do not determine. Raises
+    ``Mismatch``.
+    """
     for name in ("wte.weight", "wpe.weight", "h.0.mlp.c_fc.weight"):
         if name not in state or state[name].ndim != 2:
             raise Mismatch(f"no matrix {name}", "the weights of a GPT-2-shaped model")
@@ -105,7 +107,7 @@ def config_of(state: Mapping[str, Tensor], n_head: int, activation: Activation) 
 
 
 def complete(state: State, config: GPTConfig, shapes: Mapping[str, torch.Size], keep: Keep) -> State:
-    """What ``keep`` makes of ``state``, checked against the ``shapes`` of a GPT, with zeros for missing biases.
+    """``state`` checked against the ``shapes`` of a GPT, passed through ``keep``, with zeros for missing biases.
 
     Raises ``Mismatch``.
     """
@@ -127,5 +129,5 @@ def complete(state: State, config: GPTConfig, shapes: Mapping[str, torch.Size], 
         if not name.endswith(".bias"):
             raise Mismatch(f"no tensor {name}", f"{len(shapes)} tensors")
         state[name] = torch.zeros(shape)
-    # Copied out of the mapped file: overwriting that must not change or crash a model in use.
+    # Copied out of the mapped file, because overwriting the file must not change or crash a model in use.
     return {name: keep(name, tensor.clone()) for name, tensor in state.items()}

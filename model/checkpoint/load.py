@@ -1,4 +1,4 @@
-"""Loading a checkpoint, from wherever it comes, as a GPT and its tokenizer."""
+"""Loading a checkpoint from any source, as a GPT and its tokenizer."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from .source import read_source
 from .weights import gpt_on_meta
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "int8": torch.int8}
-BFLOAT16_ABOVE = 50_000_000  # with fewer weights, reading them from memory is not what takes the time
+BFLOAT16_ABOVE = 50_000_000  # with fewer weights, reading them from memory is not the bottleneck
 
 
 def choose_device(device: str) -> torch.device:
@@ -61,7 +61,7 @@ class Checkpoint(NamedTuple):
 
 
 def load_checkpoint(source: str | Path, device: str = "auto", dtype: str = "auto") -> Checkpoint:
-    """Load what ``model.load`` wraps in a ``LoadedModel``: the arguments and the errors raised are the same."""
+    """Load the checkpoint that ``model.load`` wraps in a ``LoadedModel``, with the same arguments and errors."""
     target = choose_device(device)
 
     def keep(config: GPTConfig, name: str, tensor: Tensor) -> Tensor:
@@ -74,7 +74,7 @@ def load_checkpoint(source: str | Path, device: str = "auto", dtype: str = "auto
     if config.tie_word_embeddings:
         state["lm_head.weight"] = state["wte.weight"]
     gpt.load_state_dict(state, assign=True)
-    gpt.tie_weights()  # assigning split the shared parameter in two
+    gpt.tie_weights()  # the assignment untied them
     gpt.eval().requires_grad_(False)
     if choose_dtype(dtype, config, target) == torch.int8:
         quantize(gpt)

@@ -1,4 +1,4 @@
-"""Whatever a model can be loaded from: a checkpoint folder, one file of another implementation, a Hub repository."""
+"""The sources of a model: a checkpoint folder, a file of another implementation, or a Hub repository."""
 
 import os
 import re
@@ -32,14 +32,14 @@ from .weights import (
 )
 
 SNAPSHOT = re.compile(r"(.+)@(\d{6,})", re.ASCII)  # FOLDER@NNNNNN
-Keep = Callable[[GPTConfig, str, Tensor], Tensor]  # what is kept of a tensor, given its name in ``GPT``
+Keep = Callable[[GPTConfig, str, Tensor], Tensor]  # converts a tensor as it is read, given its name in ``GPT``
 SOURCES = "a checkpoint folder, a file of weights, or a Hub repository, USER/NAME"
-NANOGPT_META = "meta.pkl"  # where nanoGPT keeps its alphabet
+NANOGPT_META = "meta.pkl"  # the file with nanoGPT's alphabet
 PADDED_TO = 64  # vocabularies are often padded to a multiple of this, which makes matrix products faster
 
 
 class Source(NamedTuple):
-    """A checkpoint as it was read. ``state`` holds the weights by their names in ``GPT``."""
+    """A checkpoint as read. ``state`` holds the weights under their names in ``GPT``."""
 
     name: str
     config: GPTConfig
@@ -48,7 +48,7 @@ class Source(NamedTuple):
     eos_token_id: int | None
     state: State
     sha256: str  # of the weight files
-    chat_template: str = ""  # in Jinja; "" where there is none
+    chat_template: str = ""  # in Jinja; "" if there is none
 
 
 def read_source(
@@ -61,8 +61,8 @@ def read_source(
 ) -> Source:
     """Read a folder, ``FOLDER@NNNNNN``, a file of weights, or a Hub repository, ``USER/NAME[@REVISION]``.
 
-    ``n_head``, ``activation`` and ``tokenizer`` are for files that lack these facts. Each tensor is handed to ``keep``
-    as it is read; by default, all are on the CPU in the dtypes of the file. Raises ``CheckpointError``.
+    ``n_head``, ``activation`` and ``tokenizer`` are for files that lack this information. Each tensor is passed to
+    ``keep`` as it is read; by default, all are on the CPU in the dtypes of the file. Raises ``CheckpointError``.
     """
     path, name, step = Path(source), Path(os.path.abspath(source)).name, None
     if os.path.isfile(path):
@@ -78,9 +78,9 @@ def read_source(
 
 
 def read_folder(folder: Path, name: str, step: str | None, tokenizer: Tokenizer | None, keep: Keep) -> Source:
-    """A checkpoint folder, or the snapshot of its training after ``step``."""
+    """A checkpoint folder, or its training snapshot after ``step``."""
     if readable(str(folder)) != str(folder):
-        raise CheckpointError(folder, "a name that is not UTF-8", "one that is")  # safetensors opens no other
+        raise CheckpointError(folder, "a name that is not UTF-8", "one that is")  # safetensors cannot open it
     before = file_versions(folder)
     config, bos, eos = read_config(folder)
     tokenizer = tokenizer or read_tokenizer(folder, config.vocab_size)
@@ -100,11 +100,11 @@ def read_folder(folder: Path, name: str, step: str | None, tokenizer: Tokenizer 
 def read_file(
     path: Path, n_head: int | None, activation: Activation | None, tokenizer: Tokenizer | None, keep: Keep
 ) -> Source:
-    """A checkpoint of nanoGPT, or weights of the book's model. What they do not hold must be given."""
+    """A checkpoint of nanoGPT, or weights of the book's model. Missing information must be given as arguments."""
     if path.suffix in PICKLES:
         expected = f"the file of the weights, and {convert_with('--alphabet')} with {ALPHABET}"
         raise CheckpointError(path, "a pickle, which is never opened", expected)
-    folder = Path(os.path.realpath(path)).parent  # the file was named, wherever a link leads
+    folder = Path(os.path.realpath(path)).parent  # the user named the file, so a link may lead anywhere
     check_memory(path, [path])
     content = read_pickled(path, folder) if path.suffix in SUFFIXES else read_safetensors(path, folder)
     arguments = content.get("model_args") if isinstance(content.get("model"), dict) else None
@@ -127,7 +127,7 @@ def read_file(
 
 
 def no_vocabulary(path: Path) -> CheckpointError:
-    """What to say of weights without a vocabulary; nanoGPT keeps its alphabet in a pickle."""
+    """The error for weights without a vocabulary; nanoGPT keeps its alphabet in a pickle."""
     if not (path.parent / NANOGPT_META).is_file():
         return CheckpointError(path, "no vocabulary in it or beside it", convert_with("--alphabet or --tokenizer"))
     found = f"no vocabulary but {NANOGPT_META} beside it, a pickle, which is never opened"
@@ -135,7 +135,7 @@ def no_vocabulary(path: Path) -> CheckpointError:
 
 
 def number_of_heads(path: Path, arguments: object, given: int | None) -> int:
-    """The number of heads: that of nanoGPT's ``model_args``, or the one ``given``. Raises ``CheckpointError``."""
+    """The number of heads: from nanoGPT's ``model_args``, or the ``given`` one. Raises ``CheckpointError``."""
     stored = arguments.get("n_head") if isinstance(arguments, Mapping) else None
     if stored is None and given is None:
         raise CheckpointError(path, "no number of heads, which the weights do not show", convert_with("--n-head"))
@@ -157,7 +157,7 @@ def read_safetensors(path: Path, folder: Path) -> dict[str, object]:
 
 
 def check_tokenizer(path: Path, tokenizer: Tokenizer, config: GPTConfig) -> None:
-    """Raise ``CheckpointError`` unless the model has a row for every token, and an alphabet fills the vocabulary."""
+    """Raise ``CheckpointError`` unless the model has a row for every token, and exactly one for each of an alphabet."""
     rows, tokens = config.vocab_size, tokenizer.vocab_size
     if tokens > rows:
         raise CheckpointError(path, f"token id {tokens - 1}", f"ids below vocab_size {rows}")

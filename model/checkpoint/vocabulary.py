@@ -1,4 +1,4 @@
-"""The files a vocabulary is read from: ``tokenizer.json``, GPT-2's pair of files, or an alphabet."""
+"""Reading a vocabulary: from ``tokenizer.json``, GPT-2's pair of files, or an alphabet."""
 
 from pathlib import Path
 
@@ -11,13 +11,13 @@ from .files import checkpoint_errors, read_json, read_text
 from .gpt2_format import TOKENIZER
 
 MAX_TOKENIZER_BYTES = 64_000_000
-# In vocabulary and merges together. GPT-2's tokens take 30 bytes each, or 70 where the file is indented.
+# In vocabulary and merges together. GPT-2's tokens take 30 bytes each, or 70 if the file is indented.
 MAX_BYTES_PER_TOKEN = 256
-LEAST_BYTES = 1_000_000  # that any vocabulary may take
+LEAST_BYTES = 1_000_000  # allowed for any vocabulary
 # The names under which GPT-2's vocabulary and its merges are published: on the Hub, and by OpenAI.
 FILE_PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
 ALPHABET = "a JSON list of characters, or the text that the model was trained on"
-PICKLES = (".pkl", ".pickle")  # of Python itself, which are never opened: that can run code
+PICKLES = (".pkl", ".pickle")  # Python's own, never opened because that can run code
 VOCABULARY = "a character or byte-level BPE vocabulary"
 
 
@@ -27,7 +27,7 @@ def has_tokenizer(folder: Path) -> bool:
 
 
 def read_tokenizer(path: Path, vocab_size: int = MAX_VOCAB_SIZE) -> CharTokenizer | BPETokenizer:
-    """The vocabulary in a ``tokenizer.json``, or in a folder with one or else with GPT-2's pair of files.
+    """The vocabulary in a ``tokenizer.json``, or in a folder that has one or, failing that, GPT-2's pair of files.
 
     Files much larger than ``vocab_size`` tokens need are not read. Raises ``CheckpointError``.
     """
@@ -44,7 +44,7 @@ def read_tokenizer(path: Path, vocab_size: int = MAX_VOCAB_SIZE) -> CharTokenize
 
 
 def file_pair(folder: Path) -> tuple[Path, Path] | None:
-    """GPT-2's vocabulary and its merges in ``folder``, if both are there."""
+    """GPT-2's vocabulary and its merges in ``folder``, if both exist."""
     pairs = ((folder / vocabulary, folder / merges) for vocabulary, merges in FILE_PAIRS)
     return next((pair for pair in pairs if pair[0].is_file() and pair[1].is_file()), None)
 
@@ -76,7 +76,7 @@ def spec_of_pair(vocabulary_file: Path, merges_file: Path, max_bytes: int) -> Sp
 def read_alphabet(path: Path) -> CharTokenizer:
     """One token per character: those of a JSON list, in its order, or the distinct ones of a text, sorted.
 
-    Raises ``CheckpointError``. A pickle such as nanoGPT's ``meta.pkl`` is refused: opening one can run code.
+    Raises ``CheckpointError``. A pickle such as nanoGPT's ``meta.pkl`` is rejected because opening one can run code.
     """
     expected = ALPHABET
     if path.suffix in PICKLES:

@@ -1,4 +1,4 @@
-"""Reading files of weights: everything is checked before it is used, and no code in a file is run."""
+"""Reading files of weights. Everything is checked before use, and no code in a file is executed."""
 
 import hashlib
 import os
@@ -23,12 +23,12 @@ from .gpt2_format import MASK_BUFFER, OLDER_WEIGHTS, SHARD_INDEX, TRANSPOSED, WE
 
 SAFETENSORS = "the weights as safetensors"
 MEMINFO = Path("/proc/meminfo")
-CGROUP = Path("/sys/fs/cgroup")  # of a container, as it sees itself
+CGROUP = Path("/sys/fs/cgroup")  # of a container, seen from inside
 SUFFIXES = (".pt", ".pth", ".bin")
 FORBIDDEN = re.compile(r"GLOBAL (\S+) w(?:as not|hose module)")  # in torch's message
 PLAIN = "tensors and plain values, saved by torch.save"
-MAX_SHARED = 2  # times the size of its file that a pickle's tensors may add up to: tied tensors are stored once
-Keep = Callable[[str, Tensor], Tensor]  # from a tensor as stored, by its name in ``GPT``, to what is kept of it
+MAX_SHARED = 2  # largest ratio of a pickle's tensors to its file size: tied tensors are stored once
+Keep = Callable[[str, Tensor], Tensor]  # converts a stored tensor, given its name in ``GPT``
 # A tensor in a file: its name and dtype there, its shape, and a function that reads it.
 StoredTensor = tuple[str, str, list[int], Callable[[], Tensor]]
 DTYPES = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}  # as safetensors names them
@@ -60,8 +60,8 @@ def read_weights(
 ) -> dict[str, Tensor]:
     """The state dict of a GPT with these parameter ``shapes``, on the CPU unless ``keep`` moves it.
 
-    Each tensor is handed to ``keep`` as it is read, so that no more than one is in memory twice. ``folder`` is that of
-    the checkpoint, by default that of each file. Raises ``CheckpointError``.
+    Each tensor is passed to ``keep`` as it is read, so that no more than one is in memory twice. ``folder`` is the
+    checkpoint's, by default the one of each file. Raises ``CheckpointError``.
     """
     state: dict[str, Tensor] = {}
     layers = () if config.qkv_bias else range(config.n_layer)
@@ -90,7 +90,7 @@ def read_weights(
 
 
 def check_tied_head(paths: list[Path], shapes: dict[str, torch.Size], folder: Path | None) -> None:
-    """Raise ``CheckpointError`` for an output head that differs: older files store it even where it is tied."""
+    """Raise ``CheckpointError`` if a tied output head differs: older files store it although it is tied."""
     pair = {
         stored.removeprefix("transformer."): tensor
         for path in paths
@@ -107,7 +107,7 @@ def checked_tensors(
 ) -> Iterator[tuple[str, Tensor]]:
     """Yield the tensors of a file of weights, checked before reading (name, dtype, shape) and after (values).
 
-    With ``only``, just those of these names.
+    With ``only``, yield only the tensors with these names.
     """
     tensors = safetensors_in if path.suffix == ".safetensors" else pickled_tensors_in
     for stored, dtype, shape, read in tensors(path, folder):
@@ -121,7 +121,7 @@ def checked_tensors(
 
 
 def pickled_tensors_in(path: Path, folder: Path | None) -> Iterator[StoredTensor]:
-    """The tensors of a file that torch wrote, copied out of the mapped file, which may be overwritten."""
+    """The tensors of a file written by torch, copied out of the mapped file, which may be overwritten."""
     for stored, value in read_pickled(path, folder).items():
         if not isinstance(value, Tensor):
             raise CheckpointError(path, f"{stored}, which is not a tensor", "only tensors")
@@ -130,10 +130,10 @@ def pickled_tensors_in(path: Path, folder: Path | None) -> Iterator[StoredTensor
 
 
 def safetensors_in(path: Path, folder: Path | None) -> Iterator[StoredTensor]:
-    """The tensors of a safetensors file, each of which can be read until the next one is asked for.
+    """The tensors of a safetensors file, each of which can be read until the next one is requested.
 
-    The safetensors library checks the file, but its values are read and not mapped: mapped pages count as memory of
-    this process, and it would crash if the file were cut short meanwhile.
+    The safetensors library checks the file, but the values are read instead of mapped: mapped pages count as memory of
+    this process, which would crash if the file were truncated meanwhile.
     """
     with open_file(path, SAFETENSORS, folder) as file:
         start = file.read(8)
@@ -149,8 +149,8 @@ def safetensors_in(path: Path, folder: Path | None) -> Iterator[StoredTensor]:
         n_bytes = int.from_bytes(start, "little")
         if n_bytes > MAX_INDEX_BYTES:
             raise CheckpointError(path, f"a header of {n_bytes:,} bytes", f"at most {MAX_INDEX_BYTES:,}")
-        header = parse_json(path, file.read(n_bytes).decode())  # refuses a tensor that is described twice
-        assert isinstance(header, dict)  # as safetensors has found
+        header = parse_json(path, file.read(n_bytes).decode())  # rejects duplicate tensors
+        assert isinstance(header, dict)  # safetensors has checked this
         for stored, row in header.items():
             if stored != "__metadata__":
                 dtype, shape, begin = row["dtype"], row["shape"], 8 + n_bytes + row["data_offsets"][0]
@@ -158,7 +158,7 @@ def safetensors_in(path: Path, folder: Path | None) -> Iterator[StoredTensor]:
 
 
 def read_tensor(path: Path, file: BinaryIO, dtype: str, shape: list[int], begin: int) -> Tensor:
-    """The tensor whose bytes begin at ``begin`` of ``file``, which errors call ``path``."""
+    """The tensor whose bytes begin at offset ``begin`` of ``file``; errors name ``path``."""
     tensor = torch.empty(shape, dtype=DTYPES[dtype])
     rest = memoryview(tensor.view(-1).view(torch.uint8).numpy().data)
     try:
@@ -174,7 +174,7 @@ def read_tensor(path: Path, file: BinaryIO, dtype: str, shape: list[int], begin:
 
 
 def is_expected(path: Path, stored: str, dtype: str, shape: list[int], shapes: dict[str, torch.Size]) -> bool:
-    """Whether to read a tensor, or False for a mask buffer. Raises ``CheckpointError`` for one that does not fit."""
+    """Whether to read a tensor: False for a mask buffer. Raises ``CheckpointError`` for a tensor that does not fit."""
     name = stored.removeprefix("transformer.")
     if name not in shapes:
         if MASK_BUFFER.fullmatch(name):
@@ -189,7 +189,7 @@ def is_expected(path: Path, stored: str, dtype: str, shape: list[int], shapes: d
 
 
 def is_finite(tensor: Tensor) -> bool:
-    """Whether all numbers of ``tensor`` are finite; NaN is passed on by the least and the largest of them."""
+    """Whether all numbers of ``tensor`` are finite; NaN propagates to its minimum and maximum."""
     return all(bool(bound.isfinite()) for bound in torch.aminmax(tensor))
 
 
@@ -207,7 +207,7 @@ def file_hash(paths: list[Path], folder: Path | None = None) -> str:
 
 
 def read_pickled(path: Path, folder: Path | None = None) -> dict[str, object]:
-    """The dictionary in ``path``. Tensors are on the CPU, and mapped from the file where its format allows that.
+    """The dictionary in ``path``. Tensors are on the CPU, and mapped from the file if its format allows that.
 
     Only tensors and plain values are read (``weights_only=True``). Raises ``CheckpointError`` for anything else, and
     for a file that would take much more memory than its size.
@@ -231,13 +231,13 @@ def read_pickled(path: Path, folder: Path | None = None) -> dict[str, object]:
     if not isinstance(content, dict):
         raise CheckpointError(path, f"a {type(content).__name__}", "a dictionary of tensors")
     n_bytes, most = sum(tensor.nbytes for tensor in tensors_in(content)), MAX_SHARED * real.stat().st_size
-    if n_bytes > most:  # views that repeat a few stored numbers
+    if n_bytes > most:  # views can repeat a few stored numbers
         raise CheckpointError(path, f"tensors of {n_bytes:,} bytes", f"at most {most:,} in a file of this size")
     return content
 
 
 def tensors_in(content: object) -> Iterator[Tensor]:
-    """All tensors in the dictionaries and lists of ``content``, each as often as it stands there."""
+    """All tensors in the dictionaries and lists of ``content``, each as often as it occurs."""
     rest, seen = [content], set[int]()
     while rest:
         value = rest.pop()
@@ -259,7 +259,7 @@ def check_stored(path: Path, real: Path) -> None:
 
 
 def what_is_wrong(error: Exception) -> str:
-    """In a few words: torch's own messages are paragraphs, or a number out of its reader."""
+    """A short description: torch's own messages are whole paragraphs, or just a number."""
     if isinstance(error, pickle.UnpicklingError):
         named = FORBIDDEN.search(str(error))
         return f"a pickle that holds {named[1] if named else 'other objects'}, which is never executed"
@@ -273,7 +273,7 @@ def what_is_wrong(error: Exception) -> str:
 
 
 def load_plain(path: Path) -> object:
-    """What ``torch.load`` makes of the file."""
+    """The content of the file, loaded by ``torch.load`` with ``weights_only=True``."""
     try:
         return torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except RuntimeError as error:
@@ -283,7 +283,7 @@ def load_plain(path: Path) -> object:
 
 
 def check_memory(folder: Path, files: Sequence[Path]) -> None:
-    """Raise ``CheckpointError`` where ``files`` are larger than the memory that is free."""
+    """Raise ``CheckpointError`` if ``files`` are larger than the free memory."""
     n_bytes = sum(os.path.getsize(file) for file in files if os.path.isfile(file))  # unlike Path, never raises
     free = free_memory()
     if free is not None and n_bytes > free:
@@ -292,7 +292,7 @@ def check_memory(folder: Path, files: Sequence[Path]) -> None:
 
 
 def free_memory() -> int | None:
-    """Bytes that this process may still use, None on systems that do not say."""
+    """The bytes that this process may still use, or None on systems that do not report it."""
     known = [free for free in (free_of_machine(), free_of_container()) if free is not None]
     return min(known, default=None)
 
@@ -314,13 +314,13 @@ def free_of_container() -> int | None:
 
 
 def gpt_on_meta(config: GPTConfig) -> GPT:
-    """A GPT whose weights have only shapes: to be asked for them, or to have weights assigned to it."""
+    """A GPT whose weights have shapes but no data, to query the shapes or to assign weights."""
     with torch.device("meta"), NothingDrawn():
         return GPT(config)
 
 
 class NothingDrawn(TorchFunctionMode):
-    """Initialise no embeddings: on the meta device that would import ``torch._dynamo``, most of a second's work."""
+    """Skip initialising embeddings, which on the meta device would import ``torch._dynamo``: most of a second."""
 
     def __torch_function__(
         self,

@@ -1,4 +1,4 @@
-"""Writing a checkpoint folder atomically: a reader never sees half of one."""
+"""Writing a checkpoint folder atomically: a reader never sees a partial one."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def write_checkpoint(
     dtype: torch.dtype | None = None,
     chat_template: str = "",
 ) -> None:
-    """Write a checkpoint folder so that a reader never sees it half written.
+    """Write a checkpoint folder so that a reader never sees a partial one.
 
     A new folder appears all at once. In an existing one, each file is replaced as a whole, the weights last. If the
     config or the vocabulary changes, the old weights and snapshots are moved away first, and moved back if writing
@@ -82,7 +82,7 @@ def check_writable(folder: Path) -> None:
     """Raise ``ValueError`` if no checkpoint can be written to ``folder``. Leaves nothing behind."""
     target = Path(os.path.realpath(folder))
     try:
-        for path in (target.parent, target):  # a new checkpoint is written beside the folder, then moved
+        for path in (target.parent, target):  # a new checkpoint is written next to the folder, then moved
             existing = next(place for place in (path, *path.parents) if place.exists())
             os.rmdir(tempfile.mkdtemp(prefix=".", dir=existing))
     except OSError as error:
@@ -120,7 +120,7 @@ def exchange(beside: Path, folder: Path, names: Sequence[str]) -> None:
 
 
 def write_atomic(path: Path, write: Callable[[Path], object]) -> None:
-    """Let ``write`` create a file beside ``path``, then move it there: ``path`` is always complete, old or new."""
+    """Let ``write`` create a file next to ``path``, then move it to ``path``, which is always complete, old or new."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         write(beside)
@@ -131,7 +131,7 @@ def write_atomic(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what processes that were killed while writing left half written in ``folder`` and beside it."""
+    """Remove partial files that killed processes left in ``folder`` and next to it."""
     folder = Path(os.path.realpath(folder))
     beside = f".{folder.name}."
     inside = [*folder.glob(".*"), *(folder / SNAPSHOTS).glob(".*")]
@@ -146,13 +146,13 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def is_running(pid: int) -> bool:
-    """Whether there is a process with this number."""
+    """Whether a process with this id exists."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
     except OSError:
-        return True  # of another user
+        return True  # it belongs to another user
     return True
 
 
@@ -164,5 +164,5 @@ def sync(path: Path) -> None:
 
 
 def to_json(content: object) -> str:
-    """The text of a JSON file, indented for people to read."""
+    """The text of a JSON file, indented for readability."""
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
