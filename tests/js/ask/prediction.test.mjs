@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { agreement, correlation } from "../../../web/js/look/ask/questions/head_use.mjs";
-import { axisOf, headsBySize, partsInOrder } from "../../../web/js/look/ask/questions/why_token.mjs";
+import { agreement, correlation } from "../../../web/js/look/ask/questions/head.mjs";
+import { axisOf, headsBySize, partsInOrder, whyPlain } from "../../../web/js/look/ask/questions/attribution.mjs";
 import { shortName, windowStart } from "../../../web/js/look/ask/questions/logit_lens.mjs";
 import { signed } from "../../../web/js/look/ask/bars.mjs";
-import { whyPlain } from "../../../web/js/look/ask/questions/why_token.mjs";
 
 const heads = [
   [0.5, -2],

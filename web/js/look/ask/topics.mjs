@@ -5,23 +5,23 @@
 // keeps answers, and shows errors, the precision and the caution. Links restore the question with its choices.
 // questions/knockout.mjs is an example with numbers on the tiles (overlay.mjs) and a list of heads (head_list.mjs).
 
-import { arithmetic } from "./questions/arithmetic.mjs";
+import { attribution } from "./questions/attribution.mjs";
 import { feeding } from "./questions/feeding.mjs";
-import { headLenses } from "./questions/head_use.mjs";
+import { oneHead } from "./questions/head.mjs";
 import { knockout } from "./questions/knockout.mjs";
+import { ledger } from "./questions/ledger.mjs";
 import { logitLens } from "./questions/logit_lens.mjs";
 import { mixingDesk } from "./questions/mixing_desk.mjs";
 import { passages } from "./questions/passages.mjs";
 import { patching } from "./questions/patching.mjs";
 import { roles } from "./questions/roles.mjs";
-import { whyToken } from "./questions/why_token.mjs";
 
 /** @import { Question } from "./question.js" */
 
 /** @type {Record<string, Question[]>} */
 export const TOPICS = {
-  "The selected token": [whyToken, logitLens, arithmetic],
-  "The open head": [roles, headLenses, passages, feeding],
+  "The selected token": [attribution, logitLens, ledger],
+  "The open head": [roles, oneHead, passages, feeding],
   "The whole text": [knockout, mixingDesk, patching],
 };
 

@@ -19,7 +19,7 @@ const NOTHING = "none"; // the logit itself
 const DEFAULTS = { token: "written", against: LIKELIEST };
 
 /** @type {Question} */
-export const whyToken = {
+export const attribution = {
   key: "why",
   title: "Why this token?",
   hook: "Which parts of the model counted for it, and which against.",

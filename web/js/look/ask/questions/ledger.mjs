@@ -15,7 +15,7 @@ import { askedPrediction, NO_HEAD, openHead, selectSomething, textBody, textProb
 const TOLERANCE = 1e-3; // of the logit, which is the largest of the numbers
 
 /** @type {Question} */
-export const arithmetic = {
+export const ledger = {
   key: "arithmetic",
   title: "Show me the arithmetic",
   hook: "Every number from one cell to the next token’s probability.",

@@ -5,14 +5,14 @@ import { exact, fixed, probabilityChange } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
 import { amountCell, signed, signedCell } from "../bars.mjs";
 import { askedPrediction, NO_HEAD, openHead, selectSomething, textBody, textProblem } from "../subject.mjs";
-import { largestOf } from "./why_token.mjs";
+import { largestOf } from "./attribution.mjs";
 
 /** @import { Store } from "../../state/store.mjs" */
 /** @import { HeadAnswer, HeadSums, KeyMeasures } from "../lens.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
 /** @type {Question} */
-export const headLenses = {
+export const oneHead = {
   key: "head",
   title: "Which tokens does this head use?",
   hook: "Where it looks, and whether that makes a difference.",
