@@ -2,7 +2,7 @@
 
 To add one: a function in ``model/lens``, tested against an independent computation; a declaration in the module here
 that it belongs to (see ``question.py``), and its name below; and a module that draws the answer in
-``web/js/look/ask/questions/``, named in ``topics.mjs`` there.
+``web/js/look/ask/questions/``, named in ``question_list.mjs`` there.
 """
 
 from .circuits import COMPOSITION, DIFFERENCE, PATCH, PATHS, ROLE_PATHS

@@ -146,7 +146,7 @@ export interface Options {
 
 export type ScaleOptions = Pick<Options, "scale" | "threshold" | "hideFirst">;
 
-/** A setting of the page, from the server's table of options (web/page/controls.py); the seed has no slider. */
+/** A setting of the page, from the server's table of options (`CONTROLS` in web/page/link.py); the seed has no slider. */
 export interface Control {
   name: string;
   /** Its name in links. */

@@ -3,6 +3,7 @@
 import { loadStyles, make } from "../lib/dom.mjs";
 import { LatestRequest } from "../lib/latest.mjs";
 import { clamp } from "../lib/numbers.mjs";
+import { chosenModel, modelChosen } from "../lib/page_events.mjs";
 import { lastPage } from "./last_page.mjs";
 import { OpenLesson } from "./open_lesson.mjs";
 import { BOOK_SENTENCE, Progress } from "./progress.mjs";
@@ -95,7 +96,7 @@ export class Lessons {
     const follow = () => rungInHash() && this.open(rungInHash());
     window.addEventListener("hashchange", follow);
     window.addEventListener("popstate", follow);
-    window.addEventListener("headscope-model", () => {
+    window.addEventListener(modelChosen, () => {
       delete this.#changes[RUNGS.indexOf(wholeModel) + 1]; // another model has other heads
       const lesson = this.#lesson;
       if (lesson?.content === wholeModel) Object.assign(lesson.options, wholeModel.options(false));
@@ -176,7 +177,7 @@ export class Lessons {
 
   /** The name of the model chosen at the top of the page, which Gradio sets. @returns {string | null} */
   get model() {
-    return /** @type {any} */ (window).headscopeModel ?? null;
+    return chosenModel();
   }
 
   /** Whether this lesson is still the open one. @param {OpenLesson} lesson */

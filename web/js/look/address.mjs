@@ -13,7 +13,7 @@ export class Address {
   /** The address of the text that is shown. */
   shown = "";
   /** Set while the page opens an address, which must not change meanwhile. */
-  isFollowed = false;
+  isOpening = false;
 
   /** @param {Texts} texts @param {Control[]} controls the settings of a text */
   constructor(texts, controls) {
@@ -33,7 +33,7 @@ export class Address {
   /** Add the address of the current text to the history, once it has one. */
   keep() {
     const { texts, shown } = this;
-    if (this.isFollowed) return;
+    if (this.isOpening) return;
     const { state, sha256 } = texts.first.pointer;
     const isCompared = texts.isComparing || new URLSearchParams(shown).has("b_sha256");
     if (!sha256 || !(isCompared || ["done", "stopped"].includes(state))) return;

@@ -2,6 +2,7 @@
 
 import { make } from "../lib/dom.mjs";
 import { request } from "../lib/http.mjs";
+import { announce, announceModel, modelsChanged, pageShown, trainingResumed } from "../lib/page_events.mjs";
 import { isBusy } from "./state/pointer.mjs";
 import { Address, restoreLinkedView } from "./address.mjs";
 import { Bar } from "./bar.mjs";
@@ -78,7 +79,7 @@ class Page {
     const parts = [this.bar.element, this.bar.refusal, this.intro.element, this.texts.element];
     this.element = make("div", { class: "hs-page" }, skipLinks(), ...parts);
     window.addEventListener("popstate", () => this.address.isAnother && this.reopen());
-    window.addEventListener("headscope-models", (event) => this.#takeModels(/** @type {CustomEvent} */ (event).detail));
+    window.addEventListener(modelsChanged, (event) => this.#takeModels(/** @type {CustomEvent} */ (event).detail));
     window.addEventListener("hashchange", () => this.showPage(pageOf(location.hash)));
   }
 
@@ -108,7 +109,7 @@ class Page {
       this.bar.suggest(String(settings.prompt ?? ""));
       this.bar.settings.show(settings);
       this.address.shown = search;
-      this.address.isFollowed = true;
+      this.address.isOpening = true;
       this.follow(pointer);
       if (second) this.texts.compareWith(second);
       else this.texts.keep("a"); // two texts may still be compared
@@ -117,7 +118,7 @@ class Page {
     } catch (error) {
       this.store.report(`The page could not be opened: ${/** @type {Error} */ (error).message}`);
     } finally {
-      this.address.isFollowed = false;
+      this.address.isOpening = false;
     }
   }
 
@@ -225,8 +226,7 @@ class Page {
 
   /** Tell the lessons, which use the model chosen here. */
   tellModel() {
-    /** @type {any} */ (window).headscopeModel = this.bar.models.name || null;
-    window.dispatchEvent(new CustomEvent("headscope-model"));
+    announceModel(this.bar.models.name || null);
   }
 
   /** @param {PageName} name */
@@ -238,7 +238,7 @@ class Page {
     const isOther = document.body.dataset.page !== name;
     document.body.dataset.page = name;
     this.bar.showPage(name);
-    if (isOther) window.dispatchEvent(new CustomEvent("headscope-page"));
+    if (isOther) announce(pageShown);
     if (pageOf(location.hash) !== name) {
       history.replaceState(null, "", `${location.pathname}${location.search}${name === "look" ? "" : `#${name}`}`);
     }
@@ -248,7 +248,7 @@ class Page {
 /** Start the Train tab in the background: the server keeps a training only while its page is open. */
 function comeBackToTraining() {
   document.body.dataset.training = "true";
-  window.dispatchEvent(new CustomEvent("headscope-training"));
+  announce(trainingResumed);
 }
 
 const newSeed = () => Math.floor(Math.random() * 2 ** 32);

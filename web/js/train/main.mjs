@@ -2,6 +2,7 @@
 
 import { loadStyles, make } from "../lib/dom.mjs";
 import { HttpError, readEvents, request } from "../lib/http.mjs";
+import { announce, modelsChanged } from "../lib/page_events.mjs";
 import { Setup } from "./setup.mjs";
 import { Watch } from "./watch.mjs";
 
@@ -23,7 +24,7 @@ const TRY_AGAIN = 2_000;
 const post = (path) => request(`train/${path}`, { body: {} });
 
 /** The pages' list of models has changed; the one named is to be opened. @param {string} [open] */
-const tellModels = (open = "") => window.dispatchEvent(new CustomEvent("headscope-models", { detail: open }));
+const tellModels = (open = "") => announce(modelsChanged, open);
 
 class TrainPage {
   #following = 0; // grows with each training that is followed

@@ -1,6 +1,6 @@
 /** The server's messages about trainings (web/training). Types only: browsers never load this file. */
 
-/** A size of model that can be trained here (web/training/sizes.py). */
+/** A size of model that can be trained here (web/training/training_request.py). */
 export interface Size {
   name: string;
   n_layer: number;

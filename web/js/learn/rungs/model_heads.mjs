@@ -7,7 +7,7 @@ import { onThemeChange, palette } from "../../lib/drawing/palette.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { exact, fixed, number, clamp } from "../../lib/numbers.mjs";
 import { DEFAULTS } from "../../lib/options.mjs";
-import { Topics } from "../../lib/topics.mjs";
+import { Emitter } from "../../lib/emitter.mjs";
 import { HeadWeights } from "../../lib/triangle.mjs";
 import { visible, pictureName } from "../../lib/words.mjs";
 import { dotProduct, looks } from "../../widgets/arithmetic.mjs";
@@ -296,7 +296,7 @@ export class Strip {
 /** @typedef {{ query: number, key: number }} WholeCell */
 
 /** @implements {MatrixSource} */
-class StillStore extends Topics {
+class StillStore extends Emitter {
   view = { options: DEFAULTS };
   weights = new HeadWeights();
   step = null;

@@ -5,7 +5,7 @@ import { icon } from "../../lib/icons.mjs";
 import { askServer } from "./ask_server.mjs";
 import { readChoices, writeChoices } from "./choices.mjs";
 import { overlayLegend } from "./overlay.mjs";
-import { QUESTIONS, TOPICS } from "./topics.mjs";
+import { QUESTIONS, QUESTIONS_BY_TOPIC } from "./question_list.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 /** @import { Mixer } from "./mixer.mjs" */
@@ -42,7 +42,7 @@ export class AskPanel {
     this.store = store;
     this.mixer = mixer;
     const { view } = store;
-    const topics = Object.entries(TOPICS).map(([topic, questions]) => this.makeTopic(topic, questions));
+    const topics = Object.entries(QUESTIONS_BY_TOPIC).map(([topic, questions]) => this.makeTopic(topic, questions));
     this.list = make("div", { class: "hs-questions" }, ...topics);
     this.all = make("button", { type: "button", class: "hs-small", onclick: () => view.set({ ask: "list" }) });
     this.all.append("All questions");
@@ -111,7 +111,7 @@ export class AskPanel {
     for (const part of [this.all, this.explanation, this.caution]) part.hidden = question === null;
     if (question && this.#built) {
       Object.assign(this.#choices, question.defaults, readChoices(askWith, question.defaults));
-      this.follow(this.#built);
+      this.update(this.#built);
     } else this.hideAnswer();
     if (wasHidden && !this.element.hidden && isBelowTheFold(this.element)) {
       this.element.scrollIntoView({ block: "start" });
@@ -146,7 +146,7 @@ export class AskPanel {
   }
 
   /** Send the request of the open question, or draw its answer if it is known. @param {BuiltQuestion} built */
-  follow(built) {
+  update(built) {
     this.controls.hidden = !built.controls.length;
     const asked = built.request();
     if (typeof asked === "string") {

@@ -4,7 +4,7 @@
 import { request } from "../../lib/http.mjs";
 import { LatestLoader } from "../../lib/latest.mjs";
 import { isBusy } from "../state/pointer.mjs";
-import { Topics } from "../../lib/topics.mjs";
+import { Emitter } from "../../lib/emitter.mjs";
 import { readChoices, writeChoices } from "./choices.mjs";
 import { decodeMask, encodeMask, isSameMask, only, scaleOf, withScale } from "./head_masks.mjs";
 
@@ -25,7 +25,7 @@ export const DEFAULTS = { tap: "mute", mask: AS_WRITTEN };
 /** @typedef {{ source: Source, position: number, logits: Float32Array }} Changed */
 
 /** Topics: changed (also when the last change is undone). */
-export class Mixer extends Topics {
+export class Mixer extends Emitter {
   /** @type {Source | null} */
   #source = null;
   /** @type {Changed | null} */

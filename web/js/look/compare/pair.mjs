@@ -1,6 +1,6 @@
 // Two texts that are compared: they share a clock, a selection and the view's options; each has an open head.
 
-import { Topics } from "../../lib/topics.mjs";
+import { Emitter } from "../../lib/emitter.mjs";
 import { isBusy, isOwn } from "../state/pointer.mjs";
 import { Store } from "../state/store.mjs";
 import { View } from "../state/view.mjs";
@@ -24,7 +24,7 @@ const LITTLE = 0.1; // of the longer text: if less is shared, a picture of the d
 const NOTHING = { hover: null, locked: [], step: null };
 
 /** Topics: state, tokens (also where they align), step (the clock), focus, weights, open, view. */
-export class Pair extends Topics {
+export class Pair extends Emitter {
   #alignment = new Alignment([], null);
   #requests = new AlignmentRequests(
     (alignment) => this.#show(alignment),
@@ -320,7 +320,7 @@ export class Pair extends Topics {
 /** @typedef {{ n_layer: number, n_head: number }} Shape of a model */
 
 /** Topics: view. */
-export class LinkedHeads extends Topics {
+export class LinkedHeads extends Emitter {
   /** Whether B's head was chosen separately. */
   isUnlinked = false;
 

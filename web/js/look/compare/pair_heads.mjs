@@ -6,7 +6,7 @@ import { palette } from "../../lib/drawing/palette.mjs";
 import { request } from "../../lib/http.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { counted, fixed } from "../../lib/numbers.mjs";
-import { Topics } from "../../lib/topics.mjs";
+import { Emitter } from "../../lib/emitter.mjs";
 import { pictureName } from "../../lib/words.mjs";
 import { tableHead, TableView } from "../../widgets/table_view.mjs";
 import { isBusy } from "../state/pointer.mjs";
@@ -22,7 +22,7 @@ import { SIDES } from "./pair.mjs";
 const PAUSE = 80; // milliseconds, to collect changes that arrive together
 
 /** Topics: ranking. */
-export class Ranking extends Topics {
+export class Ranking extends Emitter {
   #asked = "";
   #request = new LatestRequest();
   /** @type {number[][] | null} of each layer and head that both sides have; null while it is not known */

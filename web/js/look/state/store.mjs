@@ -2,7 +2,7 @@
 // that a choice in one panel updates all of them.
 
 import { clamp } from "../../lib/numbers.mjs";
-import { Topics } from "../../lib/topics.mjs";
+import { Emitter } from "../../lib/emitter.mjs";
 import { pictureName } from "../../lib/words.mjs";
 import { Playback } from "./playback.mjs";
 import { completePointer, isBusy, isGiven } from "./pointer.mjs";
@@ -18,7 +18,7 @@ const SHOWN = ["tokens", "thumbnails", "weights", "focus", "step"];
 const EVERYTHING = ["state", "open", ...SHOWN];
 
 /** Topics: those above (open: another picture; weights: those of the open picture), view, overlay, roles, problem. */
-export class Store extends Topics {
+export class Store extends Emitter {
   /** @type {Pointer} */
   #pointer = completePointer({ state: "loading" });
   #source = new TextSource(this);

@@ -1,6 +1,6 @@
 // Listeners by topic. A change emits all its topics together, so that each listener runs once.
 
-export class Topics {
+export class Emitter {
   /** @type {Map<string, (() => void)[]>} */
   #listeners = new Map();
 

@@ -19,10 +19,10 @@ import { roles } from "./questions/roles.mjs";
 /** @import { Question } from "./question.js" */
 
 /** @type {Record<string, Question[]>} */
-export const TOPICS = {
+export const QUESTIONS_BY_TOPIC = {
   "The selected token": [attribution, logitLens, ledger],
   "The open head": [roles, oneHead, passages, feeding],
   "The whole text": [knockout, mixingDesk, patching],
 };
 
-export const QUESTIONS = Object.values(TOPICS).flat();
+export const QUESTIONS = Object.values(QUESTIONS_BY_TOPIC).flat();

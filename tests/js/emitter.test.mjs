@@ -1,0 +1,19 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Emitter } from "../../web/js/lib/emitter.mjs";
+
+test("a listener of several topics runs once for a change of them all", () => {
+  const emitter = new Emitter();
+  let [count, other] = [0, 0];
+  emitter.on("state tokens", () => count++);
+  emitter.on("looks-back", () => other++);
+  emitter.emit("state", "tokens");
+  assert.deepEqual([count, other], [1, 0]);
+  emitter.emit("looks-back");
+  assert.deepEqual([count, other], [1, 1]);
+  emitter.emit("unknown");
+});
+
+test("a topic that nobody could hear cannot be emitted", () => {
+  assert.throws(() => new Emitter().emit("looks back"), /one name, found "looks back"/);
+});
