@@ -222,11 +222,11 @@ function textAsData() {
     const whole = (/** @type {number | undefined} */ value) => (value === undefined ? "–" : number(value));
     /** @type {[string, string, string][]} */
     const rows = [
-      ["characters", number(LECTURE.characters), whole(own?.n)],
-      ["alphabet", number(LECTURE.alphabet), whole(own?.characters.length)],
-      ["for training, nine tenths", number(LECTURE.train), whole(own?.n_train)],
-      ["held out, one tenth", number(LECTURE.held_out), whole(own?.n_held_out)],
-      ["all characters equally likely: ln of the alphabet size", fixed(LECTURE.uniform), cell(own?.uniform)],
+      ["characters", whole(lecture?.n), whole(own?.n)],
+      ["alphabet", whole(lecture?.characters.length), whole(own?.characters.length)],
+      ["for training, nine tenths", whole(lecture?.n_train), whole(own?.n_train)],
+      ["held out, one tenth", whole(lecture?.n_held_out), whole(own?.n_held_out)],
+      ["all characters equally likely: ln of the alphabet size", cell(lecture?.uniform), cell(own?.uniform)],
       ["untrained", `${fixed(LECTURE.untrained)} (printed, of one batch)`, cell(own?.loss)],
       ["trained", `${fixed(LECTURE.trained, 3)} (printed, the last batch of 10,000)`, cell(trained?.loss)],
       ["trained, mean of the last 500 batches", `${fixed(LECTURE.last_batches, 3)} (measured here)`, "–"],
@@ -245,12 +245,12 @@ function textAsData() {
 
   function showParts() {
     which.show(isOwn ? "own" : "lecture");
-    const text = isOwn && own ? own.beginning.slice(0, 9) : LECTURE.text;
-    const ids = isOwn && own ? own.ids.slice(0, 9) : LECTURE.ids;
-    const inputs = isOwn && own ? own.batch.inputs : LECTURE.inputs;
-    const targets = isOwn && own ? own.batch.targets : LECTURE.targets;
-    const described = isOwn && own ? own : lecture;
-    beginning.replaceChildren(...(described ? describe(described) : []));
+    const shownText = (isOwn && own) || lecture;
+    if (!shownText) return;
+    const text = shownText.beginning.slice(0, 9);
+    const ids = shownText.ids.slice(0, 9);
+    const { inputs, targets } = shownText.batch;
+    beginning.replaceChildren(...describe(shownText));
     const items = ids.slice(0, -1).map((_, t) => {
       const input = make("code", {}, `[${ids.slice(0, t + 1).join(", ")}]`);
       const words = ` “${visible(text.slice(0, t + 1))}” → “${visible(text[t + 1])}”`;
@@ -289,6 +289,7 @@ function textAsData() {
     /** Set the lecture's text. @param {TextAsData} text */
     showLecture(text) {
       lecture = text;
+      showTable();
       showParts();
     },
     /** Show the visitor's text before it is trained on. @param {TextAsData} text */
@@ -317,30 +318,9 @@ const describe = ({ beginning, characters, ids, n }) => [
   make("p", { class: "hl-ids" }, `tensor([${ids.join(", ")}, …]), shape (${n},)`),
 ];
 
-// The numbers that Karpathy's lecture prints for tiny Shakespeare, shown next to the visitor's.
-
+// The losses of the lecture's experiment on tiny Shakespeare. What its text looks like is sent by the server.
 const LECTURE = {
-  characters: 1_115_394,
-  alphabet: 65,
-  train: 1_003_854,
-  held_out: 111_540,
-  ids: [18, 47, 56, 57, 58, 1, 15, 47, 58], // its first nine characters, "First Cit"
-  text: "First Cit",
-  // get_batch with seed 1337: 4 windows of 8, and their targets.
-  inputs: [
-    [24, 43, 58, 5, 57, 1, 46, 43],
-    [44, 53, 56, 1, 58, 46, 39, 58],
-    [52, 58, 1, 58, 46, 39, 58, 1],
-    [25, 17, 27, 10, 0, 21, 1, 54],
-  ],
-  targets: [
-    [43, 58, 5, 57, 1, 46, 43, 39],
-    [53, 56, 1, 58, 46, 39, 58, 1],
-    [58, 1, 58, 46, 39, 58, 1, 46],
-    [17, 27, 10, 0, 21, 1, 54, 39],
-  ],
-  uniform: 4.1744, // ln 65
-  untrained: 4.8786, // of that one batch, as printed
+  untrained: 4.8786, // of one batch, as printed
   trained: 2.495, // of the last batch after 10,000 steps, as printed
   last_batches: 2.473, // measured here: the mean of the last 500 batches
   held_out_mean: 2.486, // measured here after the same training: the mean over the whole held-out tenth
