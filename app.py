@@ -12,7 +12,7 @@ import threading
 import gradio as gr
 from fastapi.exceptions import RequestValidationError
 
-from model.serving.engine import Busy
+from model.serving.fair_queue import Busy
 from web import settings
 from web.api import mcp
 from web.api.errors import answer_bad_body, answer_busy

@@ -14,7 +14,7 @@ from pathlib import Path
 from ..generate import GenerationRequest
 from ..gpt import GPT
 from ..loaded import LoadedModel
-from .fair_queue import FairQueue
+from .fair_queue import Busy, FairQueue
 from .reader import Reader, Reading
 from .sequence import NO_SLOT, ContextShift, Cut, Event, Failure, Listener, TextSequence
 from .threads import available_cores
@@ -25,10 +25,6 @@ log = logging.getLogger(__name__)
 PREFILL_TOKENS = 64  # for all prompts together in one step, while other texts are being written and would have to wait
 PREFILL_ALONE = 512  # while no text is being written
 MANY = 4  # texts being written; a step for so many takes longer than an extra pass for prompts alone
-
-
-class Busy(Exception):
-    """The queue is full."""
 
 
 class Closed(Exception):
@@ -82,19 +78,13 @@ class Engine:
         They are the newest waiting texts of the client with the most texts, if it has more than this client would have.
         """
         here = [each for each in [*self.queue, *self.at_work] if not each.is_leaving]
-        counts = Counter(each.client for each in here)
-        counts[sequences[0].client] += len(sequences)
-        n_over = len(here) + len(sequences) - self.max_waiting - self.max_batch
-        waiting = [each for each in here if not each.is_at_work and not each.written]
-        refused: list[TextSequence] = []
-        while len(refused) < n_over:
-            client, _ = max(counts.items(), key=lambda item: (item[1], item[0] == sequences[0].client))
-            evictable = [each for each in waiting if each.client == client and each not in refused]
-            if client == sequences[0].client or not evictable:
-                raise Busy
-            refused.append(evictable[-1])
-            counts[client] -= 1
-        return refused
+        return self.queue.to_refuse(
+            sequences[0].client,
+            len(here) + len(sequences) - self.max_waiting - self.max_batch,
+            n_new=len(sequences),
+            may_be_refused=lambda sequence: not sequence.is_leaving and not sequence.written,
+            counted=here,
+        )
 
     def run(self) -> None:
         """Run steps until the engine is closed and no work is left."""

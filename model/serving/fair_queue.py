@@ -1,8 +1,12 @@
 """A queue that is fair to clients, not to requests."""
 
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Generic, Protocol, TypeVar
+
+
+class Busy(Exception):
+    """The queue is full."""
 
 
 class Waiting(Protocol):
@@ -57,16 +61,33 @@ class FairQueue(Generic[T]):
             del self.clients[client]
         return item
 
-    def newest_of_most(self, newcomer: Hashable, counts_for: Callable[[T], bool] = lambda _: True) -> T | None:
-        """The newest item of the client with the most waiting, or None if that would be the ``newcomer`` with one more.
+    def to_refuse(
+        self,
+        newcomer: Hashable,
+        n_over: int,
+        *,
+        n_new: int = 1,
+        may_be_refused: Callable[[T], bool] = lambda _: True,
+        counted: Iterable[T] | None = None,
+    ) -> list[T]:
+        """The ``n_over`` items that must leave to make room for ``n_new`` of a ``newcomer``.
 
-        Only items accepted by ``counts_for`` are considered.
+        Each is the newest of the client that then has the most, and that ``may_be_refused``. ``counted`` are the items
+        that count for their clients, by default those that may be refused. Raises ``Busy`` if the client with the most
+        is the newcomer, or has no such item.
         """
-        found = {client: [each for each in waiting if counts_for(each)] for client, waiting in self.clients.items()}
-        counts = Counter({client: len(items) for client, items in found.items()})
-        counts[newcomer] += 1
-        most, _ = max(counts.items(), key=lambda item: (item[1], item[0] == newcomer))
-        return None if most == newcomer else found[most][-1]
+        items = [item for item in self if may_be_refused(item)]
+        counts = Counter(item.client for item in (items if counted is None else counted))
+        counts[newcomer] += n_new
+        refused: list[T] = []
+        while len(refused) < n_over:
+            most, _ = max(counts.items(), key=lambda item: (item[1], item[0] == newcomer))
+            candidates = [item for item in items if item.client == most and item not in refused]
+            if most == newcomer or not candidates:
+                raise Busy
+            refused.append(candidates[-1])
+            counts[most] -= 1
+        return refused
 
     def remove(self, item: T) -> None:
         waiting = self.clients[item.client]

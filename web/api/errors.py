@@ -14,7 +14,8 @@ from model import InputError
 from model.errors import shorten
 from model.lens.progress import Cancelled
 from model.sampling import SAMPLING_OPTIONS
-from model.serving.engine import Busy, Closed
+from model.serving.engine import Closed
+from model.serving.fair_queue import Busy
 
 from ..ask.turns import OutOfTime
 from ..serving.budget import NoRoom

@@ -15,7 +15,8 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from model import InputError, LoadedModel, __version__
 from model.errors import shorten
-from model.serving.engine import Busy, Closed
+from model.serving.engine import Closed
+from model.serving.fair_queue import Busy
 
 from ..client import client_of
 from ..services import Services

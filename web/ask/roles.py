@@ -26,7 +26,7 @@ from model.lens.head_roles import (
     sampled_tokens,
 )
 from model.lens.progress import Cancelled, Progress, ignore
-from model.serving.engine import Busy
+from model.serving.fair_queue import Busy
 
 from ..serving.budget import trim_heap
 from .question import MODEL, ModelAnswer, Question

@@ -13,8 +13,8 @@ import torch
 
 from model import InputError
 from model.lens.progress import Cancelled, Progress
-from model.serving.engine import Busy, Closed
-from model.serving.fair_queue import FairQueue
+from model.serving.engine import Closed
+from model.serving.fair_queue import Busy, FairQueue
 
 log = logging.getLogger(__name__)
 
@@ -73,18 +73,12 @@ class Turns:
             if self.closed:
                 raise Closed
             can_begin = len(self.running) < self.max_running and not self.queue
-            if not can_begin and len(self.queue) >= self.max_waiting:
-                self.make_room(job.client)
+            if not can_begin:
+                for refused in self.queue.to_refuse(job.client, len(self.queue) + 1 - self.max_waiting):
+                    self.queue.remove(refused)
+                    refused.done.set_exception(Busy())
             self.queue.append(job)
             self.give_turns()
-
-    def make_room(self, client: Hashable) -> None:
-        """Refuse the newest job of the client with most jobs waiting; raises ``Busy`` if that is this ``client``."""
-        refused = self.queue.newest_of_most(client)
-        if refused is None:
-            raise Busy
-        self.queue.remove(refused)
-        refused.done.set_exception(Busy())
 
     def cancel(self, job: Job) -> None:
         """End a job: at once if it waits, otherwise in its next call of ``progress``."""

@@ -14,7 +14,8 @@ from fastapi.responses import StreamingResponse
 
 from model import InputError
 from model.errors import shorten
-from model.serving.engine import Busy, Closed
+from model.serving.engine import Closed
+from model.serving.fair_queue import Busy
 
 from ..client import client_of
 from ..services import Services

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from model import InputError, LoadedModel, PromptError
 from model.errors import InvalidValue
-from model.serving.engine import Busy
+from model.serving.fair_queue import Busy
 
 from ..runs.run import Run
 from ..services import Services

@@ -9,7 +9,8 @@ from typing import Any
 
 from model import GenerationRequest, InputError, LoadedModel
 from model.errors import InvalidValue, counted, shorten
-from model.serving.engine import Busy, Closed
+from model.serving.engine import Closed
+from model.serving.fair_queue import Busy
 
 from ..runs.run import Run
 from ..runs.store import RunWriter

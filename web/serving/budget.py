@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 
-from model.serving.engine import Busy
+from model.serving.fair_queue import Busy
 
 from ..settings import KEPT_BYTES, Limits
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import model
 from model.errors import readable
-from model.serving.engine import Busy
+from model.serving.fair_queue import Busy
 
 from ..bounded_cache import BoundedCache
 from .template_worker import MAX_CHARACTERS, READY

@@ -19,7 +19,8 @@ import httpx
 from model import GenerationRequest, InputError, LoadedModel, PromptError
 from model.generate import FinishReason
 from model.sampling import SamplingSettings
-from model.serving.engine import Busy, Engine
+from model.serving.engine import Engine
+from model.serving.fair_queue import Busy
 from model.serving.read_along import ReadAlong
 from model.serving.sequence import NO_SLOT, Cut, Event, Failure, Listener, TextSequence
 

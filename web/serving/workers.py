@@ -10,8 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar
 
-from model.serving.engine import Busy
-from model.serving.fair_queue import FairQueue
+from model.serving.fair_queue import Busy, FairQueue
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -71,7 +70,9 @@ class Workers:
     async def take_turn(self, client: Hashable, *, begun: bool = False) -> None:
         waiter = Waiter(client, begun)
         if not self.has_place(client) and not begun:
-            self.make_room(client)
+            for refused in self.to_refuse(client):
+                self.queue.remove(refused)
+                refused.turn.set_exception(Busy())
         self.queue.append(waiter)
         self.hand_out()
         try:
@@ -104,23 +105,13 @@ class Workers:
         """Raise ``Busy`` if a new computation of this client would be refused."""
         self.to_refuse(client)
 
-    def make_room(self, client: Hashable) -> None:
-        refused = self.to_refuse(client)
-        if refused:
-            self.queue.remove(refused)
-            refused.turn.set_exception(Busy())
-
-    def to_refuse(self, client: Hashable) -> Waiter | None:
-        """The waiter that must leave the queue to make room for this client, if any.
+    def to_refuse(self, client: Hashable) -> list[Waiter]:
+        """The waiters that must leave the queue to make room for this client.
 
         Raises ``Busy`` if the client itself is to be refused.
         """
-        if sum(may_be_refused(waiter) for waiter in self.queue) < self.max_waiting:
-            return None
-        refused = self.queue.newest_of_most(client, may_be_refused)
-        if refused is None:
-            raise Busy
-        return refused
+        n_waiting = sum(may_be_refused(waiter) for waiter in self.queue)
+        return self.queue.to_refuse(client, n_waiting + 1 - self.max_waiting, may_be_refused=may_be_refused)
 
 
 def may_be_refused(waiter: Waiter) -> bool:

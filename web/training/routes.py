@@ -18,7 +18,8 @@ from pydantic import BaseModel
 from starlette.requests import ClientDisconnect
 
 from model import InputError
-from model.serving.engine import Busy, Closed
+from model.serving.engine import Closed
+from model.serving.fair_queue import Busy
 
 from ..serving.served_models import VISITOR
 from ..settings import MAX_UPLOADS, TRAINING_CHARACTERS, UPLOAD_SECONDS

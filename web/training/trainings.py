@@ -17,7 +17,8 @@ from typing import Any, Literal
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 import model
-from model.serving.engine import Busy, Closed
+from model.serving.engine import Closed
+from model.serving.fair_queue import Busy
 
 from ..services import Services
 from ..settings import KEPT_SECONDS, LEAVING_SECONDS, MAX_KEPT_TRAININGS

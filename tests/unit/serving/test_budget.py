@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from model.serving.engine import Busy
+from model.serving.fair_queue import Busy
 from web.api.body_limit import BYTES_PER_SECOND, MOST_DELAY, LargeBodyQueue
 from web.serving import budget as budget_module
 from web.serving.budget import Budget, NoRoom, share_heaps, trim_heap

@@ -10,7 +10,8 @@ from helpers.models import prompt_ids, scripted_model, tiny_bpe, tiny_model
 from model import LoadedModel
 from model.serving import engine as engine_module
 from model.serving import torch_reader as batch_module
-from model.serving.engine import Busy, Closed, Engine
+from model.serving.engine import Closed, Engine
+from model.serving.fair_queue import Busy
 from model.serving.sequence import Event, Failure, TextSequence
 from model.serving.torch_reader import TorchReader
 
