@@ -243,9 +243,6 @@ class Engine:
             sequence.report(ContextShift(list(sequence.ids)))
 
 
-log = logging.getLogger(__name__)
-
-
 def compiled_reader(gpt: GPT, n_slots: int, cache: Path | None = None) -> Reader | None:
     """A reader that is faster than torch's modules: compiled loops on a CPU, CUDA graphs on a GPU of NVIDIA's.
 

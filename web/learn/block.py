@@ -13,7 +13,6 @@ from .arithmetic import dot_terms, softmax
 from .lesson_request import LessonRequest
 from .sentence import SIZE, read_sentence
 
-INNER = 4 * SIZE
 CURVE = [i / 10 for i in range(-40, 41, 2)]  # where GELU is drawn
 
 

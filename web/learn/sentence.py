@@ -36,10 +36,6 @@ class Sentence:
         return self.vectors == "book"
 
     @property
-    def is_cut(self) -> bool:
-        return len(self.all_words) > len(self.words)
-
-    @property
     def data(self) -> dict[str, object]:
         """What every rung sends about the sentence itself."""
         return {
