@@ -98,8 +98,13 @@ def knockout(text: TextPass, *, method: Method = "zero", progress: Progress = ig
 def _check(text: TextPass, method: str) -> None:
     if method not in METHODS:
         raise InvalidValue("method", method, "'zero' or 'mean'")
-    if len(text.ids) < 2:
-        found = f"{len(text.ids)} token"
+    check_two_tokens(text.ids)
+
+
+def check_two_tokens(ids: Sequence[int]) -> None:
+    """Raise ``InputError`` for a text in which no token is predicted from another."""
+    if len(ids) < 2:
+        found = f"{len(ids)} token"
         raise InvalidValue("prompt", found, "at least two tokens, so that one is predicted from another")
 
 

@@ -1,6 +1,6 @@
 """Four measures of what one head takes from each key for one query, and how well they agree."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -9,8 +9,8 @@ from torch import Tensor
 
 from ..gpt import Block
 from .attribution import QueryAttention, attention_at, logits_at, read_logit
-from .progress import Progress, ignore, part
-from .text_pass import LOGITS_AT_ONCE, TextPass
+from .progress import Progress, ignore
+from .text_pass import TextPass
 
 FEWEST_KEYS = 3  # for a meaningful rank correlation
 EDGES_AT_A_TIME = 64  # each needs a row of logits, and of attention scores in every later layer
@@ -72,6 +72,8 @@ def head_measures(
         done += len(some)
         progress(EDGES_PART * done / (position + 1))
     logits = logits_at(text, position)
+    removed = without_head(text, layer, head, position, token)
+    progress(1)
     return HeadMeasures(
         weight=here.weights[head].cpu(),
         norm=terms.norm(dim=-1).cpu(),
@@ -80,28 +82,24 @@ def head_measures(
         logit=float(logits[token]),
         probability=float(logits.softmax(-1)[token]),
         output_norm=float(terms.sum(0).norm()),
-        removed=without_head(text, layer, head, position, token, part(progress, EDGES_PART, 1)),
+        removed=removed,
     )
 
 
 @torch.inference_mode()
-def without_head(
-    text: TextPass, layer: int, head: int, position: int, token: int, progress: Progress = ignore
-) -> HeadRemoved:
+def without_head(text: TextPass, layer: int, head: int, position: int, token: int) -> HeadRemoved:
     """The changes of the loss if the head's context vectors are zero at all positions (see ``knockout.knockout``)."""
     contexts = text.context(layer)  # (1, T, n_head, head_dim)
     contexts[:, :, head] = 0
     final, plain = text.run_with_context(layer, contexts), text.stream[-1]
-    losses = [-float(text.gpt.logits(x[0, position]).log_softmax(-1)[token]) for x in (final, plain)]
-    n = len(text.ids) - 1  # tokens that are predicted
-    rows = max(1, LOGITS_AT_ONCE // text.config.vocab_size)
-    change = 0.0
-    for start in range(0, n, rows):
-        span = slice(start, min(start + rows, n))
-        without, whole = (text.losses_of(text.ids[1:][span], x[:, span]) for x in (final, plain))
-        change += float((without - whole).sum())
-        progress(span.stop / n)
-    return HeadRemoved(losses[0] - losses[1], change / n if n else None)
+
+    def change(tokens: Sequence[int], places: slice) -> float:
+        """Of the mean loss of ``tokens``, each predicted from one of ``places``."""
+        without, whole = (text.losses_of(tokens, x[:, places]).double() for x in (final, plain))
+        return float((without - whole).mean())
+
+    of_token = change([token], slice(position, position + 1))
+    return HeadRemoved(of_token, change(text.ids[1:], slice(0, -1)) if len(text.ids) > 1 else None)
 
 
 def spearman(one: Tensor, other: Tensor) -> float | None:

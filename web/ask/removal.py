@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field as Described
 
 from model.errors import InvalidValue
-from model.lens.knockout import knockout, removal
+from model.lens.knockout import check_two_tokens, knockout, removal
 from model.lens.progress import Progress
 
 from ..settings import Limits
@@ -20,12 +20,6 @@ METHOD = Field(
 )
 
 
-def check_length(inquiry: Inquiry) -> None:
-    if len(inquiry.ids) < 2:
-        allowed = "at least two tokens: the loss is that of the second and later"
-        raise InvalidValue("prompt", f"{len(inquiry.ids)} token", allowed)
-
-
 class KnockoutAnswer(TextAnswer):
     method: str
     loss: float = Described(description="Nats per predicted token.")
@@ -37,7 +31,7 @@ class KnockoutAnswer(TextAnswer):
 
 
 def check_knockout(inquiry: Inquiry, limits: Limits) -> None:
-    check_length(inquiry)
+    check_two_tokens(inquiry.ids)
     config = inquiry.loaded.config
     n_numbers = config.n_layer * config.n_head * (len(inquiry.ids) - 1)
     if inquiry.values["per_token"] and n_numbers > limits.max_json_weights:
@@ -107,5 +101,5 @@ REMOVAL = Question(
     "The loss of the text in nats per token, the loss without these heads minus that, and both for each token.",
     RemovalAnswer,
     answer_removal,
-    lambda inquiry, _limits: check_length(inquiry),
+    lambda inquiry, _limits: check_two_tokens(inquiry.ids),
 )
