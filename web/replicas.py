@@ -27,10 +27,10 @@ from .api.auth import ApiKeyMiddleware
 from .api.body_limit import BodyLimitMiddleware
 from .api.errors import ApiError, as_api_error
 from .api.routes import api_routes
-from .api.streaming import server_sent_event
 from .edge.origins import OriginMiddleware
 from .services import make_services
 from .serving.budget import budget_for
+from .serving.server_sent_events import server_sent_event
 
 ONGOING = 1_000  # requests at a replica or the gate; the engines refuse requests when there are too many
 MAX_HELD_BYTES = 16_000_000  # of an answer held back until it is complete, so that another replica can take over

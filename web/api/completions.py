@@ -15,10 +15,10 @@ from model.tokenizer import TextStream
 
 from ..serving.generation import Generation
 from ..serving.inputs import check_length
+from ..serving.server_sent_events import server_sent_event
 from ..settings import Limits
 from .errors import as_api_error
 from .schema import CompletionRequest
-from .streaming import server_sent_event
 
 DEFAULT_MAX_TOKENS = 16  # as OpenAI has it
 TOKEN_BYTES, TOP_BYTES = 400, 120  # what a token takes until it is sent, and each of the most probable ones beside it

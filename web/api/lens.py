@@ -20,11 +20,12 @@ from ..ask.table import QUESTIONS
 from ..client import client_of
 from ..services import Services
 from ..serving.inputs import whole
+from ..serving.server_sent_events import event_of_json, server_sent_event
 from . import openapi
 from .errors import as_api_error
 from .guards import count_refusal, leave, model_to_read_with, refusals
 from .schema import Also, Body, HeadMask, TokenIds, one_of
-from .streaming import LEFT, Stream, server_sent_event, unless_client_leaves
+from .streaming import LEFT, Stream, unless_client_leaves
 
 JSON, EVENTS = "application/json", "text/event-stream"
 DONE = b"data: [DONE]\n\n"
@@ -145,7 +146,7 @@ async def events(pending: PendingAnswer) -> AsyncGenerator[bytes]:
     try:
         async for fraction in pending.progress():
             yield server_sent_event({"progress": round(fraction, 4)})
-        yield b"data: " + await pending.answer() + b"\n\n"
+        yield event_of_json(await pending.answer())
     except Exception as error:
         yield server_sent_event(as_api_error(error).body)
     yield DONE

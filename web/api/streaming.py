@@ -5,17 +5,16 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import TypeVar
 
-import orjson
 from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from ..serving.server_sent_events import STREAM_HEADERS
 from ..settings import Limits
 from .errors import CLIENT_LEFT
 
 T = TypeVar("T")
 LEFT = Response(status_code=CLIENT_LEFT)
-NO_CACHE = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # a proxy must not hold the stream back
 
 
 class Stream(StreamingResponse):
@@ -33,7 +32,7 @@ class Stream(StreamingResponse):
         media_type: str,
         max_seconds: float | None = None,
     ) -> None:
-        super().__init__(content, media_type=media_type, headers=NO_CACHE)
+        super().__init__(content, media_type=media_type, headers=STREAM_HEADERS)
         self.on_end = on_end
         self.seconds = (limits.max_seconds if max_seconds is None else max_seconds) + limits.grace_seconds
 
@@ -44,10 +43,6 @@ class Stream(StreamingResponse):
                     await super().__call__(scope, receive, send)
         finally:
             await self.on_end()
-
-
-def server_sent_event(content: dict[str, object]) -> bytes:
-    return b"data: " + orjson.dumps(content) + b"\n\n"
 
 
 async def then(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

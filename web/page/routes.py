@@ -14,13 +14,12 @@ from ..client import client_of
 from ..services import Services
 from ..serving.inputs import find_model
 from ..serving.served_models import VISITOR
+from ..serving.server_sent_events import STREAM_HEADERS, server_sent_event
 from ..training.trainings import Trainings
 from .link import resolve_address
 from .pointer import model_list, opening_pointer, pointer
 from .read_again import ReadAgain, SnapshotText, read_again, read_with_snapshot
 from .writer import PageText, PageWriter, read_page_text
-
-STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # a proxy must not hold the stream back
 
 
 def page_routes(services: Services, writer: PageWriter, trainings: Trainings) -> APIRouter:
@@ -97,7 +96,7 @@ def page_routes(services: Services, writer: PageWriter, trainings: Trainings) ->
 async def events(writer: PageWriter, text: PageText, client: Hashable) -> AsyncIterator[bytes]:
     async with aclosing(writer.write(text, client)) as pointers:
         async for told in pointers:
-            yield b"data: " + orjson.dumps(told) + b"\n\n"
+            yield server_sent_event(told)
 
 
 def refuse(field: str, message: str) -> JSONResponse:

@@ -11,7 +11,6 @@ from contextlib import aclosing
 from typing import Any
 
 import gradio as gr
-import orjson
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
 from pydantic import BaseModel
@@ -22,6 +21,7 @@ from model.serving.engine import Closed
 from model.serving.fair_queue import Busy
 
 from ..serving.served_models import VISITOR
+from ..serving.server_sent_events import STREAM_HEADERS, server_sent_event
 from ..settings import MAX_UPLOADS, TRAINING_CHARACTERS, UPLOAD_SECONDS
 from .training_request import (
     TrainingRequest,
@@ -35,7 +35,6 @@ from .trainings import AlreadyTraining, Training, Trainings
 from .visitor_cookie import COOKIE, give_cookie, new_visitor
 
 UPLOAD = "/train/text"  # the one route that takes more than other bodies may have
-STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 NOTHING = "You are training nothing here, or what you trained was forgotten."
 SHOWN = {"loss", "sample", "end", "state"}  # the kinds of events that a caller gets
 ARCHIVE = "train/model.zip"
@@ -157,7 +156,7 @@ def train_routes(trainings: Trainings) -> APIRouter:
 async def events(training: Training) -> AsyncIterator[bytes]:
     async with aclosing(training.follow()) as followed:
         async for event in followed:
-            yield b": still here\n\n" if event is None else b"data: " + orjson.dumps(event) + b"\n\n"
+            yield b": still here\n\n" if event is None else server_sent_event(event)
 
 
 def archive(training: Training) -> str:

@@ -1,0 +1,14 @@
+"""Streams of server-sent events: the headers, and each event."""
+
+import orjson
+
+STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # a proxy must not hold the stream back
+
+
+def server_sent_event(content: object) -> bytes:
+    """An event with ``content`` as JSON."""
+    return event_of_json(orjson.dumps(content))
+
+
+def event_of_json(json: bytes) -> bytes:
+    return b"data: " + json + b"\n\n"
