@@ -30,8 +30,9 @@ ROLES: dict[Role, Callable[[int], int]] = {
 Look = Literal[Role, "first_token", "self"]
 LOOKS: tuple[Look, ...] = ("previous_token", "first_token", "self", "duplicate_token", "induction")
 
-# A head is said to have a role, in the API, on the page and in the openings, if its mean weight there is at least this,
-# and at least so many times what uniform attention would give. Otherwise it has no clear role.
+# A head is said to have a role, in the API and on the page, if its mean weight there is at least CLEAR_ROLE and at
+# least CLEAR_TIMES_UNIFORM times that of uniform attention. Otherwise it has no clear role.
+# The head that a text opens with depends on CLEAR_ROLE alone.
 CLEAR_ROLE = 0.3
 CLEAR_TIMES_UNIFORM = 3
 MIN_QUERIES = 3  # for a role in one text: fewer may attend there by chance

@@ -20,7 +20,7 @@ class LogitLens(NamedTuple):
     probabilities: Tensor  # (n_layer + 1, T, k)
     kl: Tensor  # (n_layer + 1, T), KL(answer || reading) in nats
     answer: Tensor  # (n_layer + 1, T), the probability of the model's most probable token
-    decided: Tensor  # (T,), the first reading from which on the most probable token is the model's
+    decided: Tensor  # (T,), the earliest reading from which the most probable token stays the model's
 
 
 @torch.inference_mode()
@@ -59,7 +59,7 @@ def read(text: TextPass, reading: int, span: slice) -> Tensor:
 
 
 def decided_at(most_probable: Tensor) -> Tensor:
-    """The first of the readings ``(n, T)`` from which on the token is the same as in the last one, ``(T,)``."""
+    """The earliest of the readings ``(n, T)`` from which the token stays the same as in the last one, ``(T,)``."""
     differs = most_probable != most_probable[-1]
     places = torch.arange(1, len(most_probable) + 1)[:, None]
     return (differs * places).amax(0)

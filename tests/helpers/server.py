@@ -41,7 +41,7 @@ class Server:
 
     @property
     def connections(self) -> Connections:
-        """What Gradio's server was given in the place of a protocol."""
+        """What Gradio's server was given in place of a protocol."""
         made: Any = self.demo.server.config.http
         assert isinstance(made.__self__, Connections)
         return made.__self__

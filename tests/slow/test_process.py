@@ -74,7 +74,7 @@ time.sleep(600)
 
 @pytest.mark.parametrize("n_signals", [1, 2])
 def test_a_shared_server_takes_its_tunnel_with_it(checkpoints: Path, tmp_path: Path, n_signals: int) -> None:
-    """With a program in the place of the one that Gradio downloads."""
+    """With a program in place of the one that Gradio downloads."""
     program = tmp_path / tunneling.BINARY_PATH.removeprefix(HF_HOME).lstrip("/")
     told, port = tmp_path / "told", free_port()
     program.parent.mkdir(parents=True)

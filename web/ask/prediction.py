@@ -219,7 +219,7 @@ class LogitLensAnswer(TextAnswer):
         description="`[n_layer + 1][position]`: after the embeddings, then after each layer."
     )
     decided: list[int] = Described(
-        description="`[position]`: the first entry of `layers` from which on the most probable token stays the same."
+        description="`[position]`: the earliest entry of `layers` from which the most probable token stays the same."
     )
 
 

@@ -20,7 +20,7 @@ from ..serving.inputs import read_ids
 from ..settings import MAX_LONG_TEXT_BYTES, Limits
 from .service import Answer, Ask, Inquiry, PendingAnswer
 
-REQUIRED: Any = object()  # in the place of a default
+REQUIRED: Any = object()  # in place of a default
 Bound = Literal["n_layer", "n_head", "vocab_size", "n_tokens"]
 
 
@@ -170,7 +170,7 @@ class BodyLimit:
 class Question:
     """A question of Ask.
 
-    ``compute`` answers it, with NumPy arrays in the place of lists of numbers; ``answer`` is the shape of what it
+    ``compute`` answers it, with NumPy arrays in place of lists of numbers; ``answer`` is the shape of what it
     returns, with the model, the tokens of the prompt and the precision, which are added to every answer. ``returns``
     says the same in a sentence. ``check`` sees the values of all fields before the question joins the queue, and
     raises ``InputError``.

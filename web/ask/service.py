@@ -29,7 +29,7 @@ from .turns import Job, OutOfTime, Turns
 PROGRESS_SECONDS = 0.1  # between two reports of how far a computation is
 MOST_DIFFERENCES = 1_000  # numbers that are kept
 
-Answer = dict[str, object]  # JSON, with NumPy arrays in the place of lists of numbers
+Answer = dict[str, object]  # JSON, with NumPy arrays in place of lists of numbers
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,7 +38,7 @@ class LessonRequest(BaseModel):
     toy: Literal["ones", "tril", "normalised"] = "normalised"
     factor: float = Field(1.0, ge=-1000, le=1000)
     kind: Literal["parameters", "linear", "reader", "reader_linear"] = "parameters"
-    matrices: dict[Role, Matrix] | None = None  # in the place of W query, W key and W value
+    matrices: dict[Role, Matrix] | None = None  # in place of W query, W key and W value
     transfer: dict[Role, Literal["own", "reshaped", "transposed"]] = Field(default_factory=dict)
     head_dim: int = Field(16, ge=1, le=1024)
     sharpness: float = Field(1.0, ge=1, le=16)

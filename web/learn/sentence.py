@@ -23,7 +23,6 @@ class Sentence:
     """The first words of a sentence with three numbers each, and where these are from."""
 
     words: list[str]
-    all_words: list[str]
     x: Tensor  # (T, 3)
     vectors: str  # "book", "trained" or "random"
     origin: str  # in words
@@ -76,7 +75,7 @@ def read_sentence(served: ServedModels, request: LessonRequest) -> Sentence:
     else:
         x, origin = embedded_words(all_words).x[: len(words)], "random: new embeddings, as on rung 2 (seed 123)"
     x, edited = edit(x, request.x)
-    return Sentence(words, all_words, x, vectors, origin, choices, edited, " ".join(notes))
+    return Sentence(words, x, vectors, origin, choices, edited, " ".join(notes))
 
 
 def embedded_words(all_words: list[str]) -> EmbeddedWords:
@@ -109,7 +108,7 @@ def reader(served: ServedModels, name: str | None) -> LoadedModel | None:
 
 
 def edit(x: Tensor, numbers: list[list[float]] | None) -> tuple[Tensor, int]:
-    """The numbers that the visitor has put in the place of ``x``, if any, and how many of them differ."""
+    """The numbers that the visitor entered in place of ``x``, if any, and how many of them differ."""
     if numbers is None:
         return x, 0
     if len(numbers) != len(x) or any(len(row) != x.shape[1] for row in numbers):

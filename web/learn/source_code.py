@@ -52,7 +52,7 @@ SHOWN: dict[int, list[Callable[..., object]]] = {
     9: [ladder.layer_norm, ladder.gelu, ladder.block_by_ladder],
     10: [ladder.MultiHeadAttention, ladder.pack_weight_splits, ladder.block_by_ladder, GPT.forward],
 }
-COMPILED = 11  # in the place of a rung: the loops that write on a CPU
+COMPILED = 11  # in place of a rung: the loops that write on a CPU
 LOOPS = {"model.kernels.forward": "attend", "model.kernels.functions": "softmax"}
 
 

@@ -104,7 +104,7 @@ class Generated:
             yield "POST", path, content
 
     def path(self, template: str) -> str:
-        """A template with something in the place of its parameters."""
+        """A template with something in place of its parameters."""
         found = []
         for part in template.split("/"):
             if part.startswith("{lesson"):

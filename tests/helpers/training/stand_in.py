@@ -1,4 +1,4 @@
-"""What a server starts in the place of ``model.train.live``: it reports and obeys like it, without training or torch.
+"""What a server starts in place of ``model.train.live``: it reports and obeys like it, without training or torch.
 
 It ends by itself only where the time it is given is short; the checkpoint that it leaves is a copy of another.
 """
