@@ -183,12 +183,14 @@ class BigramTraining:
 
     def end(self, sentence: str) -> dict[str, object]:
         """After training: losses, a sample, and the probabilities of ``sentence``."""
+        with torch.inference_mode():
+            table = self.model.table.weight.softmax(dim=-1)
         return {
             "stage": "after",
             "loss": self.loss_on(self.trained_on),
             "held_out": self.loss_on(self.held_out),
             "wrote": self.sample(),
-            "sentence": self.rate(sentence),
+            "sentence": rate(sentence, self.tokenizer.characters, table.tolist()),
         }
 
     def snapshot(self, step: int) -> dict[str, object]:
@@ -219,18 +221,13 @@ class BigramTraining:
         generator = torch.Generator().manual_seed(self.seed)
         return self.tokenizer.decode(self.model.generate(self.ids[None, :1], SAMPLE_LENGTH, generator)[0].tolist())
 
-    def follows(self, these: Tensor, followers: Tensor) -> Tensor:
-        """The probability of each of ``followers`` after each of ``these`` characters: ``[this][follower]``."""
-        with torch.inference_mode():
-            return self.model(these).softmax(dim=-1)[:, followers]
 
-    def rate(self, sentence: str) -> list[dict[str, object]]:
-        """Each character with its probability after the previous one, or None if the text lacks either of them."""
-        ids = [self.tokenizer.ids.get(character) for character in sentence]
-        rated: list[dict[str, object]] = [
-            {"text": c, "known": c in self.tokenizer.ids, "probability": None} for c in sentence
-        ]
-        for position, (this, follower) in enumerate(pairwise(ids), start=1):
-            if this is not None and follower is not None:
-                rated[position]["probability"] = self.follows(torch.tensor([this]), torch.tensor([follower])).item()
-        return rated
+def rate(sentence: str, characters: list[str], table: list[list[float]]) -> list[dict[str, object]]:
+    """Each character with its probability after the one before it, None where the text lacks either."""
+    places = {character: place for place, character in enumerate(characters)}
+    found = [places.get(character) for character in sentence]
+    pairs = [None if a is None or b is None else table[a][b] for a, b in pairwise(found)]
+    return [
+        {"text": character, "known": character in places, "probability": p}
+        for character, p in zip(sentence, [None, *pairs], strict=True)
+    ]

@@ -1,6 +1,6 @@
 """How differently two readings attend, head by head: two models, two sets of weights, or heads removed from one."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -19,15 +19,9 @@ def head_differences(a: TextPass, b: TextPass, pieces: Sequence[Piece], first: i
     not fit the texts.
     """
     check_pieces(pieces, len(a.ids), len(b.ids))
-    n_layer = min(a.gpt.config.n_layer, b.gpt.config.n_layer)
-    n_head = min(a.gpt.config.n_head, b.gpt.config.n_head)
-    found = torch.zeros(n_layer, n_head)
     if first >= len(pieces):
-        return found
-    for layer in range(n_layer):
-        distances = row_distances(a.attention(layer)[:n_head], b.attention(layer)[:n_head], pieces)
-        found[layer] = distances[:, first:].mean(-1)
-    return found
+        return torch.zeros(min(a.config.n_layer, b.config.n_layer), min(a.config.n_head, b.config.n_head))
+    return torch.stack([distances[:, first:].mean(-1) for distances in layer_distances(a, b, pieces)])
 
 
 @dataclass(frozen=True)
@@ -66,13 +60,19 @@ def attention_difference(one: TextPass, other: TextPass, *, progress: Progress =
     pairs = [(piece.a_start, piece.b_start) for piece in pieces]
     if not any(piece.same for piece in pieces):
         raise InputError("other", "The two texts share no tokens, so there is nothing to compare.")
-    n_layer, n_head = shapes[0]
-    heads, most = torch.empty(n_layer, n_head), torch.empty(n_layer, n_head, dtype=torch.long)
-    for layer in range(n_layer):
-        distances = row_distances(one.attention(layer).cpu(), other.attention(layer).cpu(), pieces)
-        heads[layer], most[layer] = distances.mean(-1), distances.argmax(-1)
-        progress((layer + 1) / n_layer)
-    return AttentionDifference(pairs, heads, most)
+    heads, most = [], []
+    for distances in layer_distances(one, other, pieces):
+        heads.append(distances.mean(-1))
+        most.append(distances.argmax(-1))
+        progress(len(heads) / one.config.n_layer)
+    return AttentionDifference(pairs, torch.stack(heads), torch.stack(most))
+
+
+def layer_distances(a: TextPass, b: TextPass, pieces: Sequence[Piece]) -> Iterator[Tensor]:
+    """``row_distances`` ``(n_head, pieces)`` for each layer, of the layers and heads that both models have."""
+    n_head = min(a.config.n_head, b.config.n_head)
+    for layer in range(min(a.config.n_layer, b.config.n_layer)):
+        yield row_distances(a.attention(layer)[:n_head], b.attention(layer)[:n_head], pieces)
 
 
 def row_distances(a: Tensor, b: Tensor, pieces: Sequence[Piece]) -> Tensor:

@@ -8,12 +8,11 @@ import json
 from collections.abc import AsyncGenerator, Hashable
 from contextlib import aclosing
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from model import InputError, LoadedModel, PromptError, SamplingSettings, Step
-from model.ladder.bigram import BigramTraining
+from model.ladder.bigram import BigramTraining, rate
 from model.tokenizer import CharTokenizer
 
 from ..serving.engines import Engines
@@ -50,17 +49,6 @@ def before_training(served: ServedModels, request: LessonRequest) -> dict[str, o
         writer = None
     example = lecture_training(request.sentence)
     return {"writer": writer, "most_characters": MAX_LESSON_CHARACTERS, "example": example}
-
-
-def rate(sentence: str, characters: list[str], table: list[list[float]]) -> list[dict[str, object]]:
-    """Each character with its probability after the one before it, None where the text lacks either."""
-    places = {character: place for place, character in enumerate(characters)}
-    found = [places.get(character) for character in sentence]
-    pairs = [None if a is None or b is None else table[a][b] for a, b in pairwise(found)]
-    return [
-        {"text": character, "known": character in places, "probability": p}
-        for character, p in zip(sentence, [None, *pairs], strict=True)
-    ]
 
 
 def choose_writer(served: ServedModels, name: str | None) -> LoadedModel:
