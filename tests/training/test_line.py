@@ -108,7 +108,7 @@ def test_a_model_is_forgotten_after_its_time(narrow: Server, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("text", "size", "status", "words"),
     [
-        (b"a" * 999, "small", 400, "999 characters; to learn from it, at least 1,000"),
+        (b"a" * 999, "small", 400, "999 characters; at least 1,000"),
         (b"ab" * (LONGEST // 2 + 1), "small", 413, "more than 4,000 bytes"),
         (b"\xff" * 2_000, "small", 400, "not a text in UTF-8: byte 0"),
         (b"ab" * 600, "huge", 400, "There is no size 'huge'. Available: small, large"),

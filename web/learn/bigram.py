@@ -34,14 +34,14 @@ def recorded() -> dict[str, Any]:
 
 
 def lecture_training(sentence: str) -> list[dict[str, object]]:
-    """What a visitor who had trained it would have been sent, with the probabilities of ``sentence``."""
+    """The reports of the recorded training, with the probabilities of ``sentence``."""
     found = recorded()
     rated = rate(sentence[:SHOWN_TOKENS], found["before"]["characters"], found["table"])
     return [found["before"], found["training"], found["after"] | {"sentence": rated, "n_sentence": len(sentence)}]
 
 
 def before_training(served: ServedModels, request: LessonRequest) -> dict[str, object]:
-    """Rung 3, before the visitor starts a training: a recorded one, and the model that would write the text, if any."""
+    """Rung 3 before a training: a recorded one, and the model that would write the text, if any."""
     check_sentence(request.sentence)
     try:
         writer = choose_writer(served, request.model).name
@@ -52,7 +52,7 @@ def before_training(served: ServedModels, request: LessonRequest) -> dict[str, o
 
 
 def choose_writer(served: ServedModels, name: str | None) -> LoadedModel:
-    """The model to write the text: the one named, or the one trained on Shakespeare, or any character model."""
+    """The model that writes the text: the one named, or the one trained on Shakespeare, or any character model."""
     if name is None:
         by_character = (n for n, loaded in served.models.items() if isinstance(loaded.tokenizer, CharTokenizer))
         name = WRITER if WRITER in served.models else next(by_character, None)

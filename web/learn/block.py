@@ -1,4 +1,4 @@
-"""Rung 9 as data: what surrounds attention in a block, on three numbers for each word."""
+"""Rung 9 as data: the rest of a block around attention, on three numbers for each word."""
 
 import torch
 
@@ -25,7 +25,7 @@ def rest_of_a_block(served: ServedModels, request: LessonRequest) -> dict[str, o
     with torch.inference_mode():
         theirs = block(x[None], lambda block, y: block.attn(y)[0])[0]
         unlearned = layer_norm(x, torch.ones(SIZE), torch.zeros(SIZE))
-        # Without a bend between them, two linear layers are one.
+        # Without an activation between them, two linear layers equal one.
         first, second = layers.hidden, layers.thought
         straight = linear(second, linear(first, stages.normed_again))
         joined = stages.normed_again @ (second.weight @ first.weight).T + second.weight @ first.bias + second.bias
@@ -40,7 +40,7 @@ def rest_of_a_block(served: ServedModels, request: LessonRequest) -> dict[str, o
         "normed": stages.normed.tolist(),
         "norm_error": largest_difference(stages.normed, unlearned),
         "weights": stages.weights.tolist(),
-        "queries": stages.query[0].tolist(),  # of head 0, one number each, which nothing need scale
+        "queries": stages.query[0].tolist(),  # of head 0, one number each, so the scale is 1
         "keys": stages.key[0].tolist(),
         "weight_terms": softmax(mask_future(stages.scores[0] * block.attn.scale)),
         "attended": stages.attended.tolist(),
@@ -65,5 +65,5 @@ def rest_of_a_block(served: ServedModels, request: LessonRequest) -> dict[str, o
 
 
 def make_block() -> Block:
-    """A new block with the defaults of its layers, whose numbers are large enough to follow."""
+    """A new block with the default initialisation of its layers, whose numbers are large enough to follow."""
     return Block(GPTConfig(vocab_size=2, context_length=2, n_layer=1, n_head=SIZE, n_embd=SIZE), 0)

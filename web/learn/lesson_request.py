@@ -1,4 +1,4 @@
-"""What the browser sends for a rung: a sentence, and the settings of the rung's controls."""
+"""A browser's request for a rung: a sentence, and the settings of the rung's controls."""
 
 from typing import Annotated, Literal
 
@@ -11,7 +11,7 @@ from ..serving.inputs import Unicode, check_length
 from ..settings import MAX_BIGRAM_STEPS, MAX_LESSON_CHARACTERS, MAX_SENTENCE_CHARACTERS
 
 SHOWN_WORDS = 10  # with more, the numbers in a picture would be too small to read
-MOST_VALUE = 10  # of a number that the visitor may change, either way
+MOST_VALUE = 10  # largest absolute value of a number that the visitor may change
 
 Value = Annotated[float, Field(ge=-MOST_VALUE, le=MOST_VALUE, allow_inf_nan=False)]
 Row = Annotated[list[Value], FailFast(), Field(max_length=16)]
@@ -24,7 +24,7 @@ class LessonRequest(BaseModel):
     """The settings of all rungs; each rung uses its own."""
 
     sentence: Unicode = ""
-    lesson: Unicode = ""  # the text to learn from; if empty, that of the page
+    lesson: Unicode = ""  # the text to learn from; if empty, the page's own
     model: Unicode | None = None
     vectors: Literal["auto", "book", "trained", "random"] = "auto"
     x: Matrix | None = None  # numbers of the words that the visitor has changed
@@ -38,7 +38,7 @@ class LessonRequest(BaseModel):
     toy: Literal["ones", "tril", "normalised"] = "normalised"
     factor: float = Field(1.0, ge=-1000, le=1000)
     kind: Literal["parameters", "linear", "reader", "reader_linear"] = "parameters"
-    matrices: dict[Role, Matrix] | None = None  # in place of W query, W key and W value
+    matrices: dict[Role, Matrix] | None = None  # replacements for W query, W key and W value
     transfer: dict[Role, Literal["own", "reshaped", "transposed"]] = Field(default_factory=dict)
     head_dim: int = Field(16, ge=1, le=1024)
     sharpness: float = Field(1.0, ge=1, le=16)
@@ -46,7 +46,7 @@ class LessonRequest(BaseModel):
     dropped: Literal["weights", "ones"] = "weights"
     seed: int = Field(1, ge=0, le=10**9)
     d_out: Literal[2, 4, 16] = 2
-    pair: tuple[Place, Place] | None = None  # layer and head of two heads of a model
+    pair: tuple[Place, Place] | None = None  # layer and head of each of two heads
     n_head: int = Field(8, ge=1, le=64)
     n_tokens: int = Field(64, ge=1, le=512)
     scale: float = Field(1.0, ge=0.1, le=100)  # of the numbers that go into a block
@@ -59,7 +59,7 @@ class LessonRequest(BaseModel):
 
 
 class BigramRequest(BaseModel):
-    """What to train a bigram model on, and for how long."""
+    """A request to train a bigram model."""
 
     sentence: Unicode = ""
     lesson: Unicode = ""  # if empty, a model writes it
@@ -70,12 +70,12 @@ class BigramRequest(BaseModel):
 
 
 def check_sentence(text: str) -> None:
-    """Raise ``InputError`` for a sentence that is empty or too long."""
+    """Raise ``InputError`` if the sentence is empty or too long."""
     if not text.strip():
         raise InputError("sentence", "The sentence is empty. Type at least one word.")
     check_length("sentence", "sentence", text, MAX_SENTENCE_CHARACTERS)
 
 
 def check_lesson(text: str) -> None:
-    """Raise ``InputError`` for a text to learn from that is too long."""
+    """Raise ``InputError`` if the text to learn from is too long."""
     check_length("lesson", "text to learn from", text, MAX_LESSON_CHARACTERS)

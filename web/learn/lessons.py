@@ -12,7 +12,7 @@ LESSONS: dict[str, Callable[[LessonRequest], dict[str, object]]] = {
     "scale": self_attention.scaled_scores,
     "times": multi_head.running_times,
 }
-# Those that have to wait until the models are loaded.
+# Lessons that have to wait until the models are loaded.
 LESSONS_WITH_MODEL: dict[str, Callable[[ServedModels, LessonRequest], dict[str, object]]] = {
     "3": bigram.before_training,
     "4": self_attention.averages_of_the_past,

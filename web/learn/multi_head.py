@@ -48,7 +48,7 @@ def causal(served: ServedModels, request: LessonRequest) -> dict[str, object]:
         "weight_terms": softmax(ladder.mask_future(scores * layers.scale)),
         "error": largest_difference(stages.renormalised, stages.weights),
         "mask": torch.ones(T, T).tril().tolist(),
-        # 0 times infinity is not a number, below the diagonal of the matrix that was meant to mask what is above it.
+        # Meant to mask what is above the diagonal, but 0 times infinity below it is not a number.
         "added": (scores + torch.ones(T, T).triu(1) * -torch.inf).tolist(),
         "dropout": request.dropout,
         "dropped_from": request.dropped,
@@ -65,7 +65,7 @@ def causal(served: ServedModels, request: LessonRequest) -> dict[str, object]:
 
 
 def lecture_head() -> dict[str, object]:
-    """One head of the lecture on tiny Shakespeare: random tokens, 32 numbers each, to 16; scores without a scale."""
+    """One head of the lecture on tiny Shakespeare: from random tokens of 32 numbers to 16, with unscaled scores."""
 
     def make() -> tuple[Tensor, Tensor, Tensor, Tensor]:
         x = torch.randn(4, 8, 32)
@@ -151,7 +151,7 @@ def projected(x: Tensor, d_out: int) -> dict[str, object]:
 
 
 def difference_from_torch(x: Tensor) -> float:
-    """How far weight splits on ``x`` ``(T, C)`` are from ``torch.nn.MultiheadAttention`` with the same weights."""
+    """The difference of splits on ``x`` ``(T, C)`` from ``torch.nn.MultiheadAttention`` with the same weights."""
     T, C = x.shape
     splits = seeded(123, lambda: ladder.WeightSplits(C, C, N_HEAD))
     theirs = nn.MultiheadAttention(C, N_HEAD, bias=True, batch_first=True)
@@ -169,7 +169,7 @@ def difference_from_torch(x: Tensor) -> float:
 
 
 def running_times(request: LessonRequest) -> dict[str, object]:
-    """How long each construction takes on this machine."""
+    """The running time of each construction on this machine."""
     if TIMED_WIDTH % request.n_head:
         raise InputError("n_head", f"n_head must divide {TIMED_WIDTH}, found {request.n_head}")
     times = time_attention(request.n_head, TIMED_WIDTH, request.n_tokens)

@@ -23,7 +23,7 @@ from ..serving.served_models import ServedModels
 from .lesson_request import LessonRequest
 from .whole_model import ReadSentence, check_place, read
 
-SHOWN_TERMS = 12  # of a sum, the largest; what is left of it is added up
+SHOWN_TERMS = 12  # the largest terms of a sum; the others are added up
 
 
 def one_cell(served: ServedModels, request: LessonRequest) -> dict[str, object]:
@@ -56,7 +56,7 @@ def one_number(served: ServedModels, request: LessonRequest) -> dict[str, object
     stage = request.stage
     if stage in ("last_norm", "logit", "probability"):
         return Ending(found, at).explain(stage, request.index)
-    # What a layer is given is what the layer before it has left.
+    # The input of a layer is the output of the one before it.
     if stage == "x" and layer > 0:
         layer, stage = layer - 1, "after"
     elif stage == "last_x":
@@ -72,7 +72,7 @@ def check_index(index: int, size: int) -> None:
 
 
 def dot(left: Tensor, right: Tensor, bias: float | None, names: list[str] | None = None) -> dict[str, object]:
-    """A dot product: its largest terms in their order, the sum of the others, and a bias."""
+    """A dot product: its largest terms in order, the sum of the others, and a bias."""
     left, right = left.float().cpu(), right.float().cpu()
     products = left * right
     shown = products.abs().argsort(descending=True)[:SHOWN_TERMS].sort().values
@@ -92,7 +92,7 @@ def dot(left: Tensor, right: Tensor, bias: float | None, names: list[str] | None
 
 
 def layer_output(layer: nn.Module, index: int, x: Tensor) -> dict[str, object]:
-    """Output ``index`` of a linear layer. One whose weights are quantized has no matrix to show."""
+    """Output ``index`` of a linear layer. If its weights are quantized, there is no matrix to show."""
     if not isinstance(layer, nn.Linear) or not layer.weight.is_floating_point():
         value = linear(layer, x)
         check_index(index, len(value))
@@ -130,7 +130,7 @@ class InLayer:
         self.loaded, self.ids, self.block, self.stages, self.head, self.at = loaded, ids, block, stages, head, at
 
     def explain(self, stage: str, index: int) -> dict[str, object]:
-        """Raises ``InputError`` for a stage or an index that there is not."""
+        """Raises ``InputError`` if the stage or the index does not exist."""
         block, at = self.block, self.at
         layers, gpt = block_layers(block), self.loaded.gpt
         of = {name: value[at] for name, value in self.stages._asdict().items() if value.ndim == 2}

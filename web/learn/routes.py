@@ -27,7 +27,7 @@ from .lesson_request import BigramRequest, LessonRequest
 log = logging.getLogger(__name__)
 
 TOO_MANY_BIGRAMS = "The server is already training as many bigram models as it can. Try again soon."
-BUSY = {"Retry-After": "5"}  # seconds, about what the training of a bigram model takes
+BUSY = {"Retry-After": "5"}  # seconds, about the time that training a bigram model takes
 
 
 def learn_routes(services: Services) -> APIRouter:
@@ -114,7 +114,7 @@ def learn_routes(services: Services) -> APIRouter:
 
 
 def as_json(data: dict[str, object]) -> Response:
-    """A JSON response, in which NaN and infinity become null."""
+    """A JSON response. NaN and infinity become null."""
     return Response(orjson.dumps(data), media_type="application/json", headers={"Cache-Control": "no-store"})
 
 

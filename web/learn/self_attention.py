@@ -20,13 +20,13 @@ from .sentence import SIZE, read_sentence
 from .two_heads import two_heads
 
 TOY = 3  # tokens of the toy example
-# The scores whose softmax Karpathy's lecture sharpens.
+# Scores from Karpathy's lecture, which multiplies them to sharpen their softmax.
 DIFFUSE = (0.1, -0.2, 0.3, -0.2, 0.5)
 KEYS_OF_ONE_QUERY = 12
 SPREAD_TOKENS = 256  # enough for the variance to be close to its expectation
 CURVE_DIMS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 D_OUT = 2
-READER_SCALE = 256**-0.5  # of a reader's version, whose queries have 2 numbers
+READER_SCALE = 256**-0.5  # a reader's version uses it, although its queries have 2 numbers
 ROLES = ("query", "key", "value")
 
 
@@ -109,7 +109,7 @@ def make_matrices(kind: str) -> dict[str, Tensor]:
 
 
 def with_trainable_weights(served: ServedModels, request: LessonRequest) -> dict[str, object]:
-    """Rung 6: self-attention with trainable weights, of the book, of a reader, or set by the visitor."""
+    """Rung 6: self-attention with trainable weights: the book's, a reader's, or set by the visitor."""
     sentence = read_sentence(served, request)
     x = sentence.x
     drawn = make_matrices(request.kind)
@@ -150,7 +150,7 @@ def with_trainable_weights(served: ServedModels, request: LessonRequest) -> dict
 
 
 def random_head(x: Tensor, kind: str) -> dict[str, object]:
-    """The attention weights of a head with new matrices, and their terms."""
+    """The attention weights of a head with random matrices, and their terms."""
     matrices = make_matrices(kind)
     query, key = x @ matrices["query"], x @ matrices["key"]
     scores = query @ key.T * D_OUT**-0.5
@@ -162,14 +162,14 @@ def random_head(x: Tensor, kind: str) -> dict[str, object]:
 
 
 def wide(x: Tensor) -> dict[str, object]:
-    """The attention weights of a reader's version with 256 numbers in a query, for which its scale is the right one."""
+    """The attention weights of a reader's version with 256 numbers in a query, the size that its scale fits."""
     key, query, _ = seeded(123, lambda: [torch.randn(SIZE, 256) for _ in range(3)])
     scores = (x @ key) @ (x @ query).T * READER_SCALE
     return {"wide": ladder.stable_softmax(scores).tolist(), "wide_terms": softmax(scores)}
 
 
 def transferred_weights(served: ServedModels, request: LessonRequest) -> dict[str, object]:
-    """Rung 6, an exercise: weights of linear layers are put into parameters, as they are or transposed."""
+    """Rung 6, an exercise: copy the weights of linear layers into parameters, reshaped or transposed."""
     x = read_sentence(served, request).x
     layers = seeded(789, lambda: ladder.SelfAttentionV2(SIZE, D_OUT))
     parameters = seeded(123, lambda: ladder.SelfAttentionV1(SIZE, D_OUT))

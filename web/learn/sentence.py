@@ -20,7 +20,7 @@ BOOKS = {"the book": JOURNEY, "the second example": SHINY}
 
 @dataclass(frozen=True)
 class Sentence:
-    """The first words of a sentence with three numbers each, and where these are from."""
+    """The first words of a sentence with three numbers each, and the origin of these numbers."""
 
     words: list[str]
     x: Tensor  # (T, 3)
@@ -36,7 +36,7 @@ class Sentence:
 
     @property
     def data(self) -> dict[str, object]:
-        """What every rung sends about the sentence itself."""
+        """The data about the sentence that every rung sends."""
         return {
             "words": self.words,
             "note": self.note,
@@ -49,7 +49,7 @@ class Sentence:
 
 
 def read_sentence(served: ServedModels, request: LessonRequest) -> Sentence:
-    """Split the sentence into words and give them numbers. Raises ``InputError`` for one that cannot be used."""
+    """Split the sentence into words and assign their numbers. Raises ``InputError`` if it cannot be used."""
     check_sentence(request.sentence)
     all_words = split_words(request.sentence) or [request.sentence.strip()]
     notes = []
@@ -84,7 +84,7 @@ def embedded_words(all_words: list[str]) -> EmbeddedWords:
 
 
 def book_of(words: list[str]) -> tuple[str, list[str]]:
-    """Whose sentence this is, punctuation aside, "" for nobody's, and the marks that have no numbers there."""
+    """The book that has this sentence, punctuation aside ("" for none), and the marks for which it has no numbers."""
     marks = [word for word in words if not any(character.isalnum() for character in word)]
     spoken = [word for word in words if word not in marks]
     return next((book for book, numbers in BOOKS.items() if spoken == list(numbers)), ""), marks
@@ -99,7 +99,7 @@ def counted(words: list[str]) -> str:
 
 
 def reader(served: ServedModels, name: str | None) -> LoadedModel | None:
-    """The model whose embeddings stand for words: the one named if it reads more than characters, or one that does."""
+    """The model whose embeddings stand for words: the one named unless it reads characters, else one that does not."""
     models = dict(served.models)
     by_pieces = {name: loaded for name, loaded in models.items() if loaded.tokenizer.kind == "bpe"}
     if name in by_pieces:
@@ -108,7 +108,7 @@ def reader(served: ServedModels, name: str | None) -> LoadedModel | None:
 
 
 def edit(x: Tensor, numbers: list[list[float]] | None) -> tuple[Tensor, int]:
-    """The numbers that the visitor entered in place of ``x``, if any, and how many of them differ."""
+    """``x`` with the visitor's changes, if any, and how many numbers differ."""
     if numbers is None:
         return x, 0
     if len(numbers) != len(x) or any(len(row) != x.shape[1] for row in numbers):

@@ -1,4 +1,4 @@
-"""The source code that a rung shows, read from the files themselves so that it is always current."""
+"""The source code that a rung shows, read from the files so that it is always current."""
 
 import ast
 import inspect
@@ -13,7 +13,7 @@ from model.ladder import bpe
 
 ROOT = Path(__file__).parents[2]
 
-# What computes each rung, in reading order.
+# The classes and functions that compute each rung, in reading order.
 SHOWN: dict[int, list[Callable[..., object]]] = {
     1: [
         ladder.WordTokenizer,
@@ -52,7 +52,7 @@ SHOWN: dict[int, list[Callable[..., object]]] = {
     9: [ladder.layer_norm, ladder.gelu, ladder.block_by_ladder],
     10: [ladder.MultiHeadAttention, ladder.pack_weight_splits, ladder.block_by_ladder, GPT.forward],
 }
-COMPILED = 11  # in place of a rung: the loops that write on a CPU
+COMPILED = 11  # requested like a rung: the compiled loops that write on a CPU
 LOOPS = {"model.kernels.forward": "attend", "model.kernels.functions": "softmax"}
 
 
@@ -72,7 +72,7 @@ def sources(rung: int) -> list[dict[str, object]]:
 
 
 def loop(module: str, name: str) -> dict[str, object]:
-    """The same of a function that is compiled, whose module is not imported: the engines decide when that happens."""
+    """The same for a compiled function. Its module is not imported here: the engines decide when to compile it."""
     spec = find_spec(module)
     file = Path(spec.origin if spec and spec.origin else "")
     text = file.read_text(encoding="utf-8")

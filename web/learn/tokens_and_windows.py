@@ -38,7 +38,7 @@ comes after it. The better you remember the words before, the better you guess t
 
 
 def tokens(request: LessonRequest) -> dict[str, object]:
-    """Rung 1: one sentence in three tokenizers."""
+    """Rung 1: one sentence, split by three tokenizers."""
     check_sentence(request.sentence)
     check_lesson(request.lesson)
     lesson = request.lesson if request.lesson.strip() else LESSON
@@ -66,7 +66,7 @@ def by_words(lesson: str, sentence: str) -> dict[str, object]:
 
 
 def by_characters(sentence: str) -> dict[str, object]:
-    """The tokens of the 65 characters of tiny Shakespeare, and a message if the sentence has others."""
+    """The sentence as characters of tiny Shakespeare, and a message if it has other characters."""
     tokenizer = CharacterTokenizer(ALPHABET)
     problem = ""
     try:
@@ -86,7 +86,7 @@ def by_characters(sentence: str) -> dict[str, object]:
 
 @lru_cache(maxsize=8)
 def learned(lesson: str) -> list[LearnedMerge]:
-    """All merges up to the end of the slider; any smaller number is a prefix of these."""
+    """All merges up to the end of the slider; any smaller number of merges is a prefix of them."""
     return list(learn_merges(lesson, MAX_MERGES))
 
 
@@ -175,7 +175,7 @@ def windows(request: LessonRequest) -> dict[str, object]:
 
 
 def into_batches(n_windows: int, request: LessonRequest) -> tuple[list[list[int]], int]:
-    """Which windows a batch holds, in the order or shuffled, and how many a last batch would lack that is dropped."""
+    """The windows of each batch, in order or shuffled, and how many windows are left over if the last is dropped."""
     order = torch.arange(n_windows)
     if request.shuffle:
         order = torch.randperm(n_windows, generator=torch.Generator().manual_seed(request.seed))

@@ -1,4 +1,4 @@
-"""The process in which one GPT is trained: started with the lowest priority, and ended when it is no longer wanted."""
+"""The process that trains one GPT: started at a low priority, and killed when its training is no longer needed."""
 
 import asyncio
 import contextlib
@@ -22,14 +22,14 @@ log = logging.getLogger(__name__)
 
 ROOT = Path(model.__file__).resolve().parent.parent
 MAX_LINE = 4_000_000  # bytes of a report
-NICENESS = 10  # a busy server leaves it about a tenth of a core, and an idle one everything
-SECRETS = ("HEADSCOPE_", "HF_", "HUGGING_FACE_")  # beginnings of variables that it does not get
+NICENESS = 10  # about a tenth of a core on a busy server, all cores on an idle one
+SECRETS = ("HEADSCOPE_", "HF_", "HUGGING_FACE_")  # prefixes of environment variables that it must not see
 RECIPE = {"dropout": 0.0, "average": 0.98, "warmup": 30, "snapshots": 12, "steps": 1_000_000, "save_every": 1_000_000}
-FINISHING = 0.06  # of the time, for the loss on the whole held-out text and the card
-LIMITS = "Trained for a very short time on one text: it has learned how words are spelled and put together there."
+FINISHING = 0.06  # share of the time for the loss on the whole held-out text and for the model card
+LIMITS = "Trained for a very short time on one text: it has learned how words are spelled and combined there."
 NOTE = (
-    "The losses along the way are all measured on the same part of the held-out text, or on all of it where it is "
-    "short. The weights with the lowest of them were kept."
+    "All losses during the training are measured on the same part of the held-out text, or on all of it if it is "
+    "short. The weights with the lowest of these losses were kept."
 )
 
 
@@ -39,7 +39,7 @@ def command(
     """The command line of the process that writes a checkpoint to ``out``."""
     flags: dict[str, object] = {
         "out": out,
-        "seed": secrets.randbits(31),  # so that no two models are alike, not even before their first step
+        "seed": secrets.randbits(31),  # so that models differ from their first step on
         "data": text,
         "megabytes": limits.max_training_megabytes,
         "device": device,
@@ -55,22 +55,22 @@ def command(
 
 
 def recipe(size: Size, seconds: float) -> dict[str, Any]:
-    """The settings with which a model of this size is trained, within so many seconds in all."""
+    """The training settings for a model of this size, such that everything takes about ``seconds``."""
     shape = {name: value for name, value in asdict(size).items() if name not in ("name", "seconds", "enough")}
     return RECIPE | shape | {"seconds": round(seconds * (1 - FINISHING), 2)}
 
 
 class TrainingProcess:
-    """A process of ``model.train.live``. It ends by itself when this one is gone, as its stdin then ends."""
+    """A process of ``model.train.live``. If the server dies, the process exits because its stdin is closed."""
 
     def __init__(self, words: list[str], log_file: Path) -> None:
         self.words, self.log_file = words, log_file
         self.process: Process | None = None
 
     async def reports(self) -> AsyncGenerator[dict[str, Any]]:
-        """Start it and yield what it reports, to its end."""
+        """Start the process and yield its reports until it ends."""
         environment = {k: v for k, v in os.environ.items() if not k.startswith(SECRETS)}
-        # Threads that wait must not spin: those who write would be kept from the processor.
+        # Waiting threads must not spin: they would take processor time from visitors who are writing.
         environment |= {"OMP_WAIT_POLICY": "passive", "HF_HUB_OFFLINE": "1"}
         with self.log_file.open("wb") as errors:
             self.process = await asyncio.create_subprocess_exec(
@@ -81,7 +81,7 @@ class TrainingProcess:
                 cwd=ROOT,
                 env=environment,
                 limit=MAX_LINE,
-                start_new_session=True,  # Ctrl-C is for the server
+                start_new_session=True,  # Ctrl-C goes to the server only
             )
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, self.process.pid, NICENESS)
@@ -94,19 +94,19 @@ class TrainingProcess:
             self.kill()
 
     def stop(self) -> None:
-        """Let it end early and keep what it has learned."""
+        """End the training early and keep what it has learned."""
         if self.process and self.process.stdin and not self.process.stdin.is_closing():
             self.process.stdin.write(b"stop\n")
 
     def kill(self) -> None:
-        """End it at once; it writes only to a folder that is then removed."""
+        """Kill the process. This is safe: it writes only to a folder that is then removed."""
         if self.process and self.process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 self.process.kill()
 
     @property
     def errors(self) -> str:
-        """The end of what it wrote to stderr."""
+        """The end of its stderr."""
         with contextlib.suppress(OSError):
             return self.log_file.read_text(errors="replace")[-2_000:]
         return ""

@@ -1,6 +1,6 @@
 """The routes of the Train tab, and the endpoint ``/train`` for gradio_client, curl and MCP.
 
-Only a visitor's cookie leads to what that visitor trained.
+Only a visitor's cookie gives access to the model that this visitor trained.
 """
 
 import asyncio
@@ -34,21 +34,21 @@ from .training_request import (
 from .trainings import AlreadyTraining, Training, Trainings
 from .visitor_cookie import COOKIE, give_cookie, new_visitor
 
-UPLOAD = "/train/text"  # the one route that takes more than other bodies may have
+UPLOAD = "/train/text"  # the only route that accepts larger bodies than the others
 NOTHING = "You are training nothing here, or what you trained was forgotten."
 SHOWN = {"loss", "sample", "end", "state"}  # the kinds of events that a caller gets
 ARCHIVE = "train/model.zip"
 
 
 class WriterRequest(BaseModel):
-    """To train on what a model writes first."""
+    """A request to train on a text that a model writes first."""
 
     size: str
     model: str
 
 
 def train_routes(trainings: Trainings) -> APIRouter:
-    """What the Train tab asks for, all below ``train``."""
+    """The routes of the Train tab, all below ``/train``."""
     router = APIRouter(prefix="/train", include_in_schema=False)
     limits, served = trainings.limits, trainings.services.served
     uploads = asyncio.Semaphore(MAX_UPLOADS)
@@ -75,7 +75,7 @@ def train_routes(trainings: Trainings) -> APIRouter:
 
     @router.get("/state")
     async def get_state() -> JSONResponse:
-        """What can be trained here, who trains, and whether this visitor does."""
+        """The available sizes and writers, the numbers of trainings, and this visitor's own training."""
         await served.wait()
         training = trainings.get(VISITOR.get())
         content = {
@@ -96,7 +96,7 @@ def train_routes(trainings: Trainings) -> APIRouter:
         if uploads.locked():
             raise HTTPException(429, "Too many texts are being sent at the moment. Try again soon.")
         try:
-            read_size(limits, size)  # before anything is received
+            read_size(limits, size)  # fail before the body is received
             async with uploads, asyncio.timeout(UPLOAD_SECONDS):
                 data = await request.body()
                 wanted = await asyncio.to_thread(request_with_text, limits, size, data)
@@ -120,7 +120,7 @@ def train_routes(trainings: Trainings) -> APIRouter:
 
     @router.get("/events")
     async def get_events() -> Response:
-        """Server-sent events: all that has happened in this visitor's training, and what happens, to its end."""
+        """Server-sent events: all past and future events of this visitor's training."""
         return StreamingResponse(events(mine()), media_type="text/event-stream", headers=STREAM_HEADERS)
 
     @router.post("/stop")
@@ -131,13 +131,13 @@ def train_routes(trainings: Trainings) -> APIRouter:
 
     @router.post("/here")
     async def here() -> Response:
-        """The page is still open."""
+        """Report that the page is still open."""
         mine().seen_at = time.monotonic()
         return Response(status_code=204)
 
     @router.post("/forget")
     async def forget() -> Response:
-        """Delete the text and all that came of it."""
+        """Delete the text and the model."""
         trainings.forget(mine().visitor)
         return Response(status_code=204)
 
@@ -169,7 +169,7 @@ def archive(training: Training) -> str:
 
 
 def add_train_endpoint(trainings: Trainings) -> None:
-    """Add it to the Blocks that are being built."""
+    """Add ``/train`` to the Blocks that are being built."""
 
     async def train(text: str = "", size: str = "small") -> AsyncIterator[dict[str, Any]]:
         """Train a small GPT on a text, for some seconds, and report how it learns.

@@ -1,4 +1,4 @@
-"""What a visitor asks to train, checked: the size of the model and the text. Errors are ``InputError``."""
+"""A request to train: the size of the model and its text, checked. Invalid ones raise ``InputError``."""
 
 from dataclasses import asdict, dataclass
 
@@ -9,12 +9,12 @@ from ..serving.inputs import UnknownModel
 from ..serving.served_models import ServedModels
 from ..settings import MAX_TRAINING_ALPHABET, MIN_TRAINING_CHARACTERS, TRAINING_CHARACTERS, Limits
 
-TYPICAL_ALPHABET = 65  # characters of an English text, to say how many weights a model will have
+TYPICAL_ALPHABET = 65  # different characters in an English text, to estimate the number of weights
 
 
 @dataclass(frozen=True)
 class Size:
-    """A shape, and the seconds for which it is trained."""
+    """The shape of a model, and its training time in seconds."""
 
     name: str
     n_layer: int
@@ -23,7 +23,7 @@ class Size:
     context_length: int
     batch_size: int
     seconds: int
-    enough: int = 0  # characters of a text; with fewer, the held-out loss rises before the time is over
+    enough: int = 0  # characters; on a shorter text the held-out loss rises before the time is over
 
     def n_parameters(self, vocab_size: int) -> int:
         """The number of weights with a vocabulary of that size."""
@@ -49,7 +49,7 @@ def offered(limits: Limits) -> list[Size]:
 
 
 def seconds_of(size: Size, limits: Limits) -> int:
-    """For how long a size is trained here."""
+    """The training time of a size on this server, in seconds."""
     return min(size.seconds, limits.max_training_seconds)
 
 
@@ -68,7 +68,7 @@ class TrainingRequest:
     size: Size
     text: str | None = None
     writer: str | None = None
-    n_characters: int = 0  # of the text, or that the model is to write
+    n_characters: int = 0  # in the text, given or to be written
 
     @property
     def about(self) -> str:
@@ -87,7 +87,7 @@ def read_size(limits: Limits, name: object) -> Size:
 
 
 def request_with_text(limits: Limits, size: object, data: bytes) -> TrainingRequest:
-    """To train on a text in UTF-8."""
+    """A request to train on a text in UTF-8."""
     chosen = read_size(limits, size)
     if len(data) > limits.max_training_bytes:
         message = f"The text has {len(data):,} bytes; at most {limits.max_training_bytes:,} are accepted."
@@ -99,9 +99,7 @@ def request_with_text(limits: Limits, size: object, data: bytes) -> TrainingRequ
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if len(text) < MIN_TRAINING_CHARACTERS:
         found = counted(len(text), "character")
-        raise InputError(
-            "text", f"The text has {found}; to learn from it, at least {MIN_TRAINING_CHARACTERS:,} are needed."
-        )
+        raise InputError("text", f"The text has {found}; at least {MIN_TRAINING_CHARACTERS:,} are needed for training.")
     n_different = len(set(text))
     if n_different > MAX_TRAINING_ALPHABET:
         message = f"The text has {n_different:,} different characters; at most {MAX_TRAINING_ALPHABET:,} are accepted."
@@ -117,7 +115,7 @@ def request_with_text(limits: Limits, size: object, data: bytes) -> TrainingRequ
 
 
 def request_with_writer(served: ServedModels, size: object, writer: object) -> TrainingRequest:
-    """To train on what one of everybody's models writes first."""
+    """A request to train on a text that a shared model writes first."""
     chosen = read_size(served.settings.limits, size)
     if not isinstance(writer, str) or writer not in served.shared:
         raise UnknownModel(f"There is no model {shorten(writer)}. Available: {', '.join(served.shared)}")

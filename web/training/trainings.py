@@ -1,4 +1,4 @@
-"""Trainings of visitors: a waiting line, a few that run at a time, and finished ones that are kept for a while."""
+"""Visitors' trainings: those waiting in line, those running, and finished ones that are kept for a while."""
 
 import asyncio
 import contextlib
@@ -32,8 +32,8 @@ ENDED: tuple[State, ...] = ("done", "failed")
 REPLACED = {"waiting", "step", "writing"}  # a late follower gets only the newest of these
 KEEP_ALIVE_SECONDS = 5.0
 TEND_SECONDS = 1.0
-GRACE_SECONDS = 120  # beyond its seconds, for starting, finishing and a busy machine
-WRITING_SECONDS = 300  # that a model may take to write the text first
+GRACE_SECONDS = 120  # added to the training time, for starting, finishing and a busy machine
+WRITING_SECONDS = 300  # the longest time that a model may take to write the text
 OUT_OF_TIME = "The time limit of this server was reached."
 
 
@@ -47,8 +47,8 @@ class Training:
         self.visitor, self.name, self.request, self.work = visitor, name, request, work
         self.state: State = "waiting"
         self.events: list[dict[str, Any] | None] = []
-        self.newest: dict[str, int] = {}  # the place of the newest event of a kind
-        self.news: set[asyncio.Event] = set()  # one of each follower
+        self.newest: dict[str, int] = {}  # index of the newest event, by kind
+        self.news: set[asyncio.Event] = set()  # one for each follower
         self.process: TrainingProcess | None = None
         self.stopping = False
         self.n_followers = 0
@@ -129,12 +129,12 @@ class AlreadyTraining(Exception):
 
 
 class Trainings:
-    """At most one training of each visitor. Used from the server's event loop, but for ``close``."""
+    """At most one training per visitor. Must be used from the server's event loop, except ``close``."""
 
     def __init__(self, services: Services) -> None:
         self.services, self.limits = services, services.limits
         self.by_visitor: dict[str, Training] = {}
-        self.line: list[Training] = []  # those that wait
+        self.line: list[Training] = []  # waiting
         self.at_work: set[Training] = set()
         self.tasks: set[asyncio.Task[None]] = set()
         self.root: Path | None = None
@@ -144,7 +144,7 @@ class Trainings:
         services.metrics.registry.register(TrainingGauges(self.at_work, self.line))
 
     def get(self, visitor: str) -> Training | None:
-        """The training of a visitor, going on or ended."""
+        """The training of a visitor, running or ended."""
         return self.by_visitor.get(visitor)
 
     def start(self, visitor: str, request: TrainingRequest) -> Training:
@@ -230,7 +230,7 @@ class Trainings:
         words = command(request, self.limits, device, training.text_file, training.folder, writer)
         training.process = TrainingProcess(words, training.work / "errors.txt")
         async with aclosing(training.process.reports()) as reports:
-            if training.stopping:  # before it began
+            if training.stopping:  # it was stopped before it started
                 training.process.stop()
             async for event in reports:
                 if training.ended:
@@ -256,7 +256,7 @@ class Trainings:
     async def serve(self, training: Training) -> None:
         settings = self.services.served.settings
         loaded = await asyncio.to_thread(model.load, training.folder, settings.device, settings.dtype)
-        if training.ended:  # its visitor left meanwhile
+        if training.ended:  # the visitor has left in the meantime
             return
         self.services.served.private.add(training.visitor, loaded, training.folder)
         training.enter("done")
@@ -304,13 +304,13 @@ class Trainings:
 
 
 class TrainingGauges:
-    """A collector for Prometheus: the trainings ``at_work``, and the ``line`` of those that wait."""
+    """A collector for Prometheus: the numbers of running and waiting trainings."""
 
     def __init__(self, at_work: Sized, line: Sized) -> None:
         self.at_work, self.line = at_work, line
 
     def collect(self) -> Iterable[Metric]:
-        trainings = GaugeMetricFamily("headscope_trainings", "GPTs that visitors train.", labels=["state"])
+        trainings = GaugeMetricFamily("headscope_trainings", "Trainings of visitors' GPTs.", labels=["state"])
         trainings.add_metric(["training"], len(self.at_work))
         trainings.add_metric(["waiting"], len(self.line))
         yield trainings

@@ -1,4 +1,4 @@
-"""Who is asking: a cookie, which is all that leads to what its owner trained here."""
+"""The cookie that identifies a visitor. Only it gives access to the model that its owner trained."""
 
 import os
 import re
@@ -20,7 +20,7 @@ PAGE = ("/look/", "/learn/", "/train/", "/v1/lens/")  # what the page calls; pro
 
 
 class VisitorMiddleware:
-    """ASGI middleware: while a route of the page answers, ``VISITOR`` holds the cookie of the one who is asking."""
+    """ASGI middleware that sets ``VISITOR`` to the value of the visitor's cookie for routes of the page."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -32,7 +32,7 @@ class VisitorMiddleware:
 
 
 def visitor_in(cookies: str) -> str:
-    """The visitor that a Cookie header names, "" for none."""
+    """The visitor in a Cookie header, "" if there is none."""
     try:
         cookie = SimpleCookie(cookies).get(COOKIE)
     except CookieError:
@@ -45,7 +45,7 @@ def new_visitor() -> str:
 
 
 def give_cookie(response: Response, request: Request, visitor: str) -> None:
-    """Let the browser keep ``visitor`` until it is closed."""
+    """Set a session cookie with ``visitor``."""
     secure = request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https"
     # A Space is shown inside another site's frame, and browsers accept SameSite=None over https only.
     same_site: Literal["lax", "none"] = "none" if os.environ.get("SPACE_ID") and secure else "lax"

@@ -1,4 +1,4 @@
-// All heads of one fixed sentence, at each snapshot, and one of them large.
+// All heads on one fixed sentence at each snapshot, and one of them enlarged.
 
 import { mouseOrTouch, make, setFlag } from "../lib/dom.mjs";
 import { context2d } from "../lib/drawing/canvas.mjs";
@@ -138,7 +138,7 @@ export class HeadsPanel {
     this.large.setAttribute("aria-label", `Attention weights of ${name}: rows are queries, columns keys`);
   }
 
-  /** What the open head does most. */
+  /** The role that the open head fits best, if it is clear. */
   #role() {
     const heads = this.#shown?.event.heads;
     if (!heads || !this.#start) return "";
@@ -172,7 +172,7 @@ export class HeadsPanel {
   }
 }
 
-// How the heads take on their roles: for each role the score of the head that fits it best, at each snapshot.
+// The roles of heads over the training: for each role the score of the head that fits it best, at each snapshot.
 
 const ROLES = /** @type {const} */ ({
   previous_token: { name: "previous token", css: "ht-role-1", help: "looks at the character before" },
@@ -199,9 +199,9 @@ export class ScoresPanel {
     this.chart = new LineChart("Highest score of any head for each role");
     this.best = make("ul", { class: "ht-best" });
     const hint =
-      "The mean attention weight of the best head on what its role looks at, on random characters that are repeated " +
-      `once. A role counts from ${CLEAR_ROLE} on. In a minute of training, at most a head for the character before ` +
-      "usually gets there, on a long text; induction heads take longer than a training here.";
+      "The mean attention weight that the best head for each role gives to the role's target, on random characters " +
+      `that are repeated once. A role is clear from ${CLEAR_ROLE} on. In a minute of training on a long text, ` +
+      "usually only a previous-token head gets there; induction heads need more training than is possible here.";
     const top = make("div", { class: "hs-top" }, make("h2", {}, "Roles of heads"));
     this.element = make("section", { class: "hs-panel ht-scores", "aria-label": "Roles of heads" }, top);
     this.element.append(this.chart.element, legend([...ROLE_ENTRIES.map(([, role]) => role), ALIKE]), this.best);

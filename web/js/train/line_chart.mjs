@@ -39,7 +39,7 @@ export function roundTicks(low, high, most) {
 
 export class LineChart {
   /**
-   * @param {string} label what it shows, for those who do not see it
+   * @param {string} label a description for screen readers
    * @param {(seconds: number | null) => void} point gets the time that the pointer is at
    */
   constructor(label, point = () => {}) {

@@ -1,4 +1,4 @@
-// The losses: on the text that is learned and on what is held out, against guessing and a bigram model.
+// The losses on the training text and on the held-out text, compared with guessing and a bigram model.
 
 import { make } from "../lib/dom.mjs";
 import { legend, LineChart } from "./line_chart.mjs";
@@ -56,9 +56,9 @@ export class LossPanel {
           ? `${thousands(watched_tokens)} characters, spread evenly over the held-out tenth`
           : `all ${thousands(validation_tokens)} held-out characters`;
       this.hint.textContent =
-        `The loss says how surprised the model is by the right character, in nats: 0.7 for a chance of one in two, ` +
-        `2.3 for one in ten. Uniform is blind guessing; bigram is what one character tells of the next. Always ` +
-        `measured on ${part}.`;
+        `The loss is the model's mean surprise at the right character, in nats: 0.7 for a chance of one in two, ` +
+        `2.3 for one in ten. Uniform is blind guessing; bigram is guessing from the previous character alone. All ` +
+        `losses are measured on ${part}.`;
     } else if (event.kind === "loss") this.#losses.push(event);
     else if (event.kind === "end") {
       const { watched_tokens = 0, validation_tokens = 0 } = this.#start ?? {};
@@ -103,7 +103,7 @@ export class LossPanel {
     return last.validation_loss > lowest.validation_loss + RISEN ? lowest : null;
   }
 
-  /** Say what it means that the held-out loss rises. */
+  /** Explain a rising held-out loss. */
   #explain() {
     const lowest = this.#risenFrom;
     this.rise.hidden = !lowest;
@@ -111,11 +111,11 @@ export class LossPanel {
     const { step, validation_loss } = lowest;
     this.rise.textContent =
       `The held-out loss has been rising since step ${thousands(step)} (${validation_loss.toFixed(3)}): the model ` +
-      "overfits. It now memorises the text it learns from, which does not help with text it has not seen. The text " +
+      "overfits. It now memorises its training text, which does not help with text that it has not seen. The text " +
       `is too short for a model of this size. The weights of step ${thousands(step)} are the ones that are kept.`;
   }
 
-  /** Say the losses at a time, or the newest. @param {number | null} seconds */
+  /** Show the losses at a time, or the newest ones. @param {number | null} seconds */
   #point(seconds) {
     this.chart.markAt(null);
     const row = seconds === null ? this.#losses.at(-1) : nearest(this.#losses, seconds);

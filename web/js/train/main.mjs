@@ -23,8 +23,8 @@ const TRY_AGAIN = 2_000;
 /** @param {string} path */
 const post = (path) => request(`train/${path}`, { body: {} });
 
-/** The pages' list of models has changed; the one named is to be opened. @param {string} [open] */
-const tellModels = (open = "") => announce(modelsChanged, open);
+/** Tell the other pages that the list of models has changed, and which model to open. @param {string} [open] */
+const tellModels = (open = "") => window.dispatchEvent(new CustomEvent("headscope-models", { detail: open }));
 
 class TrainPage {
   #following = 0; // grows with each training that is followed
@@ -42,9 +42,9 @@ class TrainPage {
     setInterval(() => this.#isKept && post("here").catch(() => {}), HERE_EVERY);
   }
 
-  #isKept = false; // whether the server keeps something of this visitor
+  #isKept = false; // whether the server keeps a training of this visitor
 
-  /** Show the training that this visitor has, or what can be trained. */
+  /** Show this visitor's training, or the setup if there is none. */
   async open() {
     this.element.replaceChildren(this.problem, this.setup.element, this.watch.element);
     await this.refresh();
@@ -90,7 +90,7 @@ class TrainPage {
     }
   }
 
-  /** Show what happens in the training, to its end; a stream that breaks is opened again. */
+  /** Show the events of the training to its end. If the stream breaks, reopen it. */
   async follow() {
     const number = (this.#following += 1);
     for (;;) {
@@ -130,7 +130,7 @@ class TrainPage {
     }
   }
 
-  /** Delete what was trained, and choose again. */
+  /** Delete the training and return to the setup. */
   async forget() {
     this.#following += 1;
     this.#isKept = false;

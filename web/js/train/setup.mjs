@@ -33,7 +33,7 @@ export class Setup {
     });
     this.text.addEventListener("input", () => this.describe());
     const sample = make("button", { type: "button", class: "hs-small" }, "Use a sample text");
-    sample.title = "Little stories put together from parts, the same for everybody";
+    sample.title = "Little stories assembled from parts, the same for everybody";
     sample.addEventListener("click", () => {
       this.text.value = sampleText();
       this.describe();
@@ -90,8 +90,8 @@ export class Setup {
       make(
         "p",
         {},
-        "It starts from scratch, reads your text character by character, and learns to say which character comes " +
-          "next. You watch it learn, then write with it and look into its heads as with any other model here.",
+        "It starts from scratch, reads your text character by character, and learns to predict the next character. " +
+          "You watch it learn, then write with it and look into its heads as with any other model here.",
       ),
       make(
         "ol",
@@ -104,14 +104,14 @@ export class Setup {
         make(
           "li",
           {},
-          "The loss falls from that of pure guessing and, with enough text, past that of a bigram model. On a short " +
-            "text it soon rises again, because the model memorises the text: the best weights are kept.",
+          "The loss starts at that of pure guessing and, with enough text, falls below that of a bigram model. On a " +
+            "short text it soon rises again, because the model memorises the text: the best weights are kept.",
         ),
         make(
           "li",
           {},
-          "Every few seconds it writes a sample, and its heads are drawn again. In so short a time few of them take " +
-            "on a clear role.",
+          "Every few seconds it writes a sample, and its heads are drawn again. In such a short time few of them " +
+            "develop a clear role.",
         ),
         make("li", {}, "Then it opens in Write & Look, with its earlier weights on the slider, and can be downloaded."),
       ),
@@ -124,7 +124,7 @@ export class Setup {
     return [intro, source, size];
   }
 
-  /** What the server offers. @param {TrainState} state */
+  /** Show what the server offers. @param {TrainState} state */
   show(state) {
     this.#state = state;
     const { sizes } = state;
@@ -174,7 +174,7 @@ export class Setup {
     this.describe();
   }
 
-  /** What was chosen, what is missing, and whether it can begin. */
+  /** Show what was chosen and what is missing, and whether the training can start. */
   describe() {
     const problem = this.#problem();
     const length = countCharacters(this.text.value);
@@ -190,7 +190,7 @@ export class Setup {
     setFlag(this.text, "aria-invalid", this.#source === "paste" && problem !== "" && length > 0);
   }
 
-  /** Why it cannot begin, "" if it can. */
+  /** The reason why the training cannot start, "" if it can. */
   #problem() {
     if (!this.#state) return "Loading ...";
     const most = this.#state.max_bytes;
@@ -203,7 +203,7 @@ export class Setup {
       return size > most ? `${megabytes(size)} of text; at most ${megabytes(most)} are accepted.` : "";
     }
     if (this.#source === "file") {
-      if (!this.#file) return `A text in UTF-8 of up to ${megabytes(most)}.`;
+      if (!this.#file) return `Choose a UTF-8 text of up to ${megabytes(most)}.`;
       return this.#file.size > most
         ? `The file has ${megabytes(this.#file.size)}; at most ${megabytes(most)} are accepted.`
         : "";
@@ -211,7 +211,7 @@ export class Setup {
     return this.#state.writers.length ? "" : "No model is available to write a text.";
   }
 
-  /** What is to be expected of a text that is short for the chosen size, "" otherwise. */
+  /** A warning if the text is short for the chosen size, else "". */
   #warning() {
     const size = this.#state?.sizes.find(({ name }) => name === this.#size);
     const length = this.#source === "file" ? (this.#file?.size ?? 0) : countCharacters(this.text.value);
@@ -242,8 +242,8 @@ export class Setup {
   }
 }
 
-// A sample text: little stories put together from parts, the same for everybody. Names recur within a story, so that
-// there is something to look back at.
+// A sample text: little stories assembled from parts, the same for everybody. Names recur within a story, so that heads
+// have something to look back at.
 
 const STORIES = 640;
 
@@ -266,7 +266,7 @@ const SENTENCES = [
   "“Keep it, {name},” said {other}, “and come with me.” In the evening {end}.",
 ];
 
-/** Numbers from 0 to 1 that are the same every time (mulberry32). @param {number} seed */
+/** A generator of reproducible numbers from 0 to 1 (mulberry32). @param {number} seed */
 function random(seed) {
   let state = seed;
   return () => {

@@ -1,6 +1,6 @@
-/** The server's messages about trainings (web/training). Types only: browsers never load this file. */
+/** The server's messages about trainings (web/training). Browsers never load this file. */
 
-/** A size of model that can be trained here (web/training/training_request.py). */
+/** A model size that can be trained here (web/training/training_request.py). */
 export interface Size {
   name: string;
   n_layer: number;
@@ -9,7 +9,7 @@ export interface Size {
   context_length: number;
   seconds: number;
   n_parameters: number;
-  /** With fewer characters of text, the model overfits in that time. */
+  /** On a text with fewer characters the model overfits within the training time. */
   enough: number;
 }
 
@@ -17,7 +17,7 @@ export interface Size {
 export interface TrainState {
   sizes: Size[];
   writers: string[];
-  /** Characters that a model writes to be learned from. */
+  /** How many characters a model writes as a training text. */
   writes: number;
   max_bytes: number;
   minutes: number;

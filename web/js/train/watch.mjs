@@ -1,4 +1,4 @@
-// Watching a training: how far it is, its losses, what it writes, and its heads.
+// A training in progress: its state, its losses, its samples and its heads.
 
 import { make } from "../lib/dom.mjs";
 import { address } from "../lib/http.mjs";
@@ -19,7 +19,7 @@ const TITLES = {
 };
 
 /**
- * What came of a training. All of it is measured on the whole held-out tenth.
+ * The result of a training, with both losses measured on the whole held-out tenth.
  * @param {EndEvent} end
  */
 function result({ loss, bigram, step, kept, stopped }) {
@@ -93,7 +93,7 @@ export class Watch {
     return this.#state.state === "done" || this.#state.state === "failed";
   }
 
-  /** Another training, or the same one told from its beginning. */
+  /** Prepare for another training, or for the same one from its first event. */
   reset() {
     this.#state = { kind: "state", state: "starting", name: "" };
     this.#seconds = 0;
@@ -140,7 +140,7 @@ export class Watch {
     }
   }
 
-  /** Delete and choose again; a finished model only after a second click. */
+  /** Delete the training and choose again; ask for a second click before a finished model is deleted. */
   #askToDelete() {
     if (this.#state.state !== "done" || this.#isAsking) {
       this.#isAsking = false;
@@ -192,7 +192,7 @@ export class Watch {
   }
 }
 
-// What the model writes, again and again, and before that the text that another model writes for it.
+// The model's samples, and before them the text that another model writes for it.
 
 class SamplePanel {
   /** @type {{ step: number, text: string }[]} */
