@@ -2,8 +2,9 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
@@ -18,10 +19,18 @@ FLAGS = (
     "--disable-component-update --disable-sync"
 ).split()
 PATIENCE = 15_000  # milliseconds
+HAS_FAILED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    item.stash[HAS_FAILED] = report.failed
+    return report
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
+def profiles() -> Iterator["Profiles"]:
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         reason = f"no browser: none of {', '.join(BROWSERS)} is installed"
@@ -29,69 +38,135 @@ def browser() -> Iterator[Any]:
     expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        yield AtOnce(browser)
+        yield Profiles(browser)
         browser.close()
 
 
-class AtOnce:
-    """A browser whose pages show a text as soon as it is written."""
+@pytest.fixture
+def browser(
+    request: pytest.FixtureRequest, profiles: "Profiles", launch: Callable[..., Server]
+) -> Iterator["Profiles"]:
+    """Opens pages, each for a visitor with storage of their own. They are left before a launched server closes."""
+    yield profiles
+    profiles.end_visits(keep_tab=not request.node.stash.get(HAS_FAILED, False))
+
+
+class Profiles:
+    """Browser profiles that later tests use again, with their tab, but without anything stored by a visitor.
+
+    The browser then has the page's files and keeps what it compiled: opening the page in the same tab takes a quarter
+    of the time that it takes in a new profile, and half of that in a new tab.
+    """
 
     def __init__(self, browser: Any) -> None:
         self.browser = browser
+        self.free: list[Profile] = []
+        self.used: list[Profile] = []
 
-    def new_page(self, **options: Any) -> Any:
-        page = self.browser.new_page(**options)
-        page.add_init_script(AT_ONCE)
+    def new_page(
+        self,
+        viewport: dict[str, int] | None = None,
+        color_scheme: str = "light",
+        reduced_motion: str = "no-preference",
+        new_tab: bool = False,
+        own_clock: bool = False,
+        **options: Any,
+    ) -> Any:
+        """A page for another visitor, which shows a text as soon as it is written.
+
+        A script for the start of the page takes a new tab, which is closed after the test; a clock that the test
+        installs takes a new profile, since it stays in all tabs.
+        """
+        profile = None if own_clock else next((each for each in self.free if each.options == options), None)
+        if profile is None:
+            profile = Profile(self.browser, options, own_clock)
+        else:
+            self.free.remove(profile)
+        self.used.append(profile)
+        page = profile.context.new_page() if new_tab or own_clock else profile.tab()
+        page.set_viewport_size(viewport or {"width": 1280, "height": 720})
+        page.emulate_media(color_scheme=color_scheme, reduced_motion=reduced_motion)
+        page.set_default_timeout(PATIENCE)
         return page
 
-    def new_context(self, **options: Any) -> Any:
-        context = self.browser.new_context(**options)
-        context.add_init_script(AT_ONCE)
-        return context
+    def end_visits(self, keep_tab: bool) -> None:
+        used, self.used = self.used, []
+        for profile in reversed(used):
+            if profile.own_clock:
+                profile.context.close()
+            else:
+                profile.end_visit(keep_tab)
+                self.free.insert(0, profile)
 
 
-@pytest.fixture(scope="session")
-def context(browser: Any) -> Any:
-    """A browser profile that keeps the page's files from one test to the next, and what was compiled of them.
+class Profile:
+    """A browser context, and the tab in which one test after another opens the page."""
 
-    That takes a first page that stays open, and makes opening another twice as fast.
-    """
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    context.new_page()
-    return context
+    def __init__(self, browser: Any, options: dict[str, Any], own_clock: bool) -> None:
+        self.options = options
+        self.own_clock = own_clock
+        self.context = browser.new_context(**options)
+        self.context.add_init_script(AT_ONCE)
+        self.kept: Any = None
+        self.listeners: list[tuple[str, Any]] = []
+
+    def tab(self) -> Any:
+        if self.kept is None or self.kept.is_closed():
+            self.kept = page = self.context.new_page()
+            listen = page.on
+
+            def listen_for_one_test(event: str, listener: Any) -> None:
+                listen(event, listener)
+                self.listeners.append((event, listener))
+
+            page.on = listen_for_one_test
+            page.add_init_script = page.clock.install = refuse_in_kept_tab
+        return self.kept
+
+    def end_visit(self, keep_tab: bool) -> None:
+        """Leave the page, and keep nothing of the visit but the files."""
+        kept = self.tab()  # one stays open: with none the browser forgets what it compiled
+        origins = {"{0.scheme}://{0.netloc}".format(urlsplit(page.url)) for page in self.context.pages}
+        for page in self.context.pages:
+            if page is not kept:
+                page.close()
+        while self.listeners:
+            kept.remove_listener(*self.listeners.pop())
+        if keep_tab:
+            kept.unroute_all(behavior="ignoreErrors")
+            kept.goto("about:blank")
+            kept.mouse.move(0, 0)
+        else:
+            kept.close()
+            kept = self.tab()
+        session = self.context.new_cdp_session(kept)
+        for origin in origins:
+            if origin.startswith("http"):
+                kinds = {"origin": origin, "storageTypes": "local_storage,indexeddb"}
+                session.send("Storage.clearDataForOrigin", kinds)
+        session.detach()
+        self.context.clear_cookies()
+        self.context.clear_permissions()
+
+
+def refuse_in_kept_tab(*_arguments: Any, **_options: Any) -> None:
+    raise AssertionError("This would stay for later tests: open the page with new_tab=True or own_clock=True.")
 
 
 @pytest.fixture
-def page(context: Any, server: Server) -> Iterator[Any]:
+def page(browser: Profiles, server: Server) -> Iterator[Any]:
     """The opened page; the test fails if it threw an error or asked another host for anything."""
     errors: list[str] = []
     strangers: list[str] = []
-    (kept,) = context.pages
-    if not kept.url.startswith(server.url):
-        kept.goto(server.url)
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE)
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda said: errors.append(said.text) if is_error(said) else None)
     page.on("request", lambda request: None if is_own(request.url, server.url) else strangers.append(request.url))
     page.goto(server.url)
     expect_drawn(page)  # the opening is there and drawn
     yield page
-    forget(context, server)
     assert not errors
     assert not strangers
-
-
-def forget(context: Any, server: Server) -> None:
-    """Close a visitor's pages, and keep nothing of the visit but the files."""
-    kept, *opened = context.pages
-    for page in opened:
-        page.close()
-    session = context.new_cdp_session(kept)
-    session.send("Storage.clearDataForOrigin", {"origin": server.url, "storageTypes": "local_storage,indexeddb"})
-    session.detach()
-    context.clear_cookies()
-    context.clear_permissions()
 
 
 def is_error(said: Any) -> bool:

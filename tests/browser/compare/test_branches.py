@@ -164,7 +164,6 @@ def test_stacked_on_a_phone(browser: Any, server: Server) -> None:
     expect(page.get_by_role("button", name="Close compare")).to_be_in_viewport()
     expect(side(page, "Next token of both")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    page.close()
 
 
 def test_no_branch_beyond_the_context(page: Any, server: Server) -> None:

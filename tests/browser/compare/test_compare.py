@@ -158,7 +158,6 @@ def test_another_training_step(browser: Any, launch: Callable[..., Server], tmp_
     assert is_shown_as(float(expected), readout(panel)[2])
     page.reload()
     expect(page.get_by_role("region", name="tiny, training step 40")).to_be_visible()
-    page.close()
 
 
 def test_a_text_that_the_other_model_cannot_read(page: Any) -> None:

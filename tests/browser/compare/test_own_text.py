@@ -148,7 +148,6 @@ def test_pressed_buttons_can_be_read(browser: Any, server: Server, scheme: str) 
     compare(page, "with heads muted")
     expect(page.locator(".hs-pair-heads [aria-pressed='true']").filter(has_text="Mute heads in B")).to_be_visible()
     assert min(page.evaluate(CONTRAST, ".hs-pair-heads .hs-controls [aria-pressed='true']")) >= 4.5
-    page.close()
 
 
 def test_the_roles_are_known_after_a_comparison_was_closed(page: Any, server: Server) -> None:

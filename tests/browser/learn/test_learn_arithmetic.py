@@ -59,4 +59,3 @@ def test_on_a_phone_the_arithmetic_covers_nothing_before_a_click(browser: Any, s
     assert len(unfolded(page)[0]) == 3
     page.get_by_role("button", name="Close", exact=True).click()
     assert panel.evaluate(position) == "static"
-    page.close()

@@ -153,7 +153,6 @@ def test_a_link_to_a_rung_and_back(browser: Any, server: Server) -> None:
     page.go_back()
     settle(page, 7)
     expect(page.get_by_role("link", name="7 Causal masking")).to_have_attribute("aria-current", "step")
-    page.close()
 
 
 def test_the_browser_keeps_the_progress(page: Any) -> None:
@@ -192,7 +191,6 @@ def test_nothing_of_it_is_fetched_before_it_is_opened(browser: Any, server: Serv
     assert not [url for url in asked if "/learn/" in url]
     open_rung(page, 1)
     assert [url for url in asked if "/learn/main.mjs" in url]
-    page.close()
 
 
 def test_the_source_is_the_file_s_own(page: Any) -> None:
@@ -233,7 +231,6 @@ def test_what_the_keyboard_comes_to_is_not_covered(browser: Any, server: Server)
     for _ in range(5):
         page.keyboard.press("ArrowDown")
         assert not cell.evaluate(covered)
-    page.close()
 
 
 def test_the_way_to_look_keeps_the_theme(browser: Any, server: Server) -> None:
@@ -243,7 +240,6 @@ def test_the_way_to_look_keeps_the_theme(browser: Any, server: Server) -> None:
     page.get_by_role("link", name="Open this head in Look").click()
     expect(page.get_by_role("region", name=re.compile("Attention weights, L"))).to_be_visible()
     expect(page.locator("body.dark")).to_have_count(1)
-    page.close()
 
 
 @pytest.mark.parametrize("rung", SOME_RUNGS)
@@ -261,7 +257,6 @@ def test_on_a_phone(browser: Any, server: Server, rung: int) -> None:
     if clicked:  # what a click leads to is in sight
         table(page, clicked).locator("button").nth(3).click()
         expect(page.locator(".hl-picture > .hl-unfold")).to_be_in_viewport()
-    page.close()
 
 
 @pytest.mark.parametrize("theme", ["dark", *also_slow("light")])
@@ -274,7 +269,6 @@ def test_words_stand_out_from_what_is_behind_them(browser: Any, server: Server, 
         expect(page.locator(".hl-source pre").first).to_be_visible()
         found = page.evaluate(CONTRAST, WORDS)
         assert len(found) > 60 and min(found) >= 4.5
-    page.close()
 
 
 def test_training_can_be_stopped_and_left(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:

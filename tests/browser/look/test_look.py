@@ -290,7 +290,6 @@ def test_attention_that_looks_untrained_is_called_so(
     page = browser.new_page()
     page.goto(server.url)
     expect(page.get_by_text("this model is untrained")).to_be_visible()
-    page.close()
 
 
 def test_trained_looking_attention_is_not(page: Any) -> None:

@@ -136,7 +136,6 @@ def test_pictures_are_light_and_follow_the_scale(browser: Any, server: Server, t
     assert cells.getpixel((1, 1))[:3] in near
     assert any("colours: linear, first token hidden" in line for line in words(svg))
     assert svg.find(f"{SVG}rect").attrib["fill"] == "#ffffff"  # type: ignore[union-attr]
-    page.close()
 
 
 def test_the_grid_as_svg_and_png(page: Any, server: Server, tmp_path: Path) -> None:
@@ -281,4 +280,3 @@ def test_nothing_sticks_out_on_a_phone(browser: Any, server: Server) -> None:
     for top in page.locator(".hs-top:visible").all():
         assert top.evaluate("e => e.scrollWidth <= e.clientWidth")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    page.close()

@@ -37,7 +37,6 @@ def test_a_checked_box_is_seen_to_be_checked(browser: Any, server: Server, theme
         assert not box.evaluate(TICKED)
         box.check()
         assert box.evaluate(TICKED)
-    page.close()
 
 
 @pytest.mark.parametrize("theme", ["dark", *also_slow("light")])
@@ -48,7 +47,6 @@ def test_words_stand_out_from_what_is_behind_them(browser: Any, server: Server, 
     expect(page.locator(".hs-bars tbody tr").first).to_be_visible()
     found = page.evaluate(CONTRAST, WORDS)
     assert len(found) > 80 and min(found) >= 4.5
-    page.close()
 
 
 SIGNS = """(spans) => spans.filter((span) => span.style.backgroundColor).map((span) => {
@@ -142,7 +140,6 @@ def test_nothing_moves_where_that_is_not_wanted(browser: Any, server: Server, sl
     assert set(page.evaluate(MOVING)) == (set() if motion == "reduce" else {"hs-amount"})
     write_slowly(page, slow, 3)  # the bars change all the time now: they do not glide
     assert set(page.evaluate(MOVING)) == (set() if motion == "reduce" else {"hs-text hs-growing"})
-    page.close()
 
 
 def test_the_next_tokens_are_one_tab_stop(page: Any) -> None:

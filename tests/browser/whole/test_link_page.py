@@ -55,7 +55,7 @@ def copy_link(page: Any) -> str:
 
 def open_new(browser: Any, address: str) -> Any:
     """Another visitor, in a browser of their own."""
-    page = browser.new_context().new_page()
+    page = browser.new_page()
     page.errors = []
     page.on("pageerror", lambda error: page.errors.append(str(error)))
     page.goto(address)
@@ -76,12 +76,6 @@ def queries(link: str) -> dict[str, list[str]]:
 
 def elsewhere(link: str, server: Server) -> str:
     return f"{server.url}/?{urlsplit(link).query}"
-
-
-def close(page: Any) -> None:
-    errors = page.errors
-    page.context.close()
-    assert not errors
 
 
 def test_a_link_leads_back(page: Any, browser: Any, launch: Callable[..., Server], checkpoints: Path) -> None:
@@ -122,7 +116,7 @@ def test_a_link_leads_back(page: Any, browser: Any, launch: Callable[..., Server
     # The page goes on as from any other text.
     write(other, "now ")
     expect(text(other)).to_have_text(re.compile("^now "))
-    close(other)
+    assert not other.errors
 
 
 def test_settings_in_a_link_fill_the_controls(browser: Any, server: Server) -> None:
@@ -142,7 +136,7 @@ def test_settings_in_a_link_fill_the_controls(browser: Any, server: Server) -> N
     expect(page.get_by_label("colour by surprise")).to_be_checked()
     expect(page.locator(".hs-writing .hs-chosen")).to_have_attribute("data-i", "7")
     assert queries(copy_link(page)) == queries(opened)
-    close(page)
+    assert not page.errors
 
 
 @pytest.mark.parametrize(
@@ -169,7 +163,7 @@ def test_a_bad_link_shows_the_opening_and_says_why(
     assert page.evaluate("typeof pwned") == "undefined"
     write(page, "now ")
     expect(text(page)).to_have_text(re.compile("^now "))
-    close(page)
+    assert not page.errors
 
 
 def test_a_damaged_view_keeps_the_text(browser: Any, server: Server) -> None:
@@ -184,7 +178,7 @@ def test_a_damaged_view_keeps_the_text(browser: Any, server: Server) -> None:
     expect(page.get_by_text("The settings of this link cannot be used")).to_be_visible()
     expect(page.get_by_label("Colour scale")).to_have_value("linear")
     check_number(page, loaded)
-    close(page)
+    assert not page.errors
 
 
 def test_a_very_long_text(browser: Any, launch: Callable[..., Server], tmp_path: Path) -> None:
@@ -200,7 +194,7 @@ def test_a_very_long_text(browser: Any, launch: Callable[..., Server], tmp_path:
     page.goto(f"{page.url}&padding={'x' * 4000}")
     expect(page.get_by_text("1,024 tokens, opened from the address")).to_be_visible()
     assert queries(copy_link(page))["ids"] == [encode_ids(ids)]
-    close(page)
+    assert not page.errors
 
 
 def test_the_clipboard_where_it_is_allowed(browser: Any, server: Server) -> None:
@@ -215,7 +209,7 @@ def test_the_clipboard_where_it_is_allowed(browser: Any, server: Server) -> None
     assert "open=0.1" in page.url
     page.reload()
     expect(page.get_by_role("region", name="Attention weights, L0 H1")).to_be_visible()
-    close(page)
+    assert not page.errors
 
 
 def test_reload_and_back_find_the_texts(page: Any) -> None:

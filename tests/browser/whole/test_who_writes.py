@@ -61,7 +61,6 @@ def test_gradio_events_carry_the_texts(
     write(page, "é")
     expect(page.get_by_text("has never seen")).to_be_visible()
     expect(write_button(page)).to_be_visible()
-    page.close()
 
 
 def test_another_engine_is_named(
@@ -84,4 +83,3 @@ def test_another_engine_is_named(
     change_settings(page, top_k=5)
     write(page, "But soft")
     expect(page.get_by_text("top_k is not available for tiny")).to_be_visible()
-    page.close()

@@ -209,7 +209,6 @@ def test_focus_is_seen(browser: Any, server: Server, theme: str) -> None:
         write_button(page),
     ]
     check_focus(page, page_controls)
-    page.close()
 
 
 def check_focus(page: Any, controls: list[Any]) -> None:

@@ -18,7 +18,7 @@ PHONE = {"width": 390, "height": 844}
 def opened(browser: Any, server: Server, viewport: dict[str, int], more: str = "", **options: bool) -> Any:
     """The page of a visitor who comes for the first time, when the roles of all heads are known."""
     httpx.get(f"{server.url}/v1/lens/roles", params={"model": "tiny"}, timeout=60).raise_for_status()
-    page = browser.new_page(viewport=viewport, **options)
+    page = browser.new_page(viewport=viewport, new_tab=True, **options)
     page.add_init_script('localStorage["headscope-view"] = "";' + more)
     page.goto(server.url)
     expect_drawn(page)
@@ -52,7 +52,6 @@ def test_one_tap_shows_what_a_head_does_on_the_same_screen(browser: Any, server:
     page.reload()
     expect_drawn(page)
     expect(intro).to_be_hidden()
-    page.close()
 
 
 def test_the_introduction_leads_through_heads_and_speaks_of_the_visitors_own_text(browser: Any, server: Server) -> None:
@@ -118,11 +117,10 @@ def test_the_introduction_leads_through_heads_and_speaks_of_the_visitors_own_tex
     expect(intro).to_contain_text("In your text, L")
     intro.get_by_role("button", name="What is this head for?").click()
     expect(page.get_by_role("region", name="Ask", exact=True)).to_contain_text("What is this head for?")
-    page.close()
 
 
 def test_the_first_example_waits_for_what_the_heads_do(browser: Any, server: Server) -> None:
-    page = opened(browser, server, {"width": 1440, "height": 900})
+    page = opened(browser, server, {"width": 1440, "height": 900}, own_clock=True)
     page.route("**/v1/lens/roles?*", lambda _: None)  # the answer does not come
     page.reload()
     expect_drawn(page)
@@ -133,7 +131,6 @@ def test_the_first_example_waits_for_what_the_heads_do(browser: Any, server: Ser
     page.clock.fast_forward(3_000)  # but not for long
     expect(intro).to_contain_text("In this text, L")
     expect(intro.get_by_role("button", name=re.compile("Next head|Done"))).to_contain_text("1 of ")
-    page.close()
 
 
 def test_a_tile_opens_its_head_over_a_phones_screen(browser: Any, server: Server) -> None:
@@ -160,7 +157,6 @@ def test_a_tile_opens_its_head_over_a_phones_screen(browser: Any, server: Server
     page.get_by_role("button", name="Back to the heads").click()
     expect(tile).to_be_in_viewport(ratio=0.98)
     expect(sheet.locator(".hs-board")).not_to_be_in_viewport(ratio=0.9)
-    page.close()
 
 
 def test_a_finger_hits_what_it_aims_at(browser: Any, server: Server) -> None:
@@ -179,7 +175,6 @@ def test_a_finger_hits_what_it_aims_at(browser: Any, server: Server) -> None:
     prompt.blur()
     assert prompt.bounding_box()["height"] > before + 20
     assert prompt.evaluate("e => e.scrollHeight <= e.clientHeight + 2")
-    page.close()
 
 
 def test_expert_controls_are_folded_away(browser: Any, server: Server) -> None:
@@ -200,7 +195,6 @@ def test_expert_controls_are_folded_away(browser: Any, server: Server) -> None:
     page.keyboard.press("Escape")
     expect(page.get_by_label("Colour scale")).to_be_hidden()
     expect(page.get_by_role("button", name="View", exact=True)).to_be_focused()
-    page.close()
 
 
 def test_the_first_tab_stops_skip_to_the_parts(page: Any) -> None:

@@ -35,7 +35,6 @@ def test_the_prompt_follows_the_opening_until_one_is_typed(
     choose_model(page, "tiny")
     expect_model(page, "tiny", "3 layers × 4 heads")
     expect(prompt).to_have_value("my own")
-    page.close()
 
 
 def test_what_was_typed_before_the_opening_came_stays(browser: Any, server: Server) -> None:
@@ -54,7 +53,6 @@ def test_what_was_typed_before_the_opening_came_stays(browser: Any, server: Serv
     expect(page.get_by_label("Prompt")).to_have_value("Typed early")
     page.reload()
     expect(page.get_by_label("Prompt")).to_have_value("ROMEO:")
-    page.close()
 
 
 def test_scrubber_and_legend_stay_in_view(page: Any) -> None:
@@ -84,7 +82,6 @@ def test_the_top_of_a_panel_is_one_row(browser: Any, server: Server, width: int)
     # How far the text is may have a row of its own, and is never cut.
     status = page.locator(".hs-written .hs-status")
     assert status.evaluate("e => e.scrollWidth <= e.clientWidth") and status.bounding_box()["height"] < 25
-    page.close()
 
 
 @pytest.mark.parametrize("n_head", [16, *also_slow(2, 8)])
@@ -106,4 +103,3 @@ def test_labels_of_all_columns_are_whole(
             assert label.evaluate("e => e.scrollWidth <= e.clientWidth && e.scrollHeight <= e.clientHeight"), width
             if n_head < 8 or width > 767:  # else one scrolls within the panel
                 assert edge["x"] <= box["x"] and box["x"] + box["width"] <= edge["x"] + edge["width"] + 1, width
-    page.close()

@@ -24,7 +24,7 @@ SHIFTS = """
 
 
 def opened(browser: Any, address: str, width: int, height: int) -> Any:
-    page = browser.new_page(viewport={"width": width, "height": height})
+    page = browser.new_page(viewport={"width": width, "height": height}, new_tab=True)
     page.add_init_script('localStorage["headscope-view"] = ""')  # as it opens for a new visitor
     page.goto(address)
     expect_drawn(page)
@@ -36,7 +36,6 @@ def test_the_bar_leaves_the_screen_to_the_panels(browser: Any, server: Server) -
     assert page.locator(".hs-topbar").bounding_box()["height"] <= 56
     for panel in ("Text", "Heads"):
         assert page.get_by_role("region", name=panel, exact=True).bounding_box()["y"] <= 110
-    page.close()
 
 
 @pytest.mark.parametrize(("width", "height"), [(1024, 768), *also_slow((1440, 900), (1180, 820))])
@@ -47,14 +46,12 @@ def test_the_heads_are_on_the_first_screen(
     page = opened(browser, server.url, width, height)
     for name in ("L0 H0,", "L5 H3,"):
         expect(page.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
-    page.close()
 
 
 def test_the_first_heads_are_on_a_phones_first_screen(browser: Any, server: Server) -> None:
     page = opened(browser, server.url, 390, 844)
     for name in ("L0 H0,", "L0 H3,"):
         expect(page.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
-    page.close()
 
 
 @pytest.mark.parametrize("width", [390, *also_slow(360, 768, 1024)])
@@ -71,7 +68,6 @@ def test_nothing_scrolls_sideways(browser: Any, server: Server, width: int) -> N
     page.keyboard.press("Escape")
     page.get_by_label("Prompt").fill("a long prompt\n" * 9)
     check_width(page, width)
-    page.close()
 
 
 def check_width(page: Any, width: int) -> None:
@@ -79,7 +75,7 @@ def check_width(page: Any, width: int) -> None:
 
 
 def test_nothing_jumps_while_it_opens_and_writes(browser: Any, server: Server, slow: Any) -> None:
-    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page = browser.new_page(viewport={"width": 1440, "height": 900}, new_tab=True)
     page.add_init_script(SHIFTS)
     page.goto(server.url)
     expect_drawn(page)
@@ -93,7 +89,6 @@ def test_nothing_jumps_while_it_opens_and_writes(browser: Any, server: Server, s
             expect(text(page)).to_have_text(re.compile(rf"^ab.{{{n}}}$", re.DOTALL))
             two_frames(page)
     check_shifts(page, "writing")
-    page.close()
 
 
 def check_shifts(page: Any, when: str) -> None:
@@ -111,7 +106,6 @@ def test_words_of_the_bar_can_be_read(browser: Any, server: Server, theme: str) 
     page.get_by_role("button", name="Model", exact=True).click()
     found += page.evaluate(CONTRAST, ".hs-models li *")
     assert len(found) > 30 and min(found) >= 4.5
-    page.close()
 
 
 def test_a_chip_opens_its_head(page: Any) -> None:

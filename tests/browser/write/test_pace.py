@@ -1,7 +1,6 @@
 """When a token is on the screen: at the chosen pace, or as soon as it arrives. The tests advance the page's clock."""
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -69,7 +68,7 @@ SHOWN = """() => {
 
 def opened(browser: Any, server: Server, script: str = "") -> Any:
     """The page, with a clock that tests may stop."""
-    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page = browser.new_page(viewport={"width": 1440, "height": 900}, own_clock=True)
     page.add_init_script(script)
     page.add_init_script(WATCH_REQUESTS)
     page.clock.install(time=0)
@@ -79,11 +78,9 @@ def opened(browser: Any, server: Server, script: str = "") -> Any:
 
 
 @pytest.fixture
-def paced(browser: Any, server: Server) -> Iterator[Any]:
+def paced(browser: Any, server: Server) -> Any:
     """The page of a visitor who has chosen no speed."""
-    page = opened(browser, server, 'localStorage.removeItem("headscope-speed")')
-    yield page
-    page.close()
+    return opened(browser, server, 'localStorage.removeItem("headscope-speed")')
 
 
 def stop_clock(page: Any) -> None:
@@ -151,7 +148,6 @@ def test_the_choice_of_a_speed_is_kept(browser: Any, server: Server) -> None:
     page.evaluate('localStorage.setItem("headscope-speed", "toString")')
     page.reload()
     expect(page.get_by_label("Speed")).to_have_value(str(SPEED))
-    page.close()
 
 
 def test_without_a_pace_a_token_is_shown_when_it_arrives(browser: Any, server: Server, slow: Any) -> None:
@@ -165,4 +161,3 @@ def test_without_a_pace_a_token_is_shown_when_it_arrives(browser: Any, server: S
     for n in range(1, 41):
         slow.gate.release()
         expect(text(page)).to_have_text(re.compile(f"^ab.{{{n}}}$", re.DOTALL))
-    page.close()

@@ -165,7 +165,6 @@ def test_no_sideways_scrolling(browser: Any, server: Server, width: int) -> None
         assert page.evaluate("document.documentElement.scrollWidth") <= width
     columns = page.locator(".hs-panels").evaluate("e => getComputedStyle(e).gridTemplateColumns.split(' ').length")
     assert columns == {390: 1, 800: 2, 1440: 3}[width]
-    page.close()
 
 
 def test_before_and_after_loading(browser: Any, launch: Callable[..., Server], checkpoints: Path) -> None:
@@ -183,8 +182,6 @@ def test_before_and_after_loading(browser: Any, launch: Callable[..., Server], c
     expect(page.get_by_text(re.compile("broken cannot be served.*model.safetensors: found no file"))).to_be_visible()
     expect(early.get_by_label("Prompt")).to_have_value("ROMEO:")
     expect(page.get_by_label("Prompt")).to_have_value("Typed early")
-    page.close()
-    early.close()
 
 
 def test_when_nothing_loads(browser: Any, launch: Callable[..., Server], checkpoints: Path) -> None:
@@ -194,4 +191,3 @@ def test_when_nothing_loads(browser: Any, launch: Callable[..., Server], checkpo
     expect(page.get_by_text(re.compile("broken cannot be served"))).to_be_visible()
     write(page, "Hello")
     expect(page.get_by_text(re.compile("broken cannot be served"))).to_have_count(2)  # and beside the model
-    page.close()

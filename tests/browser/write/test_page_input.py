@@ -68,7 +68,6 @@ def test_spaces_inside_tokens_are_seen(browser: Any, launch: Callable[..., Serve
     for span, token in zip(spans, tokens, strict=True):
         if len(token) > 1:  # the sign of a token that is one space is its own
             assert span.evaluate(SIGNS) == token.replace(" ", "·").replace("\n", "↵").replace("\t", "⇥")
-    page.close()
 
 
 def test_a_bad_prompt_costs_nothing(page: Any) -> None:
@@ -133,6 +132,5 @@ def test_leaving_ends_the_writing(browser: Any, server: Server, slow: Any) -> No
     slow.gate.release()
     expect(text(page)).to_have_text(re.compile("^ab.$", re.DOTALL))
     (generation,) = server.services.engines.running
-    page.close()
     assert generation.stopped.wait(timeout=10)
     assert generation.ended.wait(timeout=10)

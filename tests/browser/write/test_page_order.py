@@ -57,4 +57,3 @@ def test_a_model_that_is_not_there_is_named_above_the_text(
     said = page.locator(".hs-notices").get_by_text(re.compile("broken cannot be served.*found no file"))
     expect(said).to_have_count(2)  # in place of a text, and below the prompt
     assert str(checkpoints) not in page.content()
-    page.close()
