@@ -86,7 +86,7 @@ class Profiles:
         page = profile.context.new_page() if new_tab or own_clock else profile.tab()
         page.set_viewport_size(viewport or {"width": 1280, "height": 720})
         page.emulate_media(color_scheme=color_scheme, reduced_motion=reduced_motion)
-        page.set_default_timeout(PATIENCE)
+        page.set_default_timeout(2 * PATIENCE)
         return page
 
     def end_visits(self, keep_tab: bool) -> None:
@@ -159,6 +159,7 @@ def page(browser: Profiles, server: Server) -> Iterator[Any]:
     errors: list[str] = []
     strangers: list[str] = []
     page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.set_default_timeout(PATIENCE)
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda said: errors.append(said.text) if is_error(said) else None)
     page.on("request", lambda request: None if is_own(request.url, server.url) else strangers.append(request.url))
