@@ -24,7 +24,7 @@ const TRY_AGAIN = 2_000;
 const post = (path) => request(`train/${path}`, { body: {} });
 
 /** Tell the other pages that the list of models has changed, and which model to open. @param {string} [open] */
-const tellModels = (open = "") => window.dispatchEvent(new CustomEvent("headscope-models", { detail: open }));
+const tellModels = (open = "") => announce(modelsChanged, open);
 
 class TrainPage {
   #following = 0; // grows with each training that is followed
