@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import gc
+import logging
 import string
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ import gradio as gr
 import app
 from model.tokenizer import CharTokenizer
 from web.edge.connections import Connections
+from web.edge.server import RepeatFilter
 from web.services import Services
 from web.serving.served_models import ServedModels
 from web.settings import Settings
@@ -68,6 +70,8 @@ def start(*checkpoints: Path | str, loaded: bool = True, **changes: Any) -> Serv
     names = tuple(str(checkpoint) for checkpoint in checkpoints)
     demo, services = app.start(Settings(**{"kernels": False} | {"checkpoints": names, "port": port} | changes))
     services.engines.running = WatchedSet()
+    for handler in logging.getLogger().handlers:  # pytest's own, which must keep what a test logs a second time
+        handler.filters = [each for each in handler.filters if not isinstance(each, RepeatFilter)]
     keep_what_was_imported()
     if loaded:
         services.load()

@@ -133,7 +133,7 @@ def test_curl(server: Server) -> None:
 def test_only_these_are_public(client: Client) -> None:
     endpoints = client.view_api(return_format="dict")["named_endpoints"]
     lenses = {"/roles", "/knockout", "/removal", "/attribution", "/head_lenses", "/logit_lens", "/ledger"}
-    lenses |= {"/patch", "/composition", "/paths", "/difference", "/passages"}
+    lenses |= {"/patch", "/composition", "/paths", "/role_paths", "/difference", "/passages"}
     assert set(endpoints) == {"/attention", "/generate", "/models", "/tokenize", "/train"} | lenses
     generate = [parameter["parameter_name"] for parameter in endpoints["/generate"]["parameters"]]
     assert generate == ["prompt", "model", "max_new_tokens", "temperature", "top_k", "top_p", "min_p", "seed"]

@@ -113,7 +113,7 @@ def test_an_id_without_a_token_is_never_drawn(tmp_path: Path, caplog: pytest.Log
     gpt.save_pretrained(tmp_path)
     (tmp_path / "tokenizer.json").write_text(json.dumps(char_spec()), encoding="utf-8")
     loaded = model.load(tmp_path, device="cpu")
-    assert caplog.messages[-1] == f"{tmp_path.name}: 63 rows of the vocabulary without a token will never be drawn"
+    assert f"{tmp_path.name}: 63 rows of the vocabulary without a token will never be drawn" in caplog.messages
     assert loaded.config.vocab_size == 128
     assert loaded.bos_token_id is None
     ids = prompt_ids(8)

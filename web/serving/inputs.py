@@ -115,7 +115,9 @@ def read_ids(
 ) -> list[int]:
     """The token ids of a text that is given either as text or as ids, in the fields called ``names``."""
     field, ids_field = names
-    if (text is None) == (ids is None):
+    if text is None and ids is None:
+        raise InputError(field, f"Either {field} or {ids_field} is needed.")
+    if text is not None and ids is not None:
         raise InputError(field, f"Give either {field} or {ids_field}, but not both.")
     try:
         if text is not None:

@@ -64,7 +64,7 @@ def test_where_a_role_is_clear_it_is_said(certain: dict[str, Any], page: Any) ->
         assert abs(float(score) - certain["scores"][role][0][0]) < 0.0006 and uniform == "0.010"
     ask.get_by_label("Role", exact=True).select_option("induction")
     expect(ask.locator("tr[data-place]").first).to_have_attribute("data-place", "1,2")
-    expect(tile).to_have_attribute("aria-label", re.compile("induction head looks: 0.870$"))
+    expect(tile).to_have_attribute("aria-label", re.compile("induction heads look: 0.870$"))
     ask.locator("tr[data-place]").first.get_by_role("button").click()
     expect(ask.get_by_text("Role of L1 H2: induction (0.87 on random tokens")).to_be_visible()
 

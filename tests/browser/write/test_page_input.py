@@ -132,5 +132,6 @@ def test_leaving_ends_the_writing(browser: Any, server: Server, slow: Any) -> No
     slow.gate.release()
     expect(text(page)).to_have_text(re.compile("^ab.$", re.DOTALL))
     (generation,) = server.services.engines.running
+    page.goto("about:blank")
     assert generation.stopped.wait(timeout=10)
     assert generation.ended.wait(timeout=10)

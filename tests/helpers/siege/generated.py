@@ -47,7 +47,7 @@ def good_bodies(sha256: str) -> dict[str, Any]:
         "attention": ["ab", "tiny", 0, 0],
         "tokenize": ["ab", "tiny"],
         "models": [],
-        "knockout": ["ab", "tiny", "zero"],
+        "knockout": ["ab", "tiny", "zero", False, None, None],
     }
     return {
         "/v1/completions": writing | {"prompt": "ab", "stream": False, "logit_bias": {"1": 2.0}},
@@ -61,6 +61,7 @@ def good_bodies(sha256: str) -> dict[str, Any]:
         "/look/read": text | {"model": "tiny"},
         "/look/snapshot": {"model": "tiny", "step": 5, "ids": [1, 2, 3], "n_prompt": 1},
         "/look/differences": sides,
+        "/look/alignment": {side: text | {"run": "", "n_tokens": 4} for side in "ab"},
         "/look/scaled/{position}": text,
         "/look/again/rows": text,
         "/look/again/heads/{layer}/{head}": text,
