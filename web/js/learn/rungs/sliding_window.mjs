@@ -361,7 +361,7 @@ function batchList() {
 
   /** @param {any} data */
   function update(data) {
-    const { batches: shown = [], n_batches: n, left_over: left, tensors: all = [] } = data;
+    const { batches: shown = [], n_batches: n = 0, left_over: left = 0, tensors: all = [] } = data;
     chosen = Math.max(0, Math.min(chosen, shown.length - 1));
     const buttons = shown.map((/** @type {number[]} */ batch, /** @type {number} */ i) => {
       const name = `Batch ${i}: ${batch.length > 1 ? "windows" : "window"} ${batch.join(", ")}`;
