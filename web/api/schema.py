@@ -16,7 +16,7 @@ from pydantic import (
 )
 from pydantic.annotated_handlers import GetJsonSchemaHandler
 from pydantic.config import JsonDict
-from pydantic_core import CoreSchema
+from pydantic_core import CoreSchema, PydanticCustomError
 from typing_extensions import TypeAliasType
 
 from model.generate import MAX_SEED
@@ -46,6 +46,15 @@ def whole_numbers(values: Any) -> Any:
     return values
 
 
+def boolean(value: Any) -> Any:
+    """Refuse 0 and 1, which equal False and True in Python but not in JSON."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        raise PydanticCustomError("literal_error", "Input should be true or false")
+    return value
+
+
+OnlyFalse = Annotated[Literal[False], BeforeValidator(boolean)]
+OnlyTrue = Annotated[Literal[True], BeforeValidator(boolean)]
 Text = Annotated[str, StringConstraints(min_length=1)]
 Scale = Annotated[float, Field(ge=-MAX_HEAD_SCALE, le=MAX_HEAD_SCALE)]
 # JSON has one kind of number: 3.0 is 3. Only for bodies: a query is text.
@@ -155,7 +164,7 @@ class Writing(Sampling):  # type: ignore[misc]  # Sampling is made from the tabl
     metadata: Metadata | None = None
     # Options that are not supported, with the values that ask for nothing.
     best_of: Count = Field(None, ge=1, description="Only the value of `n`.")
-    store: Literal[False] | None = None
+    store: OnlyFalse | None = None
     service_tier: Literal["auto", "default"] | None = None
     tools: EmptyList = None
     tool_choice: Literal["none", "auto"] | None = None
@@ -167,10 +176,10 @@ class Writing(Sampling):  # type: ignore[misc]  # Sampling is made from the tabl
     audio: None = None
     web_search_options: None = None
     # The same for vLLM's options.
-    ignore_eos: Literal[False] | None = None
-    skip_special_tokens: Literal[True] | None = None
-    include_stop_str_in_output: Literal[False] | None = None
-    use_beam_search: Literal[False] | None = None
+    ignore_eos: OnlyFalse | None = None
+    skip_special_tokens: OnlyTrue | None = None
+    include_stop_str_in_output: OnlyFalse | None = None
+    use_beam_search: OnlyFalse | None = None
     truncate_prompt_tokens: None = None
     allowed_token_ids: None = None
     prompt_logprobs: None = None

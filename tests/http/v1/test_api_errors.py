@@ -130,6 +130,12 @@ def test_numbers_that_are_none(server: Server, field: str, number: str) -> None:
     assert answer.status_code == 400 and error_of(answer)["param"] in (field, None)
 
 
+@pytest.mark.parametrize(("field", "number"), [("skip_special_tokens", 1), ("store", 0), ("ignore_eos", 0.0)])
+def test_a_number_is_no_boolean(server: Server, field: str, number: float) -> None:
+    answer = post_body(server, GOOD_BODY | {field: number})
+    assert answer.status_code == 400 and error_of(answer)["param"] == field
+
+
 def test_a_body_too_large(server: Server) -> None:
     most = Limits.max_body_bytes
     answer = post_body(server, b" " * (most + 1))
