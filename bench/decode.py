@@ -27,7 +27,8 @@ from bench.harness import (
 )
 from bench.peers import ctranslate2_writers, transformers_writers
 from model import SamplingSettings
-from model.serving.engine import Engine, compiled_reader
+from model.serving.choose_reader import choose_reader
+from model.serving.engine import Engine
 from model.serving.sequence import TextSequence
 
 PROMPT = list(range(8))
@@ -39,7 +40,7 @@ class Writer:
 
     def __init__(self, folder: Path, dtype: str, n_streams: int, device: str = "cpu") -> None:
         self.loaded, self.n_streams = open_for_bench(folder, dtype, device), n_streams
-        self.reader = compiled_reader(self.loaded.gpt, n_streams, CACHE)
+        self.reader = choose_reader(self.loaded.gpt, n_streams, CACHE)
 
     def write(self, n_tokens: int, record: bool = False) -> None:
         """All streams in one engine, from their first token to their last."""

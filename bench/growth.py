@@ -21,7 +21,8 @@ import torch
 
 from bench.harness import CACHE, GPT2_SHAPE, Row, parser, random_checkpoint, report, significant
 from model import GPTConfig, SamplingSettings, load
-from model.serving.engine import Engine, compiled_reader
+from model.serving.choose_reader import choose_reader
+from model.serving.engine import Engine
 from model.serving.sequence import TextSequence
 from web.serving.budget import trim_heap
 
@@ -70,7 +71,7 @@ def measure(folder: Path, n_streams: int, context: int, n_tokens: int, limit: fl
     held = resident()
     loaded = load(folder)
     config, dtype = loaded.config, loaded.dtype
-    reader = compiled_reader(loaded.gpt, n_streams, CACHE)
+    reader = choose_reader(loaded.gpt, n_streams, CACHE)
     engine = Engine(loaded, max_batch=n_streams, reader=reader)
     prompt = [i % config.vocab_size for i in range(context)]
     started_texts: set[int] = set()

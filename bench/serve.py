@@ -33,7 +33,8 @@ from bench.harness import (
 from bench.load import Heard, Load, completions, gradio_calls
 from bench.process import MB, PATIENCE, ours, serving, wait_for_loops
 from model import LoadedModel, SamplingSettings
-from model.serving.engine import Engine, compiled_reader
+from model.serving.choose_reader import choose_reader
+from model.serving.engine import Engine
 from model.serving.sequence import Event, TextSequence
 
 IN_PROCESS = "in process"
@@ -100,7 +101,7 @@ class Case:
 
     def in_process(self, n: int) -> Load:
         """The same requests with the same timing, without HTTP."""
-        engine = Engine(self.loaded, max_waiting=n, reader=compiled_reader(self.loaded.gpt, 16, CACHE))
+        engine = Engine(self.loaded, max_waiting=n, reader=choose_reader(self.loaded.gpt, 16, CACHE))
         thread = threading.Thread(target=engine.run)
         thread.start()
         start, clients = time.perf_counter(), []

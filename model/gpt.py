@@ -49,8 +49,8 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor, attend: "Attend") -> Tensor:
         """The residual stream ``(..., C)`` after this layer. ``attend`` runs this block's attention on its input."""
-        x, thought = self.sublayers(x, attend)
-        return x + thought
+        x, mlp_output = self.sublayers(x, attend)
+        return x + mlp_output
 
     def sublayers(self, x: Tensor, attend: "Attend") -> tuple[Tensor, Tensor]:
         """The residual stream after attention, and what the MLP adds to it."""

@@ -1,7 +1,7 @@
-"""Gauges of engines and caches, read when the metrics are requested."""
+"""Gauges of engines, caches, questions and trainings, read when the metrics are requested."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sized
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
@@ -52,3 +52,16 @@ class Gauges:
         asked.add_metric(["paused"], len(turns.paused))
         asked.add_metric(["waiting"], len(turns.queue))
         yield asked
+
+
+class TrainingGauges:
+    """A collector for Prometheus: the numbers of running and waiting trainings."""
+
+    def __init__(self, at_work: Sized, line: Sized) -> None:
+        self.at_work, self.line = at_work, line
+
+    def collect(self) -> Iterable[Metric]:
+        trainings = GaugeMetricFamily("headscope_trainings", "Trainings of visitors' GPTs.", labels=["state"])
+        trainings.add_metric(["training"], len(self.at_work))
+        trainings.add_metric(["waiting"], len(self.line))
+        yield trainings

@@ -24,9 +24,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from . import settings
 from .api.auth import ApiKeyMiddleware
-from .api.body_limit import BodyLimitMiddleware
 from .api.errors import ApiError, as_api_error
 from .api.routes import api_routes
+from .edge.body_limit import BodyLimitMiddleware, ask_limits
 from .edge.origins import OriginMiddleware
 from .services import make_services
 from .serving.budget import budget_for
@@ -93,7 +93,8 @@ class Gate:
         self.settings = settings.read([], os.environ)
 
     def __serve_build_asgi_app__(self) -> ASGIApp:
-        app: ASGIApp = BodyLimitMiddleware(self.forward, self.settings.limits, budget_for(self.settings.limits))
+        limits = self.settings.limits
+        app: ASGIApp = BodyLimitMiddleware(self.forward, limits, budget_for(limits), ask_limits(limits))
         launched = threading.Event()
         launched.set()
         app = ApiKeyMiddleware(app, self.settings.api_key, launched) if self.settings.api_key else app

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from model.checkpoint.load import choose_device
-from model.serving.engine import compiled_reader
+from model.serving.choose_reader import choose_reader
 
 from .ask.roles import prepare_roles
 from .ask.service import Ask
@@ -94,7 +94,7 @@ def make_services(settings: Settings) -> Services:
     """Everything but the models, which ``Services.load`` loads. Raises ``ValueError`` for an invalid engine address."""
     served = ServedModels(settings)
     runs, metrics = Runs(may_see=served.private.may_see), Metrics(served.private.name_in_metrics)
-    make_reader = functools.partial(compiled_reader, cache=settings.cache) if settings.kernels else None
+    make_reader = functools.partial(choose_reader, cache=settings.cache) if settings.kernels else None
     engines = Engines(settings.limits, metrics, read_addresses(settings), make_reader, zero_gpu=settings.zero_gpu)
     ask = Ask(settings.limits, metrics, settings.cache)
     metrics.registry.register(Gauges(engines, runs, ask, metrics.model_name))

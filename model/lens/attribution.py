@@ -101,10 +101,10 @@ def attribution(text: TextPass, *, position: int, token: int, against: int | Non
         block = text.block(layer)
         outputs, bias = attention_at(text, layer, position).outputs, block.attn.matrices().b_O
         attended = outputs.sum(0) + bias
-        _, thought = block.sublayers(stream[layer], lambda *_, attended=attended: attended)
+        _, mlp_output = block.sublayers(stream[layer], lambda *_, attended=attended: attended)
         heads.append(outputs @ direction)
         biases += float(bias @ direction)
-        mlps.append(thought @ direction)
+        mlps.append(mlp_output @ direction)
     logits = logits_at(text, position)
     return Attribution(
         position,

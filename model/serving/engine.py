@@ -1,23 +1,17 @@
-"""Continuous batching: texts join and leave a running batch at every step. Also chooses the reader that runs the
-passes.
-"""
+"""Continuous batching: texts join and leave a running batch at every step."""
 
-import importlib.util
 import itertools
 import logging
 import threading
 import time
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from pathlib import Path
 
 from ..generate import GenerationRequest
-from ..gpt import GPT
 from ..loaded import LoadedModel
 from .fair_queue import Busy, FairQueue
 from .reader import Reader, Reading
 from .sequence import NO_SLOT, ContextShift, Cut, Event, Failure, Listener, TextSequence
-from .threads import available_cores
 from .torch_reader import TorchReader
 
 log = logging.getLogger(__name__)
@@ -57,7 +51,9 @@ class Engine:
         """The texts in the batch, in the order of their slots."""
         return [sequence for sequence in self.slots if sequence]
 
-    def text(self, request: GenerationRequest, listener: Listener, client: Hashable, deadline: float) -> TextSequence:
+    def new_sequence(
+        self, request: GenerationRequest, listener: Listener, client: Hashable, deadline: float
+    ) -> TextSequence:
         """The text of ``request``, ready for ``submit``."""
         return TextSequence(request, self.loaded, listener, client, deadline)
 
@@ -241,31 +237,3 @@ class Engine:
         sequence.report(step)
         if not sequence.n_read and sequence.request.record:
             sequence.report(ContextShift(list(sequence.ids)))
-
-
-def compiled_reader(gpt: GPT, n_slots: int, cache: Path | None = None) -> Reader | None:
-    """A reader that is faster than torch's modules: compiled loops on a CPU, CUDA graphs on a GPU of NVIDIA's.
-
-    None if there is neither: on other devices, without Numba, and on processors that the loops do not support.
-    Compiling takes a few seconds, most of them only the first time if ``cache`` is a folder that can be written.
-    Afterwards a large ``gpt`` shares the weights of the loops.
-    """
-    device = gpt.wte.weight.device.type
-    if device == "cuda":
-        from .torch_reader import GraphReader
-
-        return GraphReader(gpt, n_slots)
-    if device != "cpu" or importlib.util.find_spec("numba") is None:
-        return None
-    from ..kernels import jit
-
-    if not jit.is_supported():
-        return None
-    jit.keep_compiled_code(cache)
-    from ..kernels.compiled import CompiledGPT
-    from ..kernels.pack import use_panels
-    from .compiled_reader import CompiledReader
-
-    compiled = CompiledGPT(gpt, n_slots, PREFILL_ALONE + n_slots, available_cores())
-    use_panels(gpt, compiled.weights)
-    return CompiledReader(compiled)

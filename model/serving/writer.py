@@ -8,7 +8,8 @@ from typing import Any
 from ..generate import GenerationRequest, Step
 from ..loaded import HeadMask, LoadedModel, Prompt
 from ..sampling import SamplingSettings
-from .engine import Engine, compiled_reader
+from .choose_reader import choose_reader
+from .engine import Engine
 from .sequence import Cut, Event, Failure, TextSequence
 
 
@@ -22,7 +23,7 @@ class BatchWriter:
 
     def __init__(self, loaded: LoadedModel, n_streams: int = 16, cache: str | Path | None = None) -> None:
         self.loaded, self.n_streams = loaded, n_streams
-        self.reader = compiled_reader(loaded.gpt, n_streams, None if cache is None else Path(cache).expanduser())
+        self.reader = choose_reader(loaded.gpt, n_streams, None if cache is None else Path(cache).expanduser())
 
     def write(
         self,

@@ -7,7 +7,8 @@ from typing import Any
 
 from model import LoadedModel, Step
 from model.sampling import SamplingSettings
-from model.serving.engine import Engine, compiled_reader
+from model.serving.choose_reader import choose_reader
+from model.serving.engine import Engine
 from model.serving.reader import Reader
 from model.serving.sequence import Cut, Event, PromptPart, TextSequence
 
@@ -27,7 +28,7 @@ def reader_for(loaded: LoadedModel, kind: str, n_slots: int) -> Reader | None:
     """What an engine is given so that it reads with "torch" or is "compiled"."""
     if kind == "torch":
         return None
-    reader = compiled_reader(loaded.gpt, n_slots, KERNELS)
+    reader = choose_reader(loaded.gpt, n_slots, KERNELS)
     assert reader, "Numba serves every machine that runs these tests"
     return reader
 

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from model.errors import counted
 
-from ..client import client_in
+from ..client import client_in, path_of
 
 MAX_FORM_BYTES = 4_096
 LONGEST_WAIT = 30  # seconds that the answer to a wrong key is held back
@@ -233,10 +233,3 @@ class ApiKeyMiddleware:
         action = "../" * (path_of(scope).count("/") - 1) + ENTER[1:] + (f"?{query}" if query else "")
         content = FORM.format(action=html.escape(action), message=message)
         return HTMLResponse(content, status_code=status, headers=headers)
-
-
-def path_of(scope: Scope) -> str:
-    """The path below the root path, as the routes see it."""
-    root = scope.get("root_path", "").rstrip("/")
-    path: str = scope["path"]
-    return path[len(root) :] if root and path.startswith(f"{root}/") else path

@@ -16,7 +16,7 @@ from ..serving.attention_answer import head_weights
 from ..serving.inputs import find_model, read_head, read_prompt, read_request, read_text
 from ..settings import UPDATE_SECONDS, Limits
 from .describe import describe
-from .guards import leave, model_to_read_with, refusals
+from .guards import model_to_read_with, refusals, store_answer
 from .lens import lens_endpoints
 
 
@@ -85,7 +85,7 @@ def add_endpoints(services: Services) -> None:
             ids = read_prompt(limits, loaded, prompt)
             layer, head = read_head(limits, loaded, layer, head, len(ids))
             answer = await services.trace_workers.run(client, head_weights, loaded, ids, layer, head)
-        found: dict[str, Any] = leave(services, request, answer)
+        found: dict[str, Any] = store_answer(services, request, answer)
         return found
 
     async def tokenize(request: gr.Request, text: str, model: str | None = None) -> list[dict[str, Any]]:
@@ -102,7 +102,7 @@ def add_endpoints(services: Services) -> None:
         with refusals(services, "/tokenize"):
             loaded = find_model(served, model)
             answer = await asyncio.to_thread(read_tokens, limits, loaded, text)
-        found: list[dict[str, Any]] = leave(services, request, answer)
+        found: list[dict[str, Any]] = store_answer(services, request, answer)
         return found
 
     async def models() -> list[dict[str, Any]]:

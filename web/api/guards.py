@@ -63,7 +63,7 @@ def refusals(services: Services, route: str = "") -> Iterator[None]:
         raise gr.Error(told.message, print_exception=False) from None
 
 
-def leave(services: Services, request: gr.Request, answer: bytes) -> Any:
+def store_answer(services: Services, request: gr.Request, answer: bytes) -> Any:
     """What an endpoint returns to Gradio for an answer in JSON."""
     with refusals(services):
         return services.uncollected_answers.store(answer, request.session_hash or "", client_of(request))

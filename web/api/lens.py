@@ -23,7 +23,7 @@ from ..serving.inputs import whole
 from ..serving.server_sent_events import event_of_json, server_sent_event
 from . import openapi
 from .errors import as_api_error
-from .guards import count_refusal, leave, model_to_read_with, refusals
+from .guards import count_refusal, model_to_read_with, refusals, store_answer
 from .schema import Also, Body, HeadMask, TokenIds, one_of
 from .streaming import LEFT, Stream, unless_client_leaves
 
@@ -172,7 +172,7 @@ def make_endpoint(services: Services, question: Question) -> Callable[..., Await
             inquiry = await read(services, question, BODIES[question.name].model_validate(given), client)
         with refusals(services):
             async with question.ask(inquiry, client, route, services.limits) as pending:
-                found: dict[str, Any] = leave(services, request, await pending.answer())
+                found: dict[str, Any] = store_answer(services, request, await pending.answer())
         return found
 
     parameters = [inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=gr.Request)]

@@ -27,7 +27,7 @@ from .service import Answer, Inquiry
 
 # A text in JSON may take three times its bytes, with line breaks, quotes and other letters escaped; and its tokens,
 # as numbers, take more memory than its characters.
-LONG_TEXT = BodyLimit(max_bytes=3 * MAX_LONG_TEXT_BYTES, held_times=8)
+LONG_TEXT = BodyLimit(max_bytes=3 * MAX_LONG_TEXT_BYTES, budget_factor=8)
 
 
 class Passage(BaseModel):

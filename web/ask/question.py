@@ -163,7 +163,7 @@ class BodyLimit:
     """A limit for the bodies of one route."""
 
     max_bytes: int
-    held_times: int  # how often a body counts against the budget, with what is made from it
+    budget_factor: int = 2  # bytes counted against the budget per byte of a body: itself, and what is read from it
 
 
 @dataclass(frozen=True)

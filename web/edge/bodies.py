@@ -1,6 +1,6 @@
 """Refuses request bodies in formats not accepted here, and counts large response bodies against the budget.
 
-``web/api/body_limit.py`` limits the size of request bodies.
+``body_limit.py`` limits the size of request bodies.
 """
 
 import codecs
@@ -13,9 +13,8 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..api.auth import path_of
 from ..api.errors import ApiError, RefusedBody, as_api_error
-from ..client import client_in
+from ..client import client_in, path_of
 from ..serving.budget import Budget, NoRoom
 
 GRADIO = "/gradio_api/"

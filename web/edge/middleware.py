@@ -9,13 +9,14 @@ from starlette.middleware import Middleware
 from starlette.types import ASGIApp
 
 from ..api.auth import ApiKeyMiddleware
-from ..api.body_limit import BodyLimitMiddleware
+from ..ask.question import BodyLimit
 from ..services import Services
 from ..serving.budget import Budget
 from ..settings import Settings
 from ..training.routes import UPLOAD
 from ..training.visitor_cookie import VisitorMiddleware
 from .bodies import BodyFormatMiddleware, ResponseBudgetMiddleware
+from .body_limit import BodyLimitMiddleware, ask_limits
 from .gradio_queue import GradioQueueMiddleware, GradioRouteMiddleware, QueueSessions
 from .origins import ANY, HUB, HostMiddleware, OriginMiddleware
 from .request_log import RequestLogMiddleware
@@ -45,7 +46,8 @@ def after_gradio(
 
     No API key is required until ``launched`` is set, because Gradio's own first request has none.
     """
-    texts = {UPLOAD: settings.limits.max_training_bytes}  # paths that take plain text, and the most bytes of it
+    limits = services.limits
+    limits_by_path = ask_limits(limits) | {UPLOAD: BodyLimit(limits.max_training_bytes)}
     key = []
     if settings.api_key is not None:
         # A Space is shown inside another site's frame.
@@ -54,9 +56,9 @@ def after_gradio(
     return [
         Middleware(GradioRouteMiddleware),
         *key,
-        Middleware(BodyLimitMiddleware, limits=services.limits, budget=services.budget, larger=texts),
-        Middleware(BodyFormatMiddleware, texts=tuple(texts)),
-        Middleware(GradioQueueMiddleware, sessions=QueueSessions(demo, services.limits, services.uncollected_answers)),
+        Middleware(BodyLimitMiddleware, limits=limits, budget=services.budget, limits_by_path=limits_by_path),
+        Middleware(BodyFormatMiddleware, texts=[UPLOAD]),
+        Middleware(GradioQueueMiddleware, sessions=QueueSessions(demo, limits, services.uncollected_answers)),
         Middleware(VisitorMiddleware),
     ]
 

@@ -23,7 +23,7 @@ from ..services import Services
 from ..settings import MAX_QUEUED, MAX_RUN_ID, MAX_SESSIONS, QUEUE_SECONDS
 from ..training.routes import add_train_endpoint
 from ..training.trainings import Trainings
-from .link import CONTROLS
+from .controls import CONTROLS
 from .tabs import learn_tab, train_tab
 from .use import use_section
 from .writer import PageWriter, read_page_text

@@ -18,23 +18,11 @@ from model.serving.fair_queue import Busy
 
 from ..runs.run import Run
 from ..services import Services
-from ..serving.inputs import OPTIONS, SLIDERS, find_model, read_request
+from ..serving.inputs import SLIDERS, find_model, read_request
 from ..serving.served_models import NotServed, ServedModels
 from ..serving.snapshots import Snapshots
+from .controls import WORDS
 from .pointer import opening_pointer, pointer
-
-# The settings that a link carries, and the words for them there.
-WORDS = {name: "length" if name == "max_new_tokens" else name for name in (*SLIDERS, "seed")}
-
-
-def describe_control(name: str) -> dict[str, object]:
-    """A setting as the browser needs it; the seed has no slider."""
-    slider = SLIDERS[name]._asdict() if name in SLIDERS else {}
-    return {"name": name, "word": WORDS[name], "help": OPTIONS[name].help, **slider}
-
-
-CONTROLS = [describe_control(name) for name in WORDS]
-
 
 TEXT = ("sha256", "ids", "prompt")  # without any of them an address leads to no text
 NUMBER = re.compile(r"-?\d{1,20}(\.\d{1,20})?(e-\d{1,2})?")

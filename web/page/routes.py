@@ -17,7 +17,8 @@ from ..serving.served_models import VISITOR
 from ..serving.server_sent_events import STREAM_HEADERS, server_sent_event
 from ..training.trainings import Trainings
 from .link import resolve_address
-from .pointer import model_list, opening_pointer, pointer
+from .model_list import model_list
+from .pointer import opening_pointer, pointer
 from .read_again import ReadAgain, SnapshotText, read_again, read_with_snapshot
 from .writer import PageText, PageWriter, read_page_text
 

@@ -39,7 +39,7 @@ class Generation:
     ) -> None:
         self.engine, self.pace, self.route, self.metrics, self.running = engine, pace, route, metrics, running
         self.sequences = [
-            engine.text(request, self.listener(i), client, deadline) for i, request in enumerate(requests)
+            engine.new_sequence(request, self.listener(i), client, deadline) for i, request in enumerate(requests)
         ]
         self.outcome = "cancelled"  # until another outcome is known
         self.n_running = len(requests)  # texts whose last event has not arrived

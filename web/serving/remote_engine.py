@@ -311,7 +311,9 @@ class RemoteEngine(Engine):
         self.loop: asyncio.AbstractEventLoop | None = None
         self.news = asyncio.Event()
 
-    def text(self, request: GenerationRequest, listener: Listener, client: Hashable, deadline: float) -> TextSequence:
+    def new_sequence(
+        self, request: GenerationRequest, listener: Listener, client: Hashable, deadline: float
+    ) -> TextSequence:
         return RemoteText(request, self.loaded, listener, client, deadline, self.wake)
 
     def submit(self, *sequences: TextSequence) -> None:

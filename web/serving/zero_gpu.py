@@ -112,7 +112,9 @@ class ZeroGpuEngine(Engine):
         super().__init__(loaded, max_batch=1, max_waiting=max_waiting)
         MODELS[loaded.name] = loaded
 
-    def text(self, request: GenerationRequest, listener: Listener, client: Hashable, deadline: float) -> TextSequence:
+    def new_sequence(
+        self, request: GenerationRequest, listener: Listener, client: Hashable, deadline: float
+    ) -> TextSequence:
         return GpuText(request, self.loaded, listener, client, deadline)
 
     def step(self) -> None:

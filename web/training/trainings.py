@@ -9,17 +9,16 @@ import string
 import tempfile
 import threading
 import time
-from collections.abc import AsyncGenerator, Coroutine, Iterable, Sized
+from collections.abc import AsyncGenerator, Coroutine
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any, Literal
-
-from prometheus_client.core import GaugeMetricFamily, Metric
 
 import model
 from model.serving.engine import Closed
 from model.serving.fair_queue import Busy
 
+from ..gauges import TrainingGauges
 from ..services import Services
 from ..settings import KEPT_SECONDS, LEAVING_SECONDS, MAX_KEPT_TRAININGS
 from .process import TrainingProcess, command
@@ -31,7 +30,7 @@ State = Literal["waiting", "starting", "writing", "training", "finishing", "done
 ENDED: tuple[State, ...] = ("done", "failed")
 REPLACED = {"waiting", "step", "writing"}  # a late follower gets only the newest of these
 KEEP_ALIVE_SECONDS = 5.0
-TEND_SECONDS = 1.0
+EXPIRY_CHECK_SECONDS = 1.0
 GRACE_SECONDS = 120  # added to the training time, for starting, finishing and a busy machine
 WRITING_SECONDS = 300  # the longest time that a model may take to write the text
 OUT_OF_TIME = "The time limit of this server was reached."
@@ -168,8 +167,8 @@ class Trainings:
         self.by_visitor[visitor] = training
         self.line.append(training)
         self.advance()
-        if not any(task.get_name() == "tend" for task in self.tasks):
-            self.run_task(self.tend(), "tend")
+        if not any(task.get_name() == "expire" for task in self.tasks):
+            self.run_task(self.expire(), "expire")
         return training
 
     def new_name(self) -> str:
@@ -197,7 +196,7 @@ class Trainings:
             training = self.line.pop(0)
             self.at_work.add(training)
             training.enter("starting")
-            self.run_task(self.carry_out(training), "training")
+            self.run_task(self.train_and_serve(training), "training")
         if self.at_work:
             self.services.is_training.set()
         else:
@@ -205,7 +204,7 @@ class Trainings:
         for place, training in enumerate(self.line, 1):
             training.enter("waiting", place=place)
 
-    async def carry_out(self, training: Training) -> None:
+    async def train_and_serve(self, training: Training) -> None:
         """Train, then serve the model to the visitor who trained it."""
         try:
             seconds = seconds_of(training.request.size, self.limits) + GRACE_SECONDS
@@ -272,10 +271,10 @@ class Trainings:
         training.discard()
         self.advance()
 
-    async def tend(self) -> None:
+    async def expire(self) -> None:
         """End the trainings whose visitors have left, and forget models that have expired."""
         while self.by_visitor and not self.closed:
-            await asyncio.sleep(TEND_SECONDS)
+            await asyncio.sleep(EXPIRY_CHECK_SECONDS)
             for visitor in self.to_forget(time.monotonic()):
                 self.forget(visitor)
 
@@ -301,16 +300,3 @@ class Trainings:
         with self.lock:
             if self.root:
                 shutil.rmtree(self.root, ignore_errors=True)
-
-
-class TrainingGauges:
-    """A collector for Prometheus: the numbers of running and waiting trainings."""
-
-    def __init__(self, at_work: Sized, line: Sized) -> None:
-        self.at_work, self.line = at_work, line
-
-    def collect(self) -> Iterable[Metric]:
-        trainings = GaugeMetricFamily("headscope_trainings", "Trainings of visitors' GPTs.", labels=["state"])
-        trainings.add_metric(["training"], len(self.at_work))
-        trainings.add_metric(["waiting"], len(self.line))
-        yield trainings

@@ -29,7 +29,7 @@ def quick_server(checkpoints: Path, **changes: Any) -> Iterator[Server]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(training_request, "SIZES", (QUICK, ENDLESS))
         patched.setattr(process, "NICENESS", 0)  # other tests run beside this one
-        patched.setattr(trainings, "TEND_SECONDS", 0.1)
+        patched.setattr(trainings, "EXPIRY_CHECK_SECONDS", 0.1)
         server = start(checkpoints / "tiny", **changes)
         yield server
         server.close()

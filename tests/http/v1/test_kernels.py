@@ -11,7 +11,7 @@ import pytest
 from helpers.api import post
 from helpers.engine import KERNELS
 from helpers.server import Server, save_tiny, start
-from model.serving.engine import compiled_reader
+from model.serving.choose_reader import choose_reader
 from web.serving.engines import Engines
 
 
@@ -64,7 +64,7 @@ def test_a_reader_that_cannot_be_made_leaves_torch_writing(
     def fail(*_: Any, **__: Any) -> None:
         raise OSError("no compiler here")
 
-    monkeypatch.setattr("web.services.compiled_reader", fail)
+    monkeypatch.setattr("web.services.choose_reader", fail)
     server = start(save_tiny(tmp_path / "tiny"), kernels=True)
     try:
         assert ready.wait(60)
@@ -79,4 +79,4 @@ def test_where_numba_is_missing_there_is_no_compiled_reader(
 ) -> None:
     gpt = next(iter(servers[0].services.served.models.values())).gpt
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
-    assert compiled_reader(gpt, 1) is None
+    assert choose_reader(gpt, 1) is None

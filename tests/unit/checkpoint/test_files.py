@@ -15,7 +15,7 @@ from helpers.models import tiny_bpe, tiny_model
 from model.checkpoint.files import open_file
 from model.checkpoint.weights import read_pickled
 from model.train.state import is_finished
-from web.page.pointer import about
+from web.page.model_list import about
 from web.publish import CannotPublish, files_of
 
 OUT = "found a link that leads out of the checkpoint"

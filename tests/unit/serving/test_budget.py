@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from model.serving.fair_queue import Busy
-from web.api.body_limit import BYTES_PER_SECOND, MOST_DELAY, LargeBodyQueue
+from web.edge.body_limit import BYTES_PER_SECOND, MOST_DELAY, LargeBodyQueue
 from web.serving import budget as budget_module
 from web.serving.budget import Budget, NoRoom, share_heaps, trim_heap
 from web.serving.uncollected_answers import UncollectedAnswers
@@ -103,7 +103,7 @@ def test_memory_is_trimmed_once_nothing_is_held(monkeypatch: pytest.MonkeyPatch)
 
 def test_large_bodies_of_one_client_come_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("web.api.body_limit.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("web.edge.body_limit.time.monotonic", lambda: now[0])
     pace = LargeBodyQueue()
     seconds = 300_000 / BYTES_PER_SECOND
     assert pace.delay("a", 300_000) == 0

@@ -20,7 +20,7 @@ def tiny() -> LoadedModel:
 @pytest.fixture(params=["torch", "compiled"])
 def writer(request: pytest.FixtureRequest, tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> BatchWriter:
     if request.param == "torch":
-        monkeypatch.setattr(writer_module, "compiled_reader", lambda *_: None)
+        monkeypatch.setattr(writer_module, "choose_reader", lambda *_: None)
     return BatchWriter(tiny, n_streams=3, cache=KERNELS)
 
 

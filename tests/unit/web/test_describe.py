@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from web.page.pointer import MAX_ABOUT, MAX_CARD_BYTES, about, facts, model_list
+from web.page.model_list import MAX_ABOUT, MAX_CARD_BYTES, about, facts, model_list
 from web.services import Services
 
 CARD = """---

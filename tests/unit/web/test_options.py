@@ -15,7 +15,7 @@ from model.sampling import SAMPLING_OPTIONS
 from web.api.errors import first_problem
 from web.api.gradio_endpoints import add_endpoints
 from web.api.schema import CompletionRequest
-from web.page.link import CONTROLS, WORDS
+from web.page.controls import CONTROLS, WORDS
 from web.services import Services
 from web.serving.inputs import OPTIONS, SLIDERS, read_request
 

@@ -3,22 +3,29 @@
 import asyncio
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ..api.errors import RefusedBody, as_api_error
+from ..ask.question import BodyLimit
 from ..ask.table import QUESTIONS
-from ..client import client_in
+from ..client import client_in, path_of
 from ..serving.budget import Budget, NoRoom
 from ..settings import Limits
-from .auth import path_of
-from .errors import RefusedBody, as_api_error
 
-HELD_TIMES = 2  # a body, and what is read from it
 LARGE_BODY_BYTES = 32_768
 BYTES_PER_SECOND = 1_000_000  # of one client's large bodies
 MOST_DELAY = 5.0  # seconds
-OF_ASK = {f"/v1{question.path}": question.body_limit for question in QUESTIONS if question.body_limit}
+
+
+def ask_limits(limits: Limits) -> dict[str, BodyLimit]:
+    """The limits of the questions that take larger bodies than usual, by path."""
+    found = {f"/v1{question.path}": question.body_limit for question in QUESTIONS if question.body_limit}
+    return {
+        path: replace(limit, max_bytes=max(limit.max_bytes, limits.max_body_bytes)) for path, limit in found.items()
+    }
 
 
 class LargeBodyQueue:
@@ -43,30 +50,26 @@ class LargeBodyQueue:
 class BodyLimitMiddleware:
     """Refuses bodies above the limit, whether they say how long they are or not.
 
-    ``larger`` names the paths with a limit of their own. All bodies of requests that are being answered count against
-    the budget.
+    ``limits_by_path`` has the paths with limits of their own. All bodies of requests that are being answered count
+    against the budget.
     """
 
-    def __init__(self, app: ASGIApp, limits: Limits, budget: Budget, larger: Mapping[str, int] | None = None) -> None:
-        self.app, self.limits, self.budget, self.larger = app, limits, budget, larger or {}
+    def __init__(self, app: ASGIApp, limits: Limits, budget: Budget, limits_by_path: Mapping[str, BodyLimit]) -> None:
+        self.app, self.budget, self.limits_by_path = app, budget, limits_by_path
+        self.usual = BodyLimit(limits.max_body_bytes)
         self.large_bodies = LargeBodyQueue()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        path, most = path_of(scope), self.limits.max_body_bytes
-        own = OF_ASK.get(path)
-        if own:
-            most = max(most, own.max_bytes)
-        most = self.larger.get(path, most)
-        too_large = RefusedBody(413, f"The body has more than {most:,} bytes.", "body_too_large")
+        limit = self.limits_by_path.get(path_of(scope), self.usual)
+        too_large = RefusedBody(413, f"The body has more than {limit.max_bytes:,} bytes.", "body_too_large")
         said = Headers(scope=scope).get("content-length", "")
-        if said.isdigit() and int(said) > most:
+        if said.isdigit() and int(said) > limit.max_bytes:
             await as_api_error(too_large).response()(scope, receive, send)
             return
         n_bytes = n_held = 0
-        times = own.held_times if own else HELD_TIMES
         client = client_in(scope)
 
         async def counted() -> Message:
@@ -74,13 +77,13 @@ class BodyLimitMiddleware:
             message = await receive()
             n_new = len(message.get("body", b""))
             n_bytes += n_new
-            if n_bytes > most:
+            if n_bytes > limit.max_bytes:
                 raise too_large
             try:
-                self.budget.take(times * n_new, client)
+                self.budget.take(limit.budget_factor * n_new, client)
             except NoRoom as error:
                 raise refused(error) from None
-            n_held += times * n_new
+            n_held += limit.budget_factor * n_new
             if message["type"] == "http.request" and not message.get("more_body"):
                 await self.wait(client, n_bytes)
             return message

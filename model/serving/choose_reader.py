@@ -1,0 +1,37 @@
+"""The fastest reader for a model on this machine."""
+
+import importlib.util
+from pathlib import Path
+
+from ..gpt import GPT
+from .engine import PREFILL_ALONE
+from .reader import Reader
+from .threads import available_cores
+
+
+def choose_reader(gpt: GPT, n_slots: int, cache: Path | None = None) -> Reader | None:
+    """A reader that is faster than torch's modules: compiled loops on a CPU, CUDA graphs on a GPU of NVIDIA's.
+
+    None if there is neither: on other devices, without Numba, and on processors that the loops do not support.
+    Compiling takes a few seconds, most of them only the first time if ``cache`` is a folder that can be written.
+    Afterwards a large ``gpt`` shares the weights of the loops.
+    """
+    device = gpt.wte.weight.device.type
+    if device == "cuda":
+        from .torch_reader import GraphReader
+
+        return GraphReader(gpt, n_slots)
+    if device != "cpu" or importlib.util.find_spec("numba") is None:
+        return None
+    from ..kernels import jit
+
+    if not jit.is_supported():
+        return None
+    jit.keep_compiled_code(cache)
+    from ..kernels.compiled import CompiledGPT
+    from ..kernels.pack import use_panels
+    from .compiled_reader import CompiledReader
+
+    compiled = CompiledGPT(gpt, n_slots, PREFILL_ALONE + n_slots, available_cores())
+    use_panels(gpt, compiled.weights)
+    return CompiledReader(compiled)

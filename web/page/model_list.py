@@ -1,0 +1,61 @@
+"""What the page is told of the models that are served."""
+
+import re
+from pathlib import Path
+
+from model import CheckpointError, LoadedModel
+from model.checkpoint.files import read_text
+from model.errors import counted
+
+from ..services import Services
+
+MAX_CARD_BYTES = 200_000
+MAX_ABOUT = 320  # characters
+WRITTEN_ELSEWHERE = " · another engine writes, this model reads along"
+
+
+def model_list(services: Services) -> list[dict[str, object]]:
+    """Name, facts, one line from the card, and the training steps kept of every model that is served."""
+    served = services.served
+    return [
+        {
+            "name": name,
+            "facts": facts(loaded) + (WRITTEN_ELSEWHERE if services.engines.writes_elsewhere(loaded) else ""),
+            "about": about(served.sources.get(name, "")),
+            "steps": services.snapshots.steps(name),
+        }
+        for name, loaded in served.models.items()
+    ]
+
+
+def facts(loaded: LoadedModel) -> str:
+    """A model's size and precision in one line."""
+    config = loaded.config
+    precision = str(loaded.dtype).removeprefix("torch.")
+    parts = [
+        f"{count(config.n_parameters)} weights",
+        f"{counted(config.n_layer, 'layer')} × {counted(config.n_head, 'head')}",
+        f"context {config.context_length:,}",
+        f"{precision} on {loaded.device.type.replace('cpu', 'CPU')}",
+    ]
+    return " · ".join(parts)
+
+
+def about(source: Path | str) -> str:
+    """The first sentence of what a model card says about the data, or else of the card; "" where there is no card."""
+    try:
+        text = read_text(Path(source) / "README.md", "a model card", MAX_CARD_BYTES)
+    except CheckpointError:
+        return ""
+    text = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL)
+    _, _, data = text.partition("\n## Data\n")
+    for paragraph in re.split(r"\n\s*\n", data or text):
+        line = " ".join(paragraph.split())
+        if line and line[0] not in "#!|<`-*[":
+            sentence = re.split(r"(?<=[.!?;])\s", line)[0]
+            return sentence if len(sentence) <= MAX_ABOUT else sentence[: MAX_ABOUT - 1] + "…"
+    return ""
+
+
+def count(n: int) -> str:
+    return f"{n / 1e6:.1f} M" if n >= 1e5 else f"{n:,}"
