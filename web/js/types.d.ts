@@ -225,6 +225,49 @@ export interface Reading {
   n_prompt?: number;
 }
 
+/** A line on the grid from one head to another; `part` of the greatest width, from 0 to 1. */
+export interface Arc {
+  from: PictureId;
+  to: PictureId;
+  part: number;
+}
+
+/** A number for every head, shown in the grid instead of the attention. */
+export interface Overlay {
+  /** The name of the numbers, with their unit. */
+  title: string;
+  /** `[layer][head]`; null for a head without a number. */
+  values: (number | null)[][];
+  /** The value with the strongest colour. */
+  most: number;
+  /** `change`: from -most to most, with the middle at 0. Any other ramp: from 0 to most. */
+  ramp: "change" | "looks";
+  /** A value, short enough for a tile. */
+  short(value: number): string;
+  /** A value in full, with its unit. */
+  long(value: number): string;
+  /** What the left and right ends of the ramp mean, in a few words. */
+  ends: [string, string];
+  /** Lines over the tiles. */
+  arcs?: Arc[];
+}
+
+/** The roles of a head: where it looks. */
+export type RoleName = "previous_token" | "first_token" | "self" | "duplicate_token" | "induction";
+
+export type RoleScores = Record<RoleName | "copying" | "entropy", number>;
+
+export interface HeadRole {
+  /** Where the head clearly looks; otherwise "copying" if it clearly copies, or "no clear role". */
+  label: string;
+  scores: RoleScores;
+  /** The scores of uniform attention and, for copying, of random weights. */
+  baseline: RoleScores;
+}
+
+/** What the heads of a model do (model/lens/head_roles.py), `[layer][head]`. */
+export type Roles = HeadRole[][];
+
 /** The part of a store that a scrubber uses; two compared texts provide it together, with one clock. */
 export interface ScrubSource {
   readonly pointer: { readonly run: string };

@@ -6,21 +6,8 @@ import { share } from "../../lib/numbers.mjs";
 import { isBusy } from "../state/pointer.mjs";
 import { askServer } from "./ask_server.mjs";
 
-/** @import { PictureId } from "../../types.js" */
+/** @import { HeadRole, PictureId, RoleName, Roles } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
-
-/** @typedef {"previous_token" | "first_token" | "self" | "duplicate_token" | "induction"} RoleName */
-
-/** @typedef {Record<RoleName | "copying" | "entropy", number>} Scores */
-
-/**
- * @typedef {object} HeadRole
- * @property {string} label where it clearly looks, else "copying" where it clearly copies, else "no clear role"
- * @property {Scores} scores
- * @property {Scores} baseline what uniform attention would score, and random weights for copying
- */
-
-/** @typedef {HeadRole[][]} Roles `[layer][head]` */
 
 /** @type {Record<RoleName, { name: string, tag: string, does: string }>} */
 export const ROLES = {

@@ -6,9 +6,9 @@ import { palette } from "../../lib/drawing/palette.mjs";
 import { clamp } from "../../lib/numbers.mjs";
 import { ruler } from "../panels/legend.mjs";
 
+/** @import { Arc, Overlay } from "../../types.js" */
 /** @import { Card } from "../panels/grid.mjs" */
 /** @import { Store } from "../state/store.mjs" */
-/** @import { Arc, Overlay } from "./question.js" */
 
 /**
  * The position on the ramp, from 0 to 1, of a fraction of the largest value. As with attention weights, the square root

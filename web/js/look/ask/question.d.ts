@@ -1,36 +1,9 @@
 /** The parts of a question of Ask. Types only: browsers never load this file. */
 
-import type { PictureId } from "../../types.js";
+import type { Overlay } from "../../types.js";
 import type { Questions } from "./lens.js";
 import type { Store } from "../state/store.mjs";
 import type { Mixer } from "./mixer.mjs";
-
-/** A line on the grid from one head to another; `part` of the greatest width, from 0 to 1. */
-export interface Arc {
-  from: PictureId;
-  to: PictureId;
-  part: number;
-}
-
-/** A number for every head, shown in the grid instead of the attention. */
-export interface Overlay {
-  /** The name of the numbers, with their unit. */
-  title: string;
-  /** `[layer][head]`; null for a head without a number. */
-  values: (number | null)[][];
-  /** The value with the strongest colour. */
-  most: number;
-  /** `change`: from -most to most, with the middle at 0. Any other ramp: from 0 to most. */
-  ramp: "change" | "looks";
-  /** A value, short enough for a tile. */
-  short(value: number): string;
-  /** A value in full, with its unit. */
-  long(value: number): string;
-  /** What the left and right ends of the ramp mean, in a few words. */
-  ends: [string, string];
-  /** Lines over the tiles. */
-  arcs?: Arc[];
-}
 
 /** What a question can read and do. */
 export interface AskContext {

@@ -4,9 +4,8 @@ import { DISTANCES, METRICS, indexOfDistance } from "../../lib/metrics.mjs";
 import { CLEAR, ROLES } from "./head_roles.mjs";
 
 /** @import { HeadWeights } from "../../lib/triangle.mjs" */
-/** @import { PictureId } from "../../types.js" */
+/** @import { PictureId, RoleName } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
-/** @import { RoleName } from "./head_roles.mjs" */
 
 /** @typedef {RoleName | "back"} PatternName */
 

@@ -9,9 +9,7 @@ import { completePointer, isBusy, isGiven } from "./pointer.mjs";
 import { Selection } from "./selection.mjs";
 import { TextSource } from "./text_source.mjs";
 
-/** @import { Cell, LinkState, PictureId, Pointer, SentPointer } from "../../types.js" */
-/** @import { Overlay } from "../ask/question.js" */
-/** @import { Roles } from "../ask/head_roles.mjs" */
+/** @import { Cell, LinkState, Overlay, PictureId, Pointer, Roles, SentPointer } from "../../types.js" */
 /** @import { View } from "./view.mjs" */
 
 const SHOWN = ["tokens", "thumbnails", "weights", "focus", "step"];
@@ -21,11 +19,18 @@ const EVERYTHING = ["state", "open", ...SHOWN];
 export class Store extends Emitter {
   /** @type {Pointer} */
   #pointer = completePointer({ state: "loading" });
-  #source = new TextSource(this);
   #playback = new Playback(
     () => this.#showMore(),
     (n) => this.#source.isReady(n),
   );
+  #source = new TextSource({
+    playback: this.#playback,
+    pointer: () => this.#pointer,
+    openPicture: () => this.open,
+    readable: () => this.readable,
+    emit: (...topics) => this.emit(...topics),
+    report: (problem) => this.report(problem),
+  });
   #selection = new Selection();
   /** @type {Set<string>} runs that were shown before */
   #abandonedRuns = new Set();

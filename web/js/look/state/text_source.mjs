@@ -1,11 +1,22 @@
 // Fetches the data of a text while it is written and shown.
 
-import { isGiven } from "./pointer.mjs";
+import { isBusy, isGiven } from "./pointer.mjs";
 import { RunData } from "./run_data.mjs";
 import { RunFetcher } from "./run_fetcher.mjs";
 import { Updater } from "./updater.mjs";
 
-/** @import { Store } from "./store.mjs" */
+/** @import { PictureId, Pointer } from "../../types.js" */
+/** @import { Playback } from "./playback.mjs" */
+
+/**
+ * @typedef {object} ShownText the text whose data is fetched
+ * @property {Playback} playback
+ * @property {() => Readonly<Pointer>} pointer
+ * @property {() => PictureId} openPicture
+ * @property {() => number} readable how many of the shown tokens have been read
+ * @property {(...topics: string[]) => void} emit tells the panels which data has arrived
+ * @property {(problem: string) => void} report gets what went wrong, "" for nothing
+ */
 
 export class TextSource {
   /** @type {((n: number) => boolean)[]} */
@@ -15,22 +26,22 @@ export class TextSource {
       await this.#fetchRows();
       await this.#fetchWeights();
     },
-    isWriting: () => this.store.pointer.state === "writing",
-    isAhead: () => this.store.playback.isBehind && this.isReady(this.store.playback.soon),
-    report: (problem) => this.store.report(problem),
+    isWriting: () => this.text.pointer().state === "writing",
+    isAhead: () => this.text.playback.isBehind && this.isReady(this.text.playback.soon),
+    report: (problem) => this.text.report(problem),
   });
 
-  /** @param {Store} store the text on the screen */
-  constructor(store) {
-    this.store = store;
+  /** @param {ShownText} text */
+  constructor(text) {
+    this.text = text;
     this.data = new RunData({ n_layer: 0, n_head: 0 });
     this.fetcher = new RunFetcher("", () => this.#knownText);
   }
 
   /** Another run: nothing of it has arrived. @param {RunData} [data] unless another source has it already */
-  begin(data = new RunData(this.store.pointer)) {
+  begin(data = new RunData(this.text.pointer())) {
     this.data = data;
-    this.fetcher = new RunFetcher(this.store.pointer.run, () => this.#knownText);
+    this.fetcher = new RunFetcher(this.text.pointer().run, () => this.#knownText);
   }
 
   /** Fetch what is missing. */
@@ -57,37 +68,39 @@ export class TextSource {
   }
 
   get #knownText() {
-    const { sha256, n_prompt, head_mask } = this.store.pointer;
+    const { sha256, n_prompt, head_mask } = this.text.pointer();
     return { sha256, ids: this.data.ids, n_prompt, head_mask };
   }
 
   /** Whether what arrives now is drawn now, not with a token that is still to be shown. */
   get #isDue() {
-    const { playback } = this.store;
+    const { playback } = this.text;
     return !playback.isBehind || !this.isReady(playback.shown);
   }
 
   async #fetchRows() {
-    const { store, fetcher } = this;
-    const { run, rows, tokens } = store.pointer;
-    const until = store.playback.rowsToFetch(rows);
+    const { fetcher } = this;
+    const { playback, pointer, readable, emit } = this.text;
+    const { run, rows, tokens, state } = pointer();
+    const until = playback.rowsToFetch(rows);
     if (!run || (this.data.rows >= until && this.data.tokens.length >= tokens)) return;
-    const frame = await fetcher.rows(this.data.rows, store.isGrowing ? until : null);
+    const isGrowing = playback.isBehind || isBusy(state);
+    const frame = await fetcher.rows(this.data.rows, isGrowing ? until : null);
     if (fetcher !== this.fetcher) return; // another run has replaced this one
     const isDue = this.#isDue;
-    this.data.merge(frame, store.readable);
-    store.playback.extend(this.data.tokens.length, isGiven(store.pointer.state));
-    if (isDue) await this.#updater.draw(() => store.emit("tokens", "thumbnails", "focus", "step"));
+    this.data.merge(frame, readable());
+    playback.extend(this.data.tokens.length, isGiven(pointer().state));
+    if (isDue) await this.#updater.draw(() => emit("tokens", "thumbnails", "focus", "step"));
   }
 
   async #fetchWeights() {
-    const { store, fetcher } = this;
+    const { fetcher } = this;
     const { weights } = this.data;
     if (weights.rows >= this.data.rows) return;
-    const floats = await fetcher.head(...store.open, weights.rows);
+    const floats = await fetcher.head(...this.text.openPicture(), weights.rows);
     if (fetcher !== this.fetcher || weights !== this.data.weights) return;
     const isDue = this.#isDue;
     weights.append(floats);
-    if (isDue) await this.#updater.draw(() => store.emit("weights", "focus"));
+    if (isDue) await this.#updater.draw(() => this.text.emit("weights", "focus"));
   }
 }

@@ -9,9 +9,9 @@ import { signed } from "../bars.mjs";
 import { HeadList } from "../head_list.mjs";
 import { askedPrediction, openHead, selectSomething, textBody, textProblem } from "../subject.mjs";
 
-/** @import { PictureId } from "../../../types.js" */
+/** @import { Overlay, PictureId } from "../../../types.js" */
 /** @import { AttributionAnswer } from "../lens.js" */
-/** @import { AskContext, BuiltQuestion, Overlay, Question } from "../question.js" */
+/** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
 const TOLERANCE = 1e-3; // the largest difference at which the sum of the parts counts as the logit
 const LIKELIEST = /** @type {const} */ ("likeliest"); // the most probable other token

@@ -6,8 +6,8 @@ import { HeadList } from "../head_list.mjs";
 import { CLEAR, CLEAR_COPYING, COPYING, headlineRole, ROLE_NAMES, ROLES } from "../head_roles.mjs";
 import { rolePlain, roleSentence } from "../role_words.mjs";
 
-/** @import { HeadRole, RoleName } from "../head_roles.mjs" */
-/** @import { AskContext, BuiltQuestion, Overlay, Question } from "../question.js" */
+/** @import { HeadRole, Overlay, RoleName } from "../../../types.js" */
+/** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
 /** @typedef {RoleName | "copying"} Score */
 
