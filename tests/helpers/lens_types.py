@@ -12,7 +12,7 @@ from helpers.files import ROOT
 from web.api.lens import BODIES
 from web.ask.table import QUESTIONS
 
-FILE = ROOT / "web" / "js" / "look" / "ask" / "lens.d.ts"
+FILE = ROOT / "web" / "js" / "lens.d.ts"
 HEADER = """/** The bodies and answers of `/v1/lens/`. Made from web/ask by tests/helpers/lens_types.py: do not edit. */
 """
 PLAIN = {"integer": "number", "number": "number", "string": "string", "boolean": "boolean", "null": "null"}

@@ -1,5 +1,7 @@
 /** The shapes that several modules share. Types only: browsers never load this file. */
 
+import type { HeadRole } from "./lens.js";
+
 /** A token as the server sends it; `logprob` is null where the model did not predict it. */
 export interface Token {
   id: number;
@@ -254,16 +256,6 @@ export interface Overlay {
 
 /** The roles of a head: where it looks. */
 export type RoleName = "previous_token" | "first_token" | "self" | "duplicate_token" | "induction";
-
-export type RoleScores = Record<RoleName | "copying" | "entropy", number>;
-
-export interface HeadRole {
-  /** Where the head clearly looks; otherwise "copying" if it clearly copies, or "no clear role". */
-  label: string;
-  scores: RoleScores;
-  /** The scores of uniform attention and, for copying, of random weights. */
-  baseline: RoleScores;
-}
 
 /** What the heads of a model do (model/lens/head_roles.py), `[layer][head]`. */
 export type Roles = HeadRole[][];

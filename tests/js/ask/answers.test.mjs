@@ -4,8 +4,8 @@ import { test } from "node:test";
 import { readComposition } from "../../../web/js/look/ask/questions/feeding.mjs";
 import { comparison, knockoutPlain } from "../../../web/js/look/ask/questions/knockout.mjs";
 import { sharedPlain } from "../../../web/js/look/ask/questions/passages.mjs";
-import { headlineRole } from "../../../web/js/look/ask/head_roles.mjs";
-import { rolePlain } from "../../../web/js/look/ask/role_words.mjs";
+import { headlineRole } from "../../../web/js/look/roles/head_roles.mjs";
+import { rolePlain } from "../../../web/js/look/roles/role_words.mjs";
 
 const UNIFORM = { previous_token: 0.011, first_token: 0.011, self: 0.011, duplicate_token: 0.011, induction: 0.011 };
 

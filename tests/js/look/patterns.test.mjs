@@ -4,9 +4,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { METRICS, indexOfDistance } from "../../../web/js/lib/metrics.mjs";
 import { HeadWeights } from "../../../web/js/lib/triangle.mjs";
-import { labelOf } from "../../../web/js/look/ask/role_words.mjs";
-import { clearestPattern, patternsOf, strongestCell } from "../../../web/js/look/ask/text_patterns.mjs";
-import { measuredPatterns, patternDoes, patternName } from "../../../web/js/look/ask/text_patterns.mjs";
+import { labelOf } from "../../../web/js/look/roles/role_words.mjs";
+import { clearestPattern, patternsOf, strongestCell } from "../../../web/js/look/roles/text_patterns.mjs";
+import { measuredPatterns, patternDoes, patternName } from "../../../web/js/look/roles/text_patterns.mjs";
 
 /** @param {number[][]} rows */
 function weightsOf(rows) {

@@ -5,7 +5,7 @@ import { onThemeChange } from "../lib/drawing/palette.mjs";
 import { AskPanel } from "./ask/ask_panel.mjs";
 import { headScale, mixTiles } from "./ask/mixer_controls.mjs";
 import { Mixer } from "./ask/mixer.mjs";
-import { loadRoles } from "./ask/head_roles.mjs";
+import { loadRoles } from "./roles/head_roles.mjs";
 import { copyLink } from "./export/copy_link.mjs";
 import { saveGrid, saveHead, saveStep } from "./export/save_menu.mjs";
 import { headPanel } from "./panels/head_panel.mjs";

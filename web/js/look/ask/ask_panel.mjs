@@ -2,14 +2,15 @@
 
 import { make, setFlag, steadily } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
-import { askServer } from "./ask_server.mjs";
+import { askServer } from "../state/ask_server.mjs";
 import { readChoices, writeChoices } from "./choices.mjs";
-import { overlayLegend } from "./overlay.mjs";
+import { overlayLegend } from "../panels/overlay.mjs";
 import { QUESTIONS, QUESTIONS_BY_TOPIC } from "./question_list.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 /** @import { Mixer } from "./mixer.mjs" */
-/** @import { AskRequest, BuiltQuestion, Question } from "./question.js" */
+/** @import { BuiltQuestion, Question } from "./question.js" */
+/** @import { AskRequest } from "../state/ask_server.mjs" */
 
 const LONG = 3; // seconds after which an estimate of the remaining time is shown
 const QUICK = 4; // seconds; a question that takes longer is not asked again automatically when the text changes

@@ -3,12 +3,12 @@
 import { make } from "../../lib/dom.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { listed, pictureName } from "../../lib/words.mjs";
-import { askServer } from "./ask_server.mjs";
+import { askServer } from "../state/ask_server.mjs";
 import { changedHeads, decodeMask, encodeMask, withScale } from "./head_masks.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
-/** @import { AskRequest } from "./question.js" */
+/** @import { AskRequest } from "../state/ask_server.mjs" */
 /** @import { Mask } from "./head_masks.mjs" */
 /** @import { Mixer } from "./mixer.mjs" */
 

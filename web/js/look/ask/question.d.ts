@@ -1,7 +1,7 @@
 /** The parts of a question of Ask. Types only: browsers never load this file. */
 
 import type { Overlay } from "../../types.js";
-import type { Questions } from "./lens.js";
+import type { AskRequest } from "../state/ask_server.mjs";
 import type { Store } from "../state/store.mjs";
 import type { Mixer } from "./mixer.mjs";
 
@@ -18,13 +18,6 @@ export interface AskContext {
   /** Colour the grid; null shows the attention. */
   overlay(overlay: Overlay | null): void;
 }
-
-/** A request to the server: a name below `v1/lens/` with the body of a POST or the query of a GET. */
-export type AskRequest = {
-  [Name in keyof Questions]: Questions[Name] extends { method: "POST"; body: infer Body }
-    ? { route: Name; body: Body; query?: undefined }
-    : { route: Name; body?: undefined; query: { [field in keyof Questions[Name]["body"]]?: string } };
-}[keyof Questions];
 
 export interface BuiltQuestion {
   /** The visitor's controls, above the answer. */

@@ -3,7 +3,7 @@
 // A question is a module in questions/ that exports a `Question` (question.d.ts), and an entry here. The panel
 // (ask_panel.mjs) does the rest: it asks the server when the text or the request changes, shows the progress, stops,
 // keeps answers, and shows errors, the precision and the caution. Links restore the question with its choices.
-// questions/knockout.mjs is an example with numbers on the tiles (overlay.mjs) and a list of heads (head_list.mjs).
+// questions/knockout.mjs is an example: numbers on the tiles (panels/overlay.mjs) and a list of heads (head_list.mjs).
 
 import { attribution } from "./questions/attribution.mjs";
 import { feeding } from "./questions/feeding.mjs";

@@ -1,8 +1,8 @@
 // The heads that the introduction shows: heads with a clear pattern in the current text.
 
 import { METRICS } from "../../lib/metrics.mjs";
-import { copies, roleOf } from "../ask/head_roles.mjs";
-import { patternName, patternOf } from "../ask/text_patterns.mjs";
+import { copies, roleOf } from "../roles/head_roles.mjs";
+import { patternName, patternOf } from "../roles/text_patterns.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */

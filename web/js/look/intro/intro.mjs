@@ -6,7 +6,7 @@ import { pictureName } from "../../lib/words.mjs";
 import { DEFAULTS, DESK } from "../ask/mixer.mjs";
 import { encodeMask, withScale } from "../ask/head_masks.mjs";
 import { writeChoices } from "../ask/choices.mjs";
-import { isComplete, openPattern, strongestCell } from "../ask/text_patterns.mjs";
+import { isComplete, openPattern, strongestCell } from "../roles/text_patterns.mjs";
 import { keep, kept } from "../state/storage.mjs";
 import { examplesOf } from "./examples.mjs";
 import { patternSentence, placeSentence, unitOf } from "./sentences.mjs";

@@ -3,12 +3,12 @@
 import { make } from "../../lib/dom.mjs";
 import { exact } from "../../lib/numbers.mjs";
 import { pictureName, visible } from "../../lib/words.mjs";
-import { clearRole, copies, COPYING, roleOf } from "../ask/head_roles.mjs";
-import { openPattern } from "../ask/text_patterns.mjs";
+import { clearRole, copies, COPYING, roleOf } from "../roles/head_roles.mjs";
+import { openPattern } from "../roles/text_patterns.mjs";
 import { spreadWords } from "../panels/top_heads.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
-/** @import { PatternName } from "../ask/text_patterns.mjs" */
+/** @import { PatternName } from "../roles/text_patterns.mjs" */
 
 /** @type {Record<string, string>} */
 const SPOKEN = { " ": "a space", "\n": "a line break" };

@@ -10,8 +10,8 @@ import { barEnds, METRICS } from "../../lib/metrics.mjs";
 import { measured } from "../../lib/numbers.mjs";
 import { ORDERS } from "../../lib/options.mjs";
 import { pictureName } from "../../lib/words.mjs";
-import { paintArcs, paintOverlay } from "../ask/overlay.mjs";
-import { labelOf, NO_LABEL } from "../ask/role_words.mjs";
+import { paintArcs, paintOverlay } from "./overlay.mjs";
+import { labelOf, NO_LABEL } from "../roles/role_words.mjs";
 import { tableHead, TableView } from "../../widgets/table_view.mjs";
 
 /** @import { PictureId } from "../../types.js" */

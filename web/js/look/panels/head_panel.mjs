@@ -4,7 +4,7 @@ import { isStill, make, tabs } from "../../lib/dom.mjs";
 import { Matrix } from "../../lib/drawing/matrix.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { MODES } from "../../lib/options.mjs";
-import { roleSentence, shortRole } from "../ask/role_words.mjs";
+import { roleSentence, shortRole } from "../roles/role_words.mjs";
 import { attentionLegend, weightLegend } from "./legend.mjs";
 import { Lines } from "./lines.mjs";
 import { TextView } from "./text_view.mjs";

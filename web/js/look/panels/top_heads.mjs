@@ -4,7 +4,7 @@ import { make, steadily } from "../../lib/dom.mjs";
 import { METRICS } from "../../lib/metrics.mjs";
 import { measured } from "../../lib/numbers.mjs";
 import { pictureName } from "../../lib/words.mjs";
-import { CLEAR, clearRole, copies, COPYING, copyingNumbers, roleOf } from "../ask/head_roles.mjs";
+import { CLEAR, clearRole, copies, COPYING, copyingNumbers, roleOf } from "../roles/head_roles.mjs";
 import {
   isAboveChance,
   isClear,
@@ -13,10 +13,10 @@ import {
   patternName,
   patternOf,
   patternsOf,
-} from "../ask/text_patterns.mjs";
+} from "../roles/text_patterns.mjs";
 
 /** @import { MetricName, PictureId } from "../../types.js" */
-/** @import { Pattern } from "../ask/text_patterns.mjs" */
+/** @import { Pattern } from "../roles/text_patterns.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 
 const SHOWN = 5;

@@ -5,7 +5,7 @@ import { request } from "../../lib/http.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { isBusy } from "../state/pointer.mjs";
 import { pictureName } from "../../lib/words.mjs";
-import { CLEAR } from "../ask/head_roles.mjs";
+import { CLEAR } from "../roles/head_roles.mjs";
 
 /** @import { PictureId, SentPointer, TrainingReport } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */

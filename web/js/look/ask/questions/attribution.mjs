@@ -10,7 +10,7 @@ import { HeadList } from "../head_list.mjs";
 import { askedPrediction, openHead, selectSomething, textBody, textProblem } from "../subject.mjs";
 
 /** @import { Overlay, PictureId } from "../../../types.js" */
-/** @import { AttributionAnswer } from "../lens.js" */
+/** @import { AttributionAnswer } from "../../../lens.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
 const TOLERANCE = 1e-3; // the largest difference at which the sum of the parts counts as the logit

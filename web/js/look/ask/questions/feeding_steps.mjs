@@ -3,7 +3,7 @@
 import { make } from "../../../lib/dom.mjs";
 import { fixed } from "../../../lib/numbers.mjs";
 import { request } from "../../../lib/http.mjs";
-import { askServer } from "../ask_server.mjs";
+import { askServer } from "../../state/ask_server.mjs";
 import { bestRole } from "./feeding.mjs";
 
 /** @import { PictureId } from "../../../types.js" */

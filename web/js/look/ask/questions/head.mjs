@@ -8,7 +8,7 @@ import { askedPrediction, NO_HEAD, openHead, selectSomething, textBody, textProb
 import { largestOf } from "./attribution.mjs";
 
 /** @import { Store } from "../../state/store.mjs" */
-/** @import { HeadAnswer, HeadSums, KeyMeasures } from "../lens.js" */
+/** @import { HeadAnswer, HeadSums, KeyMeasures } from "../../../lens.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
 /** @type {Question} */

@@ -9,7 +9,7 @@ import { Stamp } from "../../../widgets/stamp.mjs";
 import { signed } from "../bars.mjs";
 import { askedPrediction, NO_HEAD, openHead, selectSomething, textBody, textProblem } from "../subject.mjs";
 
-/** @import { LedgerAnswer } from "../lens.js" */
+/** @import { LedgerAnswer } from "../../../lens.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
 const TOLERANCE = 1e-3; // of the logit, which is the largest of the numbers

@@ -8,7 +8,7 @@ import { amountCell } from "../bars.mjs";
 import { askedPrediction, selectSomething, textBody, textProblem } from "../subject.mjs";
 
 /** @import { Store } from "../../state/store.mjs" */
-/** @import { LogitLensAnswer } from "../lens.js" */
+/** @import { LogitLensAnswer } from "../../../lens.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
 /** @type {Question} */

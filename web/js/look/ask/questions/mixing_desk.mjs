@@ -9,7 +9,7 @@ import { tableHead, TableView } from "../../../widgets/table_view.mjs";
 import { capital, maskWords } from "../../compare/names.mjs";
 import { vocabulary } from "../../state/run_fetcher.mjs";
 import { changedHeads, isSameMask, only, scaleOf, withScale } from "../head_masks.mjs";
-import { CLEAR_COPYING } from "../head_roles.mjs";
+import { CLEAR_COPYING } from "../../roles/head_roles.mjs";
 import { DEFAULTS, DESK } from "../mixer.mjs";
 import { scaleWords } from "../mixer_controls.mjs";
 import { textProblem, tokenName } from "../subject.mjs";

@@ -12,7 +12,7 @@ import { selectedToken, textProblem, tokenName } from "../subject.mjs";
 import { percent, residualTable } from "./residual_table.mjs";
 
 /** @import { PictureId } from "../../../types.js" */
-/** @import { PatchBody } from "../lens.js" */
+/** @import { PatchBody } from "../../../lens.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
 const DEFAULTS = { change: "none", wrong: "likely", way: "denoise", set: NO_HEADS };

@@ -3,10 +3,10 @@
 import { dropdown, make } from "../../../lib/dom.mjs";
 import { pictureName } from "../../../lib/words.mjs";
 import { HeadList } from "../head_list.mjs";
-import { CLEAR, CLEAR_COPYING, COPYING, headlineRole, ROLE_NAMES, ROLES } from "../head_roles.mjs";
-import { rolePlain, roleSentence } from "../role_words.mjs";
+import { CLEAR, CLEAR_COPYING, COPYING, headlineRole, ROLE_NAMES, ROLES } from "../../roles/head_roles.mjs";
+import { rolePlain, roleSentence } from "../../roles/role_words.mjs";
 
-/** @import { HeadRole, Overlay, RoleName } from "../../../types.js" */
+/** @import { Overlay, RoleName, Roles } from "../../../types.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
 /** @typedef {RoleName | "copying"} Score */
@@ -57,7 +57,7 @@ function build({ store, choices, choose, conclude, overlay }) {
       return run ? { route: "roles", query: { model } } : "There is no model to ask about yet.";
     },
     draw(answer) {
-      /** @type {HeadRole[][]} */
+      /** @type {Roles} */
       const heads = answer.heads;
       const open = heads[store.open[0]]?.[store.open[1]];
       const own = open ? headlineRole(open) : "previous_token";
@@ -80,7 +80,7 @@ function build({ store, choices, choose, conclude, overlay }) {
     },
   };
 
-  /** The scores of the open head. @param {HeadRole[][]} heads */
+  /** The scores of the open head. @param {Roles} heads */
   function showOpen(heads) {
     const [layer, column] = store.open;
     const head = heads[layer]?.[column];

@@ -4,10 +4,10 @@
 import { make } from "../../lib/dom.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { clamp } from "../../lib/numbers.mjs";
-import { ruler } from "../panels/legend.mjs";
+import { ruler } from "./legend.mjs";
 
 /** @import { Arc, Overlay } from "../../types.js" */
-/** @import { Card } from "../panels/grid.mjs" */
+/** @import { Card } from "./grid.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 
 /**

@@ -4,9 +4,10 @@
 import { CLEAR_ROLE } from "../../lib/metrics.mjs";
 import { share } from "../../lib/numbers.mjs";
 import { isBusy } from "../state/pointer.mjs";
-import { askServer } from "./ask_server.mjs";
+import { askServer } from "../state/ask_server.mjs";
 
-/** @import { HeadRole, PictureId, RoleName, Roles } from "../../types.js" */
+/** @import { HeadRole } from "../../lens.js" */
+/** @import { PictureId, RoleName, Roles } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
 /** @type {Record<RoleName, { name: string, tag: string, does: string }>} */

@@ -2,7 +2,16 @@
 
 import { readEvents, request } from "../../lib/http.mjs";
 
-/** @import { AskRequest } from "./question.js" */
+/** @import { Questions } from "../../lens.js" */
+
+/**
+ * A route below `v1/lens/` with the body of a POST or the query of a GET.
+ * @typedef {{
+ *   [Route in keyof Questions]: Questions[Route] extends { method: "POST"; body: infer Body }
+ *     ? { route: Route, body: Body, query?: undefined }
+ *     : { route: Route, body?: undefined, query: { [field in keyof Questions[Route]["body"]]?: string } };
+ * }[keyof Questions]} AskRequest
+ */
 
 /**
  * Return the answer. Aborting closes the stream, which stops the computation. Throws an `Error` with the server's
