@@ -68,7 +68,7 @@ def start(chosen: settings.Settings) -> tuple[gr.Blocks, Services]:
 
 
 def main() -> None:
-    chosen = settings.read(sys.argv[1:], os.environ)
+    chosen = settings.parse(sys.argv[1:], os.environ)
     try:
         check(chosen)
     except (ValueError, OSError) as error:

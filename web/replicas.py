@@ -46,7 +46,7 @@ class Replica:
     """One copy of the API with its own models and engines."""
 
     def __init__(self) -> None:
-        self.services = make_services(settings.read([], os.environ))
+        self.services = make_services(settings.parse([], os.environ))
         self.services.load()
         self.app = FastAPI(routes=api_routes(self.services), openapi_url=None)
         self.name = serve.get_replica_context().replica_id.unique_id.encode()
@@ -90,7 +90,7 @@ class Gate:
 
     def __init__(self, replicas: DeploymentHandle) -> None:
         self.replicas = replicas.options(stream=True)
-        self.settings = settings.read([], os.environ)
+        self.settings = settings.parse([], os.environ)
 
     def __serve_build_asgi_app__(self) -> ASGIApp:
         limits = self.settings.limits

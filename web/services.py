@@ -17,7 +17,7 @@ from .runs.store import Runs
 from .serving.budget import Budget, budget_for, keep_all_objects, trim_heap
 from .serving.chat_templates import Templates
 from .serving.engines import Engines
-from .serving.remote_engine import read_addresses
+from .serving.remote_engine import parse_addresses
 from .serving.served_models import ServedModels
 from .serving.snapshots import Snapshots
 from .serving.uncollected_answers import UncollectedAnswers
@@ -87,7 +87,7 @@ def check(settings: Settings) -> None:
     """Raise ``ValueError`` or ``OSError`` for a device, port or engine address that cannot be used."""
     choose_device(settings.device)
     check_address(settings.host, settings.port)
-    read_addresses(settings)
+    parse_addresses(settings)
 
 
 def make_services(settings: Settings) -> Services:
@@ -95,7 +95,7 @@ def make_services(settings: Settings) -> Services:
     served = ServedModels(settings)
     runs, metrics = Runs(may_see=served.private.may_see), Metrics(served.private.name_in_metrics)
     make_reader = functools.partial(choose_reader, cache=settings.cache) if settings.kernels else None
-    engines = Engines(settings.limits, metrics, read_addresses(settings), make_reader, zero_gpu=settings.zero_gpu)
+    engines = Engines(settings.limits, metrics, parse_addresses(settings), make_reader, zero_gpu=settings.zero_gpu)
     ask = Ask(settings.limits, metrics, settings.cache)
     metrics.registry.register(Gauges(engines, runs, ask, metrics.model_name))
     budget = budget_for(settings.limits)

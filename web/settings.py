@@ -146,7 +146,7 @@ class Settings:
     limits: Limits = Limits()
 
 
-def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
+def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
     """Settings from the command line, then ``HEADSCOPE_*``, then Gradio's own variables, then the defaults.
 
     An invalid value is reported on stderr, and the process exits with status 2.
@@ -155,12 +155,12 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
     parser = argparse.ArgumentParser(prog="app.py", description=description)
 
     def flag(
-        name: str, read_value: Callable[[str], Any], default: Any, text: str, group: Any = parser, **options: Any
+        name: str, parse_value: Callable[[str], Any], default: Any, text: str, group: Any = parser, **options: Any
     ) -> None:
         variable = PREFIX + name.replace("-", "_").upper()
         if environ.get(variable):
             try:
-                default = read_value(environ[variable])
+                default = parse_value(environ[variable])
             except (argparse.ArgumentTypeError, ValueError) as error:
                 parser.error(f"{variable}: {error}")
         group.add_argument(f"--{name}", default=default, help=f"{text} [{variable}]", **options)
@@ -169,27 +169,27 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
     device = "cpu" if is_zero_gpu(environ) else "auto"
     flag("device", str, device, "torch device, or auto: cuda if usable, otherwise cpu", type=str)
     text = "auto, float32, bfloat16 or int8; auto is float32 below 50 M weights"
-    flag("dtype", read_dtype, "auto", text, type=read_dtype)
+    flag("dtype", parse_dtype, "auto", text, type=parse_dtype)
     flag("host", str, default_host(environ), "address to listen on", type=str)
     port = environ.get("GRADIO_SERVER_PORT") or "7860"
-    flag("port", read_port, port, "port to listen on", type=read_port)
-    flag("share", read_bool, False, "also serve at a public gradio.live address", action="store_true")
-    n_proxies = partial(read_count, 0)
+    flag("port", parse_port, port, "port to listen on", type=parse_port)
+    flag("share", parse_bool, False, "also serve at a public gradio.live address", action="store_true")
+    n_proxies = partial(parse_count, 0)
     text = "number of proxies in front of this server whose X-Forwarded-For is trusted; by default 0, but 1 on a Space "
     text += "and with --share"
     flag("trusted-proxies", n_proxies, None, text, type=n_proxies)
-    flag("api-key", read_key, None, "secret that everything except /health requires", type=read_key)
+    flag("api-key", parse_key, None, "secret that everything except /health requires", type=parse_key)
     flag("api-key-file", parse_path, None, "file with that secret, to hide it from process lists", type=parse_path)
     text = "further host names of this server, such as example.org or *.example.org, or * for all; IP addresses, "
     text += "localhost, this machine's name and names without a dot always work"
-    flag("allowed-hosts", read_hosts, (), text, type=read_hosts, metavar="HOST[,HOST]")
+    flag("allowed-hosts", parse_hosts, (), text, type=parse_hosts, metavar="HOST[,HOST]")
     text = "origins whose web pages may call this server, such as https://example.org, or * for all"
-    flag("allowed-origins", read_origins, (), text, type=read_origins, metavar="ORIGIN[,ORIGIN]")
-    flag("access-log", read_bool, False, "print a line for every request", action="store_true")
-    flag("log-level", read_level, "warning", f"one of {', '.join(LOG_LEVELS)}", type=read_level)
-    flag("no-train", read_bool, is_zero_gpu(environ), "do not let visitors train GPTs", action="store_true")
+    flag("allowed-origins", parse_origins, (), text, type=parse_origins, metavar="ORIGIN[,ORIGIN]")
+    flag("access-log", parse_bool, False, "print a line for every request", action="store_true")
+    flag("log-level", parse_level, "warning", f"one of {', '.join(LOG_LEVELS)}", type=parse_level)
+    flag("no-train", parse_bool, is_zero_gpu(environ), "do not let visitors train GPTs", action="store_true")
     flag("cache", parse_path, default_cache(environ), "folder that caches computed results", type=parse_path)
-    flag("no-kernels", read_bool, False, "write with torch alone, which is slower on a CPU", action="store_true")
+    flag("no-kernels", parse_bool, False, "write with torch alone, which is slower on a CPU", action="store_true")
     group = parser.add_argument_group(
         "another engine",
         "writes the texts instead of this app, which reads along and shows attention; see docs/deployment.md",
@@ -198,13 +198,13 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
         "address of the engine, for all models or for one",
         "the engine's name for the model, if it cannot be found automatically",
     )
-    flag("engine-url", read_names, [], url_text, group, nargs="+", metavar="[MODEL=]http://HOST:PORT/v1")
-    flag("engine-model", read_names, [], name_text, group, nargs="+", metavar="[MODEL=]NAME")
-    flag("engine-key", read_key, None, "API key for the engine", group, type=read_key)
+    flag("engine-url", parse_names, [], url_text, group, nargs="+", metavar="[MODEL=]http://HOST:PORT/v1")
+    flag("engine-model", parse_names, [], name_text, group, nargs="+", metavar="[MODEL=]NAME")
+    flag("engine-key", parse_key, None, "API key for the engine", group, type=parse_key)
     group = parser.add_argument_group("limits")
     for each in fields(Limits):
-        read_limit = partial(read_count, each.metadata["least"])
-        flag(each.name.replace("_", "-"), read_limit, each.default, each.metadata["text"], group, type=read_limit)
+        parse_limit = partial(parse_count, each.metadata["least"])
+        flag(each.name.replace("_", "-"), parse_limit, each.default, each.metadata["text"], group, type=parse_limit)
     parser.add_argument(
         "--checkpoint",
         nargs="+",
@@ -220,7 +220,7 @@ def read(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
         api_key = found.api_key if found.api_key_file is None else read_key_file(found.api_key_file)
     except argparse.ArgumentTypeError as error:
         parser.error(f"--api-key-file: {error}")
-    checkpoints = found.checkpoint or read_names(environ.get(f"{PREFIX}CHECKPOINT", "")) or all_checkpoints()
+    checkpoints = found.checkpoint or parse_names(environ.get(f"{PREFIX}CHECKPOINT", "")) or all_checkpoints()
     trusted_proxies = found.trusted_proxies
     if trusted_proxies is None:
         trusted_proxies = 1 if environ.get("SPACE_ID") or found.share else 0
@@ -255,25 +255,25 @@ def parse_path(text: str) -> Path:
     return Path(text).expanduser()
 
 
-def read_dtype(text: str) -> str:
+def parse_dtype(text: str) -> str:
     if text not in ("auto", "float32", "bfloat16", "int8"):
         raise argparse.ArgumentTypeError(f"dtype must be auto, float32, bfloat16 or int8, found {text!r}")
     return text
 
 
-def read_port(text: str) -> int:
+def parse_port(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 65_535:
         raise argparse.ArgumentTypeError(f"a port must be a number from 1 to 65535, found {text!r}")
     return int(text)
 
 
-def read_count(least: int, text: str) -> int:
+def parse_count(least: int, text: str) -> int:
     if not text.isascii() or not text.isdigit() or not least <= int(text) <= 10**9:
         raise argparse.ArgumentTypeError(f"expected a whole number of at least {least}, found {text!r}")
     return int(text)
 
 
-def read_bool(text: str) -> bool:
+def parse_bool(text: str) -> bool:
     if text.lower() in ("1", "true", "yes", "on"):
         return True
     if text.lower() in ("0", "false", "no", "off"):
@@ -281,18 +281,18 @@ def read_bool(text: str) -> bool:
     raise argparse.ArgumentTypeError(f"expected true or false, found {text!r}")
 
 
-def read_key(text: str) -> str:
+def parse_key(text: str) -> str:
     if not text or not text.isascii() or not text.isprintable() or " " in text:
         raise argparse.ArgumentTypeError("a key must consist of one or more printable ASCII characters without spaces")
     return text
 
 
-def read_names(text: str) -> list[str]:
+def parse_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def read_hosts(text: str) -> tuple[str, ...]:
-    names = tuple(read_names(text))
+def parse_hosts(text: str) -> tuple[str, ...]:
+    names = tuple(parse_names(text))
     for name in names:
         if not HOST.fullmatch(name):
             found = f"expected names such as example.org or *.example.org without a port, or *; found {name!r}"
@@ -310,21 +310,21 @@ def read_key_file(path: Path) -> str:
     if len(content) > MAX_KEY_BYTES:
         raise argparse.ArgumentTypeError(f"{path} has more than {MAX_KEY_BYTES:,} bytes")
     try:
-        return read_key(content.decode("ascii", "replace").strip())
+        return parse_key(content.decode("ascii", "replace").strip())
     except argparse.ArgumentTypeError as error:
         raise argparse.ArgumentTypeError(f"{path}: {error}") from None
 
 
-def read_origins(text: str) -> tuple[str, ...]:
+def parse_origins(text: str) -> tuple[str, ...]:
     """Origins as browsers send them: in lower case and without a path."""
-    origins = tuple(name.lower().removesuffix("/") for name in read_names(text))
+    origins = tuple(name.lower().removesuffix("/") for name in parse_names(text))
     for origin in origins:
         if origin != "*" and not ORIGIN.fullmatch(origin):
             raise argparse.ArgumentTypeError(f"an origin is https://NAME, http://NAME:PORT or *; found {origin!r}")
     return origins
 
 
-def read_level(text: str) -> str:
+def parse_level(text: str) -> str:
     if text.lower() not in LOG_LEVELS:
         raise argparse.ArgumentTypeError(f"expected one of {', '.join(LOG_LEVELS)}, found {text!r}")
     return text.lower()

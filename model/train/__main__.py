@@ -19,7 +19,7 @@ from .state import STATE_FILE, is_finished, saved_progress
 from .trainer import Trainer
 
 
-def read_settings(arguments: argparse.Namespace) -> TrainSettings:
+def parse_settings(arguments: argparse.Namespace) -> TrainSettings:
     """The settings of a new run, or of the run to resume. Raises ``ValueError`` if a flag contradicts the latter."""
     given = {k: v for k, v in vars(arguments).items() if k not in ("out", "resume")}
     if not arguments.resume:
@@ -51,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
     parsed = parser.parse_args(arguments)
     try:
         check_writable(parsed.out)
-        trainer = Trainer(read_settings(parsed), parsed.out, resume=parsed.resume)
+        trainer = Trainer(parse_settings(parsed), parsed.out, resume=parsed.resume)
         finished = trainer.run()
     except (ValueError, CheckpointError) as error:
         parser.exit(2, f"{parser.prog}: {error}\n")

@@ -17,7 +17,7 @@ from helpers.serve_once import free_port
 from helpers.server import Server
 from web import settings
 from web.serving import remote_engine
-from web.serving.remote_engine import EngineAddress, read_addresses
+from web.serving.remote_engine import EngineAddress, parse_addresses
 from web.settings import Settings
 
 BODY = {"model": "tiny", "prompt": "ab", "max_tokens": 5, "seed": 4}
@@ -226,12 +226,12 @@ URL = "http://localhost:8000/v1"
     ],
 )
 def test_addresses(arguments: list[str], expected: dict[str, EngineAddress]) -> None:
-    assert read_addresses(settings.read(["--checkpoint", "a", "b", *arguments], {})) == expected
+    assert parse_addresses(settings.parse(["--checkpoint", "a", "b", *arguments], {})) == expected
 
 
 def test_an_address_from_the_environment() -> None:
-    chosen = settings.read(["--checkpoint", "a", "b"], {"HEADSCOPE_ENGINE_URL": f"a={URL},b=https://x.test/v1"})
-    assert read_addresses(chosen) == {"a": EngineAddress(URL), "b": EngineAddress("https://x.test/v1")}
+    chosen = settings.parse(["--checkpoint", "a", "b"], {"HEADSCOPE_ENGINE_URL": f"a={URL},b=https://x.test/v1"})
+    assert parse_addresses(chosen) == {"a": EngineAddress(URL), "b": EngineAddress("https://x.test/v1")}
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_bad_addresses_end_the_start(
     urls: tuple[str, ...], models: tuple[str, ...], said: str, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chosen = Settings(checkpoints=("a",), port=free_port(), engine_urls=urls, engine_models=models)
-    monkeypatch.setattr("web.settings.read", lambda *_: chosen)
+    monkeypatch.setattr("web.settings.parse", lambda *_: chosen)
     with pytest.raises(SystemExit) as stopped:
         app.main()
     assert stopped.value.code == 2 and said in capsys.readouterr().err

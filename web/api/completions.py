@@ -130,7 +130,7 @@ class Completion:
     def __init__(self, loaded: LoadedModel, asked: CompletionRequest, limits: Limits) -> None:
         self.loaded, self.asked = loaded, asked
         self.id, self.created = f"{self.id_prefix}{secrets.token_hex(12)}", int(time.time())
-        self.prompts = read_prompts(limits, loaded, asked.prompt)
+        self.prompts = parse_prompts(limits, loaded, asked.prompt)
         self.check(limits)
         self.requests = self.make_requests()
         self.choices = [Choice(loaded, list(r.prompt), i, asked) for i, r in enumerate(self.requests)]
@@ -169,7 +169,7 @@ class Completion:
 
     def make_requests(self) -> list[GenerationRequest]:
         asked = self.asked
-        sampling = read_sampling(self.loaded, asked)
+        sampling = parse_sampling(self.loaded, asked)
         seed = secrets.randbits(32) if asked.seed is None else asked.seed
         given = [each for each in (asked.max_tokens, asked.max_completion_tokens) if each is not None]
         max_tokens = max(1, min(given, default=DEFAULT_MAX_TOKENS))
@@ -256,7 +256,7 @@ def most_choices(limits: Limits) -> int:
     return min(limits.max_choices, limits.max_batch + limits.max_waiting)
 
 
-def read_prompts(limits: Limits, loaded: LoadedModel, prompt: Any) -> list[list[int]]:
+def parse_prompts(limits: Limits, loaded: LoadedModel, prompt: Any) -> list[list[int]]:
     """The token ids of each prompt of a call."""
     if isinstance(prompt, str) or (prompt and isinstance(prompt[0], int)):
         prompt = [prompt]
@@ -271,7 +271,7 @@ def read_prompts(limits: Limits, loaded: LoadedModel, prompt: Any) -> list[list[
     return [loaded.read_prompt(each) for each in prompt]
 
 
-def read_sampling(loaded: LoadedModel, asked: CompletionRequest) -> SamplingSettings:
+def parse_sampling(loaded: LoadedModel, asked: CompletionRequest) -> SamplingSettings:
     """How the tokens are drawn; null stands for the default."""
     given = asked.model_dump(include=set(SAMPLING_OPTIONS), exclude_none=True)
     bias: dict[int, float] = {}

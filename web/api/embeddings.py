@@ -9,7 +9,7 @@ from torch import Tensor
 from model import InputError, LoadedModel
 
 from ..settings import Limits
-from .completions import read_prompts
+from .completions import parse_prompts
 from .schema import EmbeddingsRequest
 
 
@@ -19,7 +19,7 @@ class Embeddings:
     def __init__(self, loaded: LoadedModel, asked: EmbeddingsRequest, limits: Limits) -> None:
         self.loaded, self.asked = loaded, asked
         try:
-            self.inputs = read_prompts(limits, loaded, asked.input)
+            self.inputs = parse_prompts(limits, loaded, asked.input)
         except InputError as error:
             field = "input" if error.field == "prompt" else error.field
             raise InputError(field, str(error).replace("prompt", "input"), error.code) from None

@@ -13,7 +13,7 @@ from model import LoadedModel, Step
 from ..client import client_of
 from ..services import Services
 from ..serving.attention_answer import head_weights
-from ..serving.inputs import find_model, read_head, read_prompt, read_request, read_text
+from ..serving.inputs import find_model, parse_head, parse_prompt, parse_request, parse_text
 from ..settings import UPDATE_SECONDS, Limits
 from .describe import describe
 from .guards import model_to_read_with, refusals, store_answer
@@ -51,7 +51,7 @@ def add_endpoints(services: Services) -> None:
         fields = {"prompt": prompt, "model": model, "max_new_tokens": max_new_tokens, "seed": seed} | sampling
         await served.wait()
         with refusals(services, "/generate"):
-            loaded, asked = read_request(served, fields)
+            loaded, asked = parse_request(served, fields)
             asked = replace(asked, logprobs=False)
             services.engines.check(loaded, asked)
         generation = services.engines.generate(
@@ -82,8 +82,8 @@ def add_endpoints(services: Services) -> None:
         with refusals(services, "/attention"):
             client = client_of(request)
             loaded = await model_to_read_with(services, model, client)
-            ids = read_prompt(limits, loaded, prompt)
-            layer, head = read_head(limits, loaded, layer, head, len(ids))
+            ids = parse_prompt(limits, loaded, prompt)
+            layer, head = parse_head(limits, loaded, layer, head, len(ids))
             answer = await services.trace_workers.run(client, head_weights, loaded, ids, layer, head)
         found: dict[str, Any] = store_answer(services, request, answer)
         return found
@@ -101,7 +101,7 @@ def add_endpoints(services: Services) -> None:
         await served.wait()
         with refusals(services, "/tokenize"):
             loaded = find_model(served, model)
-            answer = await asyncio.to_thread(read_tokens, limits, loaded, text)
+            answer = await asyncio.to_thread(tokens_in_json, limits, loaded, text)
         found: list[dict[str, Any]] = store_answer(services, request, answer)
         return found
 
@@ -114,6 +114,6 @@ def add_endpoints(services: Services) -> None:
         gr.api(endpoint, api_name=endpoint.__name__)  # type: ignore[attr-defined]
 
 
-def read_tokens(limits: Limits, loaded: LoadedModel, text: str) -> bytes:
+def tokens_in_json(limits: Limits, loaded: LoadedModel, text: str) -> bytes:
     """The tokens of a text, in JSON. Raises ``InputError``."""
-    return orjson.dumps([token._asdict() for token in loaded.tokens(read_text(limits, loaded, text))])
+    return orjson.dumps([token._asdict() for token in loaded.tokens(parse_text(limits, loaded, text))])

@@ -14,7 +14,7 @@ from typing_extensions import TypeAliasType
 
 from model import InputError
 
-from ..ask.question import REQUIRED, Field, Model, Question, Text
+from ..ask.question import REQUIRED, Field, ModelField, Question, TextField
 from ..ask.service import Inquiry, PendingAnswer
 from ..ask.table import QUESTIONS
 from ..client import client_of
@@ -46,14 +46,16 @@ STREAM = Field("stream", "Send the progress, then the answer, as server-sent eve
 def parts_of(question: Question) -> list[Field]:
     """The fields of a question's body, in the order in which its endpoint takes them."""
     parts = [part for field in question.fields for part in field.parts]
-    ids = {field.ids for field in question.fields if isinstance(field, Text)}
+    ids = {field.ids for field in question.fields if isinstance(field, TextField)}
     return sorted(parts, key=lambda part: part.name in ids)  # ids come last: an endpoint is rarely called with them
 
 
 def body_of(question: Question) -> type[Body]:
     """The body of the route, which is strict; the fields of a GET request are its query."""
     fields: dict[str, Any] = {part.name: as_described(part, question.method) for part in [*parts_of(question), STREAM]}
-    texts = [one_of(field.name, field.ids) for field in question.fields if isinstance(field, Text) and field.default]
+    texts = [
+        one_of(field.name, field.ids) for field in question.fields if isinstance(field, TextField) and field.default
+    ]
     extra: JsonDict = {"allOf": texts}  # type: ignore[dict-item]
     name = "".join(map(str.capitalize, question.name.split("-")))
     body: type[Body] = create_model(
@@ -65,7 +67,7 @@ def body_of(question: Question) -> type[Body]:
 def as_described(field: Field, method: str) -> tuple[Any, Any]:
     """A field as pydantic has it."""
     kind = CHECKED.get(field.kind, field.kind)
-    if field.kind is str and not isinstance(field, Model):
+    if field.kind is str and not isinstance(field, ModelField):
         kind = Annotated[str, Also(minLength=1)]
     bounds: dict[str, Any] = {"ge": field.least, "le": field.most}
     if field.default is REQUIRED:
@@ -84,7 +86,7 @@ POSTED, QUERIES = (
 )
 
 
-async def read(services: Services, question: Question, body: BaseModel, client: Hashable) -> Inquiry:
+async def parse_inquiry(services: Services, question: Question, body: BaseModel, client: Hashable) -> Inquiry:
     """What a body asks, checked. Raises ``InputError``."""
     given = {name: getattr(body, name) for name in type(body).model_fields}
     models = {"model": await model_to_read_with(services, given["model"], client)}
@@ -94,7 +96,7 @@ async def read(services: Services, question: Question, body: BaseModel, client: 
                 models[field] = await model_to_read_with(services, given[field], client)
             except InputError as error:
                 raise InputError(field, str(error), error.code) from None
-    return question.read(services.ask, services.limits, models, given)
+    return question.parse(services.ask, services.limits, models, given)
 
 
 # ---- Routes ----------------------------------------------------------------------------------------------------------
@@ -117,7 +119,7 @@ def add_route(app: FastAPI, services: Services, question: Question) -> None:
             else:
                 body = schema.model_validate_strings(dict(request.query_params))
             client = client_of(request)
-            inquiry = await read(services, question, body, client)
+            inquiry = await parse_inquiry(services, question, body, client)
         pending = question.ask(inquiry, client, route, limits)
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(pending)
@@ -169,7 +171,7 @@ def make_endpoint(services: Services, question: Question) -> Callable[..., Await
         client = client_of(request)
         await services.served.wait()
         with refusals(services, route):
-            inquiry = await read(services, question, BODIES[question.name].model_validate(given), client)
+            inquiry = await parse_inquiry(services, question, BODIES[question.name].model_validate(given), client)
         with refusals(services):
             async with question.ask(inquiry, client, route, services.limits) as pending:
                 found: dict[str, Any] = store_answer(services, request, await pending.answer())

@@ -21,7 +21,7 @@ from model.serving.fair_queue import Busy
 from ..client import client_of
 from ..services import Services
 from ..serving.attention_answer import AttentionAnswer
-from ..serving.inputs import find_model, read_ids
+from ..serving.inputs import find_model, parse_ids
 from ..serving.remote_engine import EngineLost
 from ..settings import EVENT_SECONDS, WHOLE_SECONDS
 from . import openapi
@@ -234,7 +234,7 @@ async def complete(
 def attention_of(services: Services, loaded: LoadedModel, body: AttentionRequest) -> AttentionAnswer:
     """What the body asks for, checked."""
     limits = services.limits
-    ids = read_ids(limits, loaded, body.prompt, body.tokens)
+    ids = parse_ids(limits, loaded, body.prompt, body.tokens)
     layers = list(loaded.read_choice("layers", body.layers, loaded.config.n_layer))
     heads = list(loaded.read_choice("heads", body.heads, loaded.config.n_head))
     answer = AttentionAnswer(loaded, ids, layers, heads, loaded.read_head_mask(body.head_mask))

@@ -22,14 +22,14 @@ from .question import (
     MODEL,
     PROMPT,
     Field,
-    Heads,
-    Model,
+    HeadsField,
     ModelAnswer,
+    ModelField,
     NamedToken,
     Question,
-    Text,
     TextAnswer,
-    Token,
+    TextField,
+    TokenField,
 )
 from .service import Answer, Inquiry
 
@@ -109,13 +109,13 @@ PATCH = Question(
     "Which heads and positions carry the difference between two prompts: activations of one put into the other.",
     [
         PROMPT,
-        Text(
+        TextField(
             "corrupted",
             "A prompt with the same number of tokens that leads to a different answer.",
             ids="corrupted_tokens",
         ),
-        Token("answer", "The token that the clean prompt leads to; the most probable by default.", default=None),
-        Token(
+        TokenField("answer", "The token that the clean prompt leads to; the most probable by default.", default=None),
+        TokenField(
             "wrong",
             "The token that the corrupted prompt leads to; by default the most probable other than `answer`.",
             default=None,
@@ -128,7 +128,9 @@ PATCH = Question(
             Literal["denoise", "noise"],
             default="denoise",
         ),
-        Heads("heads", "Heads to patch together, each as `[layer, head]`; the answer then has `joint`.", default=None),
+        HeadsField(
+            "heads", "Heads to patch together, each as `[layer, head]`; the answer then has `joint`.", default=None
+        ),
         Field("grid", "Patch every head and position separately; false requires `heads`.", bool, default=True),
         HEAD_MASK,
     ],
@@ -324,9 +326,9 @@ DIFFERENCE = Question(
     "How differently each head attends in two texts, two models or two training steps.",
     [
         PROMPT,
-        Text("other", "Another text; the same one by default.", default=None, ids="other_tokens"),
+        TextField("other", "Another text; the same one by default.", default=None, ids="other_tokens"),
         MODEL,
-        Model(
+        ModelField(
             "other_model",
             "Another model with as many layers and heads, or a training step (NAME@STEP); the same one by default.",
         ),

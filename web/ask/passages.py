@@ -22,7 +22,7 @@ from model.lens.passages import (
 from model.lens.progress import Progress, part
 
 from ..settings import MAX_LONG_TEXT_BYTES
-from .question import MODEL, BodyLimit, LongText, ModelAnswer, Question
+from .question import MODEL, BodyLimit, LongTextField, ModelAnswer, Question
 from .service import Answer, Inquiry
 
 # A text in JSON may take three times its bytes, with line breaks, quotes and other letters escaped; and its tokens,
@@ -155,7 +155,7 @@ def measured(strongest: Strongest, layer: int, head: int, index_of: dict[int, in
 PASSAGES = Question(
     "passages",
     "Where in a long text each head acts most strongly, and a map of heads that behave alike.",
-    [LongText("text", "The text to read, of up to a megabyte; the model must know all of its characters."), MODEL],
+    [LongTextField("text", "The text to read, of up to a megabyte; the model must know all of its characters."), MODEL],
     "For each head its strongest passages, a histogram and what the passages share; and a map of all heads.",
     PassagesAnswer,
     answer_passages,

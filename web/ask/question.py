@@ -16,7 +16,7 @@ from model.config import check_int
 from model.lens.progress import Progress
 from model.lens.text_pass import heads_by_layer
 
-from ..serving.inputs import read_ids
+from ..serving.inputs import parse_ids
 from ..settings import MAX_LONG_TEXT_BYTES, Limits
 from .service import Answer, Ask, Inquiry, PendingAnswer
 
@@ -54,7 +54,7 @@ class Field:
         """The fields of a body that this one is read from."""
         return [self]
 
-    def read(self, given: Mapping[str, Any], subject: Subject) -> Any:
+    def parse(self, given: Mapping[str, Any], subject: Subject) -> Any:
         """Its value in ``given``, checked. Raises ``InputError``."""
         value = given.get(self.name)
         if self.below is not None and isinstance(value, int):
@@ -65,14 +65,14 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Model(Field):
+class ModelField(Field):
     """The name of a model that is served here. ``Inquiry.models`` has the model itself."""
 
     default: Any = None
 
 
 @dataclass(frozen=True)
-class Text(Field):
+class TextField(Field):
     """A text that fits into the context, read as token ids. It may also be given as ids, in the field ``ids``."""
 
     ids: str = "tokens"
@@ -82,18 +82,18 @@ class Text(Field):
         ids_help = f"Token ids, instead of `{self.name}`."
         return [Field(self.name, self.help, default=None), Field(self.ids, ids_help, list[int], default=None)]
 
-    def read(self, given: Mapping[str, Any], subject: Subject) -> list[int] | None:
+    def parse(self, given: Mapping[str, Any], subject: Subject) -> list[int] | None:
         text, ids = given.get(self.name), given.get(self.ids)
         if text is None and ids is None and self.default is None:
             return None
-        return read_ids(subject.limits, subject.loaded, text, ids, (self.name, self.ids))
+        return parse_ids(subject.limits, subject.loaded, text, ids, (self.name, self.ids))
 
 
 @dataclass(frozen=True)
-class LongText(Field):
+class LongTextField(Field):
     """A text that may be longer than the context."""
 
-    def read(self, given: Mapping[str, Any], _subject: Subject) -> str:
+    def parse(self, given: Mapping[str, Any], _subject: Subject) -> str:
         text: str = given[self.name]
         n_bytes = len(text.encode("utf-8", "surrogatepass"))
         if n_bytes > MAX_LONG_TEXT_BYTES:
@@ -102,16 +102,16 @@ class LongText(Field):
 
 
 @dataclass(frozen=True)
-class Token(Field):
+class TokenField(Field):
     """A token, given as text or as an id, and read as an id."""
 
     kind: Any = str | int
     below: Bound | None = "vocab_size"
 
-    def read(self, given: Mapping[str, Any], subject: Subject) -> int | None:
+    def parse(self, given: Mapping[str, Any], subject: Subject) -> int | None:
         value = given.get(self.name)
         if not isinstance(value, str):
-            found: int | None = super().read(given, subject)
+            found: int | None = super().parse(given, subject)
             return found
         try:
             ids = subject.loaded.read_prompt(value)
@@ -125,12 +125,12 @@ class Token(Field):
 
 
 @dataclass(frozen=True)
-class Heads(Field):
+class HeadsField(Field):
     """Heads, each as ``[layer, head]``."""
 
     kind: Any = list[list[int]]
 
-    def read(self, given: Mapping[str, Any], subject: Subject) -> list[tuple[int, int]] | None:
+    def parse(self, given: Mapping[str, Any], subject: Subject) -> list[tuple[int, int]] | None:
         heads = given.get(self.name)
         if heads is None:
             return None
@@ -140,20 +140,20 @@ class Heads(Field):
 
 
 @dataclass(frozen=True)
-class HeadMask(Field):
+class HeadMaskField(Field):
     """A factor for each head's context vectors; 1 keeps a head as it is."""
 
     kind: Any = list[list[float]]
     default: Any = None
 
-    def read(self, given: Mapping[str, Any], subject: Subject) -> Any:
+    def parse(self, given: Mapping[str, Any], subject: Subject) -> Any:
         return subject.loaded.read_head_mask(given.get(self.name))
 
 
 # Fields that most questions have.
-MODEL = Model("model", "The name of a served model, or a training step (NAME@STEP); the first model by default.")
-PROMPT = Text("prompt", "The text to read; it is not continued.")
-HEAD_MASK = HeadMask("head_mask", "`[layer][head]`: 1 keeps a head, 0 removes it.")
+MODEL = ModelField("model", "The name of a served model, or a training step (NAME@STEP); the first model by default.")
+PROMPT = TextField("prompt", "The text to read; it is not continued.")
+HEAD_MASK = HeadMaskField("head_mask", "`[layer][head]`: 1 keeps a head, 0 removes it.")
 LAYER = Field("layer", "The layer, counted from 0.", int, below="n_layer")
 HEAD = Field("head", "The head, counted from 0.", int, below="n_head")
 
@@ -194,7 +194,7 @@ class Question:
     @property
     def method(self) -> str:
         """Questions about a model alone can be asked with the fields as a query."""
-        return "POST" if any(isinstance(field, Text | LongText) for field in self.fields) else "GET"
+        return "POST" if any(isinstance(field, TextField | LongTextField) for field in self.fields) else "GET"
 
     @property
     def endpoint(self) -> str:
@@ -203,17 +203,17 @@ class Question:
     @property
     def models(self) -> list[str]:
         """The fields that name a model."""
-        return [field.name for field in self.fields if isinstance(field, Model)]
+        return [field.name for field in self.fields if isinstance(field, ModelField)]
 
-    def read(self, ask: Ask, limits: Limits, models: Mapping[str, LoadedModel], given: Mapping[str, Any]) -> Inquiry:
+    def parse(self, ask: Ask, limits: Limits, models: Mapping[str, LoadedModel], given: Mapping[str, Any]) -> Inquiry:
         """An inquiry with the values in ``given``, checked. Raises ``InputError``."""
         subject, values = Subject(limits, models["model"]), dict[str, Any]()
         if PROMPT in self.fields:
-            values["prompt"] = PROMPT.read(given, subject)
+            values["prompt"] = PROMPT.parse(given, subject)
             subject = Subject(limits, models["model"], len(values["prompt"]))
         for field in self.fields:
-            if field is not PROMPT and not isinstance(field, Model):
-                values[field.name] = field.read(given, subject)
+            if field is not PROMPT and not isinstance(field, ModelField):
+                values[field.name] = field.parse(given, subject)
         ids, head_mask = values.pop("prompt", ()), values.pop("head_mask", None)
         inquiry = Inquiry(ask, dict(models), tuple(ids), head_mask, values)
         self.check(inquiry, limits)

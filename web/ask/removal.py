@@ -9,7 +9,7 @@ from model.lens.knockout import check_two_tokens, knockout, removal
 from model.lens.progress import Progress
 
 from ..settings import Limits
-from .question import HEAD_MASK, MODEL, PROMPT, Field, Heads, Question, TextAnswer
+from .question import HEAD_MASK, MODEL, PROMPT, Field, HeadsField, Question, TextAnswer
 from .service import Answer, Inquiry
 
 METHOD = Field(
@@ -92,7 +92,7 @@ REMOVAL = Question(
     "removal",
     "How much worse a text is predicted without several heads of a model at once.",
     [
-        Heads("heads", "The heads to remove together, each as `[layer, head]`."),
+        HeadsField("heads", "The heads to remove together, each as `[layer, head]`."),
         PROMPT,
         MODEL,
         METHOD,

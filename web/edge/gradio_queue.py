@@ -105,12 +105,12 @@ class Endpoints:
             for name, endpoint in endpoints.items()
         }
 
-    def read(self, body: bytes, name: str | None, *, by_keyword: bool) -> dict[str, Any]:
+    def parse(self, body: bytes, name: str | None, *, by_keyword: bool) -> dict[str, Any]:
         """Parse and check a body for the endpoint ``name``; None means that the body gives its index.
 
         Returns no fields for a call by keyword. Raises ``BadCall``.
         """
-        fields = read_json(body)
+        fields = parse_json(body)
         if by_keyword:
             self.check_keywords(name or "", fields)
             return {}
@@ -137,7 +137,7 @@ class Endpoints:
             raise BadCall(422, f"The argument {missing[0]} is missing.")
 
 
-def read_json(body: bytes) -> dict[str, Any]:
+def parse_json(body: bytes) -> dict[str, Any]:
     try:
         fields = json.loads(body)  # accepts NaN, as Gradio does
     except (ValueError, RecursionError) as error:
@@ -276,7 +276,7 @@ class GradioQueueMiddleware:
         client, sessions = client_in(scope), self.sessions
         try:
             body = await read_body(receive)
-            fields = sessions.endpoints.read(body, endpoint, by_keyword=by_keyword)
+            fields = sessions.endpoints.parse(body, endpoint, by_keyword=by_keyword)
         except HTTPException as error:
             await refuse(error.status_code, error.detail)(scope, receive, send)
             return

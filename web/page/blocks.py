@@ -26,7 +26,7 @@ from ..training.trainings import Trainings
 from .controls import CONTROLS
 from .tabs import learn_tab, train_tab
 from .use import use_section
-from .writer import PageWriter, read_page_text
+from .writer import PageWriter, parse_page_text
 
 TEMPLATE = '<div class="headscope"><p class="hs-quiet">Loading the page ...</p></div>'
 START = f"""
@@ -118,7 +118,7 @@ def write_by_event(services: Services, writer: PageWriter, view: gr.HTML) -> Non
         fields = event._data if isinstance(event._data, dict) else {}
         asked = {"asked": str(fields.get("asked"))[:MAX_RUN_ID]}
         try:
-            text = await asyncio.to_thread(read_page_text, services, fields)
+            text = await asyncio.to_thread(parse_page_text, services, fields)
         except InputError as error:
             yield asked | {"refused": str(error)}
             return

@@ -18,7 +18,7 @@ from model.serving.fair_queue import Busy
 
 from ..runs.run import Run
 from ..services import Services
-from ..serving.inputs import SLIDERS, find_model, read_request
+from ..serving.inputs import SLIDERS, find_model, parse_request
 from ..serving.served_models import NotServed, ServedModels
 from ..serving.snapshots import Snapshots
 from .controls import WORDS
@@ -73,12 +73,12 @@ async def resolve_address(services: Services, query: Mapping[str, str], client: 
 
 async def follow_link(services: Services, query: Mapping[str, str], client: Hashable) -> PageStart | None:
     """Where a link leads, None where it leads to no text. Raises ``BadLink`` and ``Busy``."""
-    link = await services.page_workers.run(client, read_link, services.served, query, services.snapshots)
+    link = await services.page_workers.run(client, parse_link, services.served, query, services.snapshots)
     if link is None:
         return None
     run = await services.page_workers.run(client, recompute, services, link)
     prompt = link.loaded.tokenizer.decode(link.ids[: link.n_prompt])
-    settings, notices = read_settings(services.served, link.loaded, prompt, query)
+    settings, notices = parse_settings(services.served, link.loaded, prompt, query)
     settings = {"prompt": prompt} | settings
     second, more = await services.page_workers.run(client, find_second, services, query)
     value = pointer(run, "linked", settings) | {"notices": notices + more + services.served.problems()}
@@ -100,7 +100,7 @@ def find_second(services: Services, query: Mapping[str, str]) -> tuple[dict[str,
         return None, []
     first = {word: query[word] for word in SECOND if word in query and word != "mask"}
     try:
-        link = read_link(services.served, first | words, services.snapshots)
+        link = parse_link(services.served, first | words, services.snapshots)
     except BadLink as error:
         return None, [f"The second text of this link is left out. {error}"]
     if link is None:
@@ -120,7 +120,7 @@ async def start_with_opening(services: Services, named: str | None, notices: lis
     return PageStart(value | {"notices": notices + served.problems()}, settings)
 
 
-def read_link(served: ServedModels, query: Mapping[str, str], snapshots: Snapshots | None = None) -> Link | None:
+def parse_link(served: ServedModels, query: Mapping[str, str], snapshots: Snapshots | None = None) -> Link | None:
     """The text that a page's query leads to, None where it leads to none. Raises ``BadLink``."""
     if not leads_to_text(served, query):
         return None
@@ -136,10 +136,10 @@ def read_link(served: ServedModels, query: Mapping[str, str], snapshots: Snapsho
     digits = query.get("prompt", "")
     if not re.fullmatch("[0-9]{1,9}", digits) or not 1 <= int(digits) <= len(ids):
         raise BadLink("This link is broken: it does not say which part of its text is the prompt.")
-    return Link(loaded, ids, int(digits), read_mask(loaded, query.get("mask", "")))
+    return Link(loaded, ids, int(digits), parse_mask(loaded, query.get("mask", "")))
 
 
-def read_mask(loaded: LoadedModel, text: str) -> Tensor | None:
+def parse_mask(loaded: LoadedModel, text: str) -> Tensor | None:
     """The head mask of a link: LAYER.HEAD for each head that is removed, LAYER.HEADxSCALE for one that is scaled."""
     if not text:
         return None
@@ -205,15 +205,15 @@ def decode_ids(text: str, most: int) -> list[int]:
     return ids
 
 
-def read_settings(
+def parse_settings(
     served: ServedModels, loaded: LoadedModel, prompt: str, query: Mapping[str, str]
 ) -> tuple[dict[str, object], list[str]]:
     """The settings a link's text was written with, or a notice where they cannot be used."""
     if not any(word in query for word in WORDS.values()):
         return {}, []
     try:
-        values = {name: read_number(query, word) for name, word in WORDS.items()}
-        read_request(served, values | {"prompt": prompt, "model": loaded.name})
+        values = {name: parse_number(query, word) for name, word in WORDS.items()}
+        parse_request(served, values | {"prompt": prompt, "model": loaded.name})
         for name, slider in SLIDERS.items():
             if not slider.least <= values[name] <= slider.most:
                 raise InvalidValue(WORDS[name], values[name], f"from {slider.least:g} to {slider.most:g}")
@@ -222,7 +222,7 @@ def read_settings(
     return {**values}, []
 
 
-def read_number(query: Mapping[str, str], word: str) -> float:
+def parse_number(query: Mapping[str, str], word: str) -> float:
     text = query.get(word, "")
     if not NUMBER.fullmatch(text):
         raise InvalidValue(word, text, "a number")

@@ -20,7 +20,7 @@ from .link import resolve_address
 from .model_list import model_list
 from .pointer import opening_pointer, pointer
 from .read_again import ReadAgain, SnapshotText, read_again, read_with_snapshot
-from .writer import PageText, PageWriter, read_page_text
+from .writer import PageText, PageWriter, parse_page_text
 
 
 def page_routes(services: Services, writer: PageWriter, trainings: Trainings) -> APIRouter:
@@ -76,7 +76,7 @@ def page_routes(services: Services, writer: PageWriter, trainings: Trainings) ->
             fields = orjson.loads(await request.body())
             if not isinstance(fields, dict):
                 raise InputError("body", "The body must be a JSON object.")
-            text = await asyncio.to_thread(read_page_text, services, fields)
+            text = await asyncio.to_thread(parse_page_text, services, fields)
         except orjson.JSONDecodeError as error:
             return refuse("body", f"The body is not valid JSON: {error}.")
         except InputError as error:

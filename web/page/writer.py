@@ -16,7 +16,7 @@ from ..runs.run import Run
 from ..runs.store import RunWriter
 from ..services import Services
 from ..serving.generation import Generation
-from ..serving.inputs import read_index, read_options, read_request, settings_of, whole
+from ..serving.inputs import parse_index, parse_options, parse_request, settings_of, whole
 from ..serving.remote_engine import EngineLost
 from ..serving.served_models import ServedModels
 from ..settings import MAX_RUN_ID, TEXT_SECONDS
@@ -38,14 +38,14 @@ class PageText:
     branch: dict[str, Any] | None = None  # what the page says about where it left another text
 
 
-def read_page_text(services: Services, fields: Mapping[str, Any]) -> PageText:
-    """The text that ``fields`` ask for; ``fields["branch"]`` is as ``read_branch`` takes it. Raises ``InputError``."""
+def parse_page_text(services: Services, fields: Mapping[str, Any]) -> PageText:
+    """The text that ``fields`` ask for; ``fields["branch"]`` is as ``parse_branch`` takes it. Raises ``InputError``."""
     sent = fields.get("branch")
     if sent is None:
-        loaded, request = read_request(services.served, fields)
+        loaded, request = parse_request(services.served, fields)
         services.engines.check(loaded, request)
         return PageText(loaded, request, fields["prompt"], len(request.prompt))
-    branch = read_branch(services.served, sent, fields)
+    branch = parse_branch(services.served, sent, fields)
     services.engines.check(branch.loaded, branch.request, same_ids=False)
     return PageText(branch.loaded, branch.request, branch.prompt, branch.n_prompt, branch.pointer)
 
@@ -212,11 +212,11 @@ class Branch:
         return {"of": self.of, "at": len(before), "token": token.text, "instead": instead}
 
 
-def read_branch(served: ServedModels, sent: object, fields: Mapping[str, object]) -> Branch:
+def parse_branch(served: ServedModels, sent: object, fields: Mapping[str, object]) -> Branch:
     """From an event's data, which anybody can make up. Raises ``InputError`` for what cannot be used.
 
     ``sent`` has the keys of, sha256, model, ids (the last one is the other token), n_prompt and instead; ``fields`` are
-    those of ``read_options``.
+    those of ``parse_options``.
     """
     if not isinstance(sent, dict):
         raise InputError("branch", f"a branch is an object, found {shorten(sent)}")
@@ -228,11 +228,11 @@ def read_branch(served: ServedModels, sent: object, fields: Mapping[str, object]
         message = f"A branch needs 2 to {most} tokens, the context of the model; found {len(ids)}."
         raise InputError("ids", message)
     ids = loaded.read_prompt([whole(token_id) for token_id in ids])
-    n_prompt = read_index("n_prompt", sent.get("n_prompt"), 0, len(ids) - 1)
+    n_prompt = parse_index("n_prompt", sent.get("n_prompt"), 0, len(ids) - 1)
     instead = sent.get("instead")
     if instead is not None:
-        instead = read_index("instead", instead, 0, loaded.config.vocab_size - 1)
+        instead = parse_index("instead", instead, 0, loaded.config.vocab_size - 1)
     of = sent.get("of")
     if not isinstance(of, str) or len(of) > MAX_RUN_ID:
         raise InvalidValue("of", of, "the id of a run")
-    return Branch(loaded, read_options(served.settings.limits, loaded, ids, fields), of, n_prompt, instead)
+    return Branch(loaded, parse_options(served.settings.limits, loaded, ids, fields), of, n_prompt, instead)

@@ -32,7 +32,7 @@ AGAIN = "again"  # replaces the run id: recompute the run from the text in the b
 T = TypeVar("T")
 
 
-class Text(BaseModel):
+class LostRun(BaseModel):
     """The body that a browser sends for a run that is no longer kept: enough for any process to recompute it."""
 
     sha256: Unicode = Field(max_length=64)
@@ -41,7 +41,7 @@ class Text(BaseModel):
     head_mask: HeadMask | None = None
 
 
-class Side(Text):
+class Side(LostRun):
     """One of two texts to compare, with the id of its run, which may still be kept."""
 
     run: Unicode = Field("", max_length=MAX_RUN_ID)
@@ -56,7 +56,7 @@ class Pair(BaseModel):
     first: int = Field(0, ge=0)
 
 
-class AlignedText(Text):
+class AlignedText(LostRun):
     """The first ``n_tokens`` of a text: those of the run ``run``, if it is still kept, or else of ``ids``."""
 
     run: Unicode = Field("", max_length=MAX_RUN_ID)
@@ -74,7 +74,7 @@ class TextsToAlign(BaseModel):
 
 
 def run_routes(snapshots: Snapshots, runs: Runs, workers: Workers) -> APIRouter:
-    """``GET look/{run}/...`` for a run that is kept, ``POST look/again/...`` with a ``Text`` for one that is not."""
+    """``GET look/{run}/...`` for a run that is kept, ``POST look/again/...`` with a ``LostRun`` for one that is not."""
     router = APIRouter(prefix="/look", include_in_schema=False)
     vocabularies: WeakKeyDictionary[LoadedModel, bytes] = WeakKeyDictionary()
 
@@ -94,7 +94,7 @@ def run_routes(snapshots: Snapshots, runs: Runs, workers: Workers) -> APIRouter:
         except NotServed as error:
             raise HTTPException(410, str(error)) from None
 
-    def recompute(text: Text) -> Run:
+    def recompute(text: LostRun) -> Run:
         loaded = model_with_hash(text.sha256)
         try:
             ids = loaded.read_prompt(text.ids[: loaded.config.context_length])
@@ -132,7 +132,7 @@ def run_routes(snapshots: Snapshots, runs: Runs, workers: Workers) -> APIRouter:
         is_given = texts.is_given or any(side.n_prompt >= side.n_tokens for side in sides)
         return align(a, b, is_given=is_given, n_prompt=n_prompt)
 
-    def scaled(text: Text, position: int) -> bytes:
+    def scaled(text: LostRun, position: int) -> bytes:
         loaded = model_with_hash(text.sha256)
         if not 0 <= position < len(text.ids):
             raise HTTPException(404, f"there is no token {position}: the text has {len(text.ids)}")
@@ -146,7 +146,7 @@ def run_routes(snapshots: Snapshots, runs: Runs, workers: Workers) -> APIRouter:
     async def kept(request: Request, content: Callable[..., bytes], run_id: str, *place: int) -> Response:
         return octets(await computed(request, at, content, find(run_id), *place))
 
-    async def again(request: Request, content: Callable[..., bytes], text: Text, *place: int) -> Response:
+    async def again(request: Request, content: Callable[..., bytes], text: LostRun, *place: int) -> Response:
         return octets(await computed(request, lambda: at(content, recompute(text), *place)))
 
     # This handler and ``get_rows`` are not async, so FastAPI runs them in its threads: they only look things up.
@@ -178,7 +178,7 @@ def run_routes(snapshots: Snapshots, runs: Runs, workers: Workers) -> APIRouter:
         return Response(content, media_type="application/json", headers={"Cache-Control": "no-store"})
 
     @router.post("/scaled/{position}")
-    async def post_scaled(request: Request, text: Text, position: int) -> Response:
+    async def post_scaled(request: Request, text: LostRun, position: int) -> Response:
         """The logits at one position of a text. The run is not kept, since many head masks are tried in a row."""
         return octets(await computed(request, scaled, text, position))
 
@@ -195,19 +195,19 @@ def run_routes(snapshots: Snapshots, runs: Runs, workers: Workers) -> APIRouter:
         return await kept(request, runs.exact.logits, run_id, position, count)
 
     @router.post(f"/{AGAIN}/rows")
-    async def post_rows(request: Request, text: Text, start: int = 0) -> Response:
+    async def post_rows(request: Request, text: LostRun, start: int = 0) -> Response:
         return await again(request, encode_frame, text, max(start, 0))
 
     @router.post(f"/{AGAIN}/heads/{{layer}}/{{head}}")
-    async def post_head(request: Request, text: Text, layer: int, head: int, start: int = 0) -> Response:
+    async def post_head(request: Request, text: LostRun, layer: int, head: int, start: int = 0) -> Response:
         return await again(request, runs.exact.picture, text, layer, head, max(start, 0))
 
     @router.post(f"/{AGAIN}/queries/{{query}}")
-    async def post_query(request: Request, text: Text, query: int) -> Response:
+    async def post_query(request: Request, text: LostRun, query: int) -> Response:
         return await again(request, runs.exact.query, text, query)
 
     @router.post(f"/{AGAIN}/logits/{{position}}")
-    async def post_logits(request: Request, text: Text, position: int, count: int = 1) -> Response:
+    async def post_logits(request: Request, text: LostRun, position: int, count: int = 1) -> Response:
         return await again(request, runs.exact.logits, text, position, count)
 
     return router

@@ -47,14 +47,14 @@ class UnknownModel(InputError):
         super().__init__("model", message)
 
 
-def read_request(served: ServedModels, fields: Mapping[str, object]) -> tuple[LoadedModel, GenerationRequest]:
-    """The model and the request that ``fields`` describe: prompt, model, and the fields of ``read_options``."""
+def parse_request(served: ServedModels, fields: Mapping[str, object]) -> tuple[LoadedModel, GenerationRequest]:
+    """The model and the request that ``fields`` describe: prompt, model, and the fields of ``parse_options``."""
     loaded = find_model(served, fields.get("model"))
     limits = served.settings.limits
-    return loaded, read_options(limits, loaded, read_prompt(limits, loaded, fields.get("prompt")), fields)
+    return loaded, parse_options(limits, loaded, parse_prompt(limits, loaded, fields.get("prompt")), fields)
 
 
-def read_options(
+def parse_options(
     limits: Limits, loaded: LoadedModel, ids: list[int], fields: Mapping[str, object]
 ) -> GenerationRequest:
     """A request to continue ``ids`` with the options in ``OPTIONS``, a head mask and ``context_shift``."""
@@ -96,17 +96,17 @@ def find_model(served: ServedModels, name: object) -> LoadedModel:
     return served.models[name]
 
 
-def read_prompt(limits: Limits, loaded: LoadedModel, prompt: object) -> list[int]:
+def parse_prompt(limits: Limits, loaded: LoadedModel, prompt: object) -> list[int]:
     """The token ids of a prompt, after checking its type, its length, and that the model can read it."""
     return loaded.read_prompt(check_text(limits, prompt))
 
 
-def read_text(limits: Limits, loaded: LoadedModel, text: object) -> list[int]:
+def parse_text(limits: Limits, loaded: LoadedModel, text: object) -> list[int]:
     """The token ids of any text in the model's alphabet; it may be empty or longer than the context."""
     return loaded.tokenizer.encode(check_text(limits, text))
 
 
-def read_ids(
+def parse_ids(
     limits: Limits,
     loaded: LoadedModel,
     text: str | None,
@@ -141,10 +141,10 @@ def check_length(field: str, noun: str, text: str, most: int) -> None:
         raise InputError(field, f"The {noun} has {counted(len(text), 'character')}; at most {most:,} are accepted.")
 
 
-def read_head(limits: Limits, loaded: LoadedModel, layer: object, head: object, n_tokens: int) -> tuple[int, int]:
+def parse_head(limits: Limits, loaded: LoadedModel, layer: object, head: object, n_tokens: int) -> tuple[int, int]:
     """Check that the model has this layer and head, and that the answer has few enough weights."""
-    layer = read_index("layer", layer, 0, loaded.config.n_layer - 1)
-    head = read_index("head", head, 0, loaded.config.n_head - 1)
+    layer = parse_index("layer", layer, 0, loaded.config.n_layer - 1)
+    head = parse_index("head", head, 0, loaded.config.n_head - 1)
     most = limits.max_json_weights
     if n_tokens**2 > most:
         message = f"The prompt has {n_tokens:,} tokens, which is {n_tokens**2:,} weights; at most {most:,} are sent."
@@ -152,7 +152,7 @@ def read_head(limits: Limits, loaded: LoadedModel, layer: object, head: object, 
     return layer, head
 
 
-def read_index(field: str, value: object, least: int, most: int) -> int:
+def parse_index(field: str, value: object, least: int, most: int) -> int:
     """``value`` as an integer. Raises ``InputError`` unless it is from ``least`` to ``most``."""
     value = whole(value)
     if type(value) is not int or not least <= value <= most:

@@ -49,14 +49,16 @@ class EngineAddress:
     key: str | None = None
 
 
-def read_addresses(settings: Settings) -> Mapping[str, EngineAddress]:
+def parse_addresses(settings: Settings) -> Mapping[str, EngineAddress]:
     """The address of each model's remote engine, by the model's name. Raises ``ValueError`` for bad settings."""
     names = list(name_sources(settings.checkpoints))
     url_of = by_model(names, settings.engine_urls, "--engine-url")
     if settings.engine_models and not url_of:
         raise ValueError("--engine-model requires --engine-url")
     model_of = by_model(list(url_of), settings.engine_models, "--engine-model")
-    return {name: EngineAddress(read_url(url), model_of.get(name), settings.engine_key) for name, url in url_of.items()}
+    return {
+        name: EngineAddress(parse_url(url), model_of.get(name), settings.engine_key) for name, url in url_of.items()
+    }
 
 
 def by_model(names: Sequence[str], given: Sequence[str], flag: str) -> dict[str, str]:
@@ -74,7 +76,7 @@ def by_model(names: Sequence[str], given: Sequence[str], flag: str) -> dict[str,
     return for_all | for_one
 
 
-def read_url(text: str) -> str:
+def parse_url(text: str) -> str:
     """The base URL of an engine's routes, without a trailing slash. Raises ``ValueError`` if it is not one."""
     parts = urlsplit(text)
     url = text.rstrip("/")
@@ -160,7 +162,7 @@ class Upstream:
                         content = line.removeprefix("data:").strip()
                         if content == "[DONE]":
                             break
-                        text, reason = self.read_chunk(content)
+                        text, reason = self.parse_chunk(content)
                         yield text, reason
                         if reason:
                             return
@@ -215,7 +217,7 @@ class Upstream:
         if begun:
             yield begun.decode(errors="replace")
 
-    def read_chunk(self, content: str) -> tuple[str, Literal["stop", "length"] | None]:
+    def parse_chunk(self, content: str) -> tuple[str, Literal["stop", "length"] | None]:
         try:
             chunk = json.loads(content)
             if chunk.get("error"):

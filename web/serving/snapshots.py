@@ -17,7 +17,7 @@ from model.lens.head_roles import CLEAR_ROLE
 
 from ..bounded_cache import BoundedCache
 from ..settings import MAX_SNAPSHOT_BYTES
-from .inputs import find_model, read_index
+from .inputs import find_model, parse_index
 from .served_models import ServedModels, for_visitors
 
 MAX_REPORT_BYTES = 4_000_000
@@ -90,7 +90,7 @@ class Snapshots:
         steps = self.steps(name)
         if not steps:
             raise InputError("model", f"{name[:MAX_SHOWN]} has no snapshots.")
-        step = read_index("step", step, steps[0], steps[-1])
+        step = parse_index("step", step, steps[0], steps[-1])
         if step not in steps:
             raise InputError(
                 "step", f"There is no snapshot of step {step}. Available steps: {', '.join(map(str, steps))}"

@@ -26,7 +26,7 @@ from ..settings import MAX_UPLOADS, TRAINING_CHARACTERS, UPLOAD_SECONDS
 from .training_request import (
     TrainingRequest,
     describe_sizes,
-    read_size,
+    parse_size,
     request_with_text,
     request_with_writer,
     seconds_of,
@@ -96,7 +96,7 @@ def train_routes(trainings: Trainings) -> APIRouter:
         if uploads.locked():
             raise HTTPException(429, "Too many texts are being sent at the moment. Try again soon.")
         try:
-            read_size(limits, size)  # fail before the body is received
+            parse_size(limits, size)  # fail before the body is received
             async with uploads, asyncio.timeout(UPLOAD_SECONDS):
                 data = await request.body()
                 wanted = await asyncio.to_thread(request_with_text, limits, size, data)

@@ -78,7 +78,7 @@ class TrainingRequest:
         return f"{self.n_characters:,} characters that the model {self.writer} wrote."
 
 
-def read_size(limits: Limits, name: object) -> Size:
+def parse_size(limits: Limits, name: object) -> Size:
     """The size of that name, if it is offered here."""
     sizes = {size.name: size for size in offered(limits)}
     if not isinstance(name, str) or name not in sizes:
@@ -88,7 +88,7 @@ def read_size(limits: Limits, name: object) -> Size:
 
 def request_with_text(limits: Limits, size: object, data: bytes) -> TrainingRequest:
     """A request to train on a text in UTF-8."""
-    chosen = read_size(limits, size)
+    chosen = parse_size(limits, size)
     if len(data) > limits.max_training_bytes:
         message = f"The text has {len(data):,} bytes; at most {limits.max_training_bytes:,} are accepted."
         raise InputError("text", message)
@@ -116,7 +116,7 @@ def request_with_text(limits: Limits, size: object, data: bytes) -> TrainingRequ
 
 def request_with_writer(served: ServedModels, size: object, writer: object) -> TrainingRequest:
     """A request to train on a text that a shared model writes first."""
-    chosen = read_size(served.settings.limits, size)
+    chosen = parse_size(served.settings.limits, size)
     if not isinstance(writer, str) or writer not in served.shared:
         raise UnknownModel(f"There is no model {shorten(writer)}. Available: {', '.join(served.shared)}")
     return TrainingRequest(chosen, writer=writer, n_characters=TRAINING_CHARACTERS)

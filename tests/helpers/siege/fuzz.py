@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import model
 from helpers.models import tiny_bpe, tiny_model
-from web.page.link import BadLink, decode_ids, read_link, read_settings
+from web.page.link import BadLink, decode_ids, parse_link, parse_settings
 from web.serving.served_models import ServedModels
 
 from ..api import GOOD_BODY, Document, bodies, check_answer, error_of
@@ -226,12 +226,12 @@ def a_query_that_nobody_wrote(served: ServedModels) -> Property:
     def check(changes: dict[str, str]) -> None:
         query = GOOD_QUERY | LINK_SETTINGS | changes
         try:
-            link = read_link(served, query)
+            link = parse_link(served, query)
         except BadLink as error:
             assert str(error).isprintable()
         else:
             assert link is not None and link.loaded.name in served.models and 1 <= link.n_prompt <= len(link.ids)
-        settings, notices = read_settings(served, served.models[GOOD_QUERY["model"]], "ab", query)
+        settings, notices = parse_settings(served, served.models[GOOD_QUERY["model"]], "ab", query)
         assert bool(settings) != bool(notices)
         assert all(least <= settings[field] <= most for field, (least, most) in RANGES.items() if settings)
 

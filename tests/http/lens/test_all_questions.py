@@ -13,13 +13,13 @@ from helpers.gate import Gate, News
 from helpers.server import CONTEXT, Server, save_tiny
 from helpers.siege.fuzz import few, the_document_is_as_strict_as_the_server
 from web.api.lens import BODIES
-from web.ask.question import Question, Text
+from web.ask.question import Question, TextField
 from web.ask.table import QUESTIONS
 from web.settings import Limits
 
 
 def is_about_text(question: Question) -> bool:
-    return any(type(field) is Text for field in question.fields)
+    return any(type(field) is TextField for field in question.fields)
 
 
 TEXTS = [question for question in QUESTIONS if is_about_text(question)]

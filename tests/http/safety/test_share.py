@@ -28,7 +28,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 
 def shared(checkpoints: Path, **changes: Any) -> Server:
-    chosen = settings.read(["--share"], {})
+    chosen = settings.parse(["--share"], {})
     return start(checkpoints / "tiny", share=chosen.share, trusted_proxies=chosen.trusted_proxies, **changes)
 
 

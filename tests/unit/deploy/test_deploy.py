@@ -30,7 +30,7 @@ def test_the_image_holds_all_that_the_app_needs() -> None:
 def test_the_variables_are_flags_of_the_app() -> None:
     (line,) = (rest for name, rest in dockerfile() if name == "ENV")
     given = dict(each.split("=", 1) for each in shlex.split(line))
-    chosen = settings.read([], given)
+    chosen = settings.parse([], given)
     assert chosen.host == "0.0.0.0" and chosen.port == PORT
     assert ("EXPOSE", str(PORT)) in dockerfile()
 

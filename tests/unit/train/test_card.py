@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from model.train.__main__ import main as train
-from model.train.__main__ import read_settings
+from model.train.__main__ import parse_settings
 from model.train.card import command, main, model_card
 from model.train.chart import Curve, chart
 from model.train.settings import add_flags
@@ -64,7 +64,7 @@ def test_the_command_on_the_card_is_the_run(folder: Path, report: Any, tmp_path:
     parser = argparse.ArgumentParser()
     add_flags(parser)
     given = parser.parse_args(words[5:], argparse.Namespace(resume=False, out=tmp_path))
-    settings = vars(read_settings(given))
+    settings = vars(parse_settings(given))
     about = ("title", "data_note", "limits", "dataset")
     assert {k: v for k, v in settings.items() if k not in about} == {
         k: v for k, v in report["settings"].items() if k not in about

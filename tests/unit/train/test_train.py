@@ -15,7 +15,7 @@ import model
 from helpers.models import tiny_config
 from helpers.training import TRAINING_TEXT, train_flags
 from model.gpt import GPT
-from model.train.__main__ import main, read_settings
+from model.train.__main__ import main, parse_settings
 from model.train.optimizers import BlockMuon
 from model.train.settings import TrainSettings
 from model.train.state import STATE_FILE
@@ -93,7 +93,7 @@ def test_training_learns_and_leaves_a_checkpoint(
 
 
 def test_the_average_of_the_weights_is_what_is_kept(tmp_path: Path, text: Path) -> None:
-    settings = read_settings(
+    settings = parse_settings(
         argparse.Namespace(data=str(text), out=tmp_path, resume=False, n_layer=1, n_head=1, n_embd=8, average=0.5)
     )
     trainer = Trainer(settings, tmp_path / "out")

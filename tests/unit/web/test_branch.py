@@ -6,7 +6,7 @@ import pytest
 
 from helpers.server import CONTEXT
 from model import InputError
-from web.page.writer import read_branch
+from web.page.writer import parse_branch
 from web.services import Services
 
 FIELDS = {"max_new_tokens": 10, "temperature": 0.8, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "seed": 1}
@@ -19,13 +19,13 @@ def sent(services: Services, **changes: Any) -> dict[str, Any]:
 
 
 def test_what_an_event_may_ask_for(services: Services) -> None:
-    branch = read_branch(services.served, sent(services), FIELDS)
+    branch = parse_branch(services.served, sent(services), FIELDS)
     loaded = services.served.models["tiny"]
     texts = [token.text for token in loaded.tokens([5, 7])]
     assert branch.pointer == {"of": "x", "at": 2, "token": texts[0], "instead": texts[1]}
     assert branch.prompt == loaded.tokenizer.decode([3])
     whole = sent(services, ids=[1] * CONTEXT, n_prompt=0, instead=None)
-    assert len(read_branch(services.served, whole, FIELDS).request.prompt) == CONTEXT
+    assert len(parse_branch(services.served, whole, FIELDS).request.prompt) == CONTEXT
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,12 @@ def test_what_an_event_may_ask_for(services: Services) -> None:
 )
 def test_what_an_event_may_not_ask_for(services: Services, change: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        read_branch(services.served, sent(services, **change), FIELDS)
+        parse_branch(services.served, sent(services, **change), FIELDS)
 
 
 def test_an_event_without_data(services: Services) -> None:
     for data in (None, [], "branch"):
         with pytest.raises(InputError, match="a branch is an object"):
-            read_branch(services.served, data, FIELDS)
+            parse_branch(services.served, data, FIELDS)
     with pytest.raises(InputError, match="temperature"):
-        read_branch(services.served, sent(services), FIELDS | {"temperature": float("nan")})
+        parse_branch(services.served, sent(services), FIELDS | {"temperature": float("nan")})

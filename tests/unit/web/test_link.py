@@ -5,7 +5,7 @@ import pytest
 from helpers.links import GOOD_QUERY, LINK_SETTINGS, encode_ids, served_under
 from helpers.server import CONTEXT
 from helpers.siege.fuzz import a_query_that_nobody_wrote, few, ids_survive, ids_that_nobody_wrote
-from web.page.link import BadLink, read_link, read_settings
+from web.page.link import BadLink, parse_link, parse_settings
 
 SERVED = served_under(tiny="a" * 64, other="b" * 64)
 
@@ -23,16 +23,16 @@ def test_a_query_that_nobody_wrote() -> None:
 
 
 def test_a_good_query() -> None:
-    link = read_link(SERVED, GOOD_QUERY)
+    link = parse_link(SERVED, GOOD_QUERY)
     assert link is not None and (link.loaded.name, link.ids, link.n_prompt) == ("tiny", [1, 2, 3], 2)
-    assert read_link(SERVED, {"__theme": "dark", "model": "tiny"}) is None
-    renamed = read_link(SERVED, GOOD_QUERY | {"model": "gone"})
+    assert parse_link(SERVED, {"__theme": "dark", "model": "tiny"}) is None
+    renamed = parse_link(SERVED, GOOD_QUERY | {"model": "gone"})
     assert renamed is not None and renamed.loaded.name == "tiny"
-    full = read_link(SERVED, GOOD_QUERY | {"ids": encode_ids([1] * (CONTEXT + 1))})
+    full = parse_link(SERVED, GOOD_QUERY | {"ids": encode_ids([1] * (CONTEXT + 1))})
     assert full is not None and len(full.ids) == CONTEXT + 1
-    settings, notices = read_settings(SERVED, SERVED.models["tiny"], "ab", GOOD_QUERY | LINK_SETTINGS)
+    settings, notices = parse_settings(SERVED, SERVED.models["tiny"], "ab", GOOD_QUERY | LINK_SETTINGS)
     assert (settings["max_new_tokens"], settings["seed"], settings["temperature"], notices) == (20, -3, 0.8, [])
-    assert read_settings(SERVED, SERVED.models["tiny"], "ab", GOOD_QUERY) == ({}, [])
+    assert parse_settings(SERVED, SERVED.models["tiny"], "ab", GOOD_QUERY) == ({}, [])
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_good_query() -> None:
 )
 def test_what_is_wrong_is_said(changes: dict[str, str], said: str) -> None:
     with pytest.raises(BadLink) as error:
-        read_link(SERVED, GOOD_QUERY | changes)
+        parse_link(SERVED, GOOD_QUERY | changes)
     assert said in str(error.value)
 
 
@@ -73,5 +73,5 @@ def test_what_is_wrong_is_said(changes: dict[str, str], said: str) -> None:
     ],
 )
 def test_settings_that_cannot_be_used(changes: dict[str, str], said: str) -> None:
-    settings, (notice,) = read_settings(SERVED, SERVED.models["tiny"], "ab", LINK_SETTINGS | changes)
+    settings, (notice,) = parse_settings(SERVED, SERVED.models["tiny"], "ab", LINK_SETTINGS | changes)
     assert settings == {} and said in notice

@@ -17,7 +17,7 @@ from web.api.gradio_endpoints import add_endpoints
 from web.api.schema import CompletionRequest
 from web.page.controls import CONTROLS, WORDS
 from web.services import Services
-from web.serving.inputs import OPTIONS, SLIDERS, read_request
+from web.serving.inputs import OPTIONS, SLIDERS, parse_request
 
 SCHEMA = CompletionRequest.model_json_schema()["properties"]
 
@@ -104,14 +104,14 @@ def test_a_slider_stays_within_the_table(name: str) -> None:
 def test_where_the_controls_start_is_a_request(services: Services) -> None:
     start = {control["name"]: control["start"] for control in CONTROLS if "start" in control}
     values = {"prompt": "ab", "model": "tiny", "seed": 1, "context_shift": False} | start
-    loaded, request = read_request(services.served, values)
+    loaded, request = parse_request(services.served, values)
     assert loaded.name == "tiny" and request.sampling.temperature == SLIDERS["temperature"].start
 
 
 @pytest.mark.parametrize("name", [*SLIDERS, "seed", "context_shift"])
 def test_an_error_names_the_control(services: Services, name: str) -> None:
     with pytest.raises(InputError) as refused:
-        read_request(services.served, {"prompt": "ab", "model": "tiny", name: "odd"})
+        parse_request(services.served, {"prompt": "ab", "model": "tiny", name: "odd"})
     assert refused.value.field == name
 
 
@@ -128,12 +128,12 @@ def test_limits_of_the_server_name_the_field_too(
     services: Services, fields: dict[str, Any], field: str, code: str
 ) -> None:
     with pytest.raises(InputError) as refused:
-        read_request(services.served, {"prompt": "ab"} | fields)
+        parse_request(services.served, {"prompt": "ab"} | fields)
     assert (refused.value.field, refused.value.code) == (field, code)
 
 
 @pytest.mark.parametrize("name", [name for name, row in OPTIONS.items() if row.kind is int])
 def test_json_and_sliders_may_send_a_whole_number_as_a_float(services: Services, name: str) -> None:
-    _, request = read_request(services.served, {"prompt": "ab", name: 3.0})
+    _, request = parse_request(services.served, {"prompt": "ab", name: 3.0})
     value = getattr(request if name in REQUEST_OPTIONS else request.sampling, name)
     assert value == 3 and type(value) is int

@@ -6,7 +6,7 @@ import pytest
 
 from web import settings
 from web.serving import served_models
-from web.settings import read
+from web.settings import parse
 
 
 @pytest.mark.parametrize(
@@ -20,8 +20,8 @@ from web.settings import read
     ],
 )
 def test_default_host(environ: dict[str, str], host: str) -> None:
-    assert read([], environ).host == host
-    assert read(["--host", "127.0.0.9"], environ).host == "127.0.0.9"
+    assert parse([], environ).host == host
+    assert parse(["--host", "127.0.0.9"], environ).host == "127.0.0.9"
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_default_host(environ: dict[str, str], host: str) -> None:
     ],
 )
 def test_port(arguments: list[str], environ: dict[str, str], port: int) -> None:
-    assert read(arguments, environ).port == port
+    assert parse(arguments, environ).port == port
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_port(arguments: list[str], environ: dict[str, str], port: int) -> None:
 def test_visitors_train_unless_the_hardware_is_shared(
     arguments: list[str], environ: dict[str, str], train: bool
 ) -> None:
-    assert read(arguments, environ).train is train
+    assert parse(arguments, environ).train is train
 
 
 @pytest.mark.parametrize(
@@ -66,14 +66,14 @@ def test_visitors_train_unless_the_hardware_is_shared(
     ],
 )
 def test_the_proxies_that_are_trusted(arguments: list[str], environ: dict[str, str], n_proxies: int) -> None:
-    assert read(arguments, environ).trusted_proxies == n_proxies
+    assert parse(arguments, environ).trusted_proxies == n_proxies
 
 
 def test_a_key_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "key"
     path.write_text("open-sesame\n")
-    assert read(["--api-key-file", str(path)], {}).api_key == "open-sesame"
-    assert read([], {"HEADSCOPE_API_KEY_FILE": str(path)}).api_key == "open-sesame"
+    assert parse(["--api-key-file", str(path)], {}).api_key == "open-sesame"
+    assert parse([], {"HEADSCOPE_API_KEY_FILE": str(path)}).api_key == "open-sesame"
     for content, said in (
         ("", "one or more"),
         ("two words", "without spaces"),
@@ -82,31 +82,31 @@ def test_a_key_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     ):
         path.write_text(content)
         with pytest.raises(SystemExit):
-            read(["--api-key-file", str(path)], {})
+            parse(["--api-key-file", str(path)], {})
         assert said in capsys.readouterr().err
     path.write_text("open-sesame")
     for arguments in (["--api-key-file", str(tmp_path)], ["--api-key-file", str(path), "--api-key", "other"]):
         with pytest.raises(SystemExit):
-            read(arguments, {})
+            parse(arguments, {})
         assert "--api-key-file" in capsys.readouterr().err
 
 
 def test_origins() -> None:
     given = "https://Example.org/, http://127.0.0.1:3000,http://[::1]:8000"
     expected = ("https://example.org", "http://127.0.0.1:3000", "http://[::1]:8000")
-    assert read(["--allowed-origins", given], {}).allowed_origins == expected
-    assert read([], {"HEADSCOPE_ALLOWED_ORIGINS": "*"}).allowed_origins == ("*",)
-    assert read([], {}).allowed_origins == ()
-    hosts = read(["--allowed-hosts", "example.org, *.example.net"], {}).allowed_hosts
-    assert hosts == ("example.org", "*.example.net") and read([], {"HEADSCOPE_ALLOWED_HOSTS": "*"}).allowed_hosts == (
+    assert parse(["--allowed-origins", given], {}).allowed_origins == expected
+    assert parse([], {"HEADSCOPE_ALLOWED_ORIGINS": "*"}).allowed_origins == ("*",)
+    assert parse([], {}).allowed_origins == ()
+    hosts = parse(["--allowed-hosts", "example.org, *.example.net"], {}).allowed_hosts
+    assert hosts == ("example.org", "*.example.net") and parse([], {"HEADSCOPE_ALLOWED_HOSTS": "*"}).allowed_hosts == (
         "*",
     )
 
 
 def test_logs() -> None:
-    found = read(["--access-log", "--log-level", "INFO"], {})
+    found = parse(["--access-log", "--log-level", "INFO"], {})
     assert found.access_log and found.log_level == "info"
-    found = read([], {"HEADSCOPE_ACCESS_LOG": "1", "HEADSCOPE_LOG_LEVEL": "debug"})
+    found = parse([], {"HEADSCOPE_ACCESS_LOG": "1", "HEADSCOPE_LOG_LEVEL": "debug"})
     assert found.access_log and found.log_level == "debug"
 
 
@@ -118,11 +118,11 @@ def test_every_flag_has_a_variable() -> None:
         "HEADSCOPE_SHARE": "true",
         "HEADSCOPE_API_KEY": "secret",
     }
-    found = read([], environ)
+    found = parse([], environ)
     assert found.checkpoints == ("one", "owner/two")
     assert (found.device, found.dtype, found.share, found.api_key) == ("cpu", "float32", True, "secret")
     flags = ["--checkpoint", "three", "--checkpoint", "four", "--dtype", "bfloat16", "--api-key", "other"]
-    found = read(flags, environ)
+    found = parse(flags, environ)
     assert found.checkpoints == ("three", "four")
     assert (found.dtype, found.api_key) == ("bfloat16", "other")
 
@@ -150,7 +150,7 @@ def test_bad_values_end_with_status_2(
     arguments: list[str], environ: dict[str, str], named: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as end:
-        read(arguments, environ)
+        parse(arguments, environ)
     assert end.value.code == 2
     assert named in capsys.readouterr().err
 
@@ -160,7 +160,7 @@ def test_names_folders_and_hub_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         (tmp_path / folder).mkdir(parents=True)
     monkeypatch.setattr(settings, "CHECKPOINTS", tmp_path / "checkpoints")
     monkeypatch.setattr(served_models, "CHECKPOINTS", tmp_path / "checkpoints")
-    assert read([], {}).checkpoints == ("a", "b")
+    assert parse([], {}).checkpoints == ("a", "b")
     elsewhere = str(tmp_path / "elsewhere/a")
     (tmp_path / "elsewhere/run").mkdir()
     file = tmp_path / "elsewhere/run/ckpt.pt"
