@@ -1,1 +1,1 @@
-"""Ask: questions about a model and a text, declared once (``table.py``), computed in turn, and kept."""
+"""Ask: questions about a model and a text, declared once (``table.py``), computed in turns, and cached."""

@@ -1,4 +1,4 @@
-"""Questions about how heads work together: patching, composition, cut paths, and differences between two passes."""
+"""Questions about how heads work together, and how two passes differ: patching, composition, cut paths, differences."""
 
 from typing import Any, Literal
 
@@ -43,13 +43,14 @@ PerWay = dict[Literal["q", "k", "v"], PerHead]
 class Patched(BaseModel):
     heads: PerHead | None = Described(description="`[layer][head]`: one head's context vectors at all positions.")
     residual: list[list[float]] | None = Described(
-        description="`[n_layer + 1][position]`: the residual stream before a layer, at one position; last, after all."
+        description="`[n_layer + 1][position]`: the residual stream before each layer, then after the last, at one "
+        "position."
     )
     joint: float | None = Described(description="All requested heads patched at once.")
 
 
 class PatchAnswer(TextAnswer, Patched):
-    """The patches are normalised: 0 is the corrupted prompt, 1 the clean one, in either direction."""
+    """The effects of the patches, normalised: 0 is the corrupted prompt, 1 the clean one, in either direction."""
 
     corrupted_tokens: list[NamedToken]
     answer: NamedToken
@@ -57,13 +58,13 @@ class PatchAnswer(TextAnswer, Patched):
     direction: str
     clean: float = Described(description="The logit of the answer minus that of the wrong token, in the clean run.")
     corrupted: float = Described(description="The same in the corrupted run.")
-    raw: Patched = Described(description="The logit differences themselves.")
+    raw: Patched = Described(description="The logit differences before normalisation.")
 
 
 def check_patch(inquiry: Inquiry, _limits: Limits) -> None:
     check_prompts(inquiry.ids, inquiry.values["corrupted"])
     if not inquiry.values["grid"] and not inquiry.values["heads"]:
-        raise InputError("grid", "Without the grid there must be heads to patch together.")
+        raise InputError("grid", "If grid is false, heads must name the heads to patch together.")
 
 
 def answer_patch(inquiry: Inquiry, progress: Progress) -> Answer:
@@ -99,14 +100,15 @@ def answer_patch(inquiry: Inquiry, progress: Progress) -> Answer:
 
 
 def most_probable(text: TextPass, other_than: int | None = None) -> int:
-    """The most probable token after a text; the most probable of the others, where one is named."""
+    """The id of the most probable token after a text, other than ``other_than``."""
     first, second = text.logits(len(text.ids) - 1, len(text.ids))[0].topk(2).indices.tolist()
     return int(second if first == other_than else first)
 
 
 PATCH = Question(
     "patch",
-    "Which heads and positions carry the difference between two prompts: activations of one put into the other.",
+    "Which heads and positions carry the difference between two prompts: activations from one are patched into "
+    "the other.",
     [
         PROMPT,
         TextField(
@@ -123,19 +125,21 @@ PATCH = Question(
         MODEL,
         Field(
             "direction",
-            "`denoise` puts activations of the clean prompt into a run of the corrupted one, `noise` those of the "
+            "`denoise` patches activations of the clean prompt into a run of the corrupted one, `noise` those of the "
             "corrupted prompt into a run of the clean one.",
             Literal["denoise", "noise"],
             default="denoise",
         ),
         HeadsField(
-            "heads", "Heads to patch together, each as `[layer, head]`; the answer then has `joint`.", default=None
+            "heads",
+            "Heads to patch together, each as `[layer, head]`; their joint effect is `joint` in the answer.",
+            default=None,
         ),
         Field("grid", "Patch every head and position separately; false requires `heads`.", bool, default=True),
         HEAD_MASK,
     ],
-    "The logit difference with each head, and with the residual stream at each layer and position, taken from the "
-    "other prompt, and with all given heads at once: 0 is corrupted, 1 is clean.",
+    "The logit difference after patching in, from the other prompt, each head, the residual stream at each layer and "
+    "position, and all given heads at once: 0 is corrupted, 1 is clean.",
     PatchAnswer,
     answer_patch,
     check_patch,
@@ -147,16 +151,18 @@ PATCH = Question(
 
 class BaselineScores(BaseModel):
     mean: float
-    spread: float = Described(description="Their standard deviation.")
+    spread: float = Described(description="The standard deviation of the scores.")
 
 
 class CompositionBaseline(BaseModel):
-    """Random heads: weights drawn independently from one normal distribution."""
+    """The scores of random heads, whose weights are drawn independently from one normal distribution."""
 
     q: BaselineScores
     k: BaselineScores
     v: BaselineScores
-    heads: int = Described(description="The number of heads drawn; each is paired with the same number of others.")
+    heads: int = Described(
+        description="The number of random heads; half of them are earlier heads, each paired with every later one."
+    )
     seed: int
 
 
@@ -174,8 +180,8 @@ def check_composition(inquiry: Inquiry, limits: Limits) -> None:
     n_layer, n_head = inquiry.loaded.config.n_layer, inquiry.loaded.config.n_head
     n_numbers = 3 * n_head**2 * n_layer * (n_layer - 1) // 2
     if n_numbers > limits.max_json_weights:
-        most = f"at most {limits.max_json_weights:,} numbers are sent"
-        raise InputError("model", f"The answer would have {n_numbers:,} scores, and {most}.")
+        most = f"at most {limits.max_json_weights:,} are sent"
+        raise InputError("model", f"The answer would have {n_numbers:,} scores; {most}.")
 
 
 def answer_composition(inquiry: Inquiry, _progress: Progress) -> Answer:
@@ -187,10 +193,13 @@ def answer_composition(inquiry: Inquiry, _progress: Progress) -> Answer:
 
 COMPOSITION = Question(
     "composition",
-    "How strongly the weights of each head read what each earlier head writes.",
-    [MODEL, Field("centred", "Also fold in the layer norm's subtraction of the mean.", bool, default=False)],
-    "Q-, K- and V-composition scores by later layer and head, then earlier layer and head, and what random heads of "
-    "this shape score.",
+    "How strongly each head's weights read from the output of each earlier head.",
+    [
+        MODEL,
+        Field("centred", "Also fold the layer norm's subtraction of the mean into the weights.", bool, default=False),
+    ],
+    "Q-, K- and V-composition scores by later layer and head, then earlier layer and head, and the scores of random "
+    "heads of this shape.",
     CompositionAnswer,
     answer_composition,
     check_composition,
@@ -201,12 +210,12 @@ COMPOSITION = Question(
 
 
 class PathsAnswer(TextAnswer):
-    """By way, `[earlier layer][earlier head]`: what cutting that one path changes in the later head."""
+    """For queries, keys and values, `[earlier layer][earlier head]`: what cutting that path changes in the later head."""
 
     layer: int
     head: int
-    direct: PerWay = Described(description="The path straight through the residual stream.")
-    every: PerWay = Described(description="All paths, also through the layers between.")
+    direct: PerWay = Described(description="Only the direct path through the residual stream is cut.")
+    every: PerWay = Described(description="All paths are cut, including those through the layers between.")
 
 
 def answer_paths(inquiry: Inquiry, progress: Progress) -> Answer:
@@ -219,7 +228,7 @@ def answer_paths(inquiry: Inquiry, progress: Progress) -> Answer:
 
 PATHS = Question(
     "paths",
-    "What changes in a head if it does not see the output of one earlier head.",
+    "How a head changes if it does not see the output of one earlier head.",
     [PROMPT, MODEL, LAYER, HEAD, HEAD_MASK],
     "For each earlier layer and head, how much of the attention moves when its path into the queries or the keys is "
     "cut, and how much of the output changes when it is cut from the values.",
@@ -237,7 +246,7 @@ class RoleScore(BaseModel):
 
 
 class CutRoleScores(BaseModel):
-    """By role, `[earlier layer][earlier head]`."""
+    """For each role, `[earlier layer][earlier head]`: the later head's score with that path cut."""
 
     previous_token: PerHead
     duplicate_token: PerHead
@@ -248,10 +257,10 @@ class RolePathsAnswer(ModelAnswer):
     layer: int
     head: int
     way: str
-    plain: RoleScore = Described(description="With no path cut.")
+    plain: RoleScore = Described(description="The scores with no path cut.")
     direct: CutRoleScores
     every: CutRoleScores
-    uniform: float = Described(description="What a head that attends to all tokens equally would score.")
+    uniform: float = Described(description="The score of a head that attends to all tokens equally.")
 
 
 def check_role_paths(inquiry: Inquiry, _limits: Limits) -> None:
@@ -279,9 +288,14 @@ ROLE_PATHS = Question(
         MODEL,
         LAYER,
         HEAD,
-        Field("way", "Cut the paths into its queries or into its keys.", Literal["q", "k"], default="k"),
+        Field(
+            "way",
+            "Whether to cut the paths into the head's queries (`q`) or its keys (`k`).",
+            Literal["q", "k"],
+            default="k",
+        ),
     ],
-    "The head's role scores on random tokens that are repeated once, and the same with each path cut.",
+    "The head's role scores on random tokens that are repeated once, intact and with each path cut.",
     RolePathsAnswer,
     answer_role_paths,
     check_role_paths,
@@ -294,21 +308,23 @@ ROLE_PATHS = Question(
 class DifferenceAnswer(TextAnswer):
     other_model: str
     other_tokens: list[NamedToken]
-    pairs: list[tuple[int, int]] = Described(description="The positions that are compared.")
+    pairs: list[tuple[int, int]] = Described(
+        description="The positions that are compared, in the text and in the other text."
+    )
     heads: PerHead = Described(
         description="The mean total variation distance of the rows of attention weights, 0 to 1."
     )
     most: list[list[int]] = Described(
         description="`[layer][head]`: the index in `pairs` of the query that differs most."
     )
-    largest: list[tuple[int, int]] = Described(description="All heads as layer and head, the most different first.")
+    largest: list[tuple[int, int]] = Described(description="All heads as `[layer, head]`, the most different first.")
 
 
 def answer_difference(inquiry: Inquiry, progress: Progress) -> Answer:
     other_model = inquiry.models.get("other_model", inquiry.loaded)
     given = inquiry.values["other"]
     ids = inquiry.ids if given is None else tuple(given)
-    other_model.read_prompt(ids)  # its vocabulary and context may be smaller
+    other_model.read_prompt(ids)  # raises if its vocabulary or context is too small
     found = attention_difference(inquiry.text, inquiry.text_of(ids, other_model), progress=progress)
     tokens: list[dict[str, Any]] = [token._asdict() for token in other_model.tokens(ids)]
     return {

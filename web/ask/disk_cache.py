@@ -1,4 +1,4 @@
-"""Results that are computed once per checkpoint, as JSON files in the user's cache folder."""
+"""A cache of JSON files in the user's cache folder, for results that are computed once per checkpoint."""
 
 import json
 import os
@@ -9,22 +9,22 @@ from pathlib import Path
 from typing import Any
 
 MAX_BYTES = 16_000_000  # of one file
-MAX_FILES = 200  # including those about models that visitors trained
+MAX_FILES = 200  # including those for models that visitors trained
 MAX_ALL_BYTES = 64_000_000
-LEFT_SECONDS = 3_600.0  # the age from which a half-written file belongs to a process that was killed
+LEFT_SECONDS = 3_600.0  # a half-written file of this age was left by a process that was killed
 
 
 class DiskCache:
-    """Files by name, bounded in number and bytes: the least recently used are removed.
+    """Named files, bounded in number and bytes; the least recently used are deleted first.
 
-    If the folder cannot be read or written, everything is computed again.
+    Errors in reading or writing the folder are ignored: the cache then behaves as if it were empty.
     """
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
 
     def get(self, name: str) -> dict[str, Any] | None:
-        """The content kept under ``name``; None if there is none that can be read."""
+        """The content stored under ``name``, or None if there is none or it cannot be read."""
         if self.folder is None:
             return None
         path = self.folder / f"{name}.json"
@@ -33,11 +33,11 @@ class DiskCache:
         except (OSError, ValueError):
             return None
         with suppress(OSError):
-            os.utime(path)  # the time of its last use
+            os.utime(path)  # marks it as used now
         return content if isinstance(content, dict) else None
 
     def put(self, name: str, content: dict[str, Any]) -> None:
-        """Keep ``content``; a reader never sees half of it."""
+        """Store ``content`` atomically: a reader never sees half of it."""
         if self.folder is None:
             return
         try:
@@ -55,7 +55,7 @@ class DiskCache:
             return
 
     def prune(self, newest: str) -> None:
-        """Remove the least recently used files above the bounds, and half-written ones that were left behind."""
+        """Delete the least recently used files above the bounds, and half-written files that were left behind."""
         assert self.folder is not None
         kind = newest.partition("-")[0]
         files = sorted(

@@ -14,27 +14,29 @@ from ..serving.budget import NoRoom
 
 
 class Float32Copies:
-    """Float32 copies by the identity of a model, for any thread. The least recently used are dropped first.
+    """Thread-safe cache of float32 copies, keyed by the identity of a model. The least recently used are dropped first.
 
-    All that are in memory, those that a question is still using included, take at most ``max_bytes``, or there is only
-    one. ``on_drop`` frees whatever else was made with a copy.
+    All copies in memory, including dropped ones that a question still uses, take at most ``max_bytes``, unless there is
+    only one. ``on_drop`` frees everything else that was made with a copy.
     """
 
     def __init__(self, max_bytes: int, on_drop: Callable[[Hashable], None]) -> None:
         self.max_bytes, self.on_drop = max_bytes, on_drop
         self.kept: OrderedDict[Hashable, GPT] = OrderedDict()
         self.in_memory: WeakValueDictionary[Hashable, GPT] = WeakValueDictionary()
-        self.sizes: WeakKeyDictionary[GPT, int] = WeakKeyDictionary()  # in bytes, of all that are in memory
+        self.sizes: WeakKeyDictionary[GPT, int] = WeakKeyDictionary()  # in bytes, of all copies in memory
         self.lock = threading.Lock()  # never held during a conversion
-        self.converting = threading.Lock()  # one model at a time, so that room is made for one
-        self.wanted: Hashable = None  # the key being converted, until it is dropped
+        self.converting = threading.Lock()  # held during a conversion: one at a time, so that room is made for one
+        self.wanted: Hashable = None  # the key being converted; None once it has been dropped
 
     @property
     def nbytes(self) -> int:
         return sum(self.sizes.values())
 
     def get(self, key: Hashable, loaded: LoadedModel) -> GPT:
-        """``loaded`` in float32, or ``loaded`` itself if it is. Raises ``NoRoom`` if copies in use leave too little."""
+        """``loaded.gpt``, or a copy if that is not in float32. Raises ``NoRoom`` if copies in use leave too little
+        memory.
+        """
         n_bytes = float32_bytes(loaded.gpt)
         if not n_bytes:
             return loaded.gpt
@@ -55,7 +57,7 @@ class Float32Copies:
             return copy
 
     def find(self, key: Hashable) -> GPT | None:
-        """The copy in memory, which may have been dropped while a question still uses it."""
+        """The copy in memory, even if it was dropped while a question was using it; None if there is none."""
         with self.lock:
             copy = self.in_memory.get(key)
             if copy is not None:
@@ -72,12 +74,12 @@ class Float32Copies:
                 del self.kept[key]  # not popitem, whose result would keep the copy alive
             self.on_drop(key)
         if self.nbytes and self.nbytes + n_bytes > self.max_bytes:
-            gc.collect()  # there may be reference cycles
+            gc.collect()  # reference cycles may hold a copy
             if self.nbytes:
                 raise NoRoom
 
     def drop(self, key: Hashable) -> None:
-        """Keep no copy under ``key``, not even one that is being made. Waits for no conversion."""
+        """Keep no copy under ``key``, not even one that is being made. Does not wait for a conversion to finish."""
         with self.lock:
             self.kept.pop(key, None)
             if self.wanted == key:

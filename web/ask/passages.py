@@ -1,4 +1,4 @@
-"""The question where in a long text each head fires."""
+"""The question of where each head fires in a long text."""
 
 import torch
 from pydantic import BaseModel
@@ -25,13 +25,12 @@ from ..settings import MAX_LONG_TEXT_BYTES
 from .question import MODEL, BodyLimit, LongTextField, ModelAnswer, Question
 from .service import Answer, Inquiry
 
-# A text in JSON may take three times its bytes, with line breaks, quotes and other letters escaped; and its tokens,
-# as numbers, take more memory than its characters.
+# JSON escapes may triple the bytes of a text, and its token ids take more memory than its characters.
 LONG_TEXT = BodyLimit(max_bytes=3 * MAX_LONG_TEXT_BYTES, budget_factor=8)
 
 
 class Passage(BaseModel):
-    """Positions are those in the text."""
+    """All positions are positions in the whole text."""
 
     value: float
     query: int
@@ -40,16 +39,16 @@ class Passage(BaseModel):
 
 
 class Measured(BaseModel):
-    histogram: list[int] = Described(description="Of all queries, by value; `bins` has the edges.")
-    passages: list[Passage] = Described(description="The strongest first; at most one in 32 consecutive queries.")
-    share: list[int] = Described(description="How many of the passages have each of the `patterns`.")
+    histogram: list[int] = Described(description="The number of queries per bin of the value; `bins` has the edges.")
+    passages: list[Passage] = Described(description="The strongest first; at most one within 32 consecutive queries.")
+    share: list[int] = Described(description="How many of the passages show each of the `patterns`.")
 
 
 class HeadPassages(BaseModel):
-    weight: Measured = Described(description="By the largest attention weight off the first token.")
-    norm: Measured = Described(description="By the norm of the head's output.")
-    everywhere: list[float] = Described(description="The share of all queries that have each of the `patterns`.")
-    metrics: list[float] = Described(description="`metrics` of the head, averaged over the queries.")
+    weight: Measured = Described(description="Measured by the largest attention weight, not counting the first token.")
+    norm: Measured = Described(description="Measured by the norm of the head's output.")
+    everywhere: list[float] = Described(description="The share of all queries that show each of the `patterns`.")
+    metrics: list[float] = Described(description="The head's `metrics`, averaged over all queries.")
 
 
 class Bins(BaseModel):
@@ -63,7 +62,7 @@ class TextWindow(BaseModel):
 
 
 class HeadMap(BaseModel):
-    """Principal components of the heads' metrics and patterns, each of them standardised."""
+    """Principal components of the heads' metrics and patterns, each feature standardised."""
 
     points: list[list[tuple[float, float]]] = Described(description="`[layer][head]`.")
     explained: tuple[float, float] = Described(description="The share of the variance along each axis.")
@@ -84,7 +83,7 @@ class PassagesAnswer(ModelAnswer):
 
 def answer_passages(inquiry: Inquiry, progress: Progress) -> Answer:
     loaded = inquiry.loaded
-    ids = encode(loaded, inquiry.values["text"])  # here and not in the event loop: a long text takes a while
+    ids = encode(loaded, inquiry.values["text"])  # here, not in the event loop, since a long text takes a while
     marks = mark_tokens(loaded.tokenizer, ids)
     found = firing(inquiry.gpt, marks, progress=part(progress, 0, 0.99))
     starts = sorted({int(start) for each in found.strongest.values() for start in each.window.flatten()})
@@ -117,7 +116,7 @@ def encode(loaded: LoadedModel, text: str) -> list[int]:
     except InputError as error:
         raise InputError("text", str(error), error.code) from None
     if len(ids) < 2:
-        raise InputError("text", "The text must have at least two tokens, so that one can look at another.")
+        raise InputError("text", "The text must have at least two tokens, so that one can attend to another.")
     return ids
 
 
@@ -156,7 +155,8 @@ PASSAGES = Question(
     "passages",
     "Where in a long text each head acts most strongly, and a map of heads that behave alike.",
     [LongTextField("text", "The text to read, of up to a megabyte; the model must know all of its characters."), MODEL],
-    "For each head its strongest passages, a histogram and what the passages share; and a map of all heads.",
+    "For each head its strongest passages, a histogram and the patterns that the passages share; and a map of "
+    "all heads.",
     PassagesAnswer,
     answer_passages,
     max_seconds=lambda limits: limits.max_reading_seconds,

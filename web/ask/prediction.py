@@ -1,4 +1,4 @@
-"""Questions about one predicted token: what adds to its logit, what one head takes from each token, and the layers."""
+"""Questions about predictions: the parts of a logit, what a head takes from each token, the logit lens, the ledger."""
 
 from typing import Any, Literal
 
@@ -16,8 +16,8 @@ from ..settings import Limits
 from .question import HEAD, HEAD_MASK, LAYER, MODEL, PROMPT, Field, NamedToken, ProbableToken, Question, TextAnswer
 from .service import Answer, Inquiry
 
-ALTERNATIVES = 6  # most probable tokens in an answer, to choose from what to ask about next
-LIKELIEST = "likeliest"  # for `against`: the most probable token other than `token`
+ALTERNATIVES = 6  # the number of most probable tokens in an answer, which a client may ask about next
+LIKELIEST = "likeliest"  # a value of `against`: the most probable token other than `token`
 MAX_TOP = 20
 
 POSITION = Field(
@@ -34,9 +34,9 @@ TOKEN = Field(
 
 class PredictionAnswer(TextAnswer):
     position: int
-    token: NamedToken = Described(description="The next token that the numbers are about.")
-    logit: float = Described(description="The model's own.")
-    probability: float = Described(description="The model's own.")
+    token: NamedToken = Described(description="The next token whose logit is explained.")
+    logit: float = Described(description="The token's logit, as the model computes it.")
+    probability: float = Described(description="The token's probability, as the model computes it.")
 
 
 def position_of(inquiry: Inquiry, name: str = "position") -> int:
@@ -65,13 +65,15 @@ def most_probable(inquiry: Inquiry, position: int) -> list[dict[str, Any]]:
 
 class AttributionAnswer(PredictionAnswer):
     against: NamedToken | None
-    alternatives: list[ProbableToken] = Described(description="The most probable next tokens there.")
-    heads: list[list[float]] = Described(description="`[layer][head]`, with the value biases.")
-    mlps: list[float] = Described(description="`[layer]`, with the output biases.")
-    embedding: float = Described(description="Of the token and its position.")
-    biases: float = Described(description="Of attention's output projections and the final layer norm.")
+    alternatives: list[ProbableToken] = Described(description="The most probable next tokens at this position.")
+    heads: list[list[float]] = Described(description="`[layer][head]`, including the value biases.")
+    mlps: list[float] = Described(description="`[layer]`, including the output biases.")
+    embedding: float = Described(description="The part of the token and position embeddings.")
+    biases: float = Described(
+        description="The part of the biases of attention's output projections and the final layer norm."
+    )
     sum: float = Described(description="The sum of all parts; equals `logit` up to rounding.")
-    difference: float = Described(description="The difference between the sum and the logit.")
+    difference: float = Described(description="`sum` minus `logit`.")
 
 
 def answer_attribution(inquiry: Inquiry, _progress: Progress) -> Answer:
@@ -99,7 +101,8 @@ def answer_attribution(inquiry: Inquiry, _progress: Progress) -> Answer:
 
 ATTRIBUTION = Question(
     "attribution",
-    "What every head, MLP, the embedding and the biases of a model add to the logit of a next token, with the scale of "
+    "What each head and MLP, the embedding and the biases of a model add to the logit of a next token, with the "
+    "scale of "
     "the final layer norm held fixed.",
     [
         PROMPT,
@@ -108,15 +111,16 @@ ATTRIBUTION = Question(
         TOKEN,
         Field(
             "against",
-            "Another token's id, or `likeliest` for the most probable other one: attribute the difference of the two "
-            "logits instead of one logit.",
+            "Another token's id, or `likeliest` for the most probable other token: the parts are then those of "
+            "the difference "
+            "between the two logits.",
             int | Literal["likeliest"],
             default=None,
             below="vocab_size",
         ),
         HEAD_MASK,
     ],
-    "The logit, and its parts, which add up to it.",
+    "The logit and the parts that add up to it.",
     AttributionAnswer,
     answer_attribution,
 )
@@ -128,26 +132,28 @@ ATTRIBUTION = Question(
 class KeyMeasures(NamedToken):
     position: int
     weight: float = Described(description="The attention weight.")
-    norm: float = Described(description="The length of weight * value * W_O (Kobayashi et al. 2020).")
-    attribution: float = Described(description="The part of that vector in the logit.")
-    loss_change: float = Described(description="In nats, when the weight is set to 0 and the others stay as they are.")
+    norm: float = Described(description="The norm of weight * value * W_O (Kobayashi et al. 2020).")
+    attribution: float = Described(description="What that vector adds to the logit.")
+    loss_change: float = Described(description="In nats, when this weight is set to 0 and the others are unchanged.")
 
 
 class HeadSums(BaseModel):
     weight: float
-    norm: float = Described(description="The length of the sum of the vectors; they may cancel.")
-    attribution: float = Described(description="The head's part in the logit.")
-    loss_change: float = Described(description="The sum over all edges, each cut alone.")
+    norm: float = Described(description="The norm of the sum of the vectors, which may cancel.")
+    attribution: float = Described(description="What the head adds to the logit.")
+    loss_change: float = Described(description="The sum over all edges, each cut on its own.")
 
 
 class Correlation(BaseModel):
     measures: tuple[str, str]
-    spearman: float | None = Described(description="Over the keys; null where it is not defined.")
+    spearman: float | None = Described(description="The rank correlation over the keys; null where it is undefined.")
 
 
 class WithoutHead(BaseModel):
-    loss_change: float = Described(description="Of the token in nats, with the head removed at all positions.")
-    text_loss_change: float | None = Described(description="Of the text in nats per predicted token.")
+    loss_change: float = Described(
+        description="The change for this token in nats, with the head removed at all positions."
+    )
+    text_loss_change: float | None = Described(description="The change for the text, in nats per predicted token.")
 
 
 class HeadAnswer(PredictionAnswer):
@@ -156,7 +162,8 @@ class HeadAnswer(PredictionAnswer):
     keys: list[KeyMeasures]
     sums: HeadSums
     correlations: list[Correlation] = Described(
-        description="Of all pairs of measures. With a weight or a norm, a signed measure counts by its magnitude."
+        description="For all pairs of measures. Paired with a weight or a norm, a signed measure is taken by its "
+        "magnitude."
     )
     without_head: WithoutHead
 
@@ -198,7 +205,7 @@ ONE_HEAD = Question(
     "What one head takes from each token for one prediction, in four measures.",
     [PROMPT, MODEL, LAYER, HEAD, POSITION, TOKEN, HEAD_MASK],
     "For each key its attention weight, value-weighted norm, part of the logit, and the change of the loss when that "
-    "edge is cut; their sums, rank correlations, and the change of the loss without the head.",
+    "edge is cut; the sums and rank correlations of these measures; and the change of the loss without the head.",
     HeadAnswer,
     answer_head,
     endpoint_name="head_lenses",
@@ -209,8 +216,8 @@ ONE_HEAD = Question(
 
 
 class Reading(ProbableToken):
-    kl: float = Described(description="KL(final answer || this reading), in nats.")
-    answer: float = Described(description="The probability of the token that the final answer makes most probable.")
+    kl: float = Described(description="KL(the model's prediction || this reading), in nats.")
+    answer: float = Described(description="The probability that this reading gives to the model's most probable token.")
     top: list[ProbableToken]
 
 
@@ -254,15 +261,15 @@ def answer_logit_lens(inquiry: Inquiry, progress: Progress) -> Answer:
 
 LOGIT_LENS = Question(
     "logit-lens",
-    "What each layer of a model would have predicted at each position, had it been the last.",
+    "What each layer of a model would have predicted at each position if it had been the last.",
     [
         PROMPT,
         MODEL,
         Field("top", "How many of the most probable tokens to name.", int, default=5, least=1, most=MAX_TOP),
         HEAD_MASK,
     ],
-    "After the embeddings and after each layer, for each position: the most probable tokens, and the divergence of the "
-    "model's own answer from them in nats.",
+    "After the embeddings and after each layer, for each position: the most probable tokens, and the KL divergence of "
+    "the model's prediction from this one, in nats.",
     LogitLensAnswer,
     answer_logit_lens,
     check_logit_lens,
@@ -273,13 +280,15 @@ LOGIT_LENS = Question(
 
 
 class LedgerErrors(BaseModel):
-    weights: float = Described(description="The row of attention weights, against the model's own attention.")
-    context: float = Described(description="The context vector, against the model's own attention.")
-    logit: float = Described(description="The head's part and the rest, against the model's own logit.")
+    weights: float = Described(description="In the row of attention weights, compared with the model's own.")
+    context: float = Described(description="In the context vector, compared with the model's own.")
+    logit: float = Described(
+        description="In the sum of the head's part and the rest, compared with the model's own logit."
+    )
 
 
 class LedgerAnswer(TextAnswer):
-    """Vectors have ``head_dim`` numbers; rows have one for each key up to the query."""
+    """Vectors have ``head_dim`` numbers; rows have one number for each key up to the query."""
 
     layer: int
     head: int
@@ -290,7 +299,7 @@ class LedgerAnswer(TextAnswer):
     products: list[float]
     score: float
     scale: float
-    n_masked: int = Described(description="Later tokens, whose scores are minus infinity.")
+    n_masked: int = Described(description="The number of later tokens, whose scores are minus infinity.")
     scaled: list[float] = Described(description="The row of scores, scaled.")
     largest: float
     exponentials: list[float]
@@ -300,12 +309,14 @@ class LedgerAnswer(TextAnswer):
     value: list[float]
     weighted: list[float]
     context: list[float]
-    reading: list[float] = Described(description="What 1 in each component of the context vector adds to the logit.")
+    reading: list[float] = Described(
+        description="What a 1 in each component of the context vector would add to the logit."
+    )
     terms: list[float]
-    part: float = Described(description="Of this key in the logit.")
-    parts: list[float] = Described(description="Of all keys.")
+    part: float = Described(description="What this key adds to the logit.")
+    parts: list[float] = Described(description="What each key adds to the logit.")
     head_part: float
-    rest: float = Described(description="Of everything else.")
+    rest: float = Described(description="What everything but this head adds to the logit.")
     logit: float
     probability: float
     errors: LedgerErrors
@@ -353,7 +364,7 @@ LEDGER = Question(
         TOKEN,
         HEAD_MASK,
     ],
-    "The vectors, products, sums, the softmax and the parts of the logit, and how far they are from the model's.",
+    "The vectors, products, sums, the softmax and the parts of the logit, and how far they are from the model's own.",
     LedgerAnswer,
     answer_ledger,
     check_ledger,

@@ -1,7 +1,7 @@
 """The declaration of an Ask question: its fields, the function that answers it, the shape of its answer, its limits.
 
-The route ``/v1/lens/NAME`` with its checks and errors, the OpenAPI document, the Gradio endpoint, the MCP tool and the
-types that the page's modules are checked against are all made from this declaration.
+This declaration generates the route ``/v1/lens/NAME`` with its checks and errors, its entry in the OpenAPI document,
+the Gradio endpoint, the MCP tool, and the types that the page's modules are checked against.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -35,7 +35,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a question. It is required unless it has a default, which null stands for.
+    """A field of a question. It is required unless it has a default, which null also selects.
 
     ``kind`` is a Python type: a scalar, a ``Literal``, a union of these, or a list of numbers. A number is at least
     ``least`` and at most ``most``; an index counts from 0 and is below ``below``, a size of the model or of the text.
@@ -51,11 +51,11 @@ class Field:
 
     @property
     def parts(self) -> Sequence["Field"]:
-        """The fields of a body that this one is read from."""
+        """The fields of the body that this field is read from."""
         return [self]
 
     def parse(self, given: Mapping[str, Any], subject: Subject) -> Any:
-        """Its value in ``given``, checked. Raises ``InputError``."""
+        """Return its checked value in ``given``. Raises ``InputError``."""
         value = given.get(self.name)
         if self.below is not None and isinstance(value, int):
             config = subject.loaded.config
@@ -66,7 +66,7 @@ class Field:
 
 @dataclass(frozen=True)
 class ModelField(Field):
-    """The name of a model that is served here. ``Inquiry.models`` has the model itself."""
+    """The name of a served model. ``Inquiry.models`` has the model itself."""
 
     default: Any = None
 
@@ -120,7 +120,7 @@ class TokenField(Field):
         if len(ids) != 1:
             pieces = ", ".join(repr(token.text) for token in subject.loaded.tokens(ids[:8]))
             message = f"{self.name} must be a single token, found {len(ids)}: {pieces}."
-            raise InputError(self.name, f"{message} Tokens of words often include the space before the word.")
+            raise InputError(self.name, f"{message} The token of a word often includes the space before it.")
         return ids[0]
 
 
@@ -150,7 +150,7 @@ class HeadMaskField(Field):
         return subject.loaded.read_head_mask(given.get(self.name))
 
 
-# Fields that most questions have.
+# Fields that many questions share.
 MODEL = ModelField("model", "The name of a served model, or a training step (NAME@STEP); the first model by default.")
 PROMPT = TextField("prompt", "The text to read; it is not continued.")
 HEAD_MASK = HeadMaskField("head_mask", "`[layer][head]`: 1 keeps a head, 0 removes it.")
@@ -160,19 +160,19 @@ HEAD = Field("head", "The head, counted from 0.", int, below="n_head")
 
 @dataclass(frozen=True)
 class BodyLimit:
-    """A limit for the bodies of one route."""
+    """A larger limit for the bodies of one route."""
 
     max_bytes: int
-    budget_factor: int = 2  # bytes counted against the budget per byte of a body: itself, and what is read from it
+    budget_factor: int = 2  # bytes counted against the budget per byte of a body: the body and everything made from it
 
 
 @dataclass(frozen=True)
 class Question:
     """A question of Ask.
 
-    ``compute`` answers it, with NumPy arrays in place of lists of numbers; ``answer`` is the shape of what it
-    returns, with the model, the tokens of the prompt and the precision, which are added to every answer. ``returns``
-    says the same in a sentence. ``check`` sees the values of all fields before the question joins the queue, and
+    ``compute`` answers it, with NumPy arrays in place of lists of numbers. ``answer`` is the shape of the answer,
+    including the model, the tokens of the prompt and the precision, which are added to every answer; ``returns``
+    describes it in a sentence. ``check`` is called with the values of all fields before the question is queued, and
     raises ``InputError``.
     """
 
@@ -183,9 +183,9 @@ class Question:
     answer: type[BaseModel]
     compute: Callable[[Inquiry, Progress], Answer]
     check: Callable[[Inquiry, Limits], object] = lambda _inquiry, _limits: None
-    endpoint_name: str = ""  # where it differs from ``name``
+    endpoint_name: str = ""  # if it differs from ``name``
     max_seconds: Callable[[Limits], int] = lambda limits: limits.max_seconds
-    body_limit: BodyLimit | None = None  # where it is not the usual one
+    body_limit: BodyLimit | None = None  # if it is not the usual one
 
     @property
     def path(self) -> str:
@@ -193,7 +193,7 @@ class Question:
 
     @property
     def method(self) -> str:
-        """Questions about a model alone can be asked with the fields as a query."""
+        """``GET``, with the fields in the query string, for a question about a model alone."""
         return "POST" if any(isinstance(field, TextField | LongTextField) for field in self.fields) else "GET"
 
     @property
@@ -206,7 +206,7 @@ class Question:
         return [field.name for field in self.fields if isinstance(field, ModelField)]
 
     def parse(self, ask: Ask, limits: Limits, models: Mapping[str, LoadedModel], given: Mapping[str, Any]) -> Inquiry:
-        """An inquiry with the values in ``given``, checked. Raises ``InputError``."""
+        """Check the values in ``given`` and make an inquiry of them. Raises ``InputError``."""
         subject, values = Subject(limits, models["model"]), dict[str, Any]()
         if PROMPT in self.fields:
             values["prompt"] = PROMPT.parse(given, subject)
@@ -251,8 +251,9 @@ class Precision(BaseModel):
     served: str
     largest_difference: float | None = Described(
         None,
-        description="If the model is served in another precision: the largest difference that this makes to the "
-        "log-probability of any token of the text, in nats.",
+        description="If the model is served in another precision: the largest change this makes to the log-probability "
+        "of any token "
+        "of the text, in nats.",
     )
 
 

@@ -14,7 +14,7 @@ from .service import Answer, Inquiry
 
 METHOD = Field(
     "method",
-    "What replaces a head's context vectors: `zero` is zeros, `mean` is their mean over this text.",
+    "What a removed head's context vectors are replaced by: zeros (`zero`) or their mean over this text (`mean`).",
     Literal["zero", "mean"],
     default="zero",
 )
@@ -50,15 +50,15 @@ def answer_knockout(inquiry: Inquiry, progress: Progress) -> Answer:
 
 KNOCKOUT = Question(
     "knockout",
-    "How much worse a text is predicted without each head of a model.",
+    "How much worse a model predicts a text without each of its heads.",
     [
         PROMPT,
         MODEL,
         METHOD,
-        Field("per_token", "Also send the change for every token.", bool, default=False),
+        Field("per_token", "Also return the change for every token.", bool, default=False),
         HEAD_MASK,
     ],
-    "The loss of the text in nats per token, and for each layer and head the loss without it minus that.",
+    "The loss of the text in nats per token, and for each layer and head how much the loss rises without it.",
     KnockoutAnswer,
     answer_knockout,
     check_knockout,
@@ -71,7 +71,7 @@ class RemovalAnswer(TextAnswer):
     loss: float = Described(description="Nats per predicted token.")
     delta: float = Described(description="The loss without these heads, minus `loss`.")
     token_loss: list[float] = Described(description="For each token from the second to the last, in nats.")
-    token_delta: list[float] = Described(description="The change for each of them.")
+    token_delta: list[float] = Described(description="The change for each token in `token_loss`.")
 
 
 def answer_removal(inquiry: Inquiry, progress: Progress) -> Answer:
@@ -90,7 +90,7 @@ def answer_removal(inquiry: Inquiry, progress: Progress) -> Answer:
 
 REMOVAL = Question(
     "removal",
-    "How much worse a text is predicted without several heads of a model at once.",
+    "How much worse a model predicts a text without several of its heads at once.",
     [
         HeadsField("heads", "The heads to remove together, each as `[layer, head]`."),
         PROMPT,
@@ -98,7 +98,7 @@ REMOVAL = Question(
         METHOD,
         HEAD_MASK,
     ],
-    "The loss of the text in nats per token, the loss without these heads minus that, and both for each token.",
+    "The loss of the text in nats per token, how much it rises without these heads, and both for each token.",
     RemovalAnswer,
     answer_removal,
     lambda inquiry, _limits: check_two_tokens(inquiry.ids),

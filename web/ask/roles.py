@@ -1,4 +1,4 @@
-"""The question what every head of a model does: measured once for its weights, and kept on disk."""
+"""The question of what every head of a model does, measured once per checkpoint and stored on disk."""
 
 import math
 import threading
@@ -33,10 +33,10 @@ from .question import MODEL, ModelAnswer, Question
 from .service import Answer, Ask, Inquiry
 from .turns import lower_priority
 
-VERSION = 2  # of the definitions of the scores; increased whenever one changes
+VERSION = 2  # of the definitions of the scores; incremented whenever one changes
 NO_ROLE = "no clear role"
 COPYING = "copying"
-IDLE_SECONDS = 0.2  # between two checks whether any text is being written
+IDLE_SECONDS = 0.2  # between two checks for texts being written
 
 Grid = list[list[float]]  # [layer][head]
 Measured = dict[str, Any]  # {"scores": {role: Grid}, "entropy": Grid, "copying": Grid, "uniform": float, ...}
@@ -66,7 +66,7 @@ def measure_roles(ask: Ask, loaded: LoadedModel, progress: Progress = ignore) ->
 
 
 def prepare_roles(ask: Ask, models: Iterable[LoadedModel], is_busy: Callable[[], bool]) -> None:
-    """Measure ``models`` in the background while no text is being written, if the results are kept on disk."""
+    """Measure ``models`` in the background while no text is being written, if results can be stored on disk."""
     if ask.disk.folder is not None:
         arguments = [ask, list(models), is_busy]
         threading.Thread(target=measure_in_turn, args=arguments, name="head roles", daemon=True).start()
@@ -86,7 +86,7 @@ def measure_in_turn(ask: Ask, models: Sequence[LoadedModel], is_busy: Callable[[
         for loaded in models:
             if loaded.config.context_length >= MIN_CONTEXT_LENGTH:
                 wait(0)
-                # A later question reports the error.
+                # The error is reported when somebody asks for the roles.
                 with suppress(FloatingPointError, MemoryError, RuntimeError, Busy):
                     measure_roles(ask, loaded, wait)
                 ask.forget(loaded)  # nobody may ever ask about it
@@ -94,7 +94,7 @@ def measure_in_turn(ask: Ask, models: Sequence[LoadedModel], is_busy: Callable[[
 
 
 def fits(measured: Measured, loaded: LoadedModel) -> bool:
-    """Whether a file holds what this version writes for a model of this shape."""
+    """Whether the content of a file has the form that this version writes for a model of this shape."""
     scores = measured.get("scores")
     looks = [scores.get(role) for role in LOOKS] if isinstance(scores, dict) else [None]
     grids = [*looks, measured.get("entropy"), measured.get("copying")]
@@ -113,9 +113,9 @@ def is_number(value: object) -> bool:
 
 
 def describe_heads(measured: Measured) -> list[list[dict[str, Any]]]:
-    """``[layer][head]``: the label of each head, its scores, and what uniform attention or random weights would score.
+    """``[layer][head]``: the label of each head, its scores, and the scores of uniform attention or random weights.
 
-    The label is the head's role; without a clear one it may be that it copies what it looks at.
+    The label is the head's role, or, without a clear one, "copying" if the head clearly copies.
     """
     scores, uniform = measured["scores"], measured["uniform"]
     baseline = dict.fromkeys(LOOKS, uniform) | {"copying": CHANCE, "entropy": measured["uniform_entropy"]}
@@ -139,16 +139,20 @@ class HeadScores(BaseModel):
     induction: float
     copying: float = Described(
         description="The share of other tokens whose logits the head raises by less than that of the token it looks "
-        "at; computed from its weights, on a sample of tokens."
+        "at. "
+        "It is computed "
+        "from the weights, on a sample of tokens."
     )
     entropy: float = Described(description="In bits.")
 
 
 class HeadRole(BaseModel):
     label: str = Described(
-        description='Where it clearly looks, else "copying" if it clearly copies, else "no clear role".'
+        description='What it clearly looks at, else "copying" if it clearly copies, else "no clear role".'
     )
-    scores: HeadScores = Described(description="Mean attention weights on random tokens that are repeated once.")
+    scores: HeadScores = Described(
+        description="Mean attention weights on random tokens that are repeated once, unless a score says otherwise."
+    )
     baseline: HeadScores = Described(
         description="The scores of uniform attention on the same texts, and, for copying, of random weights."
     )
@@ -170,7 +174,7 @@ ROLES = Question(
     "roles",
     "What each head of a model looks at on random tokens that are repeated once, and whether it copies.",
     [MODEL],
-    "For each layer and head a label, its scores, and what uniform attention or random weights would score.",
+    "For each layer and head a label, its scores, and the scores of uniform attention or random weights.",
     RolesAnswer,
     answer_roles,
 )

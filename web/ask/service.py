@@ -1,4 +1,4 @@
-"""The service behind Ask: inquiries, their computations, and the answers and passes that are kept."""
+"""The service behind Ask: inquiries, their computations, and the caches of answers and passes."""
 
 import asyncio
 import hashlib
@@ -26,18 +26,18 @@ from .disk_cache import DiskCache
 from .float32_copies import Float32Copies
 from .turns import Job, OutOfTime, Turns
 
-PROGRESS_SECONDS = 0.1  # between two reports of how far a computation is
-MOST_DIFFERENCES = 1_000  # numbers that are kept
+PROGRESS_SECONDS = 0.1  # between two reports of a computation's progress
+MOST_DIFFERENCES = 1_000  # cached numbers
 
 Answer = dict[str, object]  # JSON, with NumPy arrays in place of lists of numbers
 
 
 @dataclass(frozen=True, eq=False)
 class Inquiry:
-    """A question about certain models and, unless it is about a model alone, a text; everything is checked."""
+    """A question whose fields have been checked: its models, and its text unless it is about a model alone."""
 
     ask: "Ask"
-    models: dict[str, LoadedModel]  # by the field that names them
+    models: dict[str, LoadedModel]  # keyed by the field that names them
     ids: tuple[int, ...]
     head_mask: Tensor | None  # (n_layer, n_head)
     values: dict[str, Any]  # of all other fields, as JSON
@@ -48,7 +48,7 @@ class Inquiry:
 
     @property
     def gpt(self) -> GPT:
-        """The model in float32, with its weights as served."""
+        """The model in float32, with the values of its weights as served."""
         return self.ask.gpt(self.loaded)
 
     @property
@@ -61,7 +61,7 @@ class Inquiry:
         return self.ask.text(loaded or self.loaded, tuple(ids), self.head_mask)
 
     def precision(self) -> Answer:
-        """In which precision the answer is computed, and what that changes if the model is served in another."""
+        """The precision of the answer and of the served model, and how much a difference between the two matters."""
         served = str(self.loaded.dtype).removeprefix("torch.")
         if served == "float32" or not self.ids:
             return {"computed": "float32", "served": served}
@@ -76,7 +76,7 @@ class Inquiry:
 
 
 def identity(loaded: LoadedModel) -> Hashable:
-    """The weights of a model as they are served: models that agree in this give the same answers."""
+    """A key for the weights of a model as they are served: models with the same key give the same answers."""
     return loaded.sha256 or id(loaded), str(loaded.dtype), str(loaded.device)
 
 
@@ -98,20 +98,20 @@ class Ask:
         self.differences: BoundedCache[Hashable, float] = BoundedCache(max_entries=MOST_DIFFERENCES)
 
     def gpt(self, loaded: LoadedModel) -> GPT:
-        """``loaded`` in float32; where it is served in another precision, a copy is made on demand."""
+        """``loaded`` in float32; if it is served in another precision, a copy is made on demand."""
         return self.copies.get(identity(loaded), loaded)
 
     def forget(self, loaded: LoadedModel) -> None:
-        """Keep nothing of a model in memory until there is another question about it."""
+        """Drop everything that is kept in memory for a model."""
         self.forget_texts(identity(loaded))
         self.copies.drop(identity(loaded))
 
     def forget_texts(self, model: Hashable) -> None:
-        """Drop the texts that were read with a model: each refers to its weights."""
+        """Drop the passes that were made with a model: each refers to its weights."""
         self.texts.remove(lambda key, _text: bool(key[0] == model))
 
     def text(self, loaded: LoadedModel, ids: tuple[int, ...], head_mask: Tensor | None) -> TextPass:
-        """A pass over a text; the most recent ones are kept."""
+        """A pass over a text; the most recently used ones are cached."""
         gpt = self.gpt(loaded)
         key = identity(loaded), ids, mask_bytes(head_mask)
         return self.texts.get_or_compute(key, lambda: TextPass(gpt, ids, head_mask))
@@ -123,7 +123,7 @@ class Ask:
     def start(
         self, key: Hashable, compute: Callable[[Progress], Answer], client: Hashable, route: str, max_seconds: float
     ) -> "PendingAnswer":
-        """The answer that is kept under ``key``, or else what ``compute`` returns in a thread of its own."""
+        """The answer cached under ``key``, or else the answer that ``compute`` returns in a thread of its own."""
         return PendingAnswer(self, key, Job(client, lambda progress: to_json(compute(progress)), max_seconds), route)
 
     def close(self) -> None:
@@ -135,16 +135,16 @@ def to_json(answer: Answer) -> bytes:
 
 
 class PendingAnswer:
-    """A pending answer. Entering queues its computation unless the answer is cached; leaving cancels it."""
+    """An answer being computed. Entering queues the computation unless the answer is cached; leaving cancels it."""
 
     def __init__(self, ask: Ask, key: Hashable, job: Job, route: str) -> None:
         self.ask, self.key, self.job, self.route = ask, key, job, route
-        self.outcome = "cancelled"  # until another is known
+        self.outcome = "cancelled"  # unless it gets another outcome
 
     async def __aenter__(self) -> Self:
         """Raises ``Busy`` or ``Closed``."""
         self.future = asyncio.wrap_future(self.job.done)
-        # An exception that nobody waits for is not logged.
+        # Reading the exception keeps asyncio from logging that it was never retrieved.
         self.future.add_done_callback(lambda future: future.cancelled() or future.exception())
         kept = self.ask.answers.get(self.key)
         if kept is not None:
@@ -165,7 +165,7 @@ class PendingAnswer:
         self.ask.metrics.count(self.route, self.outcome)
 
     async def progress(self) -> AsyncIterator[float]:
-        """The fraction done, whenever it has changed, until the answer is there."""
+        """The fraction done, whenever it has changed, until the answer is ready."""
         reported = -1.0
         while not self.future.done():
             if self.job.fraction != reported:

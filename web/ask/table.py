@@ -1,8 +1,8 @@
 """All questions of Ask.
 
-To add one: a function in ``model/lens``, tested against an independent computation; a declaration in the module here
-that it belongs to (see ``question.py``), and its name below; and a module that draws the answer in
-``web/js/look/ask/questions/``, named in ``question_list.mjs`` there.
+A question consists of a function in ``model/lens``, tested against an independent computation; a declaration in a
+module of this folder (see ``question.py``), listed below; and a module in ``web/js/look/ask/questions/`` that draws the
+answer, listed in ``question_list.mjs`` there.
 """
 
 from .circuits import COMPOSITION, DIFFERENCE, PATCH, PATHS, ROLE_PATHS

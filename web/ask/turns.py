@@ -1,4 +1,4 @@
-"""Background computations that take turns: a long one pauses for those that wait, and continues later."""
+"""Background computations that take turns: a long one pauses while others wait, and continues later."""
 
 import logging
 import os
@@ -19,13 +19,13 @@ from model.serving.fair_queue import Busy, FairQueue
 log = logging.getLogger(__name__)
 
 TURN_SECONDS = 1.0  # after which a computation pauses for others
-MAX_BEGUN = 4  # computations in memory, running or paused
-NICENESS = 10  # a lower priority than that of the threads that write texts, on systems with one per thread
+MAX_BEGUN = 4  # computations that have started, running or paused
+NICENESS = 10  # lower priority than the threads that write texts, where each thread has its own priority
 
 
 def lower_priority() -> None:
     """Give this thread, and those that it starts, a lower priority than the threads that write texts."""
-    if sys.platform == "linux":  # elsewhere it would be the priority of the whole process
+    if sys.platform == "linux":  # elsewhere this would set the priority of the whole process
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
 
@@ -34,9 +34,9 @@ class OutOfTime(Exception):
 
 
 class Job:
-    """One computation for one ``client``: ``done`` is its result, ``fraction`` how much of it is done.
+    """One computation for one ``client``: ``done`` is the future of its result, ``fraction`` its progress from 0 to 1.
 
-    ``max_seconds`` is how long it may take, if that is not the usual time.
+    ``max_seconds`` limits its running time; None stands for the usual limit.
     """
 
     def __init__(
@@ -48,14 +48,14 @@ class Job:
         self.cancelled = False
         self.is_running = False
         self.turn_began = 0.0
-        self.seconds = 0.0  # of all its finished turns together
+        self.seconds = 0.0  # the total length of its finished turns
 
 
 class Turns:
     """Runs at most ``max_running`` jobs at once, each in a low-priority thread of its own.
 
-    Jobs wait in a queue that is fair by client. After its turn a job pauses in its next call of ``progress`` if others
-    are waiting, so that nobody has to wait until a long one ends.
+    Jobs wait in a queue that is fair by client. When its turn is over, a job pauses in its next call of ``progress`` if
+    others are waiting, so that nobody has to wait for a long job to end.
     """
 
     def __init__(self, max_running: int, max_waiting: int, max_seconds: float) -> None:
@@ -68,7 +68,7 @@ class Turns:
         self.closed = False
 
     def submit(self, job: Job) -> None:
-        """Add a job to the queue. Raises ``Busy`` if it is full and no client has more in it, and ``Closed``."""
+        """Add a job to the queue. Raises ``Busy`` if it is full and no client has more jobs in it, and ``Closed``."""
         with self.changed:
             if self.closed:
                 raise Closed
@@ -81,7 +81,7 @@ class Turns:
             self.give_turns()
 
     def cancel(self, job: Job) -> None:
-        """End a job: at once if it waits, otherwise in its next call of ``progress``."""
+        """End a job: immediately if it is queued, otherwise in its next call of ``progress``."""
         with self.changed:
             job.cancelled = True
             if job in self.queue:
@@ -90,7 +90,7 @@ class Turns:
             self.changed.notify_all()
 
     def close(self) -> None:
-        """Accept no more jobs and end those there are."""
+        """Accept no more jobs and cancel the existing ones."""
         with self.changed:
             self.closed = True
             jobs = [*self.queue, *self.paused, *self.running]
@@ -98,7 +98,7 @@ class Turns:
             self.cancel(job)
 
     def give_turns(self) -> None:
-        """Let waiting jobs run while there is room. The caller holds the lock."""
+        """Start queued and resume paused jobs while there is room. The caller holds the lock."""
         while len(self.running) < self.max_running:
             begun = Counter(job.client for job in [*self.running, *self.paused])
             can_begin = len(self.queue) and begun.total() < MAX_BEGUN
@@ -143,7 +143,7 @@ class Turns:
             job.done.set_result(result)
 
     def progress(self, job: Job, fraction: float) -> None:
-        """Note how much of a job is done, and pause it if its turn is over. Raises ``Cancelled`` and ``OutOfTime``."""
+        """Record a job's progress, and pause it if its turn is over. Raises ``Cancelled`` and ``OutOfTime``."""
         job.fraction = min(max(fraction, job.fraction), 1.0)
         with self.changed:
             turn = time.monotonic() - job.turn_began
@@ -153,7 +153,7 @@ class Turns:
                 self.queue_first = True
                 self.give_turns()
                 self.changed.wait_for(lambda: job.is_running or job.cancelled)
-                if not job.is_running:  # it was cancelled, and may end at once
+                if not job.is_running:  # it was cancelled, so it runs on to end
                     self.paused.remove(job)
                     self.start_turn(job)
                 turn = 0.0
