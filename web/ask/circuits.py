@@ -210,7 +210,7 @@ COMPOSITION = Question(
 
 
 class PathsAnswer(TextAnswer):
-    """For queries, keys and values, `[earlier layer][earlier head]`: what cutting that path changes in the later head."""
+    """For q, k and v, `[earlier layer][earlier head]`: how much cutting that path changes the later head."""
 
     layer: int
     head: int
