@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { HeadWeights } from "../../web/js/lib/triangle.mjs";
 import { logSoftmax } from "../../web/js/lib/sampling.mjs";
-import { Alignment, AlignmentRequests, fromServer } from "../../web/js/look/compare/alignment.mjs";
+import { Alignment } from "../../web/js/look/compare/alignment.mjs";
+import { AlignmentRequests, fromServer } from "../../web/js/look/compare/alignment_requests.mjs";
 import {
   changeSentence,
   Difference,
@@ -13,7 +14,7 @@ import {
   tokenChanges,
 } from "../../web/js/look/compare/difference.mjs";
 import { maskWords, scaledWords, sideTitles } from "../../web/js/look/compare/names.mjs";
-import { hasPlace, matchingPlace } from "../../web/js/look/compare/pair.mjs";
+import { hasPlace, matchingPlace } from "../../web/js/look/compare/linked_heads.mjs";
 
 /** Tokens between bars. */
 const tokens = (line) => line.split("|").map((text) => ({ text }));

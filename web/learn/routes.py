@@ -31,7 +31,7 @@ BUSY = {"Retry-After": "5"}  # seconds, about the time that training a bigram mo
 
 
 def learn_routes(services: Services) -> APIRouter:
-    """``GET /learn/sources/{rung}.json``, ``POST /learn/bigram`` and ``POST /learn/{lesson}``."""
+    """``GET /learn/sources/{name}.json``, ``POST /learn/bigram`` and ``POST /learn/{lesson}``."""
     router = APIRouter(prefix="/learn", include_in_schema=False)
     served = services.served
     bigrams = Workers(MAX_BIGRAMS, MAX_WAITING_BIGRAMS)
@@ -47,14 +47,14 @@ def learn_routes(services: Services) -> APIRouter:
         return answer(served, lesson, settings)
 
     # Because of the extension, Gradio compresses the response.
-    @router.get("/sources/{rung}.json")
-    def get_sources(rung: int) -> Response:
-        """The source code behind a rung."""
+    @router.get("/sources/{name}.json")
+    def get_sources(name: str) -> Response:
+        """The source code behind a rung, or of the compiled loops."""
         from .source_code import COMPILED, SHOWN, sources
 
-        if rung not in (*SHOWN, COMPILED):
-            raise HTTPException(404, f"There is no rung {rung}.")
-        return as_json({"sources": sources(rung)})
+        if name not in (*SHOWN, COMPILED):
+            raise HTTPException(404, f"There is no source code of {shorten(name)}.")
+        return as_json({"sources": sources(name)})
 
     @router.post("/bigram")
     async def post_bigram(settings: BigramRequest, request: Request) -> Response:

@@ -13,34 +13,34 @@ from model.ladder import bpe
 
 ROOT = Path(__file__).parents[2]
 
-# The classes and functions that compute each rung, in reading order.
-SHOWN: dict[int, list[Callable[..., object]]] = {
-    1: [
+# The classes and functions that compute each rung, in reading order, by the name that the browser requests.
+SHOWN: dict[str, list[Callable[..., object]]] = {
+    "1": [
         ladder.WordTokenizer,
         ladder.CharacterTokenizer,
         ladder.learn_merges,
         bpe.merge_pair,
         bpe.BytePairEncoding.merge_words,
     ],
-    2: [ladder.sliding_windows, ladder.TokenAndPositionEmbedding],
-    3: [ladder.BigramModel, ladder.train_bigram, ladder.counted_bigram_loss],
-    4: [ladder.average_by_loop, ladder.average_by_matrix, ladder.average_by_softmax, ladder.mask_future],
-    5: [
+    "2": [ladder.sliding_windows, ladder.TokenAndPositionEmbedding],
+    "3": [ladder.BigramModel, ladder.train_bigram, ladder.counted_bigram_loss],
+    "4": [ladder.average_by_loop, ladder.average_by_matrix, ladder.average_by_softmax, ladder.mask_future],
+    "5": [
         ladder.attention_without_weights,
         ladder.scores_by_loop,
         ladder.sum_normalise,
         ladder.naive_softmax,
         ladder.stable_softmax,
     ],
-    6: [
+    "6": [
         ladder.SelfAttention,
         ladder.SelfAttentionV1,
         ladder.SelfAttentionV2,
         ladder.transfer_weights,
         ladder.scale_demonstration,
     ],
-    7: [ladder.causal_by_renormalising, ladder.causal_by_minus_infinity, ladder.drop_weights, ladder.CausalAttention],
-    8: [
+    "7": [ladder.causal_by_renormalising, ladder.causal_by_minus_infinity, ladder.drop_weights, ladder.CausalAttention],
+    "8": [
         ladder.StackedHeads,
         ladder.WeightSplits,
         ladder.split_heads,
@@ -49,20 +49,20 @@ SHOWN: dict[int, list[Callable[..., object]]] = {
         ladder.product_batched,
         ladder.product_head_by_head,
     ],
-    9: [ladder.layer_norm, ladder.gelu, ladder.block_by_ladder],
-    10: [ladder.MultiHeadAttention, ladder.pack_weight_splits, ladder.block_by_ladder, GPT.forward],
+    "9": [ladder.layer_norm, ladder.gelu, ladder.block_by_ladder],
+    "10": [ladder.MultiHeadAttention, ladder.pack_weight_splits, ladder.block_by_ladder, GPT.forward],
 }
-COMPILED = 11  # requested like a rung: the compiled loops that write on a CPU
+COMPILED = "compiled"  # the loops that write on a CPU; rung 10 shows them
 LOOPS = {"model.kernels.forward": "attend", "model.kernels.functions": "softmax"}
 
 
 @cache
-def sources(rung: int) -> list[dict[str, object]]:
-    """The ``name``, ``file``, first ``line`` and ``code`` of each class or function that computes a rung."""
+def sources(name: str) -> list[dict[str, object]]:
+    """The ``name``, ``file``, first ``line`` and ``code`` of each class or function behind ``name``."""
+    if name == COMPILED:
+        return [loop(module, function) for module, function in LOOPS.items()]
     found: list[dict[str, object]] = []
-    if rung == COMPILED:
-        return [loop(module, name) for module, name in LOOPS.items()]
-    for shown in SHOWN[rung]:
+    for shown in SHOWN[name]:
         undecorated = inspect.unwrap(shown)
         lines, first = inspect.getsourcelines(undecorated)
         file = Path(inspect.getsourcefile(undecorated) or "").relative_to(ROOT)

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { lineWords, placeAmong } from "../../../web/js/look/panels/training_steps.mjs";
-import { roundTicks } from "../../../web/js/train/line_chart.mjs";
 import { strongest } from "../../../web/js/train/heads.mjs";
 import { isMemorising } from "../../../web/js/learn/rungs/bigram_report.mjs";
 import { apart } from "../../../web/js/learn/widgets/arrows.mjs";
@@ -13,11 +12,6 @@ test("a step lies between the kept ones as on the slider", () => {
     [0, 0.5, 1, 1.5, 3, 3],
   );
   assert.equal(placeAmong([7], 3), 0);
-});
-
-test("ticks are round numbers within the range", () => {
-  assert.deepEqual(roundTicks(0, 60, 8), [0, 10, 20, 30, 40, 50, 60]);
-  assert.deepEqual(roundTicks(1.9, 4.3, 5), [2, 2.5, 3, 3.5, 4]);
 });
 
 test("the strongest head is found with its place", () => {

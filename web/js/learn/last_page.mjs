@@ -2,10 +2,8 @@
 
 import { make } from "../lib/dom.mjs";
 import { formula, fraction, root, row, sub, sup } from "../widgets/formula.mjs";
-import { EXERCISES } from "./exercises.mjs";
-import { Diagram, PARTS } from "./widgets/diagram.mjs";
+import { Diagram, PARTS, RUNG_OF, TITLES } from "./widgets/diagram.mjs";
 import { canTrain, heading, pageLink, paragraph } from "./widgets/elements.mjs";
-import { RUNG_OF, TITLES } from "./widgets/diagram.mjs";
 
 /** @import { Lessons } from "./main.mjs" */
 /** @import { Rung } from "./rung.js" */
@@ -107,7 +105,7 @@ function progressOf(lessons, rungs) {
   const { progress } = lessons;
   const results = rungs.map((rung, i) => {
     const answered = progress.answers[i + 1];
-    const tasks = EXERCISES[i].map((_, place) => progress.exercises[`${i + 1}.${place}`]);
+    const tasks = rung.exercises.map((_, place) => progress.exercises[`${i + 1}.${place}`]);
     return {
       rung,
       number: i + 1,

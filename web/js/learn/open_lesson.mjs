@@ -1,18 +1,14 @@
 // The open rung: its elements, and the server's answer to its settings.
 
 import { make } from "../lib/dom.mjs";
-import { EXERCISES } from "./exercises.mjs";
 import { ask } from "./server.mjs";
-import { exercises } from "./widgets/questions.mjs";
-import { question } from "./widgets/questions.mjs";
+import { exercises, question } from "./widgets/questions.mjs";
 import { sourceLines } from "./widgets/source_lines.mjs";
 
 /** @import { Lessons } from "./main.mjs" */
 /** @import { Lesson, Question, Rung, Settings } from "./rung.js" */
 
 const PAUSE = 90; // milliseconds to wait for a slider that is still moving
-// The rung whose picture is shown before the server has answered, because a button starts its training.
-const WAITS_FOR_A_CLICK = 3;
 
 /** @implements {Lesson} */
 export class OpenLesson {
@@ -30,7 +26,7 @@ export class OpenLesson {
     this.question = make("div");
     this.rephrase(content.question);
     this.built = content.build(this);
-    this.picture = make("div", { class: "hl-picture", hidden: rung !== WAITS_FOR_A_CLICK }, ...this.built.picture);
+    this.picture = make("div", { class: "hl-picture", hidden: !content.waitsForClick }, ...this.built.picture);
     this.elements = this.#makeElements();
   }
 
@@ -47,7 +43,7 @@ export class OpenLesson {
       this.question,
       lessons.note,
       this.picture,
-      exercises(EXERCISES[rung - 1], `${rung}`, progress),
+      exercises(content.exercises, `${rung}`, progress),
       sourceLines(rung),
       make("nav", { class: "hl-steps", "aria-label": "Previous and next" }, before, after),
     ];

@@ -71,5 +71,9 @@ export interface Rung {
   /** The first settings, which may depend on the sentence. */
   options: (isBook: boolean) => Settings;
   question: Question;
+  /** Tasks after the picture. */
+  exercises: Exercise[];
+  /** Show the picture before the server has answered, because only a button starts the computation. */
+  waitsForClick?: boolean;
   build(lesson: Lesson): BuiltRung;
 }

@@ -89,3 +89,22 @@ export function probabilityChange(nats) {
   }
   return `${share(nats > 0 ? 1 - 1 / factor : factor - 1)} ${word} probable`;
 }
+
+/**
+ * Round numbers from `low` to `high` for the ticks of an axis, about `most` of them, and their texts.
+ * @param {number} low
+ * @param {number} high
+ * @param {number} [most]
+ */
+export function roundTicks(low, high, most = 5) {
+  const rough = (high - low || 1) / most;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * /** @type {number} */ ([1, 2, 5, 10].find((factor) => factor * power >= rough * (1 - 1e-9)));
+  const first = Math.ceil(low / step - 1e-9);
+  const count = Math.floor(high / step + 1e-9) - first + 1;
+  const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+  return Array.from({ length: count }, (_, i) => {
+    const value = (first + i) * step;
+    return { value, text: value.toFixed(digits).replace("-", "−") };
+  });
+}

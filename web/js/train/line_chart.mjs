@@ -1,5 +1,7 @@
 // A chart of a few lines over the seconds of a training, as SVG.
 
+import { make, svg } from "../lib/dom.mjs";
+import { roundTicks } from "../lib/numbers.mjs";
 import { clock } from "./words.mjs";
 
 /**
@@ -13,29 +15,6 @@ import { clock } from "./words.mjs";
 /** @typedef {{ name: string, css: string, at: [seconds: number, value: number] }} Spot a point that stands out */
 
 const FRAME = { left: 40, right: 10, top: 10, bottom: 22 };
-const STEPS = [1, 2, 5, 10];
-
-/** @param {string} tag @param {Record<string, string | number>} attributes @param {...(Node | string)} children */
-function svg(tag, attributes, ...children) {
-  const element = /** @type {SVGElement} */ (document.createElementNS("http://www.w3.org/2000/svg", tag));
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
-  element.append(...children);
-  return element;
-}
-
-/**
- * Round numbers from `low` to `high`, at most about `most` of them.
- * @param {number} low
- * @param {number} high
- * @param {number} most
- */
-export function roundTicks(low, high, most) {
-  const span = high - low || 1;
-  const power = 10 ** Math.floor(Math.log10(span / most));
-  const step = power * /** @type {number} */ (STEPS.find((m) => span / (power * m) <= most));
-  const first = Math.ceil(low / step - 1e-9);
-  return Array.from({ length: Math.floor(high / step + 1e-9) - first + 1 }, (_, i) => (first + i) * step);
-}
 
 export class LineChart {
   /**
@@ -76,15 +55,14 @@ export class LineChart {
     this.x = x;
     /** @type {Element[]} */
     const parts = [];
-    for (const tick of roundTicks(low, high, 5)) {
-      parts.push(svg("line", { x1: FRAME.left, x2: right, y1: y(tick), y2: y(tick), class: "ht-grid" }));
-      const label = String(Number(tick.toFixed(6)));
-      parts.push(svg("text", { x: FRAME.left - 6, y: y(tick) + 4, "text-anchor": "end" }, label));
+    for (const { value, text } of roundTicks(low, high)) {
+      parts.push(svg("line", { x1: FRAME.left, x2: right, y1: y(value), y2: y(value), class: "ht-grid" }));
+      parts.push(svg("text", { x: FRAME.left - 6, y: y(value) + 4, "text-anchor": "end" }, text));
     }
-    for (const tick of roundTicks(0, last, width < 420 ? 4 : 8)) {
-      const isLast = x(tick) > right - 24;
-      const label = tick && isLast ? `${clock(tick)} min` : clock(tick);
-      parts.push(svg("text", { x: x(tick), y: height - 5, "text-anchor": isLast ? "end" : "middle" }, label));
+    for (const { value: seconds } of roundTicks(0, last, width < 420 ? 4 : 8)) {
+      const isLast = x(seconds) > right - 24;
+      const label = seconds && isLast ? `${clock(seconds)} min` : clock(seconds);
+      parts.push(svg("text", { x: x(seconds), y: height - 5, "text-anchor": isLast ? "end" : "middle" }, label));
     }
     for (const { name, css, value } of levels) {
       if (value > high || value < low) continue;
@@ -121,14 +99,9 @@ export class LineChart {
  * @param {{ name: string, css: string }[]} lines
  */
 export function legend(lines) {
-  const list = document.createElement("ul");
-  list.className = "ht-legend";
-  for (const { name, css } of lines) {
-    const item = document.createElement("li");
-    const stroke = svg("svg", { viewBox: "0 0 22 6", "aria-hidden": "true" });
-    stroke.append(svg("line", { x1: 0, x2: 22, y1: 3, y2: 3, class: `ht-line ${css}` }));
-    item.append(stroke, name);
-    list.append(item);
-  }
-  return list;
+  const items = lines.map(({ name, css }) => {
+    const stroke = svg("line", { x1: 0, x2: 22, y1: 3, y2: 3, class: `ht-line ${css}` });
+    return make("li", {}, svg("svg", { viewBox: "0 0 22 6", "aria-hidden": "true" }, stroke), name);
+  });
+  return make("ul", { class: "ht-legend" }, ...items);
 }

@@ -24,6 +24,24 @@ export const averageOfThePast = {
       "Each of the t + 1 tokens so far has the weight 1 / (t + 1). The result is an average because each row adds up " +
       "to 1. The same holds for attention weights.",
   },
+  exercises: [
+    {
+      kind: "number",
+      ask: "Three tokens have the numbers 2, 6 and 6. What is the average at the third token?",
+      right: 4.6667,
+      tolerance: 0.01,
+      hint: "The third token averages all three: add them up and divide by how many there are.",
+      why: "(2 + 6 + 6) / 3. The left column of the toy product computes this once each row is divided by its sum.",
+    },
+    {
+      kind: "choice",
+      ask: "What does an average of all tokens so far not tell?",
+      options: ["Which tokens there were", "In which order they came", "How many of each there were"],
+      right: 1,
+      hint: "Compare the averages of (2, 6) and of (6, 2).",
+      why: "Reorder the past and its average stays the same. The vectors themselves have to carry the positions.",
+    },
+  ],
   build(lesson) {
     const example = choice({
       label: "numbers",

@@ -35,6 +35,41 @@ export const bigram = {
     "The smallest language model is a table of pairs; loss is mean surprise, and held-out text reveals overfitting.",
   options: () => ({}),
   question: questionFor(65),
+  waitsForClick: true,
+  exercises: [
+    {
+      kind: "number",
+      ask: "A model gives both characters of an alphabet of 2 the same probability. Its loss in nats is ln 2 = ?",
+      right: 0.6931,
+      tolerance: 0.006,
+      hint: "The loss is −ln p, and each of two equally likely characters has p = 1/2.",
+      why: "Minus the logarithm of 1/2. With 65 characters it is ln 65 = 4.174.",
+    },
+    {
+      kind: "choice",
+      ask: "The training loss keeps falling while the held-out loss rises. What is happening?",
+      options: ["The model memorises the text", "The learning rate is too small", "The held-out part is easier"],
+      right: 0,
+      hint: "One loss is measured on text that the model learns from, the other on text that it never sees.",
+      why:
+        "If a model gets better only on the text it was trained on, it memorises that text: it overfits. The tenth " +
+        "that it never sees shows the difference.",
+    },
+    {
+      kind: "choice",
+      ask:
+        "Why can no amount of training bring a bigram model below the floor of counted pairs on its training " +
+        "text?",
+      options: [
+        "The learning rate is too high",
+        "No table of probabilities for pairs can be better than the frequencies of the pairs themselves",
+        "The batches are too small",
+      ],
+      right: 1,
+      hint: "Think of the best possible table for this text. How would you fill it in without any training?",
+      why: "Cross-entropy is lowest where the predicted probabilities are the observed frequencies.",
+    },
+  ],
   build(lesson) {
     const { kept } = lesson; // the text, the settings and the last training, while another rung is open
     const settings = (kept.settings ??= { steps: 2000, learning_rate: 0.01 });

@@ -30,6 +30,34 @@ export const causalMasking = {
     right: 1,
     why: "It has nothing else to look at, and a row adds up to 1.",
   },
+  exercises: [
+    {
+      kind: "choice",
+      ask:
+        "Find the mistake: instead of using masked_fill, someone adds triu(ones, 1) × −∞ to the scores. What " +
+        "happens to the scores of the past?",
+      options: ["They stay the same", "They become 0", "They become NaN"],
+      right: 2,
+      hint: "Below the diagonal, triu leaves zeros. What is 0 × ∞? Look at the table under “A way that fails”.",
+      why: "The zeros below the diagonal are multiplied by infinity too, and 0 × ∞ is not a number. Fill, don't add.",
+    },
+    {
+      kind: "number",
+      ask: "With dropout of p = 0.2, by what are the remaining weights multiplied?",
+      right: 1.25,
+      tolerance: 0.001,
+      hint: "On average a fraction of 1 − p is kept. What restores the sum?",
+      why: "1 / (1 − 0.2), so that a row still adds up to 1 on average.",
+    },
+    {
+      kind: "choice",
+      ask: "The first row of causal attention weights is 1, 0, 0, … What is the first token's context vector?",
+      options: ["The average of all values", "Its own value", "Zero"],
+      right: 1,
+      hint: "A context vector is the weighted average of the values, and here only one weight is not 0.",
+      why: "Its whole weight is on itself.",
+    },
+  ],
   build(lesson) {
     const stamp = new Stamp("mask after softmax and renormalise, minus infinity before softmax");
     const arithmetic = new Arithmetic();

@@ -1,12 +1,12 @@
 // A picture of the shapes in weight splits, each linked to its table.
 
-import { make } from "../../lib/dom.mjs";
+import { make, svg } from "../../lib/dom.mjs";
 import { milliseconds } from "../../lib/numbers.mjs";
 import { ALL_THREE, Stamp } from "../../widgets/stamp.mjs";
 import { ask } from "../server.mjs";
 import { bars } from "../widgets/chart.mjs";
 import { scrollTo } from "../widgets/diagram.mjs";
-import { svg, slider, code, controls, paragraph } from "../widgets/elements.mjs";
+import { slider, code, controls, paragraph } from "../widgets/elements.mjs";
 
 const [CELL, ROWS, GAP] = [11, 4, 14]; // size of a cell in pixels, tokens that are drawn, pixels between two heads
 const [WIDTH, HEIGHT, MIDDLE] = [800, 172, 66];

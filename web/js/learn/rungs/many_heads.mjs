@@ -37,6 +37,43 @@ export const manyHeads = {
       "Eight matrices for 8 numbers each, side by side, are one matrix for 64. That is why one projection, split " +
       "afterwards, can compute all heads.",
   },
+  exercises: [
+    {
+      kind: "number",
+      ask: "There are 12 heads and d_out is 768. How many numbers does each head have?",
+      right: 64,
+      tolerance: 0,
+      hint: "All heads together have d_out numbers, shared equally.",
+      why: "768 / 12; d_out must be divisible by the number of heads. These are the sizes of the smallest GPT-2.",
+    },
+    {
+      kind: "order",
+      ask: "Put the shapes in the order in which weight splits produce them.",
+      steps: [
+        "(B, T, C) after the projection",
+        "(B, T, n_head, head_dim) after view",
+        "(B, n_head, T, head_dim) after transpose",
+        "(B, n_head, T, T) scores",
+        "(B, T, C) heads side by side again",
+      ],
+      hint: "view splits the last dimension in two; transpose then moves the heads before the tokens.",
+      why: "The transpose puts the heads before the tokens, so that one batched product computes all of them.",
+    },
+    {
+      kind: "choice",
+      ask: "Why use several heads rather than one that is as wide as all of them together?",
+      options: [
+        "A row of weights adds up to 1, so one head can only look at one mixture of tokens at a time",
+        "Several heads need fewer weights than one",
+        "One head could not be masked",
+      ],
+      right: 0,
+      hint: "Look at the two trained heads above: could a single row of weights do the work of both?",
+      why:
+        "One head averages with one set of weights. What it takes from the previous token and from the first token " +
+        "ends up in a single sum; two heads keep them apart until the output projection mixes them.",
+    },
+  ],
   build(lesson) {
     const stamp = new Stamp("stacked heads and weight splits, after the transfer of the weights");
     const arithmetic = new Arithmetic();

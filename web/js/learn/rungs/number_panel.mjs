@@ -9,7 +9,7 @@ import { ask } from "../server.mjs";
 import { paragraph } from "../widgets/elements.mjs";
 
 /** @import { Lesson } from "../rung.js" */
-/** @import { Strip } from "./model_heads.mjs" */
+/** @import { Strip } from "../widgets/strip.mjs" */
 
 const PAUSE = 60; // milliseconds to wait for a pointer that is still moving
 

@@ -37,6 +37,31 @@ export const restOfABlock = {
       "It divides by their standard deviation, which has also grown tenfold. So attention and the MLP read numbers " +
       "of the same size in every layer, however much was added to the stream.",
   },
+  exercises: [
+    {
+      kind: "number",
+      ask: "What is the mean of the numbers 1, 2 and 6 after layer norm, before its weight and bias?",
+      right: 0,
+      tolerance: 0.001,
+      hint: "Their mean is 3. What is the mean after 3 has been subtracted from each number?",
+      why: "Layer norm subtracts the mean, whatever it is, and divides by the standard deviation.",
+    },
+    {
+      kind: "choice",
+      ask: "All inputs of a block are multiplied by 10. What does attention read?",
+      options: ["Numbers ten times as large", "Nearly the same numbers", "Zeros"],
+      right: 1,
+      hint: "Attention reads the stream after layer norm. What happens to the mean and the standard deviation?",
+      why: "The standard deviation also grows tenfold, so dividing by it cancels the factor. Try it with the slider.",
+    },
+    {
+      kind: "order",
+      ask: "Put the parts of a block in order.",
+      steps: ["layer norm", "attention", "add to the residual stream", "layer norm again", "MLP", "add again"],
+      hint: "Each half has the same three parts: normalise, compute, add. Attention comes in the first half.",
+      why: "Each part reads a normalised copy; the stream itself is only ever added to.",
+    },
+  ],
   build(lesson) {
     const arithmetic = new Arithmetic();
     const vectors = vectorsBar(

@@ -56,6 +56,41 @@ export const selfAttention = {
       "A dot product is large if two vectors point the same way, and (0.55, 0.87, 0.66) and (0.57, 0.85, 0.64) " +
       "almost do. The position of a word plays no part yet.",
   },
+  exercises: [
+    {
+      kind: "choice",
+      ask:
+        "Find the mistake: someone works out “Hello shiny sun” by hand and gets 2.405 for “shiny” · “shiny”, and " +
+        "the weights 0.13, 0.66 and 0.21. Choose “Hello shiny sun” above. What is the score?",
+      options: ["2.4050", "1.3569", "1.2487"],
+      right: 1,
+      hint: "A word's score with itself is the sum of its own squares: 0.53² + 0.34² + 0.98².",
+      why:
+        "0.53² + 0.34² + 0.98² = 0.2809 + 0.1156 + 0.9604 = 1.3569, so the weights are 0.2291, 0.4063 and 0.3646. " +
+        "If weights are much too sharp, suspect a wrong score.",
+    },
+    {
+      kind: "order",
+      ask: "Put the steps from words to a context vector in order.",
+      steps: [
+        "dot products of the query with all keys",
+        "subtract the largest score of the row",
+        "exponentials",
+        "divide by their sum",
+        "average the values with these weights",
+      ],
+      hint: "First two words are compared, then the row is turned into weights, and only then is anything averaged.",
+      why: "Score, stable softmax, weighted average: every kind of attention in these lessons has these steps.",
+    },
+    {
+      kind: "number",
+      ask: "Two keys both have the score 0. What weight does each get?",
+      right: 0.5,
+      tolerance: 0.001,
+      hint: "exp(0) is 1. Divide each exponential by their sum.",
+      why: "Equal scores give equal weights: exp(0) / (exp(0) + exp(0)).",
+    },
+  ],
   build(lesson) {
     if (lesson.sentence !== BOOK_SENTENCE) lesson.rephrase(OWN_QUESTION);
     const stamp = new Stamp("naive softmax, and softmax that cannot overflow");

@@ -43,6 +43,42 @@ export const slidingWindow = {
       "One for each position: after the first token, after the first two, and so on. That is why the targets are as " +
       "long as the inputs.",
   },
+  exercises: [
+    {
+      kind: "number",
+      ask: "A text has 10 tokens, context_length is 4 and the stride is 2. How many windows are there?",
+      right: 3,
+      tolerance: 0,
+      hint: "Write down where each window starts: 0, 2, 4, … Each needs 4 inputs and one token after them.",
+      why:
+        "A window needs 4 inputs and one more token as the last target. Starts 0, 2 and 4 leave room for that; " +
+        "start 6 would need an eleventh token.",
+    },
+    {
+      kind: "choice",
+      ask: "What is the drawback of a stride of 1 instead of context_length?",
+      options: [
+        "Tokens are skipped",
+        "Nearly the same windows come again and again, which makes overfitting more likely",
+        "The targets no longer fit the inputs",
+      ],
+      right: 1,
+      hint: "Set the stride above to 1 and compare neighbouring windows: how many of their inputs do they share?",
+      why: "With windows of 4, each token is an input up to four times: more batches, but hardly any new text in them.",
+    },
+    {
+      kind: "choice",
+      ask: "Why is a position embedding added to the token embedding?",
+      options: [
+        "So that the same word has a different vector at each position",
+        "So that all vectors have the same length",
+        "So that rare words get larger numbers",
+      ],
+      right: 0,
+      hint: "Without it, how would the vectors of the same word at two positions differ?",
+      why: "Attention compares vectors and knows nothing about order; only the vectors can carry it.",
+    },
+  ],
   build(lesson) {
     /** @param {"context_length" | "stride"} name */
     const setting = (name) =>

@@ -29,6 +29,36 @@ export const textToTokens = {
       "The word list has one id for everything it has never seen, so the word cannot be read back. Characters keep " +
       "it as long as each letter is in the alphabet. Byte pairs keep any text: at worst they fall back to its bytes.",
   },
+  exercises: [
+    {
+      kind: "number",
+      ask: "How many tokens is “Hi there!” if each character is a token? The space and the exclamation mark count too.",
+      right: 9,
+      tolerance: 0,
+      hint: "Count every character: the letters, the space between the words, and the mark at the end.",
+      why: "Two letters, a space, five letters and a mark; in the alphabet of 65 their ids begin with 20, 47, 1.",
+    },
+    {
+      kind: "order",
+      ask: "Byte pairs are learned in these steps. Put them in order.",
+      steps: [
+        "split the text into bytes",
+        "count all pairs of adjacent tokens",
+        "merge the most frequent pair into a new token",
+        "count again, until there are enough tokens",
+      ],
+      hint: "No pair can be merged before it has been counted, and none counted before the text is in pieces.",
+      why: "Each round adds one token, so the number of rounds decides the size of the vocabulary.",
+    },
+    {
+      kind: "choice",
+      ask: "A vocabulary grows from 65 characters to 50,257 byte pairs. What happens to the same text?",
+      options: ["It becomes a longer sequence", "It becomes a shorter sequence", "Its length stays the same"],
+      right: 1,
+      hint: "Compare the lists of tokens above: the same sentence as characters, and as byte pairs.",
+      why: "Each token covers more characters, so there are fewer of them, from a larger list. That is the trade-off.",
+    },
+  ],
   build(lesson) {
     const [words, characters, pairs] = [new Chips(), new Chips(), new Chips()];
     const merging = new Merging();

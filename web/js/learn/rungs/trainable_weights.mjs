@@ -68,6 +68,41 @@ export const trainableWeights = {
       "A dot product is a sum of 64 products, each with variance 1. Dividing by √64 = 8 divides the variance by 64 " +
       "and brings it back to 1. Try it with the slider.",
   },
+  exercises: [
+    {
+      kind: "many",
+      ask:
+        "Find the mistakes: choose “a reader's code, with mistakes” as the matrices. It prints 0.2867 and 0.3880 " +
+        "for the first word. How does it differ from the book?",
+      options: [
+        "Query and key are swapped in the scores",
+        "The scores are divided by √256 = 16, though a query has 2 numbers",
+        "The softmax is taken over the columns",
+        "The matrices are drawn from a normal distribution, keys first",
+      ],
+      right: [0, 1, 3],
+      hint: "Point at a score: which rows light up? Point at a weight: what is the divisor? How was W query drawn?",
+      why:
+        "The roles are swapped, the divisor is for queries of 256 numbers, and the matrices are drawn from another " +
+        "distribution. The divisor is far too large, so the weights are almost equal and all rows look alike.",
+    },
+    {
+      kind: "number",
+      ask: "If head_dim is 64, by what are the scores divided?",
+      right: 8,
+      tolerance: 0,
+      hint: "The divisor is the square root of head_dim, not head_dim itself.",
+      why: "By √64, which brings their variance from about 64 back to about 1.",
+    },
+    {
+      kind: "choice",
+      ask: "Which of the three matrices can change without changing the attention weights?",
+      options: ["W query", "W key", "W value"],
+      right: 2,
+      hint: "Point at an attention weight above and follow what lights up: which of the three never does?",
+      why: "The weights are computed from queries and keys. The values are only averaged with them.",
+    },
+  ],
   build(lesson) {
     const kind = choice({
       label: "matrices",

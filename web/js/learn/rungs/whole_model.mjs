@@ -11,8 +11,10 @@ import { bars } from "../widgets/chart.mjs";
 import { diagramOf } from "../widgets/diagram.mjs";
 import { code, heading, paragraph, rowOf } from "../widgets/elements.mjs";
 import { openLines } from "../widgets/source_lines.mjs";
-import { OpenHead, HeadTiles, Strip } from "./model_heads.mjs";
+import { Strip } from "../widgets/strip.mjs";
+import { HeadTiles } from "./head_tiles.mjs";
 import { NumberPanel } from "./number_panel.mjs";
+import { OpenHead } from "./open_head.mjs";
 
 /** @import { Rung } from "../rung.js" */
 
@@ -29,6 +31,37 @@ export const wholeModel = {
     right: 1,
     why: "Nothing forces them to differ, but a head that repeats another adds nothing. Compare their pictures below.",
   },
+  exercises: [
+    {
+      kind: "order",
+      ask: "Put the steps that a token takes through the model in order.",
+      steps: [
+        "token and position embedding",
+        "all layers, one after the other",
+        "the last layer norm",
+        "logits: a dot product with each token's vector",
+        "softmax: probabilities",
+      ],
+      hint: "Follow the diagram above from left to right.",
+      why: "The residual stream has the same size all the way; the logits are one for each token of the vocabulary.",
+    },
+    {
+      kind: "choice",
+      ask: "Which row of the last layer's output decides what is written next?",
+      options: ["The first token's", "The average of all rows", "The last token's"],
+      right: 2,
+      hint: "The next token is what follows the end of the text. Which position has seen all of it?",
+      why: "Each position predicts its own next token. While a text is written, only the last prediction is used.",
+    },
+    {
+      kind: "number",
+      ask: "The model gives the next token a probability of 0.5. How surprising is that token in nats?",
+      right: 0.6931,
+      tolerance: 0.006,
+      hint: "Surprise is −ln p, and ln 0.5 is about −0.69.",
+      why: "It is −ln 0.5. The loss is the mean surprise over a text.",
+    },
+  ],
   build(lesson) {
     /** @type {any} */
     let data = null;
@@ -377,8 +410,6 @@ function storyInNumbers({ uniform, bigram, model }, { name, size }, open) {
 
 // Part of rung 10: the compiled loops that compute attention when a text is written on a CPU.
 
-const COMPILED = 11; // the server's number for these loops, after the rungs
-
 function compiledLoops() {
   const scores = formula(
     [sub("s", "j"), "=", sum("d"), sub("q", "d"), sub("k", row("j", "d"))],
@@ -411,7 +442,7 @@ function compiledLoops() {
       "The classes of these lessons are meant to be read. On a CPU, texts are written by the same forward pass as ",
       "plain loops, which Numba compiles to machine code. This is its attention, from the files that run here:",
     ),
-    make("div", { class: "hl-loops" }, words, openLines(COMPILED)),
+    make("div", { class: "hl-loops" }, words, openLines("compiled")),
   );
   return details;
 }

@@ -1,9 +1,8 @@
 // Vectors as arrows from one origin, in a plane or in three dimensions that the visitor can turn.
 
-import { make } from "../../lib/dom.mjs";
+import { make, svg } from "../../lib/dom.mjs";
 import { fixed } from "../../lib/numbers.mjs";
 import { shortWord } from "../../widgets/heat_table.mjs";
-import { svg } from "./elements.mjs";
 
 const SIDE = 330;
 const REACH = 138; // pixels of the longest arrow

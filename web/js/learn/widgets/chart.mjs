@@ -1,31 +1,11 @@
 // Small charts as SVG and bars, drawn from numbers that the server computed.
 
-import { make } from "../../lib/dom.mjs";
-import { fixed, number } from "../../lib/numbers.mjs";
-import { svg } from "./elements.mjs";
+import { make, svg } from "../../lib/dom.mjs";
+import { fixed, number, roundTicks } from "../../lib/numbers.mjs";
 
 const [WIDTH, HEIGHT] = [640, 240];
 const FRAME = { left: 52, right: 26, top: 14, bottom: 44 };
 const [RIGHT, BOTTOM] = [WIDTH - FRAME.right, HEIGHT - FRAME.bottom];
-const TICKS = 5; // about the largest number of ticks
-
-/** Round numbers between two ends. @param {number} low @param {number} high */
-export function roundTicks(low, high) {
-  const rough = (high - low || 1) / TICKS;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * ([1, 2, 2.5, 5, 10].find((factor) => factor * power >= rough) ?? 10);
-  const first = Math.ceil(low / step - 1e-9);
-  const count = Math.floor(high / step + 1e-9) - first + 1;
-  const digits = Math.max(
-    0,
-    -Math.floor(Math.log10(step) + 1e-9),
-    Number.isInteger(step / power) ? 0 : 1 - Math.log10(power),
-  );
-  return Array.from({ length: count }, (_, i) => {
-    const value = (first + i) * step;
-    return { value, text: value.toFixed(Math.round(digits)).replace("-", "−") };
-  });
-}
 
 /**
  * Lines over `x`.

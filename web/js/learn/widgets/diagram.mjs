@@ -1,7 +1,6 @@
 // A GPT in one picture: the residual stream, what reads from it and what is added to it. Every part is a link.
 
-import { isStill, make } from "../../lib/dom.mjs";
-import { svg } from "./elements.mjs";
+import { isStill, make, svg } from "../../lib/dom.mjs";
 
 /** @typedef {keyof typeof NAMES} Part */
 /** @typedef {{ href: string, title: string, go?: () => void, isElsewhere?: boolean }} Target where a part leads */

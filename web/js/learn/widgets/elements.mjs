@@ -35,24 +35,6 @@ export function remarks(title, ...all) {
   return make("details", { class: "hl-remarks" }, make("summary", {}, title), make("ul", {}, ...items));
 }
 
-// SVG elements.
-
-const SPACE = "http://www.w3.org/2000/svg";
-
-/**
- * @template {keyof SVGElementTagNameMap} Tag
- * @param {Tag} tag
- * @param {Record<string, string | number>} attributes
- * @param {...(Node | string)} children
- * @returns {SVGElementTagNameMap[Tag]}
- */
-export function svg(tag, attributes, ...children) {
-  const element = document.createElementNS(SPACE, tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
-  element.append(...children);
-  return element;
-}
-
 // Sliders and choices with a label.
 
 let made = 0; // number of sliders, for their ids

@@ -7,22 +7,22 @@ import { request } from "../../lib/http.mjs";
 export function sourceLines(rung) {
   const box = make("div", { class: "hl-sources" });
   const element = make("details", { class: "hl-source" }, make("summary", {}, "The lines that compute this"), box);
-  element.addEventListener("toggle", () => element.open && fill(box, rung));
+  element.addEventListener("toggle", () => element.open && fill(box, String(rung)));
   return element;
 }
 
-/** The source code of a rung, always open. @param {number} rung */
-export function openLines(rung) {
+/** Source code that is always open. @param {string} name of the code on the server */
+export function openLines(name) {
   const box = make("div", { class: "hl-source hl-sources" });
-  void fill(box, rung);
+  void fill(box, name);
   return box;
 }
 
-/** @param {HTMLElement} box @param {number} rung */
-async function fill(box, rung) {
+/** @param {HTMLElement} box @param {string} name */
+async function fill(box, name) {
   if (box.childNodes.length) return;
   try {
-    const { sources } = await (await request(`learn/sources/${rung}.json`)).json();
+    const { sources } = await (await request(`learn/sources/${name}.json`)).json();
     box.replaceChildren(...sources.flatMap(listing));
   } catch (error) {
     box.textContent = `Could not fetch the source: ${/** @type {Error} */ (error).message}`;

@@ -63,4 +63,16 @@ export function openHead({ open, pointer: { n_layer, n_head } }) {
   return open[0] < n_layer && open[1] < n_head ? open : null;
 }
 
-export const NO_HEAD = "This question is about one head: open one in the grid.";
+/**
+ * The open head and the prediction that a question about both needs, or why it cannot be asked.
+ * @param {Store} store
+ * @returns {string | (ReturnType<typeof textBody> & Prediction & { layer: number, head: number })}
+ */
+export function headAndPrediction(store) {
+  const open = openHead(store);
+  if (!open) return "This question is about one head: open one in the grid.";
+  const problem = textProblem(store);
+  if (problem) return problem;
+  selectSomething(store);
+  return { ...textBody(store), layer: open[0], head: open[1], ...askedPrediction(store) };
+}

@@ -3,11 +3,13 @@
 import { Emitter } from "../../lib/emitter.mjs";
 import { isBusy, isOwn } from "../state/pointer.mjs";
 import { Store } from "../state/store.mjs";
-import { View } from "../state/view.mjs";
-import { Alignment, AlignmentRequests } from "./alignment.mjs";
+import { Alignment } from "./alignment.mjs";
+import { AlignmentRequests } from "./alignment_requests.mjs";
 import { Difference, firstDifferingRow } from "./difference.mjs";
+import { LinkedHeads } from "./linked_heads.mjs";
 
-/** @import { Cell, PictureId } from "../../types.js" */
+/** @import { Cell } from "../../types.js" */
+/** @import { View } from "../state/view.mjs" */
 /** @import { SideName } from "./alignment.mjs" */
 
 /** @type {SideName[]} */
@@ -315,84 +317,4 @@ export class Pair extends Emitter {
     this.#selected = { a: NOTHING, b: NOTHING };
     for (const side of SIDES) this.stores[side].begin();
   }
-}
-
-/** @typedef {{ n_layer: number, n_head: number }} Shape of a model */
-
-/** Topics: view. */
-export class LinkedHeads extends Emitter {
-  /** Whether B's head was chosen separately. */
-  isUnlinked = false;
-
-  /**
-   * @param {View} view of A
-   * @param {() => Record<SideName, Store>} stores
-   */
-  constructor(view, stores) {
-    super();
-    this.view = view;
-    this.viewB = new View();
-    this.stores = stores;
-    view.on((changed) => {
-      this.viewB.set(view.options);
-      if (changed.includes("open") && !this.isUnlinked) this.link();
-      this.emit("view");
-    });
-    this.viewB.on((changed) => changed.includes("open") && this.emit("view"));
-  }
-
-  /** Open a head on both sides. @param {PictureId} place */
-  choose(place) {
-    this.isUnlinked = false;
-    this.view.choose(place);
-    this.link();
-  }
-
-  /** Open another head on B than on A; null for the same one. @param {PictureId | null} place */
-  chooseB(place) {
-    this.isUnlinked = place !== null;
-    if (place) this.viewB.choose(place);
-    else this.link();
-    this.emit("view");
-  }
-
-  /** Whether B has no such head, so that the nearest one is shown instead. */
-  get isStandIn() {
-    const { a, b } = this.stores();
-    if (this.isUnlinked || !a.pointer.run || !b.pointer.run) return false;
-    return !hasPlace(this.view.open, a.pointer, b.pointer);
-  }
-
-  /** Open the head on B that corresponds to A's open head. */
-  link() {
-    const { a, b } = this.stores();
-    this.isUnlinked = false;
-    this.viewB.set(this.view.options);
-    if (a.pointer.run && b.pointer.run) this.viewB.choose(matchingPlace(this.view.open, a.pointer, b.pointer));
-  }
-}
-
-/**
- * Whether another model has a picture in the same place.
- * @param {PictureId} place
- * @param {Shape} from
- * @param {Shape} to
- */
-export function hasPlace([layer, column], from, to) {
-  if (layer >= from.n_layer) return true; // the mean of all heads
-  return layer < to.n_layer && (column >= from.n_head || column < to.n_head);
-}
-
-/**
- * The same layer and head if there is one, else the nearest; a mean for a mean, a rollout for a rollout.
- * @param {PictureId} place
- * @param {Shape} from
- * @param {Shape} to
- * @returns {PictureId}
- */
-export function matchingPlace([layer, column], from, to) {
-  if (layer >= from.n_layer) return [to.n_layer, to.n_head];
-  const near = Math.min(layer, to.n_layer - 1);
-  if (column >= from.n_head) return [near, to.n_head + column - from.n_head];
-  return [near, Math.min(column, to.n_head - 1)];
 }

@@ -4,7 +4,7 @@ import { make, setFlag } from "../../../lib/dom.mjs";
 import { exact, fixed, probabilityChange } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
 import { amountCell, signed, signedCell } from "../bars.mjs";
-import { askedPrediction, NO_HEAD, openHead, selectSomething, textBody, textProblem } from "../subject.mjs";
+import { headAndPrediction } from "../subject.mjs";
 import { largestOf } from "./attribution.mjs";
 
 /** @import { Store } from "../../state/store.mjs" */
@@ -45,13 +45,8 @@ function build({ store, conclude }) {
     controls: [],
     element: make("div", { class: "hs-answer-part" }, sentence, verdict, keys.element, whole, agreeing),
     request() {
-      const head = openHead(store);
-      if (!head) return NO_HEAD;
-      const problem = textProblem(store);
-      if (problem) return problem;
-      selectSomething(store);
-      const { position, token } = askedPrediction(store);
-      return { route: "head", body: { ...textBody(store), layer: head[0], head: head[1], position, token } };
+      const body = headAndPrediction(store);
+      return typeof body === "string" ? body : { route: "head", body };
     },
     /** @param {HeadAnswer} answer */
     draw(answer) {

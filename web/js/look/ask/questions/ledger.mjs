@@ -7,7 +7,7 @@ import { dotProduct, exponentialShare, looks } from "../../../widgets/arithmetic
 import { formula, fraction, row, sub, sum, sup } from "../../../widgets/formula.mjs";
 import { Stamp } from "../../../widgets/stamp.mjs";
 import { signed } from "../bars.mjs";
-import { askedPrediction, NO_HEAD, openHead, selectSomething, textBody, textProblem } from "../subject.mjs";
+import { headAndPrediction } from "../subject.mjs";
 
 /** @import { LedgerAnswer } from "../../../lens.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
@@ -46,14 +46,10 @@ function build({ store, conclude }) {
     controls: [],
     element: make("div", { class: "hs-answer-part" }, sentence, stamp.element, make("div", {}, open), steps),
     request() {
-      const head = openHead(store);
-      if (!head) return NO_HEAD;
-      const problem = textProblem(store);
-      if (problem) return problem;
-      selectSomething(store);
-      const { position: query, token } = askedPrediction(store);
-      const key = store.locked.at(-1)?.key ?? null;
-      return { route: "ledger", body: { ...textBody(store), layer: head[0], head: head[1], query, key, token } };
+      const asked = headAndPrediction(store);
+      if (typeof asked === "string") return asked;
+      const { position: query, ...body } = asked;
+      return { route: "ledger", body: { ...body, query, key: store.locked.at(-1)?.key ?? null } };
     },
     /** @param {LedgerAnswer} answer */
     draw(answer) {
