@@ -1,4 +1,4 @@
-// The Learn tab: the rungs of the ladder, one at a time, on one sentence, and a last page.
+// The Learn tab: the rungs of the ladder, one at a time and all on the same sentence, and a last page.
 
 import { loadStyles, make } from "../lib/dom.mjs";
 import { LatestRequest } from "../lib/latest.mjs";

@@ -36,9 +36,9 @@ export type Settings = Record<string, any>;
 export interface Lesson {
   readonly sentence: string;
   readonly options: Settings;
-  /** What all rungs share: where the numbers of the words are from, and those that the visitor has changed. */
+  /** Settings of all rungs: where the numbers of the words come from, and those that the visitor has changed. */
   readonly shared: Settings;
-  /** State that the rung keeps until it is opened again. */
+  /** State that the rung keeps while others are open. */
   readonly kept: Record<string, any>;
   /** Change settings: the server recomputes the rung. */
   set(changes: Settings): Promise<void>;
@@ -46,7 +46,7 @@ export interface Lesson {
   share(changes: Settings): Promise<void>;
   /** Settings, sentence and model as they are sent to the server. */
   readonly body: Settings;
-  /** Its number. */
+  /** The number of the rung. */
   readonly rung: number;
   /** Open another rung. */
   go(rung: number): void;
@@ -60,7 +60,7 @@ export interface BuiltRung {
   picture: Node[];
   /** Show the server's answer. */
   update(data: any): void;
-  /** Another rung is opened. */
+  /** Called when another rung is opened. */
   leave?(): void;
 }
 

@@ -16,7 +16,7 @@ import { thousands } from "./words.mjs";
 const SCALE = new Scale({ scale: "sqrt", threshold: 0, hideFirst: false });
 const CELL = 12; // pixels of a cell of the large picture
 
-/** The byte of a weight, 255 times its square root, as the weight. @param {number} byte */
+/** The weight whose byte, 255 times its square root, is given. @param {number} byte */
 const weightOf = (byte) => (byte / 255) ** 2;
 
 export class HeadsPanel {
@@ -201,7 +201,7 @@ export class ScoresPanel {
     const hint =
       "The mean attention weight that the best head for each role gives to the role's target, on random characters " +
       `that are repeated once. A role is clear from ${CLEAR_ROLE} on. In a minute of training on a long text, ` +
-      "usually only a previous-token head gets there; induction heads need more training than is possible here.";
+      "usually only a previous-token head reaches that; induction heads need more training than is possible here.";
     const top = make("div", { class: "hs-top" }, make("h2", {}, "Roles of heads"));
     this.element = make("section", { class: "hs-panel ht-scores", "aria-label": "Roles of heads" }, top);
     this.element.append(this.chart.element, legend([...ROLE_ENTRIES.map(([, role]) => role), ALIKE]), this.best);

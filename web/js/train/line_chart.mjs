@@ -1,4 +1,4 @@
-// A chart of a few lines over the seconds of a training, as SVG.
+// An SVG chart of a few lines over the seconds of a training.
 
 import { make, svg } from "../lib/dom.mjs";
 import { roundTicks } from "../lib/numbers.mjs";
@@ -19,7 +19,7 @@ const FRAME = { left: 40, right: 10, top: 10, bottom: 22 };
 export class LineChart {
   /**
    * @param {string} label a description for screen readers
-   * @param {(seconds: number | null) => void} point gets the time that the pointer is at
+   * @param {(seconds: number | null) => void} point gets the time under the pointer, null when it leaves
    */
   constructor(label, point = () => {}) {
     this.label = label;

@@ -17,7 +17,7 @@ export async function mount(element) {
   await new TrainPage(element).open();
 }
 
-const HERE_EVERY = 60_000; // milliseconds between two messages that the page is still open
+const HERE_EVERY = 60_000; // milliseconds between two messages saying that the page is still open
 const TRY_AGAIN = 2_000;
 
 /** @param {string} path */
@@ -27,7 +27,7 @@ const post = (path) => request(`train/${path}`, { body: {} });
 const tellModels = (open = "") => announce(modelsChanged, open);
 
 class TrainPage {
-  #following = 0; // grows with each training that is followed
+  #following = 0; // counts the trainings that were followed
 
   /** @param {HTMLElement} element */
   constructor(element) {
@@ -134,7 +134,7 @@ class TrainPage {
   async forget() {
     this.#following += 1;
     this.#isKept = false;
-    await post("forget").catch(() => {}); // it may be forgotten already
+    await post("forget").catch(() => {}); // it may already have been deleted
     this.report("");
     tellModels();
     await this.refresh();

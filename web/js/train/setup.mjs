@@ -224,7 +224,7 @@ export class Setup {
     );
   }
 
-  /** Send what was chosen; the answer comes when the training is in line. */
+  /** Send what was chosen; the server answers once the training is in line. */
   async send() {
     const isModel = this.#source === "model";
     const url = address(isModel ? "train/written" : `train/text?size=${encodeURIComponent(this.#size)}`);

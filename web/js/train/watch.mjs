@@ -38,7 +38,7 @@ export class Watch {
   #state = { kind: "state", state: "starting", name: "" };
   #seconds = 0; // of the whole training
   #isStopping = false;
-  #isAsking = false; // whether a finished model is to be deleted
+  #isAsking = false; // whether the visitor is being asked to confirm the deletion of a finished model
 
   /**
    * @param {object} actions
@@ -49,7 +49,7 @@ export class Watch {
   constructor(actions) {
     this.title = make("h2", {});
     this.detail = make("p", { class: "hs-status", role: "status" });
-    this.bar = make("progress", { max: 1, value: 0, "aria-label": "Part of the training that is over" });
+    this.bar = make("progress", { max: 1, value: 0, "aria-label": "Progress of the training" });
     this.says = make("p", { class: "ht-says" });
     this.stop = make("button", { type: "button", class: "hs-small" }, "Stop and keep it");
     this.stop.title = "End the training now; what it has learned so far is kept";
@@ -166,7 +166,7 @@ export class Watch {
       this.detail.textContent = `number ${place} in line`;
       this.says.textContent = "Other visitors are training. Yours starts when its turn comes: keep this page open.";
     }
-    if (state === "starting") this.detail.textContent = "in a process of its own, with the lowest priority";
+    if (state === "starting") this.detail.textContent = "in a separate process, with the lowest priority";
     if (state === "failed") {
       this.detail.textContent = "";
       this.says.textContent = why ?? "";

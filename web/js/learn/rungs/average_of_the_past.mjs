@@ -35,7 +35,7 @@ export const averageOfThePast = {
     },
     {
       kind: "choice",
-      ask: "What does an average of all tokens so far not tell?",
+      ask: "What does an average of all tokens so far not tell you?",
       options: ["Which tokens there were", "In which order they came", "How many of each there were"],
       right: 1,
       hint: "Compare the averages of (2, 6) and of (6, 2).",
@@ -150,7 +150,8 @@ export const averageOfThePast = {
  */
 function explainScore(words, r, c) {
   const [query, key] = [named(words[r]), named(words[c])];
-  if (c > r) return paragraph(key, " comes after ", query, ": its score is minus infinity, and exp of that is 0.");
+  if (c > r)
+    return paragraph(key, " comes after ", query, ": its score is minus infinity, and whose exponential is 0.");
   return paragraph(key, " is not after ", query, ": its score is 0, like that of every other token so far.");
 }
 

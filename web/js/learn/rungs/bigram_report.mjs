@@ -1,4 +1,4 @@
-// A bigram training as the server reports it: the losses, and the table after each step, which can be replayed.
+// A bigram training as the server reports it: the losses, and the table at each recorded step, which can be replayed.
 
 import { make } from "../../lib/dom.mjs";
 import { counted, exact, fixed, number } from "../../lib/numbers.mjs";

@@ -55,7 +55,7 @@ export const causalMasking = {
       options: ["The average of all values", "Its own value", "Zero"],
       right: 1,
       hint: "A context vector is the weighted average of the values, and here only one weight is not 0.",
-      why: "Its whole weight is on itself.",
+      why: "All of its weight is on itself.",
     },
   ],
   build(lesson) {
@@ -159,9 +159,9 @@ export const causalMasking = {
         sums,
         remarks(
           "Worth knowing about dropout",
-          "Here it is applied to the attention weights, after the softmax, which is the usual place. It may also " +
-            "come after the values were averaged. Before the softmax it would not remove a word: a score of 0 still " +
-            "gets a weight.",
+          "Here it is applied to the attention weights, after the softmax, which is the usual place. It may also be " +
+            "applied after the values are averaged. Before the softmax it would not remove a word: a score of 0 " +
+            "still gets a weight.",
           "It is used only in training: a model that writes drops nothing. GPT-2 was trained with 0.1; values of 0.1 " +
             "to 0.2 are usual, and many large models use none. 0.5 is only there to make the effect easy to see.",
           "Which weights are dropped depends on the random numbers, which differ between operating systems and " +

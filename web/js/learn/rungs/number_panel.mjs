@@ -100,7 +100,7 @@ function explain(name, index, found) {
   if (found.kind === "gelu") {
     return [
       paragraph(`${title}: GELU of the hidden number ${fixed(found.value)} `, result(fixed(found.total))),
-      paragraph("A large number passes almost unchanged, a negative one almost vanishes: see the curve on rung 9."),
+      paragraph("A large number passes almost unchanged, and a negative one almost vanishes: see the curve on rung 9."),
     ];
   }
   if (found.kind === "weight") {

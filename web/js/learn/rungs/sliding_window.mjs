@@ -59,7 +59,7 @@ export const slidingWindow = {
       ask: "What is the drawback of a stride of 1 instead of context_length?",
       options: [
         "Tokens are skipped",
-        "Nearly the same windows come again and again, which makes overfitting more likely",
+        "Nearly the same windows recur again and again, which makes overfitting more likely",
         "The targets no longer fit the inputs",
       ],
       right: 1,
@@ -425,7 +425,7 @@ function batchList() {
     const lost = left
       ? `; ${counted(left, "window")} that would not fill another batch ${left > 1 ? "are" : "is"} dropped`
       : "";
-    const many = `${counted(n, "batch").replace("batchs", "batches")} of windows${lost}`;
+    const many = `${counted(n, "batch", "batches")} of windows${lost}`;
     status.textContent = data.problem ? "" : n ? `${many}. Choose one: its ids are the tensors below.` : many;
     show();
   }

@@ -47,7 +47,7 @@ export const textToTokens = {
         "merge the most frequent pair into a new token",
         "count again, until there are enough tokens",
       ],
-      hint: "No pair can be merged before it has been counted, and none counted before the text is in pieces.",
+      hint: "Pairs must be counted before one is merged, and the text must be in pieces before pairs can be counted.",
       why: "Each round adds one token, so the number of rounds decides the size of the vocabulary.",
     },
     {

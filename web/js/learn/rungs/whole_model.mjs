@@ -43,7 +43,7 @@ export const wholeModel = {
         "softmax: probabilities",
       ],
       hint: "Follow the diagram above from left to right.",
-      why: "The residual stream has the same size all the way; the logits are one for each token of the vocabulary.",
+      why: "The residual stream keeps its size all the way; there is one logit for each token of the vocabulary.",
     },
     {
       kind: "choice",
@@ -194,7 +194,7 @@ export const wholeModel = {
         story.replaceChildren(storyInNumbers(data.story, { name: data.model, size: data.vocab_size }, open));
         showTokens();
         token.show(data.embedding.token, "learned, one row for each token");
-        position.show(data.embedding.position, "learned, one row for each place");
+        position.show(data.embedding.position, "learned, one row for each position");
         embedded.show(data.embedding.error, data.largest_error);
         layers.update(data.guesses, data.layer);
         tiles.update(data);
@@ -420,7 +420,7 @@ function compiledLoops() {
   words.append(
     scores,
     paragraph(
-      "For one new token and one head: the first loop multiplies the query by all keys so far, ",
+      "For one new token and one head: the first loop takes the dot products of the query with all keys so far, ",
       code("softmax"),
       " turns the scores into weights in place, and the second loop adds up the weighted values. ",
       code("multiply"),

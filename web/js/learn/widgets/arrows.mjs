@@ -19,7 +19,7 @@ export class Arrows {
   /** @type {Arrow[]} */
   #arrows = [];
   #focus = "";
-  /** Everything drawn so far lies between these heights. The range only grows, so that nothing jumps during a turn. */
+  /** Everything drawn so far lies between these heights. It never shrinks, so that nothing jumps while turning. */
   #top = SIDE / 2;
   #bottom = SIDE / 2;
 
@@ -77,7 +77,7 @@ export class Arrows {
     return [all.every(([x]) => x >= 0) ? 34 : SIDE / 2, all.every(([, y]) => y >= 0) ? SIDE - 30 : SIDE / 2];
   }
 
-  /** Crop the picture to the part that holds something. @param {number[]} heights */
+  /** Crop the picture to what has been drawn. @param {number[]} heights */
   #fit(heights) {
     this.#top = Math.min(this.#top, ...heights.map((y) => y - MARGIN));
     this.#bottom = Math.max(this.#bottom, ...heights.map((y) => y + MARGIN));

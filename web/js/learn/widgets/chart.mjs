@@ -89,7 +89,7 @@ export function bars(name, values, most, { format = (value) => fixed(value), exp
   const rows = entries.map(({ label, value }, i) => {
     const amount = make("span", { class: "hl-amount" });
     amount.style.setProperty("--part", String(most > 0 ? value / most : 0));
-    const title = `How ${format(value)} comes about: ${label}`;
+    const title = `How ${format(value)} is computed: ${label}`;
     const attributes = { type: "button", class: "hl-opens", "aria-label": title, onclick: () => explain?.(i) };
     const shown = explain ? make("button", attributes, format(value)) : format(value);
     const cells = [make("td", {}, amount), make("td", {}, shown)];

@@ -17,7 +17,7 @@ export const term = (text) => make("dfn", {}, text);
 /** A link to another tab. @param {"look" | "train" | "use"} page @param {string} text */
 export const pageLink = (page, text) => make("a", { href: `#${page}`, class: "hl-page-link" }, text);
 
-/** Whether visitors may train GPTs of their own here. */
+/** Whether visitors may train their own GPTs here. */
 export const canTrain = () => document.querySelector("#hs-train") !== null;
 
 /** @param {string} text */

@@ -10,7 +10,7 @@ export const signed = (value, digits = 2) => {
 };
 
 /**
- * A cell with a bar as long as the value's share of the largest value; without a largest value there is no bar.
+ * A cell with a bar whose length is the value's share of the largest value; no bar if the largest value is 0.
  * @param {number} value
  * @param {number} largest of the values that are compared
  * @param {string} text

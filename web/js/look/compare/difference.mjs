@@ -6,7 +6,7 @@ import { cells, HeadWeights } from "../../lib/triangle.mjs";
 /** @import { Pointer, Token } from "../../types.js" */
 /** @import { Alignment, SideName } from "./alignment.mjs" */
 
-/** @typedef {{ a: number, b: number, difference: number }} Compared the last is NaN where they are not subtracted */
+/** @typedef {{ a: number, b: number, difference: number }} Compared `difference` may be NaN */
 
 const NOT_COMPARABLE = Object.freeze({ a: NaN, b: NaN, difference: NaN });
 
@@ -74,7 +74,7 @@ export class Difference {
 }
 
 /**
- * The first piece at which two texts can differ: the same model with the same masks reads a shared beginning equally.
+ * The first piece at which two texts can differ: the same model with the same masks reads a shared beginning alike.
  * @param {Alignment} alignment
  * @param {Pick<Pointer, "sha256" | "head_mask">} a
  * @param {Pick<Pointer, "sha256" | "head_mask">} b
@@ -143,7 +143,8 @@ export function changeSentence(changes, parts) {
 /** @typedef {{ text: string, a: number | null, b: number | null, difference: number | null }} NextRow */
 
 /**
- * The tokens that either side finds most probable, the most probable first; a token that one side lacks has no number.
+ * The tokens that either side finds most probable, the most probable first; a token outside the vocabulary of one side
+ * has no number there.
  * @param {Prediction} a
  * @param {Prediction} b
  * @param {(number | null)[]} written ids of the written tokens, which are always included

@@ -34,7 +34,7 @@ export class Pair extends Emitter {
   );
   /** @type {Difference | null} */
   #difference = null;
-  /** @type {number | null} where the clock was set; null to follow the writing */
+  /** @type {number | null} the step that the visitor chose; null to follow the writing */
   #clock = null;
   /** @type {Record<SideName, Selected>} what was selected last on each side */
   #selected = { a: NOTHING, b: NOTHING };
@@ -61,7 +61,7 @@ export class Pair extends Emitter {
         this.emit("weights", "focus");
       });
     }
-    /** For both at once. */
+    /** Controls the playback of both texts. */
     this.playback = {
       isPaused: false,
       pause: (/** @type {boolean} */ isPaused) => {
@@ -183,7 +183,7 @@ export class Pair extends Emitter {
   #follow(from) {
     const { hover, locked, step, pointer } = this.stores[from];
     if (pointer.run !== this.#runs[from]) {
-      this.#runs[from] = pointer.run; // whose selection is empty, which nobody has chosen
+      this.#runs[from] = pointer.run; // a new text: its empty selection is not the visitor's choice
       this.#selected[from] = { hover, locked, step };
       this.#showStep();
       return;
@@ -204,7 +204,7 @@ export class Pair extends Emitter {
     }
   }
 
-  /** Whether the row that led to the chosen step exists on both sides, and is not that of one side's own token. */
+  /** Whether the row that led to the chosen step exists on both sides, and its token is not on one side only. */
   get isOneRow() {
     const at = this.chosen;
     if (at === null) return true;
@@ -218,7 +218,7 @@ export class Pair extends Emitter {
     return hover !== null || locked.length > 0;
   }
 
-  /** Let the other side describe the same cell. @param {SideName} from */
+  /** Show the same cell on the other side. @param {SideName} from */
   #mirrorFrom(from) {
     const [source, to] = [this.stores[from], otherSide(from)];
     const isSame = this.isPointed || this.isOneRow;

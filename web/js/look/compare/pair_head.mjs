@@ -134,7 +134,7 @@ function notSubtracted({ isApart, alignment, heads, stores: { a, b } }) {
   }
   if (!heads.isStandIn) return "";
   return (
-    `B has no ${a.openName}, so it shows ${b.openName}, a head that need not have anything to do with it. ` +
+    `B has no ${a.openName}, so it shows ${b.openName}, which may do something quite different. ` +
     "To subtract two heads, choose one for B in its list, or one that both models have."
   );
 }
@@ -167,10 +167,11 @@ function differenceLegend(pair, matrix) {
 const short = (value) =>
   value >= 0.0995 ? value.toFixed(2) : value >= 0.00095 ? value.toFixed(4) : value.toExponential(1);
 
-export const LEAST_LIMIT = 0.001; // the smallest difference at the end of the colours: below, noise would be drawn
+export const LEAST_LIMIT = 0.001; // the smallest difference that gets the strongest colour, so that noise is not drawn
 
 /**
- * Where the cells of both sides lie: token by token in the same places, else each side's own in a square of one size.
+ * The layout of the cells of both sides: cells in the same places if the texts correspond token by token; otherwise
+ * each side has its own cells, in squares of the same size.
  * @param {Pair} pair
  * @param {CanvasRenderingContext2D} context
  * @param {Token[]} tokens of the picture

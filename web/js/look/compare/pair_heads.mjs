@@ -27,7 +27,7 @@ export class Ranking extends Emitter {
   #request = new LatestRequest();
   /** @type {number[][] | null} of each layer and head that both sides have; null while it is not known */
   heads = null;
-  wasLooked = true; // whether a head was opened for what the ranking of this comparison says
+  wasLooked = true; // whether the ranking of this comparison has been used to open a head
 
   /** @param {Pair} pair */
   constructor(pair) {
@@ -204,7 +204,7 @@ export class PairHeads {
     if (!ranking.heads) return "";
     const { a, b } = pair.stores;
     if (baseName(a.pointer.model) !== baseName(b.pointer.model)) {
-      return "Two different models: heads of the same number need not do the same. Choose a head for B below.";
+      return "Two different models: heads with the same number may do different things. Choose a head for B below.";
     }
     return meaning(pair);
   }

@@ -16,7 +16,7 @@ import { SIDES } from "./pair.mjs";
 /** @import { SideName } from "./alignment.mjs" */
 /** @import { Pair } from "./pair.mjs" */
 
-const STRONG = 2; // nats that get the strongest line
+const STRONG = 2; // nats: changes this large get the strongest line
 
 /** @type {Record<SideName, string>} */
 export const LETTERS = { a: "A", b: "B" };

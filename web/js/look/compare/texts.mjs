@@ -1,5 +1,5 @@
-// One text with everything there is to see of it, or two that are compared: which text each of the server's pointers
-// belongs to, and the requests for texts to be read once more.
+// One text, or two that are compared: assigns the server's pointers to the texts, and requests that texts be read
+// again.
 
 import { make } from "../../lib/dom.mjs";
 import { request } from "../../lib/http.mjs";
@@ -34,7 +34,7 @@ export class Texts {
       ...actions,
       another: () => actions.another(this.workspace.store.pointer.run),
       readAgain: (reading) => {
-        this.compare.heads.startMuting(false); // that belonged to the comparison before
+        this.compare.heads.startMuting(false); // it belonged to the previous comparison
         this.compare.remember("");
         actions.readAgain(reading);
       },
@@ -87,7 +87,7 @@ export class Texts {
     if (known) known.follow(pointer);
     else if (of && this.first.pointer.run) this.compareWith(pointer, of);
     else {
-      // Another text was written or opened: what was compared belonged to the one before.
+      // Another text was written or opened: the comparison belonged to the previous one.
       if (pointer.run && !this.first.isLate(pointer)) this.keep("a");
       this.first.follow(pointer);
     }
@@ -202,7 +202,7 @@ export class Readings {
     this.texts.compareWith(pointer);
   }
 
-  /** Read, and report with the text where that fails. @param {object} body */
+  /** Read a text; a failure is reported with the text on the left. @param {object} body */
   async #reread(body) {
     try {
       return await this.#read(body);
@@ -213,7 +213,7 @@ export class Readings {
   }
 
   /**
-   * A pointer to a text that is read; null where it is not wanted any more.
+   * The pointer to a text that the server has read; null if it is no longer needed.
    * @param {object} body
    * @returns {Promise<SentPointer | null>}
    */

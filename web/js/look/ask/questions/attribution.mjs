@@ -13,7 +13,7 @@ import { askedPrediction, openHead, selectSomething, textBody, textProblem } fro
 /** @import { AttributionAnswer } from "../../../lens.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
-const TOLERANCE = 1e-3; // the largest difference at which the sum of the parts counts as the logit
+const TOLERANCE = 1e-3; // up to this difference, the sum of the parts counts as equal to the logit
 const LIKELIEST = /** @type {const} */ ("likeliest"); // the most probable other token
 const NOTHING = "none"; // the logit itself
 const DEFAULTS = { token: "written", against: LIKELIEST };
@@ -22,15 +22,15 @@ const DEFAULTS = { token: "written", against: LIKELIEST };
 export const attribution = {
   key: "why",
   title: "Why this token?",
-  hook: "Which parts of the model counted for it, and which against.",
+  hook: "Which parts of the model favour it, and which work against it.",
   explanation:
     "A token’s score, its logit, is a sum; the higher it is, the more probable the token. One part comes from each " +
     "head, one from each layer’s MLP (which works on a token alone), one from the token itself (its embedding), and " +
     "one from the biases. Here are those of this token, minus those of the most probable other token. The scale of " +
     "the final norm is held fixed.",
   caution:
-    "A part is a direct effect only: it leaves out what a head does by changing what later layers compute, and that " +
-    "without it the final norm would scale the other parts differently. " +
+    "A part is a direct effect only: it does not include how a head changes what later layers compute, or how the " +
+    "final norm would scale the other parts without it. " +
     "Only differences of logits matter to the probabilities; against another token the parts can look different.",
   defaults: DEFAULTS,
   build,

@@ -15,7 +15,7 @@ const SPREADS = 3; // standard deviations above the mean of random heads: the le
 const MOST_ARCS = 8;
 const LARGE = 0.5; // of the largest effect: the least effect for an arc
 const CLOSE = 0.1; // of a score: a smaller lead is called "hardly more"
-const SLIGHT = 0.02; // of the attention or of a score: a cut with less effect is said to change hardly anything
+const SLIGHT = 0.02; // of the attention or of a score: a cut with a smaller effect hardly changes anything
 const CLEAR = 3; // times the score of uniform attention: below it a head has no role
 
 const INTO = { q: "queries", k: "keys", v: "values" };

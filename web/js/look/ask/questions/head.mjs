@@ -97,8 +97,8 @@ function correlationTable(answer) {
   return table;
 }
 
-const SMALL = 0.01; // nats: a smaller change of the loss is said to hardly matter
-const AGREE = 0.7; // a rank correlation from which two measures are said to agree
+const SMALL = 0.01; // nats: a smaller change of the loss hardly matters
+const AGREE = 0.7; // the least rank correlation at which two measures are said to agree
 
 /** @param {KeyMeasures} key */
 const named = ({ text, position }) => `“${visible(text)}” (position ${position})`;
@@ -243,7 +243,7 @@ class KeysTable {
     const none = NAMES.map(() => 0);
     const sums = make("tr", { class: "hs-sum" }, make("th", { scope: "row" }, "all keys"), ...cells(answer.sums, none));
     sums.title =
-      "The norm is that of the sum of all vectors, which may cancel. The change is summed over edges cut singly.";
+      "The norm is that of the sum of all vectors, which may cancel. The change sums edges cut one at a time.";
     const headings = [this.heading(""), ...NAMES.map((name) => this.heading(name))];
     this.table.replaceChildren(
       make("caption", { class: "hs-hidden" }, `What L${answer.layer} H${answer.head} takes from each token`),

@@ -33,7 +33,7 @@ function largest(values) {
 
 /**
  * How the joint change of the loss compares with the changes one by one. A cause is named only if all of them are
- * positive and the joint one is at least the largest: otherwise removing some heads helps, and sums mislead.
+ * positive and the joint one is at least the largest: otherwise removing some heads helps, and the sum is misleading.
  * @param {number} joint nats
  * @param {number[]} singles nats
  */

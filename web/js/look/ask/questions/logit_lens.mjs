@@ -262,8 +262,8 @@ class ReadingsTable {
     const words =
       reading === answer.layers.length - 1
         ? "This is the model’s own answer."
-        : `${fixed(kl)} nats from the model’s answer. The token that the model answers, “${visible(own.text)}”, has ` +
-          `probability ${exact(chance)} here.`;
+        : `${fixed(kl)} nats from the model’s answer. That answer, “${visible(own.text)}”, has probability ` +
+          `${exact(chance)} here.`;
     const rows = top.map(({ text, probability }) => {
       const cell = amountCell(probability, top[0].probability, exact(probability));
       return make("tr", {}, make("th", { scope: "row" }, visible(text)), cell);

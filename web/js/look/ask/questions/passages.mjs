@@ -108,7 +108,7 @@ function build({ store, choices, choose, conclude, overlay }) {
 const BEFORE = 12; // tokens shown before the query, and around a key that is further away
 const AFTER = 4;
 const AROUND_KEY = 3;
-const FEW = 8; // passages: what fewer of them share may be chance
+const FEW = 8; // passages: what fewer than this share may be chance
 
 /** The patterns of model/lens/passages.py in words: each completes "the token it looks at ...". */
 const PATTERNS = {

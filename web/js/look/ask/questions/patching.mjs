@@ -80,7 +80,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
   const ways = tabs("Patch", WAYS, (way) => choose({ way }));
   const help = make("p", { class: "hs-hint" });
   const way = () => /** @type {keyof typeof WAYS} */ (choices.way in WAYS ? choices.way : DEFAULTS.way);
-  /** The share of the difference that a patch makes. @param {number} place of the patched run: 0 changed, 1 original */
+  /** The share that a patch accounts for. @param {number} place of the patched run: 0 changed, 1 original */
   const effect = (place) => (way() === "noise" ? 1 - place : place);
   /** @type {PatchBody} what was asked last */
   let body = {};
@@ -99,7 +99,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
       return `${names} together ${words.do} ${percent(effect(joint))} of the difference, ${logits}; ${alone}.`;
     },
   });
-  const list = new HeadList(store, "Share of the difference that each head makes", {
+  const list = new HeadList(store, "Share of the difference that each head accounts for", {
     label: (name) => `Patch ${name} together with others`,
     has: (place) => together.has(place),
     toggle: (place) => together.toggle(place),
@@ -200,7 +200,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
       const isLikely = choices.wrong === DEFAULTS.wrong || token === null;
       if (document.activeElement !== wrongInput) wrongInput.value = isLikely ? "" : token;
       const name = tokenName(store, position);
-      about.textContent = `The answer is ${name}; select another token to ask about that.`;
+      about.textContent = `The answer is ${name}; select another token to ask about it instead.`;
       if (value === text) return "Change a word of this text that the answer depends on.";
       body = { model: store.pointer.model, tokens: ids, corrupted: value, answer: store.ids[position] };
       body = { ...body, direction: way(), ...(isLikely ? {} : { wrong: token }) };
@@ -263,7 +263,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
 
 /** @typedef {{ id: number, text: string }[]} Tokens */
 
-const LEAST_DIFFERENCE = 0.3; // nats between the two logit differences: a share of a smaller one says little
+const LEAST_DIFFERENCE = 0.3; // nats between the two logit differences: shares of a smaller one say little
 const CARRIES = 0.2; // of the difference: a head with a smaller share does not carry the answer alone
 const NAMED = 12; // positions
 
@@ -287,7 +287,7 @@ export function differenceWords(one, other) {
  * A warning if the last tokens of the two texts differ; "" if they do not.
  * @param {Tokens} one
  * @param {Tokens} other
- * @param {number} effect share of the difference that patching the last token's embedding makes
+ * @param {number} effect share of the difference that patching the last token's embedding accounts for
  * @param {string} does "restores" or "takes away"
  */
 export function lastTokenWarning(one, other, effect, does) {

@@ -32,7 +32,7 @@ export const roles = {
     "are repeated once. Copying is computed from the weights: of all other tokens, the share whose logits the head " +
     "raises by less than that of the token it looks at.",
   caution:
-    `A head has a label only if its mean weight there is at least ${CLEAR} and three times the uniform one, ` +
+    `A head gets a label only if its mean weight there is at least ${CLEAR} and three times the uniform weight, ` +
     `or if its copying score is at least ${CLEAR_COPYING}, which random weights do not reach. Later layers may undo ` +
     "what it copies.",
   defaults: { role: OWN },
