@@ -1,5 +1,7 @@
 // The page's icons: 16 by 16, in the colour of the text.
 
+import { svg } from "./dom.mjs";
+
 const SHAPES = {
   sliders: "M2 4h6M12 4h2M10 2v4M2 12h2M8 12h6M6 10v4",
   chevron: "M4 6l4 4 4-4",
@@ -15,32 +17,21 @@ const FILLED = new Set(["play"]);
 /** @typedef {keyof typeof SHAPES} IconName */
 
 /** @param {IconName} name */
-export function icon(name) {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-  path.setAttribute("d", SHAPES[name]);
-  for (const [key, value] of Object.entries({ viewBox: "0 0 16 16", "aria-hidden": "true", class: "hs-icon" })) {
-    svg.setAttribute(key, value);
-  }
-  if (FILLED.has(name)) svg.classList.add("hs-filled");
-  svg.append(path);
-  return svg;
-}
+export const icon = (name) =>
+  svg(
+    "svg",
+    { viewBox: "0 0 16 16", "aria-hidden": "true", class: FILLED.has(name) ? "hs-icon hs-filled" : "hs-icon" },
+    svg("path", { d: SHAPES[name] }),
+  );
 
 /** The logo: a causal attention matrix with one diagonal. */
 export function logo() {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("viewBox", "0 0 20 20");
-  svg.setAttribute("aria-hidden", "true");
-  svg.setAttribute("class", "hs-logo");
+  const cells = [];
   for (let row = 0; row < 4; row++) {
     for (let column = 0; column <= row; column++) {
-      const cell = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-      const place = { x: 1 + column * 4.6, y: 1 + row * 4.6, width: 4, height: 4, rx: 0.8 };
-      for (const [key, value] of Object.entries(place)) cell.setAttribute(key, String(value));
-      cell.setAttribute("opacity", column === row - 1 || row === 0 ? "1" : "0.3");
-      svg.append(cell);
+      const opacity = column === row - 1 || row === 0 ? 1 : 0.3;
+      cells.push(svg("rect", { x: 1 + column * 4.6, y: 1 + row * 4.6, width: 4, height: 4, rx: 0.8, opacity }));
     }
   }
-  return svg;
+  return svg("svg", { viewBox: "0 0 20 20", "aria-hidden": "true", class: "hs-logo" }, ...cells);
 }

@@ -1,7 +1,7 @@
 // Numbers in the grid instead of the attention: a colour and a number on every head's tile, a legend, and arcs between
 // heads.
 
-import { make } from "../../lib/dom.mjs";
+import { make, svg } from "../../lib/dom.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { clamp } from "../../lib/numbers.mjs";
 import { ruler } from "./legend.mjs";
@@ -91,7 +91,6 @@ export function overlayLegend(store) {
   return element;
 }
 
-const SVG = "http://www.w3.org/2000/svg";
 const LEAST_WIDTH = 1.2; // CSS pixels
 const MOST_WIDTH = 4;
 
@@ -104,20 +103,15 @@ const MOST_WIDTH = 4;
 export function paintArcs(grid, cards, arcs) {
   grid.querySelector(".hs-arcs")?.remove();
   if (!arcs.length) return;
-  const svg = document.createElementNS(SVG, "svg");
-  svg.setAttribute("class", "hs-arcs");
-  svg.setAttribute("aria-hidden", "true");
+  const picture = svg("svg", { class: "hs-arcs", "aria-hidden": "true" });
   const buttonOf = (/** @type {number[]} */ place) => cards.find((card) => card.place.join() === place.join())?.button;
   for (const { from, to, part } of arcs) {
     const [start, end] = [buttonOf(from), buttonOf(to)];
     if (!start || !end) continue;
-    const path = document.createElementNS(SVG, "path");
-    path.setAttribute("d", curve(start, end));
-    path.setAttribute("stroke-width", String(LEAST_WIDTH + part * (MOST_WIDTH - LEAST_WIDTH)));
-    path.setAttribute("data-from", from.join());
-    svg.append(path);
+    const width = LEAST_WIDTH + part * (MOST_WIDTH - LEAST_WIDTH);
+    picture.append(svg("path", { d: curve(start, end), "stroke-width": width, "data-from": from.join() }));
   }
-  grid.prepend(svg); // the last child of the grid is the mean of all heads
+  grid.prepend(picture); // the last child of the grid is the mean of all heads
 }
 
 /**
