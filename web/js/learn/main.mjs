@@ -158,7 +158,7 @@ export class Lessons {
     return this.link(rung, format(rung === LAST_PAGE ? "What you know" : `${rung}. ${RUNGS[rung - 1].name}`));
   }
 
-  /** For the last page: a button that resets everything. */
+  /** A button for the last page that resets everything. */
   startOver() {
     const forget = () => {
       this.progress.forget();

@@ -71,7 +71,7 @@ export interface EndEvent {
   kind: "end";
   step: number;
   seconds: number;
-  /** Of the kept weights on all held-out characters. */
+  /** The loss of the kept weights on all held-out characters. */
   loss: number;
   /** The loss of a bigram model, on the same tokens. */
   bigram: number;

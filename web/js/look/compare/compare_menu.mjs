@@ -65,7 +65,7 @@ export function compareMenu(store, actions) {
 }
 
 /**
- * For the model itself the step in the middle, for a snapshot the model.
+ * What to compare with: the middle training step for the model itself, the model itself for a snapshot.
  * @param {string} model
  * @param {number[]} steps
  */

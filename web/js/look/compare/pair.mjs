@@ -87,7 +87,7 @@ export class Pair extends Emitter {
     return SIDES.some((side) => isBusy(this.stores[side].pointer.state) || this.stores[side].playback.isBehind);
   }
 
-  /** Of the open heads. */
+  /** The difference between the open heads of both sides. */
   get difference() {
     const { a, b } = this.stores;
     this.#difference ??= new Difference(this.#alignment, { a: a.weights, b: b.weights });

@@ -10,7 +10,7 @@ import { CLEAR, ROLES } from "./head_roles.mjs";
 /** @typedef {RoleName | "back"} PatternName */
 
 /**
- * How much of its attention a head puts on the keys of a pattern, on average over the queries that have such keys.
+ * The share of its attention that a head gives to the keys of a pattern, averaged over the queries with such keys.
  * @typedef {object} Pattern
  * @property {PatternName} name
  * @property {number} back how many tokens back, for the pattern "back"
@@ -21,7 +21,7 @@ import { CLEAR, ROLES } from "./head_roles.mjs";
 
 /** @typedef {Pattern & { keys: (query: number) => number[] }} CountedPattern `keys` of a query, if it has any */
 
-// With fewer queries a mean says nothing about a head. In a short text, "n tokens back" is often just the first token.
+// With fewer queries, a mean says nothing about a head. In a short text, "n tokens back" is often just the first token.
 const LEAST_QUERIES = 12;
 const LEAST_REPEATS = 4; // for patterns that need earlier copies of a token, which are rare
 const TIMES = 3; // at least this many times the weight of uniform attention (CLEAR_TIMES_UNIFORM in head_roles.py)
