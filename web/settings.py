@@ -44,7 +44,7 @@ MAX_SESSIONS = 500  # browser tabs whose state Gradio keeps
 
 # The Learn tab: small limits, because it must not slow down writing.
 MAX_SENTENCE_CHARACTERS = 4_000
-MAX_LESSON_CHARACTERS = 40_000  # of a text from which a word list, merges or a bigram model is made
+MAX_TRAINING_TEXT_CHARACTERS = 40_000  # of a text from which a word list, merges or a bigram model is made
 MAX_LESSONS = 2  # computed at the same time
 MAX_WAITING_BIGRAMS = 8
 MAX_BIGRAMS = 2  # trained at the same time

@@ -38,27 +38,33 @@ def test_the_longest_sentence(server: Server, lesson: str) -> None:
 
 @pytest.mark.parametrize("lesson", ["1", "bigram"])
 def test_the_longest_text_to_learn_from(server: Server, lesson: str) -> None:
-    most = settings.MAX_LESSON_CHARACTERS
-    assert post(server, lesson, lesson="ab " * (most // 3), steps=1).status_code == 200
-    refused = post(server, lesson, lesson="a" * (most + 1))
+    most = settings.MAX_TRAINING_TEXT_CHARACTERS
+    assert post(server, lesson, training_text="ab " * (most // 3), steps=1).status_code == 200
+    refused = post(server, lesson, training_text="a" * (most + 1))
     assert refused.status_code == 400 and f"at most {most:,} " in refused.json()["detail"]
 
 
 def test_what_a_bigram_model_can_learn_from(server: Server) -> None:
     alphabet = "".join(map(chr, range(300, 300 + settings.MAX_ALPHABET)))
-    assert train(server, lesson=alphabet, steps=1)[-1]["stage"] == "after"
-    assert post(server, "bigram", lesson=alphabet + "a").json()["detail"].startswith("The text has 257 different")
-    assert post(server, "bigram", lesson="a").json()["detail"].endswith("type at least two characters.")
-    assert train(server, lesson="ab", steps=1)[0]["floor"] == 0
-    assert post(server, "bigram", lesson="ab", steps=settings.MAX_BIGRAM_STEPS + 1).status_code == 422
-    assert post(server, "bigram", lesson="", model="nobody").json()["detail"].startswith("There is no model 'nobody'")
+    assert train(server, training_text=alphabet, steps=1)[-1]["stage"] == "after"
+    for text, problem in ((alphabet + "a", "The text has 257 different"), ("a", "type at least two characters.")):
+        assert problem in post(server, "bigram", training_text=text).json()["detail"]
+    assert train(server, training_text="ab", steps=1)[0]["floor"] == 0
+    assert post(server, "bigram", training_text="ab", steps=settings.MAX_BIGRAM_STEPS + 1).status_code == 422
+    refused = post(server, "bigram", training_text="", model="nobody")
+    assert refused.json()["detail"].startswith("There is no model 'nobody'")
+
+
+def test_the_training_text_under_its_former_name(server: Server) -> None:
+    assert post(server, "1", lesson="abc abd").json() == post(server, "1", training_text="abc abd").json()
+    assert train(server, lesson="ab", steps=1)[0]["n"] == 2
 
 
 def test_training_tells_all_of_it(server: Server) -> None:
-    lesson = "the cat sat on the mat. " * 30
-    first, *middle, last = train(server, lesson=lesson, sentence="the dog", steps=600, seed=3)
-    tokenizer = ladder.CharacterTokenizer(lesson)
-    assert (first["stage"], first["characters"], first["n"]) == ("before", tokenizer.characters, len(lesson))
+    text = "the cat sat on the mat. " * 30
+    first, *middle, last = train(server, training_text=text, sentence="the dog", steps=600, seed=3)
+    tokenizer = ladder.CharacterTokenizer(text)
+    assert (first["stage"], first["characters"], first["n"]) == ("before", tokenizer.characters, len(text))
     assert {line["stage"] for line in middle} == {"training"}
     assert [line["step"] for line in middle] == sorted(line["step"] for line in middle)
     assert middle[-1]["step"] == 600 and len([p for line in middle for p in line["points"]]) == 200
@@ -80,12 +86,12 @@ def test_the_model_writes_what_is_learned(server: Server) -> None:
 
 
 def test_whoever_leaves_ends_the_training(server: Server) -> None:
-    body = {"lesson": "to be or not to be " * 100, "sentence": "a", "steps": settings.MAX_BIGRAM_STEPS}
+    body = {"training_text": "to be or not to be " * 100, "sentence": "a", "steps": settings.MAX_BIGRAM_STEPS}
     for _ in range(settings.MAX_BIGRAMS + 1):  # more than there are places for
         with httpx.stream("POST", f"{server.url}/learn/bigram", json=body, timeout=60) as response:
             assert response.status_code == 200
             assert json.loads(next(response.iter_lines()))["stage"] == "before"
-    assert train(server, lesson="to be or not", steps=2)[-1]["stage"] == "after"
+    assert train(server, training_text="to be or not", steps=2)[-1]["stage"] == "after"
 
 
 def test_settings_out_of_range(server: Server) -> None:
@@ -139,7 +145,7 @@ def test_a_key_guards_the_lessons(launch: Callable[..., Server], checkpoints: Pa
 def test_a_training_too_many_says_when_to_come_back(server: Server) -> None:
     with ExitStack() as trainings:
         lines: list[Iterator[str]] = []  # one that is forgotten would be closed
-        body = {"lesson": "to be or not to be " * 100, "sentence": "a", "steps": settings.MAX_BIGRAM_STEPS}
+        body = {"training_text": "to be or not to be " * 100, "sentence": "a", "steps": settings.MAX_BIGRAM_STEPS}
         for i in range(settings.MAX_BIGRAMS + settings.MAX_WAITING_BIGRAMS):
             stream = httpx.stream("POST", f"{server.url}/learn/bigram", json=body, timeout=60)
             lines.append(trainings.enter_context(stream).iter_lines())

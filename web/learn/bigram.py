@@ -18,8 +18,8 @@ from model.tokenizer import CharTokenizer
 from ..serving.engines import Engines
 from ..serving.inputs import find_model
 from ..serving.served_models import ServedModels
-from ..settings import BIGRAM_CHARACTERS, BIGRAM_TEXTS, MAX_ALPHABET, MAX_LESSON_CHARACTERS, UPDATE_SECONDS
-from .lesson_request import BigramRequest, LessonRequest, check_lesson, check_sentence
+from ..settings import BIGRAM_CHARACTERS, BIGRAM_TEXTS, MAX_ALPHABET, MAX_TRAINING_TEXT_CHARACTERS, UPDATE_SECONDS
+from .lesson_request import BigramRequest, LessonRequest, check_sentence, check_training_text
 from .tokens_and_windows import SHOWN_TOKENS
 
 FILE = Path(__file__).with_name("bigram_lecture.json")
@@ -48,7 +48,7 @@ def before_training(served: ServedModels, request: LessonRequest) -> dict[str, o
     except InputError:
         writer = None
     example = lecture_training(request.sentence)
-    return {"writer": writer, "most_characters": MAX_LESSON_CHARACTERS, "example": example}
+    return {"writer": writer, "most_characters": MAX_TRAINING_TEXT_CHARACTERS, "example": example}
 
 
 def choose_writer(served: ServedModels, name: str | None) -> LoadedModel:
@@ -59,7 +59,7 @@ def choose_writer(served: ServedModels, name: str | None) -> LoadedModel:
     return find_model(served, name)
 
 
-async def write_lesson(
+async def write_training_text(
     engines: Engines, loaded: LoadedModel, prompt: list[int], seed: int, client: Hashable
 ) -> AsyncGenerator[list[str]]:
     """Yield the texts that a model is writing in parallel, as they grow. Raises ``Busy`` or ``Closed``."""
@@ -85,14 +85,14 @@ async def learn_bigram(
 
     Closing the generator stops the work at the next report.
     """
-    text = request.lesson
+    text = request.training_text
     if not text:
         loaded = choose_writer(served, request.model)
         try:
             prompt = loaded.read_prompt("\n")
         except PromptError:
             prompt = [0]
-        async with aclosing(write_lesson(engines, loaded, prompt, request.seed, client)) as written:
+        async with aclosing(write_training_text(engines, loaded, prompt, request.seed, client)) as written:
             async for texts in written:
                 text = "\n".join(part.strip("\n") for part in texts)
                 yield {"stage": "writing", "model": loaded.name, "text": text}
@@ -107,10 +107,12 @@ async def learn_bigram(
 def check_bigram(served: ServedModels, request: BigramRequest) -> None:
     """Raise ``InputError`` if ``request`` cannot be carried out."""
     check_sentence(request.sentence)
-    check_lesson(request.lesson)
-    if request.lesson and len(request.lesson) < 2:
-        raise InputError("lesson", "A bigram model learns from pairs: type at least two characters.")
-    if (found := len(set(request.lesson))) > MAX_ALPHABET:
-        raise InputError("lesson", f"The text has {found:,} different characters; at most {MAX_ALPHABET} are accepted.")
-    if not request.lesson:
+    check_training_text(request.training_text)
+    if request.training_text and len(request.training_text) < 2:
+        raise InputError("training_text", "A bigram model learns from pairs: type at least two characters.")
+    if (found := len(set(request.training_text))) > MAX_ALPHABET:
+        raise InputError(
+            "training_text", f"The text has {found:,} different characters; at most {MAX_ALPHABET} are accepted."
+        )
+    if not request.training_text:
         choose_writer(served, request.model)

@@ -2,17 +2,19 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, FailFast, Field
+from pydantic import AliasChoices, BaseModel, FailFast, Field
 from typing_extensions import TypeAliasType
 
 from model import InputError
 
 from ..serving.inputs import Unicode, check_length
-from ..settings import MAX_BIGRAM_STEPS, MAX_LESSON_CHARACTERS, MAX_SENTENCE_CHARACTERS
+from ..settings import MAX_BIGRAM_STEPS, MAX_SENTENCE_CHARACTERS, MAX_TRAINING_TEXT_CHARACTERS
 
 SHOWN_WORDS = 10  # with more, the numbers in a picture would be too small to read
 MOST_VALUE = 10  # largest absolute value of a number that the visitor may change
 
+# The text that a tokenizer or a bigram model learns from; older clients call it "lesson".
+TrainingText = Annotated[Unicode, Field(validation_alias=AliasChoices("training_text", "lesson"))]
 Value = Annotated[float, Field(ge=-MOST_VALUE, le=MOST_VALUE, allow_inf_nan=False)]
 Row = Annotated[list[Value], FailFast(), Field(max_length=16)]
 Matrix = TypeAliasType("Matrix", Annotated[list[Row], FailFast(), Field(max_length=16)])
@@ -24,7 +26,7 @@ class LessonRequest(BaseModel):
     """The settings of all rungs; each rung uses its own."""
 
     sentence: Unicode = ""
-    lesson: Unicode = ""  # the text to learn from; if empty, the page's own
+    training_text: TrainingText = ""  # if empty, the page's own
     model: Unicode | None = None
     vectors: Literal["auto", "book", "trained", "random"] = "auto"
     x: Matrix | None = None  # numbers of the words that the visitor has changed
@@ -62,7 +64,7 @@ class BigramRequest(BaseModel):
     """A request to train a bigram model."""
 
     sentence: Unicode = ""
-    lesson: Unicode = ""  # if empty, a model writes it
+    training_text: TrainingText = ""  # if empty, a model writes it
     model: Unicode | None = None
     steps: int = Field(2_000, ge=1, le=MAX_BIGRAM_STEPS)
     learning_rate: float = Field(0.01, ge=0.001, le=0.01)
@@ -76,6 +78,6 @@ def check_sentence(text: str) -> None:
     check_length("sentence", "sentence", text, MAX_SENTENCE_CHARACTERS)
 
 
-def check_lesson(text: str) -> None:
+def check_training_text(text: str) -> None:
     """Raise ``InputError`` if the text to learn from is too long."""
-    check_length("lesson", "text to learn from", text, MAX_LESSON_CHARACTERS)
+    check_length("training_text", "text to learn from", text, MAX_TRAINING_TEXT_CHARACTERS)

@@ -61,7 +61,7 @@ def learn_routes(services: Services) -> APIRouter:
         """Train a bigram model and report its progress as lines of JSON."""
         from .bigram import check_bigram, learn_bigram
 
-        if not settings.lesson:
+        if not settings.training_text:
             await served.wait()
         try:
             check_bigram(served, settings)

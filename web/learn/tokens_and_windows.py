@@ -17,7 +17,7 @@ from model.ladder import (
 from model.ladder.bpe import Word, split_into_bytes
 from model.ladder.text import split_words
 
-from .lesson_request import SHOWN_WORDS, LessonRequest, check_lesson, check_sentence
+from .lesson_request import SHOWN_WORDS, LessonRequest, check_sentence, check_training_text
 from .sentence import counted, embedded_words
 
 MAX_MERGES = 200  # the end of the slider
@@ -29,7 +29,7 @@ SHOWN_BATCHES = 6
 # The 65 characters of tiny Shakespeare, in order.
 ALPHABET = "\n !$&',-.3:;?" + string.ascii_uppercase + string.ascii_lowercase
 
-LESSON = """The longest journey starts with one step, and the next step starts where the first one ends.
+TRAINING_TEXT = """The longest journey starts with one step, and the next step starts where the first one ends.
 One traveller asked the other: where does your road end? It ends where you stop, said the other, and it starts with
 the next step. The rain fell on the road, the rain fell on the river, and the two went on with their journey.
 They walked through the morning, they rested in the shade, and they wrote down every word that they heard.
@@ -40,19 +40,19 @@ comes after it. The better you remember the words before, the better you guess t
 def tokens(request: LessonRequest) -> dict[str, object]:
     """Rung 1: one sentence, split by three tokenizers."""
     check_sentence(request.sentence)
-    check_lesson(request.lesson)
-    lesson = request.lesson if request.lesson.strip() else LESSON
+    check_training_text(request.training_text)
+    training_text = request.training_text if request.training_text.strip() else TRAINING_TEXT
     return {
-        "lesson": lesson,
-        "words": by_words(lesson, request.sentence),
+        "training_text": training_text,
+        "words": by_words(training_text, request.sentence),
         "characters": by_characters(request.sentence),
-        "pairs": by_pairs(lesson, request.sentence, request.merges),
+        "pairs": by_pairs(training_text, request.sentence, request.merges),
     }
 
 
-def by_words(lesson: str, sentence: str) -> dict[str, object]:
+def by_words(training_text: str, sentence: str) -> dict[str, object]:
     """The tokens of a vocabulary of words."""
-    tokenizer = WordTokenizer(lesson)
+    tokenizer = WordTokenizer(training_text)
     ids, words = tokenizer.encode(sentence), split_words(sentence)
     return {
         "vocab_size": len(tokenizer.words),
@@ -85,14 +85,14 @@ def by_characters(sentence: str) -> dict[str, object]:
 
 
 @lru_cache(maxsize=8)
-def learned(lesson: str) -> list[LearnedMerge]:
+def learned(training_text: str) -> list[LearnedMerge]:
     """All merges up to the end of the slider; any smaller number of merges is a prefix of them."""
-    return list(learn_merges(lesson, MAX_MERGES))
+    return list(learn_merges(training_text, MAX_MERGES))
 
 
-def by_pairs(lesson: str, sentence: str, n_merges: int) -> dict[str, object]:
+def by_pairs(training_text: str, sentence: str, n_merges: int) -> dict[str, object]:
     """The tokens of byte-pair encoding, with the merges that lead to them."""
-    merges = learned(lesson)[:n_merges]
+    merges = learned(training_text)[:n_merges]
     tokenizer = BytePairEncoding(merge.pair for merge in merges)
     ids, beginning = tokenizer.encode(sentence), sentence[:STEP_CHARACTERS]
     return {

@@ -27,9 +27,9 @@ def test_rung_1_text_to_tokens(page: Any, texts: Texts) -> None:
     assert ids(page, 1) == [str(i) for i in published.CHAR_ENCODED_HI_THERE]
     assert "<|unk|>" in ids(page, 0)[0]  # the lesson's text does not have the word
     page.get_by_text("The text that the word list and the merges are made from").click()
-    lesson = page.get_by_label("Text that the word list and the merges are made from")
-    lesson.fill(texts.verdict)
-    lesson.blur()
+    training_text = page.get_by_label("Text that the word list and the merges are made from")
+    training_text.fill(texts.verdict)
+    training_text.blur()
     expect(page.get_by_text(f"from a list of {texts.expect(published.VERDICT_VOCABULARY, 13)}")).to_be_visible()
     say(page, published.TEA_TEXT)
     expect(page.get_by_text(f"{len(published.TEA_WORD_IDS)} tokens from a list")).to_be_visible()

@@ -9,9 +9,9 @@ from playwright.sync_api import expect
 
 from helpers.learn_page import move, number, numbers, open_rung, settle
 from helpers.page import show_page
-from web.settings import MAX_LESSON_CHARACTERS
+from web.settings import MAX_TRAINING_TEXT_CHARACTERS
 
-LESSON = "to be or not to be, that is the question. " * 40
+TRAINING_TEXT = "to be or not to be, that is the question. " * 40
 
 
 def exercise(page: Any, place: int) -> Any:
@@ -115,13 +115,13 @@ def test_the_training_can_be_looked_back_through(page: Any) -> None:
     expect(page.get_by_text("shape (1115394,)")).to_be_visible()
     page.get_by_label("the table after step").fill("0")
     expect(page.get_by_text("the loss is 4.7262 on the training part")).to_be_visible()
-    page.get_by_label("Text to learn from").fill(LESSON)
+    page.get_by_label("Text to learn from").fill(TRAINING_TEXT)
     move(page, "steps", 0, "200")
     page.get_by_role("button", name="Train it").click()
     done = page.get_by_text(re.compile(r"^Done\. Loss on the training part"))
     expect(done).to_be_visible(timeout=60_000)
     expect(done).to_contain_text("On the held-out tenth it is")
-    alphabet = len(set(LESSON))
+    alphabet = len(set(TRAINING_TEXT))
     expect(page.get_by_text(f"predicts the next of {alphabet} characters")).to_be_visible()
     expect(page.locator(".hl-chart .hl-line-1")).to_have_attribute("d", re.compile("^M.+L"))
     trained = numbers(page, "Which character follows which")
@@ -143,5 +143,5 @@ def test_a_text_that_is_too_long_is_refused_before_it_is_sent(page: Any) -> None
     ).to_be_visible()
     expect(page.get_by_role("button", name="Train it")).to_be_disabled()
     page.get_by_role("button", name="Use the first 40,000").click()
-    assert len(text.input_value()) == MAX_LESSON_CHARACTERS
+    assert len(text.input_value()) == MAX_TRAINING_TEXT_CHARACTERS
     expect(page.get_by_role("button", name="Train it")).to_be_enabled()

@@ -14,9 +14,9 @@ from helpers.texts import Texts
 from model import ladder
 from model.ladder.terms import seeded
 from model.ladder.text import split_words
-from web.settings import MAX_LESSON_CHARACTERS
+from web.settings import MAX_TRAINING_TEXT_CHARACTERS
 
-LESSON = "to be or not to be, that is the question. " * 40
+TRAINING_TEXT = "to be or not to be, that is the question. " * 40
 
 
 def train(page: Any) -> str:
@@ -53,13 +53,13 @@ def test_the_published_losses_of_the_bigram_model(page: Any, texts: Texts) -> No
     # Its loss on the published batch is tested in tests/parity/test_book_text.py.
     model = seeded(1337, lambda: ladder.BigramModel(65))
     # As much as may be pasted, from all over the text, with every character, so that the table is the published one.
-    piece, n_pieces = 1_000, MAX_LESSON_CHARACTERS // 1_000 - 1
+    piece, n_pieces = 1_000, MAX_TRAINING_TEXT_CHARACTERS // 1_000 - 1
     step = len(training) // n_pieces
-    lesson = "".join(training[i * step : i * step + piece] for i in range(n_pieces)) + alphabet
-    ids = torch.tensor([tokenizer.encode(lesson)])
+    training_text = "".join(training[i * step : i * step + piece] for i in range(n_pieces)) + alphabet
+    ids = torch.tensor([tokenizer.encode(training_text)])
     open_rung(page, 3)
     # As if pasted: Playwright would type it, line by line.
-    page.get_by_label("Text to learn from").evaluate("(box, text) => (box.value = text)", lesson)
+    page.get_by_label("Text to learn from").evaluate("(box, text) => (box.value = text)", training_text)
     ids = ids[:, : int(published.SPLIT * ids.shape[1])]
     page.get_by_role("button", name="0.001").click()
     move(page, "steps", 5, "10,000")
@@ -74,7 +74,7 @@ def test_the_published_losses_of_the_bigram_model(page: Any, texts: Texts) -> No
 def test_text_and_training_stay_when_another_rung_is_opened(page: Any) -> None:
     open_rung(page, 3)
     text = page.get_by_label("Text to learn from")
-    text.fill(LESSON)
+    text.fill(TRAINING_TEXT)
     move(page, "steps", 0, "200")
     said = train(page)
     wrote = page.get_by_label("Its text after training").text_content()
@@ -82,14 +82,14 @@ def test_text_and_training_stay_when_another_rung_is_opened(page: Any) -> None:
     open_rung(page, 4)
     open_rung(page, 3)
     expect(page.get_by_text(said)).to_be_visible()
-    expect(text).to_have_value(LESSON)
+    expect(text).to_have_value(TRAINING_TEXT)
     expect(page.get_by_label("steps", exact=True)).to_have_attribute("aria-valuetext", "200")
     expect(page.get_by_label("Its text after training")).to_have_text(wrote)
     expect(page.locator(".hl-chart .hl-line-0")).to_have_attribute("d", re.compile("^M.+L"))
     assert numbers(page, "Which character follows which") == follows
     expect(page.locator(".hl-chips li")).to_have_count(33)
     say(page, "that is")
-    expect(text).to_have_value(LESSON)
+    expect(text).to_have_value(TRAINING_TEXT)
     expect(page.get_by_text("Your sentence has changed: train again")).to_be_visible()
     train(page)
     expect(page.locator(".hl-chips li")).to_have_count(7)
@@ -97,7 +97,7 @@ def test_text_and_training_stay_when_another_rung_is_opened(page: Any) -> None:
 
 def test_a_training_that_was_left_is_stopped(page: Any) -> None:
     open_rung(page, 3)
-    page.get_by_label("Text to learn from").fill(LESSON)
+    page.get_by_label("Text to learn from").fill(TRAINING_TEXT)
     move(page, "steps", 5, "10,000")
     page.get_by_role("button", name="Train it").click()
     expect(page.get_by_text(re.compile(r"^Step \d+ of 10,000: the loss is \d"))).to_be_visible()

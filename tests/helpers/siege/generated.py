@@ -41,7 +41,13 @@ def good_bodies(sha256: str) -> dict[str, Any]:
         "difference": asked | {"other": "ab d"},
         "passages": {"model": "tiny", "text": "some text " * 5},
     }
-    lesson = {"sentence": "Your journey", "lesson": "abc abd", "factor": 1.0, "x": [[0.1, 0.2, 0.3]] * 2, "layer": 0}
+    lesson = {
+        "sentence": "Your journey",
+        "training_text": "abc abd",
+        "factor": 1.0,
+        "x": [[0.1, 0.2, 0.3]] * 2,
+        "layer": 0,
+    }
     calls = {
         "generate": ["ab", "tiny", 2, 1.0, None, 1.0, 0.0, 1],
         "attention": ["ab", "tiny", 0, 0],
@@ -69,7 +75,7 @@ def good_bodies(sha256: str) -> dict[str, Any]:
         "/look/again/logits/{position}": text,
         "/look/{run_id}/stop": {},
         "/learn/{lesson}": lesson,
-        "/learn/bigram": {"sentence": "a", "lesson": "abc abd abe", "steps": 2, "seed": 1},
+        "/learn/bigram": {"sentence": "a", "training_text": "abc abd abe", "steps": 2, "seed": 1},
         "/train/text": {},
         "/train/written": {"size": "small", "model": "nobody"},
         "/train/stop": {},

@@ -9,7 +9,7 @@ import shutil
 import sys
 import threading
 
-ENDLESS = 100  # seconds from which on it waits until it is stopped
+ENDLESS = 100  # seconds; a training of this length or more waits until it is stopped
 
 
 def report(kind: str, **told: object) -> None:

@@ -129,7 +129,7 @@ export const bigram = {
       Object.assign(kept, { events: [], steps: settings.steps, sentence: lesson.sentence });
       report.begin(own ? "Starting ..." : "Waiting for the model that writes the text ...");
       try {
-        const body = { ...settings, lesson: own, sentence: lesson.sentence };
+        const body = { ...settings, training_text: own, sentence: lesson.sentence };
         for await (const event of askForLines("bigram", body, signal)) {
           if (event.stage !== "writing") kept.events.push(event);
           report.show(event);

@@ -69,7 +69,7 @@ export const textToTokens = {
       change: (value) => lesson.set({ merges: value }),
     });
     const text = make("textarea", { rows: 5, "aria-label": "Text that the word list and the merges are made from" });
-    text.addEventListener("change", () => lesson.set({ lesson: text.value }));
+    text.addEventListener("change", () => lesson.set({ training_text: text.value }));
     const decoded = make("p", { class: "hl-hint" });
     const readBack = make("p", { class: "hl-hint" });
     const list = make("ol", { class: "hl-merges" });
@@ -145,7 +145,7 @@ export const textToTokens = {
           make("div", {}, make("h4", {}, "Your sentence, merge by merge"), merging.element),
         ),
       ],
-      update({ lesson: source, words: w, characters: c, pairs: p }) {
+      update({ training_text: source, words: w, characters: c, pairs: p }) {
         if (document.activeElement !== text) text.value = source;
         words.show(idChips(w), w.n, `${counted(w.n, "token")} from a list of ${w.vocab_size}`);
         decoded.textContent = `Read back: ${w.decoded}`;
