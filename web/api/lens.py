@@ -19,12 +19,13 @@ from ..ask.service import Inquiry, PendingAnswer
 from ..ask.table import QUESTIONS
 from ..client import client_of
 from ..services import Services
+from ..serving.body_types import Also, HeadMask, TokenIds
 from ..serving.inputs import whole
 from ..serving.server_sent_events import event_of_json, server_sent_event
 from . import openapi
 from .errors import as_api_error
 from .guards import count_refusal, model_to_read_with, refusals, store_answer
-from .schema import Also, Body, HeadMask, TokenIds, one_of
+from .schema import Body, one_of
 from .streaming import LEFT, Stream, unless_client_leaves
 
 JSON, EVENTS = "application/json", "text/event-stream"

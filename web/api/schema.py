@@ -14,36 +14,18 @@ from pydantic import (
     StringConstraints,
     create_model,
 )
-from pydantic.annotated_handlers import GetJsonSchemaHandler
 from pydantic.config import JsonDict
-from pydantic_core import CoreSchema, PydanticCustomError
+from pydantic_core import PydanticCustomError
 from typing_extensions import TypeAliasType
 
 from model.generate import MAX_SEED
-from model.loaded import MAX_HEAD_SCALE
 from model.sampling import MAX_LOGIT_BIAS, SAMPLING_OPTIONS, Option
 
+from ..serving.body_types import MANY, Also, HeadMask, NotEmpty, TokenIds, Whole
 from ..serving.inputs import whole
 
 MAX_TOP_LOGPROBS = 20
 MAX_METADATA = 16  # entries, as OpenAI has it
-
-
-class Also:
-    """Additions to a JSON schema for rules that pydantic does not know, because they are checked elsewhere."""
-
-    def __init__(self, **words: Any) -> None:
-        self.words = words
-
-    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        return handler(core) | self.words
-
-
-def whole_numbers(values: Any) -> Any:
-    """``whole`` for each item of a list, if it is one."""
-    if isinstance(values, list) and any(type(value) is float for value in values):
-        return [whole(value) for value in values]
-    return values
 
 
 def boolean(value: Any) -> Any:
@@ -56,22 +38,15 @@ def boolean(value: Any) -> Any:
 OnlyFalse = Annotated[Literal[False], BeforeValidator(boolean)]
 OnlyTrue = Annotated[Literal[True], BeforeValidator(boolean)]
 Text = Annotated[str, StringConstraints(min_length=1)]
-Scale = Annotated[float, Field(ge=-MAX_HEAD_SCALE, le=MAX_HEAD_SCALE)]
 # JSON has one kind of number: 3.0 is 3. Only for bodies: a query is text.
 Count = Annotated[int | None, BeforeValidator(whole)]
 Indexed = Annotated[int, BeforeValidator(whole)]
-NotEmpty = Also(minItems=1)
-# Only the first wrong item of a list is looked at: a large body must not keep the server busy with its mistakes.
-MANY = Field(max_length=1_000)  # of lists and texts; what there may be is less, and said where it is checked
 Strings = TypeAliasType("Strings", Annotated[list[Annotated[str, Also(minLength=1)]], FailFast(), MANY, NotEmpty])
 Texts = TypeAliasType("Texts", Annotated[list[Text], FailFast()])
-Whole = BeforeValidator(whole_numbers)
-TokenIds = TypeAliasType("TokenIds", Annotated[list[Annotated[int, Field(ge=0)]], FailFast(), Whole, NotEmpty])
 TokenIdLists = TypeAliasType("TokenIdLists", Annotated[list[TokenIds], FailFast(), MANY, NotEmpty])
 AnyTokenIds = TypeAliasType("AnyTokenIds", Annotated[list[Annotated[int, Field(ge=0)]], FailFast(), Whole])
 Index = Annotated[int, Also(minimum=0)]
 Indices = TypeAliasType("Indices", Annotated[list[Index], FailFast(), MANY, Whole, Also(minItems=1, uniqueItems=True)])
-HeadMask = TypeAliasType("HeadMask", Annotated[list[Annotated[list[Scale], FailFast(), MANY]], FailFast(), MANY])
 Bias = Annotated[float, Field(ge=-MAX_LOGIT_BIAS, le=MAX_LOGIT_BIAS)]
 LogitBias = Annotated[dict[str, Bias], Also(propertyNames={"pattern": "^[0-9]{1,9}$"})]
 Metadata = Annotated[dict[str, str], Field(max_length=MAX_METADATA)]

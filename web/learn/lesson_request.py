@@ -7,7 +7,8 @@ from typing_extensions import TypeAliasType
 
 from model import InputError
 
-from ..serving.inputs import Unicode, check_length
+from ..serving.body_types import Unicode
+from ..serving.inputs import check_length
 from ..settings import MAX_BIGRAM_STEPS, MAX_SENTENCE_CHARACTERS, MAX_TRAINING_TEXT_CHARACTERS
 
 SHOWN_WORDS = 10  # with more, the numbers in a picture would be too small to read

@@ -8,7 +8,8 @@ from model import LoadedModel
 
 from ..runs.run import Run
 from ..services import Services
-from ..serving.inputs import HeadMask, TokenIds, Unicode, check_text
+from ..serving.body_types import HeadMask, TokenIds, Unicode
+from ..serving.inputs import check_text
 
 
 class ReadAgain(BaseModel):

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Annotated, TypeVar
 from weakref import WeakKeyDictionary
 
 import orjson
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, FailFast, Field
 
 from model import InputError, LoadedModel
 from model.lens.alignment import Alignment, Piece, align, align_growing, align_texts
@@ -16,7 +16,7 @@ from model.lens.difference import check_pieces, head_differences
 from model.lens.text_pass import TextPass
 
 from ..client import client_of
-from ..serving.inputs import HeadMask, Pieces, TokenIds, Unicode
+from ..serving.body_types import HeadMask, TokenIds, Unicode
 from ..serving.served_models import NotServed
 from ..serving.snapshots import Snapshots
 from ..serving.workers import Workers
@@ -30,6 +30,7 @@ AGAIN = "again"  # replaces the run id: recompute the run from the text in the b
 
 
 T = TypeVar("T")
+PieceFields = Annotated[tuple[int, int, int, int, bool], FailFast()]
 
 
 class LostRun(BaseModel):
@@ -52,7 +53,7 @@ class Pair(BaseModel):
 
     a: Side
     b: Side
-    pieces: Pieces
+    pieces: Annotated[list[PieceFields], FailFast()]
     first: int = Field(0, ge=0)
 
 

@@ -1,14 +1,10 @@
 """Checks every request in the same way, for the page, the HTTP API, the Gradio endpoints and MCP.
 
-The functions raise ``InputError``, which names the invalid field. The types check lists in the bodies of the page's
-routes only up to the first invalid item, so that collecting the errors of a large body cannot keep the server busy.
+The functions raise ``InputError``, which names the invalid field.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
-
-from pydantic import AfterValidator, FailFast, Field
-from typing_extensions import TypeAliasType
+from typing import Any
 
 from model import GenerationRequest, InputError, LoadedModel, SamplingSettings
 from model.errors import InvalidValue, counted, shorten
@@ -20,22 +16,6 @@ from .served_models import ServedModels
 
 OPTIONS = REQUEST_OPTIONS | SAMPLING_OPTIONS
 SLIDERS = {name: row.slider for name, row in OPTIONS.items() if row.slider}  # the options with a slider on the page
-
-
-def without_surrogates(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError(f"half of a surrogate pair at position {error.start:,}") from None
-    return text
-
-
-TokenIds = TypeAliasType("TokenIds", Annotated[list[int], FailFast()])
-Row = Annotated[list[float], FailFast(), Field(max_length=1_000)]
-HeadMask = TypeAliasType("HeadMask", Annotated[list[Row], FailFast(), Field(max_length=1_000)])
-Piece = Annotated[tuple[int, int, int, int, bool], FailFast()]
-Pieces = TypeAliasType("Pieces", Annotated[list[Piece], FailFast()])
-Unicode = Annotated[str, AfterValidator(without_surrogates)]  # JSON escapes can hold lone surrogates, UTF-8 cannot
 
 
 class UnknownModel(InputError):

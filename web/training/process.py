@@ -9,7 +9,6 @@ import secrets
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncGenerator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +55,7 @@ def command(
 
 def recipe(size: Size, seconds: float) -> dict[str, Any]:
     """The training settings for a model of this size, such that everything takes about ``seconds``."""
-    shape = {name: value for name, value in asdict(size).items() if name not in ("name", "seconds", "enough")}
-    return RECIPE | shape | {"seconds": round(seconds * (1 - FINISHING), 2)}
+    return RECIPE | size.shape | {"batch_size": size.batch_size, "seconds": round(seconds * (1 - FINISHING), 2)}
 
 
 class TrainingProcess:

@@ -1,6 +1,7 @@
 """A request to train: the size of the model and its text, checked. Invalid ones raise ``InputError``."""
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from model import GPTConfig, InputError
 from model.errors import counted, shorten
@@ -25,15 +26,13 @@ class Size:
     seconds: int
     enough: int = 0  # characters; on a shorter text the held-out loss rises before the time is over
 
+    @property
+    def shape(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("n_layer", "n_head", "n_embd", "context_length")}
+
     def n_parameters(self, vocab_size: int) -> int:
         """The number of weights with a vocabulary of that size."""
-        return GPTConfig(
-            n_layer=self.n_layer,
-            n_head=self.n_head,
-            n_embd=self.n_embd,
-            vocab_size=vocab_size,
-            context_length=self.context_length,
-        ).n_parameters
+        return GPTConfig(vocab_size=vocab_size, **self.shape).n_parameters
 
 
 SIZES = (
