@@ -39,10 +39,10 @@ def logit_lens(text: TextPass, *, k: int = 5, progress: Progress = ignore) -> Lo
     rows = max(1, LOGITS_AT_ONCE // text.config.vocab_size)
     for start in range(0, T, rows):
         span = slice(start, min(start + rows, T))
-        final = read(text, n_readings - 1, span)
+        final = reading_logprobs(text, n_readings - 1, span)
         final_probabilities, best = final.exp(), final.topk(1).indices
         for i in range(n_readings):
-            logprobs = final if i == n_readings - 1 else read(text, i, span)
+            logprobs = final if i == n_readings - 1 else reading_logprobs(text, i, span)
             top = logprobs.topk(k)
             ids[i, span], probabilities[i, span] = top.indices.cpu(), top.values.exp().cpu()
             # A token that the answer gives a probability of 0 adds nothing, regardless of the reading.
@@ -53,7 +53,7 @@ def logit_lens(text: TextPass, *, k: int = 5, progress: Progress = ignore) -> Lo
     return LogitLens(ids, probabilities, kl, answer, decided_at(ids[..., 0]))
 
 
-def read(text: TextPass, reading: int, span: slice) -> Tensor:
+def reading_logprobs(text: TextPass, reading: int, span: slice) -> Tensor:
     """The log-probabilities ``(n, vocab_size)`` of a reading at the positions of ``span``."""
     return text.gpt.logits(text.stream[reading][0, span]).log_softmax(-1)
 

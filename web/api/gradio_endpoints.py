@@ -15,9 +15,9 @@ from ..services import Services
 from ..serving.attention_answer import head_weights
 from ..serving.inputs import find_model, parse_head, parse_prompt, parse_request, parse_text
 from ..settings import UPDATE_SECONDS, Limits
-from .describe import describe
 from .guards import model_to_read_with, refusals, store_answer
 from .lens import lens_endpoints
+from .model_info import model_info
 
 
 def add_endpoints(services: Services) -> None:
@@ -108,7 +108,7 @@ def add_endpoints(services: Services) -> None:
     async def models() -> list[dict[str, Any]]:
         """The models that are served here, each with its sizes."""
         await served.wait()
-        return [describe(loaded) for loaded in served.models.values()]
+        return [model_info(loaded) for loaded in served.models.values()]
 
     for endpoint in (generate, attention, tokenize, models, *lens_endpoints(services)):
         gr.api(endpoint, api_name=endpoint.__name__)  # type: ignore[attr-defined]

@@ -27,11 +27,11 @@ from ..settings import EVENT_SECONDS, WHOLE_SECONDS
 from . import openapi
 from .chat import answer_conversation
 from .completions import Completion
-from .describe import describe
 from .embeddings import Embeddings
 from .errors import ApiError, as_api_error
 from .guards import check_loaded, count_refusal, model_to_read_with, model_to_write_with
 from .lens import POSTED, QUERIES, add_lens_routes
+from .model_info import model_info
 from .schema import (
     AttentionRequest,
     Body,
@@ -253,7 +253,7 @@ def attention_of(services: Services, loaded: LoadedModel, body: AttentionRequest
 def listed(services: Services, loaded: LoadedModel) -> dict[str, object]:
     """A model as OpenAI lists it, with its sizes."""
     more = {"owned_by": "headscope", "written_elsewhere": services.engines.writes_elsewhere(loaded)}
-    return {"object": "model", "created": services.served.started_at} | more | describe(loaded)
+    return {"object": "model", "created": services.served.started_at} | more | model_info(loaded)
 
 
 async def answer_error(request: Request, error: Exception) -> Response:

@@ -11,14 +11,14 @@ from model.ladder.terms import largest_difference, seeded
 from ..serving.served_models import ServedModels
 from .arithmetic import dot_terms, softmax
 from .lesson_request import LessonRequest
-from .sentence import SIZE, read_sentence
+from .sentence import SIZE, parse_sentence
 
 CURVE = [i / 10 for i in range(-40, 41, 2)]  # where GELU is drawn
 
 
 def rest_of_a_block(served: ServedModels, request: LessonRequest) -> dict[str, object]:
     """A block of three heads with one number each on the words, step by step, and without each of its parts."""
-    sentence = read_sentence(served, request)
+    sentence = parse_sentence(served, request)
     x = sentence.x * request.scale
     block = seeded(123, make_block).eval().requires_grad_(False)
     stages, layers = block_by_ladder(block, x), block_layers(block)

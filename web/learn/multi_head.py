@@ -10,7 +10,7 @@ from model.ladder.timing import time_attention
 from ..serving.served_models import ServedModels
 from .arithmetic import dot_terms, softmax
 from .lesson_request import LessonRequest
-from .sentence import SIZE, read_sentence
+from .sentence import SIZE, parse_sentence
 from .two_heads import two_heads
 
 N_HEAD = 2
@@ -24,7 +24,7 @@ TIMED_WIDTH = 256  # n_embd of the constructions that are timed
 
 def causal(served: ServedModels, request: LessonRequest) -> dict[str, object]:
     """Causal attention and dropout, on the scores of the linear layers of rung 6."""
-    sentence = read_sentence(served, request)
+    sentence = parse_sentence(served, request)
     x = sentence.x
     layers = seeded(789, lambda: ladder.SelfAttentionV2(SIZE, 2))
     attention = seeded(123, lambda: ladder.CausalAttention(SIZE, 2)).eval()
@@ -86,7 +86,7 @@ def lecture_head() -> dict[str, object]:
 
 def multi_head(served: ServedModels, request: LessonRequest) -> dict[str, object]:
     """Two stacked heads, the same as weight splits, and the book's splits with an output projection."""
-    sentence = read_sentence(served, request)
+    sentence = parse_sentence(served, request)
     x = sentence.x
     stacked = seeded(123, lambda: ladder.StackedHeads(SIZE, 2, N_HEAD))
     same = seeded(123, lambda: ladder.WeightSplits(SIZE, 4, N_HEAD))

@@ -21,14 +21,14 @@ from model.ladder.terms import dot_product_terms
 
 from ..serving.served_models import ServedModels
 from .lesson_request import LessonRequest
-from .whole_model import ReadSentence, check_place, read
+from .whole_model import TokenizedSentence, check_place, tokenize_sentence
 
 SHOWN_TERMS = 12  # the largest terms of a sum; the others are added up
 
 
 def one_cell(served: ServedModels, request: LessonRequest) -> dict[str, object]:
     """The dot product behind one cell of a head."""
-    found = read(served, request)
+    found = tokenize_sentence(served, request)
     layer, head, at = check_place(found, request)
     if request.key > at:
         raise InputError("query", f"There is no cell for query {at} and key {request.key}.")
@@ -51,7 +51,7 @@ def one_cell(served: ServedModels, request: LessonRequest) -> dict[str, object]:
 @torch.inference_mode()
 def one_number(served: ServedModels, request: LessonRequest) -> dict[str, object]:
     """The terms of number ``index`` of a ``stage`` of the model, for the token at ``query``. Raises ``InputError``."""
-    found = read(served, request)
+    found = tokenize_sentence(served, request)
     layer, head, at = check_place(found, request)
     stage = request.stage
     if stage in ("last_norm", "logit", "probability"):
@@ -181,7 +181,7 @@ class InLayer:
 class Ending:
     """The numbers of one token after all layers."""
 
-    def __init__(self, found: ReadSentence, at: int) -> None:
+    def __init__(self, found: TokenizedSentence, at: int) -> None:
         self.gpt = found.loaded.gpt
         self.x = found.text_pass.stream[-1][0, at]
 

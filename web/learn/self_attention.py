@@ -16,7 +16,7 @@ from model.ladder.terms import (
 from ..serving.served_models import ServedModels
 from .arithmetic import dot_terms, softmax
 from .lesson_request import LessonRequest, check_sentence
-from .sentence import SIZE, read_sentence
+from .sentence import SIZE, parse_sentence
 from .two_heads import two_heads
 
 TOY = 3  # tokens of the toy example
@@ -37,7 +37,7 @@ def averages_of_the_past(served: ServedModels, request: LessonRequest) -> dict[s
         x = seeded(1337, lambda: torch.randn(4, 8, 2))[0]
         data: dict[str, object] = {"words": [f"t{t}" for t in range(len(x))], "note": ""}
     else:
-        sentence = read_sentence(served, request)
+        sentence = parse_sentence(served, request)
         x, data = sentence.x, sentence.data
     by_loop = ladder.average_by_loop(x)
     by_matrix, by_softmax = ladder.average_by_matrix(x), ladder.average_by_softmax(x)
@@ -66,7 +66,7 @@ def toy(kind: str) -> dict[str, object]:
 
 def without_weights(served: ServedModels, request: LessonRequest) -> dict[str, object]:
     """Rung 5: self-attention without weights; a ``factor`` on the scores can make the naive softmax fail."""
-    sentence = read_sentence(served, request)
+    sentence = parse_sentence(served, request)
     x = sentence.x
     scores, weights, context = ladder.attention_without_weights(x)
     larger, naive, stable = scaled_softmax(scores, request.factor)
@@ -110,7 +110,7 @@ def make_matrices(kind: str) -> dict[str, Tensor]:
 
 def with_trainable_weights(served: ServedModels, request: LessonRequest) -> dict[str, object]:
     """Rung 6: self-attention with trainable weights: the book's, a reader's, or set by the visitor."""
-    sentence = read_sentence(served, request)
+    sentence = parse_sentence(served, request)
     x = sentence.x
     drawn = make_matrices(request.kind)
     given = {role: torch.tensor(matrix) for role, matrix in (request.matrices or {}).items()}
@@ -170,7 +170,7 @@ def wide(x: Tensor) -> dict[str, object]:
 
 def transferred_weights(served: ServedModels, request: LessonRequest) -> dict[str, object]:
     """Rung 6, an exercise: copy the weights of linear layers into parameters, reshaped or transposed."""
-    x = read_sentence(served, request).x
+    x = parse_sentence(served, request).x
     layers = seeded(789, lambda: ladder.SelfAttentionV2(SIZE, D_OUT))
     parameters = seeded(123, lambda: ladder.SelfAttentionV1(SIZE, D_OUT))
     state = {}

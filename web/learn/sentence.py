@@ -48,7 +48,7 @@ class Sentence:
         }
 
 
-def read_sentence(served: ServedModels, request: LessonRequest) -> Sentence:
+def parse_sentence(served: ServedModels, request: LessonRequest) -> Sentence:
     """Split the sentence into words and assign their numbers. Raises ``InputError`` if it cannot be used."""
     check_sentence(request.sentence)
     all_words = split_words(request.sentence) or [request.sentence.strip()]
@@ -60,7 +60,7 @@ def read_sentence(served: ServedModels, request: LessonRequest) -> Sentence:
     elif len(all_words) > len(words):
         notes.append(f"Your sentence has {counted(all_words)}; the pictures show the first {len(words)}, "
                      f"up to “{words[-1]}”.")  # fmt: skip
-    loaded = reader(served, request.model)
+    loaded = word_model(served, request.model)
     trained = trained_words(loaded, words) if loaded else None
     choices = [*(["book"] if book else []), *(["trained"] if trained is not None else []), "random"]
     vectors = request.vectors if request.vectors in choices else choices[0]
@@ -98,7 +98,7 @@ def counted(words: list[str]) -> str:
     return f"{len(words)} tokens: {len(words) - marks} words and {marks} punctuation marks"
 
 
-def reader(served: ServedModels, name: str | None) -> LoadedModel | None:
+def word_model(served: ServedModels, name: str | None) -> LoadedModel | None:
     """The model whose embeddings stand for words: the one named unless it reads characters, else one that does not."""
     models = dict(served.models)
     by_pieces = {name: loaded for name, loaded in models.items() if loaded.tokenizer.kind == "bpe"}

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from model.gpt import Block
+from model.ladder.averages import mask_future
 from model.ladder.block import block_by_ladder
 from model.ladder.terms import largest_difference
 from model.lens.text_pass import TextPass
@@ -13,8 +14,8 @@ from model.lens.text_pass import TextPass
 from ..serving.served_models import ServedModels
 from .arithmetic import softmax
 from .lesson_request import SHOWN_WORDS, LessonRequest
-from .sentence import reader
-from .whole_model import read, read_once
+from .sentence import word_model
+from .whole_model import cached_pass, tokenize_sentence
 
 Place = tuple[int, int]  # layer, head
 
@@ -25,12 +26,12 @@ def two_heads(served: ServedModels, request: LessonRequest) -> dict[str, object]
 
     The heads are those of ``request.pair`` where the model has them, or the two that differ most. None without a model.
     """
-    loaded = reader(served, request.model)
+    loaded = word_model(served, request.model)
     if loaded is None:
         return None
-    found = read(served, request.model_copy(update={"model": loaded.name}))
+    found = tokenize_sentence(served, request.model_copy(update={"model": loaded.name}))
     config, ids = found.loaded.config, found.ids[:SHOWN_WORDS]
-    text_pass = read_once(found.loaded, tuple(ids))
+    text_pass = cached_pass(found.loaded, tuple(ids))
     weights = torch.stack([text_pass.attention(layer) for layer in range(config.n_layer)])
     pair = request.pair
     if pair is None or any(layer >= config.n_layer or head >= config.n_head for layer, head in pair):
@@ -53,8 +54,7 @@ def one_head(block: Block, text_pass: TextPass, layer: int, head: int) -> dict[s
     stages = block_by_ladder(block, text_pass.stream[layer][0])
     query, key = (stage[head].float().cpu() for stage in (stages.query, stages.key))
     used = text_pass.attention(layer)[head]
-    future = torch.ones(len(query), len(query), dtype=torch.bool).triu(1)
-    scores = (query @ key.T).masked_fill(future, -torch.inf) * block.attn.scale
+    scores = mask_future(query @ key.T * block.attn.scale)
     return {
         "layer": layer,
         "head": head,

@@ -35,7 +35,7 @@ STAGES = ("x", "normed", "heads", "attended", "middle", "normed_again", "hidden"
 
 
 @dataclass(frozen=True)
-class ReadSentence:
+class TokenizedSentence:
     """A model, the ids of what it can read of the sentence, and a note for the visitor if that is not all."""
 
     loaded: LoadedModel
@@ -45,7 +45,7 @@ class ReadSentence:
     @property
     def text_pass(self) -> TextPass:
         """The residual stream over the sentence."""
-        return read_once(self.loaded, tuple(self.ids))
+        return cached_pass(self.loaded, tuple(self.ids))
 
 
 class ModelCache:
@@ -63,12 +63,12 @@ def cache_of(loaded: LoadedModel) -> ModelCache:
     return CACHES.setdefault(loaded, ModelCache())
 
 
-def read_once(loaded: LoadedModel, ids: tuple[int, ...]) -> TextPass:
+def cached_pass(loaded: LoadedModel, ids: tuple[int, ...]) -> TextPass:
     """The residual stream of ``loaded`` over ``ids``, cached."""
     return cache_of(loaded).text_passes.get_or_compute(ids, lambda: TextPass(loaded.gpt, ids))
 
 
-def read(served: ServedModels, request: LessonRequest) -> ReadSentence:
+def tokenize_sentence(served: ServedModels, request: LessonRequest) -> TokenizedSentence:
     """What the model can read of the sentence, or the book's sentence if that is nothing. Raises ``InputError``."""
     check_sentence(request.sentence)
     loaded = find_model(served, request.model)
@@ -86,7 +86,7 @@ def read(served: ServedModels, request: LessonRequest) -> ReadSentence:
     most = min(loaded.config.context_length, MAX_TOKENS)
     if len(ids) > most:
         notes.append(f"Your sentence has {len(ids):,} tokens for {name}; the picture shows the first {most:,}.")
-    return ReadSentence(loaded, ids[:most], " ".join(notes))
+    return TokenizedSentence(loaded, ids[:most], " ".join(notes))
 
 
 def encode(loaded: LoadedModel, text: str) -> list[int]:
@@ -97,7 +97,7 @@ def encode(loaded: LoadedModel, text: str) -> list[int]:
         raise InputError("sentence", f"{loaded.name} cannot read this sentence. {error}") from None
 
 
-def check_place(found: ReadSentence, request: LessonRequest) -> tuple[int, int, int]:
+def check_place(found: TokenizedSentence, request: LessonRequest) -> tuple[int, int, int]:
     """The layer, head and query asked for; 0, 0 and the last one by default. Raises ``InputError``."""
     config = found.loaded.config
     layer, head = request.layer or 0, request.head or 0
@@ -113,7 +113,7 @@ def check_place(found: ReadSentence, request: LessonRequest) -> tuple[int, int, 
 
 def whole_model(served: ServedModels, request: LessonRequest) -> dict[str, object]:
     """The way of one token through a layer of the model, recomputed by the steps of the ladder, and to the end."""
-    found = read(served, request)
+    found = tokenize_sentence(served, request)
     loaded, ids, text_pass = found.loaded, found.ids, found.text_pass
     config, gpt = loaded.config, loaded.gpt
     overview = cache_of(loaded).overviews.get_or_compute(tuple(ids), lambda: look_over(loaded, tuple(ids)))
@@ -166,7 +166,7 @@ def rounded(vector: Tensor) -> list[float]:
 
 
 @torch.inference_mode()
-def embedding_error(found: ReadSentence) -> float:
+def embedding_error(found: TokenizedSentence) -> float:
     gpt, stream = found.loaded.gpt, found.text_pass.stream[0][0]
     tokens = gpt.wte(torch.tensor(found.ids, device=stream.device))
     ours = tokens + gpt.position_embeddings(0, len(found.ids))
@@ -183,7 +183,7 @@ def stage_errors(block: Block, stages: BlockStages, after: Tensor) -> dict[str, 
 
 
 @torch.inference_mode()
-def the_end(found: ReadSentence, query: int) -> dict[str, object]:
+def the_end(found: TokenizedSentence, query: int) -> dict[str, object]:
     """After all layers: layer norm, logits over the vocabulary, and the probabilities of the next token."""
     loaded, gpt, text_pass = found.loaded, found.loaded.gpt, found.text_pass
     x = text_pass.stream[-1][0, query]
@@ -210,7 +210,7 @@ def the_end(found: ReadSentence, query: int) -> dict[str, object]:
 
 
 @torch.inference_mode()
-def guesses(found: ReadSentence, query: int) -> list[dict[str, object]]:
+def guesses(found: TokenizedSentence, query: int) -> list[dict[str, object]]:
     """The likeliest next token if the model ended before each layer, and after the last one."""
     gpt = found.loaded.gpt
     stream = torch.stack([x[0, query] for x in found.text_pass.stream])
@@ -224,7 +224,7 @@ def guesses(found: ReadSentence, query: int) -> list[dict[str, object]]:
 
 def look_over(loaded: LoadedModel, ids: tuple[int, ...]) -> dict[str, Any]:
     """Of all heads: thumbnails, clear roles in this text, and the one to begin with."""
-    text_pass = read_once(loaded, ids)
+    text_pass = cached_pass(loaded, ids)
     attention = torch.stack([text_pass.attention(layer) for layer in range(loaded.config.n_layer)])
     first = min(len(ids), TOKENS_TO_CHOOSE_FROM)
     pooled = F.adaptive_max_pool2d(attention, min(len(ids), THUMBNAIL))

@@ -23,7 +23,7 @@ class ExactNumbers:
     def __init__(self, max_bytes: int = MAX_RUN_PASS_BYTES) -> None:
         self.text_passes = BoundedCache[Key, TextPass](max_bytes=max_bytes, size=attrgetter("nbytes"))
 
-    def read(self, run: Run, n_tokens: int) -> TextPass:
+    def text_pass(self, run: Run, n_tokens: int) -> TextPass:
         """One pass over at least the first ``n_tokens`` of a run.
 
         A cached pass is used while it is long enough, so a text being written is not read again for each token.
@@ -47,7 +47,7 @@ class ExactNumbers:
         config = run.loaded.config
 
         def recompute(n_rows: int) -> Tensor:
-            text_pass = self.read(run, n_rows)
+            text_pass = self.text_pass(run, n_rows)
             needed = layers_of(layer, column, config.n_layer, config.n_head)
             return picture((text_pass.attention(i, n_rows) for i in needed), column, config.n_head)
 
@@ -57,7 +57,7 @@ class ExactNumbers:
         """A query's row of every picture, ``(n_pictures, query + 1)``. Raises ``ValueError`` if there is none."""
 
         def recompute(n_rows: int) -> Tensor:
-            text_pass = self.read(run, n_rows)
+            text_pass = self.text_pass(run, n_rows)
             return last_rows(text_pass.attention(layer, n_rows) for layer in range(run.loaded.config.n_layer))
 
         return run.recording.query(query, recompute)
@@ -77,4 +77,4 @@ class ExactNumbers:
         if position in recent:  # the newest may still be missing
             rows = itertools.takewhile(lambda place: place in recent, range(position, stop))
             return b"".join(recent[place].cpu().numpy().tobytes() for place in rows)
-        return self.read(run, stop).logits(position, stop).numpy().tobytes()
+        return self.text_pass(run, stop).logits(position, stop).numpy().tobytes()

@@ -108,8 +108,8 @@ def run_routes(snapshots: Snapshots, runs: Runs, workers: Workers) -> APIRouter:
         pieces = [Piece(*piece) for piece in pair.pieces]
         try:
             check_pieces(pieces, len(a.readable_ids), len(b.readable_ids))
-            read_a, read_b = runs.exact.read(a, pieces[-1].a_stop), runs.exact.read(b, pieces[-1].b_stop)
-            found: list[list[float]] = head_differences(read_a, read_b, pieces, pair.first).tolist()
+            pass_a, pass_b = runs.exact.text_pass(a, pieces[-1].a_stop), runs.exact.text_pass(b, pieces[-1].b_stop)
+            found: list[list[float]] = head_differences(pass_a, pass_b, pieces, pair.first).tolist()
             return found
         except ValueError as error:
             raise HTTPException(400, str(error)) from None

@@ -95,7 +95,7 @@ class Runs:
 
         def compute() -> Run:
             run = Run(run_id, loaded, ids, len(ids), min(n_prompt, len(ids)), head_mask)
-            run.fill(self.exact.read(run, len(run.readable_ids)))
+            run.fill(self.exact.text_pass(run, len(run.readable_ids)))
             run.end()
             return run
 

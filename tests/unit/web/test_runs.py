@@ -86,7 +86,7 @@ def test_a_run_makes_way_once_it_is_written() -> None:
 def test_a_run_that_is_evicted_takes_its_text_pass_along() -> None:
     runs, loaded = Runs(max_bytes=1), tiny_model()
     first = written(runs, loaded, 5)
-    runs.exact.read(first, 3)
+    runs.exact.text_pass(first, 3)
     assert list(runs.exact.text_passes.entries) == [(first.id, loaded)]
     written(runs, loaded, 5)
     assert runs.get(first.id) is None and not runs.exact.text_passes.entries

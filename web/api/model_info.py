@@ -3,7 +3,7 @@
 from model import LoadedModel
 
 
-def describe(loaded: LoadedModel) -> dict[str, object]:
+def model_info(loaded: LoadedModel) -> dict[str, object]:
     config = loaded.config
     return {
         "id": loaded.name,
