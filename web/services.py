@@ -22,7 +22,7 @@ from .serving.served_models import ServedModels
 from .serving.snapshots import Snapshots
 from .serving.uncollected_answers import UncollectedAnswers
 from .serving.workers import Workers
-from .settings import MAX_EXACT, MAX_LESSONS, Limits, Settings, check_address
+from .settings import LEARN_WORKERS, PAGE_WORKERS, Limits, Settings, check_address
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,8 @@ def make_services(settings: Settings) -> Services:
         openings=Openings(served, runs),
         engines=engines,
         trace_workers=Workers(settings.limits.max_traces, settings.limits.max_waiting),
-        page_workers=Workers(MAX_EXACT, settings.limits.max_waiting),
-        learn_workers=Workers(MAX_LESSONS, settings.limits.max_waiting),
+        page_workers=Workers(PAGE_WORKERS, settings.limits.max_waiting),
+        learn_workers=Workers(LEARN_WORKERS, settings.limits.max_waiting),
         ask=ask,
         metrics=metrics,
         budget=budget,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 PREFIX = "HEADSCOPE_"
+SECRET_PREFIXES = (PREFIX, "HF_", "HUGGING_FACE_")  # of variables that processes of this server must not see
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 MAX_KEY_BYTES = 4_096
 HOST = re.compile(r"\*|(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", re.ASCII)
@@ -39,13 +40,13 @@ MAX_SNAPSHOT_BYTES = 48_000_000  # weights of snapshots that were opened, not co
 # The part of the memory budget that is reserved for caches.
 KEPT_BYTES = MAX_CACHED_BYTES + MAX_RUN_PASS_BYTES + MAX_ANSWER_BYTES + MAX_ASK_PASS_BYTES + MAX_SNAPSHOT_BYTES
 MAX_MCP_CALLS = 32  # at the same time; Gradio's own client sends no more than 40
-MAX_EXACT = 2  # texts read again at the same time, to give the page exact weights and logits
+PAGE_WORKERS = 2  # texts read again at the same time, to give the page exact weights and logits
 MAX_SESSIONS = 500  # browser tabs whose state Gradio keeps
 
 # The Learn tab: small limits, because it must not slow down writing.
 MAX_SENTENCE_CHARACTERS = 4_000
 MAX_TRAINING_TEXT_CHARACTERS = 40_000  # of a text from which a word list, merges or a bigram model is made
-MAX_LESSONS = 2  # computed at the same time
+LEARN_WORKERS = 2  # lessons computed at the same time
 MAX_WAITING_BIGRAMS = 8
 MAX_BIGRAMS = 2  # trained at the same time
 MAX_BIGRAM_STEPS = 10_000
@@ -339,6 +340,11 @@ def all_checkpoints() -> list[str]:
 def default_host(environ: Mapping[str, str]) -> str:
     """Gradio's variable if set; otherwise all interfaces on a Space, and only this machine elsewhere."""
     return environ.get("GRADIO_SERVER_NAME") or ("0.0.0.0" if environ.get("SPACE_ID") else "127.0.0.1")
+
+
+def without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment for a process that handles what visitors send."""
+    return {name: value for name, value in environ.items() if not name.startswith(SECRET_PREFIXES)}
 
 
 def is_zero_gpu(environ: Mapping[str, str]) -> bool:

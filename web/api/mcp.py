@@ -22,9 +22,9 @@ from ..serving.workers import Workers
 from ..settings import MAX_MCP_CALLS, Limits, Settings
 from .errors import as_api_error
 
-MAX_ANSWER_BYTES = 8_192  # a language model reads every one of them
+MAX_TOOL_ANSWER_BYTES = 8_192  # a language model reads every one of them
 WHOLE = "whole"
-ABOUT_WHOLE = f"Send the answer even if it has more than {MAX_ANSWER_BYTES:,} bytes."
+ABOUT_WHOLE = f"Send the answer even if it has more than {MAX_TOOL_ANSWER_BYTES:,} bytes."
 wants_whole: ContextVar[bool] = ContextVar("wants_whole", default=False)  # of the call that is being answered
 
 Submit = Callable[[Client], Any]  # sends a call that was put off
@@ -68,10 +68,10 @@ def answer_in_json(demo: gr.Blocks) -> None:
     def in_json(outputs: list[Any], root_url: str) -> Any:
         texts = [json.dumps(output) if isinstance(output, list | dict) else output for output in outputs]
         n_bytes = sum(len(text.encode()) for text in texts if isinstance(text, str))
-        if n_bytes > MAX_ANSWER_BYTES and not wants_whole.get():
+        if n_bytes > MAX_TOOL_ANSWER_BYTES and not wants_whole.get():
             raise ValueError(
-                f"The answer has {n_bytes:,} bytes, and a tool sends at most {MAX_ANSWER_BYTES:,} unless it is called "
-                f"with {WHOLE}: true. Ask about a shorter text, or fetch it over HTTP (/v1/openapi.json)."
+                f"The answer has {n_bytes:,} bytes, and a tool sends at most {MAX_TOOL_ANSWER_BYTES:,} unless it is "
+                f"called with {WHOLE}: true. Ask about a shorter text, or fetch it over HTTP (/v1/openapi.json)."
             )
         return in_gradio(texts, root_url)
 

@@ -20,7 +20,7 @@ Value = Annotated[float, Field(ge=-MOST_VALUE, le=MOST_VALUE, allow_inf_nan=Fals
 Row = Annotated[list[Value], FailFast(), Field(max_length=16)]
 Matrix = TypeAliasType("Matrix", Annotated[list[Row], FailFast(), Field(max_length=16)])
 Place = tuple[Annotated[int, Field(ge=0, le=10_000)], Annotated[int, Field(ge=0, le=10_000)]]
-Role = Literal["query", "key", "value"]
+Projection = Literal["query", "key", "value"]
 
 
 class LessonRequest(BaseModel):
@@ -41,8 +41,8 @@ class LessonRequest(BaseModel):
     toy: Literal["ones", "tril", "normalised"] = "normalised"
     factor: float = Field(1.0, ge=-1000, le=1000)
     kind: Literal["parameters", "linear", "reader", "reader_linear"] = "parameters"
-    matrices: dict[Role, Matrix] | None = None  # replacements for W query, W key and W value
-    transfer: dict[Role, Literal["own", "reshaped", "transposed"]] = Field(default_factory=dict)
+    matrices: dict[Projection, Matrix] | None = None  # replacements for W query, W key and W value
+    transfer: dict[Projection, Literal["own", "reshaped", "transposed"]] = Field(default_factory=dict)
     head_dim: int = Field(16, ge=1, le=1024)
     sharpness: float = Field(1.0, ge=1, le=16)
     dropout: float = Field(0.5, ge=0, le=0.9)

@@ -27,7 +27,7 @@ SPREAD_TOKENS = 256  # enough for the variance to be close to its expectation
 CURVE_DIMS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 D_OUT = 2
 READER_SCALE = 256**-0.5  # a reader's version uses it, although its queries have 2 numbers
-ROLES = ("query", "key", "value")
+PROJECTIONS = ("query", "key", "value")
 
 
 def averages_of_the_past(served: ServedModels, request: LessonRequest) -> dict[str, object]:
@@ -97,15 +97,15 @@ def make_matrices(kind: str) -> dict[str, Tensor]:
     """W query, W key and W value, ``(3, 2)`` each, by the recipes of the book and of a reader's version of it."""
     if kind == "parameters":
         v1 = seeded(123, lambda: ladder.SelfAttentionV1(SIZE, D_OUT))
-        return {role: getattr(v1, f"W_{role}").detach() for role in ROLES}
+        return {name: getattr(v1, f"W_{name}").detach() for name in PROJECTIONS}
     if kind == "linear":
         v2 = seeded(789, lambda: ladder.SelfAttentionV2(SIZE, D_OUT))
-        return {role: getattr(v2, f"W_{role}").weight.detach().T for role in ROLES}
+        return {name: getattr(v2, f"W_{name}").weight.detach().T for name in PROJECTIONS}
     order = ("key", "query", "value")  # the reader draws the keys first
     if kind == "reader":
-        return seeded(123, lambda: {role: torch.randn(SIZE, D_OUT) for role in order})
-    made = seeded(123, lambda: {role: nn.Linear(SIZE, D_OUT, bias=False) for role in order})
-    return {role: layer.weight.detach().T for role, layer in made.items()}
+        return seeded(123, lambda: {name: torch.randn(SIZE, D_OUT) for name in order})
+    made = seeded(123, lambda: {name: nn.Linear(SIZE, D_OUT, bias=False) for name in order})
+    return {name: layer.weight.detach().T for name, layer in made.items()}
 
 
 def with_trainable_weights(served: ServedModels, request: LessonRequest) -> dict[str, object]:
@@ -113,11 +113,11 @@ def with_trainable_weights(served: ServedModels, request: LessonRequest) -> dict
     sentence = parse_sentence(served, request)
     x = sentence.x
     drawn = make_matrices(request.kind)
-    given = {role: torch.tensor(matrix) for role, matrix in (request.matrices or {}).items()}
-    matrices: dict[str, Tensor] = drawn | {role: m for role, m in given.items() if m.shape == (SIZE, D_OUT)}
+    given = {name: torch.tensor(matrix) for name, matrix in (request.matrices or {}).items()}
+    matrices: dict[str, Tensor] = drawn | {name: m for name, m in given.items() if m.shape == (SIZE, D_OUT)}
     is_reader = request.kind.startswith("reader")
     scale = READER_SCALE if is_reader else D_OUT**-0.5
-    query, key, value = (x @ matrices[role] for role in ROLES)
+    query, key, value = (x @ matrices[name] for name in PROJECTIONS)
     asking, asked = (key, query) if is_reader else (query, key)  # the reader has swapped the two
     scores = asking @ asked.T
     weights = ladder.stable_softmax(scores * scale)
@@ -129,9 +129,9 @@ def with_trainable_weights(served: ServedModels, request: LessonRequest) -> dict
         error = largest_difference(parameters(x), layers(x))
     return sentence.data | {
         "kind": request.kind,
-        "matrices": {role: matrices[role].tolist() for role in ROLES},
-        "set": [role for role in ROLES if not torch.equal(matrices[role], drawn[role])],
-        "projections": {role: dot_terms(x, matrices[role].T) for role in ROLES},
+        "matrices": {name: matrices[name].tolist() for name in PROJECTIONS},
+        "set": [name for name in PROJECTIONS if not torch.equal(matrices[name], drawn[name])],
+        "projections": {name: dot_terms(x, matrices[name].T) for name in PROJECTIONS},
         "query": query.tolist(),
         "key": key.tolist(),
         "value": value.tolist(),
@@ -174,16 +174,16 @@ def transferred_weights(served: ServedModels, request: LessonRequest) -> dict[st
     layers = seeded(789, lambda: ladder.SelfAttentionV2(SIZE, D_OUT))
     parameters = seeded(123, lambda: ladder.SelfAttentionV1(SIZE, D_OUT))
     state = {}
-    for role in ROLES:
-        stored = getattr(layers, f"W_{role}").weight
-        own = getattr(parameters, f"W_{role}")
+    for name in PROJECTIONS:
+        stored = getattr(layers, f"W_{name}").weight
+        own = getattr(parameters, f"W_{name}")
         ways = {"own": own, "reshaped": stored.reshape(SIZE, D_OUT), "transposed": stored.T}
-        state[f"W_{role}"] = ways[request.transfer.get(role, "own")]  # type: ignore[call-overload]
+        state[f"W_{name}"] = ways[request.transfer.get(name, "own")]  # type: ignore[call-overload]
     parameters.load_state_dict(state)
     with torch.inference_mode():
         return {
-            "stored": {role: getattr(layers, f"W_{role}").weight.tolist() for role in ROLES},
-            "matrices": {role: getattr(parameters, f"W_{role}").tolist() for role in ROLES},
+            "stored": {name: getattr(layers, f"W_{name}").weight.tolist() for name in PROJECTIONS},
+            "matrices": {name: getattr(parameters, f"W_{name}").tolist() for name in PROJECTIONS},
             "error": largest_difference(parameters(x), layers(x)),
         }
 

@@ -17,14 +17,10 @@ from model.errors import readable
 from model.serving.fair_queue import Busy
 
 from ..bounded_cache import BoundedCache
+from ..settings import without_secrets
 from .template_worker import MAX_CHARACTERS, READY
 
 ROOT = Path(model.__file__).resolve().parent.parent
-SECRETS = (
-    "HEADSCOPE_",
-    "HF_",
-    "HUGGING_FACE_",
-)  # prefixes of environment variables that are kept from a template's process
 START_SECONDS = 30.0
 RENDER_SECONDS = 2.0
 MAX_PROCESSES = 4  # beyond that, the least recently used idle one is ended; ``Busy`` while all are in use
@@ -113,7 +109,7 @@ class Worker:
                 stdout=PIPE,
                 stderr=DEVNULL,
                 cwd=ROOT,
-                env={name: value for name, value in os.environ.items() if not name.startswith(SECRETS)},
+                env=without_secrets(os.environ),
                 limit=MAX_LINE,
                 start_new_session=True,  # Ctrl-C is for the server
             )

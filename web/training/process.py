@@ -14,7 +14,7 @@ from typing import Any
 
 import model
 
-from ..settings import Limits
+from ..settings import Limits, without_secrets
 from .training_request import Size, TrainingRequest, seconds_of
 
 log = logging.getLogger(__name__)
@@ -22,7 +22,6 @@ log = logging.getLogger(__name__)
 ROOT = Path(model.__file__).resolve().parent.parent
 MAX_LINE = 4_000_000  # bytes of a report
 NICENESS = 10  # about a tenth of a core on a busy server, all cores on an idle one
-SECRETS = ("HEADSCOPE_", "HF_", "HUGGING_FACE_")  # prefixes of environment variables that it must not see
 RECIPE = {"dropout": 0.0, "average": 0.98, "warmup": 30, "snapshots": 12, "steps": 1_000_000, "save_every": 1_000_000}
 FINISHING = 0.06  # share of the time for the loss on the whole held-out text and for the model card
 LIMITS = "Trained for a very short time on one text: it has learned how words are spelled and combined there."
@@ -67,9 +66,8 @@ class TrainingProcess:
 
     async def reports(self) -> AsyncGenerator[dict[str, Any]]:
         """Start the process and yield its reports until it ends."""
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(SECRETS)}
         # Waiting threads must not spin: they would take processor time from visitors who are writing.
-        environment |= {"OMP_WAIT_POLICY": "passive", "HF_HUB_OFFLINE": "1"}
+        environment = without_secrets(os.environ) | {"OMP_WAIT_POLICY": "passive", "HF_HUB_OFFLINE": "1"}
         with self.log_file.open("wb") as errors:
             self.process = await asyncio.create_subprocess_exec(
                 *self.words,

@@ -15,7 +15,7 @@ from helpers.server import Server
 from helpers.siege.watch import until
 from web.services import Services
 from web.serving.workers import Workers
-from web.settings import MAX_EXACT, MAX_LESSONS, Limits
+from web.settings import LEARN_WORKERS, PAGE_WORKERS, Limits
 
 WAITING = 3
 CROWD = 40  # as many as the threads that the framework has for plain functions
@@ -23,12 +23,12 @@ LIMITS = Limits(max_waiting=WAITING, max_traces=2)
 
 Which = Callable[[Services], Workers]
 CASES: dict[str, tuple[Which, int, str]] = {
-    "a head": (lambda services: services.page_workers, MAX_EXACT, "/look/RUN/heads/1/1"),
-    "a query": (lambda services: services.page_workers, MAX_EXACT, "/look/RUN/queries/3"),
-    "logits": (lambda services: services.page_workers, MAX_EXACT, "/look/RUN/logits/3"),
-    "a lost run": (lambda services: services.page_workers, MAX_EXACT, "/look/again/rows"),
-    "another reading": (lambda services: services.page_workers, MAX_EXACT, "/look/read"),
-    "a lesson": (lambda services: services.learn_workers, MAX_LESSONS, "/learn/3"),
+    "a head": (lambda services: services.page_workers, PAGE_WORKERS, "/look/RUN/heads/1/1"),
+    "a query": (lambda services: services.page_workers, PAGE_WORKERS, "/look/RUN/queries/3"),
+    "logits": (lambda services: services.page_workers, PAGE_WORKERS, "/look/RUN/logits/3"),
+    "a lost run": (lambda services: services.page_workers, PAGE_WORKERS, "/look/again/rows"),
+    "another reading": (lambda services: services.page_workers, PAGE_WORKERS, "/look/read"),
+    "a lesson": (lambda services: services.learn_workers, LEARN_WORKERS, "/learn/3"),
     "attention": (lambda services: services.trace_workers, 2, "/v1/attention"),
     "embeddings": (lambda services: services.trace_workers, 2, "/v1/embeddings"),
 }

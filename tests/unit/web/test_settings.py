@@ -6,7 +6,7 @@ import pytest
 
 from web import settings
 from web.serving import served_models
-from web.settings import parse
+from web.settings import parse, without_secrets
 
 
 @pytest.mark.parametrize(
@@ -174,3 +174,8 @@ def test_names_folders_and_hub_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         "run": file,
         "missing": tmp_path / "checkpoints/missing",
     }
+
+
+def test_the_environment_without_secrets() -> None:
+    secrets = {"HEADSCOPE_API_KEY": "open-sesame", "HF_TOKEN": "hf_x", "HUGGING_FACE_HUB_TOKEN": "hf_y"}
+    assert without_secrets({"PATH": "/bin"} | secrets) == {"PATH": "/bin"}
