@@ -1,46 +1,26 @@
 """Multi-head causal self-attention, as the GPT runs it."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from .cache import Cache, attention_dtype
-
-
-class QueriesKeysValues(NamedTuple):
-    """The projections of every head, ``(B, n_head, T, head_dim)`` each."""
-
-    query: Tensor
-    key: Tensor
-    value: Tensor
-
-
-class HeadMatrices(NamedTuple):
-    """Each head's matrices, for vectors written as rows: the queries of a head are ``x @ W_Q + b_Q``.
-
-    A head with the context vectors ``z`` adds ``z @ W_O`` to the output; ``b_O`` is shared by all heads. A bias that
-    the model lacks is zero.
-    """
-
-    W_Q: Tensor  # (n_head, d_in, head_dim)
-    W_K: Tensor
-    W_V: Tensor
-    W_O: Tensor  # (n_head, head_dim, d_out)
-    b_Q: Tensor  # (n_head, head_dim)
-    b_K: Tensor
-    b_V: Tensor
-    b_O: Tensor  # (d_out,)
+from .heads import HeadMatrices, QueriesKeysValues, product_by_group
+from .norm import RMSNorm
+from .rotary import Rotary
 
 
 class MultiHeadAttention(nn.Module):
     """Causal scaled dot-product attention with ``n_head`` heads (Vaswani et al. 2017, section 3.2).
 
-    A single projection computes queries, keys and values, ``(B, T, d_in) -> (B, T, 3 * d_out)``, which are split into
-    heads of ``head_dim = d_out / n_head``. The attention scores are multiplied by ``scale``, ``1 / sqrt(head_dim)`` by
-    default. During training each attention weight is dropped with probability ``dropout``. Raises ``ValueError`` if
-    ``d_out`` is not divisible by ``n_head``.
+    A single projection computes queries, keys and values, which are split into heads of ``head_dim`` numbers, by
+    default ``d_out / n_head``. If ``n_kv_head`` is smaller than ``n_head``, each key and value head serves a group of
+    query heads (Ainslie et al. 2023). ``qk_norm``, an epsilon, normalises each query and key; ``rotary`` rotates them.
+    The attention scores are multiplied by ``scale``, ``1 / sqrt(head_dim)`` by default. During training each attention
+    weight is dropped with probability ``dropout``. Raises ``ValueError`` if ``d_out`` or ``n_kv_head`` does not fit
+    ``n_head``.
 
     There are two ways to compute the context vectors. The fused one (``scaled_dot_product_attention``) never
     materialises the attention weights. The explicit one does, and is used only when the weights are requested or
@@ -53,19 +33,28 @@ class MultiHeadAttention(nn.Module):
         d_out: int,
         n_head: int,
         *,
+        n_kv_head: int | None = None,
+        head_dim: int | None = None,
         qkv_bias: bool = True,
+        proj_bias: bool = True,
+        qk_norm: float | None = None,
+        rotary: Rotary | None = None,
         dropout: float = 0.0,
         scale: float | None = None,
     ) -> None:
         super().__init__()
-        if d_out % n_head:
+        if head_dim is None and d_out % n_head:
             raise ValueError(f"d_out must be divisible by n_head, found d_out={d_out}, n_head={n_head}")
-        self.n_head = n_head
-        self.head_dim = d_out // n_head
+        self.n_head, self.n_kv_head = n_head, n_head if n_kv_head is None else n_kv_head
+        if n_head % self.n_kv_head:
+            raise ValueError(f"n_head must be divisible by n_kv_head, found {n_head=}, n_kv_head={n_kv_head}")
+        self.head_dim = d_out // n_head if head_dim is None else head_dim
         self.scale = self.head_dim**-0.5 if scale is None else scale
-        self.dropout = dropout
-        self.c_attn = nn.Linear(d_in, 3 * d_out, bias=qkv_bias)
-        self.c_proj = nn.Linear(d_out, d_out)
+        self.dropout, self.rotary = dropout, rotary
+        self.c_attn = nn.Linear(d_in, (n_head + 2 * self.n_kv_head) * self.head_dim, bias=qkv_bias)
+        self.q_norm = None if qk_norm is None else RMSNorm(self.head_dim, eps=qk_norm)
+        self.k_norm = None if qk_norm is None else RMSNorm(self.head_dim, eps=qk_norm)
+        self.c_proj = nn.Linear(n_head * self.head_dim, d_out, bias=proj_bias)
 
     def forward(self, x: Tensor, **options: Any) -> tuple[Tensor, Tensor | None]:
         """Map ``x`` ``(B, T, d_in)`` to ``(B, T, d_out)``: the :meth:`output` of the :meth:`context` vectors.
@@ -92,14 +81,14 @@ class MultiHeadAttention(nn.Module):
         head_mask: Tensor | None = None,
         need_weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """Turn concatenated queries, keys and values ``(B, T, 3 * d_out)`` into context vectors.
+        """Turn concatenated queries, keys and values, ``c_attn``'s output ``(B, T, ...)``, into context vectors.
 
         With a ``cache``, the ``T`` tokens come after those already cached for ``layer`` and attend to them as well:
         ``S`` keys in total, otherwise ``S = T``. ``head_mask`` ``(n_head,)`` or ``(B, n_head)`` scales each head's
         context vectors: 1 keeps the head, 0 removes it. Returns the context vectors ``(B, T, n_head, head_dim)``, and
         the attention weights ``(B, n_head, T, S)`` if ``need_weights`` is set, otherwise None.
         """
-        query, key, value = self.split(qkv)
+        query, key, value = self.split(qkv, 0 if cache is None else cache.start)
         mask = None
         if cache is not None:
             key, value = cache.write(layer, key, value)
@@ -108,19 +97,32 @@ class MultiHeadAttention(nn.Module):
         attn_weights = None
         if need_weights or (self.training and self.dropout):
             attn_weights = self.attention_weights(query, key, mask)
-            context = F.dropout(attn_weights, self.dropout, self.training) @ value
+            context = product_by_group(F.dropout(attn_weights, self.dropout, self.training), value)
         else:
             context = self.fused(query, key, value, mask)
         if head_mask is not None:
             context = context * head_mask.to(context.dtype).reshape(-1, self.n_head, 1, 1)
         return context.transpose(1, 2), attn_weights if need_weights else None
 
-    def split(self, qkv: Tensor) -> QueriesKeysValues:
-        """Split the projection into queries, keys and values by head, in the precision of attention."""
+    def split(self, qkv: Tensor, start: int | Tensor = 0) -> QueriesKeysValues:
+        """Split the projection into queries, keys and values by head, in the precision of attention.
+
+        ``start`` is the position of the first token, or of each text's ``(B,)``.
+        """
         if not self.training:
             qkv = qkv.to(attention_dtype(qkv))
-        # (B, T, 3 * n_head * head_dim) -> three of (B, n_head, T, head_dim)
-        return QueriesKeysValues(*qkv.view(*qkv.shape[:2], 3, -1, self.head_dim).permute(2, 0, 3, 1, 4))
+        # (B, T, (n_head + 2 * n_kv_head) * head_dim) -> (B, n_head + 2 * n_kv_head, T, head_dim)
+        heads = qkv.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
+        query, key, value = heads.split([self.n_head, self.n_kv_head, self.n_kv_head], dim=1)
+        return QueriesKeysValues(*self.place(query, key, start), value)
+
+    def place(self, query: Tensor, key: Tensor, start: int | Tensor) -> tuple[Tensor, Tensor]:
+        """Queries and keys ``(B, heads, T, head_dim)``, normalised and rotated if the model does so; see ``split``."""
+        if self.q_norm is not None and self.k_norm is not None:
+            query, key = self.q_norm(query), self.k_norm(key)
+        if self.rotary is not None:
+            query, key = self.rotary.rotate(query, start), self.rotary.rotate(key, start)
+        return query, key
 
     def attention_weights(self, query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
         """softmax(query key^T * scale + causal mask), ``(B, n_head, T, S)``: each row sums to 1.
@@ -128,7 +130,7 @@ class MultiHeadAttention(nn.Module):
         A ``mask`` (bool, true where a query may look) replaces the causal one.
         """
         T, S = query.shape[2], key.shape[2]
-        attn_scores = (query * self.scale) @ key.transpose(2, 3)  # cheaper than scaling the (larger) product
+        attn_scores = product_by_group(query * self.scale, key.mT)  # cheaper than scaling the (larger) product
         if mask is None and T > 1:  # a single new token may look at every key
             mask = causal_mask(T, S, query.device)
         if mask is not None:
@@ -140,32 +142,42 @@ class MultiHeadAttention(nn.Module):
         T, S = query.shape[2], key.shape[2]
         if mask is None and 1 < T < S:
             mask = causal_mask(T, S, query.device)
+        is_causal, is_grouped = T > 1 and mask is None, key.shape[1] < query.shape[1]
         return F.scaled_dot_product_attention(
-            query, key, value, attn_mask=mask, is_causal=T > 1 and mask is None, scale=self.scale
+            query, key, value, attn_mask=mask, is_causal=is_causal, scale=self.scale, enable_gqa=is_grouped
         )
 
     # The forward pass does not use the methods below: they are for code that inspects the model.
 
     def queries_keys_values(self, x: Tensor, start: int = 0, head: int | None = None) -> QueriesKeysValues:
-        """Queries, keys and values of the input ``x`` ``(B, T, d_in)``; for a single ``head``, ``n_head`` is 1.
+        """Queries, keys and values of the input ``x`` ``(B, T, d_in)``, as the scores are computed from them.
 
-        ``start`` is the position of the first token.
+        All are ``(B, n_head, T, head_dim)``: heads of one group have equal keys and values. For a single ``head``,
+        ``n_head`` is 1. ``start`` is the position of the first token.
         """
-        del start  # ``x`` already contains the position
         if head is None:
-            return self.split(self.c_attn(x))
+            query, key, value = self.split(self.c_attn(x), start)
+            return QueriesKeysValues(query, self.by_head(key, 1), self.by_head(value, 1))
         of = self.matrices()
         parts = (of.W_Q, of.b_Q), (of.W_K, of.b_K), (of.W_V, of.b_V)
-        return QueriesKeysValues(*((x @ W[head] + b[head])[:, None] for W, b in parts))
+        query, key, value = ((x @ W[head] + b[head])[:, None] for W, b in parts)
+        return QueriesKeysValues(*self.place(query, key, start), value)
 
     def matrices(self) -> HeadMatrices:
-        """The matrices of each head, as views of the weights."""
+        """The matrices of each head, as views of the weights where every head has keys and values of its own."""
         weight, bias = self.c_attn.weight, self.c_attn.bias
         bias = weight.new_zeros(len(weight)) if bias is None else bias
+        sizes = [self.n_head, self.n_kv_head, self.n_kv_head]
+        W_Q, W_K, W_V = (self.by_head(W, 0).mT for W in weight.unflatten(0, (-1, self.head_dim)).split(sizes))
+        b_Q, b_K, b_V = (self.by_head(b, 0) for b in bias.view(-1, self.head_dim).split(sizes))
         W_O = self.c_proj.weight.unflatten(1, (self.n_head, self.head_dim)).permute(1, 2, 0)
-        W_Q, W_K, W_V = weight.unflatten(0, (3, self.n_head, self.head_dim)).mT
-        b_Q, b_K, b_V = bias.view(3, self.n_head, self.head_dim)
-        return HeadMatrices(W_Q, W_K, W_V, W_O, b_Q, b_K, b_V, self.c_proj.bias)
+        b_O = W_O.new_zeros(W_O.shape[-1]) if self.c_proj.bias is None else self.c_proj.bias
+        return HeadMatrices(W_Q, W_K, W_V, W_O, b_Q, b_K, b_V, b_O)
+
+    def by_head(self, heads: Tensor, dim: int) -> Tensor:
+        """``n_kv_head`` or ``n_head`` heads along ``dim``, repeated so that there is one for each query head."""
+        group = self.n_head // heads.shape[dim]
+        return heads if group == 1 else heads.repeat_interleave(group, dim)
 
 
 def causal_mask(n_query: int, n_key: int, device: torch.device) -> Tensor:

@@ -12,15 +12,19 @@ class Cache(Protocol):
     """What attention needs from a cache."""
 
     @property
+    def start(self) -> int | Tensor:
+        """The position of the first new token, or of each text's, ``(B,)``."""
+
+    @property
     def mask(self) -> Tensor | None:
         """Which keys may be attended to (bool, broadcast to ``(B, n_head, T, S)``); None means the causal mask."""
 
     def write(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Store ``key`` and ``value`` ``(B, n_head, T, head_dim)``; return all so far, ``(B, n_head, S, head_dim)``."""
+        """Store ``key`` and ``value`` ``(B, n_kv_head, T, head_dim)``; return all so far, ``(..., S, head_dim)``."""
 
 
 class KVCache:
-    """Preallocated keys and values of one request, ``(n_layer, B, n_head, capacity, head_dim)`` each.
+    """Preallocated keys and values of one request, ``(n_layer, B, n_kv_head, capacity, head_dim)`` each.
 
     The request owns it and passes it to every forward pass; the model itself keeps no state. ``length`` is the number
     of positions filled. Raises ``ValueError`` unless ``capacity`` is between 1 and the model's context_length.
@@ -40,15 +44,19 @@ class KVCache:
         self.capacity = config.context_length if capacity is None else capacity
         if not 1 <= self.capacity <= config.context_length:
             raise ValueError(f"capacity must be from 1 to {config.context_length}, found {self.capacity}")
-        shape = (config.n_layer, batch_size, config.n_head, self.capacity, config.head_dim)
+        shape = (config.n_layer, batch_size, config.n_kv_head, self.capacity, config.head_dim)
         self.keys = torch.empty(shape, dtype=dtype, device=device)
         self.values = torch.empty(shape, dtype=dtype, device=device)
         self.length = 0
 
-    def write(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Append ``key`` and ``value`` ``(B, n_head, T, head_dim)`` to the filled part of ``layer``.
+    @property
+    def start(self) -> int:
+        return self.length
 
-        Returns views of all keys and values so far, ``(B, n_head, length + T, head_dim)``. Every layer writes at the
+    def write(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Append ``key`` and ``value`` ``(B, n_kv_head, T, head_dim)`` to the filled part of ``layer``.
+
+        Returns views of all keys and values so far, ``(B, n_kv_head, length + T, head_dim)``. Every layer writes at the
         same positions, so ``length`` grows only once per forward pass, in :meth:`advance`. Raises ``ValueError`` if
         they do not fit.
         """

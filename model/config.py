@@ -14,12 +14,51 @@ MAX_VOCAB_SIZE = 4_000_000
 MAX_CONTEXT_LENGTH = 1_048_576
 MAX_PARAMETERS = 20_000_000_000
 
-Activation = Literal["gelu_new", "gelu"]  # the tanh form of GELU, as in GPT-2, or the exact one, as in nanoGPT
+# The tanh form of GELU, as in GPT-2; the exact one, as in nanoGPT; x * sigmoid(x), as in Llama.
+Activation = Literal["gelu_new", "gelu", "silu"]
+Norm = Literal["LayerNorm", "RMSNorm"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Llama3Scaling:
+    """Llama 3.1's change of the rotation's frequencies, for texts longer than the ``original_context_length``.
+
+    Wavelengths, in positions, above ``original_context_length / low_freq_factor`` become ``factor`` times longer, those
+    below ``original_context_length / high_freq_factor`` stay, and in between the change is interpolated.
+    """
+
+    factor: float
+    low_freq_factor: float
+    high_freq_factor: float
+    original_context_length: int
+
+    def __post_init__(self) -> None:
+        for name in ("factor", "low_freq_factor", "high_freq_factor"):
+            check_positive(name, getattr(self, name))
+        check_int("original_max_position_embeddings", self.original_context_length, MAX_CONTEXT_LENGTH)
+        if self.low_freq_factor >= self.high_freq_factor:
+            found = f"low_freq_factor {self.low_freq_factor} with high_freq_factor {self.high_freq_factor}"
+            raise Mismatch(found, "the low one below the high one")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RotaryConfig:
+    """Positions as rotations of queries and keys (Su et al. 2021), by frequencies from 1 down to about ``1 / theta``.
+
+    The first ``n_dim`` numbers of each head are rotated in pairs; the others have no position.
+    """
+
+    n_dim: int
+    theta: float = 10_000.0
+    scaling: Llama3Scaling | None = None
+
+    def __post_init__(self) -> None:
+        check_positive("rope_theta", self.theta)
 
 
 @dataclass(frozen=True, kw_only=True)
 class GPTConfig:
-    """Sizes and switches of a GPT-2-shaped transformer, named as in a GPT-2 ``config.json``.
+    """Sizes and choices of a transformer, named as in a GPT-2 ``config.json``; the defaults are GPT-2's choices.
 
     ``context_length`` is called ``n_positions`` there. Raises ``ValueError`` naming the field, what was found and
     what is allowed.
@@ -30,10 +69,19 @@ class GPTConfig:
     n_embd: int
     vocab_size: int
     context_length: int
+    n_kv_head: int = 0  # heads of keys and values, each shared by a group of query heads; 0 means n_head
+    head_dim: int = 0  # 0 means n_embd / n_head
     n_inner: int | None = None  # width of the MLP; None means 4 * n_embd
-    activation_function: Activation = "gelu_new"
+    rotary: RotaryConfig | None = None  # None: a learned embedding for each position
+    norm: Norm = "LayerNorm"
     layer_norm_epsilon: float = 1e-5
+    qk_norm: bool = False  # RMSNorm of each query and key, before the rotation (Henry et al. 2020)
+    activation_function: Activation = "gelu_new"
+    gated_mlp: bool = False  # a second product of the MLP's input multiplies the activations (Shazeer 2020)
+    parallel: bool = False  # the MLP reads the same residual stream as attention (Wang & Komatsuzaki 2021)
     qkv_bias: bool = True
+    attn_proj_bias: bool = True
+    mlp_bias: bool = True
     tie_word_embeddings: bool = True  # the output head is the token embedding
     scale_attn_weights: bool = True  # divide the attention scores by sqrt(head_dim)
     scale_attn_by_inverse_layer_idx: bool = False  # also divide the scores by layer + 1
@@ -49,11 +97,24 @@ class GPTConfig:
         check_int("context_length (n_positions)", self.context_length, MAX_CONTEXT_LENGTH)
         if self.n_inner is not None:
             check_int("n_inner", self.n_inner, 16 * MAX_N_EMBD)
-        if self.n_embd % self.n_head:
+        if self.head_dim:
+            check_int("head_dim", self.head_dim, MAX_N_EMBD)
+        elif self.n_embd % self.n_head:
             raise Mismatch(f"n_embd {self.n_embd} with n_head {self.n_head}", "an n_embd divisible by n_head")
+        check_int("n_kv_head", self.n_kv_head, self.n_head, least=0)
+        object.__setattr__(self, "head_dim", self.head_dim or self.n_embd // self.n_head)
+        object.__setattr__(self, "n_kv_head", self.n_kv_head or self.n_head)
+        if self.n_head % self.n_kv_head:
+            raise Mismatch(f"n_head {self.n_head} with n_kv_head {self.n_kv_head}", "an n_head divisible by n_kv_head")
+        if self.rotary is not None:
+            check_int("the number of rotated dimensions", self.rotary.n_dim, self.head_dim, least=2)
+            if self.rotary.n_dim % 2:
+                raise Mismatch(f"{self.rotary.n_dim} rotated dimensions", "an even number")
         if self.activation_function not in get_args(Activation):
-            raise InvalidValue("activation_function", self.activation_function, "'gelu_new' or 'gelu'")
-        for name in ("qkv_bias", "tie_word_embeddings", "scale_attn_weights", "scale_attn_by_inverse_layer_idx"):
+            raise InvalidValue("activation_function", self.activation_function, "'gelu_new', 'gelu' or 'silu'")
+        if self.norm not in get_args(Norm):
+            raise InvalidValue("norm", self.norm, "'LayerNorm' or 'RMSNorm'")
+        for name in SWITCHES:
             if not isinstance(getattr(self, name), bool):
                 raise InvalidValue(name, getattr(self, name), "true or false")
         for name in ("embd_pdrop", "attn_pdrop", "resid_pdrop"):
@@ -65,26 +126,44 @@ class GPTConfig:
             raise Mismatch(f"sizes that add up to {self.n_parameters:,} weights", f"at most {MAX_PARAMETERS:,}")
 
     @property
-    def head_dim(self) -> int:
-        return self.n_embd // self.n_head
-
-    @property
     def inner_dim(self) -> int:
         return self.n_inner or 4 * self.n_embd
 
     @property
+    def qkv_dim(self) -> int:
+        """How many numbers the queries, keys and values of all heads have together."""
+        return (self.n_head + 2 * self.n_kv_head) * self.head_dim
+
+    @property
     def n_parameters(self) -> int:
         """The number of weights; a tied output head is counted once."""
-        n, m = self.n_embd, self.inner_dim
-        attention = n * 3 * n + (3 * n if self.qkv_bias else 0) + n * n + n
-        block = attention + (n * m + m) + (m * n + n) + 4 * n
-        embeddings = 1 if self.tie_word_embeddings else 2
-        return embeddings * self.vocab_size * n + self.context_length * n + self.n_layer * block + 2 * n
+        n, m, context = self.n_embd, self.inner_dim, self.n_head * self.head_dim
+        norm = n if self.norm == "RMSNorm" else 2 * n
+        attention = n * self.qkv_dim + context * n + self.qkv_bias * self.qkv_dim + self.attn_proj_bias * n
+        mlp_in = 2 * m if self.gated_mlp else m
+        mlp = n * mlp_in + m * n + self.mlp_bias * (mlp_in + n)
+        block = attention + mlp + 2 * norm + self.qk_norm * 2 * self.head_dim
+        embeddings = self.vocab_size * (1 if self.tie_word_embeddings else 2)
+        positions = 0 if self.rotary else self.context_length
+        return (embeddings + positions) * n + self.n_layer * block + norm
 
     def attention_scale(self, layer: int) -> float:
         """The factor by which ``layer`` (counted from 0) multiplies its attention scores."""
         scale = self.head_dim**-0.5 if self.scale_attn_weights else 1.0
         return scale / (layer + 1) if self.scale_attn_by_inverse_layer_idx else scale
+
+
+SWITCHES = (
+    "qk_norm",
+    "gated_mlp",
+    "parallel",
+    "qkv_bias",
+    "attn_proj_bias",
+    "mlp_bias",
+    "tie_word_embeddings",
+    "scale_attn_weights",
+    "scale_attn_by_inverse_layer_idx",
+)
 
 
 def is_number(value: object) -> bool:
@@ -96,3 +175,9 @@ def check_int(name: str, value: object, most: int, least: int = 1) -> None:
     """Raise ``ValueError`` unless ``value`` is an integer from ``least`` to ``most``."""
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise InvalidValue(name, value, f"an integer from {least} to {most:,}")
+
+
+def check_positive(name: str, value: object) -> None:
+    """Raise ``ValueError`` unless ``value`` is a finite number above 0."""
+    if not is_number(value) or not value > 0:  # type: ignore[operator]
+        raise InvalidValue(name, value, "a number above 0")

@@ -4,12 +4,13 @@ from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from .attention import MultiHeadAttention
 from .cache import KVCache
 from .config import GPTConfig
-from .norm import LayerNorm
+from .mlp import MLP
+from .norm import make_norm
+from .rotary import Rotary
 
 
 class Forward(NamedTuple):
@@ -19,31 +20,31 @@ class Forward(NamedTuple):
     attention: dict[int, Tensor]  # layer -> (B, n_head, T, S)
 
 
-class MLP(nn.Module):
-    """Two linear layers around GELU (Hendrycks & Gimpel 2016), exact or its tanh form: ``(B, T, C) -> (B, T, C)``."""
-
-    def __init__(self, config: GPTConfig) -> None:
-        super().__init__()
-        self.c_fc = nn.Linear(config.n_embd, config.inner_dim)
-        self.c_proj = nn.Linear(config.inner_dim, config.n_embd)
-        self.approximate = "tanh" if config.activation_function == "gelu_new" else "none"
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.c_proj(F.gelu(self.c_fc(x), approximate=self.approximate))
-
-
 class Block(nn.Module):
-    """One layer: attention, then the MLP. Each reads the normalised residual stream and adds its output to it."""
+    """One layer: attention, then the MLP. Each reads the normalised residual stream and adds its output to it.
 
-    def __init__(self, config: GPTConfig, layer: int) -> None:
+    In a ``parallel`` block the MLP reads the stream as it was before attention.
+    """
+
+    def __init__(self, config: GPTConfig, layer: int, rotary: Rotary | None = None) -> None:
         super().__init__()
-        C, n_head = config.n_embd, config.n_head
         self.layer = layer
-        self.ln_1 = LayerNorm(C, eps=config.layer_norm_epsilon)
+        self.parallel = config.parallel
+        self.ln_1 = make_norm(config)
         self.attn = MultiHeadAttention(
-            C, C, n_head, qkv_bias=config.qkv_bias, dropout=config.attn_pdrop, scale=config.attention_scale(layer)
+            config.n_embd,
+            config.n_embd,
+            config.n_head,
+            n_kv_head=config.n_kv_head,
+            head_dim=config.head_dim,
+            qkv_bias=config.qkv_bias,
+            proj_bias=config.attn_proj_bias,
+            qk_norm=config.layer_norm_epsilon if config.qk_norm else None,
+            rotary=rotary,
+            dropout=config.attn_pdrop,
+            scale=config.attention_scale(layer),
         )
-        self.ln_2 = LayerNorm(C, eps=config.layer_norm_epsilon)
+        self.ln_2 = make_norm(config)
         self.mlp = MLP(config)
         self.dropout = nn.Dropout(config.resid_pdrop)
 
@@ -56,8 +57,8 @@ class Block(nn.Module):
         """The residual stream after attention, and what the MLP adds to it."""
         # Calling idle dropout modules would slow down small models by 5 %.
         drop: Callable[[Tensor], Tensor] = self.dropout if self.training else lambda y: y
-        x = x + drop(attend(self, self.ln_1(x)))
-        return x, drop(self.mlp(self.ln_2(x)))
+        after = x + drop(attend(self, self.ln_1(x)))
+        return after, drop(self.mlp(self.ln_2(x if self.parallel else after)))
 
     def attention_input(self, x: Tensor) -> Tensor:
         """The input of attention: the normalised residual stream ``(..., C)``."""
@@ -73,16 +74,17 @@ Attend = Callable[[Block, Tensor], Tensor]
 
 
 class GPT(nn.Module):
-    """A GPT-2-shaped transformer (Radford et al. 2019) whose modules are named as in a GPT-2 checkpoint."""
+    """A decoder-only transformer whose modules are named as in a GPT-2 checkpoint (Radford et al. 2019)."""
 
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
         self.config = config
         self.wte = nn.Embedding(config.vocab_size, config.n_embd)  # token embeddings
-        self.wpe = nn.Embedding(config.context_length, config.n_embd)  # absolute position embeddings
+        rotary = None if config.rotary is None else Rotary(config.rotary, config.context_length)
+        self.wpe = nn.Embedding(config.context_length, config.n_embd) if rotary is None else None  # of positions
         self.dropout = nn.Dropout(config.embd_pdrop)
-        self.h = nn.ModuleList(Block(config, layer) for layer in range(config.n_layer))
-        self.ln_f = LayerNorm(config.n_embd, eps=config.layer_norm_epsilon)
+        self.h = nn.ModuleList(Block(config, layer, rotary) for layer in range(config.n_layer))
+        self.ln_f = make_norm(config)
         self.lm_head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
         self.tie_weights()
 
@@ -102,15 +104,16 @@ class GPT(nn.Module):
                 nn.init.normal_(parameter, std=0.02)
 
     def embed(self, ids: Tensor, start: int = 0) -> Tensor:
-        """Token embeddings plus position embeddings, counted from ``start``: ``(B, T) -> (B, T, C)``."""
+        """The residual stream before all layers, ``(B, T) -> (B, T, C)``; positions are counted from ``start``."""
         end = start + ids.shape[1]
         if end > self.config.context_length:
             raise ValueError(f"{end} tokens do not fit into a context_length of {self.config.context_length}")
-        return self.dropout(self.wte(ids) + self.position_embeddings(start, end))
+        return self.dropout(self.embeddings(ids, slice(start, end)))
 
-    def position_embeddings(self, start: int, stop: int) -> Tensor:
-        """The embeddings of positions ``start`` to ``stop - 1``, ``(stop - start, C)``."""
-        return self.wpe.weight[start:stop]
+    def embeddings(self, ids: Tensor, positions: slice | Tensor) -> Tensor:
+        """Token embeddings ``(..., C)``, plus those of the ``positions`` unless these are rotary."""
+        tokens = self.wte(ids)
+        return tokens if self.wpe is None else tokens + self.wpe.weight[positions]
 
     def forward(
         self,
@@ -169,4 +172,4 @@ class GPT(nn.Module):
         Returns ``direction`` ``(C,)`` and ``constant``: ``head_input(x) @ row`` is ``x @ direction + constant``, so
         every vector that was added to ``x`` ``(C,)`` contributes its own term (Elhage et al. 2021, "direct path").
         """
-        return self.fold_norm(row) / self.ln_f.divisor(x), float(self.ln_f.bias @ row)
+        return self.fold_norm(row) / self.ln_f.divisor(x), self.ln_f.constant(row)

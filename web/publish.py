@@ -15,7 +15,7 @@ from huggingface_hub import ModelCard, RepoCard, SpaceHardware
 
 import model
 from model.checkpoint.files import locate, read_text
-from model.checkpoint.gpt2_format import (
+from model.checkpoint.folder_format import (
     CHAT_TEMPLATE,
     CONFIG,
     SHARD_INDEX,

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from ..errors import CheckpointError, HubError
-from .gpt2_format import (
+from .folder_format import (
     CHAT_TEMPLATE,
     CONFIG,
     OLDER_WEIGHTS,

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..config import Activation, GPTConfig
 from ..errors import Mismatch
-from .gpt2_format import MASK_BUFFER
+from .gpt2 import GPT2
 from .weights import Keep, is_finite
 
 State = dict[str, Tensor]
@@ -78,7 +78,7 @@ def from_nanogpt(stored: Mapping[str, Tensor]) -> State:
             name = name.removeprefix(prefix)
         if name in state:
             raise Mismatch(f"the tensor {name} twice", "each tensor once")
-        if not MASK_BUFFER.fullmatch(name):
+        if not GPT2.ignored.fullmatch(name):
             state[name] = tensor
     return state
 

@@ -1,5 +1,6 @@
 """Loading a checkpoint from any source, as a GPT and its tokenizer."""
 
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,11 +11,11 @@ from ..config import GPTConfig
 from ..gpt import GPT
 from ..kernels.int8 import quantize
 from ..tokenizer import Tokenizer
-from .gpt2_format import TRANSPOSED
 from .source import read_source
 from .weights import gpt_on_meta
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "int8": torch.int8}
+LINEAR = re.compile(r"h\.\d+\.(attn\.c_attn|attn\.c_proj|mlp\.c_fc|mlp\.c_proj)\.weight")
 BFLOAT16_ABOVE = 50_000_000  # with fewer weights, reading them from memory is not the bottleneck
 
 
@@ -95,5 +96,5 @@ def in_fastest_layout(name: str, tensor: Tensor) -> Tensor:
     On a CPU, the product of one float32 row and a matrix is a third faster if the matrix is stored ``(in, out)``, as in
     a checkpoint folder; in every other case ``(out, in)`` is best.
     """
-    keep = tensor.device.type == "cpu" and tensor.dtype == torch.float32 and TRANSPOSED.fullmatch(name)
+    keep = tensor.device.type == "cpu" and tensor.dtype == torch.float32 and LINEAR.fullmatch(name)
     return tensor.t().contiguous().t() if keep else tensor.contiguous()

@@ -16,7 +16,7 @@ from ..config import Activation, GPTConfig
 from ..errors import CheckpointError, readable
 from ..tokenizer import END_OF_TEXT, CharTokenizer, Tokenizer
 from .files import checkpoint_errors, locate
-from .gpt2_format import CONFIG, SNAPSHOTS, TOKENIZER, read_chat_template, read_config
+from .folder_format import CONFIG, SNAPSHOTS, TOKENIZER, read_chat_template, read_config
 from .hub import HUB_ID, download
 from .layouts import State, complete, config_of, from_book, from_nanogpt, is_book
 from .vocabulary import ALPHABET, PICKLES, has_tokenizer, read_tokenizer

@@ -8,7 +8,7 @@ from ..tokenizer import BPETokenizer, CharTokenizer, from_spec
 from ..tokenizer.base import Spec
 from ..tokenizer.byte_pair import byte_to_character
 from .files import checkpoint_errors, read_json, read_text
-from .gpt2_format import TOKENIZER
+from .folder_format import TOKENIZER
 
 MAX_TOKENIZER_BYTES = 64_000_000
 # In vocabulary and merges together. GPT-2's tokens take 30 bytes each, or 70 if the file is indented.

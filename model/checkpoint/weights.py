@@ -19,7 +19,7 @@ from ..config import GPTConfig
 from ..errors import CheckpointError, shorten
 from ..gpt import GPT
 from .files import locate, open_file, parse_json, read_json, reason_of
-from .gpt2_format import MASK_BUFFER, OLDER_WEIGHTS, SHARD_INDEX, TRANSPOSED, WEIGHTS
+from .folder_format import OLDER_WEIGHTS, SHARD_INDEX, WEIGHTS, family_of
 
 SAFETENSORS = "the weights as safetensors"
 MEMINFO = Path("/proc/meminfo")
@@ -51,6 +51,29 @@ def weight_files(folder: Path) -> list[Path]:
     return [folder / name for name in names]
 
 
+class Layout:
+    """The tensors that a file of weights must hold for a ``config``, by name without the family's prefix."""
+
+    def __init__(self, config: GPTConfig, shapes: dict[str, torch.Size]) -> None:
+        """``shapes`` are those of the parameters of a ``GPT``."""
+        self.family = family_of(config)
+        self.tensors = dict(self.family.tensors(config))
+        self.zeros = self.family.zeros(config)
+        self.shapes = shapes
+        self.head, self.tokens = (
+            next(name for name, stored in self.tensors.items() if stored.parameter == parameter)
+            for parameter in ("lm_head.weight", "wte.weight")
+        )
+
+    def shape(self, name: str) -> list[int]:
+        """The shape of a tensor in the file."""
+        if name in self.zeros:
+            return list(self.zeros[name])
+        stored = self.tensors[name]
+        whole = torch.empty(self.shapes[stored.parameter], device="meta")
+        return list(stored.to_file(whole[stored.start : stored.stop]).shape)
+
+
 def read_weights(
     paths: list[Path],
     config: GPTConfig,
@@ -60,50 +83,54 @@ def read_weights(
 ) -> dict[str, Tensor]:
     """The state dict of a GPT with these parameter ``shapes``, on the CPU unless ``keep`` moves it.
 
-    Each tensor is passed to ``keep`` as it is read, so that no more than one is in memory twice. ``folder`` is the
-    checkpoint's, by default the one of each file. Raises ``CheckpointError``.
+    Each parameter is passed to ``keep`` once it has been read, so that no more than a few are in memory twice.
+    ``folder`` is the checkpoint's, by default the one of each file. Raises ``CheckpointError``.
     """
     state: dict[str, Tensor] = {}
-    layers = () if config.qkv_bias else range(config.n_layer)
-    zero_biases = {f"h.{layer}.attn.c_attn.bias": torch.Size([3 * config.n_embd]) for layer in layers}
-    seen: set[str] = set()
-    tied_head = False
+    parts: dict[str, dict[int, Tensor]] = {}  # of parameters read in part, by their first row
+    layout, seen = Layout(config, shapes), set[str]()
     for path in paths:
-        for stored, tensor in checked_tensors(path, shapes | zero_biases, folder):
-            name = stored.removeprefix("transformer.")
+        for stored, tensor in checked_tensors(path, layout, folder):
+            name = layout.family.short(stored)
             if name in seen:
                 raise CheckpointError(path, f"the tensor {name} twice", "each tensor once")
             seen.add(name)
-            if name == "lm_head.weight" and config.tie_word_embeddings:
-                tied_head = True
-            elif name not in zero_biases:
-                state[name] = keep(name, tensor.t() if TRANSPOSED.fullmatch(name) else tensor)
-            elif tensor.any():
-                raise CheckpointError(path, f"a {stored} that is not zero", "zeros, because qkv_bias is false")
-    tied = {"lm_head.weight"} if config.tie_word_embeddings else set()
-    missing = sorted(shapes.keys() - state.keys() - tied)
+            if name in layout.zeros:
+                if tensor.any():
+                    raise CheckpointError(path, f"a {stored} that is not zero", "zeros, because qkv_bias is false")
+            elif name != layout.head or not config.tie_word_embeddings:
+                parameter, start, _, _, from_file = layout.tensors[name]
+                found = parts.setdefault(parameter, {})
+                found[start] = from_file(tensor)
+                if sum(map(len, found.values())) == shapes[parameter][0]:
+                    rows = [part for _, part in sorted(parts.pop(parameter).items())]
+                    state[parameter] = keep(parameter, rows[0] if len(rows) == 1 else torch.cat(rows))
+    tied = {layout.head} if config.tie_word_embeddings else set()
+    missing = sorted(layout.tensors.keys() - seen - tied)
     if missing:
-        raise CheckpointError(paths[0], f"no tensor {missing[0]} ({len(missing)} missing)", f"{len(shapes)} tensors")
-    if tied_head:
-        check_tied_head(paths, shapes, folder)
+        raise CheckpointError(
+            paths[0], f"no tensor {missing[0]} ({len(missing)} missing)", f"{len(layout.tensors)} tensors"
+        )
+    if tied & seen:
+        check_tied_head(paths, layout, folder)
     return state
 
 
-def check_tied_head(paths: list[Path], shapes: dict[str, torch.Size], folder: Path | None) -> None:
+def check_tied_head(paths: list[Path], layout: Layout, folder: Path | None) -> None:
     """Raise ``CheckpointError`` if a tied output head differs: older files store it although it is tied."""
     pair = {
-        stored.removeprefix("transformer."): tensor
+        layout.family.short(stored): tensor
         for path in paths
-        for stored, tensor in checked_tensors(path, shapes, folder, only={"wte.weight", "lm_head.weight"})
+        for stored, tensor in checked_tensors(path, layout, folder, only={layout.tokens, layout.head})
     }
-    head, tokens = pair["lm_head.weight"], pair["wte.weight"]
+    head, tokens = pair[layout.head], pair[layout.tokens]
     if head.dtype != tokens.dtype or not torch.equal(head, tokens):
-        found = "an lm_head.weight that differs from wte.weight"
+        found = f"an {layout.head} that differs from {layout.tokens}"
         raise CheckpointError(paths[0], found, "equal tensors, because config.json ties them")
 
 
 def checked_tensors(
-    path: Path, shapes: dict[str, torch.Size], folder: Path | None = None, only: Collection[str] | None = None
+    path: Path, layout: Layout, folder: Path | None = None, only: Collection[str] | None = None
 ) -> Iterator[tuple[str, Tensor]]:
     """Yield the tensors of a file of weights, checked before reading (name, dtype, shape) and after (values).
 
@@ -111,9 +138,9 @@ def checked_tensors(
     """
     tensors = safetensors_in if path.suffix == ".safetensors" else pickled_tensors_in
     for stored, dtype, shape, read in tensors(path, folder):
-        if only is not None and stored.removeprefix("transformer.") not in only:
+        if only is not None and layout.family.short(stored) not in only:
             continue
-        if is_expected(path, stored, dtype, shape, shapes):
+        if is_expected(path, stored, dtype, shape, layout):
             tensor = read()
             if not is_finite(tensor):
                 raise CheckpointError(path, f"NaN or infinity in {stored}", "finite numbers")
@@ -173,16 +200,16 @@ def read_tensor(path: Path, file: BinaryIO, dtype: str, shape: list[int], begin:
     return tensor
 
 
-def is_expected(path: Path, stored: str, dtype: str, shape: list[int], shapes: dict[str, torch.Size]) -> bool:
-    """Whether to read a tensor: False for a mask buffer. Raises ``CheckpointError`` for a tensor that does not fit."""
-    name = stored.removeprefix("transformer.")
-    if name not in shapes:
-        if MASK_BUFFER.fullmatch(name):
+def is_expected(path: Path, stored: str, dtype: str, shape: list[int], layout: Layout) -> bool:
+    """Whether to read a tensor: False for a buffer. Raises ``CheckpointError`` for a tensor that does not fit."""
+    name = layout.family.short(stored)
+    if name not in layout.tensors and name not in layout.zeros:
+        if layout.family.ignored.fullmatch(name):
             return False
         raise CheckpointError(path, f"the tensor {stored}", "only the tensors that config.json implies")
     if dtype not in DTYPES:
         raise CheckpointError(path, f"{stored} of dtype {dtype}", f"one of {', '.join(DTYPES)}")
-    expected = list(shapes[name])[:: -1 if TRANSPOSED.fullmatch(name) else 1]
+    expected = layout.shape(name)
     if shape != expected:
         raise CheckpointError(path, f"{stored} of shape {shape}", f"{expected}, as config.json implies")
     return True

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ..config import GPTConfig
 from ..tokenizer import Tokenizer
-from .gpt2_format import (
+from .folder_format import (
     CONFIG,
     SHARD_INDEX,
     SNAPSHOTS,

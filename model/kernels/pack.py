@@ -64,7 +64,8 @@ def pack(gpt: GPT) -> Weights:
     norms = np.zeros((len(matrices), 4, config.n_embd), np.float32)
     for layer, block in enumerate(blocks(gpt)):
         norms[layer] = [floats(part) for norm in (block.ln_1, block.ln_2) for part in (norm.weight, norm.bias)]
-    norms[-1, :2] = [floats(gpt.ln_f.weight), floats(gpt.ln_f.bias)]
+    final: Any = gpt.ln_f
+    norms[-1, :2] = [floats(final.weight), floats(final.bias)]
     attention_scales = np.array([config.attention_scale(layer) for layer in range(config.n_layer)], np.float32)
     epsilon: Any = np.float32(config.layer_norm_epsilon)
     tables = flat(gpt.wte), flat(gpt.wpe)
@@ -126,7 +127,7 @@ def floats(values: Tensor) -> NDArray[np.float32]:
     return values.detach().float().numpy()
 
 
-def flat(embedding: nn.Embedding) -> Array:
+def flat(embedding: Any) -> Array:
     """The table of an embedding without a copy, or converted to float32 if Numba cannot read its type."""
     weight = embedding.weight.detach()
     view = weight.view(torch.uint16) if weight.dtype == torch.bfloat16 else weight.float()

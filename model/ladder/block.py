@@ -54,12 +54,18 @@ class BlockLayers(NamedTuple):
 
 
 def block_layers(block: Block) -> BlockLayers:
-    return BlockLayers(block.ln_1, block.attn.c_proj, block.ln_2, block.mlp.c_fc, block.mlp.c_proj)
+    norms = cast(nn.LayerNorm, block.ln_1), cast(nn.LayerNorm, block.ln_2)
+    return BlockLayers(norms[0], block.attn.c_proj, norms[1], block.mlp.c_fc, block.mlp.c_proj)
+
+
+def position_embeddings(gpt: GPT, start: int, stop: int) -> Tensor:
+    """The embeddings of positions ``start`` to ``stop - 1``, ``(stop - start, C)``."""
+    return cast(nn.Embedding, gpt.wpe).weight[start:stop]
 
 
 def final_norm(gpt: GPT) -> nn.LayerNorm:
     """The layer norm between the last block and the output head."""
-    return gpt.ln_f
+    return cast(nn.LayerNorm, gpt.ln_f)
 
 
 def part_of_head(block: Block, part: Literal["query", "key", "value"], head: int, index: int) -> tuple[nn.Module, int]:
@@ -94,7 +100,7 @@ class BlockStages(NamedTuple):
 def block_by_ladder(block: Block, x: Tensor) -> BlockStages:
     """A layer of a GPT on the residual stream ``x`` ``(T, C)``, by the steps of the ladder instead of its own code."""
     attn, mlp = block.attn, block.mlp
-    normed = normalise(block.ln_1, x)
+    normed = normalise(block_layers(block).normed, x)
     wide = linear(attn.c_attn, normed)  # (T, 3 C)
     query, key, value = (split_heads(part, attn.n_head) for part in wide.chunk(3, dim=-1))
     scores = query @ key.mT
@@ -103,9 +109,9 @@ def block_by_ladder(block: Block, x: Tensor) -> BlockStages:
     heads = merge_heads(context)
     attended = linear(attn.c_proj, heads)
     middle = x + attended
-    normed_again = normalise(block.ln_2, middle)
+    normed_again = normalise(block_layers(block).normed_again, middle)
     hidden = linear(mlp.c_fc, normed_again)
-    activated = gelu(hidden, exact=mlp.approximate == "none")
+    activated = gelu(hidden, exact=mlp.activation == "gelu")
     thought = linear(mlp.c_proj, activated)
     return BlockStages(
         x, normed, query, key, value, scores, weights, context, heads, attended, middle, normed_again, hidden,
@@ -124,7 +130,7 @@ def block_by_model(block: Block, x: Tensor) -> dict[str, Tensor]:
     normed_again = block.ln_2(middle)
     mlp = block.mlp
     hidden = mlp.c_fc(normed_again)
-    activated = nn.functional.gelu(hidden, approximate=mlp.approximate)
+    activated = mlp.activate(hidden)
     assert weights is not None
     stages = {
         "normed": normed, "query": query, "key": key, "value": value, "weights": weights, "heads": context.flatten(2),

@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from ..cache import attention_dtype
 from ..gpt import GPT, Block
@@ -30,7 +29,8 @@ WARM_UP = 3  # steps run before capturing one, in which libraries initialise the
 
 
 class BatchCache:
-    """Keys and values of up to ``n_slots`` requests: ``(n_layer, n_slots, n_head, context_length, head_dim)`` each.
+    """Keys and values of up to ``n_slots`` requests: ``(n_layer, n_slots, n_kv_head, context_length, head_dim)``
+    each.
 
     On a CPU they take up memory only once written to. Values left in a slot by an earlier request are masked.
     """
@@ -38,7 +38,7 @@ class BatchCache:
     def __init__(self, gpt: GPT, n_slots: int, spare: int = 0) -> None:
         """With ``spare`` more positions in each slot than a text can have."""
         config, weight = gpt.config, gpt.wte.weight
-        shape = (config.n_layer, n_slots, config.n_head, config.context_length + spare, config.head_dim)
+        shape = (config.n_layer, n_slots, config.n_kv_head, config.context_length + spare, config.head_dim)
         self.keys, self.values = (empty_cache(shape, weight) for _ in range(2))
 
     def clear(self, slot: int, length: int) -> None:
@@ -73,6 +73,11 @@ class Segment:
     def n_rows(self) -> int:
         return len(self.lengths) * self.n_tokens
 
+    @property
+    def start(self) -> int | Tensor:
+        """The position of the first new token, or of each slot's ``(slots,)`` if they differ."""
+        return self.lengths[0] if self.mask is None else self.targets[1]
+
     @cached_property
     def mask(self) -> Tensor | None:
         """``(slots, 1, 1, S)`` if the texts differ in length, otherwise None."""
@@ -90,7 +95,7 @@ class Segment:
         return slots, torch.tensor(self.lengths, device=device)
 
     def write(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Store ``key`` and ``value`` ``(slots, n_head, n_tokens, head_dim)``; return all so far in these slots."""
+        """Store ``key`` and ``value`` ``(slots, n_kv_head, n_tokens, head_dim)``; return all so far in these slots."""
         end = max(self.lengths) + self.n_tokens
         slots = slice(self.slot, self.slot + len(self.lengths))
         keys, values = self.cache.keys[layer], self.cache.values[layer]
@@ -123,7 +128,7 @@ def forward_batch(gpt: GPT, ids: Sequence[int], segments: Sequence[Segment], row
     """
     device = gpt.wte.weight.device
     positions = [n + i for segment in segments for n in segment.lengths for i in range(segment.n_tokens)]
-    x = gpt.wte(torch.tensor(ids, device=device)) + gpt.wpe(torch.tensor(positions, device=device))  # (N, C)
+    x = gpt.embeddings(torch.tensor(ids, device=device), torch.tensor(positions, device=device))  # (N, C)
     sizes = [segment.n_rows for segment in segments]
     recorded: list[list[Tensor]] = [[] for _ in segments]  # per segment, the attention weights of each layer
 
@@ -324,18 +329,16 @@ class GraphReader(TorchReader):
 
         def attend(block: Block, x: Tensor) -> Tensor:
             attention = block.attn
-            qkv = attention.c_attn(x).to(cache.keys.dtype)
-            query, key, value = qkv.view(len(x), 3, attention.n_head, attention.head_dim).unbind(1)
+            # One token of N texts: (N, n_head, 1, head_dim) and (N, n_kv_head, 1, head_dim)
+            query, key, value = attention.split(attention.c_attn(x)[:, None], places)
             keys, values = cache.keys[block.layer], cache.values[block.layer]
-            keys[self.slots, :, self.positions] = key
-            values[self.slots, :, self.positions] = value
-            context = F.scaled_dot_product_attention(
-                query[:, :, None], keys[:, :, :n_keys], values[:, :, :n_keys], attn_mask=mask, scale=attention.scale
-            )
-            return attention.c_proj(context.flatten(1).to(x.dtype))
+            keys[self.slots, :, self.positions] = key[:, :, 0]
+            values[self.slots, :, self.positions] = value[:, :, 0]
+            context = attention.fused(query, keys[:, :, :n_keys], values[:, :, :n_keys], mask)
+            return attention.output(context[:, :, 0].to(x.dtype))
 
         places = self.positions.clamp(max=self.nowhere - 1)
-        x = gpt.run_blocks(gpt.wte(self.tokens) + gpt.wpe(places), attend)
+        x = gpt.run_blocks(gpt.embeddings(self.tokens, places), attend)
         self.logits.copy_(gpt.logits(x))
         most, best = self.logits.max(-1)
         self.summary.copy_(torch.stack([best.double(), most.double(), self.logits.logsumexp(-1).double()], 1))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
-from ..checkpoint.gpt2_format import WEIGHTS
+from ..checkpoint.folder_format import WEIGHTS
 from ..checkpoint.write import check_writable
 from ..errors import CheckpointError
 from .settings import TrainSettings, add_flags

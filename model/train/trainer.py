@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 from tqdm import tqdm
 
-from ..checkpoint.gpt2_format import TOKENIZER, WEIGHTS
+from ..checkpoint.folder_format import TOKENIZER, WEIGHTS
 from ..checkpoint.load import choose_device, has_bfloat16
 from ..checkpoint.vocabulary import read_tokenizer
 from ..checkpoint.weights import read_weights, weight_files

@@ -18,7 +18,7 @@ from helpers.files import ROOT
 from helpers.runs import new_ids, write_text
 from helpers.serve_once import free_port, wait_until_healthy
 from helpers.server import Server
-from model.checkpoint.gpt2_format import CONFIG, WEIGHTS
+from model.checkpoint.folder_format import CONFIG, WEIGHTS
 
 pytestmark = pytest.mark.slow
 

@@ -16,6 +16,7 @@ from model.ladder.block import (
     linear,
     normalise,
     part_of_head,
+    position_embeddings,
 )
 from model.ladder.terms import dot_product_terms
 
@@ -136,11 +137,11 @@ class InLayer:
         of = {name: value[at] for name, value in self.stages._asdict().items() if value.ndim == 2}
         match stage:
             case "token" | "position":
-                row = gpt.wte.weight[self.ids[at]] if stage == "token" else gpt.position_embeddings(at, at + 1)[0]
+                row = gpt.wte.weight[self.ids[at]] if stage == "token" else position_embeddings(gpt, at, at + 1)[0]
                 check_index(index, len(row))
                 return {"kind": "weight", "total": row[index].item()}
             case "x":
-                token, position = gpt.wte.weight[self.ids[at]], gpt.position_embeddings(at, at + 1)[0]
+                token, position = gpt.wte.weight[self.ids[at]], position_embeddings(gpt, at, at + 1)[0]
                 return added(("token", "position"), token, position, index)
             case "normed":
                 return norm(layers.normed, of["x"], index)

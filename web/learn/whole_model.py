@@ -12,7 +12,15 @@ from torch.nn import functional as F
 
 from model import InputError, LoadedModel, PromptError, UnknownCharacters, ladder
 from model.gpt import Block
-from model.ladder.block import BlockStages, block_by_ladder, block_by_model, final_norm, linear, normalise
+from model.ladder.block import (
+    BlockStages,
+    block_by_ladder,
+    block_by_model,
+    final_norm,
+    linear,
+    normalise,
+    position_embeddings,
+)
 from model.ladder.terms import largest_difference, seeded
 from model.lens.head_roles import clear_text_roles
 from model.lens.metrics import most_selective_head
@@ -145,7 +153,7 @@ def whole_model(served: ServedModels, request: LessonRequest) -> dict[str, objec
         "largest_error": 1e-4 if loaded.dtype == torch.float32 else 0.1,
         "embedding": {
             "token": rounded(gpt.wte.weight[ids[query]]),
-            "position": rounded(gpt.position_embeddings(query, query + 1)[0]),
+            "position": rounded(position_embeddings(gpt, query, query + 1)[0]),
             "error": embedding_error(found),
         },
         "vectors": {name: rounded(getattr(stages, name)[query]) for name in STAGES},
@@ -169,7 +177,7 @@ def rounded(vector: Tensor) -> list[float]:
 def embedding_error(found: TokenizedSentence) -> float:
     gpt, stream = found.loaded.gpt, found.text_pass.stream[0][0]
     tokens = gpt.wte(torch.tensor(found.ids, device=stream.device))
-    ours = tokens + gpt.position_embeddings(0, len(found.ids))
+    ours = tokens + position_embeddings(gpt, 0, len(found.ids))
     return largest_difference(ours.float(), stream.float())
 
 

@@ -11,7 +11,7 @@ import orjson
 import model
 from model import CheckpointError, InputError, LoadedModel
 from model.checkpoint.files import read_json
-from model.checkpoint.gpt2_format import SNAPSHOTS
+from model.checkpoint.folder_format import SNAPSHOTS
 from model.errors import MAX_SHOWN
 from model.lens.head_roles import CLEAR_ROLE
 

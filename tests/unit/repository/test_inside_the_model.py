@@ -15,7 +15,7 @@ KNOWN_TO = {
     # The forward pass for many texts at once.
     "model/serving/torch_reader.py",
     # Names of tensors in checkpoints.
-    "model/checkpoint/gpt2_format.py",
+    "model/checkpoint/folder_format.py",
     "model/checkpoint/layouts.py",
     "model/checkpoint/weights.py",
     # Weights packed for the compiled loops; matrices that are optimised separately.

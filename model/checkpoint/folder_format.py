@@ -1,21 +1,25 @@
-"""The file format of a GPT-2 checkpoint, which transformers, vLLM and other engines open without conversion.
+"""The files of a checkpoint folder, which transformers, vLLM and other engines open without conversion.
 
-A folder holds ``config.json``, ``model.safetensors`` (GPT-2's tensor names, linear weights stored ``(in, out)``),
-``tokenizer.json`` and ``tokenizer_config.json``.
+A folder holds ``config.json``, ``model.safetensors`` (with the tensor names of the model's family), ``tokenizer.json``
+and ``tokenizer_config.json``.
 """
 
-import json
-import re
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from ..config import Activation, GPTConfig
+from ..config import GPTConfig
 from ..errors import CheckpointError, InvalidValue, Mismatch
 from ..tokenizer import END_OF_TEXT, Tokenizer
+from .family import Family, Json
 from .files import checkpoint_errors, read_json, read_text
+from .gpt2 import GPT2
+from .gpt_neox import GPT_NEOX
+from .llama import LLAMA, MISTRAL, QWEN2, QWEN3
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 OLDER_WEIGHTS = "pytorch_model.bin"  # written by transformers before it used safetensors
@@ -24,63 +28,40 @@ CHAT_TEMPLATE = "chat_template.jinja"
 MAX_CONFIG_BYTES = 1_000_000
 MAX_TEMPLATE_BYTES = 64_000
 SNAPSHOTS = "steps"  # the folder of weights kept during training
-TRANSPOSED = re.compile(r"h\.\d+\.(attn\.c_attn|attn\.c_proj|mlp\.c_fc|mlp\.c_proj)\.weight")
-MASK_BUFFER = re.compile(r"h\.\d+\.attn\.(masked_)?bias")  # the causal mask, stored by the oldest files; ignored
-# The names of activation functions in a ``config.json``; two of them name the same function.
-ACTIVATIONS: dict[object, Activation] = {"gelu_new": "gelu_new", "gelu_pytorch_tanh": "gelu_new", "gelu": "gelu"}
-SIZES = {
-    "n_layer": "n_layer",
-    "n_head": "n_head",
-    "n_embd": "n_embd",
-    "vocab_size": "vocab_size",
-    "n_positions": "context_length",
-}
-SWITCHES = (
-    "n_inner",
-    "layer_norm_epsilon",
-    "qkv_bias",
-    "tie_word_embeddings",
-    "scale_attn_weights",
-    "scale_attn_by_inverse_layer_idx",
-    "embd_pdrop",
-    "attn_pdrop",
-    "resid_pdrop",
-)
-# Keys for features that are not supported: only these values, which turn the feature off, are accepted.
-NEUTRAL: dict[str, object] = {
-    "add_cross_attention": False,
-    "quantization_config": None,
-    "pruned_heads": {},
-    "is_encoder_decoder": False,
-}
+FAMILIES = {family.model_type: family for family in (GPT2, GPT_NEOX, LLAMA, MISTRAL, QWEN2, QWEN3)}
 
 
 def config_from_json(content: object) -> tuple[GPTConfig, int | None, int | None]:
     """The config, bos token id and eos token id in a ``config.json``. Raises ``Mismatch`` naming the problem."""
     if not isinstance(content, dict):
-        raise Mismatch("no JSON object", "the config of a GPT-2 model")
-    if content.get("model_type") != "gpt2":
-        raise InvalidValue("model_type", content.get("model_type"), "'gpt2'")
-    activation = content.get("activation_function", "gelu_new")
-    if not isinstance(activation, str) or activation not in ACTIVATIONS:
-        raise InvalidValue("activation_function", activation, "'gelu_new' or 'gelu'")
-    for name, neutral in NEUTRAL.items():
-        if content.get(name, neutral) not in (neutral, None):
-            raise InvalidValue(name, content[name], json.dumps(neutral))
-    missing = [name for name in SIZES if name not in content]
-    if missing:
-        raise Mismatch(f"no {' and no '.join(missing)}", f"each of {', '.join(SIZES)}")
-    sizes = {field: content[name] for name, field in SIZES.items()}
-    switches = {name: content[name] for name in SWITCHES if name in content}
-    config = GPTConfig(**sizes, **switches, activation_function=ACTIVATIONS[activation])
+        raise Mismatch("no JSON object", "the config of a model")
+    model_type = content.get("model_type")
+    family = FAMILIES.get(model_type) if isinstance(model_type, str) else None
+    if family is None:
+        raise InvalidValue("model_type", model_type, f"one of {', '.join(map(repr, FAMILIES))}")
+    config = family.config_from(content)
     return config, special_token(content, "bos_token_id", config), special_token(content, "eos_token_id", config)
+
+
+@lru_cache(maxsize=64)
+def family_of(config: GPTConfig) -> Family:
+    """The family whose ``config.json`` can describe this model. Raises ``ValueError`` if there is none."""
+    plain = replace(config, embd_pdrop=0.0, attn_pdrop=0.0, resid_pdrop=0.0)  # training alone uses them
+    for family in FAMILIES.values():
+        try:
+            content: Json = family.config_to(plain)
+            if family.config_from(content) == plain:
+                return family
+        except (InvalidValue, Mismatch):
+            continue
+    raise ValueError(f"no family of models has this combination of choices: {config}")
 
 
 def read_config(folder: Path) -> tuple[GPTConfig, int | None, int | None]:
     """The config, bos token id and eos token id of the checkpoint in ``folder``. Raises ``CheckpointError``."""
     path = folder / CONFIG
     content = read_json(path, MAX_CONFIG_BYTES)
-    with checkpoint_errors(path, "the config of a GPT-2 model"):
+    with checkpoint_errors(path, "the config of a model"):
         return config_from_json(content)
 
 
@@ -121,24 +102,21 @@ def special_token(content: Mapping[str, object], name: str, config: GPTConfig) -
 
 def config_to_json(config: GPTConfig, bos_token_id: int | None, eos_token_id: int | None) -> dict[str, object]:
     """The content of a ``config.json`` from which transformers builds the same model, computing in float32."""
-    sizes = {name: getattr(config, field) for name, field in SIZES.items()}
-    switches = {name: getattr(config, name) for name in SWITCHES}
+    family = family_of(config)
     return {
-        "model_type": "gpt2",
-        "architectures": ["GPT2LMHeadModel"],
-        "activation_function": config.activation_function,
+        "model_type": family.model_type,
+        "architectures": [family.architecture],
         "dtype": "float32",
         "bos_token_id": bos_token_id,
         "eos_token_id": eos_token_id,
-        **sizes,
-        **switches,
+        **family.config_to(config),
     }
 
 
 def tokenizer_config(tokenizer: Tokenizer, context_length: int, chat_template: str = "") -> dict[str, object]:
     """The content of ``tokenizer_config.json``.
 
-    It has to name the tokenizer class, or transformers would use GPT-2's tokenizer for any GPT-2 folder.
+    It has to name the tokenizer class, or transformers would use that of the family's first model.
     """
     content: dict[str, object] = {
         "tokenizer_class": "PreTrainedTokenizerFast",
@@ -155,14 +133,11 @@ def tokenizer_config(tokenizer: Tokenizer, context_length: int, chat_template: s
 
 def file_tensors(config: GPTConfig, state: Mapping[str, Tensor], dtype: torch.dtype | None) -> dict[str, Tensor]:
     """The tensors to store in ``model.safetensors`` for a GPT's state dict, converted to ``dtype`` if given."""
-    tensors = {}
-    for name, tensor in state.items():
-        if name == "lm_head.weight":
-            if not config.tie_word_embeddings:
-                tensors[name] = tensor
-            continue
-        tensors["transformer." + name] = tensor.t() if TRANSPOSED.fullmatch(name) else tensor
-    if not config.qkv_bias:  # GPT-2 in transformers always has this bias
-        for layer in range(config.n_layer):
-            tensors[f"transformer.h.{layer}.attn.c_attn.bias"] = torch.zeros(3 * config.n_embd)
+    family, tensors = family_of(config), {}
+    for name, stored in family.tensors(config):
+        if stored.parameter != "lm_head.weight":
+            tensors[family.prefix + name] = stored.to_file(state[stored.parameter][stored.start : stored.stop])
+        elif not config.tie_word_embeddings:
+            tensors[name] = state[stored.parameter]
+    tensors |= {family.prefix + name: torch.zeros(shape) for name, shape in family.zeros(config).items()}
     return {name: tensor.detach().to("cpu", dtype).contiguous() for name, tensor in tensors.items()}

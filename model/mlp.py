@@ -1,0 +1,36 @@
+"""The MLP of a block."""
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from .config import GPTConfig
+
+
+class MLP(nn.Module):
+    """Two linear layers with an activation between them: ``(B, T, C) -> (B, T, C)``.
+
+    In a gated MLP (Shazeer 2020) the first layer has twice as many outputs, and the second half multiplies the
+    activations of the first.
+    """
+
+    def __init__(self, config: GPTConfig) -> None:
+        super().__init__()
+        self.is_gated, self.activation = config.gated_mlp, config.activation_function
+        self.c_fc = nn.Linear(config.n_embd, config.inner_dim * (2 if self.is_gated else 1), bias=config.mlp_bias)
+        self.c_proj = nn.Linear(config.inner_dim, config.n_embd, bias=config.mlp_bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.c_proj(self.activate(self.c_fc(x)))
+
+    def activate(self, hidden: Tensor) -> Tensor:
+        """The input of the second layer ``(..., inner_dim)`` from the output of the first."""
+        if self.is_gated:
+            gate, up = hidden.chunk(2, dim=-1)
+            return self.nonlinear(gate) * up
+        return self.nonlinear(hidden)
+
+    def nonlinear(self, x: Tensor) -> Tensor:
+        """SiLU, or GELU (Hendrycks & Gimpel 2016), exact or in its tanh form."""
+        if self.activation == "silu":
+            return F.silu(x)
+        return F.gelu(x, approximate="tanh" if self.activation == "gelu_new" else "none")

@@ -1,0 +1,53 @@
+"""Rotary positions: queries and keys turn with their positions, so that a score depends on the distance alone."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from .config import RotaryConfig
+
+
+class Rotary:
+    """Rotates queries and keys by their positions (Su et al. 2021, section 3.2).
+
+    Numbers ``i`` and ``i + n_dim / 2`` of a head are a point in a plane, which position ``p`` rotates by the angle
+    ``p * frequencies[i]``. All layers of a model share one of these objects.
+    """
+
+    def __init__(self, config: RotaryConfig, context_length: int) -> None:
+        self.config, self.context_length = config, context_length
+        self.tables: dict[torch.device, tuple[Tensor, Tensor]] = {}
+
+    def frequencies(self) -> Tensor:
+        """The angle between neighbouring positions in each plane, in radians, ``(n_dim / 2,)`` float32."""
+        exponents = torch.arange(0, self.config.n_dim, 2, device="cpu").float() / self.config.n_dim
+        frequencies = 1 / self.config.theta**exponents
+        scaling = self.config.scaling
+        if scaling is None:
+            return frequencies
+        turns = scaling.original_context_length * frequencies / (2 * math.pi)  # in the original context
+        kept = (turns - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor)
+        kept = kept.clamp(0, 1)
+        return kept * frequencies + (1 - kept) * frequencies / scaling.factor
+
+    def table(self, device: torch.device) -> tuple[Tensor, Tensor]:
+        """Cosine and sine of the angles at all positions, ``(context_length, n_dim / 2)`` float32 each."""
+        if device not in self.tables:
+            with torch.inference_mode(False):  # training may use the tables as well
+                angles = torch.arange(self.context_length, device="cpu").float()[:, None] * self.frequencies()
+                self.tables[device] = angles.cos().to(device), angles.sin().to(device)
+        return self.tables[device]
+
+    def rotate(self, x: Tensor, start: int | Tensor) -> Tensor:
+        """``x`` ``(B, heads, T, head_dim)`` rotated by its positions.
+
+        The first is ``start``; if every text has one of its own, ``(B,)``, then ``T`` is 1.
+        """
+        half, T = self.config.n_dim // 2, x.shape[2]
+        cos, sin = (
+            table[start : start + T] if isinstance(start, int) else table[start][:, None, None]
+            for table in self.table(x.device)
+        )
+        a, b = x[..., :half], x[..., half : 2 * half]
+        return torch.cat([a * cos - b * sin, b * cos + a * sin, x[..., 2 * half :]], -1).to(x.dtype)

@@ -1,0 +1,85 @@
+"""Small random models of transformers in every family that opens, and their folders."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from helpers.files import write_json
+from helpers.models import char_spec, wide_alphabet
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+BASE: dict[str, Any] = {
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "vocab_size": 65,
+    "max_position_embeddings": 32,
+}
+LLAMA3 = {"rope_type": "llama3", "rope_theta": 50.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+LLAMA3["original_max_position_embeddings"] = 16
+# The model type, and what differs from ``BASE``.
+SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
+    "llama": ("llama", {}),
+    "llama, grouped, tied": ("llama", {"num_key_value_heads": 2, "tie_word_embeddings": True}),
+    "llama, odd heads, one key head": (
+        "llama",
+        {"num_attention_heads": 3, "num_key_value_heads": 1, "hidden_size": 24, "num_hidden_layers": 3},
+    ),
+    "llama, biases": ("llama", {"attention_bias": True, "mlp_bias": True, "num_key_value_heads": 2}),
+    "llama, wide heads": ("llama", {"head_dim": 12, "num_key_value_heads": 1, "rms_norm_eps": 1e-2}),
+    "llama 3": ("llama", {"rope_parameters": LLAMA3, "num_key_value_heads": 2, "tie_word_embeddings": True}),
+    "mistral": ("mistral", {"num_key_value_heads": 2, "head_dim": 10, "sliding_window": None}),
+    "mistral, a window as long as the context": ("mistral", {"num_key_value_heads": 2, "sliding_window": 32}),
+    "qwen2": ("qwen2", {"num_key_value_heads": 2}),
+    "qwen2, tied, 9 heads": (
+        "qwen2",
+        {
+            "num_attention_heads": 9,
+            "num_key_value_heads": 3,
+            "hidden_size": 36,
+            "tie_word_embeddings": True,
+            "rope_parameters": {"rope_type": "default", "rope_theta": 1e6},
+        },
+    ),
+    "qwen3": ("qwen3", {"num_key_value_heads": 2, "head_dim": 16, "tie_word_embeddings": True}),
+    "qwen3, untied, biases": ("qwen3", {"num_key_value_heads": 1, "head_dim": 6, "attention_bias": True}),
+    "pythia": ("gpt_neox", {}),
+    "pythia, all rotated": ("gpt_neox", {"rope_parameters": {"rope_type": "default", "partial_rotary_factor": 1.0}}),
+    "gpt_neox, one after the other": (
+        "gpt_neox",
+        {"use_parallel_residual": False, "tie_word_embeddings": True, "hidden_act": "gelu_new"},
+    ),
+    "gpt_neox, no attention bias": (
+        "gpt_neox",
+        {"attention_bias": False, "num_attention_heads": 1, "hidden_size": 16, "layer_norm_eps": 1e-2},
+    ),
+}
+ONE_OF_EACH = ["llama, grouped, tied", "llama 3", "mistral", "qwen2", "qwen3", "pythia"]
+
+
+def reference(name: str, seed: int = 0, **changes: Any) -> "PreTrainedModel":
+    """A random model of transformers, with explicit attention."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    model_type, shape = SHAPES[name]
+    keys = BASE | {"bos_token_id": None, "eos_token_id": None, "pad_token_id": None} | shape | changes
+    config = AutoConfig.for_model(model_type, **keys)
+    gpt = AutoModelForCausalLM.from_config(config, attn_implementation="eager")
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter_name, parameter in gpt.named_parameters():
+            noise = torch.randn(parameter.shape, generator=generator) * 0.25
+            is_gain = "norm" in parameter_name and parameter_name.endswith("weight")
+            parameter.copy_(noise + 1 if is_gain else noise)
+    return gpt.eval()
+
+
+def write(gpt: "PreTrainedModel", folder: Path, **options: Any) -> Path:
+    """Save it with transformers' own function, with a character vocabulary of at most 65 tokens."""
+    gpt.save_pretrained(folder, **options)
+    write_json(folder / "tokenizer.json", char_spec(wide_alphabet(min(gpt.config.vocab_size, 65))))
+    return folder

@@ -1,0 +1,79 @@
+"""Folders of other families that transformers wrote: the same logits, attention weights and greedy text."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, PreTrainedModel
+
+import model
+from helpers.models import batch, max_difference, prompt_ids
+from helpers.oracles.families import ONE_OF_EACH, SHAPES, reference, write
+from model.cache import KVCache
+
+TOLERANCE = 1e-4
+
+
+def load(folder: Path) -> model.LoadedModel:
+    return model.load(folder, device="cpu", dtype="float32")
+
+
+@torch.inference_mode()
+def assert_same(gpt: PreTrainedModel, loaded: model.LoadedModel) -> None:
+    """Logits, and every head's attention weights, on random tokens as long as the context; cached as uncached."""
+    config = loaded.config
+    ids = prompt_ids(config.context_length, config.vocab_size)
+    theirs = gpt(torch.tensor([ids]), output_attentions=True)
+    trace = loaded.trace(ids)
+    assert max_difference(trace.logits, theirs.logits[0]) <= TOLERANCE
+    assert max_difference(trace.attention, torch.cat(theirs.attentions)) <= TOLERANCE
+    texts = batch(3, 7, vocab_size=config.vocab_size)
+    fused = loaded.gpt(texts).logits
+    assert max_difference(fused, gpt(texts).logits) <= TOLERANCE
+    cache = KVCache(config, batch_size=3)
+    pieces = [loaded.gpt(part, cache=cache).logits for part in texts.split([3, 1, 2, 1], 1)]
+    assert max_difference(torch.cat(pieces, 1), fused) <= 1e-5
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_shape(name: str, tmp_path: Path) -> None:
+    gpt = reference(name)
+    loaded = load(write(gpt, tmp_path / "theirs"))
+    assert_same(gpt, loaded)
+    assert sum(p.numel() for p in loaded.gpt.parameters()) == loaded.config.n_parameters
+    # What Headscope writes, both read again.
+    loaded.save(tmp_path / "ours")
+    assert load(tmp_path / "ours").config == loaded.config
+    again = AutoModelForCausalLM.from_pretrained(
+        tmp_path / "ours", dtype=torch.float32, attn_implementation="eager"
+    ).eval()
+    assert_same(again, loaded)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("name", ONE_OF_EACH)
+def test_weights_stored_in_half_precision(name: str, dtype: torch.dtype, tmp_path: Path) -> None:
+    write(reference(name).to(dtype), tmp_path)
+    theirs = AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float32, attn_implementation="eager").eval()
+    assert_same(theirs, load(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["llama, grouped, tied", "pythia"])
+def test_shards_and_a_padded_vocabulary(name: str, tmp_path: Path) -> None:
+    gpt = reference(name, vocab_size=96)
+    write(gpt, tmp_path, max_shard_size="8KB")
+    assert len(list(tmp_path.glob("model-*.safetensors"))) > 2
+    loaded = load(tmp_path)
+    assert_same(gpt, loaded)
+    assert len(loaded.ids_without_token) == 31
+
+
+@pytest.mark.parametrize("name", ONE_OF_EACH)
+def test_greedy_text_token_by_token(name: str, tmp_path: Path) -> None:
+    gpt = reference(name)
+    loaded = load(write(gpt, tmp_path))
+    ids = prompt_ids(4)
+    reading = torch.tensor([ids])
+    options = {"do_sample": False, "max_new_tokens": 28, "pad_token_id": 0, "eos_token_id": None}
+    theirs = gpt.generate(reading, attention_mask=torch.ones_like(reading), **options)[0, 4:].tolist()
+    assert [step.token_id for step in loaded.generate(ids, 28, temperature=0)] == theirs
