@@ -81,6 +81,8 @@ def tokenize_sentence(served: ServedModels, request: LessonRequest) -> Tokenized
     check_sentence(request.sentence)
     loaded = find_model(served, request.model)
     name = loaded.name
+    if loaded.config.rotary is not None:
+        raise InputError("model", f"This lesson follows a GPT-2 step by step, and {name} is a model of another family.")
     text, notes = request.sentence, []
     try:
         ids = loaded.tokenizer.encode(text)

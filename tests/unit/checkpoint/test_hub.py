@@ -80,7 +80,7 @@ def test_a_revision(hub: Hub) -> None:
 
 @pytest.mark.parametrize(
     ("changes", "message"),
-    [({"model_type": "llama"}, "model_type 'llama', expected 'gpt2'"), ({"n_layer": 600}, "n_layer 600")],
+    [({"model_type": "mamba"}, "model_type 'mamba', expected one of 'gpt2'"), ({"n_layer": 600}, "n_layer 600")],
 )
 def test_no_weights_are_fetched_for_another_kind_of_model(hub: Hub, changes: dict[str, Any], message: str) -> None:
     edit_json(hub.remote / "config.json", **changes)

@@ -81,15 +81,20 @@ def test_an_error_repeats_only_so_much(folder: Path) -> None:
     assert len(refused(folder, CONFIG, "model_type 'xxx")) < 2000
 
 
+OPEN = r" \(models of the types gpt2, gpt_neox, llama, mistral, qwen2 and qwen3 open\)$"
 BAD_CONFIG: list[tuple[dict[str, Any], str]] = [
-    ({"model_type": "llama"}, "found model_type 'llama', expected 'gpt2'$"),
+    (
+        {"model_type": "mamba"},
+        "found model_type 'mamba', expected one of 'gpt2', 'gpt_neox', 'llama', 'mistral', 'qwen2', 'qwen3'$",
+    ),
+    ({"model_type": ["gpt2"]}, r"found model_type \['gpt2'\], expected one of"),
     ({"model_type": ...}, "model_type None"),
-    ({"activation_function": "relu"}, "found activation_function 'relu', expected 'gelu_new' or 'gelu'$"),
+    ({"activation_function": "relu"}, "found activation_function 'relu', expected 'gelu_new' or 'gelu'" + OPEN),
     ({"activation_function": ["gelu"]}, r"activation_function \['gelu'\], expected"),
     ({"activation_function": None}, "activation_function None"),
-    ({"add_cross_attention": True}, "found add_cross_attention True, expected false$"),
-    ({"quantization_config": {"bits": 4}}, "quantization_config .*, expected null$"),
-    ({"pruned_heads": {"0": [1]}}, "pruned_heads .*, expected {}$"),
+    ({"add_cross_attention": True}, "found add_cross_attention True, expected false" + OPEN),
+    ({"quantization_config": {"bits": 4}}, "quantization_config .*, expected null" + OPEN),
+    ({"pruned_heads": {"0": [1]}}, "pruned_heads .*, expected {}" + OPEN),
     ({"is_encoder_decoder": True}, "is_encoder_decoder True"),
     ({"n_embd": 17}, "found n_embd 17 with n_head 2, expected an n_embd divisible by n_head$"),
     (

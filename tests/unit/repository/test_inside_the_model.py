@@ -12,12 +12,15 @@ MODULES = re.compile(r"\b(c_attn|c_proj|c_fc|wpe|ln_1|ln_2|ln_f)\b")
 KNOWN_TO = {
     "model/gpt.py",
     "model/attention.py",
+    "model/mlp.py",
     # The forward pass for many texts at once.
     "model/serving/torch_reader.py",
     # Names of tensors in checkpoints.
-    "model/checkpoint/folder_format.py",
+    "model/checkpoint/gpt2.py",
+    "model/checkpoint/gpt_neox.py",
+    "model/checkpoint/llama.py",
     "model/checkpoint/layouts.py",
-    "model/checkpoint/weights.py",
+    "model/checkpoint/load.py",
     # Weights packed for the compiled loops; matrices that are optimised separately.
     "model/kernels/pack.py",
     "model/train/optimizers.py",

@@ -33,7 +33,8 @@ MODEL_FLOORS = [
     {"model.generate", "model.trace", "model.checkpoint"},
     {"model.sampling", "model.tokenizer", "model.kernels"},
     {"model.gpt"},
-    {"model.attention", "model.cache", "model.norm"},
+    {"model.attention", "model.mlp"},
+    {"model.cache", "model.heads", "model.norm", "model.rotary"},
     {"model.config"},
     {"model.errors"},
 ]

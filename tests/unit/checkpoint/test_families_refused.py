@@ -1,0 +1,74 @@
+"""What a ``config.json`` of another family asks for and is not supported: one sentence that names field and value."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.files import refused, write_json
+from model.checkpoint.family import OPENS
+from model.checkpoint.folder_format import FAMILIES
+
+LLAMA = {
+    "model_type": "llama",
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "vocab_size": 65,
+    "max_position_embeddings": 32,
+}
+LLAMA3 = {"rope_type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4}
+OPEN = rf" \({OPENS}\)$"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"rope_scaling": {"rope_type": "yarn", "factor": 4}},
+            "rope_type 'yarn', expected 'default' or 'llama3'" + OPEN,
+        ),
+        ({"rope_scaling": {"type": "linear", "factor": 2}}, "rope_type 'linear', expected .*" + OPEN),
+        ({"rope_parameters": {"rope_type": "dynamic"}}, "rope_type 'dynamic', expected .*" + OPEN),
+        ({"rope_scaling": 5}, "rope_parameters 5, expected an object"),
+        ({"rope_scaling": LLAMA3}, "no original_max_position_embeddings, expected each of factor, "),
+        (
+            {"rope_scaling": LLAMA3 | {"original_max_position_embeddings": 8, "high_freq_factor": 1}},
+            "low_freq_factor 1 with high_freq_factor 1, expected",
+        ),
+        ({"rope_theta": 0}, "rope_theta 0, expected a number above 0"),
+        ({"rope_theta": "10000"}, "rope_theta '10000', expected a number above 0"),
+        ({"partial_rotary_factor": 2}, "partial_rotary_factor 2, expected a number above 0 and at most 1"),
+        ({"partial_rotary_factor": 0.4}, "3 rotated dimensions, expected an even number"),
+        ({"model_type": "mistral", "sliding_window": 16}, "sliding_window 16, expected null, or at least .* 32" + OPEN),
+        (
+            {"model_type": "qwen2", "use_sliding_window": True, "sliding_window": 8},
+            "sliding_window 8, expected null, or at least max_position_embeddings 32" + OPEN,
+        ),
+        ({"attn_logit_softcapping": 50.0}, "attn_logit_softcapping 50.0, expected null" + OPEN),
+        ({"final_logit_softcapping": 30.0}, "final_logit_softcapping 30.0, expected null" + OPEN),
+        ({"num_local_experts": 8}, "num_local_experts 8, expected null" + OPEN),
+        ({"quantization_config": {"quant_method": "gptq"}}, "quantization_config .*, expected null" + OPEN),
+        ({"is_encoder_decoder": True}, "is_encoder_decoder True, expected false" + OPEN),
+        ({"hidden_act": "relu2"}, "hidden_act 'relu2', expected 'silu'" + OPEN),
+        ({"model_type": "gpt_neox", "hidden_act": "silu"}, "hidden_act 'silu', expected 'gelu_new' or 'gelu'" + OPEN),
+        ({"num_key_value_heads": 3}, "n_head 4 with n_kv_head 3, expected an n_head divisible by n_kv_head"),
+        ({"num_key_value_heads": -1}, "n_kv_head -1, expected an integer from 0 to 4"),
+        ({"num_key_value_heads": "2"}, "n_kv_head '2', expected"),
+        ({"hidden_size": 33}, "n_embd 33 with n_head 4, expected an n_embd divisible by n_head"),
+        ({"head_dim": 2.5}, "head_dim 2.5, expected an integer"),
+        ({"hidden_size": "32"}, "hidden_size '32', expected an integer"),
+        ({"attention_bias": "no"}, "qkv_bias 'no', expected true or false"),
+        ({"rms_norm_eps": 0}, "layer_norm_epsilon 0, expected a number between 0 and 1"),
+        ({"intermediate_size": ..., "vocab_size": ...}, "no intermediate_size and no vocab_size, expected each of "),
+        ({"model_type": "mixtral"}, "model_type 'mixtral', expected one of 'gpt2', .*'qwen3'$"),
+    ],
+)
+def test_one_sentence(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+    write_json(tmp_path / "config.json", {name: v for name, v in (LLAMA | changes).items() if v is not ...})
+    refused(tmp_path, "config.json", f"found {message}")
+
+
+def test_all_families_are_named() -> None:
+    assert all(model_type in OPENS for model_type in FAMILIES)
