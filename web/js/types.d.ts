@@ -98,6 +98,8 @@ export interface TrainingReport {
 /** A model as the server describes it. */
 export interface ModelInfo {
   name: string;
+  /** In a word or two, what it writes; "" unless its checkpoint says so. */
+  label: string;
   facts: string;
   about: string;
   /** The training steps after which weights were kept. */
