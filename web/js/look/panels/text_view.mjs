@@ -25,9 +25,14 @@ const SPACES = { " ": "hs-space", "\n": "hs-line", "\t": "hs-tab" };
 const withVisibleSpaces = (text) =>
   text.split(/([ \n\t])/).map((part) => (SPACES[part] ? make("span", { class: SPACES[part] }, part) : part));
 
+/** The spaces in front of a word, and the word; no word if it has no such spaces. @param {string} text */
+const splitWord = (text) => /^([ \n\t]+)([^]+)$/.exec(text)?.slice(1) ?? [text, ""];
+
 export class TextView {
   /** @type {HTMLSpanElement[]} */
   #spans = [];
+  /** @type {HTMLElement[]} the part of each span that is coloured: a word without the space before it */
+  #words = [];
   /** @type {string[]} of each span, so that only spans that change are touched */
   #looks = [];
   #run = ""; // whose tokens the spans hold
@@ -36,11 +41,13 @@ export class TextView {
    * @param {Store} store
    * @param {object} options
    * @param {boolean} [options.canSurprise] whether it can be coloured by surprise
+   * @param {boolean} [options.hasArcs] whether arcs are drawn over it
    * @param {string} [options.label]
    */
-  constructor(store, { canSurprise = false, label = "Text" }) {
+  constructor(store, { canSurprise = false, hasArcs = false, label = "Text" }) {
     this.store = store;
     this.canSurprise = canSurprise;
+    this.hasArcs = hasArcs;
     this.element = make("div", { class: "hs-text", tabindex: 0, role: "group", "aria-label": label });
     this.earlier = make("span", { class: "hs-earlier", title: "No longer in the context" });
     this.element.append(this.earlier);
@@ -73,6 +80,7 @@ export class TextView {
     this.#run = run;
     element.replaceChildren(this.earlier);
     this.#spans = [];
+    this.#words = [];
     this.#looks = [];
     if (earlier && isAtEnd) element.scrollTop = element.scrollHeight;
   }
@@ -93,8 +101,12 @@ export class TextView {
       });
       // A token of one character needs no elements inside.
       if (SPACES[text]) span.classList.add(SPACES[text]);
-      span.append(...(text.length > 1 ? withVisibleSpaces(text) : [text]));
+      const [start, word] = splitWord(text);
+      span.append(...(text.length > 1 ? withVisibleSpaces(start) : [text]));
+      if (word) span.append(make("span", { class: "hs-word" }, ...withVisibleSpaces(word)));
+      span.classList.toggle("hs-spaced", word !== "");
       this.#spans.push(span);
+      this.#words.push(/** @type {HTMLElement} */ (word ? span.lastChild : span));
       element.append(span);
     }
     // The log-probabilities of the prompt are known once it has been read.
@@ -140,8 +152,9 @@ export class TextView {
       if (look === this.#looks[i]) continue; // most tokens stay as they are from one hover to the next
       this.#looks[i] = look;
       MARKS.forEach((name, which) => span.classList.toggle(name, marks[which]));
-      span.style.backgroundColor = step > FAINT ? ramp.css[step] : "";
-      span.style.color = step > FAINT ? ramp.ink[step] : "";
+      const word = this.#words[i];
+      word.style.backgroundColor = step > FAINT ? ramp.css[step] : "";
+      word.style.color = step > FAINT ? ramp.ink[step] : "";
     }
   }
 
