@@ -7,6 +7,7 @@ import { Scale } from "../../lib/drawing/scale.mjs";
 import { MAX_SURPRISE, surprise } from "../../lib/numbers.mjs";
 import { sentence, visible } from "../../lib/words.mjs";
 import { moveByKey } from "../keyboard.mjs";
+import { Arcs, TokenPlaces } from "./arcs.mjs";
 
 /** @import { Token } from "../../types.js" */
 /** @import { Ramp } from "../../lib/drawing/palette.mjs" */
@@ -47,12 +48,20 @@ export class TextView {
   constructor(store, { canSurprise = false, hasArcs = false, label = "Text" }) {
     this.store = store;
     this.canSurprise = canSurprise;
-    this.hasArcs = hasArcs;
     this.element = make("div", { class: "hs-text", tabindex: 0, role: "group", "aria-label": label });
     this.earlier = make("span", { class: "hs-earlier", title: "No longer in the context" });
-    this.element.append(this.earlier);
+    this.places = new TokenPlaces(this.element);
+    this.arcs = hasArcs ? new Arcs(store, this.places) : null;
+    this.fixed = [...(this.arcs ? [this.arcs.element] : []), this.earlier]; // in front of the tokens
+    this.element.append(...this.fixed);
     this.announcement = make("p", { class: "hs-hidden", "aria-live": "polite" });
     this.element.addEventListener("pointerover", (event) => this.point(event.target));
+    // A finger covers several tokens: the one nearest to it is meant.
+    for (const kind of /** @type {const} */ (["pointerdown", "pointermove"])) {
+      this.element.addEventListener(kind, (event) => {
+        if (event.pointerType === "touch") store.point(this.#cellNear(event));
+      });
+    }
     this.element.addEventListener("pointerleave", () => store.point(null));
     this.element.addEventListener("click", (event) => this.choose(event));
     // With Shift, the browser would select the text up to there.
@@ -68,17 +77,29 @@ export class TextView {
     store.on("tokens focus view step", () => this.colour());
     store.on("step", () => this.scrollToStep());
     store.on("looks-back", () => this.scrollToKey());
+    const remeasure = () => {
+      this.places.forget();
+      this.arcs?.draw(this.#words);
+    };
+    if (!this.arcs) return;
+    new ResizeObserver(remeasure).observe(this.element);
+    document.fonts.addEventListener("loadingdone", remeasure);
+    store.view.on((changed) => changed.includes("details") && remeasure());
   }
 
   /** Drop the spans of a run that is no longer shown. */
   fit() {
     const { element, store, isAtEnd } = this;
     const earlier = this.canSurprise ? store.pointer.earlier : ""; // of no use for an open head
-    if (this.earlier.textContent !== earlier) this.earlier.textContent = earlier;
+    if (this.earlier.textContent !== earlier) {
+      this.earlier.textContent = earlier;
+      this.places.forget();
+    }
     const { run } = store.pointer;
     if (run === this.#run && store.tokens.length >= this.#spans.length) return;
     this.#run = run;
-    element.replaceChildren(this.earlier);
+    element.replaceChildren(...this.fixed);
+    this.places.forget();
     this.#spans = [];
     this.#words = [];
     this.#looks = [];
@@ -93,7 +114,8 @@ export class TextView {
   fill() {
     const { element, store, isAtEnd } = this;
     element.classList.toggle("hs-growing", store.isGrowing);
-    for (let i = this.#spans.length; i < store.tokens.length; i++) {
+    const first = this.#spans.length;
+    for (let i = first; i < store.tokens.length; i++) {
       const { text } = store.tokens[i];
       const span = make("span", {
         class: i < store.pointer.n_prompt ? "hs-token hs-prompted" : "hs-token",
@@ -109,9 +131,21 @@ export class TextView {
       this.#words.push(/** @type {HTMLElement} */ (word ? span.lastChild : span));
       element.append(span);
     }
+    if (first < this.#spans.length) this.places.forget(this.#startOfWord(first));
     // The log-probabilities of the prompt are known once it has been read.
     if (this.canSurprise) this.#spans.forEach((span, i) => (span.title ||= describe(store.tokens[i])));
     if (isAtEnd) element.scrollTop = element.scrollHeight;
+  }
+
+  /** Where the word begins that a token goes on: it may move to the next line with it. @param {number} position */
+  #startOfWord(position) {
+    let start = position;
+    while (start > 0 && !/^\s/.test(this.store.tokens[start].text)) start--;
+    return start;
+  }
+
+  drawArcs() {
+    if (this.arcs && this.element.isConnected && !this.element.closest("[hidden]")) this.arcs.draw(this.#words);
   }
 
   /** Scroll to the selected step and, if there is room, to the key it looks at most, without moving the page. */
@@ -156,6 +190,7 @@ export class TextView {
       word.style.backgroundColor = step > FAINT ? ramp.css[step] : "";
       word.style.color = step > FAINT ? ramp.ink[step] : "";
     }
+    this.drawArcs();
   }
 
   /**
@@ -239,6 +274,12 @@ export class TextView {
     if (query !== null) this.store.point({ query });
   }
 
+  /** The token nearest to a pointer, as a cell. @param {MouseEvent} event */
+  #cellNear({ clientX, clientY }) {
+    const query = this.places.nearest(this.#words, clientX, clientY);
+    return query === null ? null : { query };
+  }
+
   /** @param {number} position @returns {HTMLElement | undefined} */
   span(position) {
     return this.#spans[position];
@@ -246,7 +287,8 @@ export class TextView {
 
   /** A click selects the step at which a token was written; with Shift it locks the token. @param {MouseEvent} event */
   choose(event) {
-    const position = this.position(event.target);
+    const isTouch = event instanceof PointerEvent && event.pointerType === "touch";
+    const position = isTouch ? (this.#cellNear(event)?.query ?? null) : this.position(event.target);
     if (position === null) return;
     if (event.shiftKey) this.store.lock({ query: position }, true);
     else this.store.select(position);
