@@ -102,10 +102,10 @@ class SamplingSettings:
         float, 1.0, 0, 100, "0 always takes the most probable token; higher values write more freely.",
         Slider("temperature", 0, 2, 0.05, start=0.8))
     top_k: int | None = option(
-        int, None, 0, MAX_TOP_K, "Draw only among this many of the most probable tokens, plus ties; 0 means all.",
+        int, None, 0, MAX_TOP_K, "Sample only among this many of the most probable tokens, plus ties; 0 means all.",
         Slider("top-k (0 = all)", 0, 100, 1, start=0))
     top_p: float = option(
-        float, 1.0, 0, 1, "Draw among the fewest most probable tokens whose probabilities reach this sum.",
+        float, 1.0, 0, 1, "Sample among the fewest most probable tokens whose probabilities reach this sum.",
         Slider("top-p", 0.05, 1, 0.05, start=1), above=True)
     min_p: float = option(
         float, 0.0, 0, 1, "Leave out tokens less than this fraction as probable as the most probable one.",

@@ -1,4 +1,4 @@
-"""Fixtures that every test may use, and what holds for every test."""
+"""Fixtures and rules for all tests."""
 
 import functools
 import os
@@ -18,11 +18,11 @@ from model import ladder
 if TYPE_CHECKING:
     from helpers.server import Server
 
-# The models here are tiny: on a busy machine a second thread costs far more than it gives.
+# The models here are tiny: on a busy machine a second thread costs far more than it gains.
 torch.set_num_threads(1)
-# Each client of httpx reads all the world's certificates, which takes 16 ms and which no test needs.
+# Each httpx client would load all CA certificates, which takes 16 ms and which no test needs.
 ssl.create_default_context = functools.cache(ssl.create_default_context)
-# Before transformers or huggingface_hub is imported: no test asks another host for anything.
+# Set before transformers or huggingface_hub is imported: no test contacts another host.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 TESTS = Path(__file__).parent
@@ -33,7 +33,7 @@ IN_BROWSER = {"browser", "page"}  # fixtures that open Chromium
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pycollect_makeitem(collector: pytest.Collector) -> Generator[None, Any, Any]:
-    """Only tests in ``tests/browser`` may open a browser: any other cannot be collected."""
+    """Only tests in ``tests/browser`` may open a browser; others fail at collection."""
     made = yield
     for item in made if isinstance(made, list) else []:
         if folder_of(item) != "browser" and IN_BROWSER & set(getattr(item, "fixturenames", ())):
@@ -41,7 +41,7 @@ def pytest_pycollect_makeitem(collector: pytest.Collector) -> Generator[None, An
     return made
 
 
-@pytest.hookimpl(tryfirst=True)  # before the markers select
+@pytest.hookimpl(tryfirst=True)  # before tests are selected by marker
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests by their folder."""
     for item in items:
@@ -53,13 +53,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def folder_of(item: pytest.Item) -> str:
-    """The folder directly in ``tests`` that a test is in."""
+    """The top-level folder of ``tests`` that a test is in."""
     return item.path.relative_to(TESTS).parts[0]
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """In CI everything can be installed: a test that is skipped for lack of anything but a GPU fails."""
+    """In CI everything can be installed, so a test that is skipped for lack of anything but a GPU fails."""
     report = yield
     needs_gpu = item.get_closest_marker("gpu")
     if report.skipped and not hasattr(report, "wasxfail") and not needs_gpu and os.environ.get("CI"):
@@ -70,19 +70,19 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 @pytest.fixture(scope="session")
 def texts(tmp_path_factory: pytest.TempPathFactory) -> Texts:
-    """Published texts and GPT-2's vocabulary from the folder that HEADSCOPE_DATA names, or else made ones."""
+    """Published texts and GPT-2's vocabulary from the folder that HEADSCOPE_DATA names, or else generated ones."""
     return open_texts(tmp_path_factory.mktemp("texts"))
 
 
 @pytest.fixture
 def text(tmp_path: Path) -> Path:
-    """A file that a small model learns in no time."""
+    """A text file that a small model learns very quickly."""
     path = tmp_path / "text.txt"
     path.write_text(TRAINING_TEXT)
     return path
 
 
-# The server's modules are imported when first asked for: unit tests need not wait for Gradio.
+# The server's modules are imported on first use, so that unit tests need not wait for Gradio.
 @pytest.fixture(scope="session")
 def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the checkpoints tiny (3 layers x 4 heads), other (2 x 2) and broken (no weights)."""
@@ -97,7 +97,7 @@ def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def server(checkpoints: Path) -> Iterator["Server"]:
-    """One app for all tests that change nothing in it; the model "slow" is "tiny" behind a gate."""
+    """One app, shared by all tests that change nothing in it; the model "slow" is "tiny" behind a gate."""
     from helpers.gate import GatedEngine
     from helpers.server import start
 
@@ -113,7 +113,7 @@ def server(checkpoints: Path) -> Iterator["Server"]:
 
 @pytest.fixture
 def slow(server: "Server") -> Iterator[Any]:
-    """The model behind a gate; what still writes is ended after the test, and the gate shut for the next."""
+    """The model behind a gate. After the test, running texts are ended and the gate is shut for the next one."""
     loaded: Any = server.served.models["slow"]
     engine: Any = server.services.engines.engine_for(loaded)
     loaded.gate = engine.gate

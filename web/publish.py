@@ -29,7 +29,6 @@ from model.checkpoint.source import SNAPSHOT
 from model.checkpoint.vocabulary import file_pair
 from model.checkpoint.weights import SUFFIXES, weight_files
 
-from .runs.openings import DECLARED
 from .settings import CHECKPOINTS, all_checkpoints
 
 REPO_ID = re.compile(r"[\w-][\w.-]{0,95}/[\w-][\w.-]{0,95}", re.ASCII)
@@ -41,14 +40,14 @@ class CannotPublish(Exception):
 
 @dataclass(frozen=True)
 class Plan:
-    """A repository and its files: by path in the repository, a file of this machine or the text to write there."""
+    """A repository and its files. Each path in the repository maps to a local file or to the text to write there."""
 
     repo_id: str
     repo_type: Literal["model", "space"]
     files: Mapping[str, Path | str]
     hardware: str | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
-    shown: tuple[str, ...] = ("README.md",)  # texts that ``describe`` prints in full
+    shown: tuple[str, ...] = ("README.md",)  # files that ``describe`` prints in full
 
     def __post_init__(self) -> None:
         if not REPO_ID.fullmatch(self.repo_id):
@@ -64,7 +63,7 @@ class Plan:
         return content if isinstance(content, str) else content.read_text(encoding="utf-8")
 
     def describe(self) -> str:
-        """The file list with sizes, and the texts that matter most."""
+        """The list of files with their sizes, and the full text of the files in ``shown``."""
         names = sorted(self.files)
         total = sum(map(self.size, names))
         hardware = f" on {self.hardware}" if self.hardware else ""
@@ -78,7 +77,7 @@ class Plan:
         return "\n".join(lines)
 
     def stage(self, folder: Path) -> None:
-        """Put all files into ``folder``, as hard links where that is possible."""
+        """Put all files into ``folder``, as hard links where possible."""
         for name, content in self.files.items():
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -87,12 +86,12 @@ class Plan:
                 continue
             try:
                 os.link(os.path.realpath(content), target)
-            except OSError:  # another disk
+            except OSError:  # on another disk
                 shutil.copyfile(content, target)
 
 
 def upload(plan: Plan, private: bool) -> str:
-    """Create the repository where there is none, upload the files, and return the address.
+    """Create the repository if it does not exist, upload the files, and return its address.
 
     Of a Space that exists, the files that are not in the plan are deleted; its variables and its hardware are set once
     the files are there. A large upload is several commits. Raises ``CannotPublish`` if the Hub refuses or cannot be
@@ -124,17 +123,17 @@ def upload(plan: Plan, private: bool) -> str:
                 commit_message="Upload from Headscope",
                 delete_patterns="*" if is_space else None,
             )
-        if is_space and was_there:  # ``create_repo`` sets both for a new one only
+        if is_space and was_there:  # ``create_repo`` sets both only for a new Space
             for key, value in plan.variables.items():
                 api.add_space_variable(plan.repo_id, key, value)
             if plan.hardware:
                 api.request_space_hardware(plan.repo_id, SpaceHardware(plan.hardware))
     except LocalTokenNotFoundError:
-        raise CannotPublish("No token for the Hub: run `hf auth login`, or set HF_TOKEN.") from None
+        raise CannotPublish("There is no token for the Hub: run `hf auth login`, or set HF_TOKEN.") from None
     except OfflineModeIsEnabled:
         raise CannotPublish("HF_HUB_OFFLINE is set, so nothing can be uploaded.") from None
     except HfHubHTTPError as error:
-        raise CannotPublish(f"The Hub refused: {first_line(error)}") from None
+        raise CannotPublish(f"The Hub refused the request: {first_line(error)}") from None
     except Exception as error:
         if not is_network_error(error):
             raise
@@ -147,26 +146,18 @@ def first_line(error: Exception) -> str:
 
 
 def is_network_error(error: Exception) -> bool:
-    """Whether the connection failed; the Hub's client has changed its HTTP library before."""
+    """Whether the connection failed, independently of the HTTP library that the Hub's client uses."""
     return isinstance(error, OSError) or any(kind.__name__ == "TransportError" for kind in type(error).__mro__)
 
 
 # The files of a checkpoint folder.
 
-OPTIONAL = (
-    TOKENIZER_CONFIG,
-    CHAT_TEMPLATE,
-    "generation_config.json",
-    "training.json",
-    DECLARED,
-    "README.md",
-    "LICENSE",
-)
+OPTIONAL = (TOKENIZER_CONFIG, CHAT_TEMPLATE, "generation_config.json", "training.json", "README.md", "LICENSE")
 PICTURES = ("*.svg", "*.png")
 
 
 def load_folder(folder: Path) -> model.LoadedModel:
-    """The model in ``folder``. Raises ``CannotPublish`` unless it can be loaded, from weights that are no pickle."""
+    """The model in ``folder``. Raises ``CannotPublish`` if it cannot be loaded or its weights are a pickle."""
     try:
         loaded = model.load(folder, device="cpu")
         weights = weight_files(folder)
@@ -181,7 +172,7 @@ def load_folder(folder: Path) -> model.LoadedModel:
 
 
 def files_of(folder: Path) -> dict[str, Path]:
-    """What ``model.load`` reads of a folder that it can load, and what describes it, by the path in the folder.
+    """The files that ``model.load`` reads from a folder, and those that describe the model, by path in the folder.
 
     Raises ``CannotPublish`` for a link that leads out of the folder.
     """
@@ -228,7 +219,7 @@ Headscope shows every attention head while it writes:
 
 
 def model_plan(folder: Path, repo_id: str) -> Plan:
-    """The files of a checkpoint that others need, and its card. Raises ``CannotPublish`` if it cannot be loaded."""
+    """The files of a checkpoint that users need, and its card. Raises ``CannotPublish`` if it cannot be loaded."""
     loaded = load_folder(folder)
     if not (folder / CONFIG).is_file() or not (folder / TOKENIZER).is_file():
         raise CannotPublish(
@@ -248,14 +239,14 @@ def checked_card(path: Path) -> str:
         raise CannotPublish(str(error)) from None
     try:
         ModelCard(text)
-    except Exception as error:  # YAML's and the Hub's
+    except Exception as error:  # from YAML or the Hub's library
         reason = str(error).splitlines()[0]
         raise CannotPublish(f"{path}: the front matter of the card cannot be read ({reason}).") from None
     return text
 
 
 def new_card(loaded: model.LoadedModel, repo_id: str) -> str:
-    """A card for a folder without one. It names no licence: only the owner knows it."""
+    """A card for a folder without one. It names no licence, which only the owner knows."""
     config = loaded.config
     return CARD.format(
         name=repo_id.split("/")[1],
@@ -279,14 +270,14 @@ CODE_FOLDERS = ("model", "web", "bench/readme")
 CODE_SUFFIXES = {".py", ".mjs", ".css", ".json", ".png", ".svg", ".webp"}
 HARDWARE = [each.value for each in SpaceHardware]
 ZERO_GPU = SpaceHardware.ZERO_A10G.value
-# The newest that ZeroGPU lists.
+# The newest versions that ZeroGPU lists.
 ZERO_GPU_PYTHON, ZERO_GPU_TORCH = "3.12", "2.11.0"
 TAKEN = "a name in checkpoints/, a folder, or USER/NAME[@REVISION] on the Hub"
 SPACES = "spaces==0.*  # the GPU, in web/serving/zero_gpu.py"
 
 
 def space_plan(repo_id: str, checkpoints: Sequence[str], hardware: str) -> Plan:
-    """The app, and the ``checkpoints``: names or folders are uploaded with it, Hub ids are fetched by the Space.
+    """The app and its ``checkpoints``: names and folders are uploaded with it, Hub ids are fetched by the Space.
 
     Raises ``CannotPublish`` for a checkpoint that cannot be loaded, or whose weights are in a pickle.
     """
@@ -317,31 +308,31 @@ def space_plan(repo_id: str, checkpoints: Sequence[str], hardware: str) -> Plan:
 
 
 def is_local(name: str) -> bool:
-    """Whether this is a file or a training step of a folder, either of which may look like a Hub id."""
+    """Whether this is a file, or a training step of a folder; both may look like a Hub id."""
     snapshot = SNAPSHOT.fullmatch(name)
     return Path(name).is_file() or bool(snapshot and any((top / snapshot[1]).is_dir() for top in (CHECKPOINTS, Path())))
 
 
 def why_not(name: str) -> str:
     if Path(name).is_file():
-        return "make a folder of a file with `python -m model.checkpoint convert`."
+        return "convert the file to a folder with `python -m model.checkpoint convert`."
     if is_local(name):
         return "publish the whole folder; each of its training steps can be chosen on the page."
     return "there is no such folder."
 
 
 def zero_gpu_requirements() -> str:
-    """requirements.txt with the torch that ZeroGPU has, and with its own package."""
+    """requirements.txt with ZeroGPU's version of torch, and with its own package."""
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
     torch = f"torch=={ZERO_GPU_TORCH}"
     changed = [torch if line.startswith("torch==") else line for line in lines]
     if torch not in changed:
-        raise CannotPublish("requirements.txt pins no torch, so that ZeroGPU's cannot take its place.")
+        raise CannotPublish("requirements.txt does not pin torch, so ZeroGPU's version cannot be put in its place.")
     return "\n".join([*changed, SPACES, ""])
 
 
 def space_card(hardware: str, hub_ids: Sequence[str]) -> str:
-    """README.md of this repository, with the Space's hardware and the models it fetches in the front matter."""
+    """This repository's README.md, with the Space's hardware and the models it fetches in the front matter."""
     card = RepoCard((ROOT / "README.md").read_text(encoding="utf-8"))
     card.data["suggested_hardware"] = hardware
     if hardware == ZERO_GPU:
@@ -363,7 +354,7 @@ def main(arguments: list[str] | None = None) -> int:
     as_space = kinds.add_parser("space", help="this app as a Space")
     text = f"what to serve: {TAKEN}; everything in checkpoints/ by default"
     as_space.add_argument("--checkpoint", nargs="+", default=[], metavar="NAME_OR_FOLDER_OR_HUB_ID", help=text)
-    text = f"one of {', '.join(HARDWARE)}; cpu-basic by default, also for a Space that exists"
+    text = f"one of {', '.join(HARDWARE)}; cpu-basic by default, even for an existing Space"
     as_space.add_argument("--hardware", default="cpu-basic", choices=HARDWARE, metavar="HARDWARE", help=text)
     for command in (as_model, as_space):
         command.add_argument("--repo", required=True, metavar="USER/NAME", help="the repository; created if missing")

@@ -23,7 +23,7 @@ Role = Literal["previous_token", "duplicate_token", "induction"]
 ROLES: dict[Role, Callable[[int], int]] = {
     "previous_token": lambda _length: 1,
     "duplicate_token": lambda length: length,  # the same token, at its first occurrence
-    "induction": lambda length: length - 1,  # the token that followed it there
+    "induction": lambda length: length - 1,  # the token after that occurrence
 }
 
 # Other tokens a head may attend to: the first, which is an attention sink (Xiao et al. 2024), and the query itself.

@@ -52,8 +52,9 @@ def lower_triangle(square: Tensor) -> Tensor:
 class WeightBuffer:
     """Float32 lower triangles, row after row.
 
-    With ``keep_all``, those of all pictures stay. Otherwise only the most recently requested pictures stay, which must
-    be recomputed up to the row at which they were first requested, and the newest rows of all pictures.
+    With ``keep_all``, all rows of all pictures are kept. Otherwise only the newest rows of all pictures are kept, and
+    all rows of the most recently requested ones, which must be recomputed up to the row at which they were first
+    requested.
     """
 
     def __init__(self, n_pictures: int, capacity: int, *, keep_all: bool) -> None:

@@ -46,7 +46,7 @@ STEP_SECONDS = 0.25  # between two progress reports
 LOSS_SECONDS, LOSS_PART = 0.7, 0.05  # minimum between two losses; maximum share of the time for measuring them
 SAMPLE_SECONDS, SAMPLE_PART = 3.0, 0.05
 SNAPSHOT_PART = 0.08
-SHOWN_CHARACTERS = 400  # from the end of a text that a model has written
+SHOWN_CHARACTERS = 400  # characters from the end of a generated text
 MAX_THREADS = 4  # more do not help with models this small
 
 

@@ -13,7 +13,7 @@ from helpers.page import AT_ONCE, expect_drawn
 from helpers.server import Server
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-# As root, without a GPU, and without the browser's own errands.
+# As root, without a GPU, and without the browser's background requests.
 FLAGS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
@@ -46,7 +46,7 @@ def profiles() -> Iterator["Profiles"]:
 def browser(
     request: pytest.FixtureRequest, profiles: "Profiles", launch: Callable[..., Server]
 ) -> Iterator["Profiles"]:
-    """Opens pages, each for a visitor with storage of their own. They are left before a launched server closes."""
+    """Opens pages, each for a visitor with separate storage. They are closed before a launched server closes."""
     yield profiles
     profiles.end_visits(keep_tab=not request.node.stash.get(HAS_FAILED, False))
 
@@ -72,7 +72,7 @@ class Profiles:
         own_clock: bool = False,
         **options: Any,
     ) -> Any:
-        """A page for another visitor, which shows a text as soon as it is written.
+        """A page for a new visitor, which shows a text as soon as it is written.
 
         A script for the start of the page takes a new tab, which is closed after the test; a clock that the test
         installs takes a new profile, since it stays in all tabs.
@@ -125,7 +125,7 @@ class Profile:
 
     def end_visit(self, keep_tab: bool) -> None:
         """Leave the page, and keep nothing of the visit but the files."""
-        kept = self.tab()  # one stays open: with none the browser forgets what it compiled
+        kept = self.tab()  # one tab stays open, since without any the browser drops its compiled code
         origins = {"{0.scheme}://{0.netloc}".format(urlsplit(page.url)) for page in self.context.pages}
         for page in self.context.pages:
             if page is not kept:
@@ -164,14 +164,14 @@ def page(browser: Profiles, server: Server) -> Iterator[Any]:
     page.on("console", lambda said: errors.append(said.text) if is_error(said) else None)
     page.on("request", lambda request: None if is_own(request.url, server.url) else strangers.append(request.url))
     page.goto(server.url)
-    expect_drawn(page)  # the opening is there and drawn
+    expect_drawn(page)  # the opening has been drawn
     yield page
     assert not errors
     assert not strangers
 
 
 def is_error(said: Any) -> bool:
-    """Whether the console shows an error; what is refused or lost has a status that the browser logs by itself."""
+    """Whether the console shows an error other than those that the browser logs for refused or lost requests."""
     return said.type == "error" and "a status of 4" not in said.text
 
 

@@ -1,4 +1,4 @@
-"""A second Headscope that writes, and an engine that says what a test tells it to."""
+"""A second Headscope that writes, and an engine that sends what a test tells it to."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,14 +19,14 @@ def one_engine() -> Iterator[ScriptedEngine]:
 
 @pytest.fixture
 def engine(one_engine: ScriptedEngine) -> ScriptedEngine:
-    """An engine that was asked nothing yet."""
+    """An engine without any requests yet."""
     one_engine.reset()
     return one_engine
 
 
 @pytest.fixture(scope="module")
 def looking(server: Server, checkpoints: Path) -> Iterator[Server]:
-    """Looks while ``server`` writes."""
+    """An app that shows the texts that ``server`` writes."""
     looking = start(checkpoints / "tiny", checkpoints / "other", engine_urls=(f"{server.url}/v1",))
     yield looking
     looking.close()
@@ -34,7 +34,7 @@ def looking(server: Server, checkpoints: Path) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def beside(one_engine: ScriptedEngine, checkpoints: Path) -> Iterator[Server]:
-    """Looks while the scripted engine writes."""
+    """An app that shows the texts that the scripted engine writes."""
     beside = start(checkpoints / "tiny", engine_urls=(one_engine.url,))
     yield beside
     beside.close()

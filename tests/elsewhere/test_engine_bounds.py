@@ -1,4 +1,4 @@
-"""What an engine elsewhere may send: a bounded amount, uncompressed; anything else is an error in a sentence."""
+"""Bounds on what a remote engine may send: a limited amount, uncompressed; anything else is a one-sentence error."""
 
 import gzip
 import itertools
@@ -27,7 +27,7 @@ CHUNK = b'data: {"choices": [{"text": "a", "finish_reason": null}]}\n'
 
 
 def wrote(answers: Callable[[str], httpx.Response], model: str | None = "tiny") -> str:
-    """The text that an engine with these answers, by path, writes."""
+    """The text written by an engine with these answers by path."""
 
     async def write() -> str:
         transport = httpx.MockTransport(lambda request: answers(request.url.path))

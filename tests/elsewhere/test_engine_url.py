@@ -1,4 +1,4 @@
-"""An engine elsewhere: what it is sent, what becomes of its text, and what happens when it is lost."""
+"""A remote engine: the requests it is sent, the handling of its text, and what happens when it is lost."""
 
 import json
 import threading
@@ -80,7 +80,7 @@ def test_one_model_writes_here_and_another_elsewhere(
         (["ab", "c"], "length", "abc", "length"),
         (["a", "", "b"], "stop", "ab", "stop"),
         ([], "stop", "", "stop"),
-        (["abXc"], "stop", "ab", "stop"),  # some engines send the stop string, too
+        (["abXc"], "stop", "ab", "stop"),  # some engines also send the stop string
         (["ab", "X", "Yc"], "length", "ab", "stop"),
         (["b" * 100], "length", "b" * 63, "length"),  # more than fits into the context
     ],
@@ -155,7 +155,9 @@ def test_an_engine_that_is_lost_and_comes_back(launch: Callable[..., Server], ch
         assert error_of(answer)["message"] == "The engine that writes for tiny cannot be reached."
         assert str(port) not in answer.text
     assert write_text(server)[-1]["state"] == "failed"
-    assert post_body(server, {"model": "tiny", "prompt": "ab"}, "attention").status_code == 200  # looking goes on
+    assert (
+        post_body(server, {"model": "tiny", "prompt": "ab"}, "attention").status_code == 200
+    )  # the page still shows heads
     engine = ScriptedEngine(port)
     assert post_body(server, BODY).json()["choices"][0]["text"] == "abc"
     engine.close()
@@ -185,7 +187,7 @@ def test_ids_that_no_text_has_are_refused(engine: ScriptedEngine, launch: Callab
     half = loaded.tokenizer.encode("é")[:1]
     assert loaded.tokenizer.token_bytes(half[0]) != "é".encode()
     assert "part of a character" in error_of(post_body(server, {"prompt": half}))["message"]
-    # On the page it is the text that is gone on from.
+    # On the page, this text is continued.
     branch = {"of": "x", "model": "pairs", "sha256": loaded.sha256, "n_prompt": 1, "ids": split, "instead": None}
     pointers = write_text(server, model="pairs", branch=branch)
     assert new_ids(pointers) == [*split, *loaded.tokenizer.encode("abc")] and engine.bodies[-1]["prompt"] == " fine"

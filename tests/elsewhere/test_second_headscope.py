@@ -1,4 +1,4 @@
-"""One Headscope writes, another looks: everything is as if the one that looks had written."""
+"""One Headscope writes, another shows the heads: the result is as if the second had written the text itself."""
 
 from collections.abc import Callable
 from dataclasses import fields
@@ -23,7 +23,7 @@ PROMPT = FIELDS["prompt"]
 
 
 def local_ids(server: Server, n: int, model: str = "tiny", prompt: Any = PROMPT, **settings: Any) -> list[int]:
-    """What the model writes by itself."""
+    """The text that the model writes locally."""
     loaded = server.served.models[model]
     steps = loaded.generate(prompt, n, **({"temperature": 0.8, "seed": 1} | settings))
     return loaded.read_prompt(prompt) + [step.token_id for step in steps]
@@ -49,7 +49,7 @@ def test_the_page_shows_what_the_other_wrote_with_all_heads(looking: Server, cha
 def test_a_long_prompt_is_read_in_pieces_and_the_context_is_filled(looking: Server) -> None:
     prompt = "What a piece of work is a man! " * 2
     last = write_text(looking, prompt=prompt[: CONTEXT - 2], max_new_tokens=30)[-1]
-    # An engine counts what fits; one here would have written one token more, which nobody can read.
+    # A remote engine counts the tokens that fit; a local one would write one more, which cannot be read.
     assert (last["tokens"], last["rows"], last["written"]) == (CONTEXT, CONTEXT, 2)
 
 
@@ -147,7 +147,7 @@ def test_options_that_ask_for_nothing_are_taken(looking: Server) -> None:
 
 @pytest.fixture
 def gated(server: Server, slow: Any, launch: Callable[..., Server], checkpoints: Path) -> Server:
-    """Looks while the model behind the gate writes."""
+    """An app that shows the texts that the gated model writes."""
     return launch(checkpoints / "tiny", engine_urls=(f"tiny={server.url}/v1",), engine_models=("slow",))
 
 
@@ -187,7 +187,7 @@ def test_stopped_with_all_rows(server: Server, slow: Any, gated: Server) -> None
 
 
 def test_a_byte_pair_vocabulary(launch: Callable[..., Server], pairs: Path) -> None:
-    """A random model draws tokens that no text is made into: the text is tokenized again, and every number is right."""
+    """A random model draws tokens that no text encodes to: the text is tokenized again, and every number is correct."""
     writer = launch(pairs)
     looking = launch(pairs, engine_urls=(f"{writer.url}/v1",))
     loaded = looking.served.models["pairs"]

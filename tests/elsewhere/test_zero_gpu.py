@@ -1,4 +1,4 @@
-"""The app on ZeroGPU, or what can be had of it: a process of its own, in which the GPU is a function's alone."""
+"""The app on a simulated ZeroGPU: a separate process in which only one function has the GPU."""
 
 import json
 import os
@@ -30,7 +30,7 @@ PROMPT = FIELDS["prompt"]
 
 @dataclass
 class Space:
-    """The app in a process of its own."""
+    """The app in a separate process."""
 
     url: str
     log: Path
@@ -38,7 +38,7 @@ class Space:
 
     @property
     def gpu_calls(self) -> list[list[int]]:
-        """The process and the seconds of each call of the GPU's function."""
+        """The process id and the seconds of each call of the GPU function."""
         return [list(map(int, line.split())) for line in self.log.read_text().splitlines()] if self.log.exists() else []
 
     def write(self, **changes: Any) -> Iterator[dict[str, Any]]:
@@ -63,7 +63,7 @@ class Space:
 
 
 def patched(value: Any, changes: list[list[Any]]) -> Any:
-    """What Gradio sends of a value that has changed: operation, path and content."""
+    """Gradio's message about a changed value: operation, path and content."""
     value = json.loads(json.dumps(value))
     for action, path, content in changes:
         *above, key = path
@@ -119,8 +119,8 @@ def test_the_page_writes_in_a_gradio_event(space: Space, loaded: model.LoadedMod
     last = pointers[-1]
     assert (last["state"], last["why"], last["tokens"], last["rows"]) == ("done", "", len(ids), len(ids))
     (call,) = space.gpu_calls[before:]
-    assert call == [space.pid, 20]  # asked for here; what runs there is another process
-    # The rows are here, and right.
+    assert call == [space.pid, 20]  # measured here; the GPU function runs in another process
+    # The rows are in this process, and correct.
     sent = httpx.get(f"{space.url}/look/{last['run']}/queries/{len(ids) - 1}").content
     row = np.frombuffer(sent, np.float32).reshape(-1, len(ids))
     assert row[0] == pytest.approx(loaded.trace(ids).attention[0, 0, -1].numpy(), abs=1e-5)

@@ -1,4 +1,4 @@
-"""What several tests share: small models, a server, ways to drive the page, and the oracles' own numbers."""
+"""Code shared by tests: small models, a server, driving the page, and the numbers of the oracles."""
 
 from typing import Any
 
@@ -6,6 +6,6 @@ import pytest
 
 
 def also_slow(*values: Any) -> list[Any]:
-    """More values of a parameter, tried among the slow tests; a tuple has one for each name."""
+    """More values of a parameter, tested only among the slow tests; a tuple has one for each name."""
     marks = pytest.mark.slow
     return [pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=marks) for value in values]

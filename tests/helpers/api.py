@@ -1,4 +1,4 @@
-"""Clients of /v1: bodies that a schema might take, clients that leave, and how every answer must look."""
+"""Clients of /v1: bodies that a schema might accept, clients that disconnect, and the form of every answer."""
 
 import json
 import socket
@@ -14,7 +14,7 @@ GOOD_BODY: dict[str, Any] = {"model": "tiny", "prompt": "ab", "max_tokens": 2}
 
 
 def post_body(server: Server, body: Any, path: str = "completions") -> httpx.Response:
-    """The answer to a body as it is, or to one of JSON."""
+    """The answer to a raw or JSON body."""
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     return httpx.post(f"{server.url}/v1/{path}", content=content, timeout=60)
 
@@ -30,7 +30,7 @@ ANYTHING = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
     max_leaves=8,
 )
-# Mostly what the schema might take, so that much of it gets through to the model.
+# Mostly values that the schema might accept, so that many requests reach the model.
 PLAUSIBLE: dict[str, Any] = {
     "model": st.sampled_from(["tiny", "other", "broken", "nobody", None, ""]),
     "prompt": st.text("ab \n", max_size=70)
@@ -97,7 +97,7 @@ PLAUSIBLE: dict[str, Any] = {
 }
 
 
-# Where two schemas take different things under one name.
+# Fields that two schemas define differently.
 PLAUSIBLE_HERE = {("ChatRequest", "logprobs"): st.booleans() | st.none()}
 
 
@@ -125,17 +125,17 @@ def check_answer(answer: httpx.Response) -> None:
 
 
 class Document:
-    """The server's OpenAPI document, held against its answers."""
+    """Compares the server's OpenAPI document with its answers."""
 
     def __init__(self, content: Any) -> None:
         self.content = content
 
     def validator(self, schema: Any) -> jsonschema.Draft202012Validator:
-        """Of a schema in the document, whose references lead into it."""
+        """A validator for a schema in the document, with its references resolved."""
         return jsonschema.Draft202012Validator({"components": self.content["components"], **schema})
 
     def body_of(self, path: str) -> jsonschema.Draft202012Validator:
-        """What may be posted there."""
+        """A validator for the body of this route."""
         body = self.content["paths"][path]["post"]["requestBody"]
         return self.validator(body["content"]["application/json"]["schema"])
 
@@ -150,7 +150,7 @@ class Document:
 
 
 def open_post(server: Server, path: str = "completions", whole: Any = None, **body: Any) -> socket.socket:
-    """A connection with a request sent, and nobody who reads the answer; ``whole`` is its body, if it is no text."""
+    """A connection on which a request was sent and the answer is not read; ``whole`` is its body, if it is not text."""
     content = json.dumps(whole or {"model": "tiny", "prompt": "ab"} | body).encode()
     host, port = server.url.removeprefix("http://").split(":")
     connection = socket.create_connection((host, int(port)))
@@ -160,5 +160,5 @@ def open_post(server: Server, path: str = "completions", whole: Any = None, **bo
 
 
 def post(server: Server, **body: Any) -> httpx.Response:
-    """The answer to a short completion, with changes."""
+    """The answer to a short completion request with ``changes``."""
     return httpx.post(f"{server.url}/v1/completions", json={"model": "tiny", "prompt": "ab"} | body, timeout=60)

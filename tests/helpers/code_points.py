@@ -1,4 +1,4 @@
-"""Whether ``tokenizers`` and ``model.tokenizer`` take a character for the same kind."""
+"""Whether ``tokenizers`` and ``model.tokenizer`` put a character into the same class."""
 
 import json
 from collections.abc import Iterable

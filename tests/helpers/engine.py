@@ -1,4 +1,4 @@
-"""Requests to an engine, and what is reported of them."""
+"""Requests to an engine, and the events reported for them."""
 
 import tempfile
 from collections.abc import Callable, Iterator
@@ -21,11 +21,11 @@ SETTINGS: list[dict[str, Any]] = [
 ]
 
 MakeEngine = Callable[..., Engine]
-KERNELS = Path(tempfile.gettempdir()) / "headscope-tests"  # what was compiled for one test is there for the next
+KERNELS = Path(tempfile.gettempdir()) / "headscope-tests"  # code compiled for one test is reused by the next
 
 
 def reader_for(loaded: LoadedModel, kind: str, n_slots: int) -> Reader | None:
-    """What an engine is given so that it reads with "torch" or is "compiled"."""
+    """The engine arguments for reading with "torch" or with "compiled" loops."""
     if kind == "torch":
         return None
     reader = choose_reader(loaded.gpt, n_slots, KERNELS)
@@ -34,7 +34,7 @@ def reader_for(loaded: LoadedModel, kind: str, n_slots: int) -> Reader | None:
 
 
 class Asked:
-    """A request, and all that was reported of it."""
+    """A request, and all events reported for it."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ def ids_of(steps: list[Step]) -> list[int]:
 def recorded_events(
     loaded: LoadedModel, prompt: Any, n: int, seed: int = 1, context_shift: bool = False, **settings: Any
 ) -> Iterator[Any]:
-    """What the page is told of a text while an engine writes it."""
+    """The pointers that the page gets while an engine writes a text."""
     events: list[Event] = []
     engine = Engine(loaded, max_batch=1)
     sampling = SamplingSettings(**settings)

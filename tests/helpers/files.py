@@ -24,7 +24,7 @@ def edit_json(path: Path, **changes: Any) -> None:
 
 
 def refused(folder: Path, file: str, message: str) -> str:
-    """Loading ``folder`` fails because of ``file``; the error in words."""
+    """Assert that loading ``folder`` fails because of ``file``, and return the error message."""
     with pytest.raises(model.CheckpointError) as caught:
         model.load(folder, device="cpu")
     error = caught.value
@@ -44,5 +44,5 @@ def dockerfile() -> list[tuple[str, str]]:
 
 
 def copied() -> list[str]:
-    """What the image holds of the repository."""
+    """The files of the repository that the image contains."""
     return [source for name, rest in dockerfile() if name == "COPY" for source in rest.split()[:-1]]

@@ -1,4 +1,4 @@
-"""An engine that takes a step when a test lets it, and containers that a test can wait on."""
+"""An engine that takes a step only when a test allows it, and containers that a test can wait on."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ PATIENCE = 20  # seconds after which something that should have happened has not
 
 
 class News:
-    """Wakes those who wait for something to become true whenever anything has changed."""
+    """Wakes the threads that wait for a condition whenever anything has changed."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
@@ -42,7 +42,7 @@ class Gate:
             self.n_open = 0
 
     def pass_through(self, give_up: Callable[[], bool]) -> bool:
-        """Wait for a release; False where ``give_up`` is true first."""
+        """Wait for a release; return False if ``give_up`` becomes true first."""
         with self.news.changed:
             self.news.changed.wait_for(lambda: self.n_open or give_up())
             if not self.n_open:
@@ -66,7 +66,7 @@ class GatedEngine(Engine):
         self.news.tell()
 
     def watch(self, sequence: TextSequence) -> None:
-        """Let a cancellation be heard at the gate."""
+        """Wake a cancelled text that waits at the gate."""
         cancel = sequence.cancel
 
         def cancel_and_tell() -> None:
@@ -80,8 +80,8 @@ class GatedEngine(Engine):
         self.news.tell()
 
     def forward(self, planned: Sequence[TextSequence]) -> None:
-        self.news.tell()  # those at work are known
-        # What was cancelled meanwhile needs no step.
+        self.news.tell()  # the running ones are known
+        # A text that was cancelled meanwhile needs no step.
         if self.gate.pass_through(lambda: all(sequence.cancelled for sequence in planned)):
             super().forward(planned)
 

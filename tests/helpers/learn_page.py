@@ -22,18 +22,18 @@ def open_rung(page: Any, rung: int) -> None:
 
 
 def settle(page: Any, rung: int) -> None:
-    """Wait until the rung shows what was asked for last."""
+    """Wait until the rung shows the result of the last request."""
     expect(page.locator(f".hl-lesson[data-rung='{rung}'][aria-busy=false]")).to_be_visible()
 
 
 def say(page: Any, sentence: str) -> None:
-    """Let another sentence flow through the rungs."""
+    """Change the sentence of all rungs."""
     page.get_by_label("Your sentence", exact=True).fill(sentence)
     page.get_by_role("button", name="Use it").click()
 
 
 def move(page: Any, label: str, value: float, said: str | None = None) -> None:
-    """Move a slider; of one that steps through a list the value is the place."""
+    """Move a slider; if it steps through a list, the value is the index."""
     slider = page.get_by_label(label, exact=True)
     slider.fill(str(value))
     if said is not None:
@@ -49,7 +49,7 @@ def numbers(page: Any, name: str) -> list[list[float]]:
 
 
 def stamps(page: Any) -> list[float]:
-    """The difference that each visible stamp tells; each says that all ways are equal."""
+    """The difference on each visible stamp, each of which must say that all ways are equal."""
     said = page.locator(".hl-stamp:visible").all_text_contents()
     verdict = r"(?:both ways agree|all three agree|parameters and linear layers agree|recomputed = model)"
     found = [re.match(verdict + r", max difference ([\d.e−]+)", text) for text in said]
@@ -58,7 +58,7 @@ def stamps(page: Any) -> list[float]:
 
 
 def unfolded(page: Any, panel: str = ".hl-picture > .hl-unfold") -> tuple[list[list[float]], float]:
-    """The terms of the arithmetic that is shown: the two factors and their product each, and the sum."""
+    """The terms of the displayed arithmetic: the two factors and the product of each, and the sum."""
     shown = page.locator(panel)
     terms = shown.locator(".hl-term").all()
     found = [

@@ -1,4 +1,4 @@
-"""What web/js/lib/link.mjs writes into an address."""
+"""The encoding of links by web/js/lib/link.mjs, in Python."""
 
 import base64
 from dataclasses import replace
@@ -15,7 +15,7 @@ LINK_SETTINGS = {"length": "20", "temperature": "0.8", "top_k": "0", "top_p": "1
 
 
 def encode_ids(ids: list[int]) -> str:
-    """What link.mjs does."""
+    """Encode like link.mjs."""
     data = bytearray()
     for number in ids:
         while number > 127:

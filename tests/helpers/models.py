@@ -25,7 +25,7 @@ def tiny_config(**changes: Any) -> GPTConfig:
 
 
 def randomise(module: nn.Module, seed: int = 0, std: float = 0.3) -> None:
-    """Give every parameter a random value of its own, the layer norms around 1 and biases too."""
+    """Give every parameter random values, including biases, and layer norms around 1."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, parameter in module.named_parameters():
@@ -55,12 +55,12 @@ def tiny_bpe(vocab_size: int = 400) -> BPETokenizer:
 
 
 def wide_alphabet(n_characters: int) -> str:
-    """As many different characters, ``ALPHABET`` first."""
+    """``n`` different characters, ``ALPHABET`` first."""
     return ALPHABET + "".join(chr(0x4E00 + i) for i in range(n_characters - len(ALPHABET)))
 
 
 def char_spec(alphabet: str = ALPHABET) -> dict[str, Any]:
-    """The content of a ``tokenizer.json`` for a character vocabulary, free to be changed."""
+    """The content of a ``tokenizer.json`` for a character vocabulary, which a test may change."""
     return copy.deepcopy(CharTokenizer.train(alphabet).spec)
 
 
@@ -80,7 +80,7 @@ def max_difference(one: Tensor, other: Tensor) -> float:
 
 
 def scripted_model(script: list[int], tokenizer: Tokenizer, eos_token_id: int | None = None) -> LoadedModel:
-    """A model that writes ``script``, whatever it reads: after position ``p`` comes token ``script[p]``.
+    """A model that writes ``script`` whatever it reads: after position ``p`` comes token ``script[p]``.
 
     The token embeddings are zero, so only the position reaches the head, which knows each position's next token.
     A prompt of one token is followed by the whole script.
@@ -103,7 +103,7 @@ def logits_of(loaded: LoadedModel) -> Tensor:
 
 
 def same_model(one: LoadedModel, other: LoadedModel) -> bool:
-    """Whether two models are one: every weight bit for bit, and the logits but for the order of sums."""
+    """Assert that two models are equal: every weight bit for bit, the logits up to the order of sums."""
     if (one.config, one.tokenizer.spec, one.eos_token_id) != (other.config, other.tokenizer.spec, other.eos_token_id):
         return False
     weights = other.gpt.state_dict()

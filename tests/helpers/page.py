@@ -14,20 +14,17 @@ from .server import CONTEXT, Server
 READOUT = re.compile(r"“(.+)” (\d+), query looks at “(.+)” (\d+), key([\d.e-]+)(?:next comes .+)?", re.DOTALL)
 
 
-# Whoever has chosen no speed sees a text at once, with all details, and "View" is open.
-AT_ONCE = "; ".join(
-    f'localStorage["headscope-{name}"] ??= "{value}"'
-    for name, value in {"speed": 0, "view": "open", "details": "on"}.items()
-)
+# Without a chosen speed a text appears immediately; "View" is open.
+AT_ONCE = 'localStorage["headscope-speed"] ??= "0"; localStorage["headscope-view"] ??= "open"'
 
 
 def expect_drawn(page: Any) -> None:
-    """Wait until a text is there with its open head drawn. Every frame is looked at: ``expect`` looks less often."""
+    """Wait until a text is complete and its open head is drawn. Checks every frame; ``expect`` polls less often."""
     page.wait_for_function("document.querySelector('.hs-number')?.textContent")
 
 
 def two_frames(page: Any) -> None:
-    """Wait until what was to be drawn is on the screen."""
+    """Wait until pending drawing is on the screen."""
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
@@ -37,7 +34,7 @@ def choose_model(page: Any, name: str) -> None:
 
 
 def expect_model(page: Any, name: str, shape: str) -> None:
-    """The picker names the model, and says what it is."""
+    """The model picker shows the model's name and description."""
     button = page.get_by_role("button", name="Model", exact=True)
     expect(button).to_have_text(name)
     expect(button).to_have_attribute("title", re.compile(shape))
@@ -69,12 +66,12 @@ def change_settings(page: Any, seed: int | None = None, **values: float) -> None
 
 
 def show_summaries(part: Any) -> None:
-    """Let the grid have the means and the rollouts."""
+    """Show the means and the rollouts in the grid."""
     part.get_by_label("means and rollout").check()
 
 
 def show_page(page: Any, title: str) -> None:
-    """Go to Look, Learn or Use."""
+    """Go to Write & Look, Learn or Use."""
     page.get_by_role("navigation", name="Pages").get_by_role("button", name=title).click()
 
 
@@ -84,17 +81,17 @@ def write(page: Any, prompt: str) -> None:
 
 
 def write_button(page: Any) -> Any:
-    """Shown while nothing is written."""
+    """The control shown while no text is written."""
     return page.get_by_role("button", name="Write", exact=True)
 
 
 def stop_button(page: Any) -> Any:
-    """Shown while something is written."""
+    """The control shown while a text is written."""
     return page.get_by_role("button", name="Stop", exact=True)
 
 
 def write_slowly(page: Any, slow: Any, n_new: int) -> None:
-    """Let the gated model write so many tokens after "ab"."""
+    """Let the gated model write this many tokens after "ab"."""
     choose_model(page, "slow")
     write(page, "ab")
     slow.gate.release(n_new)
@@ -102,7 +99,7 @@ def write_slowly(page: Any, slow: Any, n_new: int) -> None:
 
 
 def stop(page: Any, server: Server) -> None:
-    """Stop the gated model while it is at work on a step."""
+    """Stop the gated model during a step."""
     (generation,) = server.services.engines.running
     stop_button(page).click()
     assert generation.stopped.wait(timeout=10)
@@ -114,7 +111,7 @@ def text(page: Any) -> Any:
 
 
 def readout(page: Any) -> tuple[int, int, float]:
-    """Query, key and weight that the open head's panel names."""
+    """The query, key and weight in the open head's panel."""
     expect_drawn(page)
     found = READOUT.fullmatch(page.locator(".hs-readout").text_content())
     assert found, page.locator(".hs-readout").text_content()
@@ -131,7 +128,7 @@ def open_head(page: Any) -> tuple[int, int]:
 
 
 def check_number(page: Any, loaded: LoadedModel) -> tuple[int, int]:
-    """The number on the screen is the model's own for the text on the screen."""
+    """Assert that the displayed number is the model's own for the displayed text."""
     query, key, shown = readout(page)
     layer, head = open_head(page)
     attention = loaded.trace(text(page).text_content()[:CONTEXT]).attention
@@ -150,7 +147,7 @@ def compare(page: Any, entry: str, opens: bool = True) -> None:
 
 
 def write_one(page: Any, prompt: str) -> str:
-    """A text of the prompt and one token, so that all of it is known."""
+    """Write one token after the prompt, so that the whole text is known."""
     page.evaluate("localStorage.clear()")
     page.get_by_role("button", name="Settings", exact=True).click()
     page.get_by_label("length, as a number", exact=True).fill("1")
@@ -166,7 +163,7 @@ def head_panel(page: Any, letter: str) -> Any:
 
 
 def ranking(page: Any) -> dict[str, float]:
-    """What each chip says: the heads that differ most."""
+    """The text of each chip: the heads that differ most."""
     chips = page.get_by_role("group", name="Largest difference first").get_by_role("button")
     expect(chips.first).to_be_visible()
     return {text.rpartition(" ")[0]: float(text.rpartition(" ")[2]) for text in chips.all_text_contents()}

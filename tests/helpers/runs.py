@@ -1,4 +1,4 @@
-"""A run that was written, what its routes send, and a text as a stream of pointers."""
+"""A finished run, the responses of its routes, and a text as a stream of pointers."""
 
 import json
 import struct
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from helpers.server import Server
 
 PROMPT = "Be not afeard."
-# What the page sends to have a text written.
+# The page's request for a text.
 FIELDS: dict[str, Any] = {
     "prompt": "But soft",
     "model": "tiny",
@@ -59,7 +59,7 @@ def frame(content: bytes) -> tuple[dict[str, Any], bytes]:
 
 @contextmanager
 def streamed(server: "Server", **changes: Any) -> Iterator[Iterator[dict[str, Any]]]:
-    """The pointers of a text as they come; leaving closes the stream."""
+    """The pointers of a text as they arrive; leaving closes the stream."""
     with httpx.stream("POST", f"{server.url}/look/write", json=FIELDS | changes, timeout=60) as answer:
         assert answer.status_code == 200, answer.read()
         assert answer.headers["content-type"].startswith("text/event-stream")
@@ -73,12 +73,12 @@ def write_text(server: "Server", **changes: Any) -> list[dict[str, Any]]:
 
 
 def new_ids(pointers: list[dict[str, Any]]) -> list[int]:
-    """The tokens that the pointers of one run bring, in order."""
+    """The tokens in the pointers of one run, in order."""
     return [token["id"] for pointer in pointers for token in pointer["new"]]
 
 
 class Reader(threading.Thread):
-    """Follows a text beside the test."""
+    """Follows a text in the background."""
 
     def __init__(self, server: "Server", **changes: Any) -> None:
         super().__init__(daemon=True)

@@ -1,4 +1,4 @@
-"""Start ``python app.py`` as a person would, see it serve, write and stop. Needs what the app needs, and nothing else.
+"""Start ``python app.py`` as a user would, and check that it serves, writes and stops. Needs only the app's packages.
 
 python tests/helpers/serve_once.py
 """
@@ -21,7 +21,7 @@ PATIENCE = 120  # seconds until the models must be loaded
 
 
 def free_port() -> int:
-    """A port that nothing listens on, below those that systems give to outgoing connections meanwhile."""
+    """A free port below the range that systems use for outgoing connections."""
     while True:
         port = random.SystemRandom().randrange(20_000, 32_000)
         with contextlib.suppress(OSError), socket.create_server(("", port)):
@@ -37,7 +37,7 @@ def wait_until_healthy(url: str, process: "subprocess.Popen[bytes]") -> dict[str
                 return json.load(response)
         except (urllib.error.URLError, ConnectionError, TimeoutError):  # not listening, or 503 while loading
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(0.1)  # returns early should it end
+                process.wait(0.1)  # returns early if the process ends
     raise SystemExit(f"no healthy answer from {url} within {PATIENCE} s")
 
 

@@ -43,13 +43,13 @@ class Server:
 
     @property
     def connections(self) -> Connections:
-        """What Gradio's server was given in place of a protocol."""
+        """The protocol class that Gradio's server was given."""
         made: Any = self.demo.server.config.http
         assert isinstance(made.__self__, Connections)
         return made.__self__
 
     def wait_until_idle(self) -> None:
-        """Return once nobody follows a text any more."""
+        """Return once no client follows a text any more."""
         running: Any = self.services.engines.running
         running.news.wait_until(lambda: not running)
 
@@ -70,7 +70,7 @@ def start(*checkpoints: Path | str, loaded: bool = True, **changes: Any) -> Serv
     names = tuple(str(checkpoint) for checkpoint in checkpoints)
     demo, services = app.start(Settings(**{"kernels": False} | {"checkpoints": names, "port": port} | changes))
     services.engines.running = WatchedSet()
-    for handler in logging.getLogger().handlers:  # pytest's own, which must keep what a test logs a second time
+    for handler in logging.getLogger().handlers:  # pytest's handlers, which must still capture the log
         handler.filters = [each for each in handler.filters if not isinstance(each, RepeatFilter)]
     keep_what_was_imported()
     if loaded:
@@ -80,12 +80,12 @@ def start(*checkpoints: Path | str, loaded: bool = True, **changes: Any) -> Serv
 
 @functools.cache
 def keep_what_was_imported() -> None:
-    """As a server in a process of its own does: looking for garbage there would halt everything for half a second."""
+    """As a server in a separate process does: a garbage collection would stop everything for half a second."""
     gc.collect()
     gc.freeze()
 
 
 def run_async(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """Its result, from a loop in a thread of its own: the browser's tests keep one running in this."""
+    """Run a coroutine in a separate thread, since the browser tests keep a loop running in this one."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, coroutine).result(60)

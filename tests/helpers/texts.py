@@ -1,4 +1,4 @@
-"""The published texts and vocabulary, or, where they are missing, made ones in files of the same names and formats."""
+"""The published texts and vocabulary, or, if they are missing, generated ones with the same file names and formats."""
 
 import json
 import os
@@ -39,7 +39,7 @@ class Texts:
     are_published: bool
 
     def expect(self, published: Value, made: Value) -> Value:
-        """The value that belongs to these texts."""
+        """The expected value for these texts: published or generated."""
         return published if self.are_published else made
 
     def read(self, name: str) -> str:
@@ -61,7 +61,7 @@ class Texts:
 
     @property
     def merges(self) -> Path:
-        """The merges of GPT-2's vocabulary, one a line below a heading."""
+        """The merges of GPT-2's vocabulary, one per line below a heading."""
         return self.folder / "gpt2-vocab" / "vocab.bpe"
 
     def gpt2_spec(self) -> dict[str, Any]:
@@ -84,7 +84,7 @@ class Texts:
 
 
 def open_texts(folder: Path) -> Texts:
-    """The published texts, or else made ones, written to ``folder``."""
+    """The published texts, or else generated ones, written to ``folder``."""
     if path := os.environ.get(VARIABLE):
         return Texts(Path(path), are_published=True)
     made = Texts(folder, are_published=False)

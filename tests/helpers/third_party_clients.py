@@ -1,6 +1,6 @@
-"""A conversation with a server through clients that people already use: ``python third_party_clients.py URL MODEL``.
+"""A conversation with a server through popular clients: ``python third_party_clients.py URL MODEL``.
 
-Run in an environment with langchain-openai, litellm and llm. Prints one JSON object: what each client got.
+Run in an environment with langchain-openai, litellm and llm. Prints one JSON object with each client's answer.
 """
 
 import json

@@ -54,7 +54,7 @@ def test_both_formats_give_the_trace(server: Server, choice: dict[str, Any], mas
 
 @pytest.mark.parametrize("n_weights", [1, 5, 16, 33, 200, 65_536])
 def test_the_pieces_of_an_answer(server: Server, monkeypatch: pytest.MonkeyPatch, n_weights: int) -> None:
-    """The oracles: ``json.dumps`` and the file of safetensors, made of the whole trace at once."""
+    """The oracles: ``json.dumps`` and the file that safetensors makes of the whole trace at once."""
     monkeypatch.setattr(attention_answer, "PIECE_WEIGHTS", n_weights)
     loaded = server.services.served.models["tiny"]
     ids = loaded.tokenizer.encode(PROMPT)
@@ -107,7 +107,7 @@ def test_bad_input_is_named(server: Server, body: dict[str, Any], param: str, co
 
 
 def test_too_many_numbers_for_json(launch: Any, checkpoints: Any) -> None:
-    """Each side of the limit; safetensors has none."""
+    """Just below and just above the limit; safetensors has no limit."""
     n = 3 * 4 * len(PROMPT) ** 2
     for most, status in ((n, 200), (n - 1, 400)):
         server = launch(checkpoints / "tiny", limits=Limits(max_json_weights=most))
@@ -121,7 +121,7 @@ def test_too_many_numbers_for_json(launch: Any, checkpoints: Any) -> None:
 
 
 def test_a_training_step(launch: Callable[..., Server], tmp_path: Path) -> None:
-    """``NAME@STEP`` reads with the weights that training kept of that step."""
+    """``NAME@STEP`` reads with the snapshot of that training step."""
     folder, other = save_tiny(tmp_path / "kept"), model.load(save_tiny(tmp_path / "other", seed=3), device="cpu")
     write_snapshot(folder, 20, other.config, other.gpt.state_dict())
     server = launch(folder)
@@ -140,6 +140,6 @@ def test_a_training_step(launch: Callable[..., Server], tmp_path: Path) -> None:
     for name, status in (("kept@21", 400), ("kept@", 404), ("nobody@20", 404), ("kept@2e1", 404)):
         refused = post(server, model=name, prompt=PROMPT)
         assert refused.status_code == status and refused.json()["error"]["param"] in ("model", "step")
-    # Texts are written with whole models alone.
+    # Texts can be written only with models, not with snapshots.
     refused = httpx.post(f"{server.url}/v1/completions", json={"model": "kept@20", "prompt": PROMPT})
     assert refused.status_code == 404 and refused.json()["error"]["code"] == "model_not_found"

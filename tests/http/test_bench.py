@@ -1,4 +1,4 @@
-"""The benchmarks show what they say they measure, and name what is missing before they measure anything."""
+"""The benchmarks measure what they claim to, and name what is missing before they start."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from web.page.link import resolve_address
 
 
 def test_the_benchmark_of_the_page_opens_it(server: Server) -> None:
-    """It hands the page an opening of its own, which must be one the page can show."""
+    """The benchmark gives the page an opening, which the page must be able to show."""
     made = server.services.openings.written.entries
     before, made["tiny"] = made["tiny"], opening(server.services.served.models["tiny"], 50)
     try:

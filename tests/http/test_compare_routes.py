@@ -1,4 +1,4 @@
-"""What a comparison asks of the server: a text read once more, and which heads attend differently."""
+"""The requests of a comparison: reading a text again, and the heads that attend differently."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -91,7 +91,7 @@ def test_another_tokenizer_and_other_weights(launch: Callable[..., Server], tmp_
     early = load(tmp_path / "tiny@000016")
     server = launch(tmp_path / "tiny", tmp_path / "pieces")
     header, _ = frame(httpx.get(f"{server.url}/look/{read(server, model='pieces').json()['run']}/rows").content)
-    assert PROMPT.startswith("".join(header["tokens"])) and len(header["tokens"]) == 4  # as many as there is room for
+    assert PROMPT.startswith("".join(header["tokens"])) and len(header["tokens"]) == 4  # as many as fit
     assert header["ids"] == tokenizer.encode(PROMPT)[:4]
     n_prompt = read(server, model="pieces").json()["n_prompt"]
     assert len(tokenizer.decode(header["ids"][:n_prompt])) >= 5 > len(tokenizer.decode(header["ids"][: n_prompt - 1]))
@@ -109,7 +109,7 @@ def test_another_tokenizer_and_other_weights(launch: Callable[..., Server], tmp_
     starts = [sum(lengths[:i]) for i in range(4)]
     pieces = [[a, b, n_a, n_b] for a, b, n_a, n_b, _, count in found["pieces"] for _ in range(count)]
     assert [n_a for _, _, n_a, _ in pieces] == [n for n in lengths if n] and found["parting"] is None, (pieces, starts)
-    # Its weights are found again by their hash and by their name, though nothing keeps them in memory.
+    # Its weights are found by hash and by name, though they are no longer in memory.
     server.services.snapshots.cache.entries.clear()
     ids = server.served.models["tiny"].read_prompt(PROMPT)
     query = {"model": "tiny@16", "sha256": pointer["sha256"][:16], "ids": encode_ids(ids), "prompt": 5}
@@ -192,7 +192,7 @@ def test_the_logits_with_heads_scaled(server: Server) -> None:
     answer = httpx.post(f"{server.url}/look/scaled/6", json=body).content
     expected = loaded.trace(PROMPT, head_mask=MASK).logits[6]
     np.testing.assert_allclose(np.frombuffer(answer, np.float32), expected, atol=1e-5)
-    assert len(server.services.runs.cache) == n_runs  # nothing is kept of it
+    assert len(server.services.runs.cache) == n_runs  # nothing of it is kept
     for changes, status in (
         ({"head_mask": [[1.0]]}, 400),
         ({"ids": ids[:6]}, 404),

@@ -1,4 +1,4 @@
-"""/generate and /attention through gradio_client and through curl's way, with good and bad input."""
+"""/generate and /attention through gradio_client and as curl calls them, with valid and invalid input."""
 
 import json
 from collections.abc import Iterator

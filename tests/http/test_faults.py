@@ -1,4 +1,4 @@
-"""Clients that leave, lines that are full, models that fail, and what the server has left over afterwards."""
+"""Clients that disconnect, full queues, failing models, and the state of the server afterwards."""
 
 import json
 import threading
@@ -73,7 +73,7 @@ def test_a_failing_step_is_a_500_and_the_next_request_is_served(
             broken.setattr(batch_module, "forward_batch", fail)
             answer = post(server, stream=stream)
         assert answer.status_code == 500 and answer.json()["error"]["type"] == "server_error"
-        assert "no more memory" not in answer.text  # what failed is for the log
+        assert "no more memory" not in answer.text  # the failure is only in the log
         assert post(server).status_code == 200
 
 
@@ -91,14 +91,14 @@ def test_a_deadline(launch: Any, checkpoints: Path) -> None:
         sequence.deadline = time.monotonic()
         engine.gate.release()
         choice = asked.result().json()["choices"][0]
-    assert (choice["finish_reason"], choice["cut_off_by"]) == ("length", "deadline")  # the first as OpenAI has it
+    assert (choice["finish_reason"], choice["cut_off_by"]) == ("length", "deadline")  # the first in OpenAI's format
     assert len(choice["text"]) in (3, 4)
 
 
 def test_tokens_that_are_ready_together_go_out_together(
     server: Server, slow: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first goes out at once, and so does the end; meanwhile the stream rests, here for an hour."""
+    """The first token and the end are sent at once; between them the stream pauses, here for an hour."""
     monkeypatch.setattr(routes, "EVENT_SECONDS", 3_600.0)
     _, gate = gate_of(server)
     gate.release()
@@ -129,7 +129,7 @@ def test_a_stream_that_fails_midway_ends_with_an_error(server: Server, slow: Any
 
 
 def test_a_stream_that_must_leave_the_line_is_a_429(launch: Any, checkpoints: Path) -> None:
-    """It waited behind another of its client; a visitor elsewhere needs its place."""
+    """It is queued behind another text of its client, and a client at another address needs its place."""
     limits = Limits(max_batch=1, max_waiting=2)
     server = launch(checkpoints / "tiny", limits=limits, trusted_proxies=1)
     loaded = server.services.served.models["tiny"]
@@ -179,7 +179,7 @@ def test_a_client_that_leaves_is_no_failure(
 
 
 def test_a_slow_reader_does_not_slow_the_others(server: Server) -> None:
-    """It reads nothing; its text is written all the same, and those of others in the meantime too."""
+    """The client reads nothing. Its text is still written, and so are those of others in the meantime."""
     lazy = open_post(server, max_tokens=60, stream=True, n=16, logprobs=20)
     running: Any = server.services.engines.running
     running.news.wait_until(lambda: running)
@@ -192,7 +192,7 @@ def test_a_slow_reader_does_not_slow_the_others(server: Server) -> None:
 
 
 def test_slow_readers_of_attention_do_not_keep_others_waiting(server: Server) -> None:
-    """More of them than may compute at the same time."""
+    """There are more of them than may run at the same time."""
     lazy = [open_post(server, path="attention", prompt="a" * 64, format="safetensors") for _ in range(4)]
     answer = httpx.post(f"{server.url}/v1/attention", json={"prompt": "ab"}, timeout=PATIENCE)
     assert answer.status_code == 200
@@ -204,7 +204,7 @@ def test_slow_readers_of_attention_do_not_keep_others_waiting(server: Server) ->
 def test_whose_turn_it_is_behind_a_proxy(
     server: Server, slow: Any, monkeypatch: pytest.MonkeyPatch, n_proxies: int, told_apart: set[str]
 ) -> None:
-    """The address that a trusted proxy added last; what else the header says is the client's own invention."""
+    """The client is the address that a trusted proxy added last; the rest of the header may be invented."""
     monkeypatch.setattr(server.connections, "n_proxies", n_proxies)
     engine, _ = gate_of(server)
     url = f"{server.url}/v1/completions"

@@ -1,4 +1,4 @@
-"""The port answers first, checkpoints load then, and a bad one never stops the others."""
+"""The port answers before the checkpoints are loaded, and a bad checkpoint never stops the others."""
 
 from collections.abc import Callable
 from pathlib import Path

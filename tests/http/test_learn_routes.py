@@ -1,4 +1,4 @@
-"""The Learn tab's routes: limits on both sides, errors with a clear word, training line by line."""
+"""The Learn tab's routes: values on both sides of the limits, clear errors, and training line by line."""
 
 import json
 import re
@@ -87,7 +87,7 @@ def test_the_model_writes_what_is_learned(server: Server) -> None:
 
 def test_whoever_leaves_ends_the_training(server: Server) -> None:
     body = {"training_text": "to be or not to be " * 100, "sentence": "a", "steps": settings.MAX_BIGRAM_STEPS}
-    for _ in range(settings.MAX_BIGRAMS + 1):  # more than there are places for
+    for _ in range(settings.MAX_BIGRAMS + 1):  # more than fit into the queue
         with httpx.stream("POST", f"{server.url}/learn/bigram", json=body, timeout=60) as response:
             assert response.status_code == 200
             assert json.loads(next(response.iter_lines()))["stage"] == "before"
@@ -144,7 +144,7 @@ def test_a_key_guards_the_lessons(launch: Callable[..., Server], checkpoints: Pa
 
 def test_a_training_too_many_says_when_to_come_back(server: Server) -> None:
     with ExitStack() as trainings:
-        lines: list[Iterator[str]] = []  # one that is forgotten would be closed
+        lines: list[Iterator[str]] = []  # a forgotten one would be closed
         body = {"training_text": "to be or not to be " * 100, "sentence": "a", "steps": settings.MAX_BIGRAM_STEPS}
         for i in range(settings.MAX_BIGRAMS + settings.MAX_WAITING_BIGRAMS):
             stream = httpx.stream("POST", f"{server.url}/learn/bigram", json=body, timeout=60)
@@ -166,7 +166,7 @@ def test_words_and_punctuation_marks_are_counted_apart(server: Server) -> None:
 
 
 def test_every_number_of_the_model_has_its_arithmetic(server: Server) -> None:
-    """What the rung shows is what the terms of each stage add up to."""
+    """The terms of each stage add up to the numbers that the rung shows."""
     place = {"model": "tiny", "layer": 1, "head": 2, "query": 5}
     whole = post(server, "10", **place).json()
     assert max(whole["errors"].values()) <= 1e-4 and whole["error"] <= 1e-4

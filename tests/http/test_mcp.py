@@ -15,7 +15,7 @@ KEY = "sesame"
 async def with_tools(
     url: str, headers: dict[str, str], calls: list[tuple[str, dict[str, Any]]]
 ) -> tuple[Any, list[Any]]:
-    """The tools that are listed, and what the calls give."""
+    """The listed tools, and the results of the calls."""
     async with (
         streamablehttp_client(f"{url}/gradio_api/mcp/", headers=headers) as (read, write, _),
         ClientSession(read, write) as session,

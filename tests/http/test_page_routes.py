@@ -1,4 +1,4 @@
-"""What the page opens with, and the weights that training kept: the routes below /look beside the stream."""
+"""The page's start and the snapshots of a training: the routes under /look apart from the stream."""
 
 import json
 import re
@@ -69,7 +69,7 @@ def test_an_opening_has_a_story_with_heads_of_the_model(server: Server) -> None:
 
 @pytest.fixture(scope="module")
 def trained(checkpoints: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server of "kept", with snapshots of other seeds and what training says of them, and of "tiny" without any."""
+    """A server with "kept", whose snapshots have other seeds and a training report, and "tiny", which has none."""
     from helpers.server import start
 
     folder = save_tiny(tmp_path_factory.mktemp("trained") / "kept")
@@ -116,7 +116,7 @@ def test_few_snapshots_stay_in_memory_and_none_is_listed(trained: Server, monkey
         assert read_at(trained, step).status_code == 200
     assert [step for _, step in snapshots.cache.entries] == list(STEPS[-4:])
     read_with = {run.loaded.name for run in trained.services.runs.cache.values() if "@" in run.loaded.name}
-    assert read_with == {f"kept@{step}" for step in STEPS[-4:]}  # nothing holds on to the others
+    assert read_with == {f"kept@{step}" for step in STEPS[-4:]}  # nothing refers to the others any more
     first = snapshots.cache.entries["kept", STEPS[-4]]
     read_at(trained, STEPS[-4])
     read_at(trained, STEPS[0])

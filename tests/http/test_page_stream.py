@@ -1,4 +1,4 @@
-"""A text of the page as a stream of pointers: all of it, no more of it, and whose turn it is."""
+"""A text of the page as a stream of pointers: completeness, cancellation, and turns between clients."""
 
 import threading
 import time
@@ -37,7 +37,7 @@ def test_the_pointers_join_to_the_text_that_the_model_writes(server: Server, set
     assert len({pointer["run"] for pointer in pointers}) == 1
     assert pointers[-1]["tokens"] == pointers[-1]["rows"] == len(expected) and pointers[-1]["written"] == 12
     assert pointers[-1]["settings"]["seed"] == settings.get("seed", 1)
-    # The last pointer says no more than the run has.
+    # The last pointer agrees with the run.
     run = server.services.runs.get(pointers[-1]["run"])
     assert run is not None and run.ids == expected
 
@@ -184,7 +184,7 @@ def test_a_body_that_is_no_object_is_refused(server: Server, body: bytes) -> Non
 
 
 class OneAtATime(Engine):
-    """Writes one text at a time, and none before the test has asked for all of them."""
+    """A server that writes one text at a time, and starts only when the test has requested all of them."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, max_batch=1, **settings)
@@ -200,7 +200,7 @@ class OneAtATime(Engine):
 def test_many_texts_of_one_client_do_not_keep_another_waiting(
     launch: Callable[..., Server], checkpoints: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ten pages at one address, and then one at another: that one is second."""
+    """After ten pages at one address comes one at another address, which is served second."""
     asked: list[str] = []
     monkeypatch.setattr("web.page.routes.client_of", lambda request: request.headers["x-test-client"])
     server = launch(checkpoints / "tiny")

@@ -1,4 +1,4 @@
-"""The page's own routes: what they give of a run, of one that was lost, and of one that never was."""
+"""The page's routes for a run, for a run that was dropped, and for one that never existed."""
 
 from typing import Any
 
@@ -20,12 +20,12 @@ def test_rows_are_those_of_a_trace(server: Server, n_new: int) -> None:
     header, thumbnails = frame(httpx.get(f"{server.url}/look/{run.id}/rows?start=0").content)
     assert header["ids"] == run.ids and len(header["ids"]) == len(PROMPT) + n_new
     assert "".join(header["tokens"]).startswith(PROMPT)
-    assert header["rows"] == len(run.ids)  # the last token was read too
+    assert header["rows"] == len(run.ids)  # the last token was also read
     attention = loaded.trace(run.ids).attention
     expected = Recording(3, 4, len(run.ids))
     expected.extend(attention)
     difference = np.frombuffer(thumbnails, np.uint8).astype(int) - np.frombuffer(expected.thumbnails()[3], np.uint8)
-    assert abs(difference).max() <= 1  # a row at a time or all together: the last bits differ
+    assert abs(difference).max() <= 1  # rows computed singly or together differ in the last bits
     np.testing.assert_allclose(header["metrics"], expected.metrics().numpy(), atol=1e-5)
     for layer, head, start in ((0, 0, 0), (2, 3, 5), (1, 2, len(run.ids) - 1)):
         answer = httpx.get(f"{server.url}/look/{run.id}/heads/{layer}/{head}?start={start}")

@@ -40,7 +40,7 @@ def check(text: str, folder: Path, **environ: str) -> None:
     (tensor,) = load_file(folder / "attention.safetensors").values()
     assert tensor.shape == (3, 4, 6, 6)
     assert "['R', 'O', 'M', 'E', 'O', ':']" in gradio
-    # A text that is written at once comes in one piece, with what the client says first before it.
+    # A text that is written at once arrives in one piece, after the client's own first message.
     whole = re.sub(r"^Loaded as API: .*\n", "", gradio.split("\n---\n")[-2])
     assert len(whole) == 50
     (config,) = (json.loads(code) for language, code in blocks(text) if language == "json")

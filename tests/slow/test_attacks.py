@@ -1,4 +1,4 @@
-"""Each attack of ``bench.siege`` on a fresh server, and what good visitors elsewhere and the operator notice of it."""
+"""Each attack of ``bench.siege`` on a fresh server, and how it affects well-behaved visitors and the log."""
 
 import asyncio
 import time
@@ -21,7 +21,7 @@ from helpers.siege.watch import answer_all, own_routes
 from web.settings import Limits
 
 T = TypeVar("T")
-SECONDS = 20.0  # longer than anything that stalls is kept
+SECONDS = 20.0  # longer than any stalled connection is kept
 FIRST_TOKEN = 2.0
 BUDGET = Limits().memory_budget_mb * MB
 RECOVERY = 40.0
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="m
 
 @dataclass(frozen=True)
 class Besieged:
-    """A server with few descriptors, and its memory before everything was used once, and after."""
+    """A server with few descriptors, and its memory before and after every feature was used once."""
 
     server: Server
     idle: int
@@ -57,7 +57,7 @@ def besieged() -> Iterator[Besieged]:
 
 
 async def visits(server: Server, attack: str) -> Noticed:
-    """What good visitors notice while the server is attacked."""
+    """How well-behaved visitors are affected while the server is attacked."""
     noticed, ended = Noticed(), asyncio.Event()
     visiting = [asyncio.create_task(visit(server.port, noticed, ended.is_set)) for _ in range(2)]
     await ATTACKS[attack](server.port, SECONDS)

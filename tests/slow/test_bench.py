@@ -1,4 +1,4 @@
-"""Each benchmark runs, on models so small that it takes no time; nothing is said of what it measures."""
+"""Each benchmark runs, on models so small that it is fast; the measured values are not checked."""
 
 import importlib
 from collections.abc import Iterator
@@ -67,7 +67,7 @@ def test_what_a_token_costs_outside_of_the_model(monkeypatch: pytest.MonkeyPatch
     row, *parts = outside.rows([16])[:-2]
     assert row.unit == "us/token" and 0 < row.ours < 10 * outside.BAR  # of a machine that may be busy
     found = [part.case.rpartition(": ")[2] for part in parts]
-    assert [part for part in found if part != "socket"] == [  # which uvloop, where it is installed, does its own way
+    assert [part for part in found if part != "socket"] == [  # which uvloop, if installed, implements differently
         *(part for part in outside.PARTS if part != "socket"),
         "event loop and the rest",
     ]

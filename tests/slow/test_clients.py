@@ -1,4 +1,4 @@
-"""LangChain, litellm and llm, installed beside the app, get answers from it."""
+"""LangChain, litellm and llm, installed in a separate environment, get answers from the app."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ TRANSCRIPT_STOPS = ["\nSystem:", "\nUser:", "\nAssistant:"]
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Python in an environment of its own: these packages want other versions than the tests do."""
+    """Python in a separate environment, since these packages need other versions than the tests."""
     folder = tmp_path_factory.mktemp("clients") / "venv"
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     installed = subprocess.run([folder / "bin" / "pip", "install", "-q", *PACKAGES], capture_output=True, text=True)

@@ -106,7 +106,7 @@ def test_ctranslate2(folder: Path, loaded: model.LoadedModel, prompt: str, tmp_p
     path = tmp_path / "converted" / "config.json"
     config = json.loads(path.read_text())
     if loaded.tokenizer.kind == "char":
-        # Its loader wants strings; naming tokens in our folder would make transformers drop them from the text.
+        # Its loader requires strings; naming tokens in our folder would make transformers drop them from the text.
         config |= {name: config.get(name) or "<none>" for name in ("bos_token", "eos_token", "unk_token")}
         path.write_text(json.dumps(config))
     vocabulary = json.loads((tmp_path / "converted" / "vocabulary.json").read_text(encoding="utf-8"))
@@ -119,7 +119,7 @@ def test_ctranslate2(folder: Path, loaded: model.LoadedModel, prompt: str, tmp_p
 
 
 def test_what_vllm_asks_of_a_gpt2(folder: Path) -> None:
-    """It chooses the class by ``architectures``, and refuses cross-attention and scores scaled by layer."""
+    """vLLM chooses the class by ``architectures``, and refuses cross-attention and scores scaled by layer."""
     config = json.loads((folder / CONFIG).read_text())
     assert config["architectures"] == ["GPT2LMHeadModel"] and config["model_type"] == "gpt2"
     assert not config.get("add_cross_attention") and not config["scale_attn_by_inverse_layer_idx"]

@@ -1,4 +1,4 @@
-"""Whatever comes in, thousands of times."""
+"""The properties of ``helpers.siege.fuzz`` with thousands of examples each."""
 
 from typing import Any
 

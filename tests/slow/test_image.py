@@ -1,4 +1,4 @@
-"""The steps of deploy/Dockerfile, carried out without Docker: what it copies, its variables, its command, its check."""
+"""The steps of deploy/Dockerfile, carried out without Docker: its files, variables, command and health check."""
 
 import json
 import os
@@ -39,4 +39,4 @@ def test_the_image_serves(tmp_path: Path) -> None:
         finally:
             process.terminate()
     assert subprocess.run(check_command, stderr=subprocess.DEVNULL).returncode != 0
-    assert set(app.rglob("*")) == before  # nothing is written beside the code
+    assert set(app.rglob("*")) == before  # nothing is written into the code's folder

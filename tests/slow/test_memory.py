@@ -1,4 +1,4 @@
-"""What visitors leave behind in the server's memory."""
+"""The memory that visitors leave allocated in the server."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ import pytest
 
 from helpers.serve_once import ROOT
 
-# A process of its own, so that nothing another test left counts. The model is narrow, as only the shape of its
+# A separate process, so that memory left by other tests does not count. The model is narrow, as only the shape of its
 # attention fills memory: 48 heads x 256 tokens, as the shipped character model has them.
 VISITS = """
 import os, sys

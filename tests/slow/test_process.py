@@ -1,4 +1,4 @@
-"""The command as a process: where it listens, and that SIGTERM lets requests finish and ends it with 0."""
+"""The command as a process: the address it listens on; SIGTERM lets requests finish, and the exit status is 0."""
 
 import json
 import os
@@ -103,7 +103,7 @@ def test_a_shared_server_takes_its_tunnel_with_it(checkpoints: Path, tmp_path: P
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process that is no child of this one still does anything."""
+    """Whether a process that is not a child of this one is still running."""
     try:
         return " Z " not in Path(f"/proc/{pid}/stat").read_text()
     except FileNotFoundError:
@@ -111,7 +111,7 @@ def is_running(pid: int) -> bool:
 
 
 def test_sigterm_while_it_still_starts(checkpoints: Path) -> None:
-    """The openings are written when the models are there: the process may be inside torch."""
+    """The openings are written once the models are loaded, so the process may be inside torch."""
     port = free_port()
     command = [sys.executable, "app.py", "--checkpoint", str(checkpoints / "tiny"), "--port", str(port)]
     with subprocess.Popen(command, cwd=ROOT, env=os.environ | {"HF_HUB_OFFLINE": "1"}) as process:
@@ -127,7 +127,7 @@ def test_the_command_listens_everywhere_on_a_space(checkpoints: Path) -> None:
     command = [sys.executable, "app.py", "--checkpoint", str(checkpoints / "tiny")]
     with subprocess.Popen(command, cwd=ROOT, env=environ) as process:
         try:
-            # This address of the loopback network answers only where every address is listened on.
+            # This loopback address answers only if the server listens on all addresses.
             assert wait_until_healthy(f"http://127.0.0.2:{port}", process)["models"] == ["tiny"]
             with urllib.request.urlopen(f"http://127.0.0.2:{port}/", timeout=10) as page:
                 assert b"Headscope" in page.read()

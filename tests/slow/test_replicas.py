@@ -29,13 +29,13 @@ LONG |= {"logit_bias": {"0": -100}}  # which would end the text
 
 @pytest.fixture(scope="module")
 def ray() -> Any:
-    """Imported when it is needed: that takes a while."""
+    """Import Ray on demand, since that takes a while."""
     return pytest.importorskip("ray", reason="ray is not installed: deploy/requirements-ray.txt")
 
 
 @pytest.fixture(scope="module")
 def url(ray: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of the replicas in deploy/ray-serve.yaml, with a port, and one model, of the test's own."""
+    """The address of the replicas of deploy/ray-serve.yaml, with the test's own port and model."""
     folder = tmp_path_factory.mktemp("ray")
     config = yaml.safe_load((DEPLOY / "ray-serve.yaml").read_text())
     config["http_options"] = {"host": "127.0.0.1", "port": free_port()}
@@ -54,7 +54,7 @@ def url(ray: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         patched.setenv("RAY_TMPDIR", temporary)
         patched.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patched.setenv("PYTHONPATH", str(ROOT))
-        # A cluster of its own, named to the command: Ray would join any that other tests have begun.
+        # A separate cluster with an explicit address; otherwise Ray would join one that another test started.
         cluster = ray.init(address="local", namespace="serve", include_dashboard=False, log_to_driver=False)
         command = [program, "run", "--address", cluster.address_info["gcs_address"], str(folder / "serve.yaml")]
         process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
@@ -76,7 +76,7 @@ def ask(url: str, **options: Any) -> httpx.Response:
 
 
 class LongStream(threading.Thread):
-    """A long text that is read to its end beside the test."""
+    """A long text that is read to its end in the background."""
 
     def __init__(self, url: str) -> None:
         super().__init__(daemon=True)
@@ -109,14 +109,14 @@ def test_the_api_is_the_same(url: str) -> None:
     assert httpx.get(f"{url}/metrics").status_code == 404
     foreign = httpx.post(f"{url}/v1/completions", json={"prompt": "Once"}, headers={"Origin": "https://evil.example"})
     assert foreign.status_code == 403 and foreign.json()["error"]["code"] == "foreign_origin"
-    for content in (b"x" * 10**6, iter([b"x" * 10**5] * 10)):  # the second does not say how long it is
+    for content in (b"x" * 10**6, iter([b"x" * 10**5] * 10)):  # the second has no Content-Length
         assert httpx.post(f"{url}/v1/completions", content=content).status_code == 413
 
 
 def test_requests_are_spread(url: str) -> None:
     counts: Counter[str] = Counter()
     with ThreadPoolExecutor(8) as threads:
-        for _ in range(10):  # a busy machine may be slow to ask the replicas how busy they are
+        for _ in range(10):  # on a busy machine, asking the replicas for their load may be slow
             answers = list(threads.map(lambda seed: ask(url, **LONG | {"max_tokens": 100, "seed": seed}), range(32)))
             assert {answer.status_code for answer in answers} == {200}
             counts.update(answer.headers[REPLICA] for answer in answers)
@@ -138,7 +138,7 @@ def test_one_replica_is_killed(ray: Any, url: str) -> None:
     }
 
     def one_with_more() -> str:
-        """A replica that answers requests beside the streams."""
+        """The id of a replica that answers other requests during the streams."""
         while True:
             for replica, actor in actors.items():
                 if ray.get(actor.get_num_ongoing_requests.remote()) > n_streams[replica]:
@@ -164,7 +164,7 @@ def test_one_replica_is_killed(ray: Any, url: str) -> None:
 
 
 def test_a_client_who_leaves_ends_the_text(url: str) -> None:
-    """Slots that stayed taken would make the requests after them wait."""
+    """Slots that were not freed would make later requests wait."""
     for _ in range(40):
         body = {"model": NAME, **LONG, "stream": True}
         with httpx.stream("POST", f"{url}/v1/completions", json=body, timeout=60) as answer:

@@ -8,7 +8,7 @@ from pathlib import Path
 from helpers.api import open_post, post
 from helpers.server import Server
 
-EXCHANGES = 200  # requests within which the server must have closed what clients have dropped
+EXCHANGES = 200  # requests within which the server must have closed the connections that clients dropped
 
 
 def resident() -> int:
@@ -31,7 +31,7 @@ def test_five_hundred_that_connect_and_drop_leave_nothing(server: Server) -> Non
     threads, files, memory = threading.active_count(), n_files(), resident()
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(connect_and_drop, range(500)))
-    # Each exchange lets the server's loop go round, which closes connections.
+    # Each exchange makes the server's event loop run, which closes connections.
     assert any(post(server, max_tokens=1).status_code == 200 and n_files() <= files + 5 for _ in range(EXCHANGES))
     server.wait_until_idle()
     engine = server.services.engines.engine_for(server.served.models["tiny"])

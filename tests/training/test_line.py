@@ -1,4 +1,4 @@
-"""Who trains when: places in line, visitors who stop or leave, and limits on both sides."""
+"""The order of trainings: places in the queue, visitors who stop or leave, and values on both sides of the limits."""
 
 import threading
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ def nothing_is_learned(checkpoints: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.fixture(scope="module")
 def narrow(checkpoints: Path) -> Iterator[Server]:
-    """A server that trains one GPT at a time and lets one more wait, on short texts."""
+    """A server that trains one GPT at a time, on short texts, and lets one more training wait."""
     from web.settings import Limits
 
     limits = Limits(max_waiting_trainings=1, max_training_bytes=LONGEST, max_body_bytes=1_000)
@@ -30,7 +30,7 @@ def narrow(checkpoints: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def at_work(narrow: Server, nothing_is_learned: None) -> Iterator[Visitor]:
-    """A visitor whose training is going on, and would for long."""
+    """A visitor with a running training that would take long."""
     visitor = Visitor(narrow)
     assert visitor.train(TEXT, size="large").status_code == 200
     visitor.watch_until("state", state="training")

@@ -1,4 +1,4 @@
-"""Training over HTTP as the page does it: what is told, what comes of it, and who can see that."""
+"""Training over HTTP as the page does it: the events, the resulting model, and who can see it."""
 
 import io
 import json
@@ -25,7 +25,7 @@ def quick(checkpoints: Path) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def trained(quick: Server) -> tuple[Visitor, list[dict[str, Any]], str]:
-    """A visitor who has trained a GPT, all that was told, and the name of the model."""
+    """A visitor who has trained a GPT, all events, and the name of the model."""
     visitor = Visitor(quick)
     name = visitor.train().json()["name"]
     return visitor, list(visitor.events()), name
@@ -33,13 +33,13 @@ def trained(quick: Server) -> tuple[Visitor, list[dict[str, Any]], str]:
 
 @pytest.fixture
 def nothing_is_learned(checkpoints: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What comes of a training is a copy of the model "tiny"."""
+    """Trainings produce a copy of the model "tiny"."""
     learn_nothing(monkeypatch, checkpoints / "tiny")
 
 
 @pytest.fixture
 def stranger(quick: Server) -> Visitor:
-    """Somebody else, who trains nothing, with a cookie that could be one."""
+    """Another visitor without a training, with a cookie that looks valid."""
     visitor = Visitor(quick)
     visitor.cookies.set("headscope_visitor", "x" * 32)
     return visitor
@@ -171,7 +171,7 @@ def test_a_reload_keeps_it_and_hears_everything_again(
     visitor, events, name = trained
     again = list(visitor.events())
     assert visitor.get("/train/state").json()["mine"] == {"name": name, "state": "done", "size": "small"}
-    # Of what changes all the time only the newest is told to those who come later.
+    # Later followers get only the newest of the events that replace each other.
     kept = [event for event in events if event["kind"] != "step"]
     assert [event for event in again if event["kind"] != "step"] == kept
     assert again[-1]["state"] == "done"

@@ -1,4 +1,4 @@
-"""The API key: programs send it as a Bearer header; the page asks for it once and keeps a cookie."""
+"""The API key: programs send it as a Bearer token; the page asks for it once and keeps a cookie."""
 
 import asyncio
 import hashlib
@@ -22,15 +22,15 @@ from model.errors import counted
 from ..client import client_in, path_of
 
 MAX_FORM_BYTES = 4_096
-LONGEST_WAIT = 30  # seconds that the answer to a wrong key is held back
-MOST_WAITING = 4  # wrong keys of one client whose answer is held back; further unknown ones are not looked at
-FORGET_SECONDS = 3_600  # after which wrong keys of a client no longer count
-MAX_REMEMBERED = 10_000  # clients whose wrong keys are counted, and keys that are known to be right or wrong
-MOST_COOKIES = 16  # of servers like this one; more are a list of guesses
+LONGEST_WAIT = 30  # seconds by which the answer to a wrong key is delayed
+MOST_WAITING = 4  # wrong keys of one client whose answers are being delayed; further unknown keys are not checked
+FORGET_SECONDS = 3_600  # after which a client's wrong keys no longer count
+MAX_REMEMBERED = 10_000  # clients with wrong keys, keys known to be right, and cookies known to be foreign
+MOST_COOKIES = 16  # cookies of servers like this one; a request with more is guessing
 COOKIE = re.compile(r"(headscope_[0-9a-f]{8})=([^;\s]*)", re.ASCII)
 OPEN = "/health"
 ENTER = "/key"
-STARTUP = "/gradio_api/startup-events"  # Gradio calls its own server once, without the key, before launch returns
+STARTUP = "/gradio_api/startup-events"  # Gradio requests this from its own server once, without the key, during launch
 
 SameSite = Literal["lax", "none"]
 Verdict = Literal["right", "wrong", "none", "unchecked"]
@@ -46,25 +46,27 @@ input {{ width: 100%; box-sizing: border-box; margin: .3rem 0 .8rem; }}
 
 
 class WrongKeys:
-    """How long the answer to a wrong key is held back: a second at first, twice as long for each one that follows.
+    """Delays for the answers to wrong keys: one second for a client's first, doubling with each further one.
 
-    Only wrong keys wait. A client that does not wait for the answer gains nothing: what is being held back counts
-    against it, and with ``MOST_WAITING`` of these its unknown keys are no longer looked at.
+    Only wrong keys are delayed. A client that does not wait for the answers gains nothing: while ``MOST_WAITING`` of
+    them are being delayed, its unknown keys are not checked.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.now = now
-        self.wrong: OrderedDict[str, tuple[int, float]] = OrderedDict()  # by client: how many, and when the last came
+        self.wrong: OrderedDict[str, tuple[int, float]] = (
+            OrderedDict()
+        )  # by client: the number of wrong keys, and the time of the last
 
     def seconds_to_wait(self, client: str) -> int:
-        """How long the next wrong key of this client waits."""
+        """The delay of this client's next wrong key."""
         count, newest = self.wrong.get(client, (0, 0.0))
         if self.now() - newest > FORGET_SECONDS:
             count = 0
         return LONGEST_WAIT if count > 5 else min(1 << count, LONGEST_WAIT)
 
     def add(self, client: str) -> int:
-        """Count a wrong key; returns the seconds it has to wait."""
+        """Count a wrong key and return the seconds by which its answer is delayed."""
         seconds = self.seconds_to_wait(client)
         count, newest = self.wrong.pop(client, (0, 0.0))
         self.wrong[client] = (0 if self.now() - newest > FORGET_SECONDS else count) + 1, self.now()
@@ -74,7 +76,7 @@ class WrongKeys:
 
 
 class Remembered(OrderedDict[Hashable, None]):
-    """The last ``MAX_REMEMBERED`` things."""
+    """The last ``MAX_REMEMBERED`` items that were added."""
 
     def add(self, each: Hashable) -> None:
         self[each] = None
@@ -84,17 +86,18 @@ class Remembered(OrderedDict[Hashable, None]):
 
 
 class Credential(NamedTuple):
-    """What a request proves to know the key with: the key itself, or the cookie."""
+    """What a request sends to prove that it knows the key: the key itself, or the cookie."""
 
-    name: str  # the cookie's, or "key"
+    name: str  # of the cookie, or "key"
     digest: bytes
     is_right: bool
 
 
 class ApiKeyMiddleware:
-    """ASGI middleware in front of everything: the page, our routes and Gradio's API.
+    """ASGI middleware that guards the page, our routes and Gradio's API.
 
-    What a client has once used with success passes at once, whatever wrong keys come from the same address.
+    A credential that a client has used successfully is accepted without delay, even if wrong keys come from the same
+    address.
     """
 
     sleep = staticmethod(asyncio.sleep)
@@ -108,13 +111,13 @@ class ApiKeyMiddleware:
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.app, self.key, self.launched, self.same_site = app, key.encode(), launched, same_site
-        # The cookie proves that its owner knew the key, without giving the key away.
+        # The cookie proves that its owner knew the key without revealing it.
         self.token = hmac.new(self.key, b"headscope page", hashlib.sha256).hexdigest()
         self.cookie = f"headscope_{hmac.new(self.key, b'cookie name', hashlib.sha256).hexdigest()[:8]}"
         self.wrong_keys = WrongKeys(now)
-        self.waiting: Counter[str] = Counter()  # wrong keys by client whose answer is held back
+        self.waiting: Counter[str] = Counter()  # by client: wrong keys whose answers are being delayed
         self.proven = Remembered()  # (client, digest)
-        self.foreign = Remembered()  # digests of other servers' cookies: browsers send them along with every request
+        self.foreign = Remembered()  # digests of other servers' cookies, which browsers send with every request
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -135,7 +138,7 @@ class ApiKeyMiddleware:
                 await self.refuse(scope, verdict)(scope, receive, send)
 
     def credentials(self, headers: Headers) -> list[Credential]:
-        """What a request says to know the key by; nothing that is known to belong to another server."""
+        """The credentials that a request carries, without those known to belong to another server."""
         found = []
         scheme, _, sent = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and (sent := sent.strip()):
@@ -154,7 +157,9 @@ class ApiKeyMiddleware:
         return Credential(name, digest, bool(expected) and hmac.compare_digest(sent, expected))
 
     async def check(self, client: str, given: Sequence[Credential]) -> Verdict:
-        """Whether one of them is right. The answer is held back if none is, and not given if too many are already."""
+        """Check credentials. The verdict is delayed if none is right; with too many delayed already, nothing is
+        checked.
+        """
         if not given:
             return "none"
         if any((client, each.digest) in self.proven for each in given):
@@ -192,21 +197,23 @@ class ApiKeyMiddleware:
         if verdict == "unchecked":
             return self.form(scope, self.too_many(client), 429, self.retry(client))
         if verdict != "right":
-            return self.form(scope, "This is not the key.")
-        # The browser goes on with the cookie, which is as good as the key it was given for.
+            return self.form(scope, "This key is wrong.")
+        # From now on the browser sends the cookie, which counts as proven because the key was.
         self.proven.add((client, self.credential(self.cookie, self.token.encode(), b"").digest))
         query = scope["query_string"].decode("latin-1")
         response = RedirectResponse(f"./?{query}" if query else "./", status_code=303)
         secure = scope["scheme"] == "https" or Headers(scope=scope).get("x-forwarded-proto") == "https"
         same_site: SameSite = self.same_site if secure else "lax"  # browsers accept SameSite=None over https only
         response.set_cookie(self.cookie, self.token, httponly=True, secure=secure, samesite=same_site)
-        if same_site == "none":  # only in the frame of the site where the key was typed; Python 3.14 knows the word
+        if (
+            same_site == "none"
+        ):  # valid only in the frame of the site where the key was typed; Python 3.14 has an option for it
             response.headers["set-cookie"] += "; Partitioned"
         return response
 
     def too_many(self, client: str) -> str:
         seconds = counted(self.wrong_keys.seconds_to_wait(client), "second")
-        return f"Too many wrong keys are coming from your address, so this one was not checked. Try again in {seconds}."
+        return f"Too many wrong keys have come from your address, so this one was not checked. Try again in {seconds}."
 
     def retry(self, client: str) -> dict[str, str]:
         return {"Retry-After": str(self.wrong_keys.seconds_to_wait(client))}
@@ -216,7 +223,7 @@ class ApiKeyMiddleware:
         status, headers = (429, self.retry(client)) if is_unchecked else (401, {"WWW-Authenticate": "Bearer"})
         if scope["method"] in ("GET", "HEAD") and "text/html" in Headers(scope=scope).get("accept", ""):
             return self.form(scope, self.too_many(client) if is_unchecked else "", status, headers)
-        message = "This server requires an API key: send it as a Bearer header."
+        message = "This server requires an API key: send it as a Bearer token in the Authorization header."
         if verdict == "wrong":
             message = "The API key is wrong."
         error = {
@@ -229,7 +236,7 @@ class ApiKeyMiddleware:
 
     def form(self, scope: Scope, message: str, status: int = 401, headers: Mapping[str, str] | None = None) -> Response:
         query = scope["query_string"].decode("latin-1")
-        # Relative, so that it works behind a proxy that hides part of the path.
+        # A relative URL also works behind a proxy that strips part of the path.
         action = "../" * (path_of(scope).count("/") - 1) + ENTER[1:] + (f"?{query}" if query else "")
         content = FORM.format(action=html.escape(action), message=message)
         return HTMLResponse(content, status_code=status, headers=headers)

@@ -1,4 +1,4 @@
-"""/v1/chat/completions: a conversation becomes a prompt, and the text that continues it an answer in OpenAI's shape."""
+"""/v1/chat/completions: turn a conversation into a prompt, and the generated text into OpenAI's answer."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,12 @@ from .completions import Completion
 from .schema import ChatRequest, CompletionRequest, Message
 
 SPEAKERS = {"system": "System", "developer": "System", "user": "User", "assistant": "Assistant"}
-# Where a model goes on writing the next turn of a transcript, its answer is over.
+# A model's answer ends when it starts to write the next turn of a transcript.
 ENDS_OF_TURN = tuple(f"\n{speaker}:" for speaker in dict.fromkeys(SPEAKERS.values()))
 
 
 class ChatCompletion(Completion):
-    """One call, carried out as a completion of the conversation. Raises ``InputError`` for bad input."""
+    """One call, answered by a completion of the conversation. Raises ``InputError`` for invalid input."""
 
     kinds = ("chat.completion", "chat.completion.chunk")
     id_prefix = "chatcmpl-"
@@ -40,13 +40,13 @@ class ChatCompletion(Completion):
         return self.choice(part) | {"delta": speaker | {"content": part["text"]}}
 
     def choice(self, part: dict[str, Any]) -> dict[str, object]:
-        """What a choice has beside its text."""
+        """The fields of a choice other than its text."""
         logprobs = {"content": self.token_logprobs(part["logprobs"])} if self.with_logprobs else None
         cut_off = {"cut_off_by": part["cut_off_by"]} if "cut_off_by" in part else {}
         return {"index": part["index"], "logprobs": logprobs, "finish_reason": part["finish_reason"]} | cut_off
 
     def token_logprobs(self, places: Mapping[str, Sequence[Any]]) -> list[dict[str, object]]:
-        """The tokens of an answer as chat has them, each with its bytes and its likeliest alternatives."""
+        """The tokens of an answer in the chat API's form, each with its bytes and its most probable alternatives."""
         told = zip(places["tokens"], places["token_logprobs"], places["top_logprobs"], strict=True)
         answer = []
         for token, logprob, tops in told:
@@ -68,13 +68,13 @@ def token_entry(token: str, logprob: float) -> dict[str, object]:
 async def answer_conversation(
     templates: Templates, loaded: LoadedModel, asked: ChatRequest, limits: Limits
 ) -> ChatCompletion:
-    """The completion that answers a conversation. Raises ``InputError`` for bad input."""
+    """The completion that answers a conversation. Raises ``InputError`` for invalid input."""
     check_conversation(asked, limits)
     return ChatCompletion(loaded, asked, limits, await render(templates, loaded, asked.messages))
 
 
 def check_conversation(asked: ChatRequest, limits: Limits) -> None:
-    """Raise ``InputError`` for what no model could answer."""
+    """Raise ``InputError`` for a conversation that no model could answer."""
     if asked.top_logprobs is not None and not asked.logprobs:
         raise InputError("top_logprobs", "top_logprobs requires logprobs: true.")
     n_stop = len(asked.stop) if isinstance(asked.stop, list) else 0
@@ -87,7 +87,7 @@ def check_conversation(asked: ChatRequest, limits: Limits) -> None:
 
 
 def as_completion(loaded: LoadedModel, asked: ChatRequest, limits: Limits, prompt: str) -> CompletionRequest:
-    """The completion that answers a conversation, of which ``prompt`` was made."""
+    """The body of the completion that answers a conversation; ``prompt`` was made from its messages."""
     stop = [asked.stop] if isinstance(asked.stop, str) else list(asked.stop or [])
     is_open = asked.max_tokens is None and asked.max_completion_tokens is None
     try:
@@ -106,7 +106,7 @@ def as_completion(loaded: LoadedModel, asked: ChatRequest, limits: Limits, promp
 
 
 def renamed(error: InputError) -> InputError:
-    """The error of a prompt, which here is made of the messages."""
+    """An error about the prompt, renamed to be about the messages that the prompt was made from."""
     return InputError("messages", str(error), error.code) if error.field == "prompt" else error
 
 
@@ -115,9 +115,9 @@ async def render(
 ) -> str:
     """The prompt for a conversation, ready for the assistant's turn unless ``add_generation_prompt`` is false.
 
-    The checkpoint's own template makes it, in Jinja as transformers has it. A checkpoint without one gets a
-    transcript: a line for each message, ``User: ...``, ``Assistant: ...`` or ``System: ...``, and ``Assistant:`` last.
-    Raises ``InputError`` where the template fails.
+    The checkpoint's own Jinja template makes it, as in transformers. Without a template the prompt is a transcript: a
+    line for each message, ``User: ...``, ``Assistant: ...`` or ``System: ...``, and a final ``Assistant:``. Raises
+    ``InputError`` if the template fails.
     """
     if not loaded.chat_template:
         lines = [f"{SPEAKERS[message.role]}: {message.text}" for message in messages]

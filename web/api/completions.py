@@ -1,4 +1,4 @@
-"""/v1/completions: from a checked body to requests, and from their events to OpenAI's answer, whole or streamed."""
+"""/v1/completions: turn a checked body into requests, and their events into OpenAI's answer, whole or streamed."""
 
 import itertools
 import secrets
@@ -20,25 +20,28 @@ from ..settings import Limits
 from .errors import as_api_error
 from .schema import CompletionRequest
 
-DEFAULT_MAX_TOKENS = 16  # as OpenAI has it
-TOKEN_BYTES, TOP_BYTES = 400, 120  # what a token takes until it is sent, and each of the most probable ones beside it
+DEFAULT_MAX_TOKENS = 16  # OpenAI's default
+TOKEN_BYTES, TOP_BYTES = (
+    400,
+    120,
+)  # the memory that a token takes until it is sent, and that of each of its alternatives
 
 
 @dataclass
 class Choice:
-    """One text of the answer, as far as it is."""
+    """One text of the answer, as far as it has been written."""
 
     loaded: LoadedModel
     prompt: list[int]
     index: int
     asked: CompletionRequest
-    text: str = ""  # not sent yet
+    text: str = ""  # written but not sent yet
     finish_reason: str | None = None
-    cut_off_by: str | None = None  # "deadline", where that ended the text
+    cut_off_by: str | None = None  # "deadline" if that ended the text
     n_written: int = 0
     places: dict[str, list[Any]] = field(default_factory=lambda: new_places())
     offset: int = 0  # characters of all tokens so far
-    released: int = 0  # characters of the text so far, which may lack the end of a stop string
+    released: int = 0  # characters of the text so far; the start of a possible stop string is held back
 
     def __post_init__(self) -> None:
         self.stream = TextStream(self.loaded.tokenizer)
@@ -50,7 +53,7 @@ class Choice:
             self.add_token(self.prompt[0], None, None)
 
     def take(self, event: Event) -> None:
-        """Add what an event brings."""
+        """Add the text and tokens of an event."""
         if isinstance(event, PromptPart):
             followers = self.prompt[event.start + 1 :]
             tops: Iterable[dict[int, float]] = event.top_logprobs or itertools.repeat({})
@@ -87,7 +90,7 @@ class Choice:
         self.offset += len(self.stream.push(token_id))
 
     def token(self, token_id: int) -> str:
-        """A token's text, and as OpenAI has it the bytes of one that is no whole character."""
+        """A token's text, or its bytes in OpenAI's notation if they are not whole characters."""
         raw = self.loaded.tokenizer.token_bytes(token_id)
         try:
             return raw.decode()
@@ -95,7 +98,7 @@ class Choice:
             return "bytes:" + "".join(f"\\x{byte:02x}" for byte in raw)
 
     def part(self) -> dict[str, Any]:
-        """What was not sent yet, as a choice of the answer."""
+        """Everything that was not sent yet, as a choice of the answer."""
         text, self.text = self.text, ""
         n = self.n_shown
         shown = {name: values[:n] for name, values in self.places.items()}
@@ -106,7 +109,7 @@ class Choice:
 
     @property
     def n_shown(self) -> int:
-        """How many of the tokens to be told of are in the text: not those of what is or may become a stop string."""
+        """How many of the unsent tokens belong to the released text, and not to an actual or possible stop string."""
         offsets = self.places["text_offset"]
         if self.finish_reason and self.finish_reason != "stop":
             return len(offsets)
@@ -122,9 +125,9 @@ def new_places() -> dict[str, list[Any]]:
 
 
 class Completion:
-    """One call: its ``requests``, and the answer made from their events. Raises ``InputError`` for bad input."""
+    """One call: its ``requests``, and the answer made from their events. Raises ``InputError`` for invalid input."""
 
-    kinds = ("text_completion", "text_completion")  # what OpenAI calls a whole answer, and a chunk of one
+    kinds = ("text_completion", "text_completion")  # OpenAI's ``object`` for a whole answer and for a chunk
     id_prefix = "cmpl-"
 
     def __init__(self, loaded: LoadedModel, asked: CompletionRequest, limits: Limits) -> None:
@@ -137,7 +140,7 @@ class Completion:
 
     @property
     def most_bytes(self) -> int:
-        """About what its texts take until they are sent."""
+        """An estimate of the memory that its texts take until they are sent, in bytes."""
         return sum(
             self.n_tokens_at_most(request) * (TOKEN_BYTES + TOP_BYTES * request.n_top_logprobs)
             for request in self.requests
@@ -154,7 +157,7 @@ class Completion:
             message = f"prompts times n is {n_choices}; at most {most} texts are written at once."
             raise InputError("n", message, "too_many_texts")
         if asked.best_of not in (None, asked.n or 1):
-            raise InputError("best_of", f"best_of must be n, {asked.n or 1}, found {asked.best_of}.")
+            raise InputError("best_of", f"best_of must equal n, which is {asked.n or 1}, found {asked.best_of}.")
         for name in ("max_tokens", "max_completion_tokens"):
             if (getattr(asked, name) or 0) > limits.max_new_tokens:
                 message = f"{name} is {getattr(asked, name):,}; at most {limits.max_new_tokens:,} are written."
@@ -193,7 +196,7 @@ class Completion:
         ]
 
     def take(self, events: Sequence[tuple[int, Event]]) -> list[int]:
-        """Add what has happened; gives the indices of the choices it happened to."""
+        """Add events to their choices and return the indices of the choices that changed."""
         for index, event in events:
             self.choices[index].take(event)
         return sorted({index for index, _ in events})
@@ -207,7 +210,8 @@ class Completion:
     async def stream(self, generation: Generation) -> AsyncGenerator[bytes]:
         """Server-sent events: a chunk for each piece of text, and ``[DONE]`` at the end.
 
-        What ends it before the first chunk is raised, so that the status can say so; later an event does.
+        An error before the first chunk is raised, so that the response can have its status; a later one is sent as an
+        event.
         """
         include_usage = self.asked.stream_options and self.asked.stream_options.include_usage
         kind, more = self.kinds[1], {"usage": None} if include_usage else {}
@@ -252,7 +256,7 @@ class Completion:
 
 
 def most_choices(limits: Limits) -> int:
-    """How many texts one call may ask for."""
+    """The maximum number of texts of one call."""
     return min(limits.max_choices, limits.max_batch + limits.max_waiting)
 
 
@@ -272,7 +276,7 @@ def parse_prompts(limits: Limits, loaded: LoadedModel, prompt: Any) -> list[list
 
 
 def parse_sampling(loaded: LoadedModel, asked: CompletionRequest) -> SamplingSettings:
-    """How the tokens are drawn; null stands for the default."""
+    """The sampling settings of a body; null stands for the default."""
     given = asked.model_dump(include=set(SAMPLING_OPTIONS), exclude_none=True)
     bias: dict[int, float] = {}
     for key, value in (asked.logit_bias or {}).items():

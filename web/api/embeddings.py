@@ -1,4 +1,4 @@
-"""/v1/embeddings: texts as vectors, the mean of the model's last hidden states."""
+"""/v1/embeddings: the vector of a text is the mean of the model's last hidden states."""
 
 import base64
 import struct
@@ -14,7 +14,7 @@ from .schema import EmbeddingsRequest
 
 
 class Embeddings:
-    """One call: the checked inputs, and the answer made of their vectors. Raises ``InputError`` for bad input."""
+    """One call: the checked inputs, and the answer made of their vectors. Raises ``InputError`` for invalid input."""
 
     def __init__(self, loaded: LoadedModel, asked: EmbeddingsRequest, limits: Limits) -> None:
         self.loaded, self.asked = loaded, asked
@@ -37,5 +37,5 @@ class Embeddings:
 
 
 def as_base64(vector: Tensor) -> str:
-    """float32, little-endian, as OpenAI's client asks for."""
+    """Base64 of little-endian float32 numbers, which OpenAI's client expects."""
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector.tolist())).decode()

@@ -22,9 +22,9 @@ from ..serving.budget import NoRoom
 from ..serving.remote_engine import EngineLost
 
 RETRY_SECONDS = 2
-CLIENT_LEFT = 499  # nginx's number for it; nobody reads this answer
+CLIENT_LEFT = 499  # nginx's status for a client that disconnected; nobody reads this answer
 
-# For a field that may have several types, pydantic reports why it has none of them; this is shorter.
+# For a union type, pydantic reports an error per alternative; these messages are shorter.
 UNIONS = {
     "prompt": "a string, a list of strings, a list of token ids, or a list of such lists",
     "input": "a string, a list of strings, a list of token ids, or a list of such lists",
@@ -67,7 +67,7 @@ class ApiError(Exception):
 
     @property
     def outcome(self) -> str:
-        """The word for it in the metrics."""
+        """The name of this outcome in the metrics."""
         if self.status in (429, CLIENT_LEFT):
             return "busy" if self.status == 429 else "cancelled"
         return "failed" if self.status == 500 else "refused"
@@ -78,7 +78,7 @@ class ApiError(Exception):
 
 
 class RefusedBody(HTTPException):
-    """Raised while a body is received; each app answers it in its own form."""
+    """Raised while a body is received; each app answers it in its own error format."""
 
     def __init__(self, status: int, message: str, code: str | None) -> None:
         super().__init__(status, message)
@@ -86,7 +86,7 @@ class RefusedBody(HTTPException):
 
 
 def as_api_error(error: Exception) -> ApiError:
-    """The error object that a client gets for an exception."""
+    """The API error for an exception."""
     match error:
         case ApiError():
             return error
@@ -101,7 +101,7 @@ def as_api_error(error: Exception) -> ApiError:
             code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_")
             return ApiError(error.status_code, str(error.detail), code=code, headers=error.headers)  # Allow, with a 405
         case ClientDisconnect():
-            return ApiError(CLIENT_LEFT, "The client left.")
+            return ApiError(CLIENT_LEFT, "The client disconnected.")
         case NoRoom():
             message = "The server's memory budget for requests is used up. Try again in a moment."
             return ApiError(429, message, code="memory_budget")
@@ -111,7 +111,7 @@ def as_api_error(error: Exception) -> ApiError:
             return ApiError(503, "This took longer than the server allows. Ask about a shorter text.", code="deadline")
         case EngineLost():
             return ApiError(502, str(error), code="engine_lost")
-        case Closed() | Cancelled():  # a question is cancelled by a client who left, or by the server's end
+        case Closed() | Cancelled():  # a question is cancelled when its client disconnects or the server shuts down
             return ApiError(503, "The server is shutting down.", code="closing")
         case FloatingPointError():
             return ApiError(500, f"The model failed: {error}", code="model_failed")
@@ -119,7 +119,7 @@ def as_api_error(error: Exception) -> ApiError:
 
 
 async def answer_bad_body(request: Request, error: Exception) -> Response:
-    """Replaces FastAPI's response, which repeats the whole body and fails if that contains NaN."""
+    """Replace FastAPI's response, which repeats the whole body and fails if that contains NaN."""
     assert isinstance(error, RequestValidationError)
     problem = error.errors()[0]
     place = ".".join(map(str, problem["loc"][1:]))
@@ -132,7 +132,7 @@ async def answer_bad_body(request: Request, error: Exception) -> Response:
 
 
 async def answer_busy(_request: Request, error: Exception) -> Response:
-    """The response to a request of the page or Learn for which there is no room."""
+    """The response to a request of the page or Learn that the server has no capacity for."""
     told = as_api_error(error)
     return JSONResponse({"detail": told.message}, told.status, {"Retry-After": str(RETRY_SECONDS)})
 

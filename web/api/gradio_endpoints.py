@@ -35,17 +35,17 @@ def add_endpoints(services: Services) -> None:
         min_p: float = 0.0,
         seed: int | None = None,
     ) -> AsyncIterator[str]:
-        """Continue a text. Streams the generated text so far, without the prompt.
+        """Continue a text. Streams the text generated so far, without the prompt.
 
         Args:
             prompt: The text to continue.
-            model: The name of a model that is served here; the first one by default.
-            max_new_tokens: How many tokens to write at most; fewer where the model's context is full.
+            model: The name of a served model; the first model by default.
+            max_new_tokens: The maximum number of tokens to write; fewer if the model's context is full.
             temperature: 0 always takes the most probable token; higher values write more freely.
-            top_k: Draw only among this many of the most probable tokens, plus ties; 0 means all.
-            top_p: Draw among the fewest most probable tokens whose probabilities reach this sum.
+            top_k: Sample only among this many of the most probable tokens, plus ties; 0 means all.
+            top_p: Sample among the fewest most probable tokens whose probabilities reach this sum.
             min_p: Leave out tokens less than this fraction as probable as the most probable one.
-            seed: The same seed writes the same text; null draws a new one.
+            seed: The same seed gives the same text; null draws a new seed.
         """
         sampling = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}
         fields = {"prompt": prompt, "model": model, "max_new_tokens": max_new_tokens, "seed": seed} | sampling
@@ -67,16 +67,16 @@ def add_endpoints(services: Services) -> None:
     async def attention(
         request: gr.Request, prompt: str, model: str | None = None, layer: int = 0, head: int = 0
     ) -> dict[str, Any]:
-        """The attention weights of one head while it reads a text.
+        """The attention weights of one head over a text.
 
         Args:
             prompt: The text to read.
-            model: The name of a model that is served here, or a training step (NAME@STEP); the first one by default.
+            model: The name of a served model, or a training step (NAME@STEP); the first model by default.
             layer: The layer, counted from 0.
             head: The head within the layer, counted from 0.
 
         Returns:
-            The texts of the tokens, and for each token (query) how much it looks at each token (key).
+            The texts of the tokens, and for each token (query) its attention weight to each token (key).
         """
         await served.wait()
         with refusals(services, "/attention"):
@@ -89,11 +89,11 @@ def add_endpoints(services: Services) -> None:
         return found
 
     async def tokenize(request: gr.Request, text: str, model: str | None = None) -> list[dict[str, Any]]:
-        """The tokens that a model makes of a text.
+        """The tokens of a text in a model's vocabulary.
 
         Args:
             text: Any text.
-            model: The name of a model that is served here; the first one by default.
+            model: The name of a served model; the first model by default.
 
         Returns:
             The id and the text of each token.
@@ -106,7 +106,7 @@ def add_endpoints(services: Services) -> None:
         return found
 
     async def models() -> list[dict[str, Any]]:
-        """The models that are served here, each with its sizes."""
+        """The served models, each with its sizes."""
         await served.wait()
         return [model_info(loaded) for loaded in served.models.values()]
 
@@ -115,5 +115,5 @@ def add_endpoints(services: Services) -> None:
 
 
 def tokens_in_json(limits: Limits, loaded: LoadedModel, text: str) -> bytes:
-    """The tokens of a text, in JSON. Raises ``InputError``."""
+    """The tokens of a text, as JSON. Raises ``InputError``."""
     return orjson.dumps([token._asdict() for token in loaded.tokens(parse_text(limits, loaded, text))])

@@ -1,4 +1,4 @@
-"""What routes and endpoints check before anything is computed, and the count of what they refuse."""
+"""Checks that routes and endpoints make before they compute anything, and the counting of refused requests."""
 
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
@@ -25,14 +25,14 @@ def check_loaded(services: Services) -> None:
 
 
 def model_to_write_with(services: Services, name: object) -> LoadedModel:
-    """The model of that name, once requests are answered. Raises ``InputError``, ``ApiError`` and ``Closed``."""
+    """The served model of that name. Raises ``InputError``, ``ApiError`` while loading, and ``Closed``."""
     services.engines.check_open()
     check_loaded(services)
     return find_model(services.served, name)
 
 
 async def model_to_read_with(services: Services, name: object, client: Hashable) -> LoadedModel:
-    """The same for what only reads a text, which the snapshot NAME@STEP can do, too. It may have to be loaded."""
+    """A model that only reads a text: a served one, or the snapshot NAME@STEP, which may have to be loaded first."""
     services.engines.check_open()
     check_loaded(services)
     if services.snapshots.is_snapshot(name):
@@ -42,7 +42,7 @@ async def model_to_read_with(services: Services, name: object, client: Hashable)
 
 @contextmanager
 def count_refusal(services: Services, route: str) -> Iterator[None]:
-    """Count a request that is refused here."""
+    """Count a request that is refused in this block."""
     try:
         yield
     except Exception as error:
@@ -52,7 +52,7 @@ def count_refusal(services: Services, route: str) -> Iterator[None]:
 
 @contextmanager
 def refusals(services: Services, route: str = "") -> Iterator[None]:
-    """What is refused, as the error that Gradio shows to the caller; counted for ``route``."""
+    """Turn refusals into the error that Gradio shows to the caller, and count them for ``route``."""
     try:
         services.engines.check_open()
         yield

@@ -1,4 +1,4 @@
-"""Ask for programs and for the page: a route under ``/v1/lens/`` and a Gradio endpoint for each question."""
+"""A route under ``/v1/lens/`` and a Gradio endpoint for each question of Ask."""
 
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Iterator
@@ -38,7 +38,7 @@ LayerAndHead = Annotated[list[int], Described(min_length=2, max_length=2)]
 HeadPairs = TypeAliasType(
     "HeadPairs", Annotated[list[LayerAndHead], FailFast(), Described(min_length=1, max_length=MOST_HEADS)]
 )
-# How a body checks what a field holds, where that is more than its Python type.
+# The types of a body's fields that check more than the declared Python type.
 CHECKED: dict[Any, Any] = {list[int]: TokenIds, list[list[int]]: HeadPairs, list[list[float]]: HeadMask}
 
 STREAM = Field("stream", "Send the progress, then the answer, as server-sent events.", bool, default=False)
@@ -48,11 +48,13 @@ def parts_of(question: Question) -> list[Field]:
     """The fields of a question's body, in the order in which its endpoint takes them."""
     parts = [part for field in question.fields for part in field.parts]
     ids = {field.ids for field in question.fields if isinstance(field, TextField)}
-    return sorted(parts, key=lambda part: part.name in ids)  # ids come last: an endpoint is rarely called with them
+    return sorted(
+        parts, key=lambda part: part.name in ids
+    )  # ids come last, since endpoints are rarely called with them
 
 
 def body_of(question: Question) -> type[Body]:
-    """The body of the route, which is strict; the fields of a GET request are its query."""
+    """The strict model of the route's body, or of the query of a GET request."""
     fields: dict[str, Any] = {part.name: as_described(part, question.method) for part in [*parts_of(question), STREAM]}
     texts = [
         one_of(field.name, field.ids) for field in question.fields if isinstance(field, TextField) and field.default
@@ -66,13 +68,13 @@ def body_of(question: Question) -> type[Body]:
 
 
 def as_described(field: Field, method: str) -> tuple[Any, Any]:
-    """A field as pydantic has it."""
+    """The type and the default of a field, for pydantic."""
     kind = CHECKED.get(field.kind, field.kind)
     if field.kind is str and not isinstance(field, ModelField):
         kind = Annotated[str, Also(minLength=1)]
     bounds: dict[str, Any] = {"ge": field.least, "le": field.most}
     if field.default is REQUIRED:
-        default, optional = ..., kind  # as pydantic writes it
+        default, optional = ..., kind  # pydantic's mark for a required field
     else:
         default, optional = field.default, kind | None
     if method == "POST" and int in (field.kind, *get_args(field.kind)) and field.kind not in CHECKED:
@@ -88,7 +90,7 @@ POSTED, QUERIES = (
 
 
 async def parse_inquiry(services: Services, question: Question, body: BaseModel, client: Hashable) -> Inquiry:
-    """What a body asks, checked. Raises ``InputError``."""
+    """The checked inquiry of a body. Raises ``InputError``."""
     given = {name: getattr(body, name) for name in type(body).model_fields}
     models = {"model": await model_to_read_with(services, given["model"], client)}
     for field in question.models:
@@ -124,13 +126,13 @@ def add_route(app: FastAPI, services: Services, question: Question) -> None:
         pending = question.ask(inquiry, client, route, limits)
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(pending)
-            if body.stream:  # the answer outlives this function, and so must the computation
+            if body.stream:  # the response outlives this function, so the computation must too
                 seconds = question.max_seconds(limits)
                 on_end = stack.pop_all().aclose
                 return Stream(events(pending), on_end, limits, media_type=EVENTS, max_seconds=seconds)
             return await unless_client_leaves(request, in_full(pending)) or LEFT
 
-    answer.__doc__ = f"{question.summary} With `stream: true` the progress comes first, as server-sent events."
+    answer.__doc__ = f"{question.summary} With `stream: true` the answer is server-sent events, the progress first."
     app.add_api_route(
         question.path,
         answer,
@@ -159,7 +161,7 @@ async def events(pending: PendingAnswer) -> AsyncGenerator[bytes]:
 
 
 def lens_endpoints(services: Services) -> Iterator[Callable[..., Awaitable[Any]]]:
-    """The questions as endpoints for gradio_client, curl and MCP; each is called as its function is named."""
+    """The questions as endpoints for gradio_client, curl and MCP; each endpoint has the name of its function."""
     return (make_endpoint(services, question) for question in QUESTIONS)
 
 
@@ -181,7 +183,9 @@ def make_endpoint(services: Services, question: Question) -> Callable[..., Await
     parameters = [inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=gr.Request)]
     for part in parts:
         default = part.default
-        if default is REQUIRED:  # Python allows no such parameter after one with a default: the body is refused then
+        if (
+            default is REQUIRED
+        ):  # Python allows no parameter without a default after one with a default; the body is refused then
             is_first = all(each.default is inspect.Parameter.empty for each in parameters)
             default = inspect.Parameter.empty if is_first else None
         kind = part.kind | None if default is None else part.kind
@@ -197,6 +201,6 @@ def make_endpoint(services: Services, question: Question) -> Callable[..., Await
 
 
 def docstring(question: Question, parts: list[Field]) -> str:
-    """What Gradio's description of the API, and that of the MCP tool, are read from."""
+    """The docstring from which Gradio describes the endpoint and the MCP tool."""
     arguments = "\n".join(f"    {part.name}: {part.help}" for part in parts)
     return f"{question.summary}\n\nArgs:\n{arguments}\n\nReturns:\n    {question.returns}"

@@ -1,8 +1,8 @@
-"""The Gradio endpoints as MCP tools, where the package ``mcp`` is installed.
+"""The Gradio endpoints as MCP tools, if the package ``mcp`` is installed.
 
-For each call of a tool Gradio calls its own API with a client of its own, from a thread, and waits for the answer in a
-thread that everything else needs, too. Here calls take turns by address, nothing waits in a thread for long, and a
-call whose client has left is cancelled.
+For each tool call Gradio creates a client, calls its own API from a thread, and blocks a thread of the pool that
+everything else needs while it waits for the answer. Here calls take turns by address, no thread is blocked for long,
+and a call whose client has disconnected is cancelled.
 """
 
 import asyncio
@@ -22,12 +22,12 @@ from ..serving.workers import Workers
 from ..settings import MAX_MCP_CALLS, Limits, Settings
 from .errors import as_api_error
 
-MAX_TOOL_ANSWER_BYTES = 8_192  # a language model reads every one of them
+MAX_TOOL_ANSWER_BYTES = 8_192  # a language model has to read all of them
 WHOLE = "whole"
-ABOUT_WHOLE = f"Send the answer even if it has more than {MAX_TOOL_ANSWER_BYTES:,} bytes."
-wants_whole: ContextVar[bool] = ContextVar("wants_whole", default=False)  # of the call that is being answered
+ABOUT_WHOLE = f"Return the answer even if it has more than {MAX_TOOL_ANSWER_BYTES:,} bytes."
+wants_whole: ContextVar[bool] = ContextVar("wants_whole", default=False)  # of the call being answered
 
-Submit = Callable[[Client], Any]  # sends a call that was put off
+Submit = Callable[[Client], Any]  # sends a postponed call
 
 
 def is_installed() -> bool:
@@ -35,7 +35,7 @@ def is_installed() -> bool:
 
 
 def set_up(demo: gr.Blocks, settings: Settings) -> None:
-    """What Gradio's MCP server lacks, once ``demo`` is launched. Without the package ``mcp`` there is nothing to do."""
+    """Adapt Gradio's MCP server after ``demo`` is launched. Without the package ``mcp`` this does nothing."""
     answer_in_json(demo)
     take_turns(demo, settings.limits)
     if settings.api_key:
@@ -43,9 +43,9 @@ def set_up(demo: gr.Blocks, settings: Settings) -> None:
 
 
 def answer_in_json(demo: gr.Blocks) -> None:
-    """Send lists and dicts as JSON in a tool's answer, and a long answer only to a caller who asks for ``whole``.
+    """Send lists and dicts as JSON in a tool's answer, and a long answer only if the call asks for ``whole``.
 
-    Gradio sends their Python repr, however long it is, and has no option for either.
+    Gradio sends their Python repr at any length, and has no option to change that.
     """
     server: Any = demo.mcp_server_obj
     if not server:
@@ -81,7 +81,7 @@ def answer_in_json(demo: gr.Blocks) -> None:
 
 
 def hand_over_key(demo: gr.Blocks, key: str) -> None:
-    """Gradio's tools call its API through a client of their own, which must know the key: there is no option for it."""
+    """Give the key to the client through which Gradio's tools call its API. Gradio has no option for it."""
     if demo.mcp_server_obj:
         headers = {"x-gradio-user": "mcp", "Authorization": f"Bearer {key}"}
         options = {"verbose": False, "download_files": False, "analytics_enabled": False, "_skip_components": False}
@@ -89,14 +89,14 @@ def hand_over_key(demo: gr.Blocks, key: str) -> None:
 
 
 class PutOff:
-    """Stands for Gradio's client: a call is sent when its turn has come."""
+    """A stand-in for Gradio's client that sends a call when its turn has come."""
 
     def submit(self, *arguments: Any, **options: Any) -> Submit:
         return lambda client: client.submit(*arguments, **options)
 
 
 def take_turns(demo: gr.Blocks, limits: Limits) -> None:
-    """Bound the calls at work at the same time, half of them for one address, and count each as its caller's."""
+    """Bound the number of concurrent calls, half of them for one address, and attribute each to its caller."""
     server: Any = demo.mcp_server_obj
     if not server:
         return
@@ -118,11 +118,11 @@ def take_turns(demo: gr.Blocks, limits: Limits) -> None:
     async def in_turn(submit: Submit, wait: Callable[[Any], Awaitable[Any]]) -> Any:
         try:
             async with workers.place(caller()):
-                # In a thread of its own: to be made, the client asks this server, which needs the others to answer.
+                # In a thread of its own: the new client sends this server a request, which needs the other threads.
                 job = submit(await making_client.run(None, make_client))
                 try:
                     return await wait(job)
-                except asyncio.CancelledError:  # the client has left
+                except asyncio.CancelledError:  # the client has disconnected
                     asyncio.get_running_loop().run_in_executor(None, job.cancel)
                     raise
         except Busy as error:

@@ -1,4 +1,4 @@
-"""A model as programs see it."""
+"""The description of a model that the API returns."""
 
 from model import LoadedModel
 

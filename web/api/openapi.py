@@ -46,7 +46,7 @@ class Ending(BaseModel):
     finish_reason: Literal["stop", "length"] | None
     cut_off_by: Literal["deadline"] | None = Field(
         None,
-        description="Given if the text reached the server's time limit; the `finish_reason` is then `length`.",
+        description="Present if the text reached the server's time limit; `finish_reason` is then `length`.",
     )
 
 
@@ -149,9 +149,9 @@ def refusal(description: str) -> dict[str, object]:
     return {"model": ErrorAnswer, "description": description}
 
 
-Responses = dict[int | str, dict[str, object]]  # as FastAPI takes them
+Responses = dict[int | str, dict[str, object]]  # in FastAPI's form
 
-NO_KEY: Responses = {401: refusal("This server requires an API key, and none or a wrong one was sent.")}
+NO_KEY: Responses = {401: refusal("The server requires an API key, and the request has none or a wrong one.")}
 NOT_FOUND: Responses = NO_KEY | {404: refusal("There is no such model.")}
 REFUSALS: Responses = NOT_FOUND | {
     400: refusal("A field of the body is invalid; `param` names it."),
@@ -170,7 +170,7 @@ TOKENIZE: Responses = {200: {"model": TokenizeAnswer}, **REFUSALS}
 DETOKENIZE: Responses = {200: {"model": DetokenizeAnswer}, **REFUSALS}
 ATTENTION: Responses = {200: {"model": AttentionAnswer, "content": FILE}, **REFUSALS}
 
-# The routes read these bodies themselves, since a plain `curl -d` does not say that it sends JSON.
+# The routes parse these bodies themselves, since a plain `curl -d` does not declare its content as JSON.
 BODIES: dict[str, type[BaseModel]] = {
     "/completions": CompletionRequest,
     "/chat/completions": ChatRequest,
@@ -189,7 +189,7 @@ def document(
     *,
     with_key: bool = False,
 ) -> dict[str, object]:
-    """The routes, with the bodies and queries that they read themselves: ``posted`` and ``queries`` are Ask's."""
+    """The OpenAPI document. ``posted`` and ``queries`` are the bodies and queries of Ask, which its routes parse."""
     bodies = {**BODIES, **posted}
     found = get_openapi(title="Headscope", version="1", routes=app.routes, servers=[{"url": "/v1"}])
     schemas, definitions = models_json_schema([(body, "validation") for body in bodies.values()], ref_template=REF)
@@ -209,7 +209,7 @@ def document(
         ]
     for operations in found["paths"].values():
         for operation in operations.values():
-            operation["responses"].pop("422", None)  # bad input is 400 here
+            operation["responses"].pop("422", None)  # invalid input gets 400 here
     for unused in ("HTTPValidationError", "ValidationError"):
         components.pop(unused, None)
     found["components"] = {"schemas": components, "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}}
@@ -218,7 +218,7 @@ def document(
 
 
 def bound_writing(schema: dict[str, Any], limits: Limits) -> None:
-    """Add this server's limits to the schema of a body that asks for texts."""
+    """Add this server's limits to the schema of a completion's body."""
     properties = schema["properties"]
     for name in ("max_tokens", "max_completion_tokens"):
         variant(properties[name], "integer")["maximum"] = limits.max_new_tokens
@@ -227,7 +227,7 @@ def bound_writing(schema: dict[str, Any], limits: Limits) -> None:
         next(each for each in properties[name]["anyOf"] if "$ref" in each)["maxItems"] = limits.max_stop
     if "prompt" in properties:
         variant(properties["prompt"], "string")["maxLength"] = limits.max_prompt_characters
-    # ``best_of`` equals ``n``, which is 1 where it is not given.
+    # ``best_of`` must equal ``n``, which is 1 by default.
     numbers = [
         {"properties": {"n": {"const": n}, "best_of": {"const": n}}, "required": ["n"]}
         for n in range(1, most_choices(limits) + 1)
@@ -237,6 +237,6 @@ def bound_writing(schema: dict[str, Any], limits: Limits) -> None:
 
 
 def variant(schema: dict[str, Any], kind: str) -> dict[str, Any]:
-    """The part of a field's schema that is of this type."""
+    """The alternative of a field's schema that has this type."""
     found: dict[str, Any] = next(each for each in schema["anyOf"] if each.get("type") == kind)
     return found

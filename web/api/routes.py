@@ -1,4 +1,4 @@
-"""Routes for programs, /v1 as OpenAI has it, and for whoever operates the server."""
+"""OpenAI's routes under /v1, and routes for the operator of the server."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -51,13 +51,13 @@ COMPLETIONS, CHAT, EMBEDDINGS, ATTENTION = (
     "/v1/embeddings",
     "/v1/attention",
 )
-PIECE = 32_768  # bytes of an answer that are sent at a time: what waits for a slow client is counted once
+PIECE = 32_768  # bytes of an answer that are sent at a time, so that little waits unsent for a slow client
 JSON, BINARY, EVENTS = "application/json", "application/octet-stream", "text/event-stream"
 ERRORS = (ApiError, InputError, ValidationError, Busy, Closed, EngineLost, HTTPException, ClientDisconnect, Exception)
 
 
 def api_routes(services: Services) -> list[BaseRoute]:
-    """Everything beside the page and Gradio's own API."""
+    """All API routes, apart from those of the page and Gradio's own."""
     router = APIRouter()
     served = services.served
 
@@ -78,15 +78,15 @@ def api_routes(services: Services) -> list[BaseRoute]:
         return Response(services.metrics.text(), media_type=services.metrics.content_type)
 
     programs = v1(services)
-    # vLLM has these beside /v1.
+    # vLLM also serves these outside /v1.
     beside = [Route(path, endpoint=programs) for path in ("/tokenize", "/detokenize", "/version")]
     return [*router.routes, *beside, Mount("/v1", app=programs)]
 
 
 def v1(services: Services) -> FastAPI:
-    """An app of its own, since its errors are OpenAI's."""
+    """A separate app, since its errors are in OpenAI's format."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-    documents: list[bytes] = []  # once it was asked for
+    documents: list[bytes] = []  # filled by the first request
     making_document = asyncio.Lock()
     for kind in ERRORS:
         app.add_exception_handler(kind, answer_error)
@@ -94,7 +94,7 @@ def v1(services: Services) -> FastAPI:
     @app.get("/openapi.json", include_in_schema=False)
     async def get_document() -> Response:
         async with making_document:
-            if not documents:  # in a thread, as it takes a tenth of a second
+            if not documents:  # in a thread, since it takes a tenth of a second
                 with_key = services.served.settings.api_key is not None
                 document = await asyncio.to_thread(
                     openapi.document, app, services.limits, POSTED, QUERIES, with_key=with_key
@@ -104,18 +104,18 @@ def v1(services: Services) -> FastAPI:
 
     @app.get("/models")
     async def list_models() -> dict[str, object]:
-        """The models that are served."""
+        """The served models."""
         return {"object": "list", "data": [listed(services, loaded) for loaded in services.served.models.values()]}
 
     @app.get("/models/{model:path}", responses=openapi.NOT_FOUND)
     async def get_model(model: str) -> dict[str, object]:
-        """One model that is served."""
+        """One served model."""
         check_loaded(services)
         return listed(services, find_model(services.served, model))
 
     @app.post("/completions", responses=openapi.COMPLETION)
     async def create_completion(request: Request) -> Response:
-        """Continue one or several texts. With `stream: true` the answer is server-sent events."""
+        """Continue one or more texts. With `stream: true` the answer is server-sent events."""
 
         async def make(loaded: LoadedModel, asked: Any) -> Completion:
             return Completion(loaded, asked, services.limits)
@@ -153,7 +153,7 @@ def v1(services: Services) -> FastAPI:
             answer = attention_of(services, loaded, body)
         as_json = body.format != "safetensors"
         pieces = answer.json() if as_json else answer.safetensors()
-        outcome = "cancelled"  # where the client leaves
+        outcome = "cancelled"  # unless the answer is sent completely
 
         async def send() -> AsyncIterator[bytes]:
             nonlocal outcome
@@ -169,17 +169,19 @@ def v1(services: Services) -> FastAPI:
         async with AsyncExitStack() as stack:
             with count_refusal(services, ATTENTION):
                 stack.enter_context(services.budget.hold(answer.held_bytes, client))
-                # The status is sent with the first piece: whoever must leave the line before it still gets a 429.
+                # The status is sent with the first piece, so a request that is dropped from the queue still gets a 429.
                 first = await unless_client_leaves(request, services.trace_workers.run(client, next, pieces))
             stack.callback(lambda: services.metrics.count(ATTENTION, outcome))
             if first is None:
                 return LEFT
-            on_end = stack.pop_all().aclose  # the answer outlives this function, and so must what is held for it
+            on_end = (
+                stack.pop_all().aclose
+            )  # the response outlives this function, so the memory reserved for it must too
         return Stream(then(first, send()), on_end, services.limits, media_type=JSON if as_json else BINARY)
 
     @app.post("/tokenize", responses=openapi.TOKENIZE)
     async def post_tokenize(request: Request) -> Response:
-        """The tokens of a text or of a conversation, as vLLM answers it. Also without `/v1`."""
+        """The tokens of a text or of a conversation, in vLLM's format. Also served without `/v1`."""
         body = TokenizeRequest.model_validate_json(await request.body())
         return JSONResponse(
             await tokenize(services.templates, model_to_write_with(services, body.model), body, services.limits)
@@ -187,13 +189,13 @@ def v1(services: Services) -> FastAPI:
 
     @app.post("/detokenize", responses=openapi.DETOKENIZE)
     async def post_detokenize(request: Request) -> Response:
-        """The text of tokens, as vLLM answers it. Also without `/v1`."""
+        """The text of tokens, in vLLM's format. Also served without `/v1`."""
         body = DetokenizeRequest.model_validate_json(await request.body())
         return JSONResponse(detokenize(model_to_write_with(services, body.model), body, services.limits))
 
     @app.get("/version")
     async def get_version() -> dict[str, str]:
-        """The version of Headscope. Also without `/v1`."""
+        """The version of Headscope. Also served without `/v1`."""
         return {"version": __version__}
 
     add_lens_routes(app, services)
@@ -207,7 +209,7 @@ async def complete(
     schema: type[Body],
     make: Callable[[LoadedModel, Any], Awaitable[Completion]],
 ) -> Response:
-    """Check a body, write what ``make`` makes of it, and answer whole or in a stream."""
+    """Check a body, write the texts of the completion that ``make`` returns, and answer whole or in a stream."""
     with count_refusal(services, route):
         body = schema.model_validate_json(await request.body())
         loaded = model_to_write_with(services, body.model)
@@ -223,16 +225,16 @@ async def complete(
             answer = await unless_client_leaves(request, completion.whole(generation))
             return LEFT if answer is None else JSONResponse(answer)
         chunks = completion.stream(generation)
-        # The status is sent with the first chunk: a text that must leave the line before it is still a 429.
+        # The status is sent with the first chunk, so a text that is dropped from the queue still gets a 429.
         first = await unless_client_leaves(request, anext(chunks))
         if first is None:
             return LEFT
-        on_end = stack.pop_all().aclose  # the answer outlives this function, and so must the generation
+        on_end = stack.pop_all().aclose  # the response outlives this function, so the generation must too
         return Stream(then(first, chunks), on_end, services.limits, media_type=EVENTS)
 
 
 def attention_of(services: Services, loaded: LoadedModel, body: AttentionRequest) -> AttentionAnswer:
-    """What the body asks for, checked."""
+    """The checked answer to a body."""
     limits = services.limits
     ids = parse_ids(limits, loaded, body.prompt, body.tokens)
     layers = list(loaded.read_choice("layers", body.layers, loaded.config.n_layer))
@@ -251,7 +253,7 @@ def attention_of(services: Services, loaded: LoadedModel, body: AttentionRequest
 
 
 def listed(services: Services, loaded: LoadedModel) -> dict[str, object]:
-    """A model as OpenAI lists it, with its sizes."""
+    """A model in OpenAI's format, with its sizes."""
     more = {"owned_by": "headscope", "written_elsewhere": services.engines.writes_elsewhere(loaded)}
     return {"object": "model", "created": services.served.started_at} | more | model_info(loaded)
 
@@ -263,8 +265,8 @@ async def answer_error(request: Request, error: Exception) -> Response:
 
 
 def unknown_address(app: FastAPI, path: str) -> ApiError:
-    """What is said of an address that does not exist: which ones do."""
+    """The error for an unknown address, which lists the existing ones."""
     paths = [route.path for route in app.routes if isinstance(route, Route) and "{" not in route.path]
     known = ", ".join(f"/v1{known}" for known in sorted(set(paths)) if not known.startswith("/lens/"))
-    message = f"There is no {shorten(path)} here. There are {known}, and the questions of Ask below /v1/lens/."
+    message = f"There is no {shorten(path)} here. Available: {known}, and the questions of Ask under /v1/lens/."
     return ApiError(404, message, code="not_found")

@@ -1,6 +1,6 @@
-"""The bodies that /v1 accepts: an option that is not listed here is refused by name, never ignored.
+"""The bodies that /v1 accepts. An option that is not listed here is never ignored: an error names it.
 
-Their JSON schemas, in the OpenAPI document, are as strict as the checks: what only a schema has to say is in `Also`.
+Their JSON schemas in the OpenAPI document are as strict as the checks; `Also` adds what pydantic cannot derive.
 """
 
 from typing import Annotated, Any, Literal
@@ -25,11 +25,11 @@ from ..serving.body_types import MANY, Also, HeadMask, NotEmpty, TokenIds, Whole
 from ..serving.inputs import whole
 
 MAX_TOP_LOGPROBS = 20
-MAX_METADATA = 16  # entries, as OpenAI has it
+MAX_METADATA = 16  # entries, OpenAI's limit
 
 
 def boolean(value: Any) -> Any:
-    """Refuse 0 and 1, which equal False and True in Python but not in JSON."""
+    """Reject 0 and 1, which equal False and True in Python but not in JSON."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         raise PydanticCustomError("literal_error", "Input should be true or false")
     return value
@@ -38,7 +38,7 @@ def boolean(value: Any) -> Any:
 OnlyFalse = Annotated[Literal[False], BeforeValidator(boolean)]
 OnlyTrue = Annotated[Literal[True], BeforeValidator(boolean)]
 Text = Annotated[str, StringConstraints(min_length=1)]
-# JSON has one kind of number: 3.0 is 3. Only for bodies: a query is text.
+# JSON has only one kind of number, so 3.0 is 3. (For bodies only: the values of a query are text.)
 Count = Annotated[int | None, BeforeValidator(whole)]
 Indexed = Annotated[int, BeforeValidator(whole)]
 Strings = TypeAliasType("Strings", Annotated[list[Annotated[str, Also(minLength=1)]], FailFast(), MANY, NotEmpty])
@@ -55,12 +55,12 @@ Prompts = Annotated[str, Also(minLength=1)] | Strings | TokenIds | TokenIdLists
 
 
 def given(field: str) -> JsonDict:
-    """In a JSON schema: ``field`` is there, and not null."""
+    """JSON schema: ``field`` is present and not null."""
     return {"properties": {field: {"not": {"type": "null"}}}, "required": [field]}
 
 
 def needs(field: str, other: str) -> JsonDict:
-    """In a JSON schema: ``field`` may only be given where ``other`` is true."""
+    """JSON schema: ``field`` may only be given if ``other`` is true."""
     return {"if": given(field), "then": {"properties": {other: {"const": True}}, "required": [other]}}
 
 
@@ -68,7 +68,7 @@ NEEDS_STREAM = needs("stream_options", "stream")
 
 
 def one_of(*fields: str) -> JsonDict:
-    """In a JSON schema: exactly one of ``fields`` is given."""
+    """JSON schema: exactly one of ``fields`` is given."""
     return {"oneOf": [given(field) for field in fields]}
 
 
@@ -77,7 +77,7 @@ ONE_TEXT = one_of("prompt", "tokens")
 
 
 class Body(BaseModel):
-    """Strict: neither a string nor NaN is a number."""
+    """A strict body: neither a string nor NaN is accepted as a number."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, protected_namespaces=())
 
@@ -99,7 +99,7 @@ class PlainText(BaseModel):
 
 
 def as_field(row: Option) -> tuple[Any, Any]:
-    """A sampling option as pydantic has it; null stands for the default."""
+    """The pydantic field of a sampling option; null stands for the default."""
     bounds: dict[str, float] = {"gt" if row.above else "ge": row.least, "le": row.most}
     kind: Any = Count if row.kind is int else row.kind | None
     return kind, Field(row.default, description=row.help, **bounds)  # type: ignore[call-overload]
@@ -109,8 +109,8 @@ FIELDS: dict[str, Any] = {name: as_field(row) for name, row in SAMPLING_OPTIONS.
 Sampling: Any = create_model("Sampling", __base__=Body, **FIELDS)
 
 
-class Writing(Sampling):  # type: ignore[misc]  # Sampling is made from the table of options
-    """The options that both kinds of completion have in common."""
+class Writing(Sampling):  # type: ignore[misc]  # Sampling is generated from the table of options
+    """The options shared by text and chat completions."""
 
     max_completion_tokens: Count = Field(
         None, ge=1, description="The newer name of `max_tokens`; the smaller value applies."
@@ -126,7 +126,7 @@ class Writing(Sampling):  # type: ignore[misc]  # Sampling is made from the tabl
         None, description="Tokens that end the text; it includes them unless they are special."
     )
     seed: Count = Field(None, ge=-MAX_SEED, le=MAX_SEED)
-    logit_bias: LogitBias | None = Field(None, description="By token id.")
+    logit_bias: LogitBias | None = Field(None, description="Numbers to add to the logits of tokens, by token id.")
     head_mask: HeadMask | None = Field(None, description="`[layer][head]`: 1 keeps a head, 0 removes it.")
     context_shift: bool | None = Field(
         False, description="When the context is full, re-read its newer half and continue writing."
@@ -137,8 +137,8 @@ class Writing(Sampling):  # type: ignore[misc]  # Sampling is made from the tabl
     prompt_cache_key: str | None = None
     prompt_cache_retention: Literal["in-memory", "24h"] | None = None
     metadata: Metadata | None = None
-    # Options that are not supported, with the values that ask for nothing.
-    best_of: Count = Field(None, ge=1, description="Only the value of `n`.")
+    # Unsupported options, with the values that have no effect.
+    best_of: Count = Field(None, ge=1, description="Must equal `n`.")
     store: OnlyFalse | None = None
     service_tier: Literal["auto", "default"] | None = None
     tools: EmptyList = None
@@ -150,7 +150,7 @@ class Writing(Sampling):  # type: ignore[misc]  # Sampling is made from the tabl
     prediction: None = None
     audio: None = None
     web_search_options: None = None
-    # The same for vLLM's options.
+    # vLLM's unsupported options, likewise.
     ignore_eos: OnlyFalse | None = None
     skip_special_tokens: OnlyTrue | None = None
     include_stop_str_in_output: OnlyFalse | None = None
@@ -165,9 +165,9 @@ class CompletionRequest(Writing):
 
     model_config = ConfigDict(json_schema_extra={"allOf": [NEEDS_STREAM]})
 
-    prompt: Prompts = Field(description="Text or token ids, one or a list of them.")
+    prompt: Prompts = Field(description="One text or list of token ids, or several of either.")
     max_tokens: Count = Field(
-        16, ge=0, description="0 writes nothing and only reads the prompt, for `echo` with `logprobs`."
+        16, ge=0, description="With 0 the prompt is read but nothing is written, for `echo` with `logprobs`."
     )
     logprobs: Count = Field(None, ge=0, le=MAX_TOP_LOGPROBS)
     echo: bool | None = False
@@ -211,7 +211,9 @@ class ChatRequest(Writing):
     model_config = ConfigDict(json_schema_extra={"allOf": [NEEDS_STREAM, needs("top_logprobs", "logprobs")]})
 
     messages: Messages
-    max_tokens: Count = Field(None, ge=1, description="By default, as many as fit into the context.")
+    max_tokens: Count = Field(
+        None, ge=1, description="The maximum number of tokens to write; by default, as many as fit into the context."
+    )
     logprobs: bool | None = False
     top_logprobs: Count = Field(None, ge=0, le=MAX_TOP_LOGPROBS)
     modalities: list[Literal["text"]] | None = None
@@ -220,15 +222,15 @@ class ChatRequest(Writing):
 class EmbeddingsRequest(Body):
     """OpenAI's embeddings. A vector is the mean of the last hidden states, after the final layer norm."""
 
-    input: Prompts = Field(description="Text or token ids, one or a list of them.")
+    input: Prompts = Field(description="One text or list of token ids, or several of either.")
     encoding_format: Literal["float", "base64"] | None = "float"
-    # Options that are not supported, with the one value that asks for nothing.
+    # Unsupported options, with the one value that has no effect.
     dimensions: None = None
     user: str | None = None
 
 
 class AttentionRequest(Body):
-    """Asks for the attention weights of the text ``prompt`` or of ``tokens``."""
+    """A request for the attention weights of the text ``prompt`` or of ``tokens``."""
 
     model_config = ConfigDict(json_schema_extra=ONE_TEXT)
 
@@ -241,20 +243,20 @@ class AttentionRequest(Body):
 
 
 class TokenizeRequest(Body):
-    """The same body as in vLLM: asks for the tokens of ``prompt``, or of a conversation as the model would read it."""
+    """vLLM's request for the tokens of ``prompt``, or of a conversation as the model would read it."""
 
     model_config = ConfigDict(json_schema_extra=ONE_SOURCE)
 
     prompt: str = ""
     messages: Messages = Field(default_factory=list)
     add_generation_prompt: bool = Field(
-        True, description="End the conversation's prompt where the assistant's turn begins."
+        True, description="End the conversation's prompt at the start of the assistant's turn."
     )
     add_special_tokens: bool = Field(True, description="Has no effect: the models here need no special tokens.")
-    return_token_strs: bool | None = Field(False, description="Also send the text of each token.")
+    return_token_strs: bool | None = Field(False, description="Also return the text of each token.")
 
 
 class DetokenizeRequest(Body):
-    """The same body as in vLLM: asks for the text of ``tokens``."""
+    """vLLM's request for the text of ``tokens``."""
 
     tokens: AnyTokenIds

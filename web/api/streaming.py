@@ -1,4 +1,4 @@
-"""Answers that are sent in pieces, and answers whose client may leave before they are there."""
+"""Responses that are streamed, and responses that are abandoned if the client disconnects."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
@@ -18,9 +18,9 @@ LEFT = Response(status_code=CLIENT_LEFT)
 
 
 class Stream(StreamingResponse):
-    """An answer in pieces; ``on_end`` runs whether they were all sent or the client left before the first.
+    """A streamed response; ``on_end`` always runs, even if the client disconnects before the first piece.
 
-    A client that does not read what it is sent is dropped in the end.
+    A client that does not read the stream is disconnected after a time limit.
     """
 
     def __init__(
@@ -46,14 +46,14 @@ class Stream(StreamingResponse):
 
 
 async def then(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """A piece that is there already, and those that follow."""
+    """``first``, then the pieces of ``rest``."""
     yield first
     async for piece in rest:
         yield piece
 
 
 async def unless_client_leaves(request: Request, answer: Coroutine[object, object, T] | Awaitable[T]) -> T | None:
-    """What ``answer`` gives; None where the client leaves before it is there, and it is given up."""
+    """Await ``answer`` and return its result, or cancel it and return None if the client disconnects first."""
 
     async def left() -> None:
         while (await request.receive())["type"] != "http.disconnect":

@@ -1,4 +1,4 @@
-"""/tokenize and /detokenize as vLLM has them: from texts and conversations to tokens and back, without the model."""
+"""/tokenize and /detokenize, as in vLLM: from texts and conversations to tokens and back, without the model."""
 
 from model import InputError, LoadedModel
 from model.errors import UnknownTokens, counted
@@ -13,7 +13,7 @@ from .schema import DetokenizeRequest, TokenizeRequest
 async def tokenize(
     templates: Templates, loaded: LoadedModel, asked: TokenizeRequest, limits: Limits
 ) -> dict[str, object]:
-    """The answer to /tokenize. The text may be longer than the context. Raises ``InputError``."""
+    """Answer /tokenize. The text may be longer than the context. Raises ``InputError``."""
     if ("prompt" in asked.model_fields_set) == ("messages" in asked.model_fields_set):
         raise InputError("prompt", "Give either prompt or messages, but not both.")
     if "prompt" in asked.model_fields_set:
@@ -31,7 +31,7 @@ async def tokenize(
 
 
 def detokenize(loaded: LoadedModel, asked: DetokenizeRequest, limits: Limits) -> dict[str, object]:
-    """The answer to /detokenize. Raises ``InputError``."""
+    """Answer /detokenize. Raises ``InputError``."""
     ids, most = asked.tokens, limits.max_prompt_characters
     if len(ids) > most:
         raise InputError("tokens", f"tokens has {counted(len(ids), 'id')}; at most {most:,} are accepted.")

@@ -1,9 +1,9 @@
-"""The page: one Blocks with the workspace, the lessons and the examples, of which it shows one at a time.
+"""The page: one Blocks with the workspace, the lessons and the examples, one of which is visible at a time.
 
-The workspace is one ``gr.HTML`` whose ES modules draw everything. Its template is constant, because Gradio runs what
-stands in a template as code: text from visitors and models reaches the page through ``textContent`` and ``fillText``
-only. The modules fetch everything from the routes in ``routes.py`` and ``web/runs/routes.py``; a Gradio event carries a
-text only on servers that have their GPU only inside events (ZeroGPU).
+The workspace is one ``gr.HTML`` whose ES modules draw everything. Its template is constant, because Gradio executes
+templates as code; text from visitors and models reaches the page through ``textContent`` and ``fillText`` only. The
+modules fetch everything from the routes in ``routes.py`` and ``web/runs/routes.py``. Only on servers whose GPU is
+available inside Gradio events alone (ZeroGPU) does an event carry a text.
 """
 
 import asyncio
@@ -39,39 +39,34 @@ import(new URL({URL!r} + "/look/main.mjs", document.baseURI))
   .catch((error) => {{ element.querySelector(".hs-quiet").textContent = "The page could not start: " + error; }});
 """
 REL = {".css": "stylesheet", ".mjs": "modulepreload"}
-LATER = ("learn", "train")  # loaded when they are opened; data is loaded when it is asked for
+LATER = ("learn", "train")  # tabs whose modules are loaded when they are opened
 PRELOADED = [path for path in FILES if path.suffix in REL and path.relative_to(FOLDER).parts[0] not in LATER]
-WEIGHTS = ("Regular", "Bold")  # those that have all of Latin
-# Gradio adds the style sheets while its first frame is already on the screen; what would move then is set before.
+# Gradio adds the style sheets after its first frame; these rules keep the layout from shifting then.
 FIRST_STYLE = """<style>
 .gradio-container > .main.fillable { padding: 0 !important; }
 .gradio-container > .main > .wrap.full { visibility: hidden; }
 </style>"""
-FONTS = [f"static/fonts/IBMPlex{face}/IBMPlex{face}-{weight}.woff2" for face in ("Sans", "Mono") for weight in WEIGHTS]
 HEAD = FIRST_STYLE + "".join(
-    f'<link rel="preload" as="font" type="font/woff2" crossorigin href="{font}">' for font in FONTS
-)
-HEAD += "".join(
     f'<link rel="{REL[path.suffix]}" href="{URL}/{path.relative_to(FOLDER).as_posix()}">' for path in PRELOADED
 )
 
 
 def shell(*, with_training: bool, gradio_writes: bool) -> gr.HTML:
-    """The page. ``with_training``: visitors may train GPTs of their own; ``gradio_writes``: an event carries texts."""
+    """The page. ``with_training``: visitors may train GPTs; ``gradio_writes``: a Gradio event carries texts."""
     start = START.replace("WITH_TRAINING", json.dumps(with_training))
     start = start.replace("GRADIO_WRITES", json.dumps(gradio_writes))
     return gr.HTML(html_template=TEMPLATE, js_on_load=start, apply_default_css=False, padding=False, elem_id="hs-view")
 
 
-# Gradio serves these faces: nothing on the page needs another host. base.css declares their two weights.
+# System fonts, so that the page needs no other host.
 THEME = gr.themes.Default(
     primary_hue="blue",
     neutral_hue="slate",
-    font=[gr.themes.Font("IBM Plex Sans"), gr.themes.Font("sans-serif")],
-    font_mono=[gr.themes.Font("IBM Plex Mono"), gr.themes.Font("monospace")],
+    font=["system-ui", "-apple-system", "Segoe UI", "sans-serif"],
+    font_mono=["ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "monospace"],
     spacing_size="sm",
     radius_size="sm",
-).set(  # Gradio's own greys and blues are too pale to be read on white: these have a contrast of 4.5 and more
+).set(  # Gradio's own greys and blues are too pale on white; these have a contrast of at least 4.5
     body_text_color_subdued="*neutral_500",
     color_accent="*primary_600",
     button_primary_background_fill="*primary_600",
@@ -84,14 +79,14 @@ LAUNCH: dict[str, Any] = {
     "run_history": False,
     "enable_monitoring": False,
     "state_session_capacity": MAX_SESSIONS,
-    "max_threads": MAX_QUEUED,  # events that run at once: all, so that none waits in front of the engines
+    "max_threads": MAX_QUEUED,  # concurrent events: all that are queued, so that none waits before the engines
     "max_file_size": "64kb",
     "footer_links": [],
 }
 
 
 def build(services: Services, writer: PageWriter, trainings: Trainings, *, with_key: bool = False) -> gr.Blocks:
-    """The page, whether the models are there yet or not."""
+    """Build the page. The models need not be loaded yet."""
     with_training, zero_gpu = services.served.settings.train, services.served.settings.zero_gpu
     with gr.Blocks(title="Headscope", analytics_enabled=False, fill_width=True) as demo:
         view = shell(with_training=with_training, gradio_writes=zero_gpu)
@@ -107,16 +102,16 @@ def build(services: Services, writer: PageWriter, trainings: Trainings, *, with_
         add_endpoints(services)
         if with_training:
             add_train_endpoint(trainings)
-    # No limit here: the engines bound what runs at the same time, and one limit is enough.
+    # No limit here, since the engines already bound what runs at the same time.
     queued: gr.Blocks = demo.queue(default_concurrency_limit=None, max_size=MAX_QUEUED, api_open=False)
     queued._queue.sleep_when_free = QUEUE_SECONDS
     return queued
 
 
 def write_by_event(services: Services, writer: PageWriter, view: gr.HTML) -> None:
-    """Let a Gradio event write the page's texts, for servers that have their GPU only there.
+    """Let a Gradio event write the page's texts, for servers whose GPU is available inside events only.
 
-    The page tells its texts apart by ``asked``, which every pointer repeats.
+    The page tells its texts apart by ``asked``, which is part of every pointer.
     """
 
     async def write(request: gr.Request, event: gr.EventData) -> AsyncGenerator[dict[str, Any]]:

@@ -24,21 +24,21 @@ from ..serving.snapshots import Snapshots
 from .controls import WORDS
 from .pointer import opening_pointer, pointer
 
-TEXT = ("sha256", "ids", "prompt")  # without any of them an address leads to no text
+TEXT = ("sha256", "ids", "prompt")  # an address that has none of these leads to no text
 NUMBER = re.compile(r"-?\d{1,20}(\.\d{1,20})?(e-\d{1,2})?")
 HASH = re.compile(r"[0-9a-f]{16}")
 MASK = re.compile(r"\d{1,3}\.\d{1,3}(x\d(\.\d{1,2})?)?(_|$)", re.ASCII)  # layer, head, and its scale unless it is 0
 MAX_ID_BITS = 35
-SECOND = ("model", "sha256", "ids", "prompt", "mask")  # words that a second text beside the first has with "b_"
+SECOND = ("model", "sha256", "ids", "prompt", "mask")  # words that are given for a second text with the prefix "b_"
 
 
 class BadLink(ValueError):
-    """A link that cannot be followed; the message is for whoever opened it."""
+    """A link that cannot be followed; the message is shown to the visitor."""
 
 
 @dataclass(frozen=True)
 class Link:
-    """A text of one of the models served here."""
+    """A text of one of the served models."""
 
     loaded: LoadedModel
     ids: list[int]
@@ -48,8 +48,9 @@ class Link:
 
 @dataclass(frozen=True)
 class PageStart:
-    """What the page opens with: a pointer, settings for the controls as far as they are known, and perhaps a pointer to
-    a second text that the first is compared with."""
+    """What the page opens with: a pointer, the settings that are known, and perhaps a pointer to a second text to
+    compare.
+    """
 
     pointer: dict[str, object]
     settings: dict[str, object]
@@ -57,7 +58,7 @@ class PageStart:
 
 
 async def resolve_address(services: Services, query: Mapping[str, str], client: Hashable = None) -> PageStart:
-    """Where the query of the page's address leads: to a text, or to a model's opening with a notice saying why."""
+    """The start that the page's query asks for: a text, or a model's opening with a notice that says why."""
     served, named = services.served, query.get("model")
     try:
         start = await follow_link(services, query, client) if leads_to_text(served, query) else None
@@ -72,7 +73,7 @@ async def resolve_address(services: Services, query: Mapping[str, str], client: 
 
 
 async def follow_link(services: Services, query: Mapping[str, str], client: Hashable) -> PageStart | None:
-    """Where a link leads, None where it leads to no text. Raises ``BadLink`` and ``Busy``."""
+    """The start that a link leads to, or None if it has no text. Raises ``BadLink`` and ``Busy``."""
     link = await services.page_workers.run(client, parse_link, services.served, query, services.snapshots)
     if link is None:
         return None
@@ -94,7 +95,7 @@ def recompute(services: Services, link: Link) -> Run:
 
 
 def find_second(services: Services, query: Mapping[str, str]) -> tuple[dict[str, object] | None, list[str]]:
-    """A pointer to the text that a link compares its text with, or a notice where that cannot be followed."""
+    """A pointer to the second text of a link, which its text is compared with, or a notice if that cannot be read."""
     words = {word: query[f"b_{word}"] for word in SECOND if f"b_{word}" in query}
     if not words:
         return None, []
@@ -102,7 +103,7 @@ def find_second(services: Services, query: Mapping[str, str]) -> tuple[dict[str,
     try:
         link = parse_link(services.served, first | words, services.snapshots)
     except BadLink as error:
-        return None, [f"The second text of this link is left out. {error}"]
+        return None, [f"The second text of this link cannot be shown. {error}"]
     if link is None:
         return None, []
     settings: dict[str, object] = {}
@@ -113,7 +114,7 @@ def find_second(services: Services, query: Mapping[str, str]) -> tuple[dict[str,
 
 async def start_with_opening(services: Services, named: str | None, notices: list[str]) -> PageStart:
     served = services.served
-    name = named if named in served.models else services.openings.first
+    name = named if named in served.models else next(iter(served.models), None)
     value = await opening_pointer(services, name)
     opening = services.openings.written.get(name or "")
     settings = {"prompt": opening.settings["prompt"]} if opening else {}
@@ -121,12 +122,12 @@ async def start_with_opening(services: Services, named: str | None, notices: lis
 
 
 def parse_link(served: ServedModels, query: Mapping[str, str], snapshots: Snapshots | None = None) -> Link | None:
-    """The text that a page's query leads to, None where it leads to none. Raises ``BadLink``."""
+    """The text that a page's query leads to, or None if it has none. Raises ``BadLink``."""
     if not leads_to_text(served, query):
         return None
     loaded = linked_model(served, query.get("model", ""), query.get("sha256", ""), snapshots or Snapshots(served))
     context_length = loaded.config.context_length
-    # A text may have one token more than the context: the last one written, which was not read any more.
+    # A text may have one token more than the context, since the last token written is never read.
     ids = decode_ids(query.get("ids", ""), context_length + 1)
     try:
         loaded.read_prompt(ids[:context_length])
@@ -140,7 +141,7 @@ def parse_link(served: ServedModels, query: Mapping[str, str], snapshots: Snapsh
 
 
 def parse_mask(loaded: LoadedModel, text: str) -> Tensor | None:
-    """The head mask of a link: LAYER.HEAD for each head that is removed, LAYER.HEADxSCALE for one that is scaled."""
+    """The head mask of a link: LAYER.HEAD for each removed head, LAYER.HEADxSCALE for each scaled one."""
     if not text:
         return None
     config = loaded.config
@@ -158,7 +159,7 @@ def parse_mask(loaded: LoadedModel, text: str) -> Tensor | None:
 
 
 def linked_model(served: ServedModels, name: str, sha256: str, snapshots: Snapshots) -> LoadedModel:
-    """The model with these weights: the one of that name, one that has another name here, or a snapshot."""
+    """The model with these weights: the one of that name, the same weights under another name, or a snapshot."""
     if not HASH.fullmatch(sha256):
         raise BadLink("This link is broken: it does not say which weights wrote its text.")
     if loaded := served.with_hash(sha256, name):
@@ -170,12 +171,12 @@ def linked_model(served: ServedModels, name: str, sha256: str, snapshots: Snapsh
     if snapshot and snapshot.sha256.startswith(sha256):
         return snapshot
     if name in served.models:
-        raise BadLink(f"{name} has other weights here than those that wrote the text of this link.")
+        raise BadLink(f"{name} has different weights here from those that wrote the text of this link.")
     raise BadLink(unknown_model(served, name) or str(NotServed()))
 
 
 def unknown_model(served: ServedModels, name: str | None) -> str:
-    """Why there is no model of that name; "" where there is one."""
+    """Why there is no model of that name, or "" if there is one."""
     try:
         find_model(served, name)
     except InputError as error:
@@ -208,7 +209,7 @@ def decode_ids(text: str, most: int) -> list[int]:
 def parse_settings(
     served: ServedModels, loaded: LoadedModel, prompt: str, query: Mapping[str, str]
 ) -> tuple[dict[str, object], list[str]]:
-    """The settings a link's text was written with, or a notice where they cannot be used."""
+    """The settings that a link's text was written with, or a notice if they cannot be used."""
     if not any(word in query for word in WORDS.values()):
         return {}, []
     try:

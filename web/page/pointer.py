@@ -1,4 +1,4 @@
-"""What the page is told of a run: a pointer, from which the browser knows what to fetch."""
+"""Pointers: descriptions of a run that tell the browser what to fetch."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ from ..services import Services
 
 
 def pointer(run: Run, state: str, settings: dict[str, object]) -> dict[str, object]:
-    """How far ``run`` is, the shape of its model, and the ``settings`` from which it was written."""
+    """A pointer: the progress of ``run``, the shape of its model, and the ``settings`` it was written with."""
     config = run.loaded.config
     return {
         "run": run.id,
@@ -29,7 +29,7 @@ def pointer(run: Run, state: str, settings: dict[str, object]) -> dict[str, obje
 
 
 async def opening_pointer(services: Services, name: str | None) -> dict[str, object]:
-    """What the page shows of the model ``name`` before this visitor has written anything with it."""
+    """A pointer to the text that the page shows before this visitor has written anything with the model ``name``."""
     nothing: dict[str, object] = {"state": "none", "notices": services.served.problems()}
     if name not in services.served.models:
         return nothing
@@ -38,5 +38,5 @@ async def opening_pointer(services: Services, name: str | None) -> dict[str, obj
     except CannotWrite:
         return nothing | {"notices": services.served.problems()}
     suggested_heads = [each._asdict() for each in opening.suggested_heads]
-    head = opening.head if opening.is_declared else services.snapshots.formed_head(name) or opening.head
+    head = services.snapshots.formed_head(name) or opening.head
     return pointer(run, "opening", opening.settings) | {"head": head, "suggested_heads": suggested_heads}

@@ -1,4 +1,4 @@
-"""A text that is shown, read once more: by another model, with earlier weights, or with heads scaled."""
+"""Reading a displayed text again: by another model, with earlier weights, or with heads scaled."""
 
 from bisect import bisect_left
 
@@ -13,7 +13,7 @@ from ..serving.inputs import check_text
 
 
 class ReadAgain(BaseModel):
-    """``ids`` are those of the model with the hash ``sha256``; ``model`` reads them, a name or NAME@STEP.
+    """``ids`` are from the model with the hash ``sha256``; ``model``, a name or NAME@STEP, reads them.
 
     Instead of ids it may be a ``text`` that a visitor gives.
     """
@@ -27,7 +27,7 @@ class ReadAgain(BaseModel):
 
 
 def read_again(services: Services, asked: ReadAgain) -> Run:
-    """The run of that text with that model. Raises ``InputError`` where it cannot be read.
+    """The run of that text with that model. Raises ``InputError`` if it cannot be read.
 
     With another tokenizer the text is tokenized again. The tokens that its context has no room for are left out.
     """
@@ -36,7 +36,7 @@ def read_again(services: Services, asked: ReadAgain) -> Run:
         return read_text(services, asked, asked.text)
     most = source.config.context_length
     source.read_prompt(asked.ids[:most])
-    ids = asked.ids[: most + 1]  # a last one may have been written that was not read
+    ids = asked.ids[: most + 1]  # the last token may have been written but never read
     loaded = services.snapshots.model_or_snapshot(asked.model)
     n_prompt = min(asked.n_prompt, len(ids))
     if loaded.tokenizer.spec != source.tokenizer.spec:
@@ -48,10 +48,10 @@ def read_again(services: Services, asked: ReadAgain) -> Run:
 
 
 def read_text(services: Services, asked: ReadAgain, text: str) -> Run:
-    """The run of a text that a visitor gives. Raises ``InputError`` where it is empty or the model cannot read it."""
+    """The run of a text that a visitor gives. Raises ``InputError`` if it is empty or the model cannot read it."""
     loaded = services.snapshots.model_or_snapshot(asked.model)
     ids = loaded.read_prompt(check_text(services.limits, text))
-    # What follows the first token can be predicted.
+    # Every token after the first can be predicted.
     n_prompt = max(min(asked.n_prompt, len(ids) - 1), 1)
     return services.runs.recompute(loaded, ids, n_prompt, loaded.read_head_mask(asked.head_mask))
 
@@ -66,7 +66,7 @@ class SnapshotText(BaseModel):
 
 
 def read_with_snapshot(services: Services, text: SnapshotText) -> Run:
-    """The run of that text with that snapshot. Raises ``InputError`` where it cannot be read."""
+    """The run of that text with that snapshot. Raises ``InputError`` if it cannot be read."""
     loaded = services.snapshots.get(text.model, text.step)
     ids = text.ids[: loaded.config.context_length + 1]
     loaded.read_prompt(ids[: loaded.config.context_length])
@@ -78,5 +78,5 @@ def encode(services: Services, loaded: LoadedModel, text: str) -> list[int]:
 
 
 def tokens_within(loaded: LoadedModel, ids: list[int], n_characters: int) -> int:
-    """How many of ``ids`` begin within the first characters of their text."""
+    """The number of ``ids`` that begin within the first characters of their text."""
     return bisect_left(range(len(ids)), n_characters, key=lambda n: len(loaded.tokenizer.decode(ids[:n])))

@@ -1,4 +1,4 @@
-"""The page's own routes: what it opens with, and the stream of a text that is being written."""
+"""The page's own routes: its start, texts read again, and the stream of a text being written."""
 
 import asyncio
 from collections.abc import AsyncIterator, Hashable
@@ -24,12 +24,12 @@ from .writer import PageText, PageWriter, parse_page_text
 
 
 def page_routes(services: Services, writer: PageWriter, trainings: Trainings) -> APIRouter:
-    """What the page asks for other than the rows of its texts, all below ``look``."""
+    """All routes of the page under ``look``, apart from those for the rows of its texts."""
     router = APIRouter(prefix="/look", include_in_schema=False)
 
     @router.get("/landing")
     async def get_landing(request: Request) -> JSONResponse:
-        """Where the page's address leads, once the checkpoints are loaded: models, settings and a pointer to a run."""
+        """The page's start, once the checkpoints are loaded: models, settings and a pointer to a run."""
         await services.served.wait()
         start = await resolve_address(services, request.query_params, client_of(request))
         is_training = trainings.get(VISITOR.get()) is not None
@@ -38,7 +38,7 @@ def page_routes(services: Services, writer: PageWriter, trainings: Trainings) ->
 
     @router.get("/opening/{model:path}")
     async def get_opening(model: str) -> JSONResponse:
-        """What the page shows of a model before anything is written with it."""
+        """A pointer to the text that the page shows before anything is written with a model."""
         try:
             find_model(services.served, model)
         except InputError as error:
@@ -47,7 +47,7 @@ def page_routes(services: Services, writer: PageWriter, trainings: Trainings) ->
 
     @router.get("/steps/{model:path}")
     def get_steps(model: str) -> JSONResponse:
-        """The snapshots that training kept of a model, with its losses and the scores of its heads along the way."""
+        """A model's snapshots, with the losses and the head scores of its training."""
         content = {"steps": services.snapshots.steps(model)} | services.snapshots.training(model)
         return JSONResponse(content, headers={"Cache-Control": "no-store"})
 
@@ -71,7 +71,7 @@ def page_routes(services: Services, writer: PageWriter, trainings: Trainings) ->
 
     @router.post("/write")
     async def write(request: Request) -> Response:
-        """Server-sent events: a pointer whenever the text has grown. Whoever closes the stream ends the text."""
+        """Server-sent events: a pointer whenever the text has grown. Closing the stream ends the text."""
         try:
             fields = orjson.loads(await request.body())
             if not isinstance(fields, dict):

@@ -1,4 +1,4 @@
-"""Learn and Train: one ``gr.HTML`` each with a constant template, whose modules are imported when it is first shown.
+"""Learn and Train: one ``gr.HTML`` each with a constant template, whose modules are imported when the tab first opens.
 
 The modules draw what the routes compute: text of visitors and models reaches the page through ``textContent`` only.
 """
@@ -28,13 +28,13 @@ def learn_tab() -> None:
 
 
 def train_tab() -> None:
-    """The Train tab. It also starts for a visitor who comes back to a training that is going on, whatever is shown."""
+    """The Train tab. It also starts if a visitor with a running training returns, whichever tab is open."""
     events = ["headscope-page", "headscope-training"]
     lazy_tab("train", "ht-page", "hs-training", events, 'page === "train" || training === "true"')
 
 
 def lazy_tab(folder: str, css: str, elem_id: str, events: list[str], condition: str) -> None:
-    """A tab whose ``main.mjs`` is imported once ``condition`` holds, checked now and at each of ``events``."""
+    """A tab whose ``main.mjs`` is imported once ``condition`` holds; it is checked now and at each of ``events``."""
     start = START.replace("EVENTS", repr(events)).replace("CONDITION", condition)
     start = start.replace("MODULE", f"{URL}/{folder}/main.mjs")
     gr.HTML(

@@ -1,4 +1,4 @@
-"""Use: how programs call what the page does, with this page's own address in every example."""
+"""Use: how programs call the server, with the page's own address in every example."""
 
 import json
 import re
@@ -79,7 +79,7 @@ KEY_NOTE = "\nThis server requires an API key: run `export HEADSCOPE_API_KEY=...
 
 
 def use_section(services: Services, demo: gr.Blocks, with_key: bool) -> None:
-    """Build the examples, which take the page's address when it opens."""
+    """Build the examples, which get the page's address when it opens."""
     text = gr.Markdown(examples(services, DEFAULT_ADDRESS, with_key), elem_id="hs-use")
     address = gr.Textbox(visible=False)
 
@@ -91,7 +91,7 @@ def use_section(services: Services, demo: gr.Blocks, with_key: bool) -> None:
 
 
 def examples(services: Services, address: str, with_key: bool) -> str:
-    """Every example as Markdown, for one address of the server."""
+    """All examples as Markdown, for one address of the server."""
     address = address.rstrip("/") if isinstance(address, str) and ADDRESS.fullmatch(address) else DEFAULT_ADDRESS
     name = next(iter(services.served.models), None)
     opening = services.openings.written.get(name or "")
@@ -117,5 +117,5 @@ def examples(services: Services, address: str, with_key: bool) -> str:
 
 
 def quoted(content: dict[str, object]) -> str:
-    """JSON that may stand between single quotes in a shell."""
+    """JSON that can be put between single quotes in a shell."""
     return json.dumps(content).replace("'", "\\u0027")

@@ -1,4 +1,4 @@
-"""Writing a text for the page: one generator of pointers, which its own stream and Gradio's event both send."""
+"""Writing a text for the page: one generator of pointers, which both the page's stream and the Gradio event send."""
 
 import asyncio
 import logging
@@ -24,22 +24,22 @@ from .pointer import pointer
 
 log = logging.getLogger(__name__)
 
-READ_ALONG = "Another engine writes this text; every number is from {}, which reads along here."
+READ_ALONG = "Another engine writes this text; every number comes from {}, which reads it on this server."
 
 
 @dataclass(frozen=True)
 class PageText:
-    """A text that the page asks for: a new one, or another continuation of one that is shown."""
+    """A text that the page asks for: a new one, or a branch of a displayed one."""
 
     loaded: LoadedModel
     request: GenerationRequest
     prompt: str
     n_prompt: int
-    branch: dict[str, Any] | None = None  # what the page says about where it left another text
+    branch: dict[str, Any] | None = None  # where it leaves the displayed text, as sent by the page
 
 
 def parse_page_text(services: Services, fields: Mapping[str, Any]) -> PageText:
-    """The text that ``fields`` ask for; ``fields["branch"]`` is as ``parse_branch`` takes it. Raises ``InputError``."""
+    """The text that ``fields`` ask for; ``fields["branch"]`` is for ``parse_branch``. Raises ``InputError``."""
     sent = fields.get("branch")
     if sent is None:
         loaded, request = parse_request(services.served, fields)
@@ -51,7 +51,7 @@ def parse_page_text(services: Services, fields: Mapping[str, Any]) -> PageText:
 
 
 class PageWriter:
-    """Writes texts for the page, and knows which run each generation is writing."""
+    """Writes texts for the page, and maps each run to the generation that writes it."""
 
     def __init__(self, services: Services) -> None:
         self.services = services
@@ -65,7 +65,7 @@ class PageWriter:
     async def write(
         self, text: PageText, client: Hashable, *, in_event: bool = False
     ) -> AsyncGenerator[dict[str, Any]]:
-        """Write a text and yield a pointer whenever it has grown, the last one with the reason why it ended.
+        """Write a text and yield a pointer whenever it has grown; the last one says why the text ended.
 
         ``new`` in a pointer holds the tokens that the one before did not have, of the run it points to; ``at`` is when
         the newest of them was written, in seconds since the epoch. ``in_event`` is whether this runs in a Gradio event.
@@ -75,7 +75,7 @@ class PageWriter:
         most = text.loaded.config.context_length if is_remote else asked.max_new_tokens
         run = self.services.runs.new(text.loaded, asked.prompt, most, text.n_prompt, asked.head_mask)
         writer, sent = RunWriter(self.services.runs, run), SentTokens()
-        # One token more than asked for: to write it, the last one of the text must be read, and so gets its row.
+        # One token more than asked for, since writing it reads the last token of the text, which thus gets its row.
         n_new = asked.max_new_tokens if is_remote else asked.max_new_tokens + 1
         recorded = replace(asked, max_new_tokens=n_new, record=True, prompt_logprobs=True)
         generation = self.services.engines.generate(
@@ -102,18 +102,18 @@ class PageWriter:
                     is_counted_elsewhere = writer.cut == "length"
                     state = "stopped" if generation.stopped.is_set() else "done"
                     if generation.outcome == "deadline":
-                        why = "The time limit of this server was reached."
+                        why = "The text reached the server's time limit."
         except Busy:
             state, why = "failed", "Too many texts are being written at the moment. Try again soon."
         except EngineLost as error:
             state, why = "failed", f"{error} Try again soon."
         except Closed:
             state, why = "failed", "The server is shutting down."
-        except Exception as error:  # whatever the model raised, the page goes on
+        except Exception as error:  # whatever the model raises, the page must continue to work
             log.exception("writing failed")
             state, why = "failed", f"Writing failed: {error}"
         finally:
-            # It computes, and this may be the event loop.
+            # In a thread, since it computes and this may be the event loop.
             ending = asyncio.get_running_loop().run_in_executor(None, writer.end)
             for run_id in [run_id for run_id, other in self.generations.items() if other is generation]:
                 del self.generations[run_id]
@@ -123,7 +123,7 @@ class PageWriter:
         }
 
     async def record(self, generation: Generation, writer: RunWriter) -> AsyncGenerator[None]:
-        """Keep what is written as soon as it is, and say that there is more whenever that is asked.
+        """Record what is written as soon as it arrives, and report on request whether there is more.
 
         A client that reads slowly would otherwise leave the rows of its text in memory, one tensor after the other.
         """
@@ -150,15 +150,15 @@ class PageWriter:
 
 
 class SentTokens:
-    """Which tokens of a text the page has been sent."""
+    """Keeps track of the tokens of a text that the page has been sent."""
 
     def __init__(self) -> None:
         self.run_id, self.count = "", 0
 
     def new(self, run: Run) -> list[dict[str, Any]]:
-        """The tokens of ``run`` since the last call; all of them where it is another run."""
+        """The tokens of ``run`` since the last call; all of them if it is a different run."""
         start = self.count if run.id == self.run_id else 0
-        stop = len(run.ids)  # the writer may go on meanwhile
+        stop = len(run.ids)  # the writer may continue meanwhile
         self.run_id, self.count = run.id, stop
         tokens = run.loaded.tokens(run.ids[start:stop])
         logprobs = run.logprobs[start:stop]
@@ -169,7 +169,7 @@ class SentTokens:
 
 
 def why_ended(asked: GenerationRequest, run: Run, is_counted_elsewhere: bool = False) -> str:
-    """What a visitor should know about the end of a text; nothing where it is as long as asked for.
+    """A note for the visitor on why a text ended; "" if it is as long as asked for.
 
     ``is_counted_elsewhere`` says that another engine wrote as many tokens as it was asked for, of its own.
     """
@@ -191,29 +191,29 @@ def why_ended(asked: GenerationRequest, run: Run, is_counted_elsewhere: bool = F
 
 @dataclass(frozen=True)
 class Branch:
-    """``request`` writes on from the first text up to token ``at`` and another token in its place."""
+    """A continuation of the first text up to token ``at``, with another token in its place."""
 
     loaded: LoadedModel
     request: GenerationRequest
-    of: str  # the run that it left, as the page calls it
+    of: str  # the run that it branches off, as the page names it
     n_prompt: int
-    instead: int | None  # the id of the token that the first text has there
+    instead: int | None  # the id of the token that the first text has at that position
 
     @property
     def prompt(self) -> str:
-        """What was typed of it."""
+        """The part of the text that was typed."""
         return self.loaded.tokenizer.decode(self.request.prompt[: self.n_prompt])
 
     @property
     def pointer(self) -> dict[str, object]:
-        """What the page says about it."""
+        """The description of the branch that is sent to the page."""
         *before, token = self.loaded.tokens(self.request.prompt)
         instead = "" if self.instead is None else self.loaded.tokens([self.instead])[0].text
         return {"of": self.of, "at": len(before), "token": token.text, "instead": instead}
 
 
 def parse_branch(served: ServedModels, sent: object, fields: Mapping[str, object]) -> Branch:
-    """From an event's data, which anybody can make up. Raises ``InputError`` for what cannot be used.
+    """Parse a branch from the page's data, which anybody can make up. Raises ``InputError`` if it is invalid.
 
     ``sent`` has the keys of, sha256, model, ids (the last one is the other token), n_prompt and instead; ``fields`` are
     those of ``parse_options``.

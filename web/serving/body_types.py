@@ -17,7 +17,7 @@ from .inputs import whole
 
 
 class Also:
-    """Additions to a JSON schema for rules that pydantic does not know, because they are checked elsewhere."""
+    """Additions to a JSON schema for rules that are checked elsewhere, which pydantic does not know."""
 
     def __init__(self, **words: Any) -> None:
         self.words = words
@@ -27,7 +27,7 @@ class Also:
 
 
 def whole_numbers(values: Any) -> Any:
-    """``whole`` for each item of a list, if it is one."""
+    """Apply ``whole`` to each item of a list; other values are returned unchanged."""
     if isinstance(values, list) and any(type(value) is float for value in values):
         return [whole(value) for value in values]
     return values
@@ -41,7 +41,7 @@ def without_surrogates(text: str) -> str:
     return text
 
 
-MANY = Field(max_length=1_000)  # of lists and texts; the actual limits are lower and checked elsewhere
+MANY = Field(max_length=1_000)  # items of a list; the actual limits are lower and are checked elsewhere
 NotEmpty = Also(minItems=1)
 Whole = BeforeValidator(whole_numbers)
 TokenIds = TypeAliasType("TokenIds", Annotated[list[Annotated[int, Field(ge=0)]], FailFast(), Whole, NotEmpty])

@@ -1,4 +1,4 @@
-"""Ask: the panel beside the open head, with the knock-out map as its first question."""
+"""Ask: the panel next to the open head, with the knock-out map as its first question."""
 
 import math
 import re
@@ -46,7 +46,7 @@ def expected(page: Any, server: Server, method: Method = "zero") -> Knockout:
 
 
 def listed(page: Any) -> dict[tuple[int, int], tuple[float, float]]:
-    """What the list says of every head: the change, and the loss without it."""
+    """The list's entry for every head: the change, and the loss without it."""
     found = {}
     for row in panel(page).locator("tr[data-place]").all():
         layer, head = map(int, row.get_attribute("data-place").split(","))
@@ -143,7 +143,7 @@ def test_the_conclusion_comes_first(written: Any, server: Server) -> None:
     percent = 100 * (1 - math.exp(-float(answer.delta.max())))
     assert f"needs L{layer} H{head} most" in said
     assert abs(float(re.search(r"average ([\d.]+) % less probable", said)[1]) - percent) < 0.6  # type: ignore[index]
-    # The selected token is looked at without being asked for.
+    # The selected token is shown without a further request.
     last = answer.token_delta[..., -1]
     layer, head = divmod(int(last.argmax()), last.shape[1])
     assert re.search(rf"The selected token, “.+”, needs L{layer} H{head} most", said)
@@ -163,7 +163,7 @@ def test_heads_that_are_removed_together(written: Any, server: Server) -> None:
     parts = sum(float(single.delta[place]) for place in places)
     together = ask.locator(".hs-together")
     expect(together).to_contain_text(f"+{whole.delta:.3f} nats; one by one they add up to +{parts:.3f}")
-    # The same of the selected token alone.
+    # The same for the selected token alone.
     ask.get_by_role("button", name="selected token").click()
     change, parts = float(whole.token_delta[-1]), sum(float(single.token_delta[place][-1]) for place in places)
     said = f"{change:+.3f} nats; one by one they add up to {parts:+.3f}".replace("-", "−")
@@ -195,7 +195,7 @@ def test_the_whole_matrix_is_above_the_fold(written: Any) -> None:
     expect(board).to_be_in_viewport(ratio=1)
     number = written.locator(".hs-open .hs-number").first
     expect(number).to_be_in_viewport(ratio=1)
-    # The picture is as large as its board, also after the tiles above it have become lower.
+    # The picture fills its board, even after the tiles above it have shrunk.
     sizes = "(e) => [e.clientWidth, e.querySelector('canvas').clientWidth]"
     width, drawn = board.evaluate(sizes)
     assert abs(width - drawn) <= 1 and width >= 260

@@ -87,7 +87,7 @@ def test_what_carries_the_answer(written: Any, tiny: LoadedModel) -> None:
     expect(panel.get_by_text("wrong must be a single token, found 2")).to_be_visible()
     panel.get_by_label("wrong answer").fill("")
     panel.get_by_label("wrong answer").press("Tab")
-    # Several heads together, and the other way round.
+    # Several heads together, and in the other direction.
     for place in (best, (2, 3) if best != (2, 3) else (0, 0)):
         panel.get_by_label(f"Patch L{place[0]} H{place[1]} together").check()
     together = [best, (2, 3) if best != (2, 3) else (0, 0)]
@@ -108,10 +108,10 @@ def test_what_carries_the_answer(written: Any, tiny: LoadedModel) -> None:
     panel.get_by_role("button", name="Compare the two texts").click()
     expect(written.locator(".hs-compare-why")).to_contain_text(found)
     written.wait_for_url(re.compile("b_sha256"))
-    written.go_back()  # the finding is still there
+    written.go_back()  # the result is still shown
     expect(panel.locator(".hs-plain")).to_have_text(found)
     expect(panel.locator(".hs-together .hs-answer")).to_contain_text("together take away")
-    written.go_forward()  # nothing was put in between
+    written.go_forward()  # nothing was inserted in between
     expect(written.locator(".hs-compare")).to_be_visible()
     written.go_back()
     panel.get_by_role("button", name="Compare the two texts").click()
@@ -121,7 +121,7 @@ def test_what_carries_the_answer(written: Any, tiny: LoadedModel) -> None:
     for letter, expected_text in (("A", whole), ("B", whole[:-1].replace("Tom", "Tim"))):
         expect(written.get_by_role("group", name=f"Text {letter}", exact=True)).to_have_text(expected_text)
 
-    # B is not called the same text, and a click on a tile mutes only in the comparison that this was chosen for.
+    # B is not described as the same text; clicking a tile mutes a head only in the comparison where muting was chosen.
     mute = written.get_by_role("button", name="Mute heads in B")
     expect(mute).to_have_attribute("aria-pressed", "false")
     mute.click()
@@ -177,7 +177,7 @@ def test_where_a_head_fires(written: Any, tiny: LoadedModel) -> None:
     shown_query, shown_key, weight = readout(written)
     assert (shown_query, shown_key) == (query - start, key - start)
     assert weight == pytest.approx(float(strongest.value[1, 2, 1]), abs=1e-5)
-    expect(panel.get_by_text("of the pasted text")).to_be_visible()  # it is still what is asked about
+    expect(panel.get_by_text("of the pasted text")).to_be_visible()  # the question is still about it
     panel.get_by_label("Text file").set_input_files(
         {"name": "story.txt", "mimeType": "text/plain", "buffer": b"It is a dog. " * 20}
     )

@@ -37,7 +37,7 @@ def mask_of(**scales: float) -> list[list[float]]:
 
 
 def check_bars(page: Any, server: Server, mask: list[list[float]], position: int) -> None:
-    """The next-token bars show what the model predicts with the mask, beside what it predicts as it is."""
+    """The next-token bars show the model's prediction with the mask next to its prediction without it."""
     loaded = server.served.models["tiny"]
     written = text(page).text_content()
     plain = loaded.trace(written).logits[position].log_softmax(-1)
@@ -56,7 +56,7 @@ def check_bars(page: Any, server: Server, mask: list[list[float]], position: int
 
 
 def signed(value: float) -> str:
-    """At least the first two decimals, as the page writes them."""
+    """The number in the page's format, to at least two decimals."""
     return re.escape(f"{value:+.3f}".replace("-", "−"))[:-1]
 
 
@@ -74,7 +74,7 @@ def test_the_next_token_moves_with_the_heads(page: Any, desk: Any, server: Serve
     page.get_by_label("Scale of this head").fill("1.5")
     mask = mask_of(L1H2=0, L0H1=0, L2H3=1.5)
     check_bars(page, server, mask, last)
-    # At another step, and again where the link leads.
+    # At another step, and again after following the link.
     page.get_by_label("Step", exact=True).fill(str(len(PROMPT) + 3))
     expect(page.locator(".hs-bars caption")).to_contain_text(f"Token {len(PROMPT) + 3}, after")
     check_bars(page, server, mask, len(PROMPT) + 2)
@@ -88,7 +88,7 @@ def test_the_next_token_moves_with_the_heads(page: Any, desk: Any, server: Serve
     page.goto(link)
     expect(text(page)).to_have_text(re.compile(f"^{PROMPT}.{{{LENGTH}}}$", re.DOTALL))
     check_bars(page, server, mask, len(PROMPT) + 2)
-    # A preset stays where it is when it is clicked, and says that it is in force. All back: as the text was read.
+    # A clicked preset keeps its place and is marked as active. "All back" restores the heads as the text was read.
     preset = desk.locator("[data-preset=layer]")
     expect(preset).to_be_visible()
     box = preset.bounding_box()
@@ -102,7 +102,7 @@ def test_the_next_token_moves_with_the_heads(page: Any, desk: Any, server: Serve
     expect(page.locator(".hs-bars .hs-change")).to_have_count(0)
     expect(page.locator(".hs-scale-badge")).to_have_count(0)
     expect(desk.locator("[data-preset=all]")).to_be_disabled()
-    # Escape closes what is open beside it first, then Ask.
+    # Escape first closes an open popover, then Ask.
     page.get_by_role("button", name="Settings", exact=True).click()
     page.keyboard.press("Escape")
     expect(page.locator("#hs-settings")).to_be_hidden()
@@ -125,7 +125,7 @@ def test_both_texts_are_written_side_by_side(page: Any, desk: Any, server: Serve
     expect(page.get_by_role("group", name="Text B", exact=True)).to_have_text(changed, use_inner_text=False)
     expect(page.get_by_role("region", name="Without 8 heads")).to_be_visible()
     expect(write_button(page)).to_be_visible()
-    # Where they part is marked, and what the tokens before it lose is the model's own.
+    # The point where they diverge is marked, and the change for the tokens before it is the model's own.
     parts = next(i for i in range(len(before)) if before[i] != changed[i])
     expect(page.locator(".hs-side-b .hs-parting")).to_have_attribute("data-i", str(parts))
     ids = loaded.tokenizer.encode(before)[:parts]
@@ -136,7 +136,7 @@ def test_both_texts_are_written_side_by_side(page: Any, desk: Any, server: Serve
     found = re.search(r"in B: ([+−][\d.]+) nats in all", said)
     assert found
     assert float(found[1].replace("−", "-")) == pytest.approx(sums[1] - sums[0], abs=0.002)
-    # The same once more from the comparison, with one more head.
+    # The same again from the comparison, with one more head.
     page.get_by_role("button", name="Mute heads in B").click()
     page.get_by_role("group", name="Difference of each head").get_by_role(
         "button", name=re.compile(f"^Mute L{kept} H0,")

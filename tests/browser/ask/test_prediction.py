@@ -1,4 +1,4 @@
-"""The questions about one prediction: what is on the page is what the Python functions compute."""
+"""The questions about one prediction: the page shows the numbers that the Python functions compute."""
 
 import re
 from typing import Any
@@ -58,7 +58,7 @@ def number(words: str) -> float:
 def test_why_this_token(written: Any, passed: TextPass) -> None:
     box = ask(written, "Why this token?")
     position, token = len(passed.ids) - 2, passed.ids[-1]
-    # First beside the most probable other token: the difference of their logits.
+    # First compared with the most probable other token: the difference of their logits.
     first, second = passed.logits(position, position + 1)[0].topk(2).indices.tolist()
     other = second if first == token else first
     expect(box.get_by_text("its logit minus that of")).to_be_visible()
@@ -81,7 +81,7 @@ def test_why_this_token(written: Any, passed: TextPass) -> None:
         assert found and number(found[3]) == pytest.approx(
             float(expected.heads[int(found[1]), int(found[2])]), abs=1e-4
         )
-    # The difference of two logits, for a token in the middle of what was written.
+    # The difference of two logits, for a token in the middle of the generated text.
     text(written).locator("[data-i='45']").click()
     expect(box.get_by_text("at position 44")).to_be_visible()
     other = box.get_by_label("Rather than another token").locator("option").nth(2).get_attribute("value")
@@ -118,7 +118,7 @@ def test_one_head_and_the_arithmetic_of_a_cell(written: Any, passed: TextPass) -
     box.get_by_role("button", name="Show the arithmetic").click()
     expect(box.get_by_text("recomputed = model")).to_be_visible()
     unfolded = ledger(passed, layer=layer, head=head, query=49, key=chosen, token=token)
-    # Of many products the first are shown, and all on demand.
+    # If there are many products, only the first are shown at first, and all on demand.
     first = box.locator(".hs-step").first
     shown, n = first.locator(".hl-added:visible"), first.locator(".hl-added").count()
     assert n == len(unfolded.query)

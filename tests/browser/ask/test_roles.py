@@ -26,7 +26,7 @@ def certain(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
     server.services.ask.answers.entries.clear()
     assert roles_module.describe_heads(measured)[1][2]["label"] == "induction"
     yield measured
-    server.services.ask.answers.entries.clear()  # the server lives on, for the tests that follow
+    server.services.ask.answers.entries.clear()  # later tests use the same server
 
 
 def test_where_a_role_is_clear_it_is_said(certain: dict[str, Any], page: Any) -> None:
@@ -68,7 +68,7 @@ def test_where_a_role_is_clear_it_is_said(certain: dict[str, Any], page: Any) ->
     ask.locator("tr[data-place]").first.get_by_role("button").click()
     expect(ask.get_by_text("Role of L1 H2: induction (0.87 on random tokens")).to_be_visible()
 
-    # A head that copies is named by what it does with a token, and its score stands among the others.
+    # A copying head is labelled by what it does with a token, and its score is listed with the others.
     copying.click()
     expect(ask.locator(".hs-plain")).to_have_text(re.compile("L2 H1 copies what it looks at: .* those of 96 % of"))
     expect(ask.get_by_role("row", name=re.compile("^copying ?copies what it looks at 0.960 0.500"))).to_be_visible()

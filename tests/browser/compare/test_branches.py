@@ -1,4 +1,4 @@
-"""Another continuation beside the first: on the page, and as an event that anybody can send."""
+"""Another continuation next to the first: on the page, and as an event that anybody can send."""
 
 import math
 import re
@@ -28,12 +28,12 @@ def side(page: Any, name: str | re.Pattern[str]) -> Any:
 
 
 def text(page: Any, letter: str = "") -> Any:
-    """The text that is shown alone, or that of side A or B."""
+    """The text shown alone, or the text of side A or B."""
     return page.get_by_role("group", name=f"Text {letter}".strip(), exact=True)
 
 
 def opened_text(page: Any) -> str:
-    # Looked for and taken at once: where a model was just chosen, its text takes the place of another.
+    # Located and read in one call: after a model is chosen, its text replaces another.
     is_opening = "() => [...document.querySelectorAll('.hs-text')].map((e) => e.textContent).find((t) => t.length > 25)"
     found: str = page.wait_for_function(is_opening).json_value()
     assert found.startswith("ROMEO:")
@@ -41,7 +41,7 @@ def opened_text(page: Any) -> str:
 
 
 def branch_at(part: Any, page: Any, step: int, row: int = 0) -> str:
-    """Click an alternative to the token at ``step`` that can be branched to; its text."""
+    """Click an alternative to the token at ``step`` and return the alternative's text."""
     part.get_by_label("Step", exact=True).fill(str(step))
     part.locator(".hs-bars table[aria-busy=false]").filter(has_text=f"Token {step}, after").wait_for()
     button = part.locator(".hs-alternative:enabled").nth(row)
@@ -67,11 +67,11 @@ def test_both_texts_stay_side_by_side(page: Any, server: Server) -> None:
     expect(text(right, "B")).to_have_text(second)
     boxes = [part.bounding_box() for part in (left, right)]
     assert boxes[0]["y"] == boxes[1]["y"] and boxes[0]["x"] < boxes[1]["x"]
-    # What both begin with is grey, and where they part is marked.
+    # The common beginning is grey, and the point where they diverge is marked.
     for part in (left, right):
         expect(part.locator(".hs-shared")).to_have_count(30)
         assert part.locator(".hs-parting").get_attribute("data-i") == "30"
-    # What is open is open on both sides, each with its own numbers.
+    # The same head is open on both sides, each with its own numbers.
     page.get_by_label("Head of both sides").select_option(label="L2 H1")
     for letter, ids in (("A", first), ("B", second)):
         panel = side(page, f"Attention weights {letter}, L2 H1")
@@ -79,7 +79,7 @@ def test_both_texts_stay_side_by_side(page: Any, server: Server) -> None:
         query, key, number = readout(panel)
         attention = loaded.trace(ids[:CONTEXT]).attention
         assert is_shown_as(float(attention[2, 1, query, key]), number)
-    # The branch knows how probable the tokens were that both share.
+    # The branch knows the probabilities of the shared tokens.
     logprob = TextPass(loaded.gpt, loaded.read_prompt(first[:30])).logprobs()[19]
     page.get_by_label("Step", exact=True).fill("20")
     probability = f"{math.exp(logprob):.4f}" if logprob > math.log(0.001) else f"{math.exp(logprob):.2e}"
@@ -143,7 +143,7 @@ def test_a_closed_branch_is_written_no_further(page: Any, server: Server, slow: 
     branch_at(page, page, 10)
     slow.gate.release(2)
     expect(text(page, "B")).to_have_text(re.compile("^.{13}$", re.DOTALL))
-    # The clock follows the text that is written: the other is at the same step.
+    # The clock follows the text being written, and the other text is at the same step.
     expect(page.locator(".hs-pair-step")).to_have_text(re.compile("A.*token 12.*B.*token 12"))
     (generation,) = server.services.engines.running
     page.get_by_role("button", name="Close compare").click()
@@ -187,7 +187,7 @@ def test_another_text_beside_the_first(page: Any, server: Server) -> None:
     expect(text(page, "B")).to_have_text(second)
     assert seed != 1 and second != first
     expect(text(page, "A")).to_have_text(first)
-    # Where hardly a token is shared, that is said, and there is no picture of a difference.
+    # If hardly any token is shared, the page says so and draws no difference.
     difference = page.get_by_role("region", name="Difference, B less A")
     shared = next(i for i, (one, other) in enumerate(zip(first, second, strict=False)) if one != other)
     expect(difference).to_contain_text(f"two different texts: they share their first {shared} tokens")

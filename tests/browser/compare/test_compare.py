@@ -1,4 +1,4 @@
-"""Two readings of one text beside each other: the numbers are the model's, and both sides move as one."""
+"""Two readings of one text side by side: the numbers are the model's, and both sides move together."""
 
 import re
 from collections.abc import Callable
@@ -41,7 +41,7 @@ def test_a_muted_head(page: Any, server: Server) -> None:
         layer, head = map(int, re.findall(r"\d+", name))
         assert layer > 0 and abs(float(difference[layer, head]) - shown) <= 0.00051
     assert max(ranking(page).values()) == pytest.approx(float(difference.max()), abs=0.00051)
-    # The open head is one that differs; the same cell is described on both sides, and between them.
+    # A head that differs is open; the same cell is described on both sides, and so is their difference.
     layer, head = map(int, re.findall(r"\d+", head_panel(page, "B").get_attribute("aria-label")))
     assert layer > 0
     point(head_panel(page, "A"), 9, 4)
@@ -50,7 +50,7 @@ def test_a_muted_head(page: Any, server: Server) -> None:
         assert (query, key) == (9, 4) and is_shown_as(float(attention[layer, head, 9, 4]), number)
     shown = float(page.locator(".hs-pair-difference .hs-number").get_attribute("data-difference"))
     assert shown == pytest.approx(float(muted[layer, head, 9, 4] - plain[layer, head, 9, 4]), abs=1e-6)
-    # Another head is muted by its tile, and given back by a second click.
+    # Clicking a tile mutes another head, and a second click restores it.
     tiles = page.get_by_role("group", name="Difference of each head")
     tiles.get_by_role("button", name=re.compile("^Mute L1 H3,")).click()
     expect(page.get_by_role("region", name="Without L0 H2, L1 H3")).to_be_visible()
@@ -86,7 +86,7 @@ def test_both_sides_move_as_one(page: Any, server: Server) -> None:
     assert len({boards.nth(i).get_attribute("data-margin") for i in range(3)}) == 1
     gaps = [boxes[i + 1]["x"] - boxes[i]["x"] for i in range(2)]
     assert abs(gaps[0] - gaps[1]) < 1
-    # One set of controls, for both.
+    # One set of controls serves both sides.
     for label in ("Step", "Colour scale", "hide the first token", "Smallest weight drawn"):
         expect(page.get_by_label(label, exact=True).locator("visible=true")).to_have_count(1)
     page.get_by_role("group", name="Text B").locator(".hs-token").nth(len(TEXT)).click()
@@ -113,7 +113,7 @@ def test_another_model_with_other_heads(page: Any, server: Server) -> None:
     page.get_by_role("button", name="L2 H3,").click()
     compare(page, "with other")
     expect(page.get_by_role("region", name="other", exact=True)).to_be_visible()
-    # The nearest that it has is shown, but not said to be the same head, nor subtracted before it is chosen.
+    # The nearest head is shown, but is not called the same head, and is subtracted only once it is chosen.
     expect(head_panel(page, "B")).to_have_attribute("aria-label", re.compile("L1 H1"))
     expect(head_panel(page, "B")).to_contain_text("B has no L2 H3; shows L1 H1")
     difference = page.get_by_role("region", name="Difference, B less A")
@@ -130,7 +130,7 @@ def test_another_model_with_other_heads(page: Any, server: Server) -> None:
     assert parse_qs(urlsplit(address).query)["b_model"] == ["other"]
     page.get_by_role("button", name="Keep right").click()
     expect(page.get_by_role("region", name="Attention weights, L0 H1")).to_be_visible()
-    # The address leads back to both texts, and to the head that each has open.
+    # The link restores both texts, and the head that each has open.
     page.goto(f"{server.url}/?{urlsplit(address).query}")
     expect(page.get_by_role("region", name="other", exact=True)).to_be_visible()
     expect(page.get_by_role("group", name="Text A")).to_have_text(written)

@@ -1,4 +1,4 @@
-"""Two prompts of a visitor's own, side by side: a minimal pair, and texts of different lengths."""
+"""Two prompts that a visitor types, side by side: a minimal pair, and texts of different lengths."""
 
 import re
 from typing import Any
@@ -23,7 +23,7 @@ def give(page: Any, text: str) -> None:
 
 
 def expected_differences(loaded: LoadedModel, a: str, b: str) -> torch.Tensor:
-    """The mean over all rows after the texts part, of what moves between the tokens that both share and all others."""
+    """The attention that moves between shared and other tokens, as a mean over all rows after the texts diverge."""
     one, other = loaded.trace(a).attention, loaded.trace(b).attention
     pairs = [(piece.a_start, piece.b_start) for piece in align(loaded.read_prompt(a), loaded.read_prompt(b)).pieces]
     same = [(i, j) for i, j in pairs if a[i] == b[j]]
@@ -52,7 +52,7 @@ def test_a_minimal_pair_with_several_changes(page: Any, server: Server) -> None:
     compare(page, "with another text", opens=False)
     field = page.get_by_label("Text to compare with")
     expect(field).to_have_value(first)
-    # What cannot be read is refused there, and said.
+    # An unreadable text is refused there, with a message.
     for text, said in (("", "The text is empty"), ("café", "has never seen 'é'"), ("a" * (CONTEXT + 1), "at most")):
         give(page, text)
         expect(page.get_by_role("form", name="Another text").get_by_role("alert")).to_contain_text(said)
@@ -69,7 +69,7 @@ def test_a_minimal_pair_with_several_changes(page: Any, server: Server) -> None:
             marks = text.locator(".hs-parting").evaluate_all("all => all.map((e) => Number(e.dataset.i))")
             assert marks == [match.start() for match in re.finditer("now", first)]
             expect(text.locator(".hs-shared")).to_have_count(shared)
-        # An equal token after several changes is compared; of one that was replaced, both weights are shown.
+        # An equal token after several changes is compared; for a replaced token, both weights are shown.
         layer, head = map(int, re.findall(r"\d+", head_panel(page, "B").get_attribute("aria-label")))
         attention = [loaded.trace(text).attention[layer, head] for text in (first, second)]
         point(head_panel(page, "A"), 39, 23)
@@ -100,7 +100,7 @@ def test_texts_of_different_lengths(page: Any, server: Server) -> None:
     pinned = readout(head_panel(page, "B"))[0]
     assert pinned == 6
     page.keyboard.press("Escape")
-    # The difference names both tokens where a row is another token of each side.
+    # The difference names both tokens if a row belongs to different tokens on the two sides.
     point(head_panel(page, "A"), len(first) - 3, 1)
     names = page.get_by_role("region", name="Difference, B less A").locator(".hs-readout")
     expect(names).to_contain_text(f"{len(first) - 3}|{len(second) - 3}, query")
@@ -126,7 +126,7 @@ def test_where_one_text_has_ended_the_other_goes_on(page: Any, server: Server) -
         assert query == step - 1
         assert is_shown_as(float(loaded.trace(second).attention[layer, head, query, key]), number)
     expect(steps).to_contain_text("has ended")
-    # There is no difference of a row that only one of them has.
+    # A row that only one of them has gets no difference.
     expect(page.get_by_role("region", name="Difference, B less A").locator(".hs-readout")).to_be_hidden()
 
 

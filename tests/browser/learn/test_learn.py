@@ -61,7 +61,7 @@ def test_rung_2_windows_and_embeddings(page: Any) -> None:
     assert_close(torch.tensor(token) + torch.tensor(position), x, atol=2e-4)
     cells = table(page, "Window 1").locator("td span").all_text_contents()
     assert cells == ["journey", "starts", "with", "one", "starts", "with", "one", "step"]
-    # One target at a time, with all that may be seen to predict it.
+    # One target at a time, with all tokens from which it may be predicted.
     expect(
         page.get_by_text("from “Your journey starts with” (4 tokens) the model has to predict “one”")
     ).to_be_visible()

@@ -1,4 +1,4 @@
-"""The arithmetic of the Learn tab in Chromium: true sums, what lights up, and another model on every rung."""
+"""The arithmetic of the Learn tab in Chromium: correct sums, highlighting, and another model on every rung."""
 
 import re
 from typing import Any

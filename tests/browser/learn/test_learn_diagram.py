@@ -1,4 +1,4 @@
-"""The picture of a whole GPT whose parts lead to what shows them."""
+"""The diagram of a whole GPT, whose parts link to the places that show them."""
 
 from typing import Any
 

@@ -11,7 +11,7 @@ from helpers.server import Server
 
 
 def weights_of(server: Server, layer: int, head: int) -> torch.Tensor:
-    """The model's own weights on the book's sentence, as the other parts of the page get them."""
+    """The model's own weights on the book's sentence, from the route that the other parts of the page use."""
     loaded = server.served.models["tiny"]
     ids = loaded.tokenizer.encode("Your journey starts with one step")[:10]
     return loaded.trace(ids).attention[layer, head]
@@ -77,7 +77,7 @@ def test_what_was_clicked_stays_when_the_page_moves_below_the_pointer(page: Any)
     before = unfolded(page)
     height = of.locator("tbody tr").nth(2).bounding_box()["height"]
     of.evaluate("(e, height) => (e.style.marginTop = `${height}px`)", height)
-    for _ in range(5):  # frames, after which the browser says what is below the pointer now
+    for _ in range(5):  # frames after which the browser has updated the element under the pointer
         page.evaluate("() => new Promise((found) => requestAnimationFrame(() => setTimeout(found, 0)))")
     assert unfolded(page) == before
     of.locator("tbody tr").nth(0).locator("td button").nth(0).hover()

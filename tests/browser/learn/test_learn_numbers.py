@@ -1,4 +1,4 @@
-"""Numbers on the Learn tab in Chromium: where they are from, what lights up, and what follows when one is changed."""
+"""Numbers on the Learn tab in Chromium: their origin, what they highlight, and what changing one changes."""
 
 import re
 from typing import Any
@@ -37,7 +37,7 @@ def test_pointing_at_a_number_lights_what_it_is_made_of(page: Any) -> None:
     cell(page, "Context vectors", 2, 1).hover()
     assert lit(page, "Attention weights", "hl-left") == [(2, i) for i in range(6)]
     assert lit(page, "The words x", "hl-right") == [(i, 1) for i in range(6)]
-    cell(page, "Context vectors", 2, 1).locator("button").click()  # so that the pointer may go to the terms
+    cell(page, "Context vectors", 2, 1).locator("button").click()  # so that the pointer can move to the terms
     for term in (3, 4):  # leaving the table draws the terms again, under the pointer
         page.locator(".hl-picture > .hl-unfold .hl-added").nth(term).hover()
     assert lit(page, "The words x", "hl-now") == [(4, 1)]
@@ -83,7 +83,7 @@ def test_a_number_is_typed_and_everything_follows(page: Any) -> None:
     expected = ladder.attention_without_weights(x)
     assert_close(numbers(page, "Attention scores"), expected.scores)
     assert_close(numbers(page, "Context vectors"), expected.context)
-    open_rung(page, 7)  # the other rungs follow too
+    open_rung(page, 7)  # the other rungs change too
     expect(cell(page, "The words x", 1, 0)).to_have_text("−1.5000")
     page.get_by_role("button", name="Reset the numbers").click()
     expect(cell(page, "The words x", 1, 0)).to_have_text("0.5500")

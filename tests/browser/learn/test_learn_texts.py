@@ -1,4 +1,6 @@
-"""The Learn tab on texts of all kinds: published windows and losses, what stays of them, what a model cannot read."""
+"""The Learn tab with texts of all kinds: published windows and losses, what is kept, and texts that a model cannot
+read.
+"""
 
 import re
 from typing import Any
@@ -20,7 +22,7 @@ TRAINING_TEXT = "to be or not to be, that is the question. " * 40
 
 
 def train(page: Any) -> str:
-    """Press the button; what is said at the end."""
+    """Press the button and return the final message."""
     page.get_by_role("button", name="Train it").click()
     done = page.get_by_text(re.compile(r"^Done\. Loss on the training part"))
     expect(done).to_be_visible(timeout=120_000)
@@ -31,7 +33,7 @@ def train(page: Any) -> str:
     ("stride", "rows"), [(1, published.VERDICT_STRIDE_1_ROWS), (4, published.VERDICT_STRIDE_4_ROWS)]
 )
 def test_windows_take_the_published_places(page: Any, stride: int, rows: list[list[int]]) -> None:
-    """The page's tokens are words and the published ones byte pairs: the places in the text are the same."""
+    """The page's tokens are words and the published ones byte pairs, but the positions in the text are the same."""
     text = "Two hands of the old clock, which nobody had wound for years, pointed at ten past midnight -- again."
     words = split_words(text)
     open_rung(page, 2)
@@ -52,13 +54,13 @@ def test_the_published_losses_of_the_bigram_model(page: Any, texts: Texts) -> No
     training = text[: int(published.SPLIT * len(text))]
     # Its loss on the published batch is tested in tests/parity/test_book_text.py.
     model = seeded(1337, lambda: ladder.BigramModel(65))
-    # As much as may be pasted, from all over the text, with every character, so that the table is the published one.
+    # As much text as may be pasted, from all parts and with every character, so that the table is the published one.
     piece, n_pieces = 1_000, MAX_TRAINING_TEXT_CHARACTERS // 1_000 - 1
     step = len(training) // n_pieces
     training_text = "".join(training[i * step : i * step + piece] for i in range(n_pieces)) + alphabet
     ids = torch.tensor([tokenizer.encode(training_text)])
     open_rung(page, 3)
-    # As if pasted: Playwright would type it, line by line.
+    # Set as if pasted, since Playwright would type it line by line.
     page.get_by_label("Text to learn from").evaluate("(box, text) => (box.value = text)", training_text)
     ids = ids[:, : int(published.SPLIT * ids.shape[1])]
     page.get_by_role("button", name="0.001").click()

@@ -1,4 +1,4 @@
-"""The ways through the Learn tab: any sentence, links, keys, a phone, light and dark, and what the browser keeps."""
+"""Using the Learn tab: any sentence, links, keys, a phone, light and dark, and what the browser stores."""
 
 import itertools
 import re
@@ -16,10 +16,10 @@ from helpers.server import CONTEXT, Server
 from model.ladder import averages
 from model.ladder.bigram import BigramTraining
 
-# What holds on all rungs is tried on two of them always, on the others among the slow tests.
+# Properties of all rungs are tested on two of them by default, and on the others in the slow tests.
 RUNGS = range(1, 11)
 SOME_RUNGS = [5, 9, *also_slow(1, 2, 3, 4, 6, 7, 8, 10)]
-# What reaches over the edge without a scroll bar of its own.
+# The elements that overflow the page and have no scroll bar of their own.
 OVER_THE_EDGE = """() => [...document.querySelectorAll('.hl-page *')].filter((e) => {
   if (e.closest('.hl-scroll *, .hl-formula *, .hl-nav *, pre *, .hs-hidden')) return false;
   return e.checkVisibility() && e.getBoundingClientRect().right > innerWidth;
@@ -254,7 +254,7 @@ def test_on_a_phone(browser: Any, server: Server, rung: int) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         assert page.evaluate(OVER_THE_EDGE) == []
     clicked = {4: "Weights", 5: "Attention scores", 7: "2b. Softmax"}.get(rung)
-    if clicked:  # what a click leads to is in sight
+    if clicked:  # the target of the click is in view
         table(page, clicked).locator("button").nth(3).click()
         expect(page.locator(".hl-picture > .hl-unfold")).to_be_in_viewport()
 
@@ -275,7 +275,9 @@ def test_training_can_be_stopped_and_left(page: Any, monkeypatch: pytest.MonkeyP
     advance, pieces, gate = BigramTraining.advance, itertools.count(), threading.Event()
 
     def held(self: BigramTraining, seconds: float) -> dict[str, Any]:
-        """A short piece, then one that waits for the gate: there is something to stop, however slow the click."""
+        """A short piece, then one that waits for the gate, so that there is something to stop however late the click
+        comes.
+        """
         if next(pieces):
             gate.wait(timeout=60)
         return advance(self, 0.0)

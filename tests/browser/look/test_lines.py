@@ -1,4 +1,4 @@
-"""The lines of a head: which are drawn, how strong, and what stands beside them."""
+"""The lines of a head: which are drawn, how strong they are, and their labels."""
 
 import math
 import re
@@ -13,7 +13,7 @@ from helpers.server import Server
 
 ROW = 17  # CSS pixels of a token
 FAINT = 6  # steps of colour below which no line is drawn
-# Keeps what is drawn on the canvas of the lines since it was last cleared: curves with their strength, and words.
+# Records what is drawn on the canvas since it was last cleared: curves with their strength, and words.
 WATCH = """() => {
   const draw = CanvasRenderingContext2D.prototype, { moveTo, clearRect, bezierCurveTo, fillText } = draw;
   const of = (context) => (context.canvas.closest?.(".hs-lines") ? window.drawn : {});
@@ -30,7 +30,7 @@ WATCH = """() => {
 
 @pytest.fixture
 def lines(page: Any) -> Any:
-    """The page with the lines of a head that are all in view, and watched."""
+    """The page with all lines of a head in view and recorded."""
     page.evaluate(WATCH)
     page.add_style_tag(content=".headscope .hs-lines { height: 1200px; }")
     page.get_by_role("button", name="L1 H2,").click()
@@ -64,7 +64,7 @@ def test_lines_of_the_locked_tokens(lines: Any, server: Server) -> None:
             if (query, key) in shown:
                 assert shown[query, key] == pytest.approx(step / 255, abs=0.005)
     assert {query for query, _ in shown} == {25, 40}
-    # Beside each key stands its weight for the token that was locked last.
+    # Next to each key is its weight for the token that was locked last.
     numbers = [float(words) for words, *_ in lines.evaluate("drawn.words") if re.fullmatch(r"\d\.[\de-]+", words)]
     assert len(numbers) == 26
     assert all(is_shown_as(float(found[25, key]), number) for key, number in enumerate(numbers))
@@ -76,13 +76,13 @@ def test_all_lines_above_a_threshold(lines: Any, server: Server) -> None:
     lines.mouse.move(5, 5)
     expected = {(query, key) for query, key in (found.tril() >= 0.25).nonzero().tolist()}
     assert drawn(lines).keys() == expected and len({query for query, _ in expected}) > 10
-    # A token under the pointer shows its own only, and so does one that is locked.
+    # A token under the pointer shows only its own lines, and so does a locked one.
     tokens = lines.locator(".hs-writing .hs-token")
     tokens.nth(30).hover()
     assert drawn(lines).keys() == {(query, key) for query, key in expected if query == 30}
     lines.mouse.move(5, 5)
     assert drawn(lines).keys() == expected
-    # At an earlier step only what had been read by then.
+    # At an earlier step only the tokens read by then have lines.
     lines.get_by_label("Step", exact=True).fill("20")
     assert drawn(lines).keys() == {(query, key) for query, key in expected if query < 20}
 

@@ -1,4 +1,4 @@
-"""The ways to look: metrics, sorting, means and rollout, colour scales, three views of a head, what stays locked."""
+"""Metrics, sorting, means and rollout, colour scales, the three views of a head, and locked cells."""
 
 import itertools
 import math
@@ -66,7 +66,7 @@ def names(page: Any) -> list[str]:
     return [name for name in found if re.match(r"L\d+ H\d+", name)]
 
 
-# The page's own modules say which step of the ramp a pixel has.
+# The page's own modules compute the ramp step of a pixel.
 STEPS = """async (canvas) => {
     const { palette } = await import(document.querySelector('link[rel=modulepreload][href*=palette]').href);
     const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
@@ -118,7 +118,7 @@ def test_every_thumbnail_says_its_metric_and_can_be_sorted_by_it(written: Any, s
 
 
 def test_a_thumbnail_has_the_models_weights(written: Any, server: Server) -> None:
-    """The largest of each tile, by the scale that was chosen; mirrored, in the other colour, what looks at a token."""
+    """The largest weight of each tile, by the chosen scale; mirrored, in the other colour, the weights onto a token."""
     made = recording(written, server.services.served.models["tiny"])
     show_summaries(written)
     for scale, part in (("square root", torch.sqrt), ("linear", torch.clone)):

@@ -1,4 +1,4 @@
-"""The step that is looked at: the bars of its next token, the scrubber, and the row of every head."""
+"""The selected step: the bars of its next token, the scrubber, and the row of every head."""
 
 import re
 from typing import Any
@@ -27,7 +27,7 @@ READY = "[aria-busy=false]"
 
 
 def bars(page: Any, after: str = "") -> list[tuple[int, float, float]]:
-    """Id, probability it is drawn with, and the model's own, of each row but the last, once nothing is awaited."""
+    """Id, sampling probability and model probability of each row but the last, once no request is pending."""
     page.locator(f".hs-bars table{READY}").filter(has_text=after).wait_for()
     rows = page.locator(".hs-bars tbody tr[data-id]").evaluate_all(
         "rows => rows.map((row) => [row.dataset.id, ...[...row.cells].slice(1).map((cell) => cell.textContent)])"
@@ -36,7 +36,7 @@ def bars(page: Any, after: str = "") -> list[tuple[int, float, float]]:
 
 
 def check_bars(page: Any, loaded: LoadedModel, token: int, **settings: Any) -> None:
-    """The table is the model's, for the token that was written at this place of the text on the screen."""
+    """The table has the model's numbers for the token at this place of the text on the screen."""
     ids = loaded.read_prompt(text(page).text_content())
     logits = loaded.trace(ids).logits[token - 1]
     drawn = probabilities(logits, SamplingSettings(**({"temperature": 0.8} | settings)))
@@ -169,7 +169,7 @@ def test_the_row_of_every_head_at_this_step(page: Any, server: Server) -> None:
     step = 15
     go_to(page, step)
     page.get_by_role("button", name="This step").click()
-    # What is not on the screen has no table and cannot be saved either.
+    # A panel that is not on the screen has no table and cannot be saved.
     expect(page.get_by_role("button", name="Show heads as table")).to_have_count(0)
     expect(page.get_by_role("button", name="Save all heads")).to_have_count(0)
     page.get_by_role("button", name="Show this step as table").click()
@@ -255,7 +255,7 @@ def test_the_text_is_stepped_through_from_the_bar_and_from_nowhere(page: Any) ->
     page.keyboard.press("End")
     expect(step).to_have_value(str(newest))
     page.keyboard.press("Shift+ArrowLeft")
-    # What has keys of its own keeps them.
+    # Elements that handle keys themselves still get them.
     page.get_by_label("Prompt").press("ArrowLeft")
     page.get_by_role("button", name="L1 H2,").press("ArrowLeft")
     page.get_by_role("button", name="Matrix", exact=True).press("Home")
@@ -264,5 +264,5 @@ def test_the_text_is_stepped_through_from_the_bar_and_from_nowhere(page: Any) ->
         page.get_by_role("button", name="Settings", exact=True).press("ArrowLeft")
     show_page(page, "Learn")
     page.keyboard.press("ArrowLeft")
-    show_page(page, "Look")
+    show_page(page, "Write & Look")
     expect(step).to_have_value(str(newest))

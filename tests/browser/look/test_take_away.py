@@ -1,4 +1,4 @@
-"""What a visitor takes along: pictures with the model's own weights in them, and the weights themselves."""
+"""Exports: pictures that contain the model's own weights, and the weights themselves."""
 
 import json
 import re
@@ -202,7 +202,7 @@ def test_code_in_tokens_stays_text(page: Any, tmp_path: Path) -> None:
 
 
 def test_svg_holds_whatever_a_model_may_be_called_or_write(page: Any) -> None:
-    """A control character, half a surrogate pair and markup: the file is XML all the same."""
+    """With a control character, half a surrogate pair and markup, the file is still valid XML."""
     hostile = "</text><script>pwned=1</script>]]>\u0001\ud83d\u00e9&\"'"
     module = page.locator('link[href$="svg_context.mjs"]').get_attribute("href")
     written = page.evaluate(

@@ -1,4 +1,4 @@
-"""What a visitor takes along of one step: its rows, and the lines of a head."""
+"""Exports of one step: its rows, and the lines of a head."""
 
 import json
 import re

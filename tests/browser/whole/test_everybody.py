@@ -1,4 +1,4 @@
-"""For everybody: tables instead of colours, keys instead of a pointer, words that can be read and heard."""
+"""Accessibility: tables instead of colours, keys instead of a pointer, and words for screen readers."""
 
 import math
 import re
@@ -19,7 +19,7 @@ WORDS = (
 )
 
 
-# Of what is inside a box that was checked against the panel behind it: the box itself must be seen.
+# For content of a box whose contrast with the panel was checked: the box itself must be visible.
 TICKED = """(box) => {
     const parts = (e) => getComputedStyle(e).backgroundColor.match(/[\\d.]+/g).map(Number);
     const [own, panel] = [parts(box), parts(box.closest('.hs-panel'))];
@@ -107,7 +107,7 @@ def test_several_tokens_are_locked_by_keys(page: Any) -> None:
     assert [int(e.get_attribute("data-i")) for e in locked.all()] == [last - 4, last - 2]
     page.keyboard.press("Shift+ArrowLeft")
     expect(locked).to_have_count(3)
-    page.keyboard.press("Tab")  # away from the text only what is locked is outlined
+    page.keyboard.press("Tab")  # with the pointer outside the text, only the locked token is outlined
     expect(locked).to_have_count(2)
     area.focus()
     page.keyboard.press("Escape")
@@ -138,7 +138,7 @@ def test_nothing_moves_where_that_is_not_wanted(browser: Any, server: Server, sl
     write(page, "ab")
     page.wait_for_selector(".hs-workspace[data-state=done] .hs-amount")
     assert set(page.evaluate(MOVING)) == (set() if motion == "reduce" else {"hs-amount"})
-    write_slowly(page, slow, 3)  # the bars change all the time now: they do not glide
+    write_slowly(page, slow, 3)  # the bars change continuously now, so they are not animated
     assert set(page.evaluate(MOVING)) == (set() if motion == "reduce" else {"hs-text hs-growing"})
 
 

@@ -1,4 +1,4 @@
-"""A link to a view, written by the browser, leads another one back, and harms nobody when it is wrong."""
+"""A link that one browser writes restores the view in another, and a broken link does no harm."""
 
 import re
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def test_both_sides_write_ids_alike(page: Any) -> None:
         "([m, l]) => import(new URL(m, document.baseURI)).then((link) => l.map(link.encodeIds))", [module, lists]
     )
     assert encoded == [encode_ids(ids) for ids in lists]
-    # GPT-2's ids at their longest, a full context of them: servers and browsers take 8,000 characters and more.
+    # A full context of GPT-2's longest ids; servers and browsers accept at least 8,000 characters.
     assert len(encode_ids([50256] * 1024)) == 4096
 
 
@@ -64,7 +64,7 @@ def open_new(browser: Any, address: str) -> Any:
 
 
 def open_link(browser: Any, server: Server, name: str, ids: list[int], n_prompt: int, **more: Any) -> Any:
-    """Another visitor, who has a link to this text."""
+    """Another visitor, who opens a link to this text."""
     sha256 = server.services.served.models[name].sha256[:16]
     query = {"model": name, "sha256": sha256, "ids": encode_ids(ids), "prompt": n_prompt}
     return open_new(browser, f"{server.url}/?{urlencode(query | more)}")
@@ -96,7 +96,7 @@ def test_a_link_leads_back(page: Any, browser: Any, launch: Callable[..., Server
     written, (query, key, number) = text(page).text_content(), readout(page)
     link = copy_link(page)
 
-    server = launch(checkpoints / "other", checkpoints / "tiny")  # another process would see no more than this one
+    server = launch(checkpoints / "other", checkpoints / "tiny")  # another process would know no more than this one
     other = open_new(browser, elsewhere(link, server))
     expect(text(other)).to_have_text(written)
     expect(other.get_by_text(f"{len(written)} tokens, opened from the address")).to_be_visible()
@@ -113,7 +113,7 @@ def test_a_link_leads_back(page: Any, browser: Any, launch: Callable[..., Server
     expect(other.get_by_label("Order of the heads")).to_have_value("low")
     expect(other.get_by_label("Metric of the heads")).to_have_value("distance")
     assert queries(copy_link(other)) == queries(link)
-    # The page goes on as from any other text.
+    # The page continues as from any other text.
     write(other, "now ")
     expect(text(other)).to_have_text(re.compile("^now "))
     assert not other.errors
@@ -146,7 +146,7 @@ def test_settings_in_a_link_fill_the_controls(browser: Any, server: Server) -> N
             {"model": "<img src=x onerror=pwned=1>", "sha256": "0" * 16},
             "There is no model '<img src=x onerror=pwned=1>'",
         ),
-        ({"sha256": "0" * 16}, "tiny has other weights here"),
+        ({"sha256": "0" * 16}, "tiny has different weights here"),
         ({"ids": encode_ids([96])}, "tiny cannot read the text"),
         ({"ids": "%%%${pwned=1}"}, "This link is broken"),
     ],
@@ -190,7 +190,7 @@ def test_a_very_long_text(browser: Any, launch: Callable[..., Server], tmp_path:
     page = open_link(browser, server, "long", ids, 1000)
     expect(text(page)).to_have_text(loaded.tokenizer.decode(ids))
     expect(page.get_by_text("1,024 tokens, opened from the address")).to_be_visible()
-    # As long as one of GPT-2's would be: what it asks for on its way must not be refused either.
+    # As long as one for GPT-2 would be; the requests it causes must not be refused either.
     page.goto(f"{page.url}&padding={'x' * 4000}")
     expect(page.get_by_text("1,024 tokens, opened from the address")).to_be_visible()
     assert queries(copy_link(page))["ids"] == [encode_ids(ids)]
@@ -202,7 +202,7 @@ def test_the_clipboard_where_it_is_allowed(browser: Any, server: Server) -> None
     page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=server.url)
     before = page.url
     page.get_by_role("button", name="L0 H1,").click()
-    assert page.url == before  # the address changes for those only who copy it
+    assert page.url == before  # the address changes only when it is copied
     page.get_by_role("button", name="Copy link").click()
     expect(page.get_by_role("button", name="Link copied")).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == page.url

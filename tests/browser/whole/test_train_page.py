@@ -1,4 +1,4 @@
-"""The Train tab: a GPT trained from a pasted text, watched, opened, stopped and let go of."""
+"""The Train tab: a GPT is trained on a pasted text, watched, opened, stopped and forgotten."""
 
 import re
 from collections.abc import Iterator
@@ -51,10 +51,10 @@ def test_a_gpt_is_trained_watched_and_opened(page: Any) -> None:
     expect(heads.get_by_role("button")).to_have_count(4)
     heads.get_by_role("slider", name="Snapshot").fill("0")
     expect(heads).to_contain_text("before the first step")
-    # A reload finds it again.
+    # It is still there after a reload.
     page.reload()
     expect(heading).to_have_text(f"Trained: {name}")
-    page.get_by_role("button", name="Open in Look").click()
+    page.get_by_role("button", name="Open in Write & Look").click()
     expect_model(page, name, "2 layers")
     expect(page.get_by_role("slider", name="Training step")).to_be_visible()
     expect(text(page)).not_to_be_empty()

@@ -1,4 +1,4 @@
-"""Texts that are not written by an engine here: in Gradio's events, as on ZeroGPU, or by another engine."""
+"""Texts that are not written by a local engine: in Gradio's events, as on ZeroGPU, or by another engine."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -57,7 +57,7 @@ def test_gradio_events_carry_the_texts(
     # Two texts at the same time, told apart.
     page.get_by_role("button", name="Write another").click()
     expect(page.get_by_role("group", name="Text B", exact=True)).to_have_text(re.compile("^But hard.{20}$", re.DOTALL))
-    # What is refused is said where the text would be.
+    # A refusal is shown in place of the text.
     write(page, "é")
     expect(page.get_by_text("has never seen")).to_be_visible()
     expect(write_button(page)).to_be_visible()

@@ -1,4 +1,4 @@
-"""The bar: keys in the prompt, the models' list, the settings, and the way between the pages."""
+"""The bar: keys in the prompt, the list of models, the settings, and switching between the pages."""
 
 import re
 from typing import Any
@@ -174,12 +174,12 @@ def test_the_pages_keep_what_they_show(page: Any) -> None:
     expect(page.locator("body")).to_have_attribute("data-page", "use")
     show_page(page, "Learn")
     expect(page.locator(".hl-lesson")).to_be_visible()
-    show_page(page, "Look")
+    show_page(page, "Write & Look")
     expect(text(page)).to_have_text(shown)
     page.get_by_label("Prompt").fill("my own")
     page.locator(".hs-writing .hs-token").nth(15).click()
     show_page(page, "Learn")
-    show_page(page, "Look")
+    show_page(page, "Write & Look")
     assert page.evaluate("location.hash") == ""
     expect(page.get_by_label("Prompt")).to_have_value("my own")
     expect(page.get_by_label("Step", exact=True)).to_have_value("15")
@@ -187,7 +187,7 @@ def test_the_pages_keep_what_they_show(page: Any) -> None:
 
 @pytest.mark.parametrize("theme", ["dark", *also_slow("light")])
 def test_focus_is_seen(browser: Any, server: Server, theme: str) -> None:
-    """Pixels around sliders, fields and boxes change when they get the focus by keyboard."""
+    """The pixels around sliders, fields and boxes change when they get keyboard focus."""
     page = browser.new_page(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
     page.goto(f"{server.url}?__theme={theme}")
     expect_drawn(page)
@@ -212,7 +212,7 @@ def test_focus_is_seen(browser: Any, server: Server, theme: str) -> None:
 
 
 def check_focus(page: Any, controls: list[Any]) -> None:
-    page.keyboard.press("Tab")  # from now on focus is that of a keyboard
+    page.keyboard.press("Tab")  # from now on focus counts as keyboard focus
     for control in controls:
         control.scroll_into_view_if_needed()
         control.evaluate("e => document.activeElement.blur()")
@@ -227,7 +227,7 @@ def check_focus(page: Any, controls: list[Any]) -> None:
 
 
 def n_different(one: bytes, other: bytes) -> int:
-    """Pixels of two pictures that clearly differ."""
+    """The number of pixels that clearly differ between two pictures."""
     import io
 
     from PIL import Image, ImageChops

@@ -1,4 +1,4 @@
-"""The first minute of somebody who has never seen attention: one line, one tap, and its effect in view."""
+"""The first minute of a visitor who has never seen attention: one line, one tap, and its visible effect."""
 
 import itertools
 import re
@@ -16,7 +16,7 @@ PHONE = {"width": 390, "height": 844}
 
 
 def opened(browser: Any, server: Server, viewport: dict[str, int], more: str = "", **options: bool) -> Any:
-    """The page of a visitor who comes for the first time, when the roles of all heads are known."""
+    """The page of a first-time visitor, once the roles of all heads are known."""
     httpx.get(f"{server.url}/v1/lens/roles", params={"model": "tiny"}, timeout=60).raise_for_status()
     page = browser.new_page(viewport=viewport, new_tab=True, **options)
     page.add_init_script('localStorage["headscope-view"] = "";' + more)
@@ -35,12 +35,12 @@ def test_one_tap_shows_what_a_head_does_on_the_same_screen(browser: Any, server:
     expect(intro).to_contain_text(re.compile(r"looked from .* at .*, with [\d.e-]+ of its attention"))
     layer, head = open_head(page)
     expect(intro).to_contain_text(f"L{layer} H{head}")
-    # A phone may scroll down to the tile, with what is said of it.
+    # A phone may scroll down to the tile and its description.
     assert page.evaluate(scrolled) == 0 or viewport == PHONE
     tile = page.get_by_role("button", name=f"L{layer} H{head},")
     for part in (intro.get_by_role("status"), tile, page.locator(".hs-writing .hs-key").first):
         expect(part).to_be_in_viewport(ratio=0.98)
-    # What it says is the model's own.
+    # Its numbers are the model's own.
     number = float(re.search(r"with ([\d.e-]+) of", intro.text_content())[1])  # type: ignore[index]
     query, key = (
         int(page.locator(f".hs-readout-{axis} small").text_content().split(",")[0]) for axis in ("query", "key")
@@ -64,7 +64,7 @@ def test_the_introduction_leads_through_heads_and_speaks_of_the_visitors_own_tex
     for place in itertools.count(1):
         expect(following).to_contain_text(f"{place} of ")
         expect(intro).to_contain_text(re.compile(r"In this text, L\d H\d .*Strongest place: before .* looked from"))
-        # What it says agrees with the panel of the open head.
+        # It agrees with the panel of the open head.
         does = re.search(r"follows no single pattern|looks|rests|copies", intro.text_content())[0]  # type: ignore[index]
         expect(page.locator(".hs-open .hs-role").first).to_contain_text(does.removeprefix("follows "))
         seen.append(open_head(page))
@@ -128,7 +128,7 @@ def test_the_first_example_waits_for_what_the_heads_do(browser: Any, server: Ser
     intro = page.get_by_role("complementary", name="Introduction")
     intro.get_by_role("button", name="Show me").click()
     expect(intro).to_contain_text("Measuring what each head does")
-    page.clock.fast_forward(3_000)  # but not for long
+    page.clock.fast_forward(3_000)  # but only briefly
     expect(intro).to_contain_text("In this text, L")
     expect(intro.get_by_role("button", name=re.compile("Next head|Done"))).to_contain_text("1 of ")
 
@@ -139,13 +139,13 @@ def test_a_tile_opens_its_head_over_a_phones_screen(browser: Any, server: Server
     tile.click()
     sheet = page.get_by_role("region", name="Attention weights, L0 H2")
     expect(sheet.locator(".hs-board")).to_be_in_viewport(ratio=0.9)
-    # The selected token and what is around it stay in view, and a tap there selects another one.
+    # The selected token and its surroundings stay in view, and a tap there selects another token.
     lines = sheet.get_by_role("group", name="Text around the selected token")
     expect(lines.locator(".hs-query")).to_be_in_viewport(ratio=1)
     here = int(lines.locator(".hs-query").get_attribute("data-i"))
     lines.locator(f"[data-i='{here - 1}']").click()
     expect(page.locator(".hs-writing .hs-chosen")).to_have_attribute("data-i", str(here - 1))
-    # All of its parts are one below the other, once it has come to rest.
+    # Once it has stopped moving, its parts are stacked vertically.
     page.evaluate("Promise.all(document.getAnimations().map((animation) => animation.finished))")
     parts = [part.bounding_box() for part in sheet.locator("> *:visible").all()]
     assert all(one["y"] + one["height"] <= other["y"] for one, other in itertools.pairwise(parts))
@@ -161,7 +161,7 @@ def test_a_tile_opens_its_head_over_a_phones_screen(browser: Any, server: Server
 
 def test_a_finger_hits_what_it_aims_at(browser: Any, server: Server) -> None:
     page = opened(browser, server, PHONE, has_touch=True, is_mobile=True)
-    # It cannot hover, and there are no keys.
+    # A phone cannot hover and has no keys.
     expect(page.get_by_text("tap one to branch")).to_have_count(1)
     assert "Hover" not in page.locator(".headscope").first.text_content()
     for box in (tile.bounding_box() for tile in page.locator(".hs-grid button").all()):

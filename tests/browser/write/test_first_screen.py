@@ -1,4 +1,4 @@
-"""What a visitor sees first: an opening of the model's own kind, and the whole text panel without scrolling."""
+"""The first screen: an opening that suits the model, and the whole text panel without scrolling."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -79,7 +79,7 @@ def test_the_top_of_a_panel_is_one_row(browser: Any, server: Server, width: int)
                 if (box := part.bounding_box())
             ]
             assert max(middles) - min(middles) < 6, (panel, heads, middles)
-    # How far the text is may have a row of its own, and is never cut.
+    # The progress of the text may have its own row, and is never cut off.
     status = page.locator(".hs-written .hs-status")
     assert status.evaluate("e => e.scrollWidth <= e.clientWidth") and status.bounding_box()["height"] < 25
 
@@ -101,5 +101,5 @@ def test_labels_of_all_columns_are_whole(
             label = page.locator(".hs-grid .hs-label").get_by_text(name, exact=True)
             box = label.bounding_box()
             assert label.evaluate("e => e.scrollWidth <= e.clientWidth && e.scrollHeight <= e.clientHeight"), width
-            if n_head < 8 or width > 767:  # else one scrolls within the panel
+            if n_head < 8 or width > 767:  # otherwise the panel scrolls
                 assert edge["x"] <= box["x"] and box["x"] + box["width"] <= edge["x"] + edge["width"] + 1, width

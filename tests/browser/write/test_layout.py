@@ -1,4 +1,4 @@
-"""Where everything is on screens of all sizes, and that nothing jumps."""
+"""The layout on screens of all sizes, and that nothing jumps."""
 
 import re
 from collections.abc import Callable
@@ -25,7 +25,7 @@ SHIFTS = """
 
 def opened(browser: Any, address: str, width: int, height: int) -> Any:
     page = browser.new_page(viewport={"width": width, "height": height}, new_tab=True)
-    page.add_init_script('localStorage["headscope-view"] = ""')  # as it opens for a new visitor
+    page.add_init_script('localStorage["headscope-view"] = ""')  # as a new visitor sees it
     page.goto(address)
     expect_drawn(page)
     return page

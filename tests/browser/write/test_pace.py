@@ -1,4 +1,4 @@
-"""When a token is on the screen: at the chosen pace, or as soon as it arrives. The tests advance the page's clock."""
+"""When a token appears: at the chosen pace, or as soon as it arrives. The tests advance the page's clock."""
 
 import re
 from typing import Any
@@ -50,7 +50,7 @@ WATCH_REQUESTS = """
     }
   };
 """
-# The newest token in each place: text, caption, next-token bars, matrix row, drawn rows, tiles, and the status line.
+# The newest token shown in each place: text, caption, next-token bars, matrix row, drawn rows, tiles, status line.
 SHOWN = """() => {
   const number = (selector, pattern) =>
     Number(document.querySelector(selector)?.textContent.match(pattern)?.[1]);
@@ -84,7 +84,7 @@ def paced(browser: Any, server: Server) -> Any:
 
 
 def stop_clock(page: Any) -> None:
-    """Stop it at a multiple of a frame's time."""
+    """Stop the clock at a multiple of a frame's time."""
     page.wait_for_function("pending === 0")
     page.clock.pause_at(NOON)
 
@@ -109,7 +109,7 @@ def test_a_text_appears_at_its_pace_in_all_panels_and_can_be_skipped(paced: Any)
     stop_clock(paced)
     write_whole(paced, "ab")
     assert paced.evaluate("arrived") == 52
-    tick(paced, 40)  # the first token waits for its weights
+    tick(paced, 40)  # the first token appears only with its weights
     for now in range(50, 600, TICK):
         tick(paced, TICK)
         newest = 2 + now // FRAME * FRAME * SPEED // 1000
@@ -151,7 +151,7 @@ def test_the_choice_of_a_speed_is_kept(browser: Any, server: Server) -> None:
 
 
 def test_without_a_pace_a_token_is_shown_when_it_arrives(browser: Any, server: Server, slow: Any) -> None:
-    """Neither the server waits for a second token nor the page for a frame: its clock stands still."""
+    """The server does not wait for a second token, nor the page for a frame, since its clock is stopped."""
     page = opened(browser, server)
     choose_model(page, "slow")
     expect(text(page)).to_have_text(re.compile("^ROMEO"))

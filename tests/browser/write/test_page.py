@@ -52,7 +52,7 @@ def test_text_and_matrix_grow_while_it_is_written(page: Any, server: Server, slo
         for _ in range(n_new):
             slow.gate.release()
         expect(text(page)).to_have_text(re.compile(rf"^But soft.{{{expected - 8}}}$", re.DOTALL))
-        # The newest token was not read yet: it has no row.
+        # The newest token has not been read yet, so it has no row.
         expect(page.get_by_role("button", name="L1 H2,").locator("canvas")).to_have_attribute(
             "width", str(expected - 1)
         )
@@ -61,7 +61,7 @@ def test_text_and_matrix_grow_while_it_is_written(page: Any, server: Server, slo
     stop(page, server)
     expect(stop_button(page)).to_be_hidden()
     expect(page.get_by_text("stopped after 8 tokens")).to_be_visible()
-    # The step that was under way has read the last token, so text and heads agree.
+    # The step in progress has read the last token, so text and heads agree.
     expect(page.get_by_role("button", name="L1 H2,").locator("canvas")).to_have_attribute("width", "16")
     expect(text(page)).to_have_text(re.compile(r"^But soft.{8}$", re.DOTALL))
     expect(page.locator(".hs-readout")).to_have_text(re.compile(" 14, query"))
@@ -92,7 +92,7 @@ def test_the_number_under_the_pointer(page: Any, server: Server) -> None:
 
 def test_a_token_of_the_text_moves_the_matrix(page: Any, server: Server) -> None:
     tokens = page.locator(".hs-writing .hs-token")
-    # One that was written: the step at which it was drawn. One that was given: its own row.
+    # A generated token leads to the step that drew it, a prompt token to its own row.
     for clicked, row in ((30, 29), (3, 3)):
         tokens.nth(clicked).click()
         page.mouse.move(5, 5)
@@ -160,7 +160,7 @@ def test_no_sideways_scrolling(browser: Any, server: Server, width: int) -> None
     page = browser.new_page(viewport={"width": width, "height": 844})
     page.goto(server.url)
     expect_drawn(page)
-    for tab in ("Use", "Look"):
+    for tab in ("Use", "Write & Look"):
         show_page(page, tab)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
     columns = page.locator(".hs-panels").evaluate("e => getComputedStyle(e).gridTemplateColumns.split(' ').length")

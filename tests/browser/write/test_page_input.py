@@ -1,4 +1,4 @@
-"""What a visitor may type into the page: code that must stay text, and what the model cannot read."""
+"""Input that a visitor may type: code that must stay text, and text that the model cannot read."""
 
 import re
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from helpers.models import tiny_bpe, tiny_model
 from helpers.page import choose_model, expect_drawn, number_field, opened_settings, stop, text, write, write_button
 from helpers.server import CONTEXT, Server
 
-# Each would leave a mark on the page if it were run.
+# Each would leave a mark on the page if it were executed.
 CODE = (
     "<script>pwned=1</script>",
     "<img src=x onerror=pwned=1>",

@@ -1,4 +1,4 @@
-"""What comes late, early or in another order: the page shows what was asked for last, and all of it."""
+"""Responses that come late, early or out of order: the page shows the last request's result completely."""
 
 import re
 from collections.abc import Callable
@@ -15,7 +15,7 @@ def test_weights_that_overtake_their_tokens_are_drawn(page: Any, server: Server,
     choose_model(page, "slow")
     expect(text(page)).to_have_text(re.compile("^ROMEO"))
     held: list[Any] = []
-    # The first request waits in the browser, those after it go on.
+    # The first request is held in the browser; later ones pass.
     page.route("**/look/*/heads/**", lambda route: route.continue_() if held else held.append(route))
     with page.expect_request("**/look/*/heads/**"):
         write(page, "ab")
@@ -23,7 +23,7 @@ def test_weights_that_overtake_their_tokens_are_drawn(page: Any, server: Server,
     for _ in range(5):
         slow.gate.release()
     expect(page.get_by_text("writing: 6 tokens")).to_be_visible()
-    held[0].continue_()  # it is answered with the rows of now, and the browser has the tokens of then
+    held[0].continue_()  # the answer has the current rows, while the browser has the older tokens
     expect(text(page)).to_have_text(re.compile("^ab.{6}$", re.DOTALL))
     box = page.locator(".hs-board").bounding_box()
     page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + box["height"] - 3)

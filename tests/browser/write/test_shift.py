@@ -1,4 +1,4 @@
-"""Writing on when the context is full: the text goes on, and what is looked at is what the model sees."""
+"""Writing beyond a full context: the text continues, and the page shows what the model sees."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from model.serving.sequence import TextSequence
 
 
 def shifted_text(server: Server, prompt: str, n: int) -> str:
-    """What the engine writes, with the page's settings."""
+    """The text that the engine writes with the page's settings."""
     loaded = server.services.served.models["tiny"]
     pieces: list[str] = []
     engine = Engine(loaded)
@@ -43,13 +43,13 @@ def test_the_text_goes_on_and_its_newer_half_is_looked_at(page: Any, server: Ser
     window = "".join(text(page).locator(".hs-token").all_text_contents())
     assert earlier + window == expected and len(window) <= CONTEXT + 1
     layer, head = open_head(page)
-    expect_drawn(page)  # its weights have come
+    expect_drawn(page)  # its weights have arrived
     query, key, shown = readout(page)
     assert is_shown_as(float(loaded.trace(window[:CONTEXT]).attention[layer, head, query, key]), shown)
 
 
 def test_no_token_of_an_earlier_part_is_left(page: Any) -> None:
-    """Where the page hears of a new part with more tokens than it shows of the one before."""
+    """When a new part is announced that has more tokens than the page shows of the previous one."""
 
     def skip(route: Any) -> None:
         response = route.fetch()

@@ -1,8 +1,9 @@
-"""Stands in for the package ``spaces`` on ZeroGPU, as far as a machine without one allows.
+"""A stand-in for the package ``spaces`` on ZeroGPU, as far as a machine without ZeroGPU allows.
 
-As there, a decorated function runs in a process that is forked off, what it is given and yields is pickled by value,
-its changes are lost, it may not be a coroutine, and torch says everywhere that there is a GPU, although there is none
-outside. Stricter than there, it runs in Gradio events alone. Each call is a line in the file ``ZERO_GPU_LOG``.
+As on ZeroGPU, a decorated function runs in a forked process, its arguments and the values it yields are pickled, its
+side effects are lost, it may not be a coroutine, and torch reports a GPU everywhere, although there is none outside the
+function. More strictly than ZeroGPU, it runs only in Gradio events. Each call writes a line to the file
+``ZERO_GPU_LOG``.
 """
 
 import inspect

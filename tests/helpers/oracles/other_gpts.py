@@ -1,4 +1,4 @@
-"""The forward passes of two other GPTs, written from their descriptions: only to compare logits with."""
+"""The forward passes of two other GPTs, written from their descriptions, for comparing logits."""
 
 import math
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ def nanogpt_weights(n_layer: int, n_embd: int, vocab_size: int, context_length: 
 
 
 def nanogpt_logits(weights: Mapping[str, Tensor], ids: Tensor, n_head: int) -> Tensor:
-    """``(T,) -> (T, vocab_size)``: layer norm before each part, exact GELU, whatever has no bias has none."""
+    """``(T,) -> (T, vocab_size)``: layer norm before each part, exact GELU, biases only where the file has them."""
     w = {name.removeprefix("transformer."): tensor for name, tensor in weights.items()}
 
     def norm(x: Tensor, name: str) -> Tensor:
@@ -57,7 +57,7 @@ def nanogpt_logits(weights: Mapping[str, Tensor], ids: Tensor, n_head: int) -> T
 def book_weights(
     n_layer: int, n_embd: int, vocab_size: int, context_length: int, qkv_bias: bool = False
 ) -> dict[str, Tensor]:
-    """Random weights named as in the book's ``GPTModel``, its masks among them."""
+    """Random weights named as in the book's ``GPTModel``, including its masks."""
     generator = torch.Generator().manual_seed(5)
 
     def draw(*shape: int) -> Tensor:

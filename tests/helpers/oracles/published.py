@@ -9,7 +9,7 @@ import torch
 
 
 def assert_close(found: Any, expected: Any, atol: float = 1.01e-4) -> None:
-    """Numbers that are printed to four decimals."""
+    """A tensor of numbers that were printed to four decimals."""
     torch.testing.assert_close(torch.as_tensor(found), torch.as_tensor(expected), atol=atol, rtol=0)
 
 
@@ -140,7 +140,7 @@ HEADS_A_PRODUCT = [
     ]
 ]
 
-# Worked by hand, query "shiny"; the context vector is rounded at each step, hence good to 5e-4.
+# Computed by hand, query "shiny"; the context vector is rounded at each step, hence accurate to 5e-4.
 SHINY = {"Hello": [0.34, 0.22, 0.54], "shiny": [0.53, 0.34, 0.98], "sun": [0.29, 0.54, 0.93]}
 SHINY_SCORES = [0.7842, 1.3569, 1.2487]
 SHINY_WEIGHTS = [0.2291, 0.4063, 0.3646]

@@ -1,4 +1,4 @@
-"""An engine that says what a test tells it to."""
+"""An engine that sends what a test tells it to."""
 
 import json
 import threading
@@ -17,7 +17,7 @@ class ScriptedEngine:
         threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 
     def reset(self) -> None:
-        """Say "abc", and forget what was asked."""
+        """Send "abc" from now on, and forget all requests."""
         self.status, self.pieces, self.reason = 200, ["ab", "c"], "length"
         self.error: Any = None  # sent as the body of another status, or as a chunk at the end
         self.bodies: list[dict[str, Any]] = []

@@ -1,1 +1,1 @@
-"""What a server and a checkpoint are put through."""
+"""Stress tests for a server and a checkpoint."""

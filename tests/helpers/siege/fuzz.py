@@ -1,4 +1,4 @@
-"""Properties that hold for whatever comes in, each made for one subject and run with few examples or with many."""
+"""Properties that hold for any input, each built for one subject and run with few or many examples."""
 
 import json
 import random
@@ -30,7 +30,7 @@ def few(check: Property) -> None:
 
 
 def many(check: Property, n_examples: int = 2_000) -> None:
-    """Thousands of examples, others in every run."""
+    """Thousands of examples, different in every run."""
     settings(max_examples=n_examples, print_blob=True, **COMMON)(check)()
 
 
@@ -45,7 +45,7 @@ def whatever_comes_in_is_answered(client: httpx.Client, path: str, schema: Any) 
     return check
 
 
-# What no schema can say: it depends on the model, or on several numbers together.
+# Rules that no schema can express: they depend on the model, or on several numbers together.
 MODEL_CODES = {"model_not_found", "unknown_characters", "unknown_token", "context_length_exceeded", "too_many_texts"}
 MODEL_FIELDS = {
     "head_mask": r"the shape \(n_layer",
@@ -76,7 +76,7 @@ def the_document_is_as_strict_as_the_server(
 
 
 def still_serves(client: httpx.Client) -> bool:
-    """Whether the server is well after all that."""
+    """Assert that the server still works."""
     answers = client.post("/v1/completions", json=GOOD_BODY), client.get("/health")
     return all(answer.status_code == 200 for answer in answers)
 
@@ -92,7 +92,7 @@ ANY_JSON = st.recursive(
 
 
 class Damaged:
-    """A checkpoint whose files can be replaced, and are put back afterwards."""
+    """A checkpoint whose files can be replaced and are restored afterwards."""
 
     def __init__(self, folder: Path, bpe: bool) -> None:
         tokenizer = tiny_bpe(258) if bpe else None
@@ -101,7 +101,7 @@ class Damaged:
         self.content = {name: (folder / name).read_bytes() for name in FILES}
 
     def check(self, name: str, content: bytes) -> str:
-        """Try with ``content`` in the file: "refused" or "loaded"; anything else that is raised fails the test."""
+        """Load with ``content`` in the file: "refused" or "loaded"; any other exception fails the test."""
         (self.folder / name).write_bytes(content)
         try:
             loaded = model.load(self.folder, device="cpu")

@@ -1,4 +1,4 @@
-"""Requests to every route, most of them almost right, made from a seed."""
+"""Requests to every route, most of them almost valid, generated from a seed."""
 
 import json
 import random
@@ -26,7 +26,7 @@ RAW = [
 
 
 def good_bodies(sha256: str) -> dict[str, Any]:
-    """A body that is right for every route that takes one; ``sha256`` is that of the model "tiny"."""
+    """A valid body for every route that takes one; ``sha256`` is the hash of the model "tiny"."""
     text = {"sha256": sha256, "ids": [1, 2, 3, 4], "n_prompt": 2, "head_mask": None}
     sides = {"a": text | {"run": ""}, "b": text | {"run": ""}, "pieces": [[0, 4, 0, 4, True]], "first": 0}
     asked = {"model": "tiny", "prompt": "ab c", "head_mask": [[1.0] * 4] * 3}
@@ -111,7 +111,7 @@ class Generated:
             yield "POST", path, content
 
     def path(self, template: str) -> str:
-        """A template with something in place of its parameters."""
+        """A path template with values for its parameters."""
         found = []
         for part in template.split("/"):
             if part.startswith("{lesson"):
@@ -122,7 +122,7 @@ class Generated:
         return "/".join(found)
 
     def changed(self, body: Any) -> Any:
-        """The body with up to three places changed."""
+        """The body with up to three random changes."""
         body = json.loads(json.dumps(body))
         for _ in range(self.random.randint(0, 3)):
             body = self.change(body)

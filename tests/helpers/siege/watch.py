@@ -1,4 +1,4 @@
-"""What a server is put through, and what is looked at meanwhile."""
+"""Sending requests to a server and checking it meanwhile."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -11,11 +11,11 @@ from ..server import Server
 
 MAX_ERROR_BYTES = 2_000
 OWN = ("/health", "/metrics", "/v1", "/look", "/learn", "/train")
-ENDLESS = ("/train/events", "/js/")  # of these, one streams for as long as a training takes, and one serves files
+ENDLESS = ("/train/events", "/js/")  # one of these streams for as long as a training takes, and one serves files
 
 
 def until(server: Server, condition: Callable[[], bool], about: Callable[[], object] = lambda: "") -> None:
-    """Return once something has become true; each request in between lets the server's loop go round."""
+    """Return once a condition has become true; each request in between makes the server's event loop run."""
     deadline = time.monotonic() + PATIENCE
     with httpx.Client(base_url=server.url, timeout=60) as client:
         while not condition():
@@ -24,7 +24,7 @@ def until(server: Server, condition: Callable[[], bool], about: Callable[[], obj
 
 
 def own_routes(server: Server) -> Iterator[tuple[str, str]]:
-    """Method and path of every route that is not Gradio's."""
+    """The method and path of every route that is not Gradio's."""
     for method, path in all_routes(server.demo.app.routes):
         if path.startswith(OWN) and not path.startswith(ENDLESS):
             yield method, path
@@ -40,7 +40,7 @@ def all_routes(routes: Iterable[Any], above: str = "") -> Iterator[tuple[str, st
 
 
 def answer_all(server: Server, requests: Iterable[tuple[str, str, bytes]]) -> None:
-    """Send requests one after the other, and look at each answer."""
+    """Send requests one after another, and check each answer."""
     failed = []
     with httpx.Client(base_url=server.url, timeout=60) as client:
         for method, path, content in requests:

@@ -1,4 +1,4 @@
-"""A text that a small model learns, and the command line of a small training run."""
+"""A text that a small model can learn, and the command line of a small training run."""
 
 from pathlib import Path
 

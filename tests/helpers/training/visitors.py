@@ -1,4 +1,4 @@
-"""A server on which training takes a moment, and visitors who train there."""
+"""A server with very short trainings, and visitors who train there."""
 
 import contextlib
 import json
@@ -25,10 +25,10 @@ STAND_IN = Path(__file__).with_name("stand_in.py")
 
 
 def quick_server(checkpoints: Path, **changes: Any) -> Iterator[Server]:
-    """The app with the model "tiny" and two sizes, of which "large" takes longer than any test."""
+    """The app with the model "tiny" and two sizes to train; "large" takes longer than any test."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(training_request, "SIZES", (QUICK, ENDLESS))
-        patched.setattr(process, "NICENESS", 0)  # other tests run beside this one
+        patched.setattr(process, "NICENESS", 0)  # other tests run at the same time
         patched.setattr(trainings, "EXPIRY_CHECK_SECONDS", 0.1)
         server = start(checkpoints / "tiny", **changes)
         yield server
@@ -36,8 +36,9 @@ def quick_server(checkpoints: Path, **changes: Any) -> Iterator[Server]:
 
 
 def learn_nothing(monkeypatch: pytest.MonkeyPatch, checkpoint: Path) -> None:
-    """Let training processes only act as if they trained, for tests of what surrounds them; they leave a copy of
-    ``checkpoint``. A process that imports torch takes seconds to start."""
+    """Replace training processes by a stand-in that leaves a copy of ``checkpoint``, for tests of everything around
+    them. A process that imports torch takes seconds to start.
+    """
 
     def stand_in(request: Any, limits: Any, device: str, text: Path, out: Path, writer: object) -> list[str]:
         seconds = str(seconds_of(request.size, limits))
@@ -47,7 +48,7 @@ def learn_nothing(monkeypatch: pytest.MonkeyPatch, checkpoint: Path) -> None:
 
 
 class Visitor(httpx.Client):
-    """A browser: its cookies, and what it does on the Train tab."""
+    """A browser with its cookies, and its actions on the Train tab."""
 
     def __init__(self, server: Server) -> None:
         super().__init__(base_url=server.url, timeout=120)
@@ -56,7 +57,7 @@ class Visitor(httpx.Client):
         return self.post(f"{UPLOAD}{size}", content=text.encode())
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """What happens, to the end or until it is closed."""
+        """The events, until the last one or until this is closed."""
         with self.stream("GET", "/train/events") as response:
             assert response.status_code == 200
             for line in response.iter_lines():
@@ -64,7 +65,7 @@ class Visitor(httpx.Client):
                     yield json.loads(line[6:])
 
     def watch_until(self, kind: str, **values: Any) -> dict[str, Any]:
-        """The first event of a kind that has these values."""
+        """The first event of this kind with these values."""
         for event in self.events():
             if event["kind"] == kind and values.items() <= event.items():
                 return event
@@ -85,7 +86,7 @@ class Child:
         os.kill(self.pid, signal.SIGKILL)
 
     def has_ended(self, timeout: float = 60) -> bool:
-        """Whether it ends within that time."""
+        """Whether the process ends within that time."""
         return bool(select.select([self.descriptor], [], [], timeout)[0])
 
 

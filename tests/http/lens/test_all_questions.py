@@ -1,4 +1,4 @@
-"""What holds for every question of Ask, whatever it computes."""
+"""Properties of every question of Ask."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ def is_about_text(question: Question) -> bool:
 
 TEXTS = [question for question in QUESTIONS if is_about_text(question)]
 MODELS = [question for question in QUESTIONS if not is_about_text(question)]
-# What a question cannot do without, beside a text.
+# The fields that a question requires in addition to a text.
 NEEDED: dict[str, dict[str, Any]] = {
     "head": {"layer": 2, "head": 1},
     "removal": {"heads": [[0, 1], [2, 3]]},
@@ -159,7 +159,7 @@ def test_a_model_served_in_another_precision(launch: Any, checkpoints: Path) -> 
 
 
 class HeldUp:
-    """Stands for the computation of ``knockout``: does a step each time the test opens its gate."""
+    """A stand-in for the computation of ``knockout`` that takes a step each time the test opens its gate."""
 
     def __init__(self) -> None:
         self.news = News()
@@ -172,7 +172,7 @@ class HeldUp:
         try:
             for step in range(4):
                 while not self.gate.pass_through(lambda: True):
-                    progress(step / 4)  # where a cancelled one ends
+                    progress(step / 4)  # the point where a cancelled one ends
             return {"method": "zero", "loss": 0.0, "delta": []}
         finally:
             self.ended += 1

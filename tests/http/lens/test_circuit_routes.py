@@ -1,4 +1,4 @@
-"""/v1/lens/patch, composition, paths, role-paths, difference and passages: the functions' numbers, and bad input."""
+"""/v1/lens/patch, composition, paths, role-paths, difference and passages: correct numbers, and invalid input."""
 
 from typing import Any
 
@@ -187,7 +187,7 @@ def test_texts_without_passages(server: Server, text: str, code: str, message: s
 
 
 def test_a_body_may_be_longer_for_passages_only(server: Server) -> None:
-    """Above what other bodies may have, yet refused for what it says."""
+    """The body is larger than others may be, but is refused for its content."""
     for name, status in (("passages", 400), ("patch", 413)):
         assert post(server, name, text="é" * 200_000).status_code == status
     assert post(server, "passages", text="a" * (3 * MAX_LONG_TEXT_BYTES)).status_code == 413

@@ -1,4 +1,4 @@
-"""The questions about one prediction over HTTP: what the Python functions compute."""
+"""The questions about one prediction over HTTP give the numbers of the Python functions."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""No folder, whatever is in it, takes another model, the page or /health down."""
+"""No folder, whatever its content, takes down another model, the page or /health."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ from web.runs import openings
 
 
 def overflowing(folder: Path) -> Path:
-    """Weights that are finite, and logits that are not."""
+    """A model with finite weights whose logits are not finite."""
     weights = load_file(folder / "model.safetensors")
     save_file({name: tensor.fill_(3e38) for name, tensor in weights.items()}, folder / "model.safetensors")
     return folder
@@ -28,8 +28,8 @@ def with_surrogate(folder: Path) -> Path:
 
 
 def with_strange_reports(folder: Path) -> Path:
-    """It can be served; what lies beside the weights is no card and no report."""
-    os.mkfifo(folder / "README.md")  # reading it would wait for ever
+    """A checkpoint that can be served, with an invalid card and an invalid report."""
+    os.mkfifo(folder / "README.md")  # reading it would block forever
     (folder / "training.json").write_text('{"history": ' + "[" * 100_000)
     return folder
 

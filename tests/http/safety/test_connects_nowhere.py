@@ -1,4 +1,4 @@
-"""Whatever it is sent, the server looks up no name and opens no connection."""
+"""Whatever the server is sent, it looks up no host name and opens no connection."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ ESCAPED = json.dumps(FILE).replace("_type", "\\u005ftype").replace("FileData", "
 
 @pytest.fixture
 def elsewhere(server: Server, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What was looked up or connected to, but for the server itself."""
+    """The names looked up and addresses connected to, apart from the server's own."""
     found: list[Any] = []
     port = int(server.url.rpartition(":")[2])
     connect, look_up = socket.socket.connect, socket.getaddrinfo
@@ -116,7 +116,7 @@ def test_addresses_as_text_are_text(server: Server, elsewhere: list[Any]) -> Non
 
 
 def test_ordinary_data_passes(server: Server) -> None:
-    """The words alone are no file object."""
+    """The keys alone do not make a file object."""
     text = 'My "_type" is "gradio.FileData".'
     with httpx.Client(base_url=server.url, timeout=30) as client:
         event = client.post("/gradio_api/call/v2/tokenize", json={"text": text}).json()["event_id"]

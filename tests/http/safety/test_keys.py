@@ -15,7 +15,7 @@ BEARER = {"Authorization": f"Bearer {KEY}"}
 
 
 async def at_once(_seconds: float) -> None:
-    """Nobody waits in a test."""
+    """The delays of wrong keys are skipped."""
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_the_page_asks_once(locked: Server) -> None:
 
 
 def test_wrong_keys_lock_nobody_out(locked: Server) -> None:
-    """How long they wait: tests/unit/web/test_auth.py."""
+    """The delays themselves are tested in tests/unit/web/test_auth.py."""
     for i in range(12):
         assert httpx.post(f"{locked.url}/key", data={"key": f"wrong {i}"}).status_code == 401
     assert httpx.post(f"{locked.url}/key", data={"key": KEY}).status_code == 303

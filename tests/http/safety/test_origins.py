@@ -1,4 +1,4 @@
-"""What pages of other sites can do here: read what is public, and nothing more unless the operator allows it."""
+"""Pages of other sites can read what is public, and nothing more unless the operator allows it."""
 
 import socket
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ def space(checkpoints: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def visitor(space: Server) -> Iterator[httpx.Client]:
-    """A browser in which the key was typed, with the cookie sent along whoever asks."""
+    """A browser in which the key was typed; it sends the cookie with every request, whichever site caused it."""
     answer = httpx.post(f"{space.url}/key", data={"key": KEY}, headers={"X-Forwarded-Proto": "https"})
     cookie = answer.headers["set-cookie"]
     assert {"httponly", "secure", "samesite=none", "partitioned"} <= set(cookie.lower().split("; "))
@@ -41,7 +41,7 @@ def test_the_page_itself(visitor: httpx.Client) -> None:
     for headers in ({}, {"Sec-Fetch-Site": "same-origin", "Origin": "https://x.hf.space"}, {"Sec-Fetch-Site": "none"}):
         assert visitor.get("/v1/models", headers=headers).status_code == 200
         assert visitor.post("/v1/completions", json=BODY, headers=headers).status_code == 200
-    # Without Sec-Fetch-Site, as from an older browser: the name that was called decides.
+    # Without Sec-Fetch-Site, as from an older browser, the host name decides.
     for host, origin in (("x.hf.space", "https://x.hf.space"), ("127.0.0.1:7860", "http://127.0.0.1:7860")):
         headers = {"Host": host, "Origin": origin}
         assert visitor.post("/v1/completions", json=BODY, headers=headers).status_code == 200
@@ -60,7 +60,7 @@ def test_the_hub_shows_it_in_a_frame(visitor: httpx.Client) -> None:
 @pytest.mark.parametrize("headers", [SCRIPT, {"Origin": STRANGER}, {"Origin": "null"}, {"Sec-Fetch-Site": "same-site"}])
 def test_the_worlds_scripts_are_strangers(visitor: httpx.Client, headers: dict[str, str]) -> None:
     read = visitor.get("/v1/models", headers=headers)
-    assert read.status_code == 401  # as for anybody without the key
+    assert read.status_code == 401  # as for any client without the key
     written = visitor.post("/v1/completions", json=BODY, headers=headers)
     assert written.status_code == 403 and written.json()["error"]["code"] == "foreign_origin"
     joined = visitor.post("/gradio_api/queue/join", json={}, headers=headers)
@@ -102,12 +102,12 @@ def test_everybody_is_allowed_but_without_cookies(launch: Any, checkpoints: Path
 
 
 def test_without_a_key_too(server: Server) -> None:
-    """A page of another site makes nothing happen here, and reads nothing."""
+    """A page of another site can neither cause an action nor read anything."""
     with httpx.Client(base_url=server.url) as client:
         assert client.post("/v1/completions", json=BODY, headers=SCRIPT).status_code == 403
         read = client.get("/v1/models", headers=SCRIPT)
         assert read.status_code == 200 and "access-control-allow-origin" not in read.headers
-        assert "content-security-policy" not in client.get("/").headers  # anybody may show it in a frame
+        assert "content-security-policy" not in client.get("/").headers  # any site may show it in a frame
         assert client.post("/v1/completions", json=BODY, headers={"Origin": server.url}).status_code == 200
 
 
@@ -115,7 +115,7 @@ def test_without_a_key_too(server: Server) -> None:
     "path", ["/v1/models", "/", "/metrics", "/gradio_api/info", "/gradio_api/mcp/", "/look/landing"]
 )
 def test_a_name_of_another_site_is_not_this_servers(server: Server, path: str) -> None:
-    """Its owner may let it resolve to this address, and its page would then be of the same origin."""
+    """The owner of a name may let it resolve to this address, and its page would then have the same origin."""
     headers = {"Host": "evil.example", "Origin": "http://evil.example", "Sec-Fetch-Site": "same-origin"}
     for method in ("GET", "POST"):
         answer = httpx.request(method, server.url + path, headers=headers)

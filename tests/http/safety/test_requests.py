@@ -1,4 +1,4 @@
-"""What every request passes: a name, a line in the log, and the refusal of what no body may be."""
+"""Every request gets an id and a line in the log, and bodies of forbidden kinds are refused."""
 
 import gzip
 import json
@@ -80,7 +80,7 @@ def test_letters_of_several_bytes_may_come_in_pieces(server: Server) -> None:
     content = json.dumps({"model": "é𝒳\ufeff"}, ensure_ascii=False).encode()
     pieces = iter([content[i : i + 1] for i in range(len(content))])
     answer = httpx.post(f"{server.url}/v1/completions", content=pieces)
-    assert error_of(answer)["param"] == "prompt"  # which is missing: the body itself is well
+    assert error_of(answer)["param"] == "prompt"  # which is missing; the body itself is valid
 
 
 def test_the_second_signal_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:

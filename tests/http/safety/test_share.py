@@ -1,4 +1,4 @@
-"""``--share``: Gradio's tunnel leads to our own server, which takes it for a proxy."""
+"""``--share``: Gradio's tunnel leads to our own server, which treats it as a proxy."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ PUBLIC = "abc123.gradio.live"
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """What Gradio's tunnel was asked to lead to."""
+    """The arguments of Gradio's tunnel."""
     calls: list[dict[str, Any]] = []
 
     def setup_tunnel(**to: Any) -> str:
@@ -45,7 +45,7 @@ def test_the_tunnel_leads_here(
     assert f"http://{to['local_host']}:{to['local_port']}" == server.url
     assert server.demo.share_url == f"https://{PUBLIC}"
     assert f"public URL: https://{PUBLIC}" in capsys.readouterr().out
-    # What comes through it meets our limits, each visitor as an address of their own.
+    # Requests through it meet our limits, and each visitor counts as a separate address.
     key = {"Authorization": "Bearer secret"}
     body = {"prompt": "ab", "max_tokens": 1}
     same_site = key | {"Origin": f"https://{PUBLIC}", "Sec-Fetch-Site": "same-origin"}

@@ -1,4 +1,4 @@
-"""What is refused when no more bytes may be held, and that they are given back."""
+"""Requests that are refused when the memory budget is used up, and the release of their bytes."""
 
 import json
 import socket
@@ -20,7 +20,7 @@ SMALL = Limits(memory_budget_mb=KEPT_BYTES // 1_000_000 + 8)
 
 @pytest.fixture(scope="module")
 def small(checkpoints: Path) -> Iterator[Server]:
-    """A server that may hold eight megabytes for requests."""
+    """A server with a memory budget of eight megabytes."""
     from helpers.server import start
 
     server = start(checkpoints / "tiny", limits=SMALL)
@@ -30,7 +30,7 @@ def small(checkpoints: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def full(small: Server) -> Iterator[Server]:
-    """The same, while others hold all of it."""
+    """The same server while other clients hold the whole budget."""
     with ExitStack() as stack:
         for other in ("somebody", "somebody else"):
             stack.enter_context(small.services.budget.hold(small.services.budget.most, other))
@@ -70,7 +70,7 @@ def test_afterwards_everything_is_answered(small: Server) -> None:
 
 def test_a_text_of_the_page_says_why_it_is_not_written(small: Server) -> None:
     budget = small.services.budget
-    # All but what the body takes.
+    # Everything but the size of the body.
     with budget.hold(budget.most, "somebody"), budget.hold(budget.most - 10_000, "127.0.0.1"):
         answer = httpx.post(f"{small.url}/look/write", json=FIELDS)
     pointer = json.loads(answer.text.strip().splitlines()[-1].removeprefix("data: "))
@@ -94,7 +94,7 @@ def test_more_than_there_can_ever_be_room_for(small: Server) -> None:
 
 @pytest.mark.parametrize("body", [{}, {"format": "safetensors"}])
 def test_answers_that_are_not_read_are_held_and_then_let_go(server: Server, body: dict[str, Any]) -> None:
-    """In a server with room for several, each of which fills the buffers between the two ends."""
+    """The server has memory for several answers, each of which fills the buffers of its connection."""
     budget = server.services.budget
     content = json.dumps({"prompt": "a" * 64} | body).encode()
     host, port = server.url.removeprefix("http://").split(":")

@@ -1,4 +1,4 @@
-"""Connections on which nothing happens, too many of them, and whose they are."""
+"""Idle connections, too many connections, and the addresses that they belong to."""
 
 import contextlib
 import logging
@@ -41,7 +41,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def open_from(server: Server, source: str = "127.0.0.1", sent: bytes = b"", buffer: int | None = None) -> socket.socket:
-    """A connection; ``buffer`` is about how many bytes it takes before anybody reads them."""
+    """A connection; ``buffer`` is about the number of bytes that it accepts unread."""
     connection = socket.socket()
     if buffer:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
@@ -54,7 +54,7 @@ def open_from(server: Server, source: str = "127.0.0.1", sent: bytes = b"", buff
 
 @contextmanager
 def at_work(server: Server, *asks: bytes, source: str = "127.0.0.1") -> Iterator[None]:
-    """While these requests for a text are on their way, which the server does not write."""
+    """Run the block while these requests for texts are pending; the server does not write them."""
     loaded = server.served.models["tiny"]
     engine = GatedEngine(loaded)
     server.services.engines.add(loaded, engine)
@@ -66,7 +66,7 @@ def at_work(server: Server, *asks: bytes, source: str = "127.0.0.1") -> Iterator
 
 
 def is_closed(connection: socket.socket) -> bool:
-    """Read to the end, which must come."""
+    """Read to the end of the connection, which the server must close."""
     try:
         while connection.recv(65536):
             pass
@@ -83,7 +83,7 @@ def test_what_stalls_is_closed(server: Server, impatient: None, kind: str) -> No
 
 
 def test_a_client_that_reads_nothing_is_closed(server: Server, impatient: None) -> None:
-    """Its answers fill the buffers on both sides, and are let go."""
+    """Its answers fill the buffers on both sides, and are dropped."""
     ask = b"GET /v1/openapi.json HTTP/1.1\r\nHost: here\r\n\r\n"
     connection = open_from(server, buffer=2_048)
     connection.settimeout(0.05)
@@ -102,7 +102,7 @@ def test_a_slow_but_steady_client_is_served(server: Server, impatient: None) -> 
 
 
 def test_writing_for_long_is_no_stall(server: Server, slow: Any, impatient: None) -> None:
-    """The server is to act, not the client."""
+    """The server must close the connection, not the client."""
     connection = open_from(server)
     body = b'{"model": "slow", "prompt": "ab", "max_tokens": 3}'
     connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)

@@ -1,4 +1,4 @@
-"""Generated requests to every route: each is answered in a few words, and none with a 500 or a traceback."""
+"""Generated requests to every route: each gets a short answer, and none a 500 or a traceback."""
 
 from itertools import islice
 
@@ -23,7 +23,7 @@ def test_good_bodies_are_good(server: Server) -> None:
                 answer = client.post(path, json=body)
                 if answer.status_code not in (200, 204):
                     refused[path] = answer.text
-    assert set(refused) == {"/look/snapshot"}  # there are none of this model
+    assert set(refused) == {"/look/snapshot"}  # this model has none
 
 
 @pytest.mark.parametrize("seed", [1, 2])

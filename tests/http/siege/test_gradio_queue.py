@@ -1,4 +1,4 @@
-"""Gradio's queue: what nobody follows ends, no address takes all of it, and its answers are what they should be."""
+"""Gradio's queue: abandoned events end, no address fills the queue, and its answers are correct."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ def call(client: httpx.Client, name: str, data: list[Any]) -> httpx.Response:
 
 
 def held(server: Server) -> tuple[object, ...]:
-    """What there is of requests in flight, and of Gradio's events."""
+    """The requests in flight, and Gradio's events."""
     queue, services = server.demo._queue, server.services
     waiting = queue.pending_messages_per_session, queue.pending_event_ids_session, queue.event_ids_to_events
     return services.budget.held, services.uncollected_answers.sessions, *waiting
@@ -52,7 +52,7 @@ def test_an_answer_that_nobody_collects_is_dropped(server: Server, impatient: No
 
 @pytest.mark.parametrize("n_written", [0, 3])
 def test_a_text_that_nobody_follows_ends(server: Server, slow: Any, impatient: None, n_written: int) -> None:
-    """Whether it has begun or still waits for its first token."""
+    """Both an event that has begun and one that still waits for its first token are ended."""
     engine: Any = server.services.engines.engine_for(slow)
     with visitor(server) as client:
         call(client, "generate", ["ab", "slow", 50, *TEXT[3:]])
@@ -91,7 +91,7 @@ def test_one_address_has_its_part_of_the_queue(launch: Callable[..., Server], ch
 
 
 def test_a_crowd_at_one_address_keeps_nobody_from_the_engine(launch: Callable[..., Server], checkpoints: Path) -> None:
-    """More than Gradio has workers by default."""
+    """Their number exceeds Gradio's default number of workers."""
     server = launch(checkpoints / "tiny", limits=Limits(max_batch=2, max_waiting=60))
     loaded = server.served.models["tiny"]
     engine = GatedEngine(loaded, max_batch=2, max_waiting=60)
@@ -154,7 +154,7 @@ def test_a_call_of_what_there_is_not(
 
 
 def test_an_answer_goes_to_its_own_session_alone(server: Server) -> None:
-    """A visitor who writes what looks like a placeholder gets it back as a text."""
+    """A prompt that looks like a placeholder is returned as text."""
     with visitor(server) as client:
         text = "headscope-answer-0123456789abcdef0123456789abcdef"
         event = call(client, "tokenize", [text, None]).json()["event_id"]

@@ -1,4 +1,4 @@
-"""Requests that nothing here needs."""
+"""Gradio's routes that nothing here needs are closed."""
 
 import socket
 

@@ -1,4 +1,4 @@
-"""No request keeps the event loop from the others, however its body is made."""
+"""No request blocks the event loop for others, whatever its body."""
 
 import asyncio
 import gc
@@ -14,9 +14,9 @@ import pytest
 from helpers.server import Server
 from web.serving.budget import keep_all_objects
 
-MOST = 0.05  # seconds that one request may take of everybody's loop
+MOST = 0.05  # seconds for which one request may occupy the shared event loop
 ADDRESSES = itertools.count()
-ATTEMPTS = 5  # of which the best counts: a busy machine halts the loop as well
+ATTEMPTS = 5  # attempts, of which the best counts, since a busy machine halts the loop as well
 EMPTY = b"[" + b",".join([b"[]"] * 86_000) + b"]"
 ROWS = b"[" + b",".join([b"[1]"] * 65_000) + b"]"
 NUMBERS = b"[" + b",".join([b"0"] * 125_000) + b"]"
@@ -60,7 +60,7 @@ CASES: dict[str, tuple[str, bytes]] = {
 
 @pytest.fixture(scope="module", autouse=True)
 def settled() -> Iterator[None]:
-    """As in a server that has started: looking for garbage among all that there is would halt the loop, too."""
+    """As in a started server, where a garbage collection over all objects would halt the loop as well."""
     before = gc.get_threshold()
     keep_all_objects()
     yield
@@ -79,7 +79,7 @@ def longest_halt(server: Server) -> Iterator[Callable[[], float]]:
     """
     with httpx.Client(base_url=server.url) as client:
         client.get("/health")
-        loop = next(iter(server.connections.open)).loop  # while it is there
+        loop = next(iter(server.connections.open)).loop  # while it exists
     gaps = [0.0]
 
     async def beat() -> None:
@@ -96,7 +96,7 @@ def longest_halt(server: Server) -> Iterator[Callable[[], float]]:
 
 
 def post(url: str, content: bytes) -> httpx.Response:
-    """From an address of its own, as the server takes its time over large bodies of the same one."""
+    """From a separate address, since the server reads large bodies of one address one after another."""
     address = f"127.0.1.{next(ADDRESSES) % 250 + 1}"
     with httpx.Client(transport=httpx.HTTPTransport(local_address=address), timeout=60) as client:
         return client.post(url, content=content, headers={"Content-Type": "application/json"})

@@ -1,4 +1,4 @@
-"""Calls of MCP tools: a crowd at one address keeps nobody else waiting, and they end when their clients leave."""
+"""Calls of MCP tools: many calls from one address delay nobody else, and calls end when their clients disconnect."""
 
 import json
 import socket
@@ -29,7 +29,7 @@ def body(tool: str, **arguments: Any) -> bytes:
 
 
 def call(server: Server, tool: str, *, headers: dict[str, str] | None = None, **arguments: Any) -> Any:
-    """What a tool answers to somebody elsewhere."""
+    """The answer of a tool to a client at another address."""
     transport = httpx.HTTPTransport(local_address=GOOD)
     with httpx.Client(base_url=server.url, timeout=60, transport=transport) as client:
         content = body(tool, **arguments)
@@ -47,7 +47,7 @@ def server(checkpoints: Path) -> Iterator[Server]:
 
 @contextmanager
 def crowd(server: Server) -> Iterator[GatedEngine]:
-    """Calls from one address for texts that are not written, once as many as may be are at work."""
+    """Calls from one address for texts that are never written, once the maximum number of them is running."""
     loaded = server.served.models["tiny"]
     engine = GatedEngine(loaded, max_batch=40)
     server.services.engines.add(loaded, engine)
@@ -79,14 +79,14 @@ def test_a_crowd_keeps_nobody_waiting_and_ends_when_it_leaves(server: Server) ->
 
 
 def test_the_first_calls_are_a_crowd(launch: Any, checkpoints: Path) -> None:
-    """Gradio makes a client of its own for them, and asks its own server for what that needs."""
+    """Gradio creates a client for them, which sends requests to its own server."""
     server = launch(checkpoints / "tiny", limits=Limits(max_batch=40))
     with crowd(server):
         assert not call(server, "tokenize", text="ab")["isError"]
 
 
 def test_nobody_says_whom_a_request_is_for(server: Server) -> None:
-    """Only the server itself can: it tells whose turn a call takes."""
+    """Only the server itself may set this header, which says whose turn a call takes."""
     with crowd(server) as engine:
         for given in (f"x {BAD}", BAD, ""):
             answer = call(server, "generate", headers={FORWARDED: given}, prompt="ab", model="other", max_new_tokens=1)

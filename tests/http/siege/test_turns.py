@@ -1,4 +1,4 @@
-"""What is computed from a whole text: a few at a time, in turn by address, and no endless line."""
+"""Computations over whole texts: a few at a time, in turn by address, with a bounded queue."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -35,7 +35,7 @@ CASES: dict[str, tuple[Which, int, str]] = {
 
 
 class Held(ThreadPoolExecutor):
-    """Room for everybody, and nobody gets further until the test says so."""
+    """There is room for all requests, and none proceeds until the test allows it."""
 
     def __init__(self) -> None:
         super().__init__(CROWD)

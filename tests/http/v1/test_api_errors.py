@@ -1,4 +1,4 @@
-"""What /v1 refuses, and how it says so."""
+"""Requests that /v1 refuses, and the errors it answers with."""
 
 import json
 import re
@@ -20,8 +20,8 @@ from web.settings import Limits
     ("changes", "param", "code", "said"),
     [
         ({"foo": 1}, "foo", "unsupported_option", "'foo' is not supported"),
-        ({"best_of": 2}, "best_of", "invalid_value", "best_of must be n, 1, found 2"),
-        ({"n": 2, "best_of": 3}, "best_of", "invalid_value", "best_of must be n, 2, found 3"),
+        ({"best_of": 2}, "best_of", "invalid_value", "best_of must equal n, which is 1, found 2"),
+        ({"n": 2, "best_of": 3}, "best_of", "invalid_value", "best_of must equal n, which is 2, found 3"),
         ({"tools": [{}]}, "tools", "unsupported_option", "Tools are not supported"),
         ({"metadata": {"a": 1}}, "metadata", "invalid_value", "string"),
         ({"response_format": {"type": "json_object"}}, "response_format", "unsupported_option", "JSON schema"),
@@ -169,7 +169,7 @@ def test_the_client_raises_its_own_errors(server: Server) -> None:
 
 
 def test_of_a_large_body_only_the_first_mistakes_are_looked_at() -> None:
-    """A long list of them would keep the server, and everybody's streams, busy for seconds."""
+    """A long list of invalid items would block the server, and all streams, for seconds."""
     for body in (
         {"prompt": [1] * 9_000 + ["a"]},
         {"prompt": "a", "head_mask": [["a"]] * 9_000},

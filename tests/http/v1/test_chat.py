@@ -1,4 +1,4 @@
-"""/v1/chat/completions and /v1/embeddings, through the official client and with what other clients send."""
+"""/v1/chat/completions and /v1/embeddings, through the official client and with the requests of other clients."""
 
 import base64
 import struct

@@ -1,4 +1,4 @@
-"""The chat templates of checkpoints: rendered as transformers does, and never at the cost of anybody else."""
+"""The chat templates of checkpoints are rendered as in transformers, and never slow down other requests."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ from web.serving import chat_templates
 from web.serving.chat_templates import Templates
 
 HELLO = [{"role": "user", "content": "Hi"}]
-# Of the kind that instruction-tuned checkpoints have.
+# A template like those of instruction-tuned checkpoints.
 TEMPLATE = """\
 {%- if messages[0].role == 'assistant' %}{{ raise_exception('The user speaks first.') }}{% endif %}
 {%- for message in messages %}
@@ -85,7 +85,7 @@ HARMFUL = {
 
 @pytest.mark.parametrize(("template", "why"), HARMFUL.items())
 def test_a_template_that_takes_too_much(template: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The others are refused for what they ask, also on a machine too busy to answer in half a second.
+    # The others are refused for their content, even on a machine too busy to answer in half a second.
     monkeypatch.setattr(chat_templates, "RENDER_SECONDS", 0.5 if "seconds" in why else 60)
     loaded = tiny_model()
     loaded.chat_template = template
@@ -133,7 +133,7 @@ def test_a_template_in_use_keeps_its_process(monkeypatch: pytest.MonkeyPatch) ->
         try:
             assert await templates.render("{{ a }}", {"a": 1}) == "1"
             first, second = [asyncio.create_task(templates.render(f"{{{{ a }}}}{i}", {"a": 1})) for i in range(2)]
-            await asyncio.sleep(0)  # both have begun, and the first template of all has made room for them
+            await asyncio.sleep(0)  # both have begun, and the very first template was evicted for them
             assert list(templates.workers.entries) == ["{{ a }}0", "{{ a }}1"]
             with pytest.raises(Busy):
                 await templates.render("{{ a }}", {"a": 1})

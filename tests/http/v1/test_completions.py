@@ -1,4 +1,4 @@
-"""/v1/completions through the official client: what it writes, in OpenAI's shape, whole and streamed."""
+"""/v1/completions through the official client: texts in OpenAI's format, whole and streamed."""
 
 import json
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ def client(server: Server) -> Iterator[openai.OpenAI]:
 
 
 def written(server: Server, prompt: Any, n: int, choice: Any = (0, 0), seed: int = 1, **settings: Any) -> str:
-    """What the model writes there, alone."""
+    """The text that the model writes on its own, without a server."""
     loaded = server.services.served.models[MODEL]
     request = loaded.request(prompt, n, sampling=SamplingSettings(**settings), seed=seed, choice=choice)
     return "".join(step.text for step in generate(loaded.gpt, loaded.begin(request)))

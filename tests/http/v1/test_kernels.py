@@ -1,4 +1,4 @@
-"""The app with compiled loops: ready in the background, with no difference that a client could see."""
+"""The app with compiled loops: they become ready in the background, and no client sees a difference."""
 
 import threading
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from web.serving.engines import Engines
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Server]]:
-    """One that writes with compiled loops from the first text on, and one that writes with torch."""
+    """One server that writes with compiled loops from the first text on, and one that writes with torch."""
     folder: Path = save_tiny(tmp_path_factory.mktemp("kernels") / "tiny")
     ready = threading.Event()
     with pytest.MonkeyPatch.context() as patched:

@@ -1,4 +1,4 @@
-"""The OpenAPI document is true: it is as strict as the server, and every answer is as it says."""
+"""The OpenAPI document is as strict as the server, and every answer matches it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""/tokenize, /detokenize and /version, in the shapes of vLLM, and options of its completions."""
+"""/tokenize, /detokenize and /version in vLLM's format, and vLLM's options of completions."""
 
 import tomllib
 from typing import Any
@@ -73,7 +73,7 @@ def test_other_methods_and_paths_beside_them(server: Server) -> None:
 
 
 def test_ends_that_vllm_knows(server: Server) -> None:
-    """The token that the model writes third ends the text, and not before there are so many tokens."""
+    """The third token that the model writes ends the text, but not before the minimum number of tokens."""
     body: dict[str, Any] = {"model": "tiny", "prompt": "To be", "max_tokens": 8, "seed": 1, "logprobs": 0}
     (choice,) = post_body(server, body).json()["choices"]
     ids = server.served.models["tiny"].tokenizer.encode(choice["text"])

@@ -1,4 +1,4 @@
-"""What follows from the declaration of a question: its body, its endpoint, and the types of the page."""
+"""Everything made from the declaration of a question: its body, its endpoint, and the page's types."""
 
 import inspect
 from typing import Any, cast
@@ -15,7 +15,7 @@ every_question = pytest.mark.parametrize("question", QUESTIONS, ids=lambda quest
 
 
 def parameters(question: Question) -> list[tuple[str, bool, Any, Any]]:
-    """As Gradio reads them: name, whether there is a default, the default, and the type."""
+    """The parameters as Gradio reads them: name, whether there is a default, the default, and the type."""
     return get_function_params(make_endpoint(cast(Any, None), question))
 
 

@@ -1,4 +1,4 @@
-"""What Ask keeps in memory and on disk is bounded, and what is dropped is gone."""
+"""Ask's caches in memory and on disk are bounded, and dropped entries are freed."""
 
 import gc
 import os
@@ -30,7 +30,7 @@ def served(seed: int, dtype: torch.dtype = torch.bfloat16) -> LoadedModel:
 
 
 def room_for(n_models: int) -> Ask:
-    """Questions that may hold copies of so many models."""
+    """An ``Ask`` that may keep copies of this many models."""
     questions = Ask(Limits(max_float32_mb=1), Metrics())
     questions.copies.max_bytes = n_models * float32_bytes(served(0).gpt)
     return questions

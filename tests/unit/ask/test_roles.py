@@ -1,4 +1,4 @@
-"""The roles of a checkpoint's heads: measured once, kept by the hash of its weights, and never trusted blindly."""
+"""The roles of a checkpoint's heads: measured once, stored under the hash of its weights, and validated when read."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ def loaded() -> LoadedModel:
 
 @pytest.fixture(autouse=True)
 def own_priority(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What runs in a thread of its own elsewhere must not slow down all tests that follow here."""
+    """The background thread runs in the test's own, so that it does not slow down later tests."""
     monkeypatch.setattr(roles_module, "lower_priority", lambda: None)
 
 
@@ -65,7 +65,7 @@ def test_other_weights_and_other_precisions_are_others(loaded: LoadedModel, coun
     loaded.gpt.to(torch.bfloat16)
     measure_roles(questions(tmp_path), loaded)
     assert len(counted) == 3 and len(list(tmp_path.iterdir())) == 3
-    loaded.sha256 = ""  # never saved: there is nothing to keep it under
+    loaded.sha256 = ""  # never saved, so there is no hash to store it under
     measure_roles(questions(tmp_path), loaded)
     assert len(counted) == 4 and len(list(tmp_path.iterdir())) == 3
 
@@ -82,7 +82,7 @@ def test_a_file_that_says_something_else_is_measured_again(
     file.write_bytes(content)
     assert measure_roles(questions(tmp_path), loaded) == first
     assert len(counted) == 2
-    assert json.loads(file.read_text()) == first  # mended
+    assert json.loads(file.read_text()) == first  # repaired
 
 
 def test_a_folder_that_cannot_be_used_is_no_error(loaded: LoadedModel, counted: list[str], tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_context_too_short_to_repeat_anything(loaded: LoadedModel, tmp_path: P
     short = tiny_model(context_length=3)
     with pytest.raises(InputError, match="context_length of at least 4"):
         measure_roles(questions(None), short)
-    measure_in_turn(questions(tmp_path), [short, loaded], lambda: False)  # goes on with the next
+    measure_in_turn(questions(tmp_path), [short, loaded], lambda: False)  # continues with the next
     assert len(list(tmp_path.iterdir())) == 1
 
 
@@ -134,7 +134,7 @@ def test_the_background_waits_while_texts_are_written_and_ends_with_the_server(
     loaded.sha256 = "fedcba9876543210"
     measure_in_turn(asked, [loaded], lambda: True)
     assert counted == ["tiny"]
-    prepare_roles(questions(None), [loaded], lambda: False)  # not kept anywhere, hence only when asked for
+    prepare_roles(questions(None), [loaded], lambda: False)  # not stored, hence measured only on demand
     assert counted == ["tiny"]
 
 

@@ -1,4 +1,4 @@
-"""Turns: who computes when, without a clock: a test lets each job take its steps."""
+"""Turns: the order of jobs, without a clock; the tests let each job take its steps."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,7 +14,7 @@ from web.ask.turns import MAX_BEGUN, Job, OutOfTime, Turns
 
 
 class Stepper:
-    """Jobs that say when they begin, and take a step whenever the test lets them."""
+    """Jobs that record when they begin, and take a step whenever the test allows it."""
 
     def __init__(self, places: int = 1, max_waiting: int = 9, max_seconds: float = 60.0) -> None:
         self.turns = Turns(places, max_waiting, max_seconds)
@@ -132,7 +132,7 @@ def test_a_full_queue_refuses_the_one_who_asks_for_most() -> None:
     waiting = [stepper.submit(name) for name in ("one", "two")]
     with pytest.raises(Busy):
         stepper.submit("three")
-    stepper.submit("other", client="you")  # the newest of those who have more makes room
+    stepper.submit("other", client="you")  # the newest job of a client with more jobs makes room
     assert isinstance(waiting[1].done.exception(20), Busy) and not waiting[0].done.done()
     end(stepper)
 

@@ -33,7 +33,7 @@ class Trap:
 
 @pytest.fixture
 def convert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Run the command on a file with ``content``; it must fail, write nothing, and say why in one line."""
+    """Run the command on a file with ``content``. It must fail, write nothing, and print a one-line reason."""
     (tmp_path / "alphabet.json").write_text(json.dumps(list(ALPHABET)), encoding="utf-8")
 
     def run(content: object, *flags: object, alphabet: bool = True) -> str:
@@ -64,7 +64,7 @@ def test_a_number_of_heads_that_cannot_be(convert: Callable[..., str]) -> None:
 
 def test_no_vocabulary(convert: Callable[..., str]) -> None:
     message = convert(book_weights(**SIZES), "--n-head", 2, alphabet=False)
-    assert "found no vocabulary in it or beside it, expected --alphabet or --tokenizer" in message
+    assert "found no vocabulary in it or next to it, expected --alphabet or --tokenizer" in message
 
 
 def test_an_alphabet_of_another_size(convert: Callable[..., str]) -> None:

@@ -59,7 +59,7 @@ def test_random_bytes(name: str, seed: int, damaged: Damaged) -> None:
 
 
 def test_a_file_overwritten_in_place_leaves_a_loaded_model_alone(damaged: Damaged) -> None:
-    """The weights in use are copies: neither other numbers in the file nor its end may reach them."""
+    """The weights in use are copies, so changing or truncating the file cannot affect them."""
     path = damaged.folder / "model.safetensors"
     loaded = model.load(damaged.folder, device="cpu", dtype="float32")
     before = loaded.trace([0, 1, 2]).logits

@@ -1,4 +1,4 @@
-"""Folders made to harm whoever opens them: each is refused at once, in words that can be written anywhere."""
+"""Malicious folders: each is refused at once, with a message that can be printed anywhere."""
 
 import struct
 import time
@@ -31,7 +31,7 @@ def test_half_of_a_surrogate_pair(folder: Path) -> None:
 
 
 def test_a_name_that_is_not_text(folder: Path) -> None:
-    """A file system takes any bytes for a name."""
+    """File systems allow any bytes in a name."""
     name = b"bad\xff".decode("utf-8", "surrogateescape")
     renamed = folder.rename(folder.with_name(name))
     with pytest.raises(CheckpointError) as caught:

@@ -1,4 +1,4 @@
-"""Hub repositories: what is asked for, in which order, and what is said when it cannot be had."""
+"""Hub repositories: the requested files, their order, and the errors if they are not available."""
 
 import fnmatch
 import json
@@ -18,7 +18,9 @@ from helpers.models import tiny_model
 
 
 class Hub:
-    """Stands in for ``huggingface_hub.snapshot_download``: copies what is asked for from ``remote`` to ``cache``."""
+    """A stand-in for ``huggingface_hub.snapshot_download`` that copies the requested files from ``remote`` to
+    ``cache``.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.remote, self.cache = folder / "remote", folder / "cache"

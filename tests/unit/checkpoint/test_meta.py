@@ -1,4 +1,4 @@
-"""A GPT that has shapes only."""
+"""A GPT on the meta device, which has shapes only."""
 
 import subprocess
 import sys

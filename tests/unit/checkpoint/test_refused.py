@@ -1,4 +1,4 @@
-"""Whatever is wrong with a checkpoint is one ``CheckpointError`` that names the file, what was found and expected."""
+"""Every defect of a checkpoint gives one ``CheckpointError`` that names the file, and what was found and expected."""
 
 from pathlib import Path
 from typing import Any
@@ -121,7 +121,7 @@ BAD_CONFIG += [
 
 @pytest.mark.parametrize(("changes", "message"), BAD_CONFIG)
 def test_config_lies(changes: dict[str, Any], message: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Refused by its text alone: no model is built, no tokenizer read."""
+    """The folder is refused because of its config alone: no model is built and no tokenizer read."""
 
     def never(*args: object) -> None:
         raise AssertionError("built before the config was checked")
@@ -147,7 +147,7 @@ def test_token_ids_beyond_the_vocabulary(alphabet: str, changes: dict[str, int],
 
 
 def test_a_tokenizer_that_cannot_be_honoured(folder: Path) -> None:
-    """Every reason is tested with ``from_spec``; here, that each becomes a CheckpointError."""
+    """The reasons are tested with ``from_spec``; this test checks that each becomes a CheckpointError."""
     spec = char_spec()
     for change in ({"normalizer": {"type": "NFC"}}, {"decoder": 5}, {"added_tokens": 5}, {"pre_tokenizer": []}):
         write_json(folder / TOKENIZER, spec | change)

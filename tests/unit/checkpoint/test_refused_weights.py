@@ -1,4 +1,4 @@
-"""Weights that are not those of the config, or no safetensors at all, are one ``CheckpointError`` that names them."""
+"""Weights that do not fit the config, or are not safetensors at all, give one ``CheckpointError`` that names them."""
 
 import json
 import pickle
@@ -22,7 +22,7 @@ CONFIG, WEIGHTS, TOKENIZER, INDEX = "config.json", "model.safetensors", "tokeniz
     [{"n_layer": 500, "n_embd": 1600}, {"vocab_size": 4_000_000, "n_embd": 4096}, {"n_positions": 1_048_576}],
 )
 def test_sizes_that_the_file_does_not_have_allocate_nothing(changes: dict[str, int], folder: Path) -> None:
-    """Up to 60 GB by the config, a few kB in the file."""
+    """The config describes up to 60 GB, the file has a few kB."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     edit_json(folder / CONFIG, **changes)
     refused(folder, WEIGHTS, "of shape .* as config.json implies")

@@ -1,4 +1,4 @@
-"""Saving: the same numbers come back, tied weights stay tied, and what cannot be opened again is not written."""
+"""Saving: the numbers survive, tied weights stay tied, and a model that could not be opened again is not written."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is compiled here is kept, so that only the first run takes long."""
+"""Compiled code is cached, so that only the first run takes long."""
 
 from helpers.engine import KERNELS
 from model.kernels import jit

@@ -97,7 +97,7 @@ def test_weights_take_up_as_few_bytes_as_is_exact() -> None:
 
 @pytest.mark.parametrize("n_embd", [32, 36, 90])
 def test_int8_is_that_of_torch(n_embd: int) -> None:
-    """Torch divides by a scale where the loops multiply by its inverse: now and then one of them rounds up."""
+    """Torch divides by a scale where the loops multiply by its inverse, so that now and then one of them rounds up."""
     gpt = tiny_gpt(n_embd=n_embd, n_head=2)
     int8.quantize(gpt)
     found, _ = read_all(CompiledGPT(gpt, 1, 32), prompt_ids(20))
@@ -132,7 +132,7 @@ def test_draws_are_those_of_sampling(temperature: float) -> None:
     settings = SamplingSettings(temperature=temperature)
 
     class Drawn:
-        """A generator that says what it is asked to."""
+        """A generator that returns a given number."""
 
         def __init__(self, number: float) -> None:
             self.number = number
@@ -147,7 +147,7 @@ def test_draws_are_those_of_sampling(temperature: float) -> None:
 
 def test_threads_that_keep_each_other_waiting_are_given_up_for_a_while() -> None:
     chooser = ThreadChooser(max_threads=2)
-    assert chooser.choose(1) == 1  # the first pass says what one thread needs
+    assert chooser.choose(1) == 1  # the first pass measures the time of one thread
     chooser.took(1, 1, 1.0)
     assert chooser.choose(1) == 2
     chooser.took(1, 2, 0.6)
@@ -158,7 +158,7 @@ def test_threads_that_keep_each_other_waiting_are_given_up_for_a_while() -> None
     chooser.took(1, 2, 40.0)
     assert [chooser.choose(1) for _ in range(200)].count(1) == 128
     chooser.took(16, 1, 1.0)
-    assert chooser.choose(16) == 2  # passes of another size are tried for themselves
+    assert chooser.choose(16) == 2  # passes of another size are measured separately
     assert ThreadChooser(max_threads=1).choose(1) == 1
 
 

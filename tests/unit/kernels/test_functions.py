@@ -1,4 +1,4 @@
-"""The functions between the products, against float64 and torch."""
+"""The functions between the matrix products, compared with float64 and torch."""
 
 import math
 
@@ -71,7 +71,7 @@ def test_softmax_and_layer_norm_of_any_length(n: int) -> None:
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 @pytest.mark.parametrize("which", [2, 3], ids=["softmax", "layer norm"])
 def test_what_is_not_finite_is_not_lost(which: int, bad: float) -> None:
-    """It is how an overflow is noticed."""
+    """An overflow is detected by its NaN."""
     x = numbers(40)
     x[7] = bad
     run(which, x, 1.0)

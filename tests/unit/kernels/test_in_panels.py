@@ -1,4 +1,4 @@
-"""Layers that share the weights of the loops: everything that asks for a model gets what it got before."""
+"""Layers that share their weights with the loops: everything that uses a model gets the same results as before."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Where compiled code is kept, and where nothing can be."""
+"""The folder for compiled code, and systems where nothing can be stored."""
 
 from pathlib import Path
 

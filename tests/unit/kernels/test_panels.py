@@ -1,4 +1,4 @@
-"""Products with panels, in every type that weights are stored in and for every number of rows."""
+"""Products with panels, for every type of stored weights and every number of rows."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ product = compiled(EXACT)(multiply)
 
 
 class Case:
-    """A matrix stored as ``kind``, with what it means in float64."""
+    """A matrix stored as ``kind``, and its value in float64."""
 
     def __init__(self, kind: str) -> None:
         rng = np.random.default_rng(1)
@@ -56,7 +56,7 @@ class Case:
         self.bias[:D_OUT] = rng.standard_normal(D_OUT)
 
     def expected(self, x: NDArray[np.float32]) -> NDArray[np.float64]:
-        """The product in float64; of inputs that were rounded, for a matrix of integers."""
+        """The product in float64, with rounded inputs for a matrix of integers."""
         read = x.astype(np.float64)
         if self.is_integer:
             scale = np.abs(read).max(1, keepdims=True) / 127

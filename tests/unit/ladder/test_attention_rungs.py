@@ -1,4 +1,4 @@
-"""Rungs 4 to 9 of the ladder, averages to the GPT's attention: each against another way to say the same."""
+"""Rungs 4 to 9 of the ladder, from averages to the GPT's attention, each compared with an equivalent computation."""
 
 import pytest
 import torch

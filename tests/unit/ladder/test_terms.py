@@ -1,4 +1,4 @@
-"""The terms behind the ladder's numbers add up to them, recipes with a seed stay apart, a real head is the model's."""
+"""The terms of the ladder's numbers add up to them, seeded recipes are independent, and a real head is the model's."""
 
 import threading
 

@@ -51,7 +51,7 @@ def test_of_very_long_texts_only_the_ends_are_compared() -> None:
 
 
 def test_a_text_that_is_being_written() -> None:
-    """Position by position, and the same until they part: what comes next may be anything."""
+    """Texts that are equal until they diverge are aligned position by position, whatever follows."""
     alignment = align_growing(ids("abcde"), ids("abxd"))
     assert (same(alignment), alignment.parting) == ("1100", 2)
     assert align_growing(ids("abc"), ids("ab")) == Alignment([(0, 1, 0, 1, True), (1, 2, 1, 2, True)], None)
@@ -68,14 +68,14 @@ def test_what_two_written_texts_have_in_common_by_chance_is_not_compared() -> No
 def test_several_words_replaced_in_a_text_of_the_same_length() -> None:
     one, other = "Lily has a dog. Lily is glad. Lily sings.", "Anna has a dog. Anna is glad. Anna sings."
     expected = "".join(str(int(a == b)) for a, b in zip(one, other, strict=True))
-    for is_given in (True, False):  # so much is no coincidence, whoever wrote it
+    for is_given in (True, False):  # so long a match is no coincidence
         alignment = align(ids(one), ids(other), is_given=is_given)
         assert (same(alignment), alignment.parting) == (expected, 0)
     assert same(align_growing(ids(one), ids(other))) == "0" * len(one)
 
 
 def test_two_tokenizers() -> None:
-    """The least pieces that end where both have a token's end."""
+    """The smallest pieces that end at a token boundary of both texts."""
     alignment = align_texts(list("the cat"), ["the", " c", "at"])
     assert alignment == Alignment([(0, 3, 0, 1, True), (3, 5, 1, 2, True), (5, 7, 2, 3, True)], None)
     # A piece whose end one text has not reached yet is left out, and is no difference.

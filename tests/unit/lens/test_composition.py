@@ -1,4 +1,4 @@
-"""Composition scores against whole matrices, and what they are for heads made to read, or to ignore, each other."""
+"""Composition scores compared with full matrices, and for heads constructed to read or to ignore each other."""
 
 import pytest
 import torch

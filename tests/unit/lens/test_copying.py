@@ -1,4 +1,4 @@
-"""Whether a head copies: against transformers' own modules, and heads made to copy or to do the opposite."""
+"""Copying scores, compared with transformers' modules, and for heads constructed to copy or to do the opposite."""
 
 from pathlib import Path
 

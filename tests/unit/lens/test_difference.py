@@ -1,4 +1,4 @@
-"""How differently two readings attend, against loops over single numbers."""
+"""How differently heads attend in two passes, compared with loops over single numbers."""
 
 import pytest
 import torch
@@ -14,7 +14,7 @@ def singles(n: int, parted: int | None = None) -> list[Piece]:
 
 
 def by_hand(a: torch.Tensor, b: torch.Tensor, pieces: list[Piece], first: int) -> float:
-    """Of two heads ``(T, T)``, one number after the other."""
+    """The difference of two heads ``(T, T)``, computed number by number."""
     distances = []
     for row in pieces[first:]:
         total, shared_a, shared_b = 0.0, 0.0, 0.0
@@ -33,7 +33,7 @@ def by_hand(a: torch.Tensor, b: torch.Tensor, pieces: list[Piece], first: int) -
     [
         (singles(9), 0),
         (singles(9, parted=4), 4),
-        # Two tokens of one text are one of the other, and the other way round.
+        # Two tokens of one text correspond to one of the other, and vice versa.
         ([Piece(0, 2, 0, 1, True), Piece(2, 3, 1, 4, True), Piece(3, 4, 4, 5, True), Piece(4, 6, 5, 6, False)], 0),
         # Some tokens have no counterpart.
         ([Piece(1, 2, 0, 1, True), Piece(2, 3, 3, 4, True), Piece(5, 6, 4, 5, False), Piece(7, 8, 8, 9, True)], 1),
@@ -43,7 +43,7 @@ def test_differences_are_sums_of_single_weights(pieces: list[Piece], first: int)
     one, other = tiny_model(0, n_layer=3, n_head=2, n_embd=16), tiny_model(1, n_layer=2, n_head=4, n_embd=16)
     a, b = list(range(1, 10)), [1, 2, 3, 4, 15, 16, 17, 18, 19]
     found = head_differences(TextPass(one.gpt, a), TextPass(other.gpt, b), pieces, first)
-    assert found.shape == (2, 2)  # what both models have
+    assert found.shape == (2, 2)  # the layers and heads that both models have
     attention = one.trace(a).attention, other.trace(b).attention
     for layer in range(2):
         for head in range(2):

@@ -1,4 +1,4 @@
-"""What a head does: scores against a loop over the same numbers, and against heads made to do one thing."""
+"""Role scores, compared with a loop over the same numbers, and for heads constructed to have one role."""
 
 import pytest
 import torch

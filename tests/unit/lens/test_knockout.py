@@ -115,7 +115,7 @@ def test_heads_that_are_muted_already(tiny: LoadedModel) -> None:
     mask = torch.ones(3, 4)
     mask[1, 2] = 0
     found = knockout(TextPass(tiny.gpt, IDS, mask))
-    assert found.token_delta[1, 2].abs().max() < 1e-6  # removing it a second time changes nothing
+    assert found.token_delta[1, 2].abs().max() < 1e-6  # removing a head again changes nothing
     other = mask.clone()
     other[0, 1] = 0
     expected = losses(tiny.trace(IDS, head_mask=other).logits) - losses(tiny.trace(IDS, head_mask=mask).logits)

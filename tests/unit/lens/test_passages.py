@@ -1,4 +1,4 @@
-"""Where heads fire: strongest queries, histograms and what they share, against whole traces looked through by hand."""
+"""Where heads fire: strongest queries, histograms and shared patterns, compared with a search through full traces."""
 
 from functools import partial
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Activation patching against hooks in transformers, and the examples that the page ships with."""
+"""Activation patching compared with hooks in transformers, and the page's examples."""
 
 import json
 from pathlib import Path
@@ -63,7 +63,7 @@ def test_transformers_with_hooks(tiny: LoadedModel, tmp_path: Path, direction: D
     assert found.corrupted == pytest.approx(difference(CORRUPTED), abs=1e-4)
 
     def with_patches(*places: tuple[Any, Any, Any]) -> float:
-        """Places are modules, what was kept of them, and the part of it that is put in."""
+        """Each place is a module, its recorded output, and the part of the output that is patched in."""
 
         def patch(name: Any, part: Any) -> Any:
             def put(_module: object, inputs: tuple[Tensor]) -> tuple[Tensor]:
@@ -99,7 +99,7 @@ def test_heads_together_without_the_grid(tiny: LoadedModel) -> None:
     every = [(layer, head) for layer in range(3) for head in range(4)]
     # The prompts end alike, and nothing but heads carries anything to the last position.
     assert patched(tiny, together=every).joint == pytest.approx(both.clean, abs=1e-5)
-    # Noise that is added to the one run is noise removed from the other.
+    # Noising one run is the same as denoising the other.
     there = patched(tiny, direction="noise", together=every)
     back = patched(tiny, CORRUPTED, CLEAN, together=every)
     assert there.joint == pytest.approx(back.joint, abs=1e-5)
@@ -110,7 +110,7 @@ def test_what_follows_from_the_definition(tiny: LoadedModel) -> None:
     found = patched(tiny)
     restored = found.restored(found.residual)
     assert restored[:, :3].abs().max() == 0  # nothing differs before position 3
-    assert restored[-1, -1] == pytest.approx(1, abs=1e-5)  # all that the logits are made from
+    assert restored[-1, -1] == pytest.approx(1, abs=1e-5)  # everything that the logits are computed from
     assert restored[-1, :-1].abs().max() < 1e-5
     same = patched(tiny, CLEAN, [*CLEAN[:-1], 3])  # prompts that differ in the last token only
     assert same.restored(same.residual)[:, -1] == pytest.approx(torch.ones(4), abs=1e-5)

@@ -1,4 +1,4 @@
-"""Cut paths against whole passes with hooks, and the proof that a head feeds an induction head."""
+"""Cut paths compared with full passes with hooks, and the evidence that a head feeds an induction head."""
 
 import pytest
 import torch

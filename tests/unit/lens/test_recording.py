@@ -1,4 +1,4 @@
-"""A recording against plain loops over the same weights, whatever the order in which they came."""
+"""A recording compared with plain loops over the same weights, whatever the order of arrival."""
 
 import math
 
@@ -31,7 +31,7 @@ def every_picture(attention: Tensor) -> list[Tensor]:
 
 
 def recorded(attention: Tensor, prompt: int, looks: tuple[int, ...] = (), **options: bool) -> Recording:
-    """Fed as a text is written: the prompt at once, then row by row, with somebody looking now and then."""
+    """Filled as a text is written: the prompt at once, then row by row, with reads in between."""
     n_layer, n_head, T, _ = attention.shape
     recording = Recording(n_layer, n_head, T, **options)
     if prompt:

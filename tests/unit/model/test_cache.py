@@ -75,7 +75,7 @@ def test_capacity_outside_the_context_is_refused(capacity: int) -> None:
 
 @pytest.mark.parametrize(("filled", "more"), [(4, 1), (3, 2), (0, 5), (4, 4)])
 def test_writing_beyond_the_capacity_is_refused(filled: int, more: int, gpt: GPT) -> None:
-    """A full cache and one more token is the treacherous case: torch would broadcast it into nothing."""
+    """One token beyond a full cache is the dangerous case: torch would broadcast it into an empty slice."""
     cache = KVCache(gpt.config, capacity=4)
     if filled:
         gpt(batch(1, filled), cache=cache)
@@ -94,7 +94,7 @@ def test_the_context_is_the_limit(gpt: GPT) -> None:
 
 
 def test_precision_and_owners_are_separate(gpt: GPT) -> None:
-    """Two requests on one model, step by step in turn, do not touch each other."""
+    """Two requests on one model, with alternating steps, do not affect each other."""
     assert KVCache(gpt.config, dtype=torch.bfloat16).keys.dtype == torch.bfloat16
     ids = batch(2, 10)
     caches = [KVCache(gpt.config), KVCache(gpt.config)]

@@ -75,7 +75,7 @@ def test_bad_epsilon(value: object) -> None:
 
 
 def test_absurd_total() -> None:
-    """Each size within its limit, all of them together far beyond any machine."""
+    """Each size is within its limit, but together they exceed any machine."""
     with pytest.raises(ValueError, match=r"found sizes that add up to [\d,]+ weights, expected at most 20,000,000,000"):
         tiny_config(n_layer=512, n_head=512, n_embd=65_536)
     with pytest.raises(ValueError, match="weights, expected at most"):

@@ -1,4 +1,4 @@
-"""Whatever is wrong with a request, the error names the field and has a short name for the reason."""
+"""For every invalid request, the error names the field and has a short code for the reason."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Writing with the cache equals reading everything anew; lengths, seeds, records and masks hold what they promise."""
+"""Writing with the cache equals reading everything again; lengths, seeds, recordings and masks work as documented."""
 
 import random
 import weakref
@@ -121,7 +121,7 @@ def test_nothing_is_recorded_unasked(tiny: LoadedModel) -> None:
 
 
 def test_logprob_is_of_the_raw_logits(tiny: LoadedModel) -> None:
-    """Temperature, filters and bias move the choice, never the probability that is reported."""
+    """Temperature, filters and bias affect the choice, never the reported probability."""
     for settings in SETTINGS:
         for step in tiny.generate("ROMEO:", 5, seed=0, **settings):
             assert step.logprob == pytest.approx(float(step.logits.log_softmax(-1)[step.token_id]), abs=1e-6)
@@ -173,7 +173,7 @@ def test_inference_mode_ends_at_every_yield(tiny: LoadedModel) -> None:
     weight = torch.ones(3, requires_grad=True)
     running = tiny.generate("ROMEO:", 4, seed=0)
     next(running)
-    weight.square().sum().backward()  # training goes on between two steps
+    weight.square().sum().backward()  # training continues between two steps
     assert weight.grad.tolist() == [2, 2, 2]
 
 

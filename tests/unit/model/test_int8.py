@@ -1,4 +1,4 @@
-"""int8 is close to float32, and what it writes does not depend on who else is in the batch."""
+"""int8 is close to float32, and its texts do not depend on the rest of the batch."""
 
 from pathlib import Path
 

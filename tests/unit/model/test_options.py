@@ -1,4 +1,4 @@
-"""The table of options is what ``SamplingSettings``, ``GenerationRequest`` and ``LoadedModel`` check and offer."""
+"""``SamplingSettings``, ``GenerationRequest`` and ``LoadedModel`` check and offer exactly the table of options."""
 
 import dataclasses
 import inspect

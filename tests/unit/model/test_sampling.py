@@ -1,4 +1,4 @@
-"""Sampling against an independent implementation in plain Python, its edges, and everything it refuses."""
+"""Sampling compared with an independent implementation in plain Python, its edge cases, and all refused values."""
 
 import math
 import random
@@ -221,14 +221,14 @@ def test_the_extreme_draws_hit_possible_tokens(logits: list[float]) -> None:
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 @pytest.mark.parametrize("temperature", [0, 0.7, 1.0])
 def test_logits_that_are_no_numbers(bad: float, temperature: float) -> None:
-    """Never an id beyond the vocabulary, which is what a search among NaN gives."""
+    """Never an id beyond the vocabulary, which a search among NaN would give."""
     for settings in (SamplingSettings(temperature=temperature), SamplingSettings(temperature=temperature, top_p=0.9)):
         with pytest.raises(FloatingPointError, match="logits contain NaN or infinity"):
             sample(torch.tensor([0.0, bad, 1.0]), settings, Always(0.5))
 
 
 def test_one_uniform_number_a_token() -> None:
-    """So that a choice's text depends on its own generator and nothing else."""
+    """This makes a choice's text depend on its own generator only."""
     generator, twin = random.Random(5), random.Random(5)
     logits: Tensor = torch.tensor([0.0, 1.0, 2.0])
     for _ in range(10):

@@ -1,4 +1,4 @@
-"""Stop strings, half characters and end tokens: what is given out, when, and that nothing is ever taken back."""
+"""Stop strings, half characters and end tokens: when text is released, and that it is never taken back."""
 
 import random
 
@@ -44,11 +44,11 @@ def test_the_scripted_model_writes_its_script() -> None:
         ("aabaaaba", ["aabb"], ["", "", "", "aab", "", "a", "", "aaba"]),
         ("ababac", ["abac"], ["", "", "", "ab", "", ""]),
         ("xyz", ["q", "yz", "z"], ["x", "", ""]),
-        ("abcd", ["cd", "bcx"], ["a", "", "", "b"]),  # held for one, ended by the other
+        ("abcd", ["cd", "bcx"], ["a", "", "", "b"]),  # held back for one stop string, ended by the other
         ("abcx", ["bcd", "cx"], ["a", "", "", "b"]),
         ("stop", ["stop"], ["", "", "", ""]),  # the whole text, and its very end
         ("a stop", ["stop"], ["a", " ", "", "", "", ""]),
-        ("a sto", ["stop"], ["a", " ", "", "", "sto"]),  # never completed: set free at the end
+        ("a sto", ["stop"], ["a", " ", "", "", "sto"]),  # never completed, so released at the end
         ("a\n\nb", ["\n\n"], ["a", "", ""]),
         ("first", ["f"], [""]),
     ],

@@ -1,4 +1,4 @@
-"""Vocabularies: text survives the round trip, and whatever cannot be honoured is refused by name."""
+"""Vocabularies: text survives the round trip, and unsupported settings are refused by name."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""A trace is the model's own forward pass, and its pictures lose no more than they say."""
+"""A trace is the model's own forward pass, and its pictures are as exact as documented."""
 
 import math
 
@@ -171,7 +171,7 @@ def test_bfloat16_trace_is_float32() -> None:
 
 
 def test_recorded_weights_are_taken_out_of_the_forward_pass(tiny: LoadedModel) -> None:
-    """Each layer is let go once it is copied, so that those of a long prompt are in memory once."""
+    """Each layer is freed once it is copied, so that the weights of a long prompt are in memory only once."""
     result = tiny.gpt(torch.tensor([prompt_ids(6)]), record=range(3))
     expected = {layer: weights.clone() for layer, weights in result.attention.items()}
     assert torch.equal(

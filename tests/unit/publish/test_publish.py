@@ -1,4 +1,4 @@
-"""What would be uploaded to the Hub, and what its client is asked to do; nothing leaves this machine."""
+"""The files that would be uploaded to the Hub, and the calls of its client; nothing leaves this machine."""
 
 import inspect
 import json
@@ -37,7 +37,7 @@ class Hub:
         return self.exists
 
     def __getattr__(self, name: str) -> Any:
-        """Any other call, which the real client must be able to take."""
+        """Any other call, which must fit the real client's signature."""
         takes = inspect.signature(getattr(HfApi, name))
 
         def call(*arguments: Any, **options: Any) -> None:
@@ -197,8 +197,8 @@ def test_what_a_space_cannot_take_is_said(
     monkeypatch.chdir(folder.parent)
     (folder / "nano.pt").write_bytes(b"")
     for name, why in {
-        "tiny/nano.pt": "make a folder of a file with `python -m model.checkpoint convert`",
-        str(folder / "nano.pt"): "make a folder of a file with `python -m model.checkpoint convert`",
+        "tiny/nano.pt": "convert the file to a folder with `python -m model.checkpoint convert`",
+        str(folder / "nano.pt"): "convert the file to a folder with `python -m model.checkpoint convert`",
         "two-layer-steps@000016": "publish the whole folder",
         "../" + folder.parent.name + "/tiny@000007": "publish the whole folder",
         "nothing": "there is no such folder",
@@ -275,9 +275,9 @@ class TransportError(Exception):
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (LocalTokenNotFoundError("..."), "No token for the Hub: run `hf auth login`, or set HF_TOKEN."),
+        (LocalTokenNotFoundError("..."), "There is no token for the Hub: run `hf auth login`, or set HF_TOKEN."),
         (OfflineModeIsEnabled("..."), "HF_HUB_OFFLINE is set, so nothing can be uploaded."),
-        (http_error(), "The Hub refused: 403 Forbidden"),
+        (http_error(), "The Hub refused the request: 403 Forbidden"),
         (TransportError("no route"), "The Hub cannot be reached: no route"),
         (ConnectionRefusedError(111, "refused"), "The Hub cannot be reached:"),
     ],

@@ -1,4 +1,4 @@
-"""What README and docs/ promise: commands and examples run, links lead somewhere, the front matter makes a Space."""
+"""README and docs/ are correct: commands and examples run, links have targets, and the front matter makes a Space."""
 
 import os
 import re
@@ -20,7 +20,7 @@ MOST_LINES = 180  # of README: for someone who has five minutes
 
 
 def commands_in(paper: Path) -> list[str]:
-    """The commands that stand in a paper on lines of their own, those joined by ``&&`` apart."""
+    """The commands in a document that are on lines of their own, split at ``&&``."""
     lines = re.findall(r"^    ((?:pip|python|docker|serve|transformers|vllm) .*)$", paper.read_text(), re.MULTILINE)
     return [command.strip() for line in lines for command in line.split("&&")]
 
@@ -106,7 +106,7 @@ def test_the_front_matter_makes_a_space() -> None:
 
 
 def test_the_repository_names_no_package_host() -> None:
-    """Where packages come from is for the machine to say: a mirror, a wheel house, a cache."""
+    """The machine decides where packages come from: a mirror, a wheel folder, a cache."""
     folders = ("model", "web", "bench", "tests", "checkpoints", ".ci")
     files = [*ROOT.glob("*.*"), *(path for folder in folders for path in (ROOT / folder).rglob("*"))]
     texts = {

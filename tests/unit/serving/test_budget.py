@@ -1,4 +1,4 @@
-"""How many bytes may be held, by all and by one, and answers that wait to be filled in."""
+"""The bytes that all clients and one client may hold, and uncollected answers."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The engine writes for everyone what each would write alone, whoever comes and goes."""
+"""The engine writes the same text for each request as without the others, whichever join and leave."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How requests end, wait and make room in the engine, and what becomes of the others."""
+"""How requests end, wait and make room in the engine, and what happens to the others."""
 
 import time
 
@@ -51,7 +51,7 @@ def test_one_that_waits_can_be_cancelled(tiny: LoadedModel) -> None:
 
 
 def test_finishing_early_takes_one_token_more(tiny: LoadedModel) -> None:
-    """So that the last token that counts was read, and has its row."""
+    """The last token that counts has been read, and so has its row."""
     engine = Engine(tiny)
     asked = Asked(tiny, "A", 30, record=True)
     engine.submit(asked.sequence)
@@ -142,7 +142,7 @@ def test_short_prompts_do_not_wait_for_the_long_ones_of_another_client(
 
 
 def test_a_prompt_given_up_leaves_nothing_in_its_place(tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It may hold NaN that nobody has seen yet."""
+    """It may contain NaN that no request has met yet."""
     monkeypatch.setattr(engine_module, "PREFILL_ALONE", 8)
     engine = Engine(tiny, max_batch=1)
     first = Asked(tiny, prompt_ids(30), 3)

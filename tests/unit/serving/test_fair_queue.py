@@ -14,7 +14,7 @@ class Item:
 
 
 def names(queue: FairQueue[Item], at_work: dict[str, int] | None = None) -> list[str]:
-    """Who is taken, one after the other, with nobody leaving."""
+    """The order in which clients are served if none leaves."""
     counts = dict(at_work or {})
     taken = []
     while len(queue):

@@ -1,4 +1,4 @@
-"""The steps that a GPU runs as graphs, run on the CPU as they are; and on a GPU, where there is one."""
+"""The steps that a GPU runs as graphs, run on the CPU without graphs, and on a GPU if there is one."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Computations in turn: how many at once, whose turn it is, and who is refused."""
+"""Computations in turn: how many run at once, whose turn is next, and which are refused."""
 
 import asyncio
 import threading
@@ -15,7 +15,7 @@ Job = Callable[[], None]
 
 
 class Watched:
-    """Jobs that are held until they are let go, and the order in which they began."""
+    """Jobs that are held until the test releases them, and the order in which they began."""
 
     def __init__(self) -> None:
         self.began: list[str] = []
@@ -128,7 +128,7 @@ def test_leaving_at_the_moment_of_being_served() -> None:
         async with workers.place("a"):
             waiting = asyncio.create_task(workers.run("b", lambda: None))
             await settled()
-        waiting.cancel()  # it was given the place, and does not know yet
+        waiting.cancel()  # it has been given the place, but has not been told yet
         await asyncio.gather(waiting, return_exceptions=True)
         assert not workers.at_work
         await workers.run("c", lambda: None)

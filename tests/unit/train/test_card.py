@@ -1,4 +1,4 @@
-"""The model card: everything on it comes from training.json, and nothing in a text can break out of its place."""
+"""The model card: everything on it comes from training.json, and no text can break its markup."""
 
 import json
 import shlex

@@ -1,4 +1,4 @@
-"""What a run that is watched measures, against plain computations of the same."""
+"""The measurements of a watched run, compared with plain computations of the same quantities."""
 
 import itertools
 import json

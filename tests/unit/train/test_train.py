@@ -1,4 +1,4 @@
-"""Training as a person runs it: it learns, it stops and goes on unharmed, it refuses what cannot work."""
+"""Training from the command line: it learns, stops and resumes without loss, and refuses impossible settings."""
 
 import argparse
 import itertools
@@ -23,7 +23,7 @@ from model.train.trainer import Trainer
 
 
 class StopAfter(Trainer):
-    """A run that gets its signal during a chosen step."""
+    """A run that gets a signal during a chosen step."""
 
     stop_step = 0
 

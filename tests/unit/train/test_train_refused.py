@@ -1,4 +1,4 @@
-"""Training refuses what cannot work in one line, before it writes anything, and what was saved stays."""
+"""Training refuses impossible settings with one line before it writes anything, and saved files are kept."""
 
 import errno
 import resource

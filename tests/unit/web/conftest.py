@@ -1,4 +1,4 @@
-"""What the routes are wired to, without a port."""
+"""The services behind the routes, without a port."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Wrong keys make their own client wait, and nobody who has used the right one."""
+"""Wrong keys delay the client that sends them, but nobody who has used the right one."""
 
 import asyncio
 import threading
@@ -16,7 +16,7 @@ KEY = "open-sesame"
 
 
 class Clock:
-    """Time that passes only where a test says so."""
+    """Time that passes only when a test advances it."""
 
     def __init__(self) -> None:
         self.seconds = 1000.0
@@ -94,12 +94,14 @@ def test_while_four_wait_unknown_keys_are_not_looked_at() -> None:
                 assert "not checked" in answer.text
             right_but_new = [await send(KEY, "192.0.2.1"), await send(KEY, "192.0.2.9")]
             assert [answer.status_code for answer in right_but_new] == [200, 200]  # the form has proven this key
-            assert (await send(cookie=cookie)).status_code == 200  # nobody is locked out who was in
+            assert (await send(cookie=cookie)).status_code == 200  # a client that was in is not locked out
             assert (await send(KEY, "192.0.2.3")).status_code == 200
             wrong += [asyncio.create_task(send(f"wrong {i}", "192.0.2.3")) for i in range(MOST_WAITING)]
             while len(clock.waits) < 2 * MOST_WAITING:
                 await asyncio.sleep(0)
-            assert (await send(cookie=cookie, address="192.0.2.3")).status_code == 429  # right, but not from there
+            assert (
+                await send(cookie=cookie, address="192.0.2.3")
+            ).status_code == 429  # right, but not proven for that client
             clock.held.set()
             assert {answer.status_code for answer in await asyncio.gather(*wrong)} == {401}
             assert (await send(cookie=cookie, address="192.0.2.3")).status_code == 200

@@ -1,4 +1,4 @@
-"""Whose address a request has, behind proxies and without."""
+"""The client's address of a request, with and without proxies."""
 
 import pytest
 
@@ -69,5 +69,5 @@ def test_what_the_server_sends_itself_counts_as_the_one_it_is_sent_for(n_proxies
     ],
 )
 def test_a_customer_with_ipv6_is_one_client(host: str, client: str) -> None:
-    """Who has one address has more of them than anybody could count."""
+    """An IPv6 client usually has a whole network of addresses."""
     assert client_at(host) == client

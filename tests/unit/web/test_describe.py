@@ -1,4 +1,4 @@
-"""What the page says of a model before it is chosen."""
+"""The page's description of a model before it is chosen."""
 
 from pathlib import Path
 

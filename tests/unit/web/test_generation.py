@@ -1,4 +1,4 @@
-"""Texts followed from an event loop: each ends in one outcome, and is counted once."""
+"""Texts followed from an event loop: each ends with one outcome, and is counted once."""
 
 import threading
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ ROUTE = "/test"
 
 
 class Bench:
-    """Engines of one gated model, and what they have counted."""
+    """Engines of one gated model, and their metrics."""
 
     def __init__(self, loaded: LoadedModel, **limits: int) -> None:
         self.loaded, self.metrics = loaded, Metrics()

@@ -1,4 +1,4 @@
-"""What Learn computes, without a server."""
+"""Learn's computations, without a server."""
 
 import gc
 import weakref

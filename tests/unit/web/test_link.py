@@ -1,4 +1,4 @@
-"""What the server reads in a link to a view: what link.mjs writes, and what nobody wrote."""
+"""The server's parsing of links to a view: those that link.mjs writes, and invalid ones."""
 
 import pytest
 
@@ -42,7 +42,7 @@ def test_a_good_query() -> None:
             {"model": "nowhere", "sha256": "c" * 16},
             "There is no model 'nowhere'. Available: tiny, other",
         ),
-        ({"sha256": "c" * 16}, "tiny has other weights here"),
+        ({"sha256": "c" * 16}, "tiny has different weights here"),
         ({"sha256": ""}, "which weights"),
         ({"ids": encode_ids([1, 96])}, "tiny cannot read the text of this link"),
         ({"ids": encode_ids([1] * CONTEXT + [96])}, "tiny cannot read the text of this link"),

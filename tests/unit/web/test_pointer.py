@@ -1,4 +1,4 @@
-"""The pointer names all that a text is written from."""
+"""The pointer contains everything needed to write the text again."""
 
 from helpers.server import run_async
 from web.page.pointer import opening_pointer, pointer

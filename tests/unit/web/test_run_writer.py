@@ -1,4 +1,4 @@
-"""A run while it is written: what is taken, what is not any more, and what a context shift leaves behind."""
+"""A run while it is written: recorded events, ignored ones, and the effect of a context shift."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How much of a run is kept, that nothing of it is lost, and what it costs to look at one."""
+"""How much of a run is kept, that nothing is lost, and the cost of viewing one."""
 
 import itertools
 import threading
@@ -171,7 +171,7 @@ def test_looking_at_a_long_text_being_written_costs_one_reading(monkeypatch: pyt
 
 
 def test_reading_while_writing() -> None:
-    """Whoever looks gets a whole triangle at every moment."""
+    """Every read returns a complete triangle, whenever it happens."""
     attention = torch.rand(2, 2, 300, 300).tril()
     recording = Recording(2, 2, 300)
     seen: list[int] = []

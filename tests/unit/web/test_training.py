@@ -1,4 +1,4 @@
-"""What those who follow a training are told, whenever they come and however slow they are."""
+"""The events that followers of a training get, whenever they join and however slow they are."""
 
 import asyncio
 from pathlib import Path
@@ -23,7 +23,7 @@ def test_every_state_is_told_but_only_the_newest_place_in_line_and_step(tmp_path
         for step in (1, 2):
             training.tell({"kind": "step", "step": step})
         training.enter("finishing")
-        training.enter("done")  # and only now do those who follow get their turn
+        training.enter("done")  # and only now do the followers run
         for events in (await early, await told(training)):
             states = [event["state"] for event in events if event and event["kind"] == "state"]
             assert states == ["waiting", "starting", "training", "finishing", "done"]

@@ -92,9 +92,9 @@ export const averageOfThePast = {
       text: [
         paragraph(
           "The bigram model sees one token. The simplest way to use all earlier tokens as well is to take the ",
-          "average. As a loop this is slow; as a product with a triangle of weights it is one step; and as a softmax ",
-          "equal scores, with the future masked, it can be made to learn: replace the zeros by scores that depend on ",
-          "the tokens, and it becomes attention.",
+          "average. A loop computes it slowly, a product with a triangle of weights in one step. The softmax of equal ",
+          "scores, with the future masked, gives the same triangle, and can be made to learn: replace the zeros by ",
+          "scores that depend on the tokens, and it becomes attention.",
         ),
       ],
       formula: formula(

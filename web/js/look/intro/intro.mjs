@@ -7,12 +7,14 @@ import { DEFAULTS, DESK } from "../ask/mixer.mjs";
 import { encodeMask, withScale } from "../ask/head_masks.mjs";
 import { writeChoices } from "../ask/choices.mjs";
 import { isComplete, openPattern, strongestCell } from "../roles/text_patterns.mjs";
+import { keep, kept } from "../state/storage.mjs";
 import { examplesOf } from "./examples.mjs";
 import { patternSentence, placeSentence, unitOf } from "./sentences.mjs";
 
 /** @import { ModelInfo, PictureId } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
+const KEPT = "headscope-intro";
 const MARGIN = 8; // pixels around the element that is scrolled into view
 const PATIENCE = 2500; // milliseconds that the first example waits for the roles of the heads
 
@@ -54,7 +56,7 @@ export class Intro {
     close.addEventListener("click", () => this.close());
     this.element = make("aside", { class: "hs-intro", "aria-label": "Introduction" });
     this.element.append(this.words, this.button, this.off, this.ask, close);
-    this.element.hidden = true;
+    this.element.hidden = kept(KEPT) === "closed";
   }
 
   get store() {
@@ -66,15 +68,9 @@ export class Intro {
     return store;
   }
 
-  open() {
-    this.element.hidden = false;
-    this.#restart();
-    this.update(this.store);
-    this.element.scrollIntoView({ block: "nearest" });
-  }
-
   close() {
     this.element.hidden = true;
+    keep(KEPT, "closed");
   }
 
   /** The model, as described by the server. @param {ModelInfo | undefined} model */

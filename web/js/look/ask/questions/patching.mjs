@@ -43,12 +43,12 @@ export const patching = {
   hook: "Change a word, and find the head that carries it to the answer.",
   explanation:
     "Take this text up to the selected token, the answer, and change a word, so that another answer becomes likely. " +
-    "Then activations of the original are put into a run of the changed text, or the other way round: those that " +
+    "Then activations of the original are patched into a run of the changed text, or the other way round: those that " +
     "bring the answer back, or take it away, carry it (activation patching).",
   caution:
-    "Into the changed text: a head that restores much is enough to bring part of the answer back; one that restores " +
-    "nothing may still be needed. Into the original: a head that takes much away is needed there; one that takes " +
-    "nothing away may have others that compensate. Shares need not add up to 100 %.",
+    "Patching into the changed text: a head that restores much is enough to bring part of the answer back; a head " +
+    "that restores nothing may still be needed. Patching into the original: a head that takes much away is needed " +
+    "there; if a head takes nothing away, others may compensate for it. Shares need not add up to 100 %.",
   defaults: DEFAULTS,
   build,
 };
@@ -192,7 +192,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
       const problem = textProblem(store, 2);
       if (problem) return problem;
       const { position, ids, text } = clean();
-      if (position < 1) return "Select a later token: it is the answer, and what comes before it is the prompt.";
+      if (position < 1) return "Select a later token: it is the answer, and the text before it is the prompt.";
       const edit = readEdit(choices.change);
       const value = applyEdit(text, edit);
       if (document.activeElement !== changed) changed.value = value;
