@@ -29,6 +29,7 @@ from model.checkpoint.source import SNAPSHOT
 from model.checkpoint.vocabulary import file_pair
 from model.checkpoint.weights import SUFFIXES, weight_files
 
+from .runs.openings import DECLARED
 from .settings import CHECKPOINTS, all_checkpoints
 
 REPO_ID = re.compile(r"[\w-][\w.-]{0,95}/[\w-][\w.-]{0,95}", re.ASCII)
@@ -152,7 +153,15 @@ def is_network_error(error: Exception) -> bool:
 
 # The files of a checkpoint folder.
 
-OPTIONAL = (TOKENIZER_CONFIG, CHAT_TEMPLATE, "generation_config.json", "training.json", "README.md", "LICENSE")
+OPTIONAL = (
+    TOKENIZER_CONFIG,
+    CHAT_TEMPLATE,
+    "generation_config.json",
+    "training.json",
+    DECLARED,
+    "README.md",
+    "LICENSE",
+)
 PICTURES = ("*.svg", "*.png")
 
 

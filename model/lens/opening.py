@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
-from .head_roles import CLEAR_ROLE, text_scores
+from .head_roles import CLEAR_COPYING, CLEAR_ROLE, text_scores
 from .metrics import most_selective_head
 
+LEAST_COPIED = 0.6  # weight on the token that is written next, in an opening about copying
 LEAST_REAL = 0.08  # minimum probability of a real alternative
 MOST_CERTAIN = 0.6
 
@@ -26,6 +28,37 @@ def fitting_heads(attention: Tensor, ids: Sequence[int]) -> list[FittingHead]:
         FittingHead(role, divmod(int(scores.argmax()), scores.shape[1]), round(float(scores.max()), 4))
         for role, scores in text_scores(attention, ids).items()
     ]
+
+
+class CopiedToken(NamedTuple):
+    """From ``query``, a copying head looks at ``key`` with ``weight``; the next token is the same as that at ``key``.
+
+    ``probability`` is the model's for that token.
+    """
+
+    head: tuple[int, int]  # layer and head
+    query: int
+    key: int
+    weight: float
+    probability: float
+
+
+def copied_tokens(attention: Tensor, logits: Tensor, ids: Sequence[int], copying: Tensor) -> list[CopiedToken]:
+    """Where a head looks at what comes next with at least ``LEAST_COPIED``, the clearest first.
+
+    ``attention`` ``(n_layer, n_head, T, T)`` and ``logits`` ``(T, vocab_size)`` are those of the whole text ``ids``;
+    ``copying`` ``(n_layer, n_head)`` are the ``copying_scores`` of the heads. The first token does not count as a key,
+    because heads without anything to look at rest there.
+    """
+    tokens = torch.tensor(ids)
+    probabilities = logits[:-1].softmax(-1).gather(1, tokens[1:, None])[:, 0]
+    weights, keys = attention[:, :, :-1].max(-1)
+    is_copied = (tokens[keys] == tokens[1:]) & (keys > 0) & (weights >= LEAST_COPIED)
+    found = []
+    for layer, head, query in (is_copied & (copying >= CLEAR_COPYING)[:, :, None]).nonzero().tolist():
+        key, weight = int(keys[layer, head, query]), float(weights[layer, head, query])
+        found.append(CopiedToken((layer, head), query, key, weight, float(probabilities[query])))
+    return sorted(found, key=lambda copied: copied.weight * copied.probability, reverse=True)
 
 
 def head_to_open(attention: Tensor, fitting: Sequence[FittingHead]) -> tuple[int, int]:

@@ -14,8 +14,11 @@ from .server import CONTEXT, Server
 READOUT = re.compile(r"“(.+)” (\d+), query looks at “(.+)” (\d+), key([\d.e-]+)(?:next comes .+)?", re.DOTALL)
 
 
-# Without a chosen speed a text appears immediately; "View" is open.
-AT_ONCE = 'localStorage["headscope-speed"] ??= "0"; localStorage["headscope-view"] ??= "open"'
+# Whoever has chosen no speed sees a text at once, with all details, and "View" is open.
+AT_ONCE = "; ".join(
+    f'localStorage["headscope-{name}"] ??= "{value}"'
+    for name, value in {"speed": 0, "view": "open", "details": "on"}.items()
+)
 
 
 def expect_drawn(page: Any) -> None:
@@ -71,7 +74,7 @@ def show_summaries(part: Any) -> None:
 
 
 def show_page(page: Any, title: str) -> None:
-    """Go to Write & Look, Learn or Use."""
+    """Go to Look, Learn or Use."""
     page.get_by_role("navigation", name="Pages").get_by_role("button", name=title).click()
 
 

@@ -81,6 +81,7 @@ test("what a link says of the view is read back", () => {
     askWith: "method.mean~about.token",
     summaries: true,
     surprise: true,
+    details: true,
   };
   const locked = [{ query: 9 }, { query: 5, key: 2 }];
   const { search } = new URL(makeLink({ ...STATE, options, locked, step: 4 }, CONTROLS, PAGE));

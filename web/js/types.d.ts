@@ -98,6 +98,8 @@ export interface TrainingReport {
 /** A model as the server describes it. */
 export interface ModelInfo {
   name: string;
+  /** In a word or two, what it writes; "" unless its checkpoint says so. */
+  label: string;
   facts: string;
   about: string;
   /** The training steps after which weights were kept. */
@@ -144,6 +146,7 @@ export interface Options {
   askWith: string;
   summaries: boolean;
   surprise: boolean;
+  details: boolean;
 }
 
 export type ScaleOptions = Pick<Options, "scale" | "threshold" | "hideFirst">;
@@ -208,8 +211,8 @@ export interface TextActions {
   readAgain(reading: Reading): void;
   /** Compare the text with a given one. Resolves to the reason why it cannot be read, or to "". */
   readText(text: string): Promise<string>;
-  /** Write the current text as it is and with heads scaled, side by side. */
-  writeScaled: (mask: number[][] | null) => void;
+  /** Write the current text as it is and with heads scaled, side by side: from its prompt, or its first tokens. */
+  writeScaled: (mask: number[][] | null, n_given?: number) => void;
   /** Read the text on the right again, with heads scaled. */
   scaleHeads(mask: number[][] | null): void;
   /** The models that are served. */

@@ -41,12 +41,17 @@ import(new URL({URL!r} + "/look/main.mjs", document.baseURI))
 REL = {".css": "stylesheet", ".mjs": "modulepreload"}
 LATER = ("learn", "train")  # tabs whose modules are loaded when they are opened
 PRELOADED = [path for path in FILES if path.suffix in REL and path.relative_to(FOLDER).parts[0] not in LATER]
+WEIGHTS = ("Regular", "Bold")  # those that have all of Latin
 # Gradio adds the style sheets after its first frame; these rules keep the layout from shifting then.
 FIRST_STYLE = """<style>
 .gradio-container > .main.fillable { padding: 0 !important; }
 .gradio-container > .main > .wrap.full { visibility: hidden; }
 </style>"""
+FONTS = [f"static/fonts/IBMPlex{face}/IBMPlex{face}-{weight}.woff2" for face in ("Sans", "Mono") for weight in WEIGHTS]
 HEAD = FIRST_STYLE + "".join(
+    f'<link rel="preload" as="font" type="font/woff2" crossorigin href="{font}">' for font in FONTS
+)
+HEAD += "".join(
     f'<link rel="{REL[path.suffix]}" href="{URL}/{path.relative_to(FOLDER).as_posix()}">' for path in PRELOADED
 )
 
@@ -58,12 +63,12 @@ def shell(*, with_training: bool, gradio_writes: bool) -> gr.HTML:
     return gr.HTML(html_template=TEMPLATE, js_on_load=start, apply_default_css=False, padding=False, elem_id="hs-view")
 
 
-# System fonts, so that the page needs no other host.
+# Gradio serves these faces: nothing on the page needs another host. base.css declares their two weights.
 THEME = gr.themes.Default(
     primary_hue="blue",
     neutral_hue="slate",
-    font=["system-ui", "-apple-system", "Segoe UI", "sans-serif"],
-    font_mono=["ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "monospace"],
+    font=[gr.themes.Font("IBM Plex Sans"), gr.themes.Font("sans-serif")],
+    font_mono=[gr.themes.Font("IBM Plex Mono"), gr.themes.Font("monospace")],
     spacing_size="sm",
     radius_size="sm",
 ).set(  # Gradio's own greys and blues are too pale on white; these have a contrast of at least 4.5

@@ -114,7 +114,7 @@ def find_second(services: Services, query: Mapping[str, str]) -> tuple[dict[str,
 
 async def start_with_opening(services: Services, named: str | None, notices: list[str]) -> PageStart:
     served = services.served
-    name = named if named in served.models else next(iter(served.models), None)
+    name = named if named in served.models else services.openings.first
     value = await opening_pointer(services, name)
     opening = services.openings.written.get(name or "")
     settings = {"prompt": opening.settings["prompt"]} if opening else {}

@@ -15,11 +15,12 @@ WRITTEN_ELSEWHERE = " · another engine writes, this model reads along"
 
 
 def model_list(services: Services) -> list[dict[str, object]]:
-    """Name, facts, one line from the card, and the training steps kept of every model that is served."""
+    """Name, label, facts, one line from the card, and the training steps kept of every model that is served."""
     served = services.served
     return [
         {
             "name": name,
+            "label": declared.label if (declared := services.openings.declared(name)) else "",
             "facts": facts(loaded) + (WRITTEN_ELSEWHERE if services.engines.writes_elsewhere(loaded) else ""),
             "about": about(served.sources.get(name, "")),
             "steps": services.snapshots.steps(name),

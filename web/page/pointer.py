@@ -38,5 +38,5 @@ async def opening_pointer(services: Services, name: str | None) -> dict[str, obj
     except CannotWrite:
         return nothing | {"notices": services.served.problems()}
     suggested_heads = [each._asdict() for each in opening.suggested_heads]
-    head = services.snapshots.formed_head(name) or opening.head
+    head = opening.head if opening.is_declared else services.snapshots.formed_head(name) or opening.head
     return pointer(run, "opening", opening.settings) | {"head": head, "suggested_heads": suggested_heads}

@@ -1,9 +1,21 @@
-"""The texts that the page shows before a visitor has written one: one short text per model, shared by all."""
+"""The texts that the page shows before a visitor has written one: one short text per model, shared by all.
 
+A checkpoint may declare its own in ``opening.json`` (``DeclaredOpening``). For any other model a text is written, and a
+head with a clear pattern in it is found.
+"""
+
+import functools
+import itertools
+import logging
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
-from model import LoadedModel, PromptError, SamplingSettings
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from model import CheckpointError, InputError, LoadedModel, PromptError, SamplingSettings
+from model.checkpoint.files import read_json
+from model.errors import InvalidValue
 from model.generate import generate
 from model.lens.opening import FittingHead, cut_at_open_choice, fitting_heads, head_to_open
 from model.lens.text_pass import TextPass
@@ -14,17 +26,55 @@ from ..serving.served_models import ServedModels
 from ..settings import (
     KNOWN_PROMPT,
     LEAST_OPENING_TOKENS,
+    MAX_LABEL,
+    MAX_OPENING_BYTES,
     OPENING_PROMPTS,
     OPENING_SEED,
     OPENING_TEMPERATURE,
     OPENING_TOKENS,
+    OPENS_ON,
 )
 from .run import Run
 from .store import Runs
 
+DECLARED = "opening.json"
+log = logging.getLogger(__name__)
+
 
 class CannotWrite(Exception):
     """A model that cannot even write its opening."""
+
+
+class DeclaredOpening(BaseModel):
+    """The opening that a checkpoint declares: ``tokens`` tokens written after ``prompt``, with ``head`` open.
+
+    ``label`` says on the page, in a word or two, what this model writes.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    prompt: str
+    tokens: int = Field(ge=1)
+    head: list[int] = Field(min_length=2, max_length=2)  # layer and head
+    seed: int = OPENING_SEED
+    temperature: float = OPENING_TEMPERATURE
+    label: str = Field("", max_length=MAX_LABEL)
+
+
+@functools.lru_cache(maxsize=64)
+def read_declared(source: Path | str) -> DeclaredOpening | None:
+    """The opening that the checkpoint in this folder declares, None where there is none or it cannot be read."""
+    path = Path(source) / DECLARED
+    if not path.is_file():
+        return None
+    try:
+        return DeclaredOpening.model_validate(read_json(path, MAX_OPENING_BYTES))
+    except CheckpointError as error:
+        log.warning("%s", error)
+    except ValidationError as error:
+        first = error.errors()[0]
+        log.warning("%s: %s: %s", path, ".".join(map(str, first["loc"])) or "the opening", first["msg"])
+    return None
 
 
 @dataclass(frozen=True)
@@ -36,6 +86,7 @@ class Opening:
     n_prompt: int
     head: tuple[int, int]
     suggested_heads: list[FittingHead]
+    is_declared: bool = False
 
 
 class Openings:
@@ -44,6 +95,15 @@ class Openings:
     def __init__(self, served: ServedModels, runs: Runs) -> None:
         self.served, self.runs = served, runs
         self.written = BoundedCache[str, Opening]()  # by name, one for each model that is served
+
+    @property
+    def first(self) -> str | None:
+        """The model that the page opens on; None where no model is served."""
+        models = self.served.models
+        return OPENS_ON if OPENS_ON in models else next(iter(models), None)
+
+    def declared(self, name: str) -> DeclaredOpening | None:
+        return read_declared(self.served.sources.get(name, ""))
 
     def write_all(self) -> None:
         """Write the openings of all models in advance. A model that cannot write one is no longer served."""
@@ -60,7 +120,7 @@ class Openings:
 
         def write() -> Opening:
             try:
-                return write_opening(loaded)
+                return write_declared(loaded, self.declared(name)) or write_opening(loaded)
             except Exception as error:  # its logits overflow, or there is not enough memory
                 self.served.fail(name, error)
                 raise CannotWrite(name) from error
@@ -71,6 +131,31 @@ class Openings:
     def forget(self, name: str) -> None:
         """Remove the opening of a model that is no longer served."""
         self.written.remove(lambda other, _: other == name)
+
+
+def write_declared(loaded: LoadedModel, declared: DeclaredOpening | None) -> Opening | None:
+    """The declared opening; None where there is none, or the model cannot write it."""
+    if declared is None:
+        return None
+    config = loaded.config
+    try:
+        ids = loaded.read_prompt(declared.prompt)
+        layer, head = declared.head
+        if not (0 <= layer < config.n_layer and 0 <= head < config.n_head):
+            raise InvalidValue("head", declared.head, f"one of {config.n_layer} layers of {config.n_head} heads")
+        if len(ids) + declared.tokens > config.context_length:
+            most = config.context_length - len(ids)
+            raise InvalidValue("tokens", declared.tokens, f"at most {most} after this prompt")
+        sampling = SamplingSettings(temperature=declared.temperature)
+        # Whoever writes this text again gets more of it.
+        request = loaded.request(ids, max(OPENING_TOKENS, declared.tokens), sampling=sampling, seed=declared.seed)
+    except InputError as error:
+        log.warning("%s: its %s is not used: %s", loaded.name, DECLARED, error)
+        return None
+    steps = itertools.islice(generate(loaded.gpt, loaded.begin(request)), declared.tokens)
+    text = ids + [step.token_id for step in steps if step.token_id != loaded.eos_token_id]
+    suggested = fitting_heads(loaded.trace(text).attention, text)
+    return Opening(settings_of(request, declared.prompt), text, len(ids), (layer, head), suggested, is_declared=True)
 
 
 def write_opening(loaded: LoadedModel) -> Opening:

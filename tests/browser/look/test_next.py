@@ -264,5 +264,5 @@ def test_the_text_is_stepped_through_from_the_bar_and_from_nowhere(page: Any) ->
         page.get_by_role("button", name="Settings", exact=True).press("ArrowLeft")
     show_page(page, "Learn")
     page.keyboard.press("ArrowLeft")
-    show_page(page, "Write & Look")
+    show_page(page, "Look")
     expect(step).to_have_value(str(newest))

@@ -54,7 +54,7 @@ def test_a_gpt_is_trained_watched_and_opened(page: Any) -> None:
     # It is still there after a reload.
     page.reload()
     expect(heading).to_have_text(f"Trained: {name}")
-    page.get_by_role("button", name="Open in Write & Look").click()
+    page.get_by_role("button", name="Open in Look").click()
     expect_model(page, name, "2 layers")
     expect(page.get_by_role("slider", name="Training step")).to_be_visible()
     expect(text(page)).not_to_be_empty()

@@ -160,7 +160,7 @@ def test_no_sideways_scrolling(browser: Any, server: Server, width: int) -> None
     page = browser.new_page(viewport={"width": width, "height": 844})
     page.goto(server.url)
     expect_drawn(page)
-    for tab in ("Use", "Write & Look"):
+    for tab in ("Use", "Look"):
         show_page(page, tab)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
     columns = page.locator(".hs-panels").evaluate("e => getComputedStyle(e).gridTemplateColumns.split(' ').length")

@@ -165,10 +165,12 @@ def test_files_that_are_something_else(content: bytes, tmp_path: Path) -> None:
             model.load(tmp_path / name)
 
 
-def test_meta_pkl_beside_the_weights_is_named(tmp_path: Path) -> None:
+def test_meta_pkl_next_to_the_weights_is_named(tmp_path: Path) -> None:
     (tmp_path / "meta.pkl").write_bytes(b"")
     torch.save(book_weights(**SIZES), tmp_path / "model.pth")
-    with pytest.raises(model.CheckpointError, match="meta.pkl beside it, a pickle, which is never opened") as refused:
+    with pytest.raises(
+        model.CheckpointError, match="meta.pkl next to it, which is a pickle and is never opened"
+    ) as refused:
         read_source(tmp_path / "model.pth", n_head=2)
     assert "--alphabet" in str(refused.value) and "with a JSON list of characters, or the text" in str(refused.value)
 

@@ -11,6 +11,9 @@ import torch
 import model
 from helpers.serve_once import ROOT
 from model import LoadedModel
+from model.lens.head_roles import copying_scores, sampled_tokens
+from model.lens.opening import LEAST_COPIED, copied_tokens
+from web.runs.openings import read_declared, write_declared
 
 CHECKPOINTS = ROOT / "checkpoints"
 FOLDERS = sorted(path.parent for path in CHECKPOINTS.glob("*/config.json"))
@@ -60,6 +63,27 @@ def test_the_card_and_the_weights_are_as_promised(folder: Path, loaded: LoadedMo
         weights.isfinite().all() and weights.dtype == torch.float32 for weights in loaded.gpt.state_dict().values()
     )
     assert card["finished"]
+
+
+def test_the_opening_shows_a_copied_token(folder: Path, loaded: LoadedModel) -> None:
+    """The token that the open head looks at is the next one: both are read at a glance."""
+    declared = read_declared(folder)
+    assert declared and declared.label
+    opening = write_declared(loaded, declared)
+    assert opening and opening.head == tuple(declared.head) and len(opening.ids) == opening.n_prompt + declared.tokens
+    trace = loaded.trace(opening.ids)
+    is_bpe = loaded.tokenizer.kind == "bpe"
+    copying = copying_scores(loaded.gpt, sampled_tokens(loaded))
+    if not is_bpe:
+        copying = torch.ones_like(copying)  # no head copies every letter: this one fetches those of a name
+    last = [each for each in copied_tokens(trace.attention, trace.logits, opening.ids, copying)
+            if each.head == opening.head and each.query == len(opening.ids) - 2]  # fmt: skip
+    assert len(last) == 1 and last[0].weight >= LEAST_COPIED and last[0].probability >= 0.9
+    texts = [token.text for token in trace.tokens]
+    assert texts[last[0].key] == texts[-1]
+    assert all(texts[place].strip().isalpha() for place in (last[0].key, last[0].query, -1))
+    if is_bpe:
+        assert all(text.strip() and text.isprintable() for text in texts)
 
 
 def test_snapshots_open_and_differ(folder: Path, card: Any) -> None:

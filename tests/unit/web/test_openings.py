@@ -1,12 +1,18 @@
 """The openings of models."""
 
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
 import torch
 
 from helpers.models import scripted_model, tiny_bpe
-from model.lens.opening import LEAST_REAL, MOST_CERTAIN, cut_at_open_choice
-from web.runs.openings import opening_prompt
+from model.lens.opening import LEAST_REAL, MOST_CERTAIN, copied_tokens, cut_at_open_choice
+from web.runs.openings import DECLARED, Openings, opening_prompt, read_declared, write_declared
 from web.services import Services
-from web.settings import OPENING_PROMPTS
+from web.settings import OPENING_PROMPTS, OPENING_TOKENS, OPENS_ON
 
 
 def test_an_opening_of_what_the_model_knows(services: Services) -> None:
@@ -47,3 +53,73 @@ def test_openings_end_where_something_was_open(services: Services) -> None:
         real = int((probabilities >= LEAST_REAL).sum())
         whole = len(opening.ids) == loaded.config.context_length
         assert whole or (real in (3, 4) and float(probabilities.max()) <= MOST_CERTAIN)
+
+
+GOOD = {"prompt": "ROMEO:", "tokens": 3, "head": [1, 2], "label": "a play"}
+
+
+def declare(folder: Path, changes: dict[str, Any]) -> Path:
+    folder.mkdir()
+    (folder / DECLARED).write_text(json.dumps(GOOD | changes))
+    return folder
+
+
+def test_a_declared_opening(services: Services, tmp_path: Path) -> None:
+    loaded = services.served.models["tiny"]
+    opening = write_declared(loaded, read_declared(declare(tmp_path / "good", {})))
+    assert opening and opening.head == (1, 2) and opening.is_declared
+    steps = loaded.generate("ROMEO:", 3, temperature=0.8, seed=1)
+    assert opening.ids == loaded.read_prompt("ROMEO:") + [step.token_id for step in steps]
+    assert opening.settings["prompt"] == "ROMEO:" and opening.settings["max_new_tokens"] == OPENING_TOKENS
+    assert read_declared(tmp_path) is None and read_declared("user/name") is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"tokens": 0},
+        {"tokens": 10**6},
+        {"head": [1]},
+        {"head": [-1, 0]},
+        {"head": [99, 0]},
+        {"prompt": ""},
+        {"prompt": 1},
+        {"temperature": -1},
+        {"seed": 1.5},
+        {"label": "x" * 100},
+        {"other": 1},
+    ],
+    ids=str,
+)
+def test_a_declared_opening_that_cannot_be_used(
+    services: Services, tmp_path: Path, caplog: pytest.LogCaptureFixture, changes: dict[str, Any]
+) -> None:
+    """The reason is logged, and a text is written as for a model that declares none."""
+    loaded = services.served.models["tiny"]
+    assert write_declared(loaded, read_declared(declare(tmp_path / "bad", changes))) is None
+    assert next(iter(changes)) in caplog.text and DECLARED in caplog.text
+
+
+def test_the_page_opens_on_stories_where_they_are_served(services: Services) -> None:
+    served: Any = SimpleNamespace(models={})
+    openings = Openings(served, services.runs)
+    assert openings.first is None
+    served.models = {"mine": 1, "other": 2}
+    assert openings.first == "mine"
+    served.models |= {OPENS_ON: 3}
+    assert openings.first == OPENS_ON
+
+
+def test_copied_tokens() -> None:
+    """Of a text a b c a b, the head that copies looks from the second a at the first b."""
+    ids = [5, 6, 7, 5, 6]
+    attention = torch.zeros(1, 2, 5, 5)
+    attention[:, :, :, 0] = 1
+    attention[0, :, 3] = torch.tensor([0.2, 0.8, 0, 0, 0])
+    logits = torch.zeros(5, 8)
+    logits[3, 6] = 20.0
+    (copied,) = copied_tokens(attention, logits, ids, torch.tensor([[0.5, 0.95]]))
+    assert (copied.head, copied.query, copied.key) == ((0, 1), 3, 1)
+    assert copied.weight == pytest.approx(0.8) and copied.probability > 0.99
+    attention[0, :, 3] = torch.tensor([0.45, 0.55, 0, 0, 0])
+    assert copied_tokens(attention, logits, ids, torch.ones(1, 2)) == []

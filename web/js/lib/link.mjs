@@ -45,6 +45,7 @@ const OPTIONS = {
   askWith: ["ask_with", plain],
   summaries: ["means", flag],
   surprise: ["surprise", flag],
+  details: ["details", flag],
 };
 const OPTION_ENTRIES = /** @type {[keyof Options, [string, Codec]][]} */ (Object.entries(OPTIONS));
 

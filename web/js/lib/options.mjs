@@ -20,5 +20,6 @@ export const DEFAULTS = Object.freeze({
   ask: "", // the open question of Ask (look/ask/questions.mjs); "list" shows them all, "" none
   askWith: "", // the choices made for it (look/ask/choices.mjs)
   summaries: false, // whether means and rollout have tiles
+  details: false, // whether everything for researchers is shown (look/details.mjs)
   surprise: false, // whether the text is coloured by how surprising each token was, not by attention
 });

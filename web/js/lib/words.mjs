@@ -8,6 +8,16 @@ import { exact } from "./numbers.mjs";
 export const visible = (text) =>
   text.replaceAll(" ", "·").replaceAll("\n", "↵").replaceAll("\t", "⇥").replaceAll("\r", "␍") || "∅";
 
+/** @type {Record<string, string>} */
+const NAMED = { " ": "a space", "\n": "a line break", "\t": "a tab", "": "nothing" };
+
+/** A token as one would say it: without the space before it. @param {string} text */
+export const plainly = (text) => NAMED[text] ?? (text.trim() || visible(text));
+
+/** What to call a token of a text for somebody new to the word. @param {{ tokens: Pick<Token, "text">[] }} text */
+export const unitOf = ({ tokens }) =>
+  tokens.length && tokens.every(({ text }) => text.length === 1) ? "letter" : "word";
+
 /** The number of characters, counted as Python does: an emoji is one, not two. @param {string} text */
 export const countCharacters = (text) => text.length - (text.match(/[\uD800-\uDBFF][\uDC00-\uDFFF]/g)?.length ?? 0);
 

@@ -37,7 +37,9 @@ export class Address {
     const { state, sha256 } = texts.first.pointer;
     const isCompared = texts.isComparing || new URLSearchParams(shown).has("b_sha256");
     if (!sha256 || !(isCompared || ["done", "stopped"].includes(state))) return;
-    if (texts.stores.some(({ pointer, ids: known }) => isBusy(pointer.state) || known.length < pointer.tokens)) return;
+    const isPartial = (/** @type {Store} */ { pointer, ids: known, playback }) =>
+      isBusy(pointer.state) || (known.length < pointer.tokens && !playback.hasHalted);
+    if (texts.stores.some(isPartial)) return;
     const link = this.#link;
     if (link === shown) return;
     this.shown = link;
@@ -69,7 +71,8 @@ export function restoreLinkedView(store, search, pair = null) {
       `The link is damaged. Its text is shown, but these parts could not be read: ${unreadable.join(", ")}.`,
     );
   }
-  store.view.set({ ...DEFAULTS, ...options });
+  // A link may show the details, but does not hide those of a visitor who wants them.
+  store.view.set({ ...DEFAULTS, details: store.view.options.details, ...options });
   if (open) store.view.choose(open);
   pair?.heads.chooseB(openSecond);
   store.restore(locked, step);

@@ -2,16 +2,20 @@
 
 import { make, setFlag } from "../lib/dom.mjs";
 import { icon, logo } from "../lib/icons.mjs";
+import { detailsSwitch } from "./details.mjs";
 import { Settings } from "./settings.mjs";
 
 /** @import { Control, ModelInfo } from "../types.js" */
+/** @import { View } from "./state/view.mjs" */
 
 /** The tabs, by their name in the body's `data-page`. */
-const PAGES = { look: "Write & Look", learn: "Learn", train: "Train", use: "Use" };
+const PAGES = { look: "Look", learn: "Learn", train: "Train", use: "Use" };
 
 /** @typedef {keyof typeof PAGES} PageName */
 
-const PHONE = "(max-width: 767px)";
+/** What to try, by the model that shows it; those that are served are offered. @type {Record<string, string>} */
+const EXAMPLES = { "stories-bpe": "a story", "shakespeare-char": "Shakespeare", "two-layer-steps": "induction" };
+
 const MOST_HEIGHT = 140; // CSS pixels of the prompt
 
 export class Bar {
@@ -24,9 +28,11 @@ export class Bar {
    * @param {() => void} actions.stop
    * @param {(name: string) => void} actions.chooseModel
    * @param {(name: PageName) => void} actions.showPage
+   * @param {() => void} actions.help
    * @param {boolean} withTraining whether visitors may train GPTs of their own
+   * @param {View} view
    */
-  constructor(controls, actions, withTraining) {
+  constructor(controls, actions, withTraining, view) {
     this.settings = new Settings(controls);
     this.models = new ModelPicker(actions.chooseModel);
     this.prompt = make("textarea", {
@@ -45,7 +51,6 @@ export class Bar {
     });
     this.prompt.addEventListener("focus", () => this.#grow());
     this.prompt.addEventListener("blur", () => this.#grow());
-    matchMedia(PHONE).addEventListener("change", () => this.#grow());
     this.prompt.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
       event.preventDefault();
@@ -65,8 +70,48 @@ export class Bar {
     );
     const pages = make("nav", { class: "hs-pages", "aria-label": "Pages" }, ...this.tabs);
     const brand = make("h1", { class: "hs-brand" }, logo(), make("span", {}, "Headscope"));
-    this.element = make("header", { class: "hs-topbar" }, brand, this.models.element, this.box, this.write, this.stop);
-    this.element.append(this.settings.element, pages);
+    this.examples = make("div", { class: "hs-try", role: "group", "aria-label": "Try", hidden: true });
+    const help = make(
+      "button",
+      { type: "button", class: "hs-help", onclick: actions.help, title: "Introduction" },
+      "?",
+    );
+    help.setAttribute("aria-label", "Introduction");
+    const more = make("div", { class: "hs-more" }, this.examples, pages, detailsSwitch(view), help);
+    this.menu = make("button", { type: "button", class: "hs-menu-button", "aria-label": "Menu" }, icon("menu"));
+    this.menu.addEventListener("click", () => this.toggleMenu());
+    more.addEventListener("click", ({ target }) => {
+      if (target instanceof Element && target.closest("button:not(.hs-details)")) this.toggleMenu(false);
+    });
+    this.more = make("div", { class: "hs-more-anchor" }, this.menu, more);
+    document.addEventListener("pointerdown", (event) => {
+      if (!this.more.contains(/** @type {Node} */ (event.target))) this.toggleMenu(false);
+    });
+    this.more.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || this.menu.getAttribute("aria-expanded") !== "true") return;
+      event.preventDefault();
+      this.toggleMenu(false);
+      this.menu.focus();
+    });
+    this.toggleMenu(false);
+    const writing = [this.box, this.write, this.stop, this.settings.element];
+    this.element = make("header", { class: "hs-topbar" }, brand, this.models.element, ...writing, this.more);
+  }
+
+  /** On narrow screens the pages and switches are in a menu. @param {boolean} [open] */
+  toggleMenu(open = this.menu.getAttribute("aria-expanded") !== "true") {
+    setFlag(this.menu, "aria-expanded", open);
+  }
+
+  /** @param {ModelInfo[]} models @param {string} name of the chosen one */
+  fill(models, name) {
+    this.models.fill(models, name);
+    const served = Object.entries(EXAMPLES).filter(([model]) => models.some((one) => one.name === model));
+    const buttons = served.map(([model, title]) =>
+      make("button", { type: "button", onclick: () => this.models.pick(model) }, title),
+    );
+    this.examples.replaceChildren(make("span", {}, "try"), ...buttons);
+    this.examples.hidden = served.length < 2;
   }
 
   /** The fields that the server needs to write a text. */
@@ -104,21 +149,16 @@ export class Bar {
     }
   }
 
-  /**
-   * On a phone the field is as tall as its text. On wider screens it grows only while it is edited, and covers the
-   * panels below.
-   */
+  /** The field grows only while it is edited, and covers the panels below. */
   #grow() {
     const { prompt } = this;
-    const isPhone = matchMedia(PHONE).matches;
-    const isTall = isPhone || document.activeElement === prompt;
+    const isTall = document.activeElement === prompt;
     prompt.style.height = "";
     prompt.classList.remove("hs-folded");
-    prompt.classList.toggle("hs-grown", !isPhone && isTall && prompt.scrollHeight > prompt.clientHeight + 2);
+    prompt.classList.toggle("hs-grown", isTall && prompt.scrollHeight > prompt.clientHeight + 2);
     // Folded, it shows only its first line, without half of the second.
     prompt.classList.toggle("hs-folded", !isTall && prompt.scrollHeight > prompt.clientHeight + 2);
     if (isTall) prompt.style.height = `${Math.min(prompt.scrollHeight + 2, MOST_HEIGHT)}px`;
-    this.box.style.height = isPhone ? prompt.style.height : "";
   }
 }
 
@@ -164,7 +204,7 @@ export class ModelPicker {
       ...models.map((model) => {
         const lines = [make("b", {}, model.name), make("span", {}, model.facts), make("small", {}, model.about)];
         const row = make("li", { role: "option", tabindex: -1, "data-name": model.name }, ...lines);
-        row.addEventListener("click", () => this.#pick(model.name));
+        row.addEventListener("click", () => this.#take(model.name));
         return row;
       }),
     );
@@ -192,13 +232,18 @@ export class ModelPicker {
     return /** @type {HTMLElement[]} */ ([...this.list.children]);
   }
 
-  /** @param {string} name */
-  #pick(name) {
-    this.toggle(false);
-    this.button.focus();
+  /** Choose a model. @param {string} name */
+  pick(name) {
     if (name === this.#name) return;
     this.show(name);
     this.choose(name);
+  }
+
+  /** Choose a model from the list. @param {string} name */
+  #take(name) {
+    this.toggle(false);
+    this.button.focus();
+    this.pick(name);
   }
 
   /** @param {KeyboardEvent} event */
@@ -212,7 +257,7 @@ export class ModelPicker {
       if (event.key === "ArrowDown") rows[Math.min(at + 1, rows.length - 1)]?.focus();
       else if (event.key === "ArrowUp") rows[Math.max(at - 1, 0)]?.focus();
       else if (event.key === "Escape") this.toggle(false);
-      else if (event.key === "Enter" || event.key === " ") this.#pick(rows[at]?.dataset.name ?? this.#name);
+      else if (event.key === "Enter" || event.key === " ") this.#take(rows[at]?.dataset.name ?? this.#name);
       else return;
       if (this.list.hidden) this.button.focus();
     }

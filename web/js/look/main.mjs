@@ -6,6 +6,7 @@ import { announce, announceModel, modelsChanged, pageShown, trainingResumed } fr
 import { isBusy } from "./state/pointer.mjs";
 import { Address, restoreLinkedView } from "./address.mjs";
 import { Bar } from "./bar.mjs";
+import { wantsDetails } from "./details.mjs";
 import { Readings, Texts } from "./compare/texts.mjs";
 import { Intro } from "./intro/intro.mjs";
 import { skipLinks } from "./keyboard.mjs";
@@ -56,8 +57,11 @@ class Page {
       stop: () => this.stop(),
       chooseModel: (/** @type {string} */ name) => this.chooseModel(name),
       showPage: (/** @type {PageName} */ name) => this.showPage(name),
+      help: () => this.intro.open(),
     };
-    this.bar = new Bar(controls, barActions, withTraining);
+    const view = new View();
+    view.set({ details: wantsDetails() });
+    this.bar = new Bar(controls, barActions, withTraining, view);
     const { settings } = this.bar;
     const actions = {
       branch: (/** @type {object} */ data) => void this.send({ branch: data }),
@@ -66,16 +70,18 @@ class Page {
       readAgain: (/** @type {Reading} */ reading) => void this.readings.readAgain(reading),
       readText: (/** @type {string} */ text) => this.readings.readText(text),
       scaleHeads: (/** @type {number[][] | null} */ mask) => void this.readings.scaleHeads(mask),
-      writeScaled: (/** @type {number[][] | null} */ mask) => this.writeScaled(mask),
+      writeScaled: (/** @type {number[][] | null} */ mask, /** @type {number | undefined} */ n) =>
+        this.writeScaled(mask, n),
       startMuting: () => this.texts.compare.heads.startMuting(true),
       models: () => this.models,
       changed: () => this.address.keep(),
     };
-    this.texts = new Texts(new View(), actions, controls, settings);
+    this.texts = new Texts(view, actions, controls, settings);
     this.address = new Address(this.texts, controls);
     this.readings = new Readings(this.texts, this.address);
     this.writer = new TextWriter((pointer) => this.follow(pointer), gradio);
     this.intro = new Intro(() => this.store);
+    for (const store of this.texts.everyStore) store.on("state tokens", () => this.#showProgress());
     const parts = [this.bar.element, this.bar.refusal, this.intro.element, this.texts.element];
     this.element = make("div", { class: "hs-page" }, skipLinks(), ...parts);
     window.addEventListener("popstate", () => this.address.isAnother && this.reopen());
@@ -103,7 +109,7 @@ class Page {
       const { models, pointer, settings, second, training } = await response.json();
       this.models = models;
       this.texts.compare.reader.fill(models);
-      this.bar.models.fill(models, pointer.model ?? "");
+      this.bar.fill(models, pointer.model ?? "");
       this.tellModel();
       this.intro.describe(this.bar.models.chosen);
       this.bar.suggest(String(settings.prompt ?? ""));
@@ -128,10 +134,14 @@ class Page {
     const { state, context_length } = this.store.pointer;
     this.bar.settings.fit(context_length);
     this.bar.settings.showSeed(this.store.pointer.settings.seed);
-    const isWriting = this.texts.stores.some((store) => isBusy(store.pointer.state));
-    this.bar.showWriting(isWriting);
+    this.#showProgress();
     this.element.dataset.state = state;
-    if (!isWriting) this.address.keep();
+    if (!this.texts.stores.some((store) => isBusy(store.pointer.state))) this.address.keep();
+  }
+
+  /** Stop is there until all that was written is shown. */
+  #showProgress() {
+    this.bar.showWriting(this.texts.stores.some((store) => store.isGrowing));
   }
 
   /** Stop following the texts that are being written. */
@@ -167,11 +177,12 @@ class Page {
   /**
    * Write the current text twice at the same time, with the same prompt and seed: as before, and with heads scaled.
    * @param {number[][] | null} head_mask
+   * @param {number} [n_given] how many tokens to begin with; those of the prompt if left out
    */
-  writeScaled(head_mask) {
+  writeScaled(head_mask, n_given = this.store.pointer.n_prompt) {
     this.abandon();
-    const { model, settings, n_prompt, head_mask: own } = this.store.pointer;
-    const given = this.store.tokens.slice(0, n_prompt).map(({ text }) => text);
+    const { model, settings, head_mask: own } = this.store.pointer;
+    const given = this.store.tokens.slice(0, n_given).map(({ text }) => text);
     const seed = typeof settings.seed === "number" ? settings.seed : newSeed();
     // A text whose context shifts would become a new run, which the comparison would not follow.
     const fields = { prompt: given.join(""), ...settings, model, seed, context_shift: false };
@@ -182,7 +193,7 @@ class Page {
   stop() {
     for (const store of this.texts.stores) {
       if (isBusy(store.pointer.state)) this.writer.stop(store.pointer.run);
-      store.playback.skip();
+      store.halt();
     }
   }
 
@@ -213,7 +224,7 @@ class Page {
       const { models } = await response.json();
       this.models = models;
       this.texts.compare.reader.fill(models);
-      this.bar.models.fill(models, this.bar.models.name);
+      this.bar.fill(models, this.bar.models.name);
     } catch (error) {
       this.store.report(`The models could not be listed: ${/** @type {Error} */ (error).message}`);
     }

@@ -1,6 +1,8 @@
 // One text with all its panels over one store, and the ways to open Ask.
 
 import { make, setFlag } from "../lib/dom.mjs";
+import { counted } from "../lib/numbers.mjs";
+import { unitOf } from "../lib/words.mjs";
 import { onThemeChange } from "../lib/drawing/palette.mjs";
 import { AskPanel } from "./ask/ask_panel.mjs";
 import { headScale, mixTiles } from "./ask/mixer_controls.mjs";
@@ -42,7 +44,7 @@ export class Workspace {
       },
     });
     const { element: nextPanel, next } = nextTokenPanel(store, settings, actions.branch, mixer);
-    const writing = make("div", { class: "hs-writing" }, textPanel(store, next, actions), nextPanel);
+    const writing = make("div", { class: "hs-writing" }, textPanel(store, next, actions, mixer), nextPanel);
     this.panels = make("div", { class: "hs-panels" }, writing);
     const ask = new AskPanel(store, mixer);
     const heads = headsPanel(
@@ -51,6 +53,7 @@ export class Workspace {
       (rows) => [saveStep(store, rows)],
     );
     this.panels.append(heads, ask.element);
+    heads.prepend(headsLead(store));
     mixTiles(mixer, heads);
     const actionsOfHead = [askButton(store), saveHead(store), copyLink(store, controls), headScale(mixer)];
     this.panels.append(headPanel(store, actionsOfHead));
@@ -81,6 +84,20 @@ export class Workspace {
     this.element.dataset.state = store.pointer.state;
     this.panels.hidden = !store.pointer.run; // only messages to see
   }
+}
+
+/** What the tiles are, for somebody who sees them for the first time. @param {Store} store */
+function headsLead(store) {
+  const lead = make("p", { class: "hs-lead hs-plain" });
+  const say = () => {
+    const { n_layer, n_head } = store.pointer;
+    lead.textContent =
+      `${counted(n_layer * n_head, "head")}, each with its own idea of where to look. ` +
+      `One row for each ${unitOf(store)}.`;
+  };
+  store.on("state tokens", say);
+  say();
+  return lead;
 }
 
 /**

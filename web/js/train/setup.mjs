@@ -113,7 +113,7 @@ export class Setup {
           "Every few seconds it writes a sample, and its heads are drawn again. In such a short time few of them " +
             "develop a clear role.",
         ),
-        make("li", {}, "Then it opens in Write & Look, with its earlier weights on the slider, and can be downloaded."),
+        make("li", {}, "Then it opens in Look, with its earlier weights on the slider, and can be downloaded."),
       ),
       this.promise,
     );

@@ -58,7 +58,7 @@ export class Watch {
       this.stop.disabled = true;
       actions.stop();
     });
-    this.look = make("button", { type: "button", class: "hs-small ht-primary" }, "Open in Write & Look");
+    this.look = make("button", { type: "button", class: "hs-small ht-primary" }, "Open in Look");
     this.look.addEventListener("click", () => actions.open(this.#state.name));
     this.download = make("a", { class: "hs-small", href: address("train/model.zip").href, download: "" }, "Download");
     this.download.title = "A zip archive with the checkpoint folder: Headscope, transformers and other engines open it";

@@ -34,7 +34,8 @@ export class Mixer extends Emitter {
   /**
    * @param {Store} store
    * @param {object} actions
-   * @param {(mask: Mask) => void} actions.writeBoth write the text twice, with and without a mask
+   * @param {(mask: Mask, n_given?: number) => void} actions.writeBoth write the text twice, with and without a mask,
+   *   from its prompt or its first tokens
    * @param {(mask: Mask) => void} actions.compare read the text again with a mask, next to the text as it is
    * @param {(ids: number[], why: string) => void} actions.compareText read another text next to it, and say why
    */

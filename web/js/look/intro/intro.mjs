@@ -7,14 +7,12 @@ import { DEFAULTS, DESK } from "../ask/mixer.mjs";
 import { encodeMask, withScale } from "../ask/head_masks.mjs";
 import { writeChoices } from "../ask/choices.mjs";
 import { isComplete, openPattern, strongestCell } from "../roles/text_patterns.mjs";
-import { keep, kept } from "../state/storage.mjs";
 import { examplesOf } from "./examples.mjs";
 import { patternSentence, placeSentence, unitOf } from "./sentences.mjs";
 
 /** @import { ModelInfo, PictureId } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
-const KEPT = "headscope-intro";
 const MARGIN = 8; // pixels around the element that is scrolled into view
 const PATIENCE = 2500; // milliseconds that the first example waits for the roles of the heads
 
@@ -56,7 +54,7 @@ export class Intro {
     close.addEventListener("click", () => this.close());
     this.element = make("aside", { class: "hs-intro", "aria-label": "Introduction" });
     this.element.append(this.words, this.button, this.off, this.ask, close);
-    this.element.hidden = kept(KEPT) === "closed";
+    this.element.hidden = true;
   }
 
   get store() {
@@ -68,9 +66,15 @@ export class Intro {
     return store;
   }
 
+  open() {
+    this.element.hidden = false;
+    this.#restart();
+    this.update(this.store);
+    this.element.scrollIntoView({ block: "nearest" });
+  }
+
   close() {
     this.element.hidden = true;
-    keep(KEPT, "closed");
   }
 
   /** The model, as described by the server. @param {ModelInfo | undefined} model */

@@ -3,9 +3,9 @@
 
 import { mouseOrTouch, make, setFlag } from "../../lib/dom.mjs";
 import { LatestLoader, pauseFor } from "../../lib/latest.mjs";
-import { exact, fixed, signed } from "../../lib/numbers.mjs";
+import { exact, fixed, share, signed } from "../../lib/numbers.mjs";
 import { drawnHow, logSoftmax, mostProbable, probabilities, softmax } from "../../lib/sampling.mjs";
-import { visible } from "../../lib/words.mjs";
+import { plainly, unitOf, visible } from "../../lib/words.mjs";
 import { vocabulary } from "../state/run_fetcher.mjs";
 import { OneStop } from "../keyboard.mjs";
 
@@ -32,6 +32,7 @@ import { OneStop } from "../keyboard.mjs";
 /** @typedef {{ element: HTMLElement, fill: (id: number, shown: Shown) => void }} Row */
 
 const SHOWN = 20; // tokens, plus the written one
+const FEW = 5; // without details
 const KEPT = 24; // places whose logits are kept
 const MOST_NUMBERS = 1024; // loaded at a time when several places are requested
 
@@ -52,10 +53,14 @@ export function nextTokenPanel(store, settings, branch, mixer) {
     const ids = [...store.tokens.slice(0, at).map(({ id }) => id), token];
     branch({ of: run, model, sha256, n_prompt, ids, instead: store.tokens[at]?.id ?? null });
   };
-  const hint = make("p", { class: "hs-status" }, mouseOrTouch("click one to branch", "tap one to branch"));
-  const top = make("div", { class: "hs-top" }, make("h2", {}, "Next token"), hint);
+  const hint = make("p", { class: "hs-status hs-detail" }, mouseOrTouch("click one to branch", "tap one to branch"));
+  const title = make("h2", {});
+  const top = make("div", { class: "hs-top" }, title, hint);
+  const name = () => (title.textContent = store.view.options.details ? "Next token" : `Next ${unitOf(store)}`);
+  store.on("state tokens view", name);
+  name();
   const next = new NextToken(store, settings, branchAt, mixer);
-  const how = make("p", { class: "hs-hint hs-drawn-how" });
+  const how = make("p", { class: "hs-hint hs-drawn-how hs-detail" });
   const explain = () => (how.textContent = drawnHow(settings.values));
   settings.on(explain);
   explain();
@@ -108,6 +113,7 @@ export class NextToken {
     });
     store.waitFor((n) => n < 2 || this.loader.has(store.fetcher, n - 2));
     store.on("state tokens step", () => this.want());
+    store.view.on((changed) => changed.includes("details") && this.draw());
     settings.on(() => this.draw());
     mixer.on("changed", () => this.draw());
   }
@@ -186,7 +192,9 @@ export class NextToken {
     const plain = probabilities(logits, this.settings.values);
     const [drawn, shownOwn] = prediction ? [prediction.drawn, prediction.own] : [plain, own];
     const written = (this.#written = this.writtenId);
-    const likely = prediction ? likeliest(own, prediction.own, SHOWN) : most;
+    const { details } = this.store.view.options;
+    const count = details ? SHOWN : FEW;
+    const likely = prediction ? likeliest(own, prediction.own, count) : most.slice(0, count);
     const ids = written === null || likely.includes(written) ? likely : [...likely, written];
     const before = visible(this.store.tokens[this.#position]?.text ?? "");
     const which = prediction ? ", with heads muted or scaled; outlines: without that" : "";
@@ -207,7 +215,7 @@ export class NextToken {
     const { cells, set } = numberCells();
     set({ drawn: remainder(drawn), own: remainder(shownOwn), ...(prediction && { plain: remainder(plain) }) });
     this.rest.replaceChildren(name, ...cells);
-    const shown = [...rows.map((row) => row.element), ...(others ? [this.rest] : [])];
+    const shown = [...rows.map((row) => row.element), ...(others && details ? [this.rest] : [])];
     // Only if the number of rows changes, so that a button keeps the focus.
     if (this.body.children.length !== shown.length) this.body.replaceChildren(...shown);
     this.stop.update();
@@ -224,7 +232,8 @@ export class NextToken {
     /** @type {Row["fill"]} */
     const fill = (id, shown) => {
       token = id;
-      const text = visible(this.#found?.texts[id] ?? "");
+      const { details } = this.store.view.options;
+      const text = (details ? visible : plainly)(this.#found?.texts[id] ?? "");
       const isWritten = id === this.#written;
       const fits = this.#position + 2 <= this.store.pointer.context_length;
       button.textContent = text;
@@ -234,7 +243,7 @@ export class NextToken {
       mark.hidden = !isWritten;
       element.classList.toggle("hs-is-written", isWritten);
       element.dataset.id = String(id);
-      set(shown);
+      set(shown, details);
     };
     return { element, fill };
   }
@@ -244,13 +253,13 @@ export class NextToken {
 function numberCells() {
   const bar = make("span", { class: "hs-amount", "aria-hidden": "true" });
   const [drawnNumber, ownCell, changeCell] = [make("span"), make("td"), make("td", { class: "hs-change" })];
-  /** @param {Shown} shown */
-  const set = ({ drawn, own, plain, change }) => {
-    bar.style.setProperty("--part", String(drawn));
+  /** @param {Shown} shown @param {boolean} [details] */
+  const set = ({ drawn, own, plain, change }, details = true) => {
+    bar.style.setProperty("--part", String(details ? drawn : own));
     bar.style.setProperty("--plain", String(plain ?? 0));
     bar.classList.toggle("hs-outlined", plain !== undefined);
     bar.title = plain === undefined ? "" : `${exact(plain)} before`;
-    drawnNumber.textContent = exact(drawn);
+    drawnNumber.textContent = details ? exact(drawn) : share(own);
     ownCell.textContent = exact(own);
     changeCell.textContent = change === undefined ? "" : signed(change, (size) => fixed(size, 3));
     if (plain === undefined) changeCell.remove();

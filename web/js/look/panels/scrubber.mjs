@@ -36,8 +36,9 @@ export class Scrubber {
     this.skip.title = "Skip to the end";
     this.skip.append(icon("end"));
     this.speed = dropdown("Speed", SPEEDS, (key) => this.setSpeed(key));
+    this.speed.classList.add("hs-detail");
     this.speed.title = "How fast text appears and is replayed. The model always writes as fast as it can.";
-    this.status = make("output", { class: "hs-scrubber-status" });
+    this.status = make("output", { class: "hs-scrubber-status hs-detail" });
     const controls = [this.button, this.range, this.skip, this.speed, ...actions];
     this.element = make("div", { class: "hs-scrubber" }, ...controls, this.status);
     store.on("state tokens step", () => this.draw());

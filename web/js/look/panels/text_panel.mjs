@@ -3,6 +3,7 @@
 import { checkbox, make, setFlag } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { brief, counted, exact, surprise } from "../../lib/numbers.mjs";
+import { Finding } from "./finding.mjs";
 import { attentionLegend, surpriseLegend } from "./legend.mjs";
 import { stepKeys } from "../keyboard.mjs";
 import { compareMenu } from "../compare/compare_menu.mjs";
@@ -11,24 +12,28 @@ import { TextView } from "./text_view.mjs";
 import { visible } from "../../lib/words.mjs";
 import { tableHead, TableView } from "../../widgets/table_view.mjs";
 
-/** @import { Pointer, Token } from "../../types.js" */
+/** @import { Token } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 /** @import { CompareActions } from "../compare/compare_menu.mjs" */
+/** @import { Mixer } from "../ask/mixer.mjs" */
 /** @import { NextToken } from "./next_token.mjs" */
 
 /**
  * @param {Store} store
  * @param {NextToken} next
  * @param {CompareActions} actions
+ * @param {Mixer} mixer
  */
-export function textPanel(store, next, actions) {
+export function textPanel(store, next, actions, mixer) {
   const { view } = store;
-  const text = new TextView(store, { canSurprise: true });
+  const text = new TextView(store, { canSurprise: true, hasArcs: true });
   stepKeys(text);
   const status = make("p", { class: "hs-status", role: "status" });
   store.on("state tokens", () => {
-    const words = describe(store.pointer, store.pointer.tokens - store.length);
+    const words = describe(store);
     if (words !== status.textContent) status.textContent = words;
+    const { rate } = store.pointer;
+    status.title = rate ? `The model wrote ${Math.round(rate)} tokens per second.` : "";
   });
   const surpriseBox = checkbox((checked) => view.set({ surprise: checked }));
   const legends = { attention: attentionLegend(), surprise: surpriseLegend() };
@@ -41,7 +46,7 @@ export function textPanel(store, next, actions) {
   show();
   const another = make("button", { type: "button", class: "hs-small", onclick: actions.another }, "Write another");
   another.title = "Write a second text from the same prompt and compare the two";
-  const pin = make("button", { type: "button", class: "hs-small", "aria-label": "Pin" }, icon("pin"));
+  const pin = make("button", { type: "button", class: "hs-small hs-detail", "aria-label": "Pin" }, icon("pin"));
   pin.title = "Keep the selected token highlighted in all views (or shift-click a token)";
   pin.addEventListener("click", () => store.pinSelected());
   store.on("state focus step", () => {
@@ -51,39 +56,40 @@ export function textPanel(store, next, actions) {
   });
   surpriseBox.setAttribute("aria-label", "colour by surprise");
   const surpriseLabel = make("label", { title: "Colour each token by how unexpected it was" }, surpriseBox, "surprise");
-  const controls = make("div", { class: "hs-controls" }, surpriseLabel, another, compareMenu(store, actions));
+  const controls = make("div", { class: "hs-controls hs-detail" }, surpriseLabel, another, compareMenu(store, actions));
   const table = textTable(store);
-  const top = make("div", { class: "hs-top" }, make("h2", {}, "Text"), status, table.toggle);
+  const top = make("div", { class: "hs-top hs-detail" }, make("h2", {}, "Text"), table.toggle);
   const scrubber = new Scrubber(store, (step) => describeToken(store.tokens[step], step), pin).element;
   const box = make("div", { class: "hs-text-box" }, text.element);
-  const parts = [top, box, text.announcement, table.element, scrubber, alternatives(store, next), controls];
+  scrubber.append(status);
+  const others = alternatives(store, next);
+  const finding = new Finding(store, mixer).element;
+  const parts = [top, box, text.announcement, table.element, finding, scrubber, others, controls];
+  for (const part of [table.element, others, legends.attention, legends.surprise]) part.classList.add("hs-detail");
   parts.push(legends.attention, legends.surprise);
   return make("section", { class: "hs-panel hs-written", "aria-label": "Text" }, ...parts);
 }
 
-/**
- * The progress of a text, in words.
- * @param {Readonly<Pointer>} pointer
- * @param {number} behind how many of its tokens are not shown yet
- */
-function describe({ state, tokens, n_prompt, rate, training, written: n_written = tokens - n_prompt }, behind) {
-  const written = counted(n_written, "token");
-  const meanwhile = training ? " while a GPT trains" : "";
-  const speed = rate ? `, ${Math.round(rate)} tokens/s${meanwhile}` : "";
-  if (behind > 0 && ["writing", "done", "stopped"].includes(state)) {
-    return `${Math.max(n_written - behind, 0)} of ${n_written} shown${speed}`;
-  }
+/** The progress of a text, in words. @param {Store} store */
+function describe(store) {
+  const { state, tokens, n_prompt, settings, written = tokens - n_prompt } = store.pointer;
+  const shown = Math.max(written - (tokens - store.length), 0);
+  const all = counted(store.length, "token");
+  const done = `${counted(shown, "token")} written`;
+  const most = typeof settings.max_new_tokens === "number" ? settings.max_new_tokens : written;
+  const isOver = state === "stopped" || store.playback.hasHalted;
+  if (isOver && !store.isGrowing) return `stopped after ${counted(shown, "token")}`;
   const descriptions = {
     none: "",
-    linked: `${counted(tokens, "token")}, ${history.state?.isOpenedHere ? "opened by Ask" : "opened from the address"}`,
-    snapshot: `${counted(tokens, "token")}, read with this step’s weights`,
-    read: `${counted(tokens, "token")}, read again`,
-    opening: `${counted(tokens, "token")}, sample text`,
+    linked: `${all}, ${history.state?.isOpenedHere ? "opened by Ask" : "opened from the address"}`,
+    snapshot: `${all}, read with this step’s weights`,
+    read: `${all}, read again`,
+    opening: all,
     loading: "loading ...",
     waiting: "waiting ...",
-    writing: `writing: ${written}${speed}`,
-    done: `${written} written${speed}`,
-    stopped: `stopped after ${written}${speed}`,
+    writing: `writing ${shown} of ${most}`,
+    done: store.isGrowing ? `writing ${shown} of ${Math.min(most, written)}` : done,
+    stopped: `writing ${shown} of ${Math.min(most, written)}`,
     failed: "failed",
   };
   return descriptions[state];

@@ -7,6 +7,7 @@ import { Scale } from "../../lib/drawing/scale.mjs";
 import { MAX_SURPRISE, surprise } from "../../lib/numbers.mjs";
 import { sentence, visible } from "../../lib/words.mjs";
 import { moveByKey } from "../keyboard.mjs";
+import { Arcs, TokenPlaces } from "./arcs.mjs";
 
 /** @import { Token } from "../../types.js" */
 /** @import { Ramp } from "../../lib/drawing/palette.mjs" */
@@ -25,9 +26,14 @@ const SPACES = { " ": "hs-space", "\n": "hs-line", "\t": "hs-tab" };
 const withVisibleSpaces = (text) =>
   text.split(/([ \n\t])/).map((part) => (SPACES[part] ? make("span", { class: SPACES[part] }, part) : part));
 
+/** The spaces in front of a word, and the word; no word if it has no such spaces. @param {string} text */
+const splitWord = (text) => /^([ \n\t]+)([^]+)$/.exec(text)?.slice(1) ?? [text, ""];
+
 export class TextView {
   /** @type {HTMLSpanElement[]} */
   #spans = [];
+  /** @type {HTMLElement[]} the part of each span that is coloured: a word without the space before it */
+  #words = [];
   /** @type {string[]} of each span, so that only spans that change are touched */
   #looks = [];
   #run = ""; // whose tokens the spans hold
@@ -36,16 +42,26 @@ export class TextView {
    * @param {Store} store
    * @param {object} options
    * @param {boolean} [options.canSurprise] whether it can be coloured by surprise
+   * @param {boolean} [options.hasArcs] whether arcs are drawn over it
    * @param {string} [options.label]
    */
-  constructor(store, { canSurprise = false, label = "Text" }) {
+  constructor(store, { canSurprise = false, hasArcs = false, label = "Text" }) {
     this.store = store;
     this.canSurprise = canSurprise;
     this.element = make("div", { class: "hs-text", tabindex: 0, role: "group", "aria-label": label });
     this.earlier = make("span", { class: "hs-earlier", title: "No longer in the context" });
-    this.element.append(this.earlier);
+    this.places = new TokenPlaces(this.element);
+    this.arcs = hasArcs ? new Arcs(store, this.places) : null;
+    this.fixed = [...(this.arcs ? [this.arcs.element] : []), this.earlier]; // in front of the tokens
+    this.element.append(...this.fixed);
     this.announcement = make("p", { class: "hs-hidden", "aria-live": "polite" });
     this.element.addEventListener("pointerover", (event) => this.point(event.target));
+    // A finger covers several tokens: the one nearest to it is meant.
+    for (const kind of /** @type {const} */ (["pointerdown", "pointermove"])) {
+      this.element.addEventListener(kind, (event) => {
+        if (event.pointerType === "touch") store.point(this.#cellNear(event));
+      });
+    }
     this.element.addEventListener("pointerleave", () => store.point(null));
     this.element.addEventListener("click", (event) => this.choose(event));
     // With Shift, the browser would select the text up to there.
@@ -61,18 +77,31 @@ export class TextView {
     store.on("tokens focus view step", () => this.colour());
     store.on("step", () => this.scrollToStep());
     store.on("looks-back", () => this.scrollToKey());
+    const remeasure = () => {
+      this.places.forget();
+      this.arcs?.draw(this.#words);
+    };
+    if (!this.arcs) return;
+    new ResizeObserver(remeasure).observe(this.element);
+    document.fonts.addEventListener("loadingdone", remeasure);
+    store.view.on((changed) => changed.includes("details") && remeasure());
   }
 
   /** Drop the spans of a run that is no longer shown. */
   fit() {
     const { element, store, isAtEnd } = this;
     const earlier = this.canSurprise ? store.pointer.earlier : ""; // of no use for an open head
-    if (this.earlier.textContent !== earlier) this.earlier.textContent = earlier;
+    if (this.earlier.textContent !== earlier) {
+      this.earlier.textContent = earlier;
+      this.places.forget();
+    }
     const { run } = store.pointer;
     if (run === this.#run && store.tokens.length >= this.#spans.length) return;
     this.#run = run;
-    element.replaceChildren(this.earlier);
+    element.replaceChildren(...this.fixed);
+    this.places.forget();
     this.#spans = [];
+    this.#words = [];
     this.#looks = [];
     if (earlier && isAtEnd) element.scrollTop = element.scrollHeight;
   }
@@ -85,7 +114,8 @@ export class TextView {
   fill() {
     const { element, store, isAtEnd } = this;
     element.classList.toggle("hs-growing", store.isGrowing);
-    for (let i = this.#spans.length; i < store.tokens.length; i++) {
+    const first = this.#spans.length;
+    for (let i = first; i < store.tokens.length; i++) {
       const { text } = store.tokens[i];
       const span = make("span", {
         class: i < store.pointer.n_prompt ? "hs-token hs-prompted" : "hs-token",
@@ -93,13 +123,29 @@ export class TextView {
       });
       // A token of one character needs no elements inside.
       if (SPACES[text]) span.classList.add(SPACES[text]);
-      span.append(...(text.length > 1 ? withVisibleSpaces(text) : [text]));
+      const [start, word] = splitWord(text);
+      span.append(...(text.length > 1 ? withVisibleSpaces(start) : [text]));
+      if (word) span.append(make("span", { class: "hs-word" }, ...withVisibleSpaces(word)));
+      span.classList.toggle("hs-spaced", word !== "");
       this.#spans.push(span);
+      this.#words.push(/** @type {HTMLElement} */ (word ? span.lastChild : span));
       element.append(span);
     }
+    if (first < this.#spans.length) this.places.forget(this.#startOfWord(first));
     // The log-probabilities of the prompt are known once it has been read.
     if (this.canSurprise) this.#spans.forEach((span, i) => (span.title ||= describe(store.tokens[i])));
     if (isAtEnd) element.scrollTop = element.scrollHeight;
+  }
+
+  /** Where the word begins that a token goes on: it may move to the next line with it. @param {number} position */
+  #startOfWord(position) {
+    let start = position;
+    while (start > 0 && !/^\s/.test(this.store.tokens[start].text)) start--;
+    return start;
+  }
+
+  drawArcs() {
+    if (this.arcs && this.element.isConnected && !this.element.closest("[hidden]")) this.arcs.draw(this.#words);
   }
 
   /** Scroll to the selected step and, if there is room, to the key it looks at most, without moving the page. */
@@ -140,9 +186,11 @@ export class TextView {
       if (look === this.#looks[i]) continue; // most tokens stay as they are from one hover to the next
       this.#looks[i] = look;
       MARKS.forEach((name, which) => span.classList.toggle(name, marks[which]));
-      span.style.backgroundColor = step > FAINT ? ramp.css[step] : "";
-      span.style.color = step > FAINT ? ramp.ink[step] : "";
+      const word = this.#words[i];
+      word.style.backgroundColor = step > FAINT ? ramp.css[step] : "";
+      word.style.color = step > FAINT ? ramp.ink[step] : "";
     }
+    this.drawArcs();
   }
 
   /**
@@ -226,6 +274,12 @@ export class TextView {
     if (query !== null) this.store.point({ query });
   }
 
+  /** The token nearest to a pointer, as a cell. @param {MouseEvent} event */
+  #cellNear({ clientX, clientY }) {
+    const query = this.places.nearest(this.#words, clientX, clientY);
+    return query === null ? null : { query };
+  }
+
   /** @param {number} position @returns {HTMLElement | undefined} */
   span(position) {
     return this.#spans[position];
@@ -233,7 +287,8 @@ export class TextView {
 
   /** A click selects the step at which a token was written; with Shift it locks the token. @param {MouseEvent} event */
   choose(event) {
-    const position = this.position(event.target);
+    const isTouch = event instanceof PointerEvent && event.pointerType === "touch";
+    const position = isTouch ? (this.#cellNear(event)?.query ?? null) : this.position(event.target);
     if (position === null) return;
     if (event.shiftKey) this.store.lock({ query: position }, true);
     else this.store.select(position);

@@ -17,6 +17,7 @@ export class Playback {
   #took = 0;
   #hasBegun = false; // whether a token of this text has been shown at this speed
   #isPaused = false;
+  #hasHalted = false;
 
   /**
    * @param {() => void} show called in each frame in which more is shown
@@ -69,16 +70,29 @@ export class Playback {
     this.#begin();
   }
 
+  get hasHalted() {
+    return this.#hasHalted;
+  }
+
+  /** Show no more of this text than now. */
+  halt() {
+    this.#hasHalted = true;
+    this.#known = this.#shown;
+    cancelAnimationFrame(this.#frame);
+    this.#frame = 0;
+  }
+
   /** Start with another text, and show all known tokens of it. @param {number} known */
   reset(known) {
     cancelAnimationFrame(this.#frame);
     this.#frame = this.#due = 0;
-    this.#atOnce = this.#hasBegun = this.#isPaused = false;
+    this.#atOnce = this.#hasBegun = this.#isPaused = this.#hasHalted = false;
     this.#shown = this.#known = this.#from = known;
   }
 
   /** More tokens are known. @param {number} known @param {boolean} atOnce whether they are shown at once */
   extend(known, atOnce) {
+    if (this.#hasHalted) return;
     this.#known = known;
     if (atOnce || this.#atOnce || ((!this.#speed || document.hidden) && !this.#isPaused)) {
       const hasMore = this.#shown < known;
@@ -104,6 +118,7 @@ export class Playback {
 
   /** Show all known tokens, and later ones as soon as they are known. */
   skip() {
+    if (this.#hasHalted) return;
     this.#atOnce = true;
     this.#isPaused = false;
     cancelAnimationFrame(this.#frame);

@@ -80,9 +80,9 @@ export class Store extends Emitter {
     return this.tokens.length;
   }
 
-  /** The ids of all tokens that are known, shown or not. */
+  /** The ids of all tokens that are known, shown or not; of a halted text only the shown ones belong to it. */
   get ids() {
-    return this.#data.ids;
+    return this.#playback.hasHalted ? this.tokens.map(({ id }) => id) : this.#data.ids;
   }
 
   /** Whether more of the text will be shown. */
@@ -220,10 +220,18 @@ export class Store extends Emitter {
     this.#pointer = other.#pointer;
     this.#reset(other.#data);
     if (this.open.join() !== other.open.join()) this.#data.forgetWeights();
-    this.#playback.reset(this.#data.tokens.length);
+    this.#playback.reset(other.length);
+    if (other.#playback.hasHalted) this.#playback.halt();
+    else this.#playback.extend(this.#data.tokens.length, true);
     this.#data.show(this.readable);
     this.emit(...EVERYTHING);
     this.#source.update();
+  }
+
+  /** End the text with what is shown of it. */
+  halt() {
+    this.#playback.halt();
+    this.emit("state", ...SHOWN);
   }
 
   /** Stop following the text that is being written. */

@@ -1,0 +1,32 @@
+// "Details" shows everything for researchers: exact numbers, legends, menus, and marks for spaces. Without them the
+// page shows what somebody needs who has never heard of attention. The style sheets hide `.hs-detail` then, and
+// `.hs-plain` with details.
+
+import { make, setFlag } from "../lib/dom.mjs";
+import { keep, kept } from "./state/storage.mjs";
+
+/** @import { View } from "./state/view.mjs" */
+
+const KEPT = "headscope-details";
+
+/** Whether the visitor chose to see the details. */
+export const wantsDetails = () => kept(KEPT) === "on";
+
+/** The switch, which the browser remembers. @param {View} view */
+export function detailsSwitch(view) {
+  const button = make("button", { type: "button", class: "hs-details", role: "switch" }, "Details");
+  button.title = "Every number, legend and tool, for those who want them all";
+  const show = () => {
+    const { details } = view.options;
+    setFlag(button, "aria-checked", details);
+    document.body.dataset.details = details ? "on" : "off";
+  };
+  button.addEventListener("click", () => {
+    const details = !view.options.details;
+    keep(KEPT, details ? "on" : "off");
+    view.set({ details });
+  });
+  view.on(show);
+  show();
+  return button;
+}
