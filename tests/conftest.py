@@ -1,6 +1,7 @@
 """Fixtures and rules for all tests."""
 
 import functools
+import gc
 import os
 import ssl
 from collections.abc import Callable, Generator, Iterator
@@ -11,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
+from helpers.engine import KERNELS
 from helpers.texts import Texts, open_texts
 from helpers.training import TRAINING_TEXT
 from model import ladder
+from model.kernels import jit
 
 if TYPE_CHECKING:
     from helpers.server import Server
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 torch.set_num_threads(1)
 # Each httpx client would load all CA certificates, which takes 16 ms and which no test needs.
 ssl.create_default_context = functools.cache(ssl.create_default_context)
+# Before the kernels are imported: code that one process compiles serves all tests of this run and the next.
+jit.keep_compiled_code(KERNELS)
 # Set before transformers or huggingface_hub is imported: no test contacts another host.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
@@ -39,6 +44,17 @@ def pytest_pycollect_makeitem(collector: pytest.Collector) -> Generator[None, An
         if folder_of(item) != "browser" and IN_BROWSER & set(getattr(item, "fixturenames", ())):
             raise collector.CollectError(f"{item.nodeid} opens a browser: its place is tests/browser")
     return made
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the garbage collector away from the modules imported for all tests, which would cost seconds."""
+    threshold = gc.get_threshold()
+    gc.set_threshold(0)
+    collected = yield
+    gc.freeze()
+    gc.set_threshold(*threshold)
+    return collected
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are selected by marker

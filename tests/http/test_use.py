@@ -1,5 +1,6 @@
 """Every example of the Use tab runs as it stands, against the page's own address."""
 
+import functools
 import json
 import re
 import shutil
@@ -14,6 +15,14 @@ from safetensors.torch import load_file
 
 from helpers.server import Server
 from web.page.use import DEFAULT_ADDRESS, examples
+
+# What an example contains with a key, and without one.
+KEY_IN_CODE = [
+    ("import os\n\n", ""),
+    (', headers={"Authorization": "Bearer " + os.environ["HEADSCOPE_API_KEY"]}', ""),
+    ('-H "Authorization: Bearer $HEADSCOPE_API_KEY" ', ""),
+    ('os.environ["HEADSCOPE_API_KEY"]', '"none"'),
+]
 
 
 def blocks(text: str) -> list[tuple[str, str]]:
@@ -47,13 +56,22 @@ def check(text: str, folder: Path, **environ: str) -> None:
     assert config["mcpServers"]["headscope"]["url"].endswith("/gradio_api/mcp/")
 
 
+def test_the_examples_run_with_a_key(launch: Callable[..., Server], checkpoints: Path, tmp_path: Path) -> None:
+    server = launch(checkpoints / "tiny", api_key="open-sesame")
+    check(examples(server.services, server.url, with_key=True), tmp_path, HEADSCOPE_API_KEY="open-sesame")
+
+
+@pytest.mark.slow
 def test_the_examples_run(server: Server, tmp_path: Path) -> None:
     check(examples(server.services, server.url + "/", with_key=False), tmp_path)
 
 
-def test_the_examples_run_with_a_key(launch: Callable[..., Server], checkpoints: Path, tmp_path: Path) -> None:
-    server = launch(checkpoints / "tiny", api_key="open-sesame")
-    check(examples(server.services, server.url, with_key=True), tmp_path, HEADSCOPE_API_KEY="open-sesame")
+def test_without_a_key_the_examples_only_lack_it(server: Server) -> None:
+    with_key, without = (
+        [code for language, code in blocks(examples(server.services, server.url, with_key=each)) if language != "json"]
+        for each in (True, False)
+    )
+    assert [functools.reduce(lambda code, part: code.replace(*part), KEY_IN_CODE, code) for code in with_key] == without
 
 
 @pytest.mark.parametrize(

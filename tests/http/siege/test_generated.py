@@ -5,6 +5,7 @@ from itertools import islice
 import httpx
 import pytest
 
+from helpers import also_slow
 from helpers.server import Server
 from helpers.siege.generated import Generated, good_bodies
 from helpers.siege.watch import answer_all, own_routes
@@ -26,7 +27,7 @@ def test_good_bodies_are_good(server: Server) -> None:
     assert set(refused) == {"/look/snapshot"}  # this model has none
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, *also_slow(2)])
 def test_generated_requests(server: Server, seed: int, capfd: pytest.CaptureFixture[str]) -> None:
     gets = [path for method, path in own_routes(server) if method == "GET"]
     generated = Generated(seed, server.served.models["tiny"].sha256, gets)

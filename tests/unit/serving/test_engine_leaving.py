@@ -168,7 +168,7 @@ def test_a_context_of_one_token_shifts_too() -> None:
 
 def test_a_hundred_requests_of_one_client_do_not_keep_another_waiting(tiny: LoadedModel) -> None:
     engine = Engine(tiny, max_batch=4, max_waiting=200)
-    many = [Asked(tiny, "A", 50, seed=i, client="many") for i in range(100)]
+    many = [Asked(tiny, "A", 25, seed=i, client="many") for i in range(100)]
     engine.submit(*[each.sequence for each in many])
     for _ in range(10):
         engine.step()
@@ -179,7 +179,7 @@ def test_a_hundred_requests_of_one_client_do_not_keep_another_waiting(tiny: Load
     assert one.end == "length"
     finish(engine)
     for i, each in enumerate(many):  # the one that made room has written the same as alone
-        assert each.ids == ids_of(alone(tiny, "A", 50, seed=i))
+        assert each.ids == ids_of(alone(tiny, "A", 25, seed=i))
     assert one.ids == ids_of(alone(tiny, "B", 20, seed=7))
 
 
