@@ -1,6 +1,6 @@
 """Text generation: read the prompt once, then write one token at a time with the cache."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -118,15 +118,15 @@ class Continuation:
     """The text of a request while it is written: turns the logits after its newest token into the next token."""
 
     def __init__(
-        self, request: GenerationRequest, tokenizer: Tokenizer, end_token: int | None, context_length: int
+        self, request: GenerationRequest, tokenizer: Tokenizer, end_tokens: Iterable[int], context_length: int
     ) -> None:
         self.request, self.context_length = request, context_length
         self.max_new_tokens = request.max_new_tokens
         if not request.context_shift:  # a prompt that fills the context is still followed by one token
             self.max_new_tokens = min(self.max_new_tokens, context_length - len(request.prompt) + 1)
         self.generator = random_generator(request.seed, *request.choice)
-        self.end_tokens = {*request.stop_token_ids, *(() if end_token is None else (end_token,))}
-        self.silent_tokens = {*tokenizer.special_tokens.values(), end_token} & self.end_tokens  # not part of the text
+        self.end_tokens = {*request.stop_token_ids, *end_tokens}
+        self.silent_tokens = {*tokenizer.special_tokens.values(), *end_tokens} & self.end_tokens  # not part of the text
         self.out = TextOut(tokenizer, () if request.min_new_tokens else request.stop)
         self.written: list[int] = []
 

@@ -51,7 +51,7 @@ class LoadedModel:
     """A checkpoint in memory: the GPT, its tokenizer and its metadata.
 
     ``sha256`` is the digest of the stored weights, or "" for a model never saved. ``chat_template`` is the checkpoint's
-    Jinja template, or "".
+    Jinja template, or "". A text ends at the eos token, or at one of ``other_end_ids``.
     """
 
     name: str
@@ -61,6 +61,7 @@ class LoadedModel:
     eos_token_id: int | None = None
     sha256: str = ""
     chat_template: str = ""
+    other_end_ids: tuple[int, ...] = ()
 
     @property
     def config(self) -> GPTConfig:
@@ -70,6 +71,11 @@ class LoadedModel:
     def ids_without_token(self) -> tuple[int, ...]:
         """The vocabulary rows without a token in the tokenizer, for example in a vocabulary padded to a round size."""
         return tuple(i for i in range(self.config.vocab_size) if not self.tokenizer.token_bytes(i))
+
+    @property
+    def end_token_ids(self) -> tuple[int, ...]:
+        """The tokens at which a text ends."""
+        return self.other_end_ids if self.eos_token_id is None else (self.eos_token_id, *self.other_end_ids)
 
     @property
     def device(self) -> torch.device:
@@ -172,7 +178,7 @@ class LoadedModel:
 
     def begin(self, request: GenerationRequest) -> Continuation:
         """Start the text of a request."""
-        return Continuation(request, self.tokenizer, self.eos_token_id, self.config.context_length)
+        return Continuation(request, self.tokenizer, self.end_token_ids, self.config.context_length)
 
     def trace(
         self,
@@ -214,11 +220,12 @@ class LoadedModel:
             eos_token_id=self.eos_token_id,
             dtype=dtype,
             chat_template=self.chat_template,
+            other_end_ids=self.other_end_ids,
         )
 
     def read_prompt(self, prompt: Prompt) -> list[int]:
         """The token ids of a prompt. Raises a ``PromptError`` that says why the model cannot read it."""
-        ids = self.tokenizer.encode(prompt) if isinstance(prompt, str) else list(prompt)
+        ids = self.tokenizer.encode_prompt(prompt) if isinstance(prompt, str) else list(prompt)
         if not ids:
             raise EmptyPrompt
         for token_id in ids:

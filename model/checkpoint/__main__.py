@@ -45,6 +45,7 @@ def convert(
         bos_token_id=found.bos_token_id,
         eos_token_id=found.eos_token_id,
         chat_template=found.chat_template,
+        other_end_ids=found.other_end_ids,
     )
     config = found.config
     return (

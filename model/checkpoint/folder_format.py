@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -31,8 +32,17 @@ SNAPSHOTS = "steps"  # the folder of weights kept during training
 FAMILIES = {family.model_type: family for family in (GPT2, GPT_NEOX, LLAMA, MISTRAL, QWEN2, QWEN3)}
 
 
-def config_from_json(content: object) -> tuple[GPTConfig, int | None, int | None]:
-    """The config, bos token id and eos token id in a ``config.json``. Raises ``Mismatch`` naming the problem."""
+class ModelConfig(NamedTuple):
+    """What a ``config.json`` says. A text ends at the eos token or at any of ``other_end_ids``."""
+
+    config: GPTConfig
+    bos_token_id: int | None
+    eos_token_id: int | None
+    other_end_ids: tuple[int, ...]
+
+
+def config_from_json(content: object) -> ModelConfig:
+    """Read a ``config.json``. Raises ``Mismatch`` naming the problem."""
     if not isinstance(content, dict):
         raise Mismatch("no JSON object", "the config of a model")
     model_type = content.get("model_type")
@@ -40,7 +50,11 @@ def config_from_json(content: object) -> tuple[GPTConfig, int | None, int | None
     if family is None:
         raise InvalidValue("model_type", model_type, f"one of {', '.join(map(repr, FAMILIES))}")
     config = family.config_from(content)
-    return config, special_token(content, "bos_token_id", config), special_token(content, "eos_token_id", config)
+    end = content.get("eos_token_id")
+    ends = [special_token("eos_token_id", token_id, config) for token_id in (end if isinstance(end, list) else [end])]
+    known = [token_id for token_id in ends if token_id is not None]
+    bos = special_token("bos_token_id", content.get("bos_token_id"), config)
+    return ModelConfig(config, bos, known[0] if known else None, tuple(known[1:]))
 
 
 @lru_cache(maxsize=64)
@@ -57,8 +71,8 @@ def family_of(config: GPTConfig) -> Family:
     raise ValueError(f"no family of models has this combination of choices: {config}")
 
 
-def read_config(folder: Path) -> tuple[GPTConfig, int | None, int | None]:
-    """The config, bos token id and eos token id of the checkpoint in ``folder``. Raises ``CheckpointError``."""
+def read_config(folder: Path) -> ModelConfig:
+    """The ``config.json`` of the checkpoint in ``folder``. Raises ``CheckpointError``."""
     path = folder / CONFIG
     content = read_json(path, MAX_CONFIG_BYTES)
     with checkpoint_errors(path, "the config of a model"):
@@ -87,12 +101,11 @@ def read_chat_template(folder: Path) -> str:
     return template or ""
 
 
-def special_token(content: Mapping[str, object], name: str, config: GPTConfig) -> int | None:
+def special_token(name: str, token_id: object, config: GPTConfig) -> int | None:
     """The token id stored as ``name``, or None.
 
     An id outside the vocabulary counts as None: by default, transformers writes 50256 for any vocabulary.
     """
-    token_id = content.get(name)
     if token_id is None:
         return None
     if not isinstance(token_id, int) or isinstance(token_id, bool) or token_id < 0:
@@ -100,7 +113,9 @@ def special_token(content: Mapping[str, object], name: str, config: GPTConfig) -
     return token_id if token_id < config.vocab_size else None
 
 
-def config_to_json(config: GPTConfig, bos_token_id: int | None, eos_token_id: int | None) -> dict[str, object]:
+def config_to_json(
+    config: GPTConfig, bos_token_id: int | None, eos_token_id: int | None, other_end_ids: tuple[int, ...] = ()
+) -> dict[str, object]:
     """The content of a ``config.json`` from which transformers builds the same model, computing in float32."""
     family = family_of(config)
     return {
@@ -108,7 +123,7 @@ def config_to_json(config: GPTConfig, bos_token_id: int | None, eos_token_id: in
         "architectures": [family.architecture],
         "dtype": "float32",
         "bos_token_id": bos_token_id,
-        "eos_token_id": eos_token_id,
+        "eos_token_id": [eos_token_id, *other_end_ids] if other_end_ids else eos_token_id,
         **family.config_to(config),
     }
 

@@ -59,6 +59,7 @@ class Checkpoint(NamedTuple):
     eos_token_id: int | None
     sha256: str
     chat_template: str
+    other_end_ids: tuple[int, ...]
 
 
 def load_checkpoint(source: str | Path, device: str = "auto", dtype: str = "auto") -> Checkpoint:
@@ -87,6 +88,7 @@ def load_checkpoint(source: str | Path, device: str = "auto", dtype: str = "auto
         found.eos_token_id,
         found.sha256,
         found.chat_template,
+        found.other_end_ids,
     )
 
 

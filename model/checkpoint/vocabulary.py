@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ..config import MAX_VOCAB_SIZE
 from ..errors import CheckpointError
-from ..tokenizer import BPETokenizer, CharTokenizer, from_spec
+from ..tokenizer import CharTokenizer, Tokenizer, from_spec
 from ..tokenizer.base import Spec
 from ..tokenizer.byte_pair import byte_to_character
 from .files import checkpoint_errors, read_json, read_text
@@ -18,7 +18,7 @@ LEAST_BYTES = 1_000_000  # allowed for any vocabulary
 FILE_PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
 ALPHABET = "a JSON list of characters, or the text that the model was trained on"
 PICKLES = (".pkl", ".pickle")  # Python's own, never opened because that can run code
-VOCABULARY = "a character or byte-level BPE vocabulary"
+VOCABULARY = "a character or BPE vocabulary"
 
 
 def has_tokenizer(folder: Path) -> bool:
@@ -26,7 +26,7 @@ def has_tokenizer(folder: Path) -> bool:
     return (folder / TOKENIZER).is_file() or file_pair(folder) is not None
 
 
-def read_tokenizer(path: Path, vocab_size: int = MAX_VOCAB_SIZE) -> CharTokenizer | BPETokenizer:
+def read_tokenizer(path: Path, vocab_size: int = MAX_VOCAB_SIZE) -> Tokenizer:
     """The vocabulary in a ``tokenizer.json``, or in a folder that has one or, failing that, GPT-2's pair of files.
 
     Files much larger than ``vocab_size`` tokens need are not read. Raises ``CheckpointError``.

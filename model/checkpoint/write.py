@@ -39,6 +39,7 @@ def write_checkpoint(
     eos_token_id: int | None = None,
     dtype: torch.dtype | None = None,
     chat_template: str = "",
+    other_end_ids: tuple[int, ...] = (),
 ) -> None:
     """Write a checkpoint folder so that a reader never sees a partial one.
 
@@ -49,7 +50,7 @@ def write_checkpoint(
     folder = Path(os.path.realpath(folder))  # follow a link, so that the files are written to the disk it points to
     folder.parent.mkdir(parents=True, exist_ok=True)
     texts = {
-        CONFIG: to_json(config_to_json(config, bos_token_id, eos_token_id)),
+        CONFIG: to_json(config_to_json(config, bos_token_id, eos_token_id, other_end_ids)),
         TOKENIZER: to_json(tokenizer.spec),
         TOKENIZER_CONFIG: to_json(tokenizer_config(tokenizer, config.context_length, chat_template)),
     }

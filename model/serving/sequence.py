@@ -87,7 +87,7 @@ class TextSequence(Continuation):
         client: Hashable = None,
         deadline: float = float("inf"),
     ) -> None:
-        super().__init__(request, loaded.tokenizer, loaded.eos_token_id, loaded.config.context_length)
+        super().__init__(request, loaded.tokenizer, loaded.end_token_ids, loaded.config.context_length)
         self.listener, self.client, self.deadline = listener, client, deadline
         never, self.n_drawable = request.never_drawn, loaded.config.vocab_size - len(request.never_drawn)
         # Whether ``Reading.choose`` can draw: rows without a token must be the last ones of the vocabulary.

@@ -17,6 +17,9 @@ class Tokenizer(ABC):
     kind: Literal["char", "bpe"]
     spec: Spec  # the content of tokenizer.json
     special_tokens: dict[str, int]
+    begins_with: tuple[int, ...] = ()  # ids that come before every prompt
+    pattern = ""  # of the pieces into which a text is split before any merge; "" if it is not split
+    normalization: Literal["", "NFC"] = ""  # of a text before it is split
 
     @property
     @abstractmethod
@@ -26,6 +29,12 @@ class Tokenizer(ABC):
     @abstractmethod
     def encode(self, text: str) -> list[int]:
         """The token ids of ``text``. A character vocabulary may raise ``UnknownCharacters``."""
+
+    def encode_prompt(self, text: str) -> list[int]:
+        """The token ids of ``text`` after those that come before every prompt, unless it begins with them."""
+        ids = self.encode(text)
+        begins = tuple(ids[: len(self.begins_with)]) == self.begins_with
+        return ids if begins else [*self.begins_with, *ids]
 
     @abstractmethod
     def token_bytes(self, token_id: int) -> bytes:

@@ -23,6 +23,7 @@ class BPETokenizer(Tokenizer):
     """
 
     kind = "bpe"
+    pattern = GPT2_PATTERN
 
     def __init__(self, spec: Spec) -> None:
         """``spec`` is the content of a ``tokenizer.json`` with a byte-level BPE model."""
@@ -77,15 +78,17 @@ class BPETokenizer(Tokenizer):
         return self.bytes_of.get(token_id, b"")
 
 
+def is_gpt2_byte_level(pre: object) -> bool:
+    """Whether a pre-tokenizer splits a text as GPT-2's."""
+    if not isinstance(pre, dict) or pre.get("type") != "ByteLevel":
+        return False
+    return not pre.get("add_prefix_space") and bool(pre.get("use_regex", True))
+
+
 def check_byte_level(spec: Spec) -> None:
     """Raise ``Mismatch`` unless text is split as in GPT-2, with no processing beyond what tiktoken does."""
     pre = spec.get("pre_tokenizer")
-    if (
-        not isinstance(pre, dict)
-        or pre.get("type") != "ByteLevel"
-        or pre.get("add_prefix_space")
-        or not pre.get("use_regex", True)
-    ):
+    if not is_gpt2_byte_level(pre):
         raise Mismatch(f"the pre-tokenizer {pre!r}", "GPT-2's ByteLevel without a prefix space")
     check_post_processor(spec)
     if part_type(spec.get("decoder")) != "ByteLevel":

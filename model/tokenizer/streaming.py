@@ -1,10 +1,10 @@
 """Streaming: text from tokens that arrive one at a time, and tokens from a text that arrives in pieces."""
 
 import codecs
+import unicodedata
 from itertools import pairwise
 
 from .base import Tokenizer
-from .byte_pair import GPT2_PATTERN
 
 MAX_HELD = 256  # most characters held back until their word ends
 
@@ -29,7 +29,8 @@ class TokenStream:
     """Encodes a text as it arrives. The ids of all calls together equal those of the whole text.
 
     Each piece of the pre-tokenizer, mostly a word, is held back until the next one begins, because its tokens may
-    change until then. Only a piece of more than ``MAX_HELD`` characters is split at an arbitrary place.
+    change until then. Only a piece of more than ``MAX_HELD`` characters is split at an arbitrary place. A text that the
+    tokenizer does not split into pieces is held back until it ends.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -58,11 +59,14 @@ class TokenStream:
         """The ends of the pieces of the held text that later text cannot change."""
         import regex
 
+        pattern, form = self.tokenizer.pattern, self.tokenizer.normalization
+        if not pattern or (form and not unicodedata.is_normalized(form, self.held)):
+            return [0]
         special = self.tokenizer.special_tokens
         start = max((self.held.rfind(token) + len(token) for token in special if token in self.held), default=0)
         # Later text may complete a special token, before which the text is split as if it ended there.
         end = len(self.held) - self.begun(start)
-        pieces = [match.end() for match in regex.finditer(GPT2_PATTERN, self.held, pos=start, endpos=end)]
+        pieces = [match.end() for match in regex.finditer(pattern, self.held, pos=start, endpos=end)]
         ends = [start, *pieces[:-1]]
         if len(ends) > 1 and self.held[ends[-2] : ends[-1]] == "'":  # may still become the 'll of "we'll"
             ends.pop()

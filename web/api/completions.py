@@ -45,7 +45,7 @@ class Choice:
 
     def __post_init__(self) -> None:
         self.stream = TextStream(self.loaded.tokenizer)
-        self.silent_tokens = {self.loaded.eos_token_id}
+        self.silent_tokens = set(self.loaded.end_token_ids)
         special = set(self.loaded.tokenizer.special_tokens.values())
         self.silent_tokens |= special.intersection(self.asked.stop_token_ids or ())
         if self.asked.echo:

@@ -252,7 +252,10 @@ class TokenizeRequest(Body):
     add_generation_prompt: bool = Field(
         True, description="End the conversation's prompt at the start of the assistant's turn."
     )
-    add_special_tokens: bool = Field(True, description="Has no effect: the models here need no special tokens.")
+    add_special_tokens: bool = Field(
+        True,
+        description="Begin with the tokens that come before every prompt of the model, such as <s>, if it has any.",
+    )
     return_token_strs: bool | None = Field(False, description="Also return the text of each token.")
 
 

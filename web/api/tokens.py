@@ -23,7 +23,8 @@ async def tokenize(
         field, text = "messages", await render(templates, loaded, asked.messages, add_generation_prompt=open_end)
     check_length(field, "text", text, limits.max_prompt_characters)
     try:
-        ids = loaded.tokenizer.encode(text)
+        tokenizer = loaded.tokenizer
+        ids = tokenizer.encode_prompt(text) if asked.add_special_tokens else tokenizer.encode(text)
     except InputError as error:
         raise InputError(field, str(error), error.code) from None
     texts = [token.text for token in loaded.tokens(ids)] if asked.return_token_strs else None

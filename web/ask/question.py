@@ -114,7 +114,7 @@ class TokenField(Field):
             found: int | None = super().parse(given, subject)
             return found
         try:
-            ids = subject.loaded.read_prompt(value)
+            ids = subject.loaded.read_prompt(subject.loaded.tokenizer.encode(value))
         except InputError as error:
             raise InputError(self.name, f"{self.name}: {error}", error.code) from None
         if len(ids) != 1:

@@ -74,7 +74,7 @@ def read_with_snapshot(services: Services, text: SnapshotText) -> Run:
 
 
 def encode(services: Services, loaded: LoadedModel, text: str) -> list[int]:
-    return loaded.tokenizer.encode(check_text(services.limits, text))
+    return loaded.tokenizer.encode_prompt(check_text(services.limits, text))
 
 
 def tokens_within(loaded: LoadedModel, ids: list[int], n_characters: int) -> int:

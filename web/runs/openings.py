@@ -164,7 +164,7 @@ def write_opening(loaded: LoadedModel) -> Opening:
     sampling = SamplingSettings(temperature=OPENING_TEMPERATURE)
     request = loaded.request(ids, max(n_new, 1), sampling=sampling, seed=OPENING_SEED)
     steps = generate(loaded.gpt, loaded.begin(request)) if n_new > 0 else ()
-    text = ids + [step.token_id for step in steps if step.token_id != loaded.eos_token_id]
+    text = ids + [step.token_id for step in steps if step.token_id not in loaded.end_token_ids]
     trace = loaded.trace(text)
     end = cut_at_open_choice(trace.logits, first=len(ids) + LEAST_OPENING_TOKENS)
     attention = trace.attention[:, :, :end, :end]

@@ -91,7 +91,7 @@ class Run:
             self.recording.append(step.attention)
         if step.logits is not None:
             self.recent_logits.append((len(self.ids) - 1, step.logits))
-        ended = step.token_id == self.loaded.eos_token_id
+        ended = step.token_id in self.loaded.end_token_ids
         if not last and not ended and len(self.ids) < self.target_length:
             self.logprobs.append(step.logprob)
             self.ids.append(step.token_id)

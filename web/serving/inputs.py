@@ -83,7 +83,7 @@ def parse_prompt(limits: Limits, loaded: LoadedModel, prompt: object) -> list[in
 
 def parse_text(limits: Limits, loaded: LoadedModel, text: object) -> list[int]:
     """The token ids of any text in the model's alphabet; it may be empty or longer than the context."""
-    return loaded.tokenizer.encode(check_text(limits, text))
+    return loaded.tokenizer.encode_prompt(check_text(limits, text))
 
 
 def parse_ids(

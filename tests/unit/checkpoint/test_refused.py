@@ -108,7 +108,8 @@ BAD_CONFIG: list[tuple[dict[str, Any], str]] = [
     ({"tie_word_embeddings": "yes"}, "found tie_word_embeddings 'yes', expected true or false$"),
     ({"scale_attn_weights": None}, "found scale_attn_weights None, expected true or false$"),
     ({"eos_token_id": -1}, "found eos_token_id -1, expected null or a token id$"),
-    ({"eos_token_id": [1, 2]}, r"eos_token_id \[1, 2\], expected"),
+    ({"eos_token_id": [1, -2]}, "eos_token_id -2, expected null or a token id"),
+    ({"bos_token_id": [1]}, r"bos_token_id \[1\], expected null or a token id"),
     ({"bos_token_id": 1.0}, "bos_token_id 1.0, expected"),
     ({"bos_token_id": True}, "bos_token_id True, expected"),
 ]

@@ -1,0 +1,164 @@
+"""The vocabularies of Llama, Mistral, Qwen, SmolLM and Pythia, run by the ``tokenizers`` library."""
+
+import itertools
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from ..errors import Mismatch, shorten
+from .base import Spec, Tokenizer, added_tokens, check_distinct, check_id, part_type
+from .byte_pair import GPT2_PATTERN, byte_to_character, is_gpt2_byte_level
+
+CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+# The pieces into which Llama 3 and Qwen 2 split a text before any merge: numbers have up to three digits, or one.
+LLAMA3_PATTERN, QWEN2_PATTERN = (
+    CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|" + digits + r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    for digits in (r"\p{N}{1,3}", r"\p{N}")
+)
+DIGITS_PATTERN = rf"\p{{N}}|{GPT2_PATTERN}"  # of SmolLM: each digit alone, then as GPT-2
+SURROGATE = re.compile("[\ud800-\udfff]")
+SPACE = "▁"  # stands for a space in the vocabularies of SentencePiece (Kudo & Richardson 2018)
+PRE_TOKENIZERS = "GPT-2's ByteLevel without a prefix space, or the pre-tokenizer of Llama, Qwen 2, SmolLM or Pythia"
+
+
+class PipelineTokenizer(Tokenizer):
+    """A BPE vocabulary with one of the pipelines that these families use. Raises ``Mismatch`` for any other."""
+
+    kind = "bpe"
+
+    def __init__(self, spec: Spec) -> None:
+        """``spec`` is the content of a ``tokenizer.json`` with a BPE model."""
+        from tokenizers import Tokenizer as Library
+
+        vocabulary: dict[str, int] = spec["model"]["vocab"]
+        added = added_tokens(spec)
+        for token, token_id in (vocabulary | {token["content"]: token["id"] for token in added}).items():
+            check_id(token, token_id)
+        check_distinct(vocabulary | {token["content"]: token["id"] for token in added})
+        is_byte_level = part_type(spec.get("decoder")) == "ByteLevel"
+        pattern = check_byte_level(spec) if is_byte_level else check_sentencepiece(spec)
+        # Other added tokens, such as Pythia's runs of spaces, end where no pattern shows.
+        self.pattern = pattern if all(token.get("special") for token in added) else ""
+        self.begins_with = tokens_before(spec, len(vocabulary) + len(added))
+        self.normalization = "NFC" if spec.get("normalizer") is not None and is_byte_level else ""
+        self.drops_first_space = not is_byte_level
+        self.spec = spec
+        self.special_tokens = {token["content"]: token["id"] for token in added if token.get("special")}
+        self.bytes_of = dict(byte_level(vocabulary) if is_byte_level else sentencepiece(vocabulary))
+        self.bytes_of |= {token["id"]: token["content"].encode() for token in added}
+        try:
+            self.library = Library.from_str(json.dumps(spec))
+        except BaseException as error:  # the library panics on some inconsistent files
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                raise
+            raise Mismatch(f"a vocabulary that cannot be used ({shorten(str(error))})", "a consistent one") from None
+        self.library.no_truncation()
+        self.library.no_padding()
+
+    @property
+    def vocab_size(self) -> int:
+        return max(self.bytes_of) + 1
+
+    def encode(self, text: str) -> list[int]:
+        if SURROGATE.search(text):
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return list(self.library.encode(text, add_special_tokens=False).ids)
+
+    def token_bytes(self, token_id: int) -> bytes:
+        return self.bytes_of.get(token_id, b"")
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of ``ids``, without the tokens and the space that are put before every text."""
+        ids = list(ids)
+        n = len(self.begins_with)
+        text = super().decode(ids[n:] if n and tuple(ids[:n]) == self.begins_with else ids)
+        return text.removeprefix(" ") if self.drops_first_space else text
+
+
+def is_plain(spec: Spec) -> bool:
+    """Whether ``BPETokenizer`` honours all that this ``tokenizer.json`` asks for, as far as its parts show."""
+    contents = sorted(token["content"] for token in added_tokens(spec))
+    overlap = any(other.startswith(one) for one, other in itertools.pairwise(contents))
+    adds = part_type(spec.get("post_processor")) == "Sequence" or bool(tokens_before(spec, None))
+    changes = spec.get("normalizer") is not None or spec["model"].get("ignore_merges")
+    return is_gpt2_byte_level(spec.get("pre_tokenizer")) and not (overlap or adds or changes)
+
+
+def parts(part: object, name: str) -> list[Any]:
+    """The parts of a Sequence, or the part itself; none if there is none."""
+    if isinstance(part, dict) and part.get("type") == "Sequence" and isinstance(part.get(name), list):
+        return list(part[name])
+    return [] if part is None else [part]
+
+
+def check_byte_level(spec: Spec) -> str:
+    """The pattern by which a byte-level pipeline splits a text. Raises ``Mismatch`` for an unknown pipeline."""
+    normalizer = spec.get("normalizer")
+    if normalizer is not None and normalizer != {"type": "NFC"}:
+        raise Mismatch(f"a normalizer of type {part_type(normalizer)!r}", "'NFC', or none")
+    if spec["model"].get("byte_fallback"):
+        raise Mismatch("byte_fallback true", "false with a ByteLevel decoder")
+    pre = spec.get("pre_tokenizer")
+    match parts(pre, "pretokenizers"):
+        case [byte_level] if is_gpt2_byte_level(byte_level) and byte_level is pre:
+            return GPT2_PATTERN
+        case [{"type": "Digits", "individual_digits": True}, byte_level] if is_gpt2_byte_level(byte_level):
+            return DIGITS_PATTERN
+        case [
+            {"type": "Split", "pattern": {"Regex": str(pattern)}, "behavior": "Isolated", "invert": False},
+            {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False},
+        ] if pattern in (LLAMA3_PATTERN, QWEN2_PATTERN):
+            return str(pattern)
+    raise Mismatch(f"the pre-tokenizer {shorten(pre, 500)}", PRE_TOKENIZERS)
+
+
+def check_sentencepiece(spec: Spec) -> str:
+    """Raise ``Mismatch`` unless this is Llama 2's pipeline, in either of its forms. It splits no text: ``""``."""
+    decoders = [part_type(part) for part in parts(spec.get("decoder"), "decoders")]
+    if decoders not in (["Replace", "ByteFallback", "Fuse", "Strip"], ["Replace", "ByteFallback", "Fuse"]):
+        raise Mismatch(f"the decoder {part_type(spec.get('decoder'))!r}", "'ByteLevel', or that of Llama 2")
+    replace = spec["decoder"]["decoders"][0]
+    if (replace.get("pattern"), replace.get("content")) != ({"String": SPACE}, " "):
+        raise Mismatch(f"the decoder {shorten(replace)}", f"one that replaces {SPACE} by a space")
+    normalizers = parts(spec.get("normalizer"), "normalizers")
+    to_spaces = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}
+    match normalizers, spec.get("pre_tokenizer"):
+        case [{"type": "Prepend", "prepend": "▁"}, replacing], None if replacing == to_spaces:
+            return ""
+        case [], {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": False}:
+            return ""
+    raise Mismatch(f"the pre-tokenizer {shorten(spec.get('pre_tokenizer'))}", PRE_TOKENIZERS)
+
+
+def tokens_before(spec: Spec, n_tokens: int | None) -> tuple[int, ...]:
+    """The ids that the post-processor puts before every text. Raises ``Mismatch`` if it does anything else."""
+    found: list[int] = []
+    for part in parts(spec.get("post_processor"), "processors"):
+        if part_type(part) == "ByteLevel":
+            continue
+        if part_type(part) != "TemplateProcessing":
+            raise Mismatch(f"a post-processor of type {part_type(part)!r}", "one that adds tokens before a text")
+        match part.get("single"):
+            case [*before, {"Sequence": {"id": "A"}}]:
+                named = part.get("special_tokens") or {}
+                for token in before:
+                    found += named.get(token.get("SpecialToken", {}).get("id"), {}).get("ids", [-1])
+            case other:
+                raise Mismatch(f"a post-processor with the template {shorten(other)}", "one that ends with the text")
+    if not all(type(i) is int and 0 <= i and (n_tokens is None or i < n_tokens) for i in found):
+        raise Mismatch("a post-processor that adds unknown tokens", "one that adds special tokens before a text")
+    return tuple(found)
+
+
+def byte_level(vocabulary: dict[str, int]) -> Iterable[tuple[int, bytes]]:
+    byte_of = {character: byte for byte, character in byte_to_character().items()}
+    for token, token_id in vocabulary.items():
+        whole = all(character in byte_of for character in token)
+        yield token_id, bytes(byte_of[character] for character in token) if whole else token.encode()
+
+
+def sentencepiece(vocabulary: dict[str, int]) -> Iterable[tuple[int, bytes]]:
+    single = {f"<0x{byte:02X}>": bytes([byte]) for byte in range(256)}
+    for token, token_id in vocabulary.items():
+        yield token_id, single.get(token) or token.replace(SPACE, " ").encode("utf-8", "replace")
