@@ -42,7 +42,8 @@ def from_spec(spec: object) -> CharTokenizer | BPETokenizer | PipelineTokenizer:
     for name in ("continuing_subword_prefix", "end_of_word_suffix"):
         if model.get(name):
             raise Mismatch(f"{name} {model[name]!r}", "none")
-    if not any(spec.get(name) for name in ("normalizer", "pre_tokenizer", "added_tokens")) and not model.get("merges"):
+    is_unsplit = spec.get("normalizer") is None and spec.get("pre_tokenizer") is None
+    if is_unsplit and not model.get("merges") and not spec.get("added_tokens"):
         check_fused(spec)
         return CharTokenizer(model["vocab"])
     return BPETokenizer(spec) if is_plain(spec) else PipelineTokenizer(spec)

@@ -182,7 +182,7 @@ BAD_SPECS: list[tuple[str, dict[str, Any], str, Any, str]] = [
         {"type": "Sequence", "pretokenizers": [BYTE_LEVEL]},
         "expected GPT-2's ByteLevel",
     ),
-    ("bpe", BPE.spec, "post_processor", TEMPLATE, "expected one that adds no tokens"),
+    ("bpe", BPE.spec, "post_processor", TEMPLATE, "a post-processor that adds unknown tokens"),
     ("bpe", BPE.spec, "post_processor", {"type": "BertProcessing"}, "post-processor of type 'BertProcessing'"),
     ("bpe", BPE.spec, "decoder", None, "decoder None, expected 'ByteLevel'"),
     ("bpe", BPE.spec, "decoder", {"type": "Metaspace"}, "decoder 'Metaspace'"),
@@ -213,7 +213,7 @@ BAD_SPECS: list[tuple[str, dict[str, Any], str, Any, str]] = [
     ("char", CHARACTERS.spec, "decoder", None, "decoder None, expected 'Fuse'"),
     ("char", CHARACTERS.spec, "post_processor", TEMPLATE, "expected one that adds no tokens"),
     ("char", CHARACTERS.spec, "model.end_of_word_suffix", "</w>", "end_of_word_suffix"),
-    ("char", CHARACTERS.spec, "added_tokens", [MERGED], "expected GPT-2's ByteLevel"),
+    ("char", CHARACTERS.spec, "added_tokens", [MERGED], "decoder 'Fuse', expected 'ByteLevel'"),
 ]
 
 
