@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
+from helpers.learn_page import open_rung, settle
 from helpers.page import AT_ONCE, expect_drawn
 from helpers.server import Server
 
@@ -19,6 +20,7 @@ FLAGS = (
     "--disable-component-update --disable-sync"
 ).split()
 PATIENCE = 15_000  # milliseconds
+VIEWPORT = {"width": 1440, "height": 900}
 HAS_FAILED = pytest.StashKey[bool]()
 
 
@@ -89,6 +91,10 @@ class Profiles:
         page.set_default_timeout(2 * PATIENCE)
         return page
 
+    def keep(self) -> "Profile":
+        """The profile of the newest page, which stays when those of the test end."""
+        return self.used.pop()
+
     def end_visits(self, keep_tab: bool) -> None:
         used, self.used = self.used, []
         for profile in reversed(used):
@@ -130,8 +136,7 @@ class Profile:
         for page in self.context.pages:
             if page is not kept:
                 page.close()
-        while self.listeners:
-            kept.remove_listener(*self.listeners.pop())
+        self.remove_listeners()
         if keep_tab:
             kept.unroute_all(behavior="ignoreErrors")
             kept.goto("about:blank")
@@ -148,26 +153,108 @@ class Profile:
         self.context.clear_cookies()
         self.context.clear_permissions()
 
+    def remove_listeners(self, keep: int = 0) -> None:
+        """Remove what listens to the kept tab, except for the first ones."""
+        while len(self.listeners) > keep:
+            self.kept.remove_listener(*self.listeners.pop())
+
 
 def refuse_in_kept_tab(*_arguments: Any, **_options: Any) -> None:
     raise AssertionError("This would stay for later tests: open the page with new_tab=True or own_clock=True.")
 
 
+class Complaints:
+    """What must not happen on a page: errors, and requests to another host."""
+
+    def __init__(self, page: Any, url: str) -> None:
+        self.heard: list[str] = []
+        page.on("pageerror", lambda error: self.heard.append(str(error)))
+        page.on("console", lambda said: self.heard.append(said.text) if is_error(said) else None)
+        page.on("request", lambda request: None if is_own(request.url, url) else self.heard.append(request.url))
+
+    def check(self) -> None:
+        heard, self.heard = self.heard, []
+        assert not heard
+
+
+def opened_page(profiles: Profiles, url: str) -> tuple[Any, Complaints]:
+    """The page with its opening drawn."""
+    page = profiles.new_page(viewport=VIEWPORT)
+    page.set_default_timeout(PATIENCE)
+    complaints = Complaints(page, url)
+    page.goto(url)
+    expect_drawn(page)
+    return page, complaints
+
+
 @pytest.fixture
 def page(browser: Profiles, server: Server) -> Iterator[Any]:
     """The opened page; the test fails if it threw an error or asked another host for anything."""
-    errors: list[str] = []
-    strangers: list[str] = []
-    page = browser.new_page(viewport={"width": 1440, "height": 900})
-    page.set_default_timeout(PATIENCE)
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("console", lambda said: errors.append(said.text) if is_error(said) else None)
-    page.on("request", lambda request: None if is_own(request.url, server.url) else strangers.append(request.url))
-    page.goto(server.url)
-    expect_drawn(page)  # the opening has been drawn
+    page, complaints = opened_page(browser, server.url)
     yield page
-    assert not errors
-    assert not strangers
+    complaints.check()
+
+
+class KeptLearnTab:
+    """The page with the Learn tab in front, for one test after another.
+
+    Opening the page takes several times as long as starting over with the button at the end of Learn. Whatever that
+    button does not reset, such as another model or a reload, has the page opened anew for the next test.
+    """
+
+    def __init__(self, profiles: Profiles, url: str) -> None:
+        self.profiles, self.url = profiles, url
+        self.profile: Profile | None = None
+        self.page: Any = None
+
+    def visit(self) -> Any:
+        if self.profile is None:
+            self.page, self.complaints = opened_page(self.profiles, self.url)
+            self.profile = self.profiles.keep()
+            self.n_listeners = len(self.profile.listeners)
+            self.page.evaluate("window.isSameVisit = true")
+            open_rung(self.page, 1)
+        return self.page
+
+    def start_over(self) -> None:
+        """Leave the page as ``visit`` does."""
+        page, profile = self.page, self.profile
+        assert profile is not None
+        profile.remove_listeners(keep=self.n_listeners)
+        if not page.evaluate("window.isSameVisit && !location.search && location.hash.startsWith('#learn/')"):
+            self.leave(keep_tab=True)
+            return
+        page.set_viewport_size(VIEWPORT)
+        page.emulate_media(reduced_motion="no-preference")
+        open_rung(page, 11)
+        page.get_by_role("button", name="Start over").click()
+        settle(page, 1)
+        page.mouse.move(0, 0)
+        page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+
+    def leave(self, keep_tab: bool) -> None:
+        if self.profile is not None:
+            self.profile.end_visit(keep_tab)
+            self.profiles.free.insert(0, self.profile)
+            self.profile = None
+
+
+@pytest.fixture(scope="module")
+def kept_learn_tab(profiles: Profiles, server: Server) -> Iterator[KeptLearnTab]:
+    kept = KeptLearnTab(profiles, server.url)
+    yield kept
+    kept.leave(keep_tab=True)
+
+
+@pytest.fixture
+def learn_page(request: pytest.FixtureRequest, kept_learn_tab: KeptLearnTab) -> Iterator[Any]:
+    """Like ``page``, but with the first rung of Learn open, as if for the first time."""
+    yield kept_learn_tab.visit()
+    if request.node.stash.get(HAS_FAILED, False):
+        kept_learn_tab.leave(keep_tab=False)
+    else:
+        kept_learn_tab.start_over()
+        kept_learn_tab.complaints.check()
 
 
 def is_error(said: Any) -> bool:

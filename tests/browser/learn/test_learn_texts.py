@@ -47,6 +47,7 @@ def test_windows_take_the_published_places(page: Any, stride: int, rows: list[li
         assert shown == [words[at] for at in places] + [words[at + 1] for at in places]
 
 
+@pytest.mark.slow  # 10,000 steps; that a training learns is tried in test_learn.py
 def test_the_published_losses_of_the_bigram_model(page: Any, texts: Texts) -> None:
     text = texts.shakespeare
     tokenizer = ladder.CharacterTokenizer(text)
