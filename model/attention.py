@@ -121,7 +121,8 @@ class MultiHeadAttention(nn.Module):
         if self.q_norm is not None and self.k_norm is not None:
             query, key = self.q_norm(query), self.k_norm(key)
         if self.rotary is not None:
-            query, key = self.rotary.rotate(query, start), self.rotary.rotate(key, start)
+            positions = slice(start, start + query.shape[2]) if isinstance(start, int) else start
+            query, key = self.rotary.rotate(query, positions), self.rotary.rotate(key, positions)
         return query, key
 
     def attention_weights(self, query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -163,13 +164,18 @@ class MultiHeadAttention(nn.Module):
         query, key, value = ((x @ W[head] + b[head])[:, None] for W, b in parts)
         return QueriesKeysValues(*self.place(query, key, start), value)
 
-    def matrices(self) -> HeadMatrices:
-        """The matrices of each head, as views of the weights where every head has keys and values of its own."""
+    def matrices(self, distance: int = 0) -> HeadMatrices:
+        """The matrices of each head, as views of the weights where every head has keys and values of its own.
+
+        With rotary positions, ``W_Q`` is turned to a query that is ``distance`` positions after its key.
+        """
         weight, bias = self.c_attn.weight, self.c_attn.bias
         bias = weight.new_zeros(len(weight)) if bias is None else bias
         sizes = [self.n_head, self.n_kv_head, self.n_kv_head]
         W_Q, W_K, W_V = (self.by_head(W, 0).mT for W in weight.unflatten(0, (-1, self.head_dim)).split(sizes))
         b_Q, b_K, b_V = (self.by_head(b, 0) for b in bias.view(-1, self.head_dim).split(sizes))
+        if distance and self.rotary is not None:
+            W_Q, b_Q = self.rotary.rotate(W_Q, distance), self.rotary.rotate(b_Q, distance)
         W_O = self.c_proj.weight.unflatten(1, (self.n_head, self.head_dim)).permute(1, 2, 0)
         b_O = W_O.new_zeros(W_O.shape[-1]) if self.c_proj.bias is None else self.c_proj.bias
         return HeadMatrices(W_Q, W_K, W_V, W_O, b_Q, b_K, b_V, b_O)

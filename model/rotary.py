@@ -39,15 +39,11 @@ class Rotary:
                 self.tables[device] = angles.cos().to(device), angles.sin().to(device)
         return self.tables[device]
 
-    def rotate(self, x: Tensor, start: int | Tensor) -> Tensor:
-        """``x`` ``(B, heads, T, head_dim)`` rotated by its positions.
-
-        The first is ``start``; if every text has one of its own, ``(B,)``, then ``T`` is 1.
-        """
-        half, T = self.config.n_dim // 2, x.shape[2]
-        cos, sin = (
-            table[start : start + T] if isinstance(start, int) else table[start][:, None, None]
-            for table in self.table(x.device)
-        )
+    def rotate(self, x: Tensor, positions: int | slice | Tensor) -> Tensor:
+        """``x`` ``(B, heads, T, head_dim)`` at its positions: one, ``T``, or one for each text ``(B,)``."""
+        cos, sin = (table[positions] for table in self.table(x.device))
+        if isinstance(positions, Tensor):
+            cos, sin = cos[:, None, None], sin[:, None, None]
+        half = self.config.n_dim // 2
         a, b = x[..., :half], x[..., half : 2 * half]
         return torch.cat([a * cos - b * sin, b * cos + a * sin, x[..., 2 * half :]], -1).to(x.dtype)

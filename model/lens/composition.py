@@ -6,6 +6,8 @@ from typing import Literal, NamedTuple, cast
 import torch
 from torch import Tensor
 
+from ..config import check_int
+from ..errors import InputError
 from ..gpt import GPT, Block
 
 Way = Literal["q", "k", "v"]
@@ -47,7 +49,7 @@ class _Head(NamedTuple):
 
 
 @torch.inference_mode()
-def composition(gpt: GPT, centred: bool = False) -> Composition:
+def composition(gpt: GPT, centred: bool = False, distance: int = 0) -> Composition:
     """Q-, K- and V-composition of every pair of heads in different layers (Elhage et al. 2021).
 
     The score is ``||W_OV M||_F / (||W_OV||_F ||M||_F)`` with ``W_OV`` of the earlier head and ``M`` the matrix that the
@@ -55,8 +57,15 @@ def composition(gpt: GPT, centred: bool = False) -> Composition:
     is 0 if the later head reads nothing that the earlier one writes. The gain of the layer norm before each head is
     folded into its matrices; with ``centred`` so is the subtraction of the mean, otherwise it is left out. Biases, the
     norm's division and all layers in between, including MLPs, do not enter the score.
+
+    Where positions are rotary, the scores are those of a query that is ``distance`` positions after its key. Raises
+    ``InputError`` for a model that normalises each query and key: their product is then not a matrix of the weights.
     """
-    layers = [_factors(cast(Block, block), centred) for block in gpt.h]
+    if gpt.config.qk_norm:
+        message = "This model normalises each query and key, so no matrix of its weights gives their product."
+        raise InputError("model", message)
+    check_int("distance", distance, gpt.config.context_length - 1, least=0)
+    layers = [_factors(cast(Block, block), centred, distance) for block in gpt.h]
     scores: dict[Way, list[Tensor]] = {way: [] for way in WAYS}
     for later, head in enumerate(layers):
         for way in WAYS:
@@ -82,8 +91,8 @@ def baseline(n_embd: int, head_dim: int, seed: int = SEED) -> dict[Way, Baseline
     return {way: Baseline(float(scores.mean()), float(scores.std())) for way, scores in found.items()}
 
 
-def _factors(block: Block, centred: bool) -> _Head:
-    W_Q, W_K, W_V, W_O = (matrix.detach().cpu().double() for matrix in block.attn.matrices()[:4])
+def _factors(block: Block, centred: bool, distance: int) -> _Head:
+    W_Q, W_K, W_V, W_O = (matrix.detach().cpu().double() for matrix in block.attn.matrices(distance)[:4])
     query, key, value = (block.fold_norm(matrix.mT, centred=centred).mT for matrix in (W_Q, W_K, W_V))
     return _Head(query, key, value, W_O.mT)
 

@@ -1,15 +1,21 @@
 """Folders of other families that transformers wrote: the same logits, attention weights and greedy text."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
 import model
+from helpers.engine import Asked, finish
 from helpers.models import batch, max_difference, prompt_ids
 from helpers.oracles.families import ONE_OF_EACH, SHAPES, reference, write
 from model.cache import KVCache
+from model.generate import generate_naive
+from model.serving import torch_reader
+from model.serving.engine import Engine
+from model.serving.torch_reader import GraphReader, TorchReader
 
 TOLERANCE = 1e-4
 
@@ -66,6 +72,32 @@ def test_shards_and_a_padded_vocabulary(name: str, tmp_path: Path) -> None:
     loaded = load(tmp_path)
     assert_same(gpt, loaded)
     assert len(loaded.ids_without_token) == 31
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["modules", "graphs"])
+@pytest.mark.parametrize("name", ONE_OF_EACH)
+def test_many_texts_at_once(name: str, compiled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts of different lengths, one recorded and one with heads removed, are what they would be alone."""
+    monkeypatch.setattr(torch_reader, "SHORTEST", 8)
+    loaded = load(write(reference(name), tmp_path))
+    reader = GraphReader(loaded.gpt, 4, capture=False) if compiled else TorchReader(loaded.gpt, 4)
+    engine = Engine(loaded, max_batch=4, reader=reader)
+    mask = torch.ones(loaded.config.n_layer, loaded.config.n_head)
+    mask[1, 0] = 0
+    options: list[dict[str, Any]] = [{}, {}, {"record": True}, {"head_mask": mask}]
+    asked = [
+        Asked(loaded, prompt_ids(2 + 3 * i, seed=i), 10 + i, seed=i, settings={"temperature": i % 2}, **option)
+        for i, option in enumerate(options)
+    ]
+    engine.submit(*[each.sequence for each in asked])
+    finish(engine)
+    for each in asked:
+        request = each.sequence.request
+        if request.head_mask is None:
+            assert each.ids == generate_naive(loaded.gpt, request)
+        else:
+            expected = loaded.generate(request.prompt, 13, temperature=1, seed=3, head_mask=mask)
+            assert each.ids == [step.token_id for step in expected]
 
 
 @pytest.mark.parametrize("name", ONE_OF_EACH)

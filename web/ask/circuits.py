@@ -174,6 +174,7 @@ class CompositionAnswer(ModelAnswer):
     v: list[list[list[list[float]]]]
     baseline: CompositionBaseline
     centred: bool
+    distance: int
 
 
 def check_composition(inquiry: Inquiry, limits: Limits) -> None:
@@ -185,7 +186,7 @@ def check_composition(inquiry: Inquiry, limits: Limits) -> None:
 
 
 def answer_composition(inquiry: Inquiry, _progress: Progress) -> Answer:
-    found = composition(inquiry.gpt, inquiry.values["centred"])
+    found = composition(inquiry.gpt, **inquiry.values)
     baseline: Answer = {way: found.baseline[way]._asdict() for way in WAYS}
     scores: Answer = {way: [layer.tolist() for layer in found.scores[way]] for way in WAYS}
     return scores | {"baseline": baseline | {"heads": 2 * DRAWS, "seed": SEED}, **inquiry.values}
@@ -197,6 +198,13 @@ COMPOSITION = Question(
     [
         MODEL,
         Field("centred", "Also fold the layer norm's subtraction of the mean into the weights.", bool, default=False),
+        Field(
+            "distance",
+            "How many positions the query is after the key; it matters where positions are rotary.",
+            int,
+            default=0,
+            below="context_length",
+        ),
     ],
     "Q-, K- and V-composition scores by later layer and head, then earlier layer and head, and the scores of random "
     "heads of this shape.",

@@ -21,7 +21,7 @@ from ..settings import MAX_LONG_TEXT_BYTES, Limits
 from .service import Answer, Ask, Inquiry, PendingAnswer
 
 REQUIRED: Any = object()  # in place of a default
-Bound = Literal["n_layer", "n_head", "vocab_size", "n_tokens"]
+Bound = Literal["n_layer", "n_head", "vocab_size", "context_length", "n_tokens"]
 
 
 @dataclass(frozen=True)

@@ -111,6 +111,7 @@ def test_composition(server: Server, tiny: LoadedModel, centred: bool) -> None:
         assert all(same(one, other) for one, other in zip(found[way][1:], layers[1:], strict=True))
         assert found["baseline"][way]["mean"] == pytest.approx(expected.baseline[way].mean)
     assert found["baseline"]["seed"] == 0 and found["centred"] is centred
+    assert found["distance"] == 0
 
 
 def test_paths(server: Server, tiny: LoadedModel) -> None:

@@ -1,0 +1,327 @@
+"""What the lenses say about a model of each family, against hooks in transformers on the same folder."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+import model
+from helpers.models import max_difference, prompt_ids
+from helpers.oracles.families import ONE_OF_EACH, reference, write
+from model.lens.attribution import attribution
+from model.lens.composition import composition
+from model.lens.head_roles import copying_scores
+from model.lens.knockout import METHODS, knockout
+from model.lens.ledger import ledger
+from model.lens.logit_lens import logit_lens
+from model.lens.one_head import head_measures
+from model.lens.patching import patching
+from model.lens.paths import cut_paths
+from model.lens.text_pass import TextPass
+
+TOLERANCE = 1e-4
+EXACT = 1e-5
+TOKEN, N_TOKENS = 7, 9
+Hook = Callable[..., Any]
+
+
+class Theirs:
+    """A model of transformers under names that are the same for all families."""
+
+    def __init__(self, gpt: PreTrainedModel) -> None:
+        self.gpt = gpt
+        self.is_neox = gpt.config.model_type == "gpt_neox"
+        self.body = gpt.gpt_neox if self.is_neox else gpt.model
+        self.norm = self.body.final_layer_norm if self.is_neox else self.body.norm
+        self.head = gpt.get_output_embeddings()
+        self.embedding = gpt.get_input_embeddings()
+        config = gpt.config
+        self.n_layer, self.n_head = config.num_hidden_layers, config.num_attention_heads
+        self.n_kv_head = getattr(config, "num_key_value_heads", self.n_head)
+        self.size = getattr(config, "head_dim", None) or config.hidden_size // self.n_head
+
+    def layer(self, layer: int) -> Any:
+        return self.body.layers[layer]
+
+    def attention(self, layer: int) -> Any:
+        return self.layer(layer).attention if self.is_neox else self.layer(layer).self_attn
+
+    def output(self, layer: int) -> Any:
+        """The output projection of attention, whose input are the context vectors."""
+        return self.attention(layer).dense if self.is_neox else self.attention(layer).o_proj
+
+    def span(self, head: int) -> slice:
+        return slice(head * self.size, (head + 1) * self.size)
+
+    def part(self, layer: int, which: str, x: Tensor) -> Tensor:
+        """Queries, keys or values of the normed stream before any rotation: ``(T, heads, head_dim)``."""
+        attention = self.attention(layer)
+        if self.is_neox:
+            fused = attention.query_key_value(x).unflatten(-1, (self.n_head, 3, self.size))
+            return fused[..., "qkv".index(which), :]
+        return getattr(attention, f"{which}_proj")(x).unflatten(-1, (-1, self.size))
+
+    def weight(self, layer: int, which: str, head: int) -> Tensor:
+        """The weight of one query head's queries, keys or values, ``(head_dim, C)``."""
+        attention = self.attention(layer)
+        if self.is_neox:
+            fused = attention.query_key_value.weight.unflatten(0, (self.n_head, 3, self.size))
+            return fused[head, "qkv".index(which)]
+        of = head if which == "q" else head * self.n_kv_head // self.n_head
+        return getattr(attention, f"{which}_proj").weight[self.span(of)]
+
+    def __call__(self, ids: list[int], **options: Any) -> Any:
+        return self.gpt(torch.tensor([ids]), **options)
+
+    def losses(self, ids: list[int]) -> Tensor:
+        logits = self(ids).logits[0, :-1]
+        return torch.nn.functional.cross_entropy(logits, torch.tensor(ids[1:]), reduction="none")
+
+    def part_of_logit(self, stream: Tensor, added: Tensor, token: int) -> float:
+        """The part of a vector in the logit: the final norm with the divisor of the whole stream."""
+        if self.is_neox:
+            normal = (added - added.mean()) / (stream.var(correction=0) + self.norm.eps).sqrt()
+        else:
+            normal = added / (stream.square().mean() + self.norm.variance_epsilon).sqrt()
+        return float(self.head.weight[token] @ (normal * self.norm.weight))
+
+
+Both = tuple[Theirs, TextPass]
+
+
+@pytest.fixture(params=ONE_OF_EACH)
+def both(request: pytest.FixtureRequest, tmp_path: Path) -> Both:
+    gpt = reference(request.param)
+    loaded = model.load(write(gpt, tmp_path), device="cpu", dtype="float32")
+    return Theirs(gpt), TextPass(loaded.gpt, prompt_ids(N_TOKENS, loaded.config.vocab_size))
+
+
+@contextmanager
+def hooked(module: Any, hook: Hook, before: bool = False) -> Iterator[None]:
+    register = module.register_forward_pre_hook if before else module.register_forward_hook
+    handle = register(hook)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+def inputs_of(theirs: Theirs, modules: dict[str, Any], ids: list[int]) -> dict[str, Tensor]:
+    """The first inputs of these modules, without the batch."""
+    found: dict[str, Tensor] = {}
+    handles = [
+        module.register_forward_pre_hook(lambda _module, given, name=name: found.__setitem__(name, given[0][0]))
+        for name, module in modules.items()
+    ]
+    theirs(ids)
+    for handle in handles:
+        handle.remove()
+    return found
+
+
+def contexts(theirs: Theirs, ids: list[int]) -> dict[str, Tensor]:
+    return inputs_of(theirs, {str(layer): theirs.output(layer) for layer in range(theirs.n_layer)}, ids)
+
+
+def replacing(span: slice, value: Tensor) -> Hook:
+    """A hook that replaces part of the input, ``(T, size)``."""
+
+    def hook(_module: object, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        changed = given[0].clone()
+        changed[..., span] = value
+        return (changed,)
+
+    return hook
+
+
+@torch.inference_mode()
+def test_knockout(both: Both) -> None:
+    theirs, text = both
+    plain, own = theirs.losses(text.ids), contexts(theirs, text.ids)
+    for method in METHODS:
+        ours = knockout(text, method=method)
+        for layer in range(theirs.n_layer):
+            for head in range(theirs.n_head):
+                span = theirs.span(head)
+                value = own[str(layer)][:, span].mean(0) * (method == "mean")
+                with hooked(theirs.output(layer), replacing(span, value), before=True):
+                    changed = theirs.losses(text.ids)
+                assert max_difference(ours.token_delta[layer, head], changed - plain) <= TOLERANCE
+
+
+@torch.inference_mode()
+def test_attribution(both: Both) -> None:
+    theirs, text = both
+    modules = {"final": theirs.norm} | {f"mlp{i}": theirs.layer(i).mlp for i in range(theirs.n_layer)}
+    found, own = inputs_of(theirs, modules, text.ids), contexts(theirs, text.ids)
+    logits = theirs(text.ids).logits[0]
+    for position in (0, 5, N_TOKENS - 1):
+        ours = attribution(text, position=position, token=TOKEN)
+        stream = found["final"][position]
+        for layer in range(theirs.n_layer):
+            W_O, context = theirs.output(layer).weight, own[str(layer)][position]
+            for head in range(theirs.n_head):
+                added = W_O[:, theirs.span(head)] @ context[theirs.span(head)]
+                part = theirs.part_of_logit(stream, added, TOKEN)
+                assert float(ours.heads[layer, head]) == pytest.approx(part, abs=EXACT)
+            added = theirs.layer(layer).mlp(found[f"mlp{layer}"][position])
+            assert float(ours.mlps[layer]) == pytest.approx(theirs.part_of_logit(stream, added, TOKEN), abs=EXACT)
+        embedded = theirs.embedding.weight[text.ids[position]]
+        assert ours.embedding == pytest.approx(theirs.part_of_logit(stream, embedded, TOKEN), abs=EXACT)
+        assert ours.logit == pytest.approx(float(logits[position, TOKEN]), abs=TOLERANCE)
+        assert ours.error <= EXACT
+
+
+@torch.inference_mode()
+def test_edges_and_the_ledger(both: Both) -> None:
+    theirs, text = both
+    layer, head, position = 0, theirs.n_head - 1, 6
+    answer = theirs(text.ids, output_attentions=True)
+    normed = inputs_of(theirs, {"attention": theirs.layer(layer).input_layernorm}, text.ids)["attention"]
+    value = theirs.part(layer, "v", theirs.layer(layer).input_layernorm(normed))
+    value = value[:, head * value.shape[1] // theirs.n_head]
+    weights = answer.attentions[layer][0, head, position, : position + 1]
+    plain = -float(answer.logits[0, position].log_softmax(-1)[TOKEN])
+    ours = head_measures(text, layer=layer, head=head, position=position, token=TOKEN)
+    assert max_difference(ours.weight, weights) <= EXACT
+    for key in range(position + 1):
+
+        def cut(_module: object, given: tuple[Tensor, ...], key: int = key) -> tuple[Tensor, ...]:
+            context = given[0].clone()
+            context[0, position, theirs.span(head)] -= weights[key] * value[key]
+            return (context,)
+
+        with hooked(theirs.output(layer), cut, before=True):
+            without = -float(theirs(text.ids).logits[0, position].log_softmax(-1)[TOKEN])
+        assert float(ours.loss_change[key]) == pytest.approx(without - plain, abs=TOLERANCE)
+    arithmetic = ledger(text, layer=layer, head=head, query=position, key=4, token=TOKEN)
+    assert max(arithmetic.errors.values()) <= EXACT
+    assert max_difference(arithmetic.weights, weights) <= EXACT
+    assert max_difference(arithmetic.value, value[4]) <= EXACT
+    assert max_difference(arithmetic.parts, ours.attribution) <= EXACT
+    own = contexts(theirs, text.ids)[str(layer)][position, theirs.span(head)]
+    assert max_difference(arithmetic.context, own) <= EXACT
+    assert arithmetic.head_part + arithmetic.rest == pytest.approx(arithmetic.logit, abs=EXACT)
+
+
+@torch.inference_mode()
+def test_logit_lens(both: Both) -> None:
+    theirs, text = both
+    answer = theirs(text.ids, output_hidden_states=True)
+    ours = logit_lens(text, k=3)
+    readings = [theirs.head(theirs.norm(x))[0] for x in answer.hidden_states[:-1]] + [answer.logits[0]]
+    for i, logits in enumerate(readings):
+        assert max_difference(ours.probabilities[i], logits.softmax(-1).topk(3).values) <= TOLERANCE
+
+
+@torch.inference_mode()
+def test_patching(both: Both) -> None:
+    theirs, text = both
+    other = TextPass(text.gpt, prompt_ids(N_TOKENS, text.config.vocab_size, seed=1))
+    ours = patching(text, other, answer=TOKEN, wrong=3)
+    assert ours.heads is not None and ours.residual is not None
+
+    def difference() -> float:
+        logits = theirs(other.ids).logits[0, -1]
+        return float(logits[TOKEN] - logits[3])
+
+    clean = contexts(theirs, text.ids)
+    assert ours.corrupted == pytest.approx(difference(), abs=TOLERANCE)
+    streams = inputs_of(theirs, {str(i): theirs.layer(i) for i in range(theirs.n_layer)}, text.ids)
+    for layer in range(theirs.n_layer):
+        for head in range(theirs.n_head):
+            span = theirs.span(head)
+            with hooked(theirs.output(layer), replacing(span, clean[str(layer)][:, span]), before=True):
+                assert float(ours.heads[layer, head]) == pytest.approx(difference(), abs=TOLERANCE)
+        for position in (0, 4, N_TOKENS - 1):
+
+            def put(
+                _module: object, given: tuple[Tensor, ...], layer: int = layer, position: int = position
+            ) -> tuple[Tensor, ...]:
+                x = given[0].clone()
+                x[0, position] = streams[str(layer)][position]
+                return (x, *given[1:])
+
+            with hooked(theirs.layer(layer), put, before=True):
+                assert float(ours.residual[layer, position]) == pytest.approx(difference(), abs=TOLERANCE)
+
+
+@torch.inference_mode()
+def test_paths(both: Both) -> None:
+    """The attention of a head in layer 1 if its queries, or its keys, do not see one head of layer 0."""
+    theirs, text = both
+    layer, head, earlier = 1, 1, 2
+    ours = cut_paths(text, layer=layer, head=head).moved["direct"]
+    x = inputs_of(theirs, {"x": theirs.layer(layer)}, text.ids)["x"]
+    context = contexts(theirs, text.ids)["0"][:, theirs.span(earlier)]
+    cut = x - (context - context.mean(0)) @ theirs.output(0).weight[:, theirs.span(earlier)].T
+    seen = theirs.layer(layer).input_layernorm(cut)
+    plain = theirs(text.ids, output_attentions=True).attentions[layer][0, head]
+    attention = theirs.attention(layer)
+    for way in "qk":
+
+        def replace(_module: object, _given: object, output: Tensor, way: str = way) -> Tensor:
+            part = theirs.part_of_cut[way]
+            if not theirs.is_neox:
+                return part.flatten(-2)[None]
+            fused = output.unflatten(-1, (theirs.n_head, 3, theirs.size)).clone()
+            fused[..., "qkv".index(way), :] = part
+            return fused.flatten(-3)
+
+        theirs.part_of_cut = {way: theirs.part(layer, way, seen)}
+        with hooked(attention.query_key_value if theirs.is_neox else getattr(attention, f"{way}_proj"), replace):
+            changed = theirs(text.ids, output_attentions=True).attentions[layer][0, head]
+        moved = float((changed - plain).abs().sum() / (2 * (N_TOKENS - 1)))
+        assert float(ours[way][0, earlier]) == pytest.approx(moved, abs=EXACT)
+
+
+@torch.inference_mode()
+def test_composition(both: Both) -> None:
+    """With the gain of the norm folded in and, where positions are rotary, for the query's own position as key."""
+    theirs, text = both
+    if text.config.qk_norm:
+        with pytest.raises(model.InputError, match="normalises each query and key"):
+            composition(text.gpt)
+        return
+    gain = theirs.layer(1).input_layernorm.weight.double()
+    earlier_gain = theirs.layer(0).input_layernorm.weight.double()
+    for distance in (0, 3):
+        ours = composition(text.gpt, distance=distance)
+        for head, earlier in [(0, 1), (3, 2)]:
+            write = theirs.output(0).weight[:, theirs.span(earlier)].double()
+            W_OV = write @ (theirs.weight(0, "v", earlier).double() * earlier_gain)
+            q, k, v = (theirs.weight(1, way, head).double() * gain for way in "qkv")
+            W_QK = rotated(theirs, q, distance).T @ k
+            out = theirs.output(1).weight[:, theirs.span(head)].double() @ v
+            for way, product in (("q", W_OV.T @ W_QK), ("k", W_QK @ W_OV), ("v", out @ W_OV)):
+                scale = W_OV.norm() * (out if way == "v" else W_QK).norm()
+                found = float(ours.scores[way][1][head, 0, earlier])
+                assert found == pytest.approx(float(product.norm() / scale), abs=EXACT)
+
+
+def rotated(theirs: Theirs, weight: Tensor, distance: int) -> Tensor:
+    """The weight of queries ``(head_dim, C)``, turned as transformers turns a query at the position ``distance``."""
+    cos, sin = theirs.body.rotary_emb(torch.zeros(1, 1, 1), torch.tensor([[distance]]))
+    n = cos.shape[-1]
+    turned, rest = weight[:n], weight[n:]
+    half = torch.cat([-turned[n // 2 :], turned[: n // 2]])
+    return torch.cat([turned * cos[0, 0, :, None] + half * sin[0, 0, :, None], rest])
+
+
+@torch.inference_mode()
+def test_copying(both: Both) -> None:
+    theirs, text = both
+    ids = torch.arange(5, 25)
+    scores = copying_scores(text.gpt, ids)
+    x = theirs.layer(0).input_layernorm(theirs.embedding.weight[ids])
+    read = theirs.head.weight[ids] * theirs.norm.weight
+    read = read - read.mean(-1, keepdim=True) if theirs.is_neox else read
+    for head in range(theirs.n_head):
+        seen = x @ theirs.weight(0, "v", head).T @ theirs.output(0).weight[:, theirs.span(head)].T @ read.T
+        below = (seen < seen.diagonal()[:, None]).float().sum(-1) / (len(ids) - 1)
+        assert float(scores[0, head]) == pytest.approx(float(below.mean()), abs=1e-3)
