@@ -11,6 +11,7 @@ import threading
 
 import gradio as gr
 from fastapi.exceptions import RequestValidationError
+from starlette.middleware import Middleware
 
 from model.serving.fair_queue import Busy
 from web import settings
@@ -22,6 +23,7 @@ from web.edge.middleware import after_gradio
 from web.edge.server import configured_server, exit_now, listen_for_signals
 from web.learn.routes import learn_routes
 from web.page.blocks import LAUNCH, build
+from web.page.first_screen import FirstScreenMiddleware
 from web.page.routes import page_routes
 from web.page.writer import PageWriter
 from web.runs.routes import run_routes
@@ -58,7 +60,10 @@ def start(chosen: settings.Settings) -> tuple[gr.Blocks, Services]:
             app_kwargs={
                 "routes": routes,
                 "exception_handlers": {RequestValidationError: answer_bad_body, Busy: answer_busy},
-                "middleware": after_gradio(chosen, services, demo, launched),
+                "middleware": [
+                    *after_gradio(chosen, services, demo, launched),
+                    Middleware(FirstScreenMiddleware, services=services, demo=demo, with_training=chosen.train),
+                ],
             },
             **LAUNCH,
         )

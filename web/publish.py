@@ -29,7 +29,7 @@ from model.checkpoint.source import SNAPSHOT
 from model.checkpoint.vocabulary import file_pair
 from model.checkpoint.weights import SUFFIXES, weight_files
 
-from .runs.openings import DECLARED
+from .runs.openings import DECLARED, FIRST_SCREEN
 from .settings import CHECKPOINTS, all_checkpoints
 
 REPO_ID = re.compile(r"[\w-][\w.-]{0,95}/[\w-][\w.-]{0,95}", re.ASCII)
@@ -159,6 +159,7 @@ OPTIONAL = (
     "generation_config.json",
     "training.json",
     DECLARED,
+    FIRST_SCREEN,
     "README.md",
     "LICENSE",
 )

@@ -107,7 +107,7 @@ export interface ModelInfo {
 }
 
 /** A pointer as the server sends it: fields that do not apply are left out. */
-export type SentPointer = Partial<Pointer> & { state: PointerState };
+export type SentPointer = Partial<Pointer> & { state: PointerState; ids?: number[] };
 
 /** The header of a frame (web/runs/frame.py). */
 export interface FrameHeader {

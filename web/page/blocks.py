@@ -17,7 +17,7 @@ import gradio as gr
 from model import InputError
 
 from ..api.gradio_endpoints import add_endpoints
-from ..assets import FILES, FOLDER, URL
+from ..assets import URL
 from ..client import client_of
 from ..services import Services
 from ..settings import MAX_QUEUED, MAX_RUN_ID, MAX_SESSIONS, QUEUE_SECONDS
@@ -38,22 +38,6 @@ import(new URL({URL!r} + "/look/main.mjs", document.baseURI))
   }}, WITH_TRAINING))
   .catch((error) => {{ element.querySelector(".hs-quiet").textContent = "The page could not start: " + error; }});
 """
-REL = {".css": "stylesheet", ".mjs": "modulepreload"}
-LATER = ("learn", "train")  # tabs whose modules are loaded when they are opened
-PRELOADED = [path for path in FILES if path.suffix in REL and path.relative_to(FOLDER).parts[0] not in LATER]
-WEIGHTS = ("Regular", "Bold")  # those that have all of Latin
-# Gradio adds the style sheets after its first frame; these rules keep the layout from shifting then.
-FIRST_STYLE = """<style>
-.gradio-container > .main.fillable { padding: 0 !important; }
-.gradio-container > .main > .wrap.full { visibility: hidden; }
-</style>"""
-FONTS = [f"static/fonts/IBMPlex{face}/IBMPlex{face}-{weight}.woff2" for face in ("Sans", "Mono") for weight in WEIGHTS]
-HEAD = FIRST_STYLE + "".join(
-    f'<link rel="preload" as="font" type="font/woff2" crossorigin href="{font}">' for font in FONTS
-)
-HEAD += "".join(
-    f'<link rel="{REL[path.suffix]}" href="{URL}/{path.relative_to(FOLDER).as_posix()}">' for path in PRELOADED
-)
 
 
 def shell(*, with_training: bool, gradio_writes: bool) -> gr.HTML:
@@ -79,7 +63,6 @@ THEME = gr.themes.Default(
 )
 LAUNCH: dict[str, Any] = {
     "theme": THEME,
-    "head": HEAD,
     "ssr_mode": False,  # Gradio's Node proxy would swallow our routes
     "run_history": False,
     "enable_monitoring": False,

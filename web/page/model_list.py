@@ -1,6 +1,7 @@
 """What the page is told of the models that are served."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from model import CheckpointError, LoadedModel
@@ -15,17 +16,21 @@ WRITTEN_ELSEWHERE = " · another engine writes, this model reads along"
 
 
 def model_list(services: Services) -> list[dict[str, object]]:
-    """Name, label, facts, one line from the card, and the training steps kept of every model that is served."""
+    """Name, label, facts, one line from the card, and the training steps kept of every model that is served.
+
+    Until the models are loaded, all that will be are listed, without facts.
+    """
     served = services.served
+    models: Mapping[str, LoadedModel | None] = served.models if served.ready.done() else dict.fromkeys(served.sources)
     return [
         {
             "name": name,
             "label": declared.label if (declared := services.openings.declared(name)) else "",
-            "facts": facts(loaded) + (WRITTEN_ELSEWHERE if services.engines.writes_elsewhere(loaded) else ""),
+            "facts": facts(loaded) + written_elsewhere(services, loaded) if loaded else "",
             "about": about(served.sources.get(name, "")),
             "steps": services.snapshots.steps(name),
         }
-        for name, loaded in served.models.items()
+        for name, loaded in models.items()
     ]
 
 
@@ -40,6 +45,10 @@ def facts(loaded: LoadedModel) -> str:
         f"{precision} on {loaded.device.type.replace('cpu', 'CPU')}",
     ]
     return " · ".join(parts)
+
+
+def written_elsewhere(services: Services, loaded: LoadedModel) -> str:
+    return WRITTEN_ELSEWHERE if services.engines.writes_elsewhere(loaded) else ""
 
 
 def about(source: Path | str) -> str:

@@ -39,4 +39,5 @@ async def opening_pointer(services: Services, name: str | None) -> dict[str, obj
         return nothing | {"notices": services.served.problems()}
     suggested_heads = [each._asdict() for each in opening.suggested_heads]
     head = opening.head if opening.is_declared else services.snapshots.formed_head(name) or opening.head
-    return pointer(run, "opening", opening.settings) | {"head": head, "suggested_heads": suggested_heads}
+    more = {"head": head, "suggested_heads": suggested_heads, "ids": opening.ids}
+    return pointer(run, "opening", opening.settings) | more

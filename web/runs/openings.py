@@ -38,6 +38,7 @@ from .run import Run
 from .store import Runs
 
 DECLARED = "opening.json"
+FIRST_SCREEN = "first_screen.json"  # what the page draws of it before the model is loaded (web/page/first_screen.py)
 log = logging.getLogger(__name__)
 
 
@@ -99,7 +100,7 @@ class Openings:
     @property
     def first(self) -> str | None:
         """The model that the page opens on; None where no model is served."""
-        models = self.served.models
+        models = self.served.models if self.served.ready.done() else self.served.sources
         return OPENS_ON if OPENS_ON in models else next(iter(models), None)
 
     def declared(self, name: str) -> DeclaredOpening | None:

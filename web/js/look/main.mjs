@@ -10,11 +10,13 @@ import { wantsDetails } from "./details.mjs";
 import { Readings, Texts } from "./compare/texts.mjs";
 import { Intro } from "./intro/intro.mjs";
 import { skipLinks } from "./keyboard.mjs";
+import { PREPARED, usePrepared } from "./state/prepared.mjs";
 import { TextWriter } from "./state/text_writer.mjs";
 import { View } from "./state/view.mjs";
 
 /** @import { Control, ModelInfo, Reading, SentPointer } from "../types.js" */
 /** @import { PageName } from "./bar.mjs" */
+/** @import { FirstScreen } from "./state/prepared.mjs" */
 /** @import { GradioTransport } from "./state/text_writer.mjs" */
 
 /**
@@ -27,29 +29,76 @@ import { View } from "./state/view.mjs";
  * @property {boolean} training whether this visitor is training a GPT here, or has trained one
  */
 
+/** @type {Page | null} */
+let page = null;
+
 /**
- * Gradio calls this once.
+ * Called by the page's HTML: show the page before Gradio has started, in a place that looks the same as Gradio's. If
+ * the HTML does not hold what is needed, `mount` does it.
+ */
+export function start() {
+  const data = document.getElementById("hs-start");
+  if (!data || page) return;
+  const { controls, withTraining, gradioWrites, screen } = JSON.parse(data.textContent);
+  data.remove();
+  const theme = new URLSearchParams(location.search).get("__theme");
+  const isDark = theme === "dark" || (theme !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
+  document.body.classList.toggle("dark", isDark); // as Gradio does later
+  page = new Page(controls, gradioWrites, withTraining);
+  const version = /** @type {any} */ (window).gradio_config.version.replaceAll(".", "-");
+  const place = make("div", { class: "headscope" }, page.element);
+  document.body.prepend(make("div", { id: "hs-early", class: `gradio-container gradio-container-${version}` }, place));
+  void page.open(screen);
+}
+
+/**
+ * Gradio calls this when its own element is there.
  * @param {HTMLElement} root the element to fill
  * @param {Control[]} controls the settings of a text
  * @param {GradioTransport | false} gradio carries the texts if the GPU is only available inside Gradio's events
  * @param {boolean} withTraining whether visitors may train GPTs of their own
  */
 export function mount(root, controls, gradio, withTraining) {
-  const page = new Page(controls, gradio, withTraining);
-  root.replaceChildren(page.element);
-  page.open();
+  if (page) moveInto(root, page.element);
+  else {
+    page = new Page(controls, gradio !== false, withTraining);
+    root.replaceChildren(page.element);
+    void page.open();
+  }
+  if (gradio) page.connect(gradio);
+}
+
+/**
+ * Gradio shows its elements a few frames after they are there: the page moves when nobody sees it.
+ * @param {HTMLElement} root
+ * @param {HTMLElement} element
+ */
+function moveInto(root, element) {
+  if (root.isConnected && getComputedStyle(root).visibility !== "visible") {
+    requestAnimationFrame(() => moveInto(root, element));
+    return;
+  }
+  root.replaceChildren();
+  // Moved in this way, the page keeps its focus and where its parts are scrolled to.
+  if ("moveBefore" in root && root.isConnected && element.isConnected) {
+    /** @type {any} */ (root).moveBefore(element, null);
+  } else root.append(element);
+  document.getElementById("hs-early")?.remove();
 }
 
 class Page {
+  /** @type {(gradio: GradioTransport) => void} gives the page Gradio's transport of texts */
+  connect = () => {};
+
   /** @type {ModelInfo[]} */
   models = [];
 
   /**
    * @param {Control[]} controls
-   * @param {GradioTransport | false} gradio
+   * @param {boolean} gradioWrites whether texts are carried by Gradio's events
    * @param {boolean} withTraining
    */
-  constructor(controls, gradio, withTraining) {
+  constructor(controls, gradioWrites, withTraining) {
     this.controls = controls;
     this.withTraining = withTraining;
     const barActions = {
@@ -79,7 +128,9 @@ class Page {
     this.texts = new Texts(view, actions, controls, settings);
     this.address = new Address(this.texts, controls);
     this.readings = new Readings(this.texts, this.address);
-    this.writer = new TextWriter((pointer) => this.follow(pointer), gradio);
+    /** @type {Promise<GradioTransport>} */
+    const gradio = new Promise((resolve) => (this.connect = resolve));
+    this.writer = new TextWriter((pointer) => this.follow(pointer), gradioWrites && gradio);
     this.intro = new Intro(() => this.store);
     for (const store of this.texts.everyStore) store.on("state tokens", () => this.#showProgress());
     const parts = [this.bar.element, this.bar.refusal, this.intro.element, this.texts.element];
@@ -99,17 +150,55 @@ class Page {
     void this.open();
   }
 
-  /** Show the text that the address leads to. */
-  async open() {
+  /**
+   * Show the text that the address leads to.
+   * @param {FirstScreen | null} [screen] what is known of it before the server answers
+   */
+  async open(screen = null) {
     this.showPage(pageOf(location.hash));
     const { search } = location;
+    if (screen) {
+      const { models, pointer } = screen;
+      usePrepared(screen);
+      const settings = { prompt: pointer.settings?.prompt };
+      this.#land({ models, pointer, settings, second: null, training: false }, search);
+    }
     try {
       const response = await request(`look/landing${search}`);
       /** @type {Landing} */
-      const { models, pointer, settings, second, training } = await response.json();
-      this.models = models;
-      this.texts.compare.reader.fill(models);
-      this.bar.fill(models, pointer.model ?? "");
+      const landing = await response.json();
+      if (!screen || !this.#confirm(landing, screen)) this.#land(landing, search);
+      if (landing.training) comeBackToTraining();
+    } catch (error) {
+      this.store.report(`The page could not be opened: ${/** @type {Error} */ (error).message}`);
+    }
+  }
+
+  /**
+   * The server has answered: keep the prepared opening if it is the server's. False if it is not.
+   * @param {Landing} landing
+   * @param {FirstScreen} screen
+   */
+  #confirm({ models, pointer }, { pointer: prepared }) {
+    const isLeft = this.store.pointer.run !== PREPARED; // the visitor has gone on meanwhile
+    const names = /** @type {const} */ (["model", "sha256", "n_prompt", "ids", "head"]);
+    if (!isLeft && !names.every((name) => String(pointer[name]) === String(prepared[name]))) return false;
+    this.#list(models, this.bar.models.name);
+    if (!isLeft) this.store.confirm(pointer);
+    return true;
+  }
+
+  /** @param {ModelInfo[]} models @param {string} chosen */
+  #list(models, chosen) {
+    this.models = models;
+    this.texts.compare.reader.fill(models);
+    this.bar.fill(models, chosen);
+  }
+
+  /** @param {Landing} landing @param {string} search the query of the page's address */
+  #land({ models, pointer, settings, second }, search) {
+    try {
+      this.#list(models, pointer.model ?? "");
       this.tellModel();
       this.intro.describe(this.bar.models.chosen);
       this.bar.suggest(String(settings.prompt ?? ""));
@@ -120,9 +209,6 @@ class Page {
       if (second) this.texts.compareWith(second);
       else this.texts.keep("a"); // two texts may still be compared
       if (pointer.state === "linked") restoreLinkedView(this.store, search, second ? this.texts.pair : null);
-      if (training) comeBackToTraining();
-    } catch (error) {
-      this.store.report(`The page could not be opened: ${/** @type {Error} */ (error).message}`);
     } finally {
       this.address.isOpening = false;
     }
@@ -222,9 +308,7 @@ class Page {
       const response = await request(`look/landing${open ? `?model=${encodeURIComponent(open)}` : ""}`);
       /** @type {Landing} */
       const { models } = await response.json();
-      this.models = models;
-      this.texts.compare.reader.fill(models);
-      this.bar.fill(models, this.bar.models.name);
+      this.#list(models, this.bar.models.name);
     } catch (error) {
       this.store.report(`The models could not be listed: ${/** @type {Error} */ (error).message}`);
     }

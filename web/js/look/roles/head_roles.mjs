@@ -4,6 +4,7 @@
 import { CLEAR_ROLE } from "../../lib/metrics.mjs";
 import { share } from "../../lib/numbers.mjs";
 import { isBusy } from "../state/pointer.mjs";
+import { PREPARED } from "../state/prepared.mjs";
 import { askServer } from "../state/ask_server.mjs";
 
 /** @import { HeadRole } from "../../lens.js" */
@@ -48,7 +49,15 @@ export function loadRoles(store) {
   store.on("state", () => {
     const { run, state, model, sha256, context_length } = store.pointer;
     store.setRoles(known.get(sha256) ?? null);
-    if (!run || isBusy(state) || known.has(sha256) || wanted === sha256 || context_length < LEAST_CONTEXT) return;
+    if (
+      !run ||
+      run === PREPARED ||
+      isBusy(state) ||
+      known.has(sha256) ||
+      wanted === sha256 ||
+      context_length < LEAST_CONTEXT
+    )
+      return;
     wanted = sha256;
     const idle = window.requestIdleCallback ?? ((/** @type {() => void} */ callback) => setTimeout(callback, 500));
     idle(() => void load(model, sha256), { timeout: 3000 });

@@ -3,11 +3,15 @@
 
 import { HttpError, request } from "../../lib/http.mjs";
 import { N_METRICS } from "../../lib/metrics.mjs";
+import { PREPARED, preparedAnswer, preparedVocabulary } from "./prepared.mjs";
 
 /** @import { Frame, FrameHeader, KnownText } from "../../types.js" */
 
 export class RunFetcher {
   #lost = false;
+  #named = () => {};
+  /** @type {Promise<void>} resolves once the server knows the run by a name */
+  #isNamed = new Promise((resolve) => (this.#named = resolve));
 
   /**
    * @param {string} run
@@ -16,6 +20,12 @@ export class RunFetcher {
   constructor(run, knownText) {
     this.run = run;
     this.knownText = knownText;
+  }
+
+  /** The server has the text of a prepared opening, as this run. @param {string} run */
+  name(run) {
+    this.run = run;
+    this.#named();
   }
 
   /**
@@ -56,6 +66,11 @@ export class RunFetcher {
    * @returns {Promise<ArrayBuffer>}
    */
   async #fetch(path) {
+    if (this.run === PREPARED) {
+      const answer = preparedAnswer(path);
+      if (answer) return answer;
+      await this.#isNamed;
+    }
     if (!this.#lost) {
       try {
         return await (await request(`look/${this.run}/${path}`)).arrayBuffer();
@@ -95,6 +110,8 @@ const requested = new Map();
 
 /** The texts of all tokens in the order of their ids, fetched once per model. @param {string} sha256 */
 export function vocabulary(sha256) {
+  const prepared = preparedVocabulary(sha256);
+  if (prepared) return Promise.resolve(prepared);
   let texts = requested.get(sha256);
   if (!texts) {
     texts = fetchTexts(sha256);

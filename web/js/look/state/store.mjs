@@ -203,6 +203,13 @@ export class Store extends Emitter {
     this.#source.update();
   }
 
+  /** The server has the prepared opening that is shown. @param {SentPointer} pointer to its run */
+  confirm(pointer) {
+    this.#pointer = completePointer(pointer);
+    this.fetcher.name(this.#pointer.run);
+    this.emit("state", "tokens", "focus", "step"); // what is drawn by run is drawn anew, the same
+  }
+
   /**
    * An opening may arrive late, when its model is already writing; a text that was left may still report its end.
    * @param {SentPointer} pointer

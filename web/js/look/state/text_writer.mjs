@@ -12,11 +12,11 @@ export class TextWriter {
 
   /**
    * @param {(pointer: SentPointer) => void} follow gets every pointer of every text
-   * @param {GradioTransport | false} [gradio] carries the texts instead of streams
+   * @param {Promise<GradioTransport> | false} [gradio] carries the texts instead of streams
    */
   constructor(follow, gradio = false) {
     this.follow = follow;
-    this.events = gradio && new GradioEvents(gradio);
+    this.events = gradio && gradio.then((transport) => new GradioEvents(transport));
   }
 
   get isWriting() {
@@ -57,7 +57,7 @@ export class TextWriter {
    * @returns {Promise<AsyncIterable<SentPointer>>}
    */
   async #pointers(fields, signal) {
-    if (this.events) return this.events.write(fields, signal);
+    if (this.events) return (await this.events).write(fields, signal);
     return readEvents(await request("look/write", { body: fields, signal }));
   }
 

@@ -1,0 +1,188 @@
+"""What stands in the page's HTML besides Gradio's: style sheets, modules, and the first screen.
+
+The page's modules draw the first screen before Gradio has started and the model is loaded.
+
+A checkpoint may keep the first screen of its opening beside its weights, in ``first_screen.json``: the answers to what
+the page asks about it, as the routes give them. ``python -m web.page.first_screen FOLDER ...`` writes the file. It is
+used only with the weights that it was computed from.
+"""
+
+import argparse
+import asyncio
+import base64
+import gzip
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+import gradio as gr
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from model import CheckpointError
+from model.checkpoint.files import read_json
+from model.checkpoint.weights import file_hash, weight_files
+
+from ..assets import FILES, FOLDER, URL
+from ..runs.frame import encode_frame
+from ..runs.openings import FIRST_SCREEN
+from ..services import Services, make_services
+from ..settings import MAX_FIRST_SCREEN_BYTES, MAX_FIRST_VOCABULARY, Settings
+from .controls import CONTROLS
+from .link import TEXT
+from .model_list import model_list
+from .pointer import opening_pointer
+
+REL = {".css": "stylesheet", ".mjs": "modulepreload"}
+LATER = ("learn", "train")  # tabs whose modules are loaded when they are opened
+PRELOADED = [path for path in FILES if path.suffix in REL and path.relative_to(FOLDER).parts[0] not in LATER]
+WEIGHTS = ("Regular", "Bold")  # those that have all of Latin
+FIRST_STYLE = """<style>
+.gradio-container > .main.fillable { padding: 0 !important; }
+.gradio-container > .main > .wrap.full { visibility: hidden; }
+</style>"""
+FONTS = [f"static/fonts/IBMPlex{face}/IBMPlex{face}-{weight}.woff2" for face in ("Sans", "Mono") for weight in WEIGHTS]
+HEAD = FIRST_STYLE + "".join(
+    f'<link rel="preload" as="font" type="font/woff2" crossorigin href="{font}">' for font in FONTS
+)
+HEAD += "".join(
+    f'<link rel="{REL[path.suffix]}" href="{URL}/{path.relative_to(FOLDER).as_posix()}">' for path in PRELOADED
+)
+RUN = "prepared"  # stands for the id of the opening's run, which the server draws when it has the model
+
+
+async def prepare(services: Services, name: str) -> dict[str, Any]:
+    """What ``first_screen.json`` holds for a model that is loaded."""
+    pointer: dict[str, Any] = await opening_pointer(services, name)
+    opening, run = services.openings.get(name)
+    layer, head = pointer["head"]
+    answers = {
+        "rows?start=0": encode_frame(run, 0),
+        f"heads/{layer}/{head}?start=0": services.runs.exact.picture(run, layer, head, 0),
+    }
+    vocabulary: list[str] | None = None
+    if run.loaded.config.vocab_size <= MAX_FIRST_VOCABULARY:
+        position = max(len(opening.ids) - 2, 0)
+        answers[f"logits/{position}?count=1"] = services.runs.exact.logits(run, position)
+        vocabulary = [token.text for token in run.loaded.tokens(range(run.loaded.config.vocab_size))]
+    return {
+        "pointer": pointer | {"run": RUN, "rate": 0},
+        "answers": {path: base64.b64encode(answer).decode() for path, answer in answers.items()},
+        "vocabulary": vocabulary,
+    }
+
+
+def read_prepared(services: Services, name: str) -> dict[str, Any] | None:
+    """The first screen that the checkpoint of this name keeps; None where there is none for these weights."""
+    source = services.served.sources.get(name)
+    if services.served.settings.dtype not in ("auto", "float32") or not isinstance(source, Path):
+        return None
+    if not (source / FIRST_SCREEN).is_file():
+        return None
+    try:
+        kept: Any = read_json(source / FIRST_SCREEN, MAX_FIRST_SCREEN_BYTES)
+        if kept["pointer"]["sha256"] != file_hash(weight_files(source), source):
+            return None
+        kept["pointer"]["model"] = name
+        return dict(kept)
+    except (CheckpointError, KeyError, TypeError):
+        return None
+
+
+class FirstScreenMiddleware:
+    """Adds to the page's HTML what ``look/main.mjs`` draws the first screen from, and compresses it."""
+
+    def __init__(self, app: ASGIApp, services: Services, demo: gr.Blocks, with_training: bool) -> None:
+        self.app, self.services, self.demo, self.with_training = app, services, demo, with_training
+        self.made: dict[str | None, str] = {}  # by the model whose first screen is in it
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope.get("path", "").removeprefix(scope.get("root_path", ""))
+        if scope["type"] != "http" or scope["method"] != "GET" or path not in ("", "/"):
+            await self.app(scope, receive, send)
+            return
+        start: Message | None = None
+        body = b""
+
+        async def hold(message: Message) -> None:
+            nonlocal start, body
+            if message["type"] == "http.response.start":
+                start = message
+                return
+            body += message.get("body", b"")
+            if start is not None and not message.get("more_body"):
+                content = await asyncio.to_thread(self.complete, scope, start, body)
+                await send(start)
+                await send({"type": "http.response.body", "body": content})
+
+        await self.app(scope, receive, hold)
+
+    def complete(self, scope: Scope, start: Message, body: bytes) -> bytes:
+        """The page with its first screen; any other response as it is. Changes the headers in ``start``."""
+        headers = MutableHeaders(scope=start)
+        if start["status"] != 200 or not headers.get("content-type", "").startswith("text/html"):
+            return body
+        before, end, after = body.partition(b"</head>")
+        body = before + self.elements(scope).encode() + end + after
+        if "gzip" in Headers(scope=scope).get("accept-encoding", ""):
+            body = gzip.compress(body, compresslevel=4, mtime=0)
+            headers["content-encoding"] = "gzip"
+        headers.add_vary_header("accept-encoding")
+        headers["content-length"] = str(len(body))
+        return body
+
+    def elements(self, scope: Scope) -> str:
+        """The elements that start the page, with the first screen of the model that it opens on if that is known."""
+        first = self.services.openings.first
+        name = first if first is not None and leads_to(scope, first) else None
+        if name not in self.made:
+            self.made[name] = self.make(name)
+        return self.made[name]
+
+    def make(self, name: str | None) -> str:
+        screen = read_prepared(self.services, name) if name is not None else None
+        start = {
+            "controls": CONTROLS,
+            "withTraining": self.with_training,
+            "gradioWrites": self.services.served.settings.zero_gpu,
+            "screen": screen and screen | {"models": model_list(self.services)},
+        }
+        theme = f"theme.css?v={self.demo.config['theme_hash']}"  # as Gradio asks for it later
+        # A script of data ends at "</script", whatever the data are.
+        data = json.dumps(start, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+        return (
+            f'{HEAD}<link rel="stylesheet" href="{theme}"><script type="application/json" id="hs-start">{data}</script>'
+            f'<script type="module">import {{ start }} from "./{URL}/look/main.mjs"; start();</script>'
+        )
+
+
+def leads_to(scope: Scope, name: str) -> bool:
+    """Whether the query of the page's address leads to the opening of the model ``name``, which the page opens on."""
+    query: Mapping[str, list[str]] = parse_qs(scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True)
+    return not any(word in query for word in TEXT) and query.get("model", [name]) == [name]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m web.page.first_screen",
+        description=f"Keep the first screen of a checkpoint's opening in its folder, as {FIRST_SCREEN}.",
+    )
+    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="a checkpoint folder")
+    for folder in parser.parse_args(arguments).folders:
+        services = make_services(Settings(checkpoints=(str(folder.resolve()),), device="cpu", kernels=False))
+        services.served.load()
+        if services.served.failures:
+            parser.exit(2, "".join(f"{parser.prog}: {problem}\n" for problem in services.served.problems()))
+        (name,) = services.served.models
+        text = json.dumps(asyncio.run(prepare(services, name)), ensure_ascii=False, separators=(",", ":"))
+        (folder / FIRST_SCREEN).write_text(text + "\n", encoding="utf-8")
+        print(f"{folder / FIRST_SCREEN}: {len(text.encode()):,} bytes")
+        services.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
