@@ -61,10 +61,10 @@ def test_which_methods_are_allowed_instead(server: Server, method: str, path: st
 def test_own_routes_come_before_gradio(server: Server) -> None:
     page = httpx.get(server.url).text
     assert "Headscope" in page
-    style = page.split('rel=\\"stylesheet\\" href=\\"')[1].split('\\"')[0]
-    answer = httpx.get(f"{server.url}/{style}")
+    style = page.split('rel="stylesheet" href="js/')[1].split('"')[0]
+    answer = httpx.get(f"{server.url}/js/{style}")
     assert answer.status_code == 200 and "immutable" in answer.headers["cache-control"]
-    assert httpx.get(f"{server.url}/{style.rsplit('/', 1)[0]}/__init__.py").status_code == 404
+    assert httpx.get(f"{server.url}/js/{style.rsplit('/', 1)[0]}/__init__.py").status_code == 404
 
 
 def test_bodies_have_a_limit(server: Server) -> None:
