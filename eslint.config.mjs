@@ -1,6 +1,13 @@
 import js from "@eslint/js";
 import globals from "globals";
 
+/** What texts on the page are written with: ’ in words, and one … without three full stops. */
+const TYPOGRAPHY = ["Literal[value=PATTERN]", "TemplateElement[value.raw=PATTERN]"].flatMap((node) => [
+  { selector: node.replace("PATTERN", "/[a-z]'(s |t |re |ll |,|$)/"), message: "Write ’, not '." },
+  { selector: node.replace("PATTERN", String.raw`/[a-z ]\.\.\.$/`), message: "Write …, not three full stops." },
+  { selector: node.replace("PATTERN", String.raw`/^ %|[0-9] %(?! \d)/`), message: "Write 41%, without a space." },
+]);
+
 /** Folders that modules of a folder may not import from. */
 const imports = (...patterns) => ({
   "no-restricted-imports": ["error", { patterns: patterns.map(([regex, message]) => ({ regex, message })) }],
@@ -33,7 +40,11 @@ export default [
       "prefer-template": "error",
     },
   },
-  { files: ["web/js/**"], languageOptions: { globals: globals.browser } },
+  {
+    files: ["web/js/**"],
+    languageOptions: { globals: globals.browser },
+    rules: { "no-restricted-syntax": ["error", ...TYPOGRAPHY] },
+  },
   {
     files: ["web/js/lib/**"],
     rules: imports(LOOK, LEARN, TRAIN, ["/widgets/", "web/js/lib imports nothing above it."]),

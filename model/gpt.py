@@ -55,7 +55,7 @@ class Block(nn.Module):
 
     def sublayers(self, x: Tensor, attend: "Attend") -> tuple[Tensor, Tensor]:
         """The residual stream after attention, and what the MLP adds to it."""
-        # Calling idle dropout modules would slow down small models by 5 %.
+        # Calling idle dropout modules would slow down small models by 5%.
         drop: Callable[[Tensor], Tensor] = self.dropout if self.training else lambda y: y
         after = x + drop(attend(self, self.ln_1(x)))
         return after, drop(self.mlp(self.ln_2(x if self.parallel else after)))

@@ -27,10 +27,10 @@ class Piece(NamedTuple):
 
 
 class Alignment(NamedTuple):
-    """Pieces in order; ``parting`` is the index of the first one after the texts diverge, or None if they do not."""
+    """Pieces in order; ``divergence`` is the index of the first one after the texts diverge, or None if they do not."""
 
     pieces: list[Piece]
-    parting: int | None
+    divergence: int | None
 
 
 class Stretch(NamedTuple):
@@ -98,9 +98,9 @@ def align_texts(a: Sequence[str], b: Sequence[str]) -> Alignment:
     # The rest is only for texts that differ: a piece that is still incomplete in one of them is left out.
     if n == min(sum(map(len, a)), sum(map(len, b))) or i == len(a) or j == len(b):
         return Alignment(pieces, None)
-    parting = len(pieces)
+    divergence = len(pieces)
     pieces += [token_piece(i + k, j + k, same=False) for k in range(min(len(a) - i, len(b) - j))]
-    return Alignment(pieces, parting)
+    return Alignment(pieces, divergence)
 
 
 def token_piece(i: int, j: int, *, same: bool) -> Piece:

@@ -108,7 +108,7 @@ def test_another_tokenizer_and_other_weights(launch: Callable[..., Server], tmp_
     lengths = [len(token.text) for token in server.served.models["pieces"].tokens(sides[1]["ids"])]
     starts = [sum(lengths[:i]) for i in range(4)]
     pieces = [[a, b, n_a, n_b] for a, b, n_a, n_b, _, count in found["pieces"] for _ in range(count)]
-    assert [n_a for _, _, n_a, _ in pieces] == [n for n in lengths if n] and found["parting"] is None, (pieces, starts)
+    assert [n_a for _, _, n_a, _ in pieces] == [n for n in lengths if n] and found["divergence"] is None, (pieces, starts)
     # Its weights are found by hash and by name, though they are no longer in memory.
     server.services.snapshots.cache.entries.clear()
     ids = server.served.models["tiny"].read_prompt(PROMPT)
@@ -128,10 +128,10 @@ def test_which_tokens_correspond(server: Server) -> None:
     a = {"run": run, "sha256": loaded.sha256, "n_prompt": 5, "n_tokens": len(ids)}
     b = {"run": "gone", "sha256": loaded.sha256, "n_prompt": 5, "ids": ids[:3] + ids[4:], "n_tokens": len(ids) - 1}
     found = aligned(server, a=a, b=b, is_given=True).json()
-    assert found == {"pieces": [[0, 0, 1, 1, 1, 3], [4, 3, 1, 1, 1, len(ids) - 4]], "parting": 3}
+    assert found == {"pieces": [[0, 0, 1, 1, 1, 3], [4, 3, 1, 1, 1, len(ids) - 4]], "divergence": 3}
     growing = aligned(server, a=a, b=b, is_growing=True).json()
-    assert growing["parting"] == 3 and sum(piece[-1] for piece in growing["pieces"]) == len(ids) - 1
-    assert aligned(server, a=a | {"n_tokens": 2}, b=b).json() == {"pieces": [[0, 0, 1, 1, 1, 2]], "parting": None}
+    assert growing["divergence"] == 3 and sum(piece[-1] for piece in growing["pieces"]) == len(ids) - 1
+    assert aligned(server, a=a | {"n_tokens": 2}, b=b).json() == {"pieces": [[0, 0, 1, 1, 1, 2]], "divergence": None}
     lost = aligned(server, a=a | {"run": "gone"}, b=b)
     assert lost.status_code == 404 and "no longer kept" in lost.json()["detail"]
     elsewhere = aligned(server, a=a, b=b | {"sha256": "0" * 64})

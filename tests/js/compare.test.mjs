@@ -20,29 +20,36 @@ import { hasPlace, matchingPlace } from "../../web/js/look/compare/linked_heads.
 const tokens = (line) => line.split("|").map((text) => ({ text }));
 
 /** Pieces "a0 a1 b0 b1 same", between bars. */
-const aligned = (pieces, parting = null) =>
+const aligned = (pieces, divergence = null) =>
   new Alignment(
     pieces.split("|").map((piece) => {
       const [a0, a1, b0, b1, same] = piece.split(" ").map(Number);
       return { a0, a1, b0, b1, same: same === 1 };
     }),
-    parting,
+    divergence,
   );
 
 /** Token by token: 1 where they are the same, 0 where they differ. */
-const inOrder = (same, parting = null) =>
-  aligned([...same].map((flag, i) => `${i} ${i + 1} ${i} ${i + 1} ${flag}`).join("|"), parting);
+const inOrder = (same, divergence = null) =>
+  aligned([...same].map((flag, i) => `${i} ${i + 1} ${i} ${i + 1} ${flag}`).join("|"), divergence);
 
 test("an alignment as the server sends it", () => {
-  const sent = { pieces: [[0, 0, 1, 1, 1, 2], [2, 3, 2, 1, 1, 2], [6, 5, 1, 1, 0, 1]], parting: 2 }; // prettier-ignore
+  const sent = {
+    pieces: [
+      [0, 0, 1, 1, 1, 2],
+      [2, 3, 2, 1, 1, 2],
+      [6, 5, 1, 1, 0, 1],
+    ],
+    divergence: 2,
+  };
   const expected = aligned("0 1 0 1 1|1 2 1 2 1|2 4 3 4 1|4 6 4 5 1|6 7 5 6 0", 2);
   assert.deepEqual(fromServer(sent).pieces, expected.pieces);
-  assert.deepEqual([fromServer(sent).parting, fromServer(sent).shared], [2, 4]);
+  assert.deepEqual([fromServer(sent).divergence, fromServer(sent).shared], [2, 4]);
 });
 
 test("tokens at the same place, and what comes after the last piece", () => {
   const alignment = inOrder("1100", 2);
-  assert.deepEqual([alignment.parting, alignment.partsAt("a"), alignment.partsAt("b")], [2, 2, 2]);
+  assert.deepEqual([alignment.divergence, alignment.divergesAt("a"), alignment.divergesAt("b")], [2, 2, 2]);
   assert.ok(alignment.isTokenByToken);
   assert.deepEqual([alignment.stepOf("a", 4), alignment.tokenAt("b", 4), alignment.tokenAt("b", 3)], [4, 4, 3]);
   assert.deepEqual([alignment.fits(4, 4), alignment.fits(4, 3)], [true, false]);
@@ -61,8 +68,8 @@ test("pieces of several tokens", () => {
   ]);
   assert.deepEqual([alignment.stepOf("a", 4), alignment.stepOf("b", 2), alignment.stepOf("b", 3)], [1, 2, 3]);
   assert.deepEqual([alignment.first("a", 1), alignment.last("a", 1), alignment.pieceOf("a", 6)], [3, 4, 2]);
-  const parted = aligned("0 3 0 1 1|3 4 1 2 0|4 5 2 3 0", 1);
-  assert.deepEqual([parted.partsAt("a"), parted.partsAt("b")], [3, 1]);
+  const diverging = aligned("0 3 0 1 1|3 4 1 2 0|4 5 2 3 0", 1);
+  assert.deepEqual([diverging.divergesAt("a"), diverging.divergesAt("b")], [3, 1]);
 });
 
 /** abcdef and abXYcdf: two tokens that only B has, and one that only A has. */
@@ -78,8 +85,8 @@ test("a token that only one text has gets a step of its own", () => {
     [0, 1, 2, 3, 4, 5, 6].map((at) => alignment.stepOf("b", at)),
     [0, 1, 2, 3, 4, 5, 7],
   );
-  assert.deepEqual([alignment.pieceOf("a", 4), alignment.pieceOf("b", 2), alignment.parting], [null, null, 2]);
-  assert.deepEqual([alignment.partsAt("a"), alignment.partsAt("b")], [2, 2]);
+  assert.deepEqual([alignment.pieceOf("a", 4), alignment.pieceOf("b", 2), alignment.divergence], [null, null, 2]);
+  assert.deepEqual([alignment.divergesAt("a"), alignment.divergesAt("b")], [2, 2]);
   assert.deepEqual([alignment.changes("a", 6), alignment.changes("b", 7)], [[2, 4], [2]]);
   assert.ok(!alignment.isTokenByToken);
   assert.deepEqual([alignment.numberOf(1), alignment.numberOf(2)], ["1", "2|4"]);
@@ -143,12 +150,12 @@ test("the weights on a piece are summed", () => {
   assert.equal(difference.at(1, 1).difference, 0.375);
 });
 
-test("one reader differs from itself only after the parting", () => {
-  const parted = inOrder("110", 2);
+test("one reader differs from itself only after the texts diverge", () => {
+  const diverging = inOrder("110", 2);
   const same = { sha256: "1", head_mask: null };
-  assert.equal(firstDifferingRow(parted, same, same), 2);
-  assert.equal(firstDifferingRow(parted, same, { ...same, sha256: "2" }), 0);
-  assert.equal(firstDifferingRow(parted, same, { ...same, head_mask: [[0]] }), 0);
+  assert.equal(firstDifferingRow(diverging, same, same), 2);
+  assert.equal(firstDifferingRow(diverging, same, { ...same, sha256: "2" }), 0);
+  assert.equal(firstDifferingRow(diverging, same, { ...same, head_mask: [[0]] }), 0);
 });
 
 test("a picture of another model in the same place", () => {
@@ -246,7 +253,7 @@ test("how much the tokens change that both texts have", () => {
   );
   assert.equal(
     changeSentence(changes, 3),
-    "The texts part at token 3. The 2 tokens that both predict before that are on average 28 % more probable in B: " +
+    "The texts diverge at token 3. The 2 tokens that both predict before that are on average 28% more probable in B: " +
       "+0.500 nats in all, +0.250 a token.",
   );
   assert.equal(changeSentence([null], null), "");
@@ -278,11 +285,11 @@ test("one question at a time, and again for what has grown", async () => {
   requests.want(texts(2));
   requests.want(texts(3));
   assert.equal(asked.length, 1);
-  asked[0].answer({ pieces: [[0, 0, 1, 1, 1, 1]], parting: null });
+  asked[0].answer({ pieces: [[0, 0, 1, 1, 1, 1]], divergence: null });
   while (asked.length < 2) await soon();
   assert.deepEqual([shown, requests.isCurrent], [[1], false]); // of what the texts were before
   assert.deepEqual([asked[1].body.a.n_tokens, asked[1].body.a.ids], [3, []]); // the server knows its own runs
-  asked[1].answer({ pieces: [[0, 0, 1, 1, 1, 3]], parting: null });
+  asked[1].answer({ pieces: [[0, 0, 1, 1, 1, 3]], divergence: null });
   while (!requests.isCurrent) await soon();
   assert.deepEqual([shown, asked.length], [[1, 3], 2]);
 });
@@ -299,13 +306,13 @@ test("the answer about a text that is no longer shown is dropped, and a lost run
   const another = texts(2, { key: "another" });
   another.b = { ...another.b, run: "third" };
   requests.want(another);
-  asked[0].answer({ pieces: [[0, 0, 1, 1, 1, 2]], parting: null });
+  asked[0].answer({ pieces: [[0, 0, 1, 1, 1, 2]], divergence: null });
   while (asked.length < 2) await soon();
   assert.deepEqual(shown, []);
   asked[1].answer({ detail: "no longer kept" }, 404);
   while (asked.length < 3) await soon();
   assert.deepEqual([asked[2].body.a.ids, asked[2].body.b.run], [[5, 6], "third"]);
-  asked[2].answer({ pieces: [], parting: null });
+  asked[2].answer({ pieces: [], divergence: null });
   while (!requests.isCurrent) await soon();
   requests.want({ ...another, key: "grown" });
   asked[3].answer({ detail: "The model is gone." }, 410);

@@ -10,6 +10,7 @@ import {
   probabilityChange,
   share,
   signed,
+  withSign,
 } from "../../web/js/lib/numbers.mjs";
 import { listed } from "../../web/js/lib/words.mjs";
 
@@ -17,14 +18,14 @@ test("numbers as they are written", () => {
   assert.deepEqual([exact(0.98854), exact(0.00012345), exact(0)], ["0.9885", "1.23e-4", "0.0000"]);
   assert.deepEqual([number(3), number(-0.5), number(1e-7)], ["3", "−0.5000", "1.0e−7"]);
   assert.deepEqual([fixed(-0.00001), fixed(-1.5, 1)], ["0.0000", "−1.5"]);
-  assert.equal(
-    signed(-2, (size) => fixed(size, 1)),
-    "−2.0",
-  );
-  const three = (size) => fixed(size, 3);
+  assert.equal(signed(-2, 1), "−2.0");
   assert.deepEqual(
-    [-0.0004, 0, 0.0004, 0.0006].map((value) => signed(value, three)),
+    [-0.0004, 0, 0.0004, 0.0006].map((value) => signed(value, 3)),
     ["0.000", "0.000", "0.000", "+0.001"],
+  );
+  assert.deepEqual(
+    [-0.00012345, 0, 0.25].map((value) => withSign(value, exact)),
+    ["−1.23e-4", "0.0000", "+0.2500"],
   );
   assert.deepEqual([0, 1.73e-4, 0.0005, 0.25].map(brief), ["0.000", "<0.001", "0.001", "0.250"]);
   assert.equal(full(Math.fround(0.1)), "0.1");
@@ -32,11 +33,11 @@ test("numbers as they are written", () => {
 });
 
 test("shares and changes of a probability in plain words", () => {
-  assert.deepEqual([0, 0.0005, 0.0123, 0.411, 1].map(share), ["0 %", "under 0.1 %", "1.2 %", "41 %", "100 %"]);
+  assert.deepEqual([0, 0.0005, 0.0123, 0.411, 1].map(share), ["0%", "under 0.1%", "1.2%", "41%", "100%"]);
   assert.equal(probabilityChange(Math.log(6.5)), "6.5 times less probable");
   assert.equal(probabilityChange(-Math.log(27)), "27 times more probable");
-  assert.equal(probabilityChange(-Math.log(1.28)), "28 % more probable");
-  assert.equal(probabilityChange(Math.log(1.25)), "20 % less probable");
+  assert.equal(probabilityChange(-Math.log(1.28)), "28% more probable");
+  assert.equal(probabilityChange(Math.log(1.25)), "20% less probable");
   assert.equal(probabilityChange(20), "over 10,000 times less probable");
 });
 

@@ -79,7 +79,7 @@ test("what a size costs is said in words", () => {
   assert.deepEqual([999, 5_000_000].map(megabytes), ["999 bytes", "5.0 MB"]);
 });
 
-test("a probability is never rounded to 0 or to 100 %", () => {
+test("a probability is never rounded to 0 or to 100%", () => {
   const written = [0.5, 0.2304, Math.exp(-6.055), 1e-5, 0.9987].map(percent);
-  assert.deepEqual(written, ["50 %", "23 %", "0.23 %", "less than 0.01 %", "99.9 %"]);
+  assert.deepEqual(written, ["50%", "23%", "0.23%", "less than 0.01%", "99.9%"]);
 });

@@ -175,7 +175,7 @@ def run_routes(snapshots: Snapshots, runs: Runs, workers: Workers) -> APIRouter:
     async def post_alignment(request: Request, texts: TextsToAlign) -> Response:
         """Which tokens of two texts correspond to each other; ``pieces`` are sent as ``repeated`` has them."""
         found = await computed(request, aligned, texts)
-        content = orjson.dumps({"pieces": repeated(found.pieces), "parting": found.parting})
+        content = orjson.dumps({"pieces": repeated(found.pieces), "divergence": found.divergence})
         return Response(content, media_type="application/json", headers={"Cache-Control": "no-store"})
 
     @router.post("/scaled/{position}")

@@ -142,7 +142,7 @@ def test_the_conclusion_comes_first(written: Any, server: Server) -> None:
     layer, head = divmod(int(answer.delta.argmax()), answer.delta.shape[1])
     percent = 100 * (1 - math.exp(-float(answer.delta.max())))
     assert f"needs L{layer} H{head} most" in said
-    assert abs(float(re.search(r"average ([\d.]+) % less probable", said)[1]) - percent) < 0.6  # type: ignore[index]
+    assert abs(float(re.search(r"average ([\d.]+)% less probable", said)[1]) - percent) < 0.6  # type: ignore[index]
     # The selected token is shown without a further request.
     last = answer.token_delta[..., -1]
     layer, head = divmod(int(last.argmax()), last.shape[1])

@@ -16,7 +16,7 @@ from model.lens.paths import cut_paths
 from model.lens.text_pass import TextPass
 
 PROMPT = "Tom ran to the dog."
-PER_CENT = re.compile(r"(−?\d+) % \((−?[\d.]+)\)")
+PER_CENT = re.compile(r"(−?\d+)% \((−?[\d.]+)\)")
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_what_carries_the_answer(written: Any, tiny: LoadedModel) -> None:
     expect(panel.locator(".hs-plain")).to_contain_text("The change hardly matters here")
     table = panel.locator(".hs-residual tbody tr")
     expect(table).to_have_count(4)
-    assert table.last.locator("td").last.text_content() == "100 %"
+    assert table.last.locator("td").last.text_content() == "100%"
     changed.fill("Tim")
     changed.press("Tab")
     expect(panel.get_by_text("Both prompts must have the same number of tokens")).to_be_visible()
@@ -101,7 +101,7 @@ def test_what_carries_the_answer(written: Any, tiny: LoadedModel) -> None:
         )
         share = both.restored(both.joint) if sign > 0 else 1 - both.restored(both.joint)
         match = re.search(
-            f"together {does} (−?\\d+) % of the difference, .* difference of (−?[\\d.]+);", said.text_content()
+            f"together {does} (−?\\d+)% of the difference, .* difference of (−?[\\d.]+);", said.text_content()
         )
         assert match and abs(number(match[1]) - 100 * share) < 0.51 and abs(number(match[2]) - both.joint) < 0.0051
     found = panel.locator(".hs-plain").text_content()

@@ -126,13 +126,13 @@ def test_both_texts_are_written_side_by_side(page: Any, desk: Any, server: Serve
     expect(page.get_by_role("region", name="Without 8 heads")).to_be_visible()
     expect(write_button(page)).to_be_visible()
     # The point where they diverge is marked, and the change for the tokens before it is the model's own.
-    parts = next(i for i in range(len(before)) if before[i] != changed[i])
-    expect(page.locator(".hs-side-b .hs-parting")).to_have_attribute("data-i", str(parts))
-    ids = loaded.tokenizer.encode(before)[:parts]
+    diverges_at = next(i for i in range(len(before)) if before[i] != changed[i])
+    expect(page.locator(".hs-side-b .hs-divergence")).to_have_attribute("data-i", str(diverges_at))
+    ids = loaded.tokenizer.encode(before)[:diverges_at]
     logprobs = [loaded.trace(ids, head_mask=each).logits[:-1].log_softmax(-1) for each in (None, mask)]
-    sums = [float(sum(rows[i, ids[i + 1]] for i in range(parts - 1))) for rows in logprobs]
+    sums = [float(sum(rows[i, ids[i + 1]] for i in range(diverges_at - 1))) for rows in logprobs]
     said = page.locator(".hs-side-b .hs-pair-change").text_content()
-    assert f"part at token {parts}." in said
+    assert f"diverge at token {diverges_at}." in said
     found = re.search(r"in B: ([+−][\d.]+) nats in all", said)
     assert found
     assert float(found[1].replace("−", "-")) == pytest.approx(sums[1] - sums[0], abs=0.002)

@@ -70,7 +70,7 @@ def test_both_texts_stay_side_by_side(page: Any, server: Server) -> None:
     # The common beginning is grey, and the point where they diverge is marked.
     for part in (left, right):
         expect(part.locator(".hs-shared")).to_have_count(30)
-        assert part.locator(".hs-parting").get_attribute("data-i") == "30"
+        assert part.locator(".hs-divergence").get_attribute("data-i") == "30"
     # The same head is open on both sides, each with its own numbers.
     page.get_by_label("Head of both sides").select_option(label="L2 H1")
     for letter, ids in (("A", first), ("B", second)):

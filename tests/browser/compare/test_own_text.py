@@ -66,7 +66,7 @@ def test_a_minimal_pair_with_several_changes(page: Any, server: Server) -> None:
         check_ranking(page, expected_differences(loaded, first, second))
         for letter in "AB":
             text = page.get_by_role("group", name=f"Text {letter}")
-            marks = text.locator(".hs-parting").evaluate_all("all => all.map((e) => Number(e.dataset.i))")
+            marks = text.locator(".hs-divergence").evaluate_all("all => all.map((e) => Number(e.dataset.i))")
             assert marks == [match.start() for match in re.finditer("now", first)]
             expect(text.locator(".hs-shared")).to_have_count(shared)
         # An equal token after several changes is compared; for a replaced token, both weights are shown.

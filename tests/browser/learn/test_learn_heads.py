@@ -109,7 +109,7 @@ def test_the_bars_open_their_arithmetic(page: Any) -> None:
     assert opened("Variance of the scores", 1)[0] == pytest.approx(variance / 16, abs=1e-3)
     assert "largest weights of 256 rows" in opened("Largest weight of a query, on average", 1)[1]
     for bars in ("One query with 12 keys, without the division", "The same query and keys, divided by √head_dim"):
-        assert "sum of the row's exponentials" in opened(bars, 3)[1]
+        assert "sum of the row’s exponentials" in opened(bars, 3)[1]
     opened("softmax of these scores × 8", 4)
     open_rung(page, 10)
     table(page, "Nats per token: lower is better").get_by_role("button").first.click()

@@ -132,12 +132,12 @@ def test_the_second_worked_example(page: Any) -> None:
 
 def test_a_reader_s_version(page: Any) -> None:
     open_rung(page, 6)
-    page.get_by_role("button", name="a reader's code, with mistakes").click()
+    page.get_by_role("button", name="a reader’s code, with mistakes").click()
     expect(cell(page, "Context vectors", 0, 0)).to_have_text("0.2867")
     assert_close(numbers(page, "Context vectors")[0], [0.2867, 0.3880])
     cell(page, "Attention scores", 2, 4).hover()
     assert lit(page, "Keys", "hl-left") == [(2, 0), (2, 1)] and lit(page, "Queries", "hl-right") == [(4, 0), (4, 1)]
-    page.get_by_role("button", name="the reader's code, linear layers").click()
+    page.get_by_role("button", name="the reader’s code, linear layers").click()
     expect(cell(page, "Context vectors", 0, 0)).to_have_text("−0.5284")
     assert_close(numbers(page, "Context vectors")[:5], READER_V2)
 

@@ -85,7 +85,7 @@ def expect_an_empty_sentence_named(page: Any) -> None:
         say(page, empty)
         expect(problem(page)).to_have_text("The sentence is empty. Type at least one word.")
     expect(page.locator(".hl-picture")).to_be_hidden()
-    page.get_by_role("button", name="The book's sentence").click()
+    page.get_by_role("button", name="The book’s sentence").click()
     expect(problem(page)).to_be_empty()
     expect(page.locator(".hl-picture")).to_be_visible()
 

@@ -30,11 +30,11 @@ test("a head is named after where it clearly looks, else after copying, and else
   assert.match(words[1], /^L0 H1 copies what it looks at/);
   assert.match(
     words[2],
-    /^On random tokens, L0 H2 fits none .* no score is clearly above .* is 1.2 %, for first token; .* 1.1 %\)\.$/,
+    /^On random tokens, L0 H2 fits none .* no score is clearly above .* is 1.2%, for first token; .* 1.1%\)\.$/,
   );
   assert.match(
     words[3],
-    /^On random tokens, L0 H3 fits none .* The closest: it rests on the first token, with 20 % of its attention\.$/,
+    /^On random tokens, L0 H3 fits none .* The closest: it rests on the first token, with 20% of its attention\.$/,
   );
 });
 
@@ -53,7 +53,7 @@ test("passages are compared with what the head looks at all over the text", () =
   assert.equal(
     sharedPlain("L1 H2", [row]),
     "Where L1 H2 fires most, the token it looks at begins with a capital letter (11 of 12 passages, " +
-      "compared with 59 % over the whole text).",
+      "compared with 59% over the whole text).",
   );
 });
 
@@ -88,10 +88,10 @@ test("heads that help by being removed are not counted among those that change l
   };
   const name = (place) => `L${place[0]} H${place[1]}`;
   const [whole, rest] = knockoutPlain(answer, 1, name, "so");
-  assert.match(whole, /^This text needs L0 H0 most: .* 26 % less probable\.$/);
+  assert.match(whole, /^This text needs L0 H0 most: .* 26% less probable\.$/);
   assert.match(
     rest,
-    /^For 1 of 4 heads, removal alone changes that by less than 5 %\. The selected token, “so”, needs L0 H0/,
+    /^For 1 of 4 heads, removal alone changes that by less than 5%\. The selected token, “so”, needs L0 H0/,
   );
   const without = {
     ...answer,

@@ -4,7 +4,7 @@ import test from "node:test";
 import { agreement, correlation } from "../../../web/js/look/ask/questions/head.mjs";
 import { axisOf, headsBySize, partsInOrder, whyPlain } from "../../../web/js/look/ask/questions/attribution.mjs";
 import { shortName, windowStart } from "../../../web/js/look/ask/questions/logit_lens.mjs";
-import { signed } from "../../../web/js/look/ask/bars.mjs";
+import { signed } from "../../../web/js/lib/numbers.mjs";
 
 const heads = [
   [0.5, -2],

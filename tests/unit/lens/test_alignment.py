@@ -53,7 +53,7 @@ def test_of_very_long_texts_only_the_ends_are_compared() -> None:
 def test_a_text_that_is_being_written() -> None:
     """Texts that are equal until they diverge are aligned position by position, whatever follows."""
     alignment = align_growing(ids("abcde"), ids("abxd"))
-    assert (same(alignment), alignment.parting) == ("1100", 2)
+    assert (same(alignment), alignment.divergence) == ("1100", 2)
     assert align_growing(ids("abc"), ids("ab")) == Alignment([(0, 1, 0, 1, True), (1, 2, 1, 2, True)], None)
     assert same(align_growing(ids("aXcYe"), ids("aZcYe"), n_prompt=4)) == "10110"  # the prompts were given
 
@@ -70,7 +70,7 @@ def test_several_words_replaced_in_a_text_of_the_same_length() -> None:
     expected = "".join(str(int(a == b)) for a, b in zip(one, other, strict=True))
     for is_given in (True, False):  # so long a match is no coincidence
         alignment = align(ids(one), ids(other), is_given=is_given)
-        assert (same(alignment), alignment.parting) == (expected, 0)
+        assert (same(alignment), alignment.divergence) == (expected, 0)
     assert same(align_growing(ids(one), ids(other))) == "0" * len(one)
 
 

@@ -47,8 +47,8 @@ const RUNGS = [
 ];
 const LAST_PAGE = RUNGS.length + 1;
 
-const BOOK = "From chapter 3 of Sebastian Raschka's “Build a Large Language Model (From Scratch)”";
-const PRESETS = { "The book's sentence": BOOK_SENTENCE, "Hello shiny sun": "Hello shiny sun!" };
+const BOOK = "From chapter 3 of Sebastian Raschka’s “Build a Large Language Model (From Scratch)”";
+const PRESETS = { "The book’s sentence": BOOK_SENTENCE, "Hello shiny sun": "Hello shiny sun!" };
 
 /** The rung in the page's address, null if there is none; the last page counts as one more rung. */
 function rungInHash() {

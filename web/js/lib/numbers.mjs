@@ -45,14 +45,17 @@ export const fixed = (value, digits = 4) => {
 };
 
 /**
- * A difference with its sign, unless it rounds to 0.
+ * A number with its sign, unless it rounds to 0.
  * @param {number} value
  * @param {(size: number) => string} write formats a number without its sign
  */
-export function signed(value, write) {
+export function withSign(value, write) {
   const text = write(Math.abs(value));
   return /[1-9]/.test(text) ? `${value < 0 ? MINUS : "+"}${text}` : text;
 }
+
+/** A fixed number of decimals, with the sign. @param {number} value @param {number} [digits] */
+export const signed = (value, digits = 2) => withSign(value, (size) => fixed(size, digits));
 
 /** Three decimals, for narrow places; a smaller number is not shown as 0. @param {number} size */
 export const brief = (size) => (size > 0 && size < 0.0005 ? "<0.001" : size.toFixed(3));
@@ -69,11 +72,11 @@ export const counted = (n, noun, plural = `${noun}s`) => `${n.toLocaleString("en
 /** How surprising a token was, in bits; null if it was not predicted. @param {Pick<Token, "logprob">} token */
 export const surprise = ({ logprob }) => (logprob == null ? null : -logprob / Math.LN2);
 
-/** A fraction as a percentage: "41 %", "0.4 %". @param {number} part */
+/** A fraction as a percentage: "41%", "0.4%". @param {number} part */
 export function share(part) {
   const percent = 100 * part;
-  if (percent && Math.abs(percent) < 0.095) return "under 0.1 %";
-  return `${percent.toFixed(percent && percent < 9.95 ? 1 : 0)} %`;
+  if (percent && Math.abs(percent) < 0.095) return "under 0.1%";
+  return `${percent.toFixed(percent && percent < 9.95 ? 1 : 0)}%`;
 }
 
 /**

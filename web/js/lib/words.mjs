@@ -1,5 +1,6 @@
 // How tokens, pictures and cells are named.
 
+import { headName } from "./heads.mjs";
 import { exact } from "./numbers.mjs";
 
 /** @import { PictureId, Token } from "../types.js" */
@@ -33,7 +34,7 @@ export function pictureName([layer, column], { n_layer, n_head }) {
   if (layer === n_layer) return "Mean of all heads";
   if (column === n_head) return `L${layer} mean`;
   if (column === n_head + 1) return `L${layer} rollout`;
-  return `L${layer} H${column}`;
+  return headName([layer, column]);
 }
 
 /**

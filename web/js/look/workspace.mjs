@@ -106,7 +106,7 @@ function headsLead(store) {
  */
 function messagesOf({ pointer, problem, untrained, playback }) {
   const isFlat = untrained && pointer.state !== "snapshot"; // early weights are expected to be flat
-  const loading = pointer.state === "loading" ? ["Loading the checkpoints ..."] : [];
+  const loading = pointer.state === "loading" ? ["Loading the checkpoints…"] : [];
   const flat = isFlat
     ? ["Every head spreads its attention almost evenly: this model is untrained, or its weights did not load."]
     : [];

@@ -5,6 +5,7 @@ import { context2d } from "../lib/drawing/canvas.mjs";
 import { ThumbnailPainter } from "../lib/drawing/images.mjs";
 import { onThemeChange, palette } from "../lib/drawing/palette.mjs";
 import { Scale } from "../lib/drawing/scale.mjs";
+import { headName } from "../lib/heads.mjs";
 import { isClearRole, CLEAR_ROLE } from "../lib/metrics.mjs";
 import { Thumbnails } from "../lib/thumbnails.mjs";
 import { visible } from "../lib/words.mjs";
@@ -83,7 +84,7 @@ export class HeadsPanel {
     this.grid.style.setProperty("--ht-columns", String(start.n_head));
     this.#tiles = Array.from({ length: start.n_layer * start.n_head }, (_, i) => {
       const canvas = make("canvas");
-      const name = `L${Math.floor(i / start.n_head)} H${i % start.n_head}`;
+      const name = headName([Math.floor(i / start.n_head), i % start.n_head]);
       const button = make("button", { type: "button", title: name }, canvas, make("span", {}, name));
       button.addEventListener("click", () => {
         this.#open = i;
@@ -199,7 +200,7 @@ export class ScoresPanel {
     this.chart = new LineChart("Highest score of any head for each role");
     this.best = make("ul", { class: "ht-best" });
     const hint =
-      "The mean attention weight that the best head for each role gives to the role's target, on random characters " +
+      "The mean attention weight that the best head for each role gives to the role’s target, on random characters " +
       `that are repeated once. A role is clear from ${CLEAR_ROLE} on. In a minute of training on a long text, ` +
       "usually only a previous-token head reaches that; induction heads need more training than is possible here.";
     const top = make("div", { class: "hs-top" }, make("h2", {}, "Roles of heads"));
@@ -245,8 +246,10 @@ export class ScoresPanel {
     this.chart.draw(lines, levels, range);
     const rows = ROLE_ENTRIES.map(([role, { name, help }]) => {
       const { layer, head, score } = strongest(heads[role]);
-      const best = `L${layer} H${head} comes closest with ${score.toFixed(3)}`;
-      const found = isClearRole(score, uniform) ? `L${layer} H${head}, ${score.toFixed(3)}` : `none yet; ${best}`;
+      const best = `${headName([layer, head])} comes closest with ${score.toFixed(3)}`;
+      const found = isClearRole(score, uniform)
+        ? `${headName([layer, head])}, ${score.toFixed(3)}`
+        : `none yet; ${best}`;
       return make("li", {}, make("b", {}, name), ` (${help}): ${found}`);
     });
     this.best.replaceChildren(...rows);

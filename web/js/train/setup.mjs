@@ -29,7 +29,7 @@ export class Setup {
       rows: 10,
       spellcheck: "false",
       "aria-label": "The text to learn from",
-      placeholder: "Paste a text here: a play, a book chapter, song lyrics, source code ...",
+      placeholder: "Paste a text here: a play, a book chapter, song lyrics, source code …",
     });
     this.text.addEventListener("input", () => this.describe());
     const sample = make("button", { type: "button", class: "hs-small" }, "Use a sample text");
@@ -192,7 +192,7 @@ export class Setup {
 
   /** The reason why the training cannot start, "" if it can. */
   #problem() {
-    if (!this.#state) return "Loading ...";
+    if (!this.#state) return "Loading…";
     const most = this.#state.max_bytes;
     if (this.#source === "paste") {
       const length = countCharacters(this.text.value);

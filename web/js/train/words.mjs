@@ -22,11 +22,11 @@ export function duration(seconds) {
 /** What a size costs. @param {Pick<Size, "n_parameters" | "seconds">} size */
 export const cost = ({ n_parameters, seconds }) => `${weights(n_parameters)}, about ${duration(seconds)}`;
 
-/** A probability as a percentage with two significant digits: "23 %", "0.23 %". @param {number} probability */
+/** A probability as a percentage with two significant digits: "23%", "0.23%". @param {number} probability */
 export function percent(probability) {
   const value = 100 * probability;
-  if (value < 0.01) return "less than 0.01 %";
-  return `${Number(value.toPrecision(value < 99 ? 2 : 3))} %`;
+  if (value < 0.01) return "less than 0.01%";
+  return `${Number(value.toPrecision(value < 99 ? 2 : 3))}%`;
 }
 
 /** Seconds as minutes and seconds: "1:05". @param {number} seconds */

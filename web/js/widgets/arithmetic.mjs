@@ -256,7 +256,7 @@ export function exponentialShare(exponent, [exponential, sum, share]) {
     { class: "hl-terms" },
     termBox(`exp(${exponent})`, exponential),
     make("span", { class: "hl-plus" }, "/"),
-    termBox("sum of the row's exponentials", sum),
+    termBox("sum of the row’s exponentials", sum),
     result(share),
   );
 }
@@ -266,6 +266,6 @@ export function softmaxCell({ terms, r, c, total, title }) {
   const score = terms.scores[r][c];
   const exponent = `${score === null ? "−∞" : fixed(score)} − ${fixed(terms.largest[r])}`;
   const values = [terms.exponentials[r][c], terms.sums[r], total].map((value) => fixed(value));
-  const why = "The row's largest score is subtracted first: it cancels, and exp cannot overflow.";
+  const why = "The row’s largest score is subtracted first: it cancels, and exp cannot overflow.";
   return [make("p", {}, ...title), exponentialShare(exponent, values), make("p", { class: "hl-hint" }, why)];
 }

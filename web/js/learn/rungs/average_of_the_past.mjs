@@ -238,5 +238,5 @@ function toyProduct(lesson) {
 function explainToyWeight(kind, r, c) {
   if (kind === "ones") return "1: every token counts once.";
   if (c > r) return `0: token ${c} comes after token ${r}.`;
-  return kind === "tril" ? "1: this token is not after the row's own." : `1 / ${r + 1}: one of ${r + 1} so far.`;
+  return kind === "tril" ? "1: this token is not after the row’s own." : `1 / ${r + 1}: one of ${r + 1} so far.`;
 }

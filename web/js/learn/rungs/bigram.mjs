@@ -24,8 +24,8 @@ import { Report } from "./bigram_report.mjs";
 const STEPS = [200, 500, 1000, 2000, 5000, 10000];
 const TEXT_ID = "hl-lesson-text";
 const EXAMPLE =
-  "Already trained: the experiment of Andrej Karpathy's lecture “Let's build GPT”, 10,000 steps on tiny Shakespeare " +
-  "(40,000 lines of Shakespeare's plays) with a learning rate of 0.001. " +
+  "Already trained: the experiment of Andrej Karpathy’s lecture “Let’s build GPT”, 10,000 steps on tiny Shakespeare " +
+  "(40,000 lines of Shakespeare’s plays) with a learning rate of 0.001. " +
   "Train one on your own text to replace it.";
 
 /** @type {Rung} */
@@ -127,7 +127,7 @@ export const bigram = {
       stop.disabled = false;
       const own = text.value === kept.written ? "" : text.value;
       Object.assign(kept, { events: [], steps: settings.steps, sentence: lesson.sentence });
-      report.begin(own ? "Starting ..." : "Waiting for the model that writes the text ...");
+      report.begin(own ? "Starting…" : "Waiting for the model that writes the text…");
       try {
         const body = { ...settings, training_text: own, sentence: lesson.sentence };
         for await (const event of askForLines("bigram", body, signal)) {
@@ -238,13 +238,13 @@ function textAsData() {
   /** @type {TextAsData | null} */
   let lecture = null;
   let isOwn = false;
-  const table = make("table", { class: "hl-compare", "aria-label": "The lecture's experiment and yours" });
+  const table = make("table", { class: "hl-compare", "aria-label": "The lecture’s experiment and yours" });
   const beginning = make("div");
   const examples = make("div");
   const batch = make("div", { class: "hl-scroll" });
   const which = choice({
     label: "show",
-    options: { lecture: "the lecture's text", own: "your text" },
+    options: { lecture: "the lecture’s text", own: "your text" },
     value: /** @type {"lecture" | "own"} */ ("lecture"),
     change(key) {
       isOwn = key === "own";
@@ -307,7 +307,7 @@ function textAsData() {
     elements: [
       heading("The text as data"),
       paragraph(
-        "Karpathy's lecture does this with tiny Shakespeare; its figures are listed next to those of your text. ",
+        "Karpathy’s lecture does this with tiny Shakespeare; its figures are listed next to those of your text. ",
         "Losses that are printed for one batch scatter by about 0.1; the mean over the held-out tenth does not.",
       ),
       make("div", { class: "hl-scroll" }, table),

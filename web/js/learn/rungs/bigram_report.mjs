@@ -86,7 +86,7 @@ export class Report {
     this.arithmetic = new Arithmetic();
     this.follows = this.arithmetic.table({
       name: "Which character follows which",
-      axes: "probability of the column's character after the row's; the most frequent characters only",
+      axes: "probability of the column’s character after the row’s; the most frequent characters only",
       digits: 2,
       explain: (r, c) => this.#explain(r, c),
     });
@@ -165,7 +165,7 @@ export class Report {
   /** @param {{ model: string, text: string }} event */
   #showWriting({ model, text }) {
     const { kept } = this.lesson;
-    this.status.textContent = `${model} is writing the text: ${counted(countCharacters(text), "character")} ...`;
+    this.status.textContent = `${model} is writing the text: ${counted(countCharacters(text), "character")}…`;
     this.text.value = kept.text = kept.written = text; // `written` tells it from the visitor's own text
     this.text.scrollTop = this.text.scrollHeight;
   }

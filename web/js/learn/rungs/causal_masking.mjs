@@ -25,7 +25,7 @@ export const causalMasking = {
   learned: "No token looks ahead: minus infinity before the softmax, and each row still adds up to 1.",
   options: () => ({ dropout: 0.5, seed: 1, dropped: "weights" }),
   question: {
-    ask: "What is the first word's attention weight on itself, once the future is masked?",
+    ask: "What is the first word’s attention weight on itself, once the future is masked?",
     options: ["The same as before", "Exactly 1", "1 divided by the number of words"],
     right: 1,
     why: "It has nothing else to look at, and a row adds up to 1.",
@@ -39,7 +39,7 @@ export const causalMasking = {
       options: ["They stay the same", "They become 0", "They become NaN"],
       right: 2,
       hint: "Below the diagonal, triu leaves zeros. What is 0 × ∞? Look at the table under “A way that fails”.",
-      why: "The zeros below the diagonal are multiplied by infinity too, and 0 × ∞ is not a number. Fill, don't add.",
+      why: "The zeros below the diagonal are multiplied by infinity too, and 0 × ∞ is not a number. Fill, don’t add.",
     },
     {
       kind: "number",
@@ -51,7 +51,7 @@ export const causalMasking = {
     },
     {
       kind: "choice",
-      ask: "The first row of causal attention weights is 1, 0, 0, … What is the first token's context vector?",
+      ask: "The first row of causal attention weights is 1, 0, 0, … What is the first token’s context vector?",
       options: ["The average of all values", "Its own value", "Zero"],
       right: 1,
       hint: "A context vector is the weighted average of the values, and here only one weight is not 0.",
@@ -101,7 +101,7 @@ export const causalMasking = {
           "A model trained to predict the next word must not see it. ",
           term("Causal"),
           " attention hides the keys after the query. One way is to take the softmax first, set the weights of the ",
-          "future to 0 and divide each row by the sum of the rest; another is to set the future's scores to minus ",
+          "future to 0 and divide each row by the sum of the rest; another is to set the future’s scores to minus ",
           "infinity, whose exp is 0, and take the softmax once. Both give the same weights. The scores are those of ",
           "the linear layers of the previous rung.",
         ),

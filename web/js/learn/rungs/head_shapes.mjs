@@ -95,7 +95,7 @@ export function headTimes() {
 
   async function run() {
     measure.disabled = true;
-    status.textContent = "Measuring ...";
+    status.textContent = "Measuring…";
     try {
       show(await ask("times", settings));
     } catch (error) {
@@ -134,7 +134,7 @@ export function headTimes() {
     paragraph(
       "With few tokens, many small products cost more than one large one: stacked heads are the slowest. With many ",
       "tokens the time goes into the attention weights, n_head × T × T numbers that softmax reads and writes several ",
-      "times. Then stacked heads can be faster, because the weights of a single head fit into the processor's cache.",
+      "times. Then stacked heads can be faster, because the weights of a single head fit into the processor’s cache.",
     ),
     paragraph(
       code("MultiHeadAttention"),

@@ -3,6 +3,7 @@
 import { make } from "../../lib/dom.mjs";
 import { packedPixels } from "../../lib/drawing/canvas.mjs";
 import { onThemeChange, palette } from "../../lib/drawing/palette.mjs";
+import { headName } from "../../lib/heads.mjs";
 
 const ROLES = {
   previous_token: { name: "previous token", does: "looks at the previous token" },
@@ -22,8 +23,8 @@ export class HeadTiles {
   constructor(choose) {
     this.choose = choose;
     this.grid = make("div", { class: "hl-tiles", role: "group", "aria-label": "All heads" });
-    this.said = make("p", { class: "hl-count", role: "status" });
-    this.element = make("div", {}, this.grid, this.said);
+    this.status = make("p", { class: "hl-count", role: "status" });
+    this.element = make("div", {}, this.grid, this.status);
     onThemeChange(() => this.#paint());
   }
 
@@ -37,7 +38,7 @@ export class HeadTiles {
         const { role, score } = roles[l][h];
         const name = role ? ROLES[role].name : "";
         const does = role ? `: ${ROLES[role].does}, ${score.toFixed(2)} on average` : "";
-        tile.title = `L${l} H${h}${does}`;
+        tile.title = `${headName([l, h])}${does}`;
         tile.setAttribute("aria-label", tile.title);
         tile.setAttribute("aria-pressed", String(l === layer && h === head));
         tile.lastElementChild?.replaceChildren(name);
@@ -47,7 +48,7 @@ export class HeadTiles {
     const clear = role
       ? `has a clear role here, ${ROLES[role].name}: it ${ROLES[role].does} (${score.toFixed(2)})`
       : "";
-    this.said.textContent = `L${layer} H${head} ${clear || "has no clear role in this text"}.`;
+    this.status.textContent = `${headName([layer, head])} ${clear || "has no clear role in this text"}.`;
     this.#paint();
   }
 

@@ -278,7 +278,7 @@ function outputProjection(arithmetic, lesson) {
   const torch = new Stamp("these weight splits, and torch.nn.MultiheadAttention with the same weights and mask");
   const size = choice({
     label: "d_out, for both heads together",
-    options: { 2: "2, the book's", 4: "4", 16: "16" },
+    options: { 2: "2, the book’s", 4: "4", 16: "16" },
     value: String(lesson.options.d_out),
     change: (key) => lesson.set({ d_out: Number(key) }),
   });
@@ -319,7 +319,7 @@ function outputProjection(arithmetic, lesson) {
   });
   const projected = arithmetic.table({
     name: "After the output projection",
-    axes: "the book's own weight splits",
+    axes: "the book’s own weight splits",
     explain: (r, c) => {
       const words = `: the numbers of both heads × row ${c} of the projection, plus its bias`;
       const title = [`Output ${c} of `, named(data.words[r]), words];
@@ -332,7 +332,7 @@ function outputProjection(arithmetic, lesson) {
     elements: [
       heading("The output projection"),
       paragraph(
-        "The heads above have 2 numbers each, 4 in all. The book's own weight splits have d_out = 2 for both heads ",
+        "The heads above have 2 numbers each, 4 in all. The book’s own weight splits have d_out = 2 for both heads ",
         "together, so each head has only 1 number here. The output projection, a square matrix and a bias, mixes what ",
         "the two heads found.",
       ),

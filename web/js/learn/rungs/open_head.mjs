@@ -3,6 +3,7 @@
 import { make } from "../../lib/dom.mjs";
 import { Matrix } from "../../lib/drawing/matrix.mjs";
 import { Emitter } from "../../lib/emitter.mjs";
+import { headName } from "../../lib/heads.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { exact, fixed, number } from "../../lib/numbers.mjs";
 import { DEFAULTS } from "../../lib/options.mjs";
@@ -29,7 +30,7 @@ export class OpenHead {
     this.store = new StillStore((cell) => this.#explain(cell));
     this.explanation = make("div", { class: "hl-unfold", "aria-live": "polite" });
     this.stamp = new Stamp(
-      "the ladder's causal_by_minus_infinity on the model's queries and keys, against the weights the model used",
+      "the ladder’s causal_by_minus_infinity on the model’s queries and keys, against the weights the model used",
       true,
     );
     const matrix = new Matrix(this.store);
@@ -58,7 +59,7 @@ export class OpenHead {
         `softmax over the ${query + 1} keys so far gives `;
       // The result comes first: below a long sum it would not be visible.
       this.explanation.replaceChildren(
-        paragraph(`Score in L${layer} H${head}: `, ...looks(from, to), ` = ${fixed(score)}`),
+        paragraph(`Score in ${headName([layer, head])}: `, ...looks(from, to), ` = ${fixed(score)}`),
         paragraph(softmax, make("b", {}, exact(weight)), `, and the model used ${exact(used)}.`),
         ...dotProduct({
           title: [`The score is a sum of ${left.length} products:`],

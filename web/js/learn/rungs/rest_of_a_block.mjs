@@ -69,7 +69,7 @@ export const restOfABlock = {
       "This choice changes only the words: the matrices of the block stay as they are.",
     );
     const whole = new Stamp("the steps above, and the Block that the GPT runs, with the same weights");
-    const joined = new Stamp("the MLP's two layers without GELU, and one layer with the product of their matrices");
+    const joined = new Stamp("the MLP’s two layers without GELU, and one layer with the product of their matrices");
     const curve = make("div");
     /** @type {any} */
     let data;
@@ -136,7 +136,7 @@ export const restOfABlock = {
       name: "What attention adds",
       axes: "heads · output projection + bias",
       explain: (r, c) => {
-        const title = ["Attention's output for ", ...of(r, `, number ${c}`)];
+        const title = ["Attention’s output for ", ...of(r, `, number ${c}`)];
         const bias = data.attended_bias[c];
         return dotCell({ terms: data.attended_terms, r, c, total: data.attended[r][c], title, bias });
       },
@@ -192,7 +192,7 @@ export const restOfABlock = {
       name: "What the MLP adds",
       axes: "second layer: 12 → 3",
       explain: (r, c) => {
-        const title = ["The MLP's output for ", ...of(r, `, number ${c}`)];
+        const title = ["The MLP’s output for ", ...of(r, `, number ${c}`)];
         const bias = data.thought_bias[c];
         return dotCell({ terms: data.thought_terms, r, c, total: data.thought[r][c], title, bias });
       },

@@ -48,7 +48,7 @@ export const selfAttention = {
   options: () => ({ factor: 1 }),
   question: {
     ask:
-      "In the book's sentence, “journey” looks at every word. Which one, other than itself, gets the most of its " +
+      "In the book’s sentence, “journey” looks at every word. Which one, other than itself, gets the most of its " +
       "attention?",
     options: ["“starts”, whose numbers are similar", "“Your”, its neighbour", "“step”, the last word"],
     right: 0,
@@ -64,7 +64,7 @@ export const selfAttention = {
         "the weights 0.13, 0.66 and 0.21. Choose “Hello shiny sun” above. What is the score?",
       options: ["2.4050", "1.3569", "1.2487"],
       right: 1,
-      hint: "A word's score with itself is the sum of its own squares: 0.53² + 0.34² + 0.98².",
+      hint: "A word’s score with itself is the sum of its own squares: 0.53² + 0.34² + 0.98².",
       why:
         "0.53² + 0.34² + 0.98² = 0.2809 + 0.1156 + 0.9604 = 1.3569, so the weights are 0.2291, 0.4063 and 0.3646. " +
         "If weights are much too sharp, suspect a wrong score.",
@@ -143,7 +143,7 @@ export const selfAttention = {
       name: "Context vectors",
       axes: "words × 3 numbers",
       explain: (r, c) => {
-        const words = `, number ${c}: each word's attention weight × its number ${c}`;
+        const words = `, number ${c}: each word’s attention weight × its number ${c}`;
         const title = ["Context of ", named(data.words[r]), words];
         return dotCell({ terms: data.context_terms, r, c, total: data.context[r][c], title });
       },

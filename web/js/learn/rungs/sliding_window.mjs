@@ -228,7 +228,7 @@ export const slidingWindow = {
         rowOf(token.element, position.element, x.element),
         paragraph(
           "A trained GPT does the same with hundreds of numbers for each token. From rung 4 on each word has three ",
-          "numbers again. Those of the book's sentence come from chapter 3 of Sebastian Raschka's “Build a Large ",
+          "numbers again. Those of the book’s sentence come from chapter 3 of Sebastian Raschka’s “Build a Large ",
           "Language Model (From Scratch)”, the book that these rungs follow. Those of your own words are the token ",
           "embeddings of a trained model, reduced to three numbers and without positions. Choose “random” there to ",
           "use the sums on the right.",

@@ -29,8 +29,8 @@ import { scoreScaling } from "./score_scaling.mjs";
 const KINDS = {
   parameters: "parameters, seed 123",
   linear: "linear layers, seed 789",
-  reader: "a reader's code, with mistakes",
-  reader_linear: "the reader's code, linear layers",
+  reader: "a reader’s code, with mistakes",
+  reader_linear: "the reader’s code, linear layers",
 };
 /** @type {Record<string, string>} */
 const ORIGINS = {
@@ -46,7 +46,7 @@ const ABOUT = {
   reader:
     "An implementation that a reader of the chapter published. It runs, and its rows add up to 1, but it differs " +
     "from the book in three ways. With 256 numbers in a query instead of 2, its output has the shape (6, 256).",
-  reader_linear: "The reader's second version: linear layers, with the same mistakes.",
+  reader_linear: "The reader’s second version: linear layers, with the same mistakes.",
 };
 const RANDOM = /** @type {const} */ (["parameters", "linear"]);
 const ROLES = { query: "Queries", key: "Keys", value: "Values" };
@@ -72,7 +72,7 @@ export const trainableWeights = {
     {
       kind: "many",
       ask:
-        "Find the mistakes: choose “a reader's code, with mistakes” as the matrices. It prints 0.2867 and 0.3880 " +
+        "Find the mistakes: choose “a reader’s code, with mistakes” as the matrices. It prints 0.2867 and 0.3880 " +
         "for the first word. How does it differ from the book?",
       options: [
         "Query and key are swapped in the scores",
@@ -200,7 +200,7 @@ export const trainableWeights = {
       operands: (r, c) => [cellsOf(weights, r), columnOf(values, c)],
     });
     const wide = arithmetic.table({
-      name: "The reader's weights with 256 numbers in a query",
+      name: "The reader’s weights with 256 numbers in a query",
       axes: "the same code, with the dimension that its scale fits",
       explain: (r, c) => {
         const title = ["Weight: ", ...pair(r, c), ", of a score of 256 products, × 1 / √256"];

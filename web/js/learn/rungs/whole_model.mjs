@@ -39,7 +39,7 @@ export const wholeModel = {
         "token and position embedding",
         "all layers, one after the other",
         "the last layer norm",
-        "logits: a dot product with each token's vector",
+        "logits: a dot product with each token’s vector",
         "softmax: probabilities",
       ],
       hint: "Follow the diagram above from left to right.",
@@ -47,8 +47,8 @@ export const wholeModel = {
     },
     {
       kind: "choice",
-      ask: "Which row of the last layer's output decides what is written next?",
-      options: ["The first token's", "The average of all rows", "The last token's"],
+      ask: "Which row of the last layer’s output decides what is written next?",
+      options: ["The first token’s", "The average of all rows", "The last token’s"],
       right: 2,
       hint: "The next token is what follows the end of the text. Which position has seen all of it?",
       why: "Each position predicts its own next token. While a text is written, only the last prediction is used.",
@@ -85,10 +85,10 @@ export const wholeModel = {
     const tokens = make("div", { class: "hl-follow", role: "group", "aria-label": "The token to follow" });
     const facts = make("p", { class: "hl-count" });
     const story = make("div", { class: "hl-row" });
-    const embedded = new Stamp("token + position, against the model's residual stream before its first layer", true);
-    const ended = new Stamp("last layer norm, logits and probabilities, against the model's own", true);
+    const embedded = new Stamp("token + position, against the model’s residual stream before its first layer", true);
+    const ended = new Stamp("last layer norm, logits and probabilities, against the model’s own", true);
     const packed = new Stamp("rung 8's weight splits, and the same weights packed into MultiHeadAttention");
-    const published = new HeatTable({ name: "The book's case, through MultiHeadAttention", axes: "words × 2 numbers" });
+    const published = new HeatTable({ name: "The book’s case, through MultiHeadAttention", axes: "words × 2 numbers" });
     const layerTitle = heading("");
     const shown = STAGES.map(({ stage }, i) => /** @type {const} */ ([PART_OF[stage], stages.strips[i].element]));
     const { diagram, follow } = diagramOf(lesson, [
@@ -122,7 +122,7 @@ export const wholeModel = {
       text: [
         paragraph(
           "A trained model reads your sentence. Choose a token and follow it from its embedding through all layers to ",
-          "the probabilities of the next token. The numbers are the model's own, and each is computed a second time ",
+          "the probabilities of the next token. The numbers are the model’s own, and each is computed a second time ",
           "with the steps of these lessons.",
         ),
       ],
@@ -164,18 +164,18 @@ export const wholeModel = {
         ...stages.elements,
         heading("4. From the last layer to the next token"),
         paragraph(
-          "After the last layer comes one more layer norm. The dot product of its result with a token's embedding is ",
-          "that token's logit, and the softmax of all logits gives the probabilities. Click a logit or a probability.",
+          "After the last layer comes one more layer norm. The dot product of its result with a token’s embedding is ",
+          "that token’s logit, and the softmax of all logits gives the probabilities. Click a logit or a probability.",
         ),
         last.element,
         lastNorm.element,
         ...next.elements,
         ended.element,
-        heading("The book's case in the same class"),
+        heading("The book’s case in the same class"),
         paragraph(
           "The GPT runs ",
           code("MultiHeadAttention"),
-          ": weight splits whose three projections form one matrix. Here it computes the book's example.",
+          ": weight splits whose three projections form one matrix. Here it computes the book’s example.",
         ),
         rowOf(published.element),
         packed.element,
@@ -220,7 +220,7 @@ export const wholeModel = {
 
 /** @type {Stage[]} */
 const STAGES = [
-  { stage: "x", name: "Residual stream", words: "the layer's input" },
+  { stage: "x", name: "Residual stream", words: "the layer’s input" },
   { stage: "normed", name: "Layer norm", words: "what attention reads", error: "normed" },
   { stage: "query", name: "Query of the head", words: "what the token looks for", error: "query" },
   { stage: "key", name: "Key of the head", words: "what it is found by", error: "key" },
@@ -284,7 +284,7 @@ const SOURCES = {
 function stagesOf(choose) {
   const strips = STAGES.map(({ stage, name }) => new Strip(stage, name, choose));
   const stamp = new Stamp(
-    "every stage of this layer for every token, against the outputs of the model's own modules",
+    "every stage of this layer for every token, against the outputs of the model’s own modules",
     true,
   );
   const items = STAGES.map(({ words }, i) => {
@@ -295,7 +295,7 @@ function stagesOf(choose) {
   function update({ vectors, of_head: head, errors, largest_error: most, head: which, head_dim: size }) {
     STAGES.forEach(({ stage, error }, i) => {
       const values = vectors[stage] ?? head[stage];
-      const note = stage === "heads" ? `numbers ${which * size} to ${(which + 1) * size - 1} are this head's` : "";
+      const note = stage === "heads" ? `numbers ${which * size} to ${(which + 1) * size - 1} are this head’s` : "";
       strips[i].show(values, note);
       const found = error ? errors[error] : null;
       items[i].error.textContent =

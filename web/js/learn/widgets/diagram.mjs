@@ -184,7 +184,7 @@ export const TITLES = {
   mlp: "MLP: each token on its own, through four times as many numbers and GELU",
   add_again: "The output of the MLP is added to the residual stream",
   last_norm: "The last layer norm, after all layers",
-  unembedding: "Unembedding: the dot product with a token's own vector is its logit",
+  unembedding: "Unembedding: the dot product with a token’s own vector is its logit",
   softmax: "Softmax: logits become the probabilities of the next token",
 };
 

@@ -155,7 +155,7 @@ const DEFINITIONS = {
   AdamW:
     "The usual method for changing the weights a little after each batch. Every weight gets its own step size, " +
     "and all are pulled slightly towards 0.",
-  float32: "The usual format of a model's numbers: 32 bits each, about 7 digits, at most about 3.4 × 10³⁸.",
+  float32: "The usual format of a model’s numbers: 32 bits each, about 7 digits, at most about 3.4 × 10³⁸.",
   seed: "The number that a random generator starts from: the same seed gives the same random numbers.",
   "dot product": "Multiply two vectors number by number and add up the products: (1, 2) · (3, 4) = 1·3 + 2·4 = 11.",
 };

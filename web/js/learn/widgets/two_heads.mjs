@@ -1,6 +1,7 @@
 // Two heads side by side: two of a trained model that differ, or two with random matrices.
 
 import { dropdown, make } from "../../lib/dom.mjs";
+import { headName } from "../../lib/heads.mjs";
 import { fixed, number } from "../../lib/numbers.mjs";
 import { visible } from "../../lib/words.mjs";
 import { AXES, dotProduct, looks, softmaxCell } from "../../widgets/arithmetic.mjs";
@@ -26,7 +27,7 @@ export function twoHeads(lesson, arithmetic, random) {
   /** @type {"trained" | "random"} */
   let shown = (lesson.kept.heads ??= "trained");
   const status = make("p", { class: "hl-count", role: "status" });
-  const stamp = new Stamp("both heads' queries and keys through the steps of these lessons, against the model", true);
+  const stamp = new Stamp("both heads’ queries and keys through the steps of these lessons, against the model", true);
   const which = choice({
     label: "two heads",
     options: { trained: "trained", random: "random" },
@@ -61,7 +62,7 @@ export function twoHeads(lesson, arithmetic, random) {
     const [left, right] = [queries[r], keys[c]];
     const products = left.map((/** @type {number} */ value, /** @type {number} */ i) => value * right[i]);
     const total = products.reduce((/** @type {number} */ sum, /** @type {number} */ value) => sum + value, 0);
-    const title = [`Score in L${layer} H${head}: `, ...looks(query, key)];
+    const title = [`Score in ${headName([layer, head])}: `, ...looks(query, key)];
     const score = dotProduct({ title, left, right, products, total, few: FEW });
     const words = `The score × ${number(scale)} (1 / √${left.length}) goes into the softmax:`;
     return [...score, ...softmaxCell({ terms, r, c, total: weights[r][c], title: [words] })];
@@ -86,7 +87,7 @@ export function twoHeads(lesson, arithmetic, random) {
     const names = Object.fromEntries(
       Array.from({ length: data.n_layer * data.n_head }, (_, i) => {
         const [layer, head] = [Math.floor(i / data.n_head), i % data.n_head];
-        return [`${layer}.${head}`, `L${layer} H${head}`];
+        return [`${layer}.${head}`, headName([layer, head])];
       }),
     );
     const lists = SIDES.map((side) => {
@@ -116,7 +117,7 @@ export function twoHeads(lesson, arithmetic, random) {
       "0 because this model may not look ahead; rung 7 shows how.";
     showPickers();
     data.heads.forEach((/** @type {any} */ head, /** @type {number} */ side) => {
-      tables[side].rename(`L${head.layer} H${head.head} of ${data.model}`);
+      tables[side].rename(`${headName([head.layer, head.head])} of ${data.model}`);
       tables[side].show({ rows: tokens, columns: tokens, values: head.weights });
       said[side].textContent = habitsOf(head);
     });

@@ -6,7 +6,7 @@ import { choice } from "./elements.mjs";
 
 /** @import { Lesson } from "../rung.js" */
 
-const NAMES = { book: "the book's", trained: "trained", random: "random" };
+const NAMES = { book: "the book’s", trained: "trained", random: "random" };
 
 /**
  * @param {Lesson} lesson

@@ -1,13 +1,7 @@
 // Numbers with a bar below each: it starts at the left or, for signed numbers, in the middle.
 
 import { make } from "../../lib/dom.mjs";
-import { fixed } from "../../lib/numbers.mjs";
-
-/** The number with its sign, including a plus. @param {number} value @param {number} [digits] */
-export const signed = (value, digits = 2) => {
-  const text = fixed(value, digits);
-  return /[1-9]/.test(text) && value > 0 ? `+${text}` : text;
-};
+import { signed } from "../../lib/numbers.mjs";
 
 /**
  * A cell with a bar whose length is the value's share of the largest value; no bar if the largest value is 0.

@@ -1,6 +1,7 @@
 // Several heads that a question treats together: which ones, and their joint effect.
 
 import { make } from "../../lib/dom.mjs";
+import { headEntries } from "../../lib/heads.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { listed, pictureName } from "../../lib/words.mjs";
 import { askServer } from "../state/ask_server.mjs";
@@ -100,9 +101,9 @@ export class HeadSet {
       isHead && !this.has(store.open) ? [this.chip(`+ ${store.openName}`, () => this.toggle(store.open))] : [];
     if (add.length) add[0].title = "Add the open head";
     if (!places.length) {
-      const rows = this.#single.flatMap((row, layer) => row.map((value, head) => ({ place: [layer, head], value })));
+      const rows = headEntries(this.#single);
       rows.sort((a, b) => b.value - a.value);
-      const first = /** @type {PictureId[]} */ (rows.slice(0, SUGGESTED).map(({ place }) => place));
+      const first = rows.slice(0, SUGGESTED).map(({ place }) => place);
       const all = this.chip(`the top ${first.length}`, () => this.set(withScale(null, store.pointer, first, 0)));
       this.chips.replaceChildren(make("span", {}, `Tick heads above to ${todo} them together, or take`), all, ...add);
       this.sentence.textContent = "";

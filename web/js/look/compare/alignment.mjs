@@ -27,11 +27,11 @@ export class Alignment {
 
   /**
    * @param {Piece[]} pieces in order
-   * @param {number | null} parting the first piece after the texts part; null where one is the beginning of the other
+   * @param {number | null} divergence the first piece after the texts diverge; null if one begins with the other
    */
-  constructor(pieces, parting) {
+  constructor(pieces, divergence) {
     this.pieces = pieces;
-    this.parting = parting;
+    this.divergence = divergence;
     let [a, b] = [0, 0];
     pieces.forEach(({ a0, a1, b0, b1 }, piece) => {
       for (; a < a0; a++) this.#addStep({ a, b, piece, alone: "a" });
@@ -95,22 +95,22 @@ export class Alignment {
     return this.pieces.length ? this.last(side, this.pieces.length - 1) + 1 : 0;
   }
 
-  /** The token of a side at which the texts part; null where they do not. @param {SideName} side */
-  partsAt(side) {
-    if (this.parting === null) return null;
-    return this.parting ? this.last(side, this.parting - 1) + 1 : 0;
+  /** The token of a side at which the texts diverge; null where they do not. @param {SideName} side */
+  divergesAt(side) {
+    if (this.divergence === null) return null;
+    return this.divergence ? this.last(side, this.divergence - 1) + 1 : 0;
   }
 
   /**
-   * Where a side differs from the other after they part: the first token of each stretch without shared tokens.
+   * Where a side differs from the other after they diverge: the first token of each stretch without shared tokens.
    * @param {SideName} side
    * @param {number} length of its text
    */
   changes(side, length) {
-    const parts = this.partsAt(side);
-    if (parts === null) return [];
-    const later = Array.from({ length: Math.max(length - parts, 0) }, (_, i) => parts + i);
-    return later.filter((at) => at === parts || (!this.isShared(side, at) && this.isShared(side, at - 1)));
+    const first = this.divergesAt(side);
+    if (first === null) return [];
+    const later = Array.from({ length: Math.max(length - first, 0) }, (_, i) => first + i);
+    return later.filter((at) => at === first || (!this.isShared(side, at) && this.isShared(side, at - 1)));
   }
 
   // The clock: a step for each piece and each token without a counterpart; after the last piece, one for each token.

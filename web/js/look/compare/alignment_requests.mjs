@@ -11,10 +11,10 @@ import { Alignment } from "./alignment.mjs";
  * @typedef {{ key: string, a: TextToAlign, b: TextToAlign, isGiven: boolean, isGrowing: boolean }} TextsToAlign
  */
 
-/** @typedef {{ pieces: number[][], parting: number | null }} SentAlignment */
+/** @typedef {{ pieces: number[][], divergence: number | null }} SentAlignment */
 
 /** An alignment in the server's words, see `repeated` in web/runs/routes.py. @param {SentAlignment} sent */
-export function fromServer({ pieces, parting }) {
+export function fromServer({ pieces, divergence }) {
   const all = pieces.flatMap(([a, b, inA, inB, same, count]) =>
     Array.from({ length: count }, (_, i) => ({
       a0: a + i * inA,
@@ -24,7 +24,7 @@ export function fromServer({ pieces, parting }) {
       same: same === 1,
     })),
   );
-  return new Alignment(all, parting);
+  return new Alignment(all, divergence);
 }
 
 const PAUSE = 100; // milliseconds between two requests while a text grows

@@ -4,7 +4,7 @@ import { make } from "../../lib/dom.mjs";
 import { onThemeChange } from "../../lib/drawing/palette.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { LatestLoader, pauseFor } from "../../lib/latest.mjs";
-import { exact, fixed, signed } from "../../lib/numbers.mjs";
+import { exact, signed } from "../../lib/numbers.mjs";
 import { logSoftmax, mostProbable } from "../../lib/sampling.mjs";
 import { visible } from "../../lib/words.mjs";
 import { Scrubber } from "../panels/scrubber.mjs";
@@ -232,7 +232,7 @@ export class PairNext {
       visible(text),
       ...marks.slice(1),
     );
-    const change = difference === null ? "" : signed(difference, (size) => fixed(size, 3));
+    const change = difference === null ? "" : signed(difference, 3);
     const cells = [
       probabilityCell("a", a),
       token,

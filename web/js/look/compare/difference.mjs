@@ -1,6 +1,6 @@
 // The differences between two texts in numbers: of a head, of the probabilities of shared tokens, of the next token.
 
-import { fixed, probabilityChange, signed } from "../../lib/numbers.mjs";
+import { probabilityChange, signed } from "../../lib/numbers.mjs";
 import { cells, HeadWeights } from "../../lib/triangle.mjs";
 
 /** @import { Pointer, Token } from "../../types.js" */
@@ -79,9 +79,9 @@ export class Difference {
  * @param {Pick<Pointer, "sha256" | "head_mask">} a
  * @param {Pick<Pointer, "sha256" | "head_mask">} b
  */
-export function firstDifferingRow({ parting, pieces }, a, b) {
+export function firstDifferingRow({ divergence, pieces }, a, b) {
   const sameReader = a.sha256 === b.sha256 && JSON.stringify(a.head_mask) === JSON.stringify(b.head_mask);
-  return sameReader ? (parting ?? pieces.length) : 0;
+  return sameReader ? (divergence ?? pieces.length) : 0;
 }
 
 /** @typedef {{ a: number, b: number, change: number }} TokenChange log-probabilities in nats */
@@ -95,35 +95,35 @@ export const areReadDifferently = (a, b) =>
   a.sha256 !== b.sha256 || JSON.stringify(a.head_mask) !== JSON.stringify(b.head_mask);
 
 /**
- * The change at each token of B up to where the texts part; after that, the tokens before it differ. Null for a token
+ * The change at each token of B until the texts diverge; after that, the tokens before it differ. Null for a token
  * that was not predicted.
  * @param {Alignment} alignment token by token
  * @param {Pick<Token, "logprob">[]} a
  * @param {Pick<Token, "logprob">[]} b
  * @returns {(TokenChange | null)[]}
  */
-export function tokenChanges({ pieces, parting, isTokenByToken }, a, b) {
+export function tokenChanges({ pieces, divergence, isTokenByToken }, a, b) {
   if (!isTokenByToken) return [];
-  return pieces.slice(0, parting ?? pieces.length).map(({ a0, b0 }) => {
+  return pieces.slice(0, divergence ?? pieces.length).map(({ a0, b0 }) => {
     const [left, right] = [a[a0]?.logprob, b[b0]?.logprob];
     return left == null || right == null ? null : { a: left, b: right, change: right - left };
   });
 }
 
 /** @param {number} value in nats */
-export const nats = (value) => signed(value, (size) => fixed(size, 3));
+export const nats = (value) => signed(value, 3);
 
 /**
  * The changes of a text in a sentence; "" if there are none.
  * @param {(TokenChange | null)[]} changes
- * @param {number | null} parts the token at which the texts part
+ * @param {number | null} divergesAt the token at which the texts diverge
  */
-export function changeSentence(changes, parts) {
+export function changeSentence(changes, divergesAt) {
   const known = changes.filter((each) => each !== null);
   if (!known.length) return "";
   const sum = known.reduce((total, { change }) => total + change, 0);
-  const shared = parts === null ? "" : `The texts part at token ${parts}. `;
-  const before = parts === null ? "" : " before that";
+  const shared = divergesAt === null ? "" : `The texts diverge at token ${divergesAt}. `;
+  const before = divergesAt === null ? "" : " before that";
   const mean = sum / known.length;
   const of =
     known.length === 1

@@ -68,7 +68,7 @@ function secondTitle(a, b, alignment) {
   const seeds = [a.pointer.settings.seed, settings.seed];
   if (branch) return branchTitle(branch.at, branch.token, branch.instead);
   if (beside || (typeof seeds[1] === "number" && seeds[0] !== seeds[1])) return `Another text, seed ${seeds[1]}`;
-  const [at, instead] = [alignment.partsAt("b"), alignment.partsAt("a")];
+  const [at, instead] = [alignment.divergesAt("b"), alignment.divergesAt("a")];
   if (at === null || instead === null) return "The same text";
   const [token, replaced] = [b.tokens[at]?.text ?? "", a.tokens[instead]?.text ?? ""];
   if (!isOwn(b.pointer)) return branchTitle(at, token, replaced);

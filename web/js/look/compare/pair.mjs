@@ -94,11 +94,11 @@ export class Pair extends Emitter {
     return this.#difference;
   }
 
-  /** Whether the texts part so early that hardly any of their tokens can be compared. */
+  /** Whether the texts diverge so early that hardly any of their tokens can be compared. */
   get isApart() {
-    const { parting, shared } = this.#alignment;
+    const { divergence, shared } = this.#alignment;
     const longest = Math.max(...SIDES.map((side) => this.stores[side].length));
-    return parting !== null && shared < LITTLE * longest;
+    return divergence !== null && shared < LITTLE * longest;
   }
 
   /** The first piece from which the two can differ. */

@@ -7,7 +7,7 @@ import { paintDifference } from "../../lib/drawing/images.mjs";
 import { Matrix } from "../../lib/drawing/matrix.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { position } from "../../lib/drawing/scale.mjs";
-import { counted, exact, full, signed } from "../../lib/numbers.mjs";
+import { counted, exact, full, withSign } from "../../lib/numbers.mjs";
 import { pictureName, visible } from "../../lib/words.mjs";
 import { rampLine, weightLegend } from "../panels/legend.mjs";
 import { baseName, scaledWords } from "./names.mjs";
@@ -125,10 +125,10 @@ export function differencePanel(pair) {
 /** Why the open heads are not subtracted; "" if they are. @param {Pair} pair */
 function notSubtracted({ isApart, alignment, heads, stores: { a, b } }) {
   if (isApart) {
-    const parting = alignment.parting ?? 0;
-    const more = alignment.shared > parting ? "hardly more" : "no more";
+    const divergence = alignment.divergence ?? 0;
+    const more = alignment.shared > divergence ? "hardly more" : "no more";
     return (
-      `These are two different texts: they share their first ${counted(parting, "token")} and ${more}, so their ` +
+      `These are two different texts: they share their first ${counted(divergence, "token")} and ${more}, so their ` +
       "heads are shown side by side, not subtracted. Compare the patterns, not the cells."
     );
   }
@@ -301,7 +301,7 @@ export class DifferenceMatrix extends Matrix {
     const { a, b, difference } = this.compared.difference.at(query, key);
     const isKnown = !Number.isNaN(difference);
     const number = isLocked ? full : exact;
-    this.number.textContent = isKnown ? signed(difference, number) : "";
+    this.number.textContent = isKnown ? withSign(difference, number) : "";
     this.number.classList.toggle("hs-full", isLocked);
     this.number.dataset.difference = String(difference);
     const said = isKnown ? [] : [`${this.unlike(key)}, so not subtracted: `];
@@ -318,7 +318,7 @@ export class DifferenceMatrix extends Matrix {
     const { alignment, stores } = this.compared;
     const { a0, b0 } = alignment.pieces[key];
     const isAlike = stores.a.tokens[a0]?.text === stores.b.tokens[b0]?.text;
-    return isAlike ? "the same token by coincidence, after the texts part" : "another token on each side";
+    return isAlike ? "the same token by coincidence, after the texts diverge" : "another token on each side";
   }
 
   /** @param {number} query @param {number} key */
@@ -328,7 +328,7 @@ export class DifferenceMatrix extends Matrix {
       (piece) => `“${visible(this.store.tokens[piece].text)}” ${this.numberOf(piece)}`,
     );
     if (Number.isNaN(difference)) return `${row} looks at ${column}: ${this.unlike(key)}`;
-    return `${row} looks at ${column}: A ${exact(a)}, B ${exact(b)}, difference ${signed(difference, exact)}`;
+    return `${row} looks at ${column}: A ${exact(a)}, B ${exact(b)}, difference ${withSign(difference, exact)}`;
   }
 }
 

@@ -5,6 +5,7 @@ import { ARROWS, dropdown, make, setFlag, steadily } from "../../lib/dom.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { request } from "../../lib/http.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
+import { headEntries } from "../../lib/heads.mjs";
 import { counted, fixed } from "../../lib/numbers.mjs";
 import { Emitter } from "../../lib/emitter.mjs";
 import { pictureName } from "../../lib/words.mjs";
@@ -38,9 +39,7 @@ export class Ranking extends Emitter {
 
   /** The heads of both sides, the most different first. @returns {RankedHead[]} */
   get sorted() {
-    const all = (this.heads ?? []).flatMap((row, layer) =>
-      row.map((difference, head) => ({ place: /** @type {PictureId} */ ([layer, head]), difference })),
-    );
+    const all = headEntries(this.heads ?? []).map(({ place, value }) => ({ place, difference: value }));
     return all.sort((one, other) => other.difference - one.difference);
   }
 
@@ -49,8 +48,8 @@ export class Ranking extends Emitter {
     const { pair } = this;
     const texts = SIDES.map((side) => this.#text(side));
     const pieces = pair.alignment.pieces.filter(({ a1, b1 }) => a1 <= texts[0].rows && b1 <= texts[1].rows);
-    const { parting, shared } = pair.alignment;
-    const asked = JSON.stringify([texts.map(({ run }) => run), pieces.length, parting, shared]);
+    const { divergence, shared } = pair.alignment;
+    const asked = JSON.stringify([texts.map(({ run }) => run), pieces.length, divergence, shared]);
     if (!pair.isComplete || pair.isGrowing || !pair.isAligned || !pieces.length) {
       if (this.heads && texts.map(({ run }) => run).join() !== this.#asked.split(";")[0]) this.#show(null);
       return;
@@ -89,7 +88,7 @@ export class Ranking extends Emitter {
 
 const FIRST = 4; // heads in the row
 const NOTICEABLE = 0.00005; // difference that four decimals show
-const NOTHING_COMPARED = "No token after the texts part has a counterpart, so there is nothing to compare.";
+const NOTHING_COMPARED = "No token after the texts diverge has a counterpart, so there is nothing to compare.";
 const SCALES = { 0: "remove", 0.5: "halve", 2: "double" };
 
 export class PairHeads {
@@ -197,7 +196,7 @@ export class PairHeads {
   words() {
     const { pair, ranking } = this;
     if (this.#isMuting) {
-      const isSame = pair.alignment.parting === null;
+      const isSame = pair.alignment.divergence === null;
       return `Click tiles: B is ${isSame ? "the same text, read" : "read again"} with these heads scaled.`;
     }
     if (pair.isGrowing) return "Ranked when both texts are written.";
@@ -312,20 +311,20 @@ export class PairHeads {
   }
 }
 
-/** Whether no token after the texts part has a counterpart. @param {Pair} pair */
-const isNothingCompared = ({ alignment: { pieces, parting }, firstRow }) =>
-  parting !== null && firstRow >= pieces.length;
+/** Whether no token after the texts diverge has a counterpart. @param {Pair} pair */
+const isNothingCompared = ({ alignment: { pieces, divergence }, firstRow }) =>
+  divergence !== null && firstRow >= pieces.length;
 
 /** A sentence saying what the heads' numbers mean. @param {Pair} pair */
 function meaning(pair) {
   const { alignment, firstRow, stores } = pair;
-  const { pieces, parting, shared } = alignment;
+  const { pieces, divergence, shared } = alignment;
   if (isNothingCompared(pair)) return "";
   const isWhole = pieces.length === Math.max(stores.a.length, stores.b.length);
   const tokens = isWhole ? "all tokens" : "the tokens that correspond to each other";
-  const where = firstRow ? `${isWhole ? "the tokens" : tokens} after the texts part` : tokens;
+  const where = firstRow ? `${isWhole ? "the tokens" : tokens} after the texts diverge` : tokens;
   const share = `How much of its attention each head moves in B, averaged over ${where}: 0 is none, 1 is all.`;
-  if (parting === null) return share;
+  if (divergence === null) return share;
   const told = `Only the ${counted(shared, "token")} that both texts share are distinguished`;
   return `${share} ${told}; all others count as one place.`;
 }

@@ -2,7 +2,7 @@
 // model that reads the second text, and both as a table.
 
 import { dropdown, make } from "../../lib/dom.mjs";
-import { clamp, counted, exact, signed } from "../../lib/numbers.mjs";
+import { clamp, counted, exact, withSign } from "../../lib/numbers.mjs";
 import { visible } from "../../lib/words.mjs";
 import { tableHead, TableView } from "../../widgets/table_view.mjs";
 import { stepKeys } from "../keyboard.mjs";
@@ -65,21 +65,21 @@ export class PairText {
   describe() {
     const { pointer, problem, length, playback } = this.pair.stores[this.side];
     const model = modelWords(pointer.model);
-    const said = [model === this.title.textContent ? "" : model, progress(pointer, length)];
-    this.status.textContent = said.filter(Boolean).join(" · ");
+    const status = [model === this.title.textContent ? "" : model, progress(pointer, length)];
+    this.status.textContent = status.filter(Boolean).join(" · ");
     this.status.title = this.status.textContent;
     const end = playback.isBehind && pointer.state === "done" ? "" : (pointer.why ?? ""); // the end is not shown yet
     const messages = [...pointer.notices, pointer.note, end, problem].filter((message) => message !== "");
     this.problem.replaceChildren(...messages.map((message) => make("p", {}, message)));
   }
 
-  /** Grey out the tokens that both texts share, and mark where the texts part. */
+  /** Grey out the tokens that both texts share, and mark where the texts diverge. */
   mark() {
     const { alignment, stores } = this.pair;
-    const parts = alignment.partsAt(this.side);
+    const divergesAt = alignment.divergesAt(this.side);
     const { length, pointer } = stores[this.side];
     const changes = alignment.changes(this.side, length);
-    const marked = [pointer.run, parts, length, alignment.shared, ...changes].join(" ");
+    const marked = [pointer.run, divergesAt, length, alignment.shared, ...changes].join(" ");
     if (marked === this.#marked) return;
     this.#marked = marked;
     this.view.fit(); // the pair is notified of a text before its view is
@@ -87,10 +87,9 @@ export class PairText {
     if (!stores[this.side].isGrowing) this.view.scrollToStep(); // both show the same step, whichever came first
     for (let i = 0; i < length; i++) {
       const span = this.view.span(i);
-      span?.classList.toggle("hs-shared", parts !== null && alignment.isShared(this.side, i));
-      span?.classList.toggle("hs-parting", changes.includes(i));
+      span?.classList.toggle("hs-shared", divergesAt !== null && alignment.isShared(this.side, i));
+      span?.classList.toggle("hs-divergence", changes.includes(i));
     }
-    this.element.dataset.parts = String(parts);
   }
 
   /** Underline the tokens that are more or less probable in B than in A. */
@@ -99,7 +98,7 @@ export class PairText {
     const { a, b } = stores;
     const isOther = isComplete && areReadDifferently(a.pointer, b.pointer);
     const changes = isOther ? tokenChanges(alignment, a.tokens, b.tokens) : [];
-    const sentence = changeSentence(changes, alignment.partsAt("b"));
+    const sentence = changeSentence(changes, alignment.divergesAt("b"));
     this.change.textContent = sentence;
     this.change.hidden = !sentence;
     for (let i = 0; i < b.length; i++) {
@@ -170,7 +169,7 @@ export class SecondReader {
   show() {
     const { pointer } = this.pair.stores.b;
     const { steps } = this;
-    const isSameText = isGiven(pointer.state) && this.pair.alignment.parting === null;
+    const isSameText = isGiven(pointer.state) && this.pair.alignment.divergence === null;
     this.element.hidden = !isSameText || !pointer.run || this.pair.isGrowing;
     if (this.element.hidden) return;
     this.model.value = baseName(pointer.model);
@@ -222,7 +221,7 @@ export function rowTable(pair) {
     const rows = [];
     for (let key = 0; key <= row; key++) {
       const { a: left, b: right, difference } = pair.difference.at(row, key);
-      const cells = Number.isNaN(difference) ? ["", "", ""] : [exact(left), exact(right), signed(difference, exact)];
+      const cells = Number.isNaN(difference) ? ["", "", ""] : [exact(left), exact(right), withSign(difference, exact)];
       const name = make("th", { scope: "row" }, `“${pieceText(pair, key)}” ${pair.alignment.numberOf(key)}`);
       rows.push(make("tr", {}, name, ...cells.map((text) => make("td", {}, text))));
     }
@@ -250,7 +249,8 @@ export function textsTable(pair) {
         token ? `“${visible(token.text)}”` : "",
         token?.logprob == null ? "" : exact(Math.exp(token.logprob)),
       ]);
-      const change = left?.logprob == null || right?.logprob == null ? "" : signed(right.logprob - left.logprob, exact);
+      const change =
+        left?.logprob == null || right?.logprob == null ? "" : withSign(right.logprob - left.logprob, exact);
       const numbers = [...cells, change].map((text) => make("td", {}, text));
       return make("tr", {}, make("th", { scope: "row" }, step), ...numbers);
     });

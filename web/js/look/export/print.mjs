@@ -94,7 +94,7 @@ function legend(context, { scale }, floor, left, top) {
   context.textAlign = "left";
   context.fillStyle = SOFT;
   context.font = sansSerif(14);
-  const title = scale === "row" ? "of the row's largest weight" : "attention weight";
+  const title = scale === "row" ? "of the row’s largest weight" : "attention weight";
   context.fillText(title, left, top + 7);
   const [start, width] = [left + Math.ceil(context.measureText(title).width) + 20, 256];
   const image = new ImageData(256, 1);

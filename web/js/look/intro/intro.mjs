@@ -138,7 +138,7 @@ export class Intro {
     if (store.isGrowing) {
       return [`With every ${unitOf(store)} written, each tile gains a row: where its head looked while writing it.`];
     }
-    if (this.#waitsUntil) return ["Measuring what each head does ..."];
+    if (this.#waitsUntil) return ["Measuring what each head does…"];
     if (this.#saysGoodbye) {
       const these = this.#examples.length > 1 ? "these heads" : "this head";
       const unit = unitOf(store);
@@ -150,7 +150,7 @@ export class Intro {
       ];
     }
     if (!this.#isHead || (!this.#shown && !isOwn)) return this.opening();
-    if (!isComplete(store)) return [`Opening ${pictureName(store.open, store.pointer)} ...`];
+    if (!isComplete(store)) return [`Opening ${pictureName(store.open, store.pointer)}…`];
     const words = patternSentence(store, this.#shown === 1);
     return !this.#shown ? [words] : [words, " ", ...placeSentence(store, this.#strongest)];
   }

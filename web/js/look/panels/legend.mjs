@@ -59,7 +59,7 @@ export function weightLegend(store) {
     const now = scale === "log" ? `log ${store.weights.floor}` : scale;
     if (now === shown) return;
     shown = now;
-    title.textContent = scale === "row" ? "of the row's largest" : "attention weight";
+    title.textContent = scale === "row" ? "of the row’s largest" : "attention weight";
     draw();
   });
   return element;

@@ -3,7 +3,7 @@
 
 import { mouseOrTouch, make, setFlag } from "../../lib/dom.mjs";
 import { LatestLoader, pauseFor } from "../../lib/latest.mjs";
-import { exact, fixed, share, signed } from "../../lib/numbers.mjs";
+import { exact, share, signed } from "../../lib/numbers.mjs";
 import { drawnHow, logSoftmax, mostProbable, probabilities, softmax } from "../../lib/sampling.mjs";
 import { plainly, unitOf, visible } from "../../lib/words.mjs";
 import { vocabulary } from "../state/run_fetcher.mjs";
@@ -261,7 +261,7 @@ function numberCells() {
     bar.title = plain === undefined ? "" : `${exact(plain)} before`;
     drawnNumber.textContent = details ? exact(drawn) : share(own);
     ownCell.textContent = exact(own);
-    changeCell.textContent = change === undefined ? "" : signed(change, (size) => fixed(size, 3));
+    changeCell.textContent = change === undefined ? "" : signed(change, 3);
     if (plain === undefined) changeCell.remove();
     else ownCell.after(changeCell);
   };

@@ -163,7 +163,7 @@ export function describePicture(store, place) {
   const title = pictureName(place, store.pointer);
   const { n_layer, n_head } = store.pointer;
   if (!store.rows || layer >= n_layer) return "";
-  if (head === n_head) return "The mean of this layer's heads.";
+  if (head === n_head) return "The mean of this layer’s heads.";
   if (head > n_head)
     return "Attention rollout: how much of each token is in each position after all layers up to this one.";
   const pattern = patternOf(store, place);

@@ -1,11 +1,11 @@
 // "Why this token?": what every part of the model adds to the logit of the next token.
 
 import { make } from "../../../lib/dom.mjs";
-import { exact, fixed, share } from "../../../lib/numbers.mjs";
+import { headEntries, headName } from "../../../lib/heads.mjs";
+import { exact, fixed, share, signed } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
 import { Stamp } from "../../../widgets/stamp.mjs";
 import { tableHead } from "../../../widgets/table_view.mjs";
-import { signed } from "../bars.mjs";
 import { HeadList } from "../head_list.mjs";
 import { askedPrediction, openHead, selectSomething, textBody, textProblem } from "../subject.mjs";
 
@@ -236,10 +236,7 @@ export function axisOf(parts) {
  * @returns {HeadPart[]}
  */
 export function headsBySize(heads) {
-  const all = heads.flatMap((row, layer) =>
-    row.map((value, head) => ({ place: /** @type {PictureId} */ ([layer, head]), value })),
-  );
-  return all.sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
+  return headEntries(heads).sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
 }
 
 /**
@@ -248,7 +245,7 @@ export function headsBySize(heads) {
  */
 function partsBySize({ embedding, heads, mlps, biases }) {
   const all = [
-    ...headsBySize(heads).map(({ place: [layer, head], value }) => ({ name: `L${layer} H${head}`, value })),
+    ...headsBySize(heads).map(({ place, value }) => ({ name: headName(place), value })),
     ...mlps.map((value, layer) => ({ name: `the MLP of layer ${layer}`, value })),
     { name: "the embedding", value: embedding },
     { name: "the biases", value: biases },

@@ -1,6 +1,7 @@
 // Which heads feed this one? Judged by the weights, by cutting paths in this text, and by the effect on its role.
 
 import { make, tabs } from "../../../lib/dom.mjs";
+import { headEntries, headName } from "../../../lib/heads.mjs";
 import { fixed } from "../../../lib/numbers.mjs";
 import { HeadList } from "../head_list.mjs";
 import { textBody, textProblem } from "../subject.mjs";
@@ -8,6 +9,7 @@ import { trainingTable } from "./feeding_steps.mjs";
 import { percent } from "./residual_table.mjs";
 
 /** @import { PictureId } from "../../../types.js" */
+/** @import { CompositionAnswer, PathsAnswer, RolePathsAnswer } from "../../../lens.js" */
 /** @import { HeadRow } from "../head_list.mjs" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
@@ -18,7 +20,6 @@ const CLOSE = 0.1; // of a score: a smaller lead is called "hardly more"
 const SLIGHT = 0.02; // of the attention or of a score: a cut with a smaller effect hardly changes anything
 const CLEAR = 3; // times the score of uniform attention: below it a head has no role
 
-const INTO = { q: "queries", k: "keys", v: "values" };
 const ROLES = { previous_token: "previous-token", duplicate_token: "duplicate-token", induction: "induction" };
 
 const BY = { weights: "weights", cut: "cut in this text", role: "effect on its role" };
@@ -131,18 +132,13 @@ function build({ store, choices, choose, conclude, overlay }) {
  * @property {"change" | "looks"} ramp
  */
 
-/** @param {PictureId} place */
-const name = ([layer, head]) => `L${layer} H${head}`;
-
 /**
  * @param {number[][]} values `[layer][head]`
  * @param {(value: number) => string} text
  * @returns {HeadRow[]}
  */
 function rowsOf(values, text) {
-  const rows = values.flatMap((row, layer) =>
-    row.map((value, head) => ({ place: /** @type {PictureId} */ ([layer, head]), value, text: text(value) })),
-  );
+  const rows = headEntries(values).map((entry) => ({ ...entry, text: text(entry.value) }));
   return rows.sort((a, b) => b.value - a.value);
 }
 
@@ -155,26 +151,25 @@ const arcsOf = (rows, counts) =>
 
 /**
  * Composition scores, from the weights alone.
- * @param {any} answer
+ * @param {Pick<CompositionAnswer, "q" | "k" | "v" | "baseline">} answer
  * @param {PictureId} open
  * @param {Way} way
  * @returns {Reading}
  */
 export function readComposition(answer, [layer, head], way) {
   const { mean, spread } = answer.baseline[way];
-  /** @type {number[][]} */
   const scores = answer[way][layer][head];
   const above = scores.map((row) => row.map((score) => score - mean));
   const score = (/** @type {number} */ value) => fixed(value + mean, 3);
   const rows = rowsOf(above, (value) => `${score(value)} (${fixed(value / spread, 1)} SD)`);
   const [first, second] = rows;
   const margin = second ? 1 - (second.value + mean) / (first.value + mean) : 0;
-  const runnerUp = second ? `, ${percent(margin)} above ${name(second.place)} with ${score(second.value)}` : "";
-  const here = name([layer, head]);
+  const runnerUp = second ? `, ${percent(margin)} above ${headName(second.place)} with ${score(second.value)}` : "";
+  const here = headName([layer, head]);
   const isWeak = first.value < SPREADS * spread;
   const weak = " None is clearly above what random heads score.";
   const sentence =
-    `By the weights, the ${INTO[way]} of ${name([layer, head])} read ${name(first.place)} most: ` +
+    `By the weights, the ${WAYS[way]} of ${headName([layer, head])} read ${headName(first.place)} most: ` +
     `${score(first.value)}${runnerUp}. Random heads of this shape score ${fixed(mean, 3)} ± ${fixed(spread, 3)}.${
       isWeak ? weak : ""
     }`;
@@ -184,8 +179,8 @@ export function readComposition(answer, [layer, head], way) {
     sentence,
     plain: isWeak
       ? `By its weights, ${here} reads no earlier head clearly.`
-      : `By its weights, ${here} could read ${name(first.place)} most${
-          margin < CLOSE && second ? `, but hardly more than ${name(second.place)}` : ""
+      : `By its weights, ${here} could read ${headName(first.place)} most${
+          margin < CLOSE && second ? `, but hardly more than ${headName(second.place)}` : ""
         }. Cutting that path shows whether it does.`,
     column: `${way.toUpperCase()}-composition score (above random heads, in standard deviations)`,
     title: `${way.toUpperCase()}-composition score with ${here} (random heads: ${fixed(mean, 3)}, in the middle)`,
@@ -198,7 +193,7 @@ export function readComposition(answer, [layer, head], way) {
 
 /**
  * How much changes in this text when a path is cut.
- * @param {any} answer
+ * @param {PathsAnswer} answer
  * @param {Way} way
  * @param {"direct" | "every"} route
  * @returns {Reading}
@@ -207,19 +202,19 @@ function readCuts(answer, way, route) {
   const moved = way === "v" ? "of its output" : "of its attention to other tokens";
   const rows = rowsOf(answer[route][way], (value) => percent1(value));
   const [first] = rows;
-  const here = name([answer.layer, answer.head]);
+  const here = headName([answer.layer, answer.head]);
   return {
     rows,
     arcs: arcsOf(rows, ({ value }) => value > 0.001 && value >= LARGE * first.value),
     sentence:
-      `Cutting the path from ${name(first.place)} into the ${INTO[way]} of ${here} ` +
+      `Cutting the path from ${headName(first.place)} into the ${WAYS[way]} of ${here} ` +
       `${way === "v" ? "changes" : "moves"} ${percent1(first.value)} ${moved}.`,
     plain:
       first.value < SLIGHT
-        ? `In this text, the ${INTO[way]} of ${here} hardly change without any one earlier head.`
-        : `In this text, the ${INTO[way]} of ${here} depend most on ${name(first.place)}.`,
+        ? `In this text, the ${WAYS[way]} of ${here} hardly change without any one earlier head.`
+        : `In this text, the ${WAYS[way]} of ${here} depend most on ${headName(first.place)}.`,
     column: way === "v" ? "change of the output when cut" : "attention that moves when cut",
-    title: `Effect of cutting each head’s path into the ${INTO[way]} of ${here}`,
+    title: `Effect of cutting each head’s path into the ${WAYS[way]} of ${here}`,
     ends: ["nothing changes", "most changes"],
     short: (value) => (100 * value).toFixed(value < 0.0995 ? 1 : 0),
     long: percent1,
@@ -229,19 +224,18 @@ function readCuts(answer, way, route) {
 
 /**
  * How much a head's score for its role falls when a path is cut.
- * @param {any} answer
+ * @param {RolePathsAnswer} answer
  * @param {"direct" | "every"} route
  * @returns {Reading & { role: Role }}
  */
 function readRole(answer, route) {
   const role = bestRole(answer);
   const plain = answer.plain[role];
-  /** @type {number[][]} */
-  const drops = answer[route][role].map((/** @type {number[]} */ row) => row.map((score) => plain - score));
+  const drops = answer[route][role].map((row) => row.map((score) => plain - score));
   const left = (/** @type {number} */ drop) => fixed(plain - drop, 3);
   const rows = rowsOf(drops, (drop) => `${fixed(plain, 3)} → ${left(drop)}`);
   const [first] = rows;
-  const here = name([answer.layer, answer.head]);
+  const here = headName([answer.layer, answer.head]);
   const isClear = plain >= CLEAR * answer.uniform;
   const start = isClear
     ? `On random tokens that are repeated, the ${ROLES[role]} score of ${here} is ${fixed(plain, 3)}`
@@ -250,13 +244,13 @@ function readRole(answer, route) {
     rows,
     arcs: isClear ? arcsOf(rows, ({ value }) => value > 0.02 * plain && value >= LARGE * first.value) : [],
     sentence:
-      `${start} (uniform attention: ${fixed(answer.uniform, 3)}). With the path from ${name(first.place)} into its ` +
-      `${INTO[/** @type {Way} */ (answer.way)]} cut, it is ${left(first.value)}.`,
+      `${start} (uniform attention: ${fixed(answer.uniform, 3)}). With the path from ${headName(first.place)} ` +
+      `into its ${WAYS[/** @type {Way} */ (answer.way)]} cut, it is ${left(first.value)}.`,
     plain: !isClear
       ? `On random tokens, ${here} has no clear role to lose.`
       : first.value < SLIGHT * plain
         ? `${here} keeps its role, ${ROLES[role]}, without any one earlier head.`
-        : `${here} needs ${name(first.place)} for its role: without it, its ${ROLES[role]} score falls from ` +
+        : `${here} needs ${headName(first.place)} for its role: without it, its ${ROLES[role]} score falls from ` +
           `${fixed(plain, 2)} to ${left(first.value)}.`,
     column: `${ROLES[role]} score before and after the cut`,
     title: `How much the ${ROLES[role]} score of ${here} falls when each head’s path into it is cut`,
@@ -268,9 +262,9 @@ function readRole(answer, route) {
   };
 }
 
-/** @param {any} answer @returns {Role} */
+/** @param {Pick<RolePathsAnswer, "plain">} answer @returns {Role} */
 export const bestRole = ({ plain }) =>
   /** @type {Role[]} */ (Object.keys(ROLES)).reduce((best, role) => (plain[role] > plain[best] ? role : best));
 
 /** @param {number} value */
-const percent1 = (value) => `${(100 * value).toFixed(1)} %`;
+const percent1 = (value) => `${(100 * value).toFixed(1)}%`;

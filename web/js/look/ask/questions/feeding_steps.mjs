@@ -1,8 +1,9 @@
 // A link between two heads over the training steps: the score with and without it.
 
 import { make } from "../../../lib/dom.mjs";
-import { fixed } from "../../../lib/numbers.mjs";
+import { headName } from "../../../lib/heads.mjs";
 import { request } from "../../../lib/http.mjs";
+import { fixed } from "../../../lib/numbers.mjs";
 import { askServer } from "../../state/ask_server.mjs";
 import { bestRole } from "./feeding.mjs";
 
@@ -62,7 +63,7 @@ export function trainingTable(store) {
     const { model, earlier } = link;
     label();
     body.replaceChildren();
-    const names = ["step", "score", `without L${earlier[0]} H${earlier[1]}`, "only its direct path cut"];
+    const names = ["step", "score", `without ${headName(earlier)}`, "only its direct path cut"];
     head.replaceChildren(...names.map((text) => make("th", { scope: "col" }, text)));
     try {
       const steps = await stepsOf(model);

@@ -1,9 +1,10 @@
 // "Which tokens does this head use?": four measures of one head, how well they agree, and the head as a whole.
 
 import { make, setFlag } from "../../../lib/dom.mjs";
-import { exact, fixed, probabilityChange } from "../../../lib/numbers.mjs";
+import { headName } from "../../../lib/heads.mjs";
+import { exact, fixed, probabilityChange, signed } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
-import { amountCell, signed, signedCell } from "../bars.mjs";
+import { amountCell, signedCell } from "../bars.mjs";
 import { headAndPrediction } from "../subject.mjs";
 import { largestOf } from "./attribution.mjs";
 
@@ -55,7 +56,7 @@ function build({ store, conclude }) {
         shown = answer;
         const { tokens, position, layer, head, token, probability, without_head } = answer;
         sentence.textContent =
-          `L${layer} H${head} at “${visible(tokens[position].text)}” (position ${position}), where ` +
+          `${headName([layer, head])} at “${visible(tokens[position].text)}” (position ${position}), where ` +
           `“${visible(token.text)}” has probability ${exact(probability)}.`;
         verdict.textContent = agreement(answer);
         keys.show(answer);
@@ -123,7 +124,7 @@ export function correlation({ correlations }, one, other) {
 
 /** What the measures come down to, in plain words. @param {HeadAnswer} answer */
 function agreementPlain({ keys, layer, head, token }) {
-  const name = `L${layer} H${head}`;
+  const name = headName([layer, head]);
   const looked = strongest(keys, (key) => key.weight);
   const matters = strongest(keys, (key) => Math.abs(key.loss_change));
   if (keys.length === 1) return `${name} has only one token to look at here.`;
@@ -246,7 +247,7 @@ class KeysTable {
       "The norm is that of the sum of all vectors, which may cancel. The change sums edges cut one at a time.";
     const headings = [this.heading(""), ...NAMES.map((name) => this.heading(name))];
     this.table.replaceChildren(
-      make("caption", { class: "hs-hidden" }, `What L${answer.layer} H${answer.head} takes from each token`),
+      make("caption", { class: "hs-hidden" }, `What ${headName([answer.layer, answer.head])} takes from each token`),
       make("thead", {}, make("tr", {}, ...headings)),
       make("tbody", {}, ...rows, sums),
     );

@@ -1,6 +1,7 @@
 // A map of all heads: heads that behave alike in this text lie close together. Clicking one opens it.
 
 import { make } from "../../../lib/dom.mjs";
+import { headEntries } from "../../../lib/heads.mjs";
 import { pictureName } from "../../../lib/words.mjs";
 
 /** @import { PictureId } from "../../../types.js" */
@@ -17,9 +18,10 @@ const MARGIN = 6; // per cent of the plot, left free at the edges for names
  */
 function nearest(points, [layer, head]) {
   const [x, y] = points[layer][head];
-  const others = points.flatMap((row, l) =>
-    row.map((point, h) => ({ place: /** @type {PictureId} */ ([l, h]), far: Math.hypot(point[0] - x, point[1] - y) })),
-  );
+  const others = headEntries(points).map(({ place, value }) => ({
+    place,
+    far: Math.hypot(value[0] - x, value[1] - y),
+  }));
   others.sort((a, b) => a.far - b.far);
   return others
     .filter(({ place }) => place[0] !== layer || place[1] !== head)
@@ -62,7 +64,7 @@ export function headMap(store) {
       }),
     );
     plot.replaceChildren(...dots);
-    const share = explained.map((part) => `${(100 * part).toFixed(0)} %`);
+    const share = explained.map((part) => `${(100 * part).toFixed(0)}%`);
     const main = axes.map((axis) => {
       const order = axis.map((value, i) => ({ value, i })).sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
       return order

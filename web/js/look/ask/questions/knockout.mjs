@@ -1,14 +1,18 @@
 // Which heads does this text need? The loss with each head removed.
 
 import { make, tabs } from "../../../lib/dom.mjs";
-import { fixed, probabilityChange, signed as withSign } from "../../../lib/numbers.mjs";
+import { headEntries } from "../../../lib/heads.mjs";
+import { fixed, probabilityChange, signed } from "../../../lib/numbers.mjs";
 import { pictureName, visible } from "../../../lib/words.mjs";
 import { HeadList } from "../head_list.mjs";
 import { HeadSet, NO_HEADS } from "../head_set.mjs";
 import { selectedToken, textBody, textProblem, tokenName } from "../subject.mjs";
 
 /** @import { PictureId } from "../../../types.js" */
+/** @import { KnockoutAnswer } from "../../../lens.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
+
+/** @typedef {KnockoutAnswer & { token_loss: number[], token_delta: number[][][] }} PerTokenAnswer */
 
 const METHODS = { zero: "zeros", mean: "mean" };
 const METHOD_HELP = {
@@ -21,14 +25,10 @@ const SLIGHT = 0.05; // of a probability
 const NOTHING = 0.01; // nats: next to no change
 const MUCH = 0.15; // of the sum: a smaller difference counts as about the same
 
-/** With a sign and three decimals. @param {number} value */
-const signed = (value) => withSign(value, (size) => fixed(size, 3));
-
 /** The head with the largest value. @param {number[][]} values `[layer][head]` @returns {[PictureId, number]} */
 function largest(values) {
-  const all = values.flatMap((row, layer) => row.map((value, head) => ({ layer, head, value })));
-  const { layer, head, value } = all.reduce((best, one) => (one.value > best.value ? one : best));
-  return [[layer, head], value];
+  const { place, value } = headEntries(values).reduce((best, one) => (one.value > best.value ? one : best));
+  return [place, value];
 }
 
 /**
@@ -39,7 +39,7 @@ function largest(values) {
  */
 export function comparison(joint, singles) {
   const sum = singles.reduce((total, value) => total + value, 0);
-  const numbers = `${signed(joint)} nats; one by one they add up to ${signed(sum)}`;
+  const numbers = `${signed(joint, 3)} nats; one by one they add up to ${signed(sum, 3)}`;
   if (Math.min(joint, ...singles) <= 0 || joint < Math.max(...singles)) return `${numbers}.`;
   if (joint > (1 + MUCH) * sum)
     return `${numbers}. Together they cost more: when one is removed alone, others partly compensate.`;
@@ -73,7 +73,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
   const sentence = make("p", { class: "hs-answer" });
   const together = new HeadSet(store, mixer, {
     verb: ["remove", "Removed"],
-    waiting: "Reading the text without them ...",
+    waiting: "Reading the text without them…",
     choose: (set) => choose({ set }),
     ask: (heads) => ({ route: "removal", body: { ...textBody(store), heads, method: chosenMethod() } }),
     say: (places, names, { delta, token_delta }) => {
@@ -103,6 +103,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
       const method = chosenMethod();
       return problem || { route: "knockout", body: { ...textBody(store), method, per_token: true } };
     },
+    /** @param {PerTokenAnswer} answer */
     draw(answer) {
       const position = Math.min(selectedToken(store), answer.token_loss.length);
       const isAboutToken = choices.about === "token";
@@ -115,20 +116,17 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
         overlay(null);
         return;
       }
-      /** @type {number[][]} */
       const values = isAboutToken
-        ? answer.token_delta.map((/** @type {number[][]} */ row) => row.map((head) => head[position - 1]))
+        ? answer.token_delta.map((row) => row.map((head) => head[position - 1]))
         : answer.delta;
       together.show(choices.set, values);
       const plain = isAboutToken ? answer.token_loss[position - 1] : answer.loss;
       const of = isAboutToken ? `loss of ${tokenName(store, position)}` : "loss per token";
-      const rows = values.flatMap((row, layer) =>
-        row.map((value, head) => ({
-          place: /** @type {[number, number]} */ ([layer, head]),
-          value,
-          text: `${signed(value)} → ${fixed(plain + value, 3)}`,
-        })),
-      );
+      const rows = headEntries(values).map(({ place, value }) => ({
+        place,
+        value,
+        text: `${signed(value, 3)} → ${fixed(plain + value, 3)}`,
+      }));
       rows.sort((a, b) => b.value - a.value);
       const [first] = rows;
       const without =
@@ -144,21 +142,21 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
         most: Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-6),
         ramp: "change",
         short,
-        long: (value) => `${signed(value)} nats`,
+        long: (value) => `${signed(value, 3)} nats`,
         ends: ["better without it", "worse without it"],
       });
     },
   };
 
-  /** Which head matters most, by name. @param {any} answer @param {number} position of the selected token */
+  /** Which head matters most, by name. @param {PerTokenAnswer} answer @param {number} position of the selected token */
   function conclusion(answer, position) {
     return knockoutPlain(answer, position, (place) => pictureName(place, store.pointer), store.tokens[position]?.text);
   }
 
-  /** The tokens for which the open head matters most. @param {any} answer */
+  /** The tokens for which the open head matters most. @param {PerTokenAnswer} answer */
   function showTokens(answer) {
     const [layer, head] = store.open;
-    /** @type {number[] | undefined} */
+    /** @type {number[] | undefined} of a picture other than a head */
     const changes = answer.token_delta[layer]?.[head];
     tokens.hidden = !changes;
     if (!changes) return;
@@ -172,8 +170,8 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
           .map((token) => token.text)
           .join(""),
       );
-      const chip = make("button", { type: "button", class: "hs-chip" }, `${text} ${signed(change)}`);
-      chip.title = `Token ${position}, after “${before}”: ${signed(change)} nats without this head`;
+      const chip = make("button", { type: "button", class: "hs-chip" }, `${text} ${signed(change, 3)}`);
+      chip.title = `Token ${position}, after “${before}”: ${signed(change, 3)} nats without this head`;
       chip.addEventListener("click", () => store.select(position));
       return chip;
     });
@@ -183,7 +181,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
 
 /**
  * Which head matters most: for the text, and for the selected token.
- * @param {{ delta: number[][], token_delta: number[][][] }} answer
+ * @param {Pick<PerTokenAnswer, "delta" | "token_delta">} answer
  * @param {number} position of the selected token
  * @param {(place: PictureId) => string} name of a head
  * @param {string} [text] of the selected token
@@ -193,7 +191,7 @@ export function knockoutPlain({ delta, token_delta }, position, name, text = "")
   const [place, value] = largest(delta);
   const changes = delta.flat();
   const slight = changes.filter((change) => Math.abs(change) < Math.log1p(SLIGHT)).length;
-  const percent = `${Math.round(100 * SLIGHT)} %`;
+  const percent = `${Math.round(100 * SLIGHT)}%`;
   const count = `For ${slight} of ${changes.length} heads, removal alone changes that by less than ${percent}.`;
   const whole =
     value < NOTHING

@@ -1,12 +1,12 @@
 // "Show me the arithmetic": every number from one query and key to the logit of the next token.
 
 import { make } from "../../../lib/dom.mjs";
-import { exact, fixed, number, share } from "../../../lib/numbers.mjs";
+import { headName } from "../../../lib/heads.mjs";
+import { exact, fixed, number, share, signed } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
 import { dotProduct, exponentialShare, looks } from "../../../widgets/arithmetic.mjs";
 import { formula, fraction, row, sub, sum, sup } from "../../../widgets/formula.mjs";
 import { Stamp } from "../../../widgets/stamp.mjs";
-import { signed } from "../bars.mjs";
 import { headAndPrediction } from "../subject.mjs";
 
 /** @import { LedgerAnswer } from "../../../lens.js" */
@@ -56,8 +56,8 @@ function build({ store, conclude }) {
       const { tokens, layer, head, position, weights, token, part, logit } = answer;
       const [from, to] = position.map((place) => `“${visible(tokens[place].text)}” (position ${place})`);
       const weight = exact(weights[position[1]]);
-      sentence.textContent = `In L${layer} H${head}, ${from} looks at ${to} with the weight ${weight}.`;
-      const name = `L${layer} H${head}`;
+      sentence.textContent = `In ${headName([layer, head])}, ${from} looks at ${to} with the weight ${weight}.`;
+      const name = headName([layer, head]);
       const [query, key] = position.map((place) => `“${visible(tokens[place].text)}”`);
       conclude(
         `${query} gives ${share(weights[position[1]])} of its attention in ${name} to ${key}. What it takes there ` +
@@ -185,7 +185,7 @@ function logitStep(answer) {
 
 /** @param {LedgerAnswer} answer */
 function sumStep({ layer, head, position, tokens, token, part, head_part, rest, logit, probability }) {
-  const names = [`L${layer} H${head}`, "everything else"];
+  const names = [headName([layer, head]), "everything else"];
   const key = `“${visible(tokens[position[1]].text)}”`;
   const title = [
     `${key} adds ${signed(part, 4)}, all keys of this head together ${signed(head_part, 4)}. With the other heads, `,

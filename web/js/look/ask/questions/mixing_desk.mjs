@@ -2,7 +2,8 @@
 // can be written side by side.
 
 import { make, setFlag, tabs } from "../../../lib/dom.mjs";
-import { exact, fixed, share, signed } from "../../../lib/numbers.mjs";
+import { headEntries } from "../../../lib/heads.mjs";
+import { exact, share, signed } from "../../../lib/numbers.mjs";
 import { logSoftmax, mostProbable } from "../../../lib/sampling.mjs";
 import { pictureName, visible } from "../../../lib/words.mjs";
 import { tableHead, TableView } from "../../../widgets/table_view.mjs";
@@ -130,7 +131,7 @@ function build({ store, mixer, choices, choose, conclude }) {
       prediction = null;
       conclude(
         mixer.isChanged
-          ? "Reading the text with these changes ..."
+          ? "Reading the text with these changes…"
           : "Nothing is switched off yet: click tiles to mute their heads.",
       );
       sentence.textContent = "";
@@ -147,7 +148,7 @@ function build({ store, mixer, choices, choose, conclude }) {
     /** @param {number} id */
     const moved = (id) =>
       `“${visible(texts[id] ?? "")}” ${exact(Math.exp(before[id]))} → ${exact(Math.exp(after[id]))} ` +
-      `(${signed(after[id] - before[id], (size) => fixed(size, 3))} nats)`;
+      `(${signed(after[id] - before[id], 3)} nats)`;
     const parts = [`After ${tokenName(store, position)}: ${moved(plainBest)}`];
     if (changedBest !== plainBest) parts.push(`now the most probable token is ${moved(changedBest)}`);
     const written = store.tokens[position + 1]?.id;
@@ -174,11 +175,7 @@ function build({ store, mixer, choices, choose, conclude }) {
     if (!prediction) return;
     const { logits, before, after } = prediction;
     const rows = mostProbable(logits, LISTED).map((id) => {
-      const numbers = [
-        exact(Math.exp(before[id])),
-        exact(Math.exp(after[id])),
-        signed(after[id] - before[id], (size) => fixed(size, 3)),
-      ];
+      const numbers = [exact(Math.exp(before[id])), exact(Math.exp(after[id])), signed(after[id] - before[id], 3)];
       const name = make("th", { scope: "row" }, `“${visible(texts[id] ?? "")}”`);
       return make("tr", { "data-id": id }, name, ...numbers.map((text) => make("td", {}, text)));
     });
@@ -257,12 +254,9 @@ export function presets({ shape, roles, layer, mask }) {
 function withoutRole(key, shape, roles) {
   const role = ROLES[key];
   const name = `without ${role.replace(" ", "-")} heads`;
-  const places = (roles ?? []).flatMap((row, layer) =>
-    row.flatMap(({ label, scores }, head) => {
-      const has = key === "copying" ? scores.copying >= CLEAR_COPYING : label === role;
-      return has ? [/** @type {PictureId} */ ([layer, head])] : [];
-    }),
-  );
+  const places = headEntries(roles ?? [])
+    .filter(({ value: { label, scores } }) => (key === "copying" ? scores.copying >= CLEAR_COPYING : label === role))
+    .map(({ place }) => place);
   const mask = withScale(null, shape, places, 0);
   const reason = !roles
     ? "The roles of this checkpoint’s heads are not known yet."

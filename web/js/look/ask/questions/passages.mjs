@@ -7,6 +7,7 @@ import { openText } from "../../address.mjs";
 import { headMap } from "./head_map.mjs";
 import { textChoice } from "./long_text.mjs";
 
+/** @import { HeadPassages, Passage, PassagesAnswer } from "../../../lens.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
 const MEASURES = { weight: "by attention weight", norm: "by its output" };
@@ -49,16 +50,14 @@ function build({ store, choices, choose, conclude, overlay }) {
       const { text } = source;
       return text ? { route: "passages", body: { model, text } } : "Paste a text, open a file, or let the model write.";
     },
+    /** @param {PassagesAnswer} answer */
     draw(answer) {
       const by = measure();
       const [layer, head] = store.open;
       const found = answer.heads[layer]?.[head];
       const name = pictureName(store.open, store.pointer);
       map.show(answer.map);
-      /** @type {number[][]} */
-      const values = answer.heads.map((/** @type {any[]} */ row) =>
-        row.map((each) => each[by].passages[0]?.value ?? 0),
-      );
+      const values = answer.heads.map((row) => row.map((each) => each[by].passages[0]?.value ?? 0));
       overlay({
         title: `Each head’s ${WHAT[by]}, where it is strongest`,
         values,
@@ -78,27 +77,24 @@ function build({ store, choices, choose, conclude, overlay }) {
       const top = found[by].passages;
       sentence.textContent = `Where ${name} fires most strongly in ${text}, by the ${WHAT[by]}:`;
       const open = (/** @type {Passage} */ passage) => openPassage(answer, passage);
-      list.replaceChildren(...top.map((/** @type {Passage} */ passage) => passageEntry(passage, answer, open)));
+      list.replaceChildren(...top.map((passage) => passageEntry(passage, answer, open)));
       const shared = sharedRows(answer, found, by);
       conclude(sharedPlain(name, shared));
-      const rows = shared.map(
-        (
-          /** @type {{ name: string, count: number, n: number, everywhere: number }} */ { name, count, n, everywhere },
-        ) =>
-          make(
-            "li",
-            {},
-            make("b", {}, `${count} of ${n}`),
-            `: the looked-at token ${name} `,
-            make("span", {}, `(${(100 * everywhere).toFixed(0)} % over the whole text)`),
-          ),
+      const rows = shared.map(({ name: pattern, count, n, everywhere }) =>
+        make(
+          "li",
+          {},
+          make("b", {}, `${count} of ${n}`),
+          `: the looked-at token ${pattern} `,
+          make("span", {}, `(${(100 * everywhere).toFixed(0)}% over the whole text)`),
+        ),
       );
       shares.replaceChildren(...rows);
       bars.replaceChildren(histogram(found[by].histogram, answer.bins[by], WHAT[by]));
     },
   };
 
-  /** @param {any} answer @param {Passage} passage */
+  /** @param {PassagesAnswer} answer @param {Passage} passage */
   function openPassage(answer, { query, key, window }) {
     const { start, tokens } = answer.windows[window];
     openText(store, { ids: tokens, n_prompt: tokens.length, locked: [{ query: query - start, key: key - start }] });
@@ -110,9 +106,12 @@ const AFTER = 4;
 const AROUND_KEY = 3;
 const FEW = 8; // passages: what fewer than this share may be chance
 
-/** The patterns of model/lens/passages.py in words: each completes "the token it looks at ...". */
+/**
+ * The patterns of model/lens/passages.py in words: each completes "the token it looks at ...".
+ * @type {Record<string, string>}
+ */
 const PATTERNS = {
-  itself: "is the token it looks from",
+  itself: "is the query token itself",
   previous_token: "is the token before",
   same_token: "is an earlier occurrence of the same token",
   after_same_token: "follows an earlier occurrence of the same token",
@@ -126,17 +125,14 @@ const PATTERNS = {
   from_line_start: "is looked at from the beginning of a line",
 };
 
-/** @typedef {{ value: number, query: number, key: number, window: number }} Passage */
-/** @typedef {{ start: number, tokens: number[] }} TextWindow */
 /** @typedef {"weight" | "norm"} Measure */
 
 /**
  * @param {Passage} passage
- * @param {any} answer
+ * @param {PassagesAnswer} answer
  * @param {(passage: Passage) => void} open
  */
 function passageEntry(passage, answer, open) {
-  /** @type {TextWindow} */
   const { start, tokens } = answer.windows[passage.window];
   const [query, key] = [passage.query - start, passage.key - start];
   const last = Math.min(query + AFTER, tokens.length - 1);
@@ -164,21 +160,21 @@ function passageEntry(passage, answer, open) {
 
 /**
  * The patterns that many passages share, and how often each holds over the whole text for the most attended token.
- * @param {any} answer
- * @param {any} head
+ * @param {PassagesAnswer} answer
+ * @param {HeadPassages} head
  * @param {Measure} measure
  */
 function sharedRows(answer, head, measure) {
   const n = head[measure].passages.length;
   return answer.patterns
-    .map((/** @type {keyof typeof PATTERNS} */ name, /** @type {number} */ i) => ({
+    .map((name, i) => ({
       name: PATTERNS[name] ?? name,
       count: head[measure].share[i],
       n,
       everywhere: head.everywhere[i],
     }))
-    .filter((/** @type {{ count: number }} */ { count }) => count * 4 >= n)
-    .sort((/** @type {{ count: number }} */ a, /** @type {{ count: number }} */ b) => b.count - a.count);
+    .filter(({ count }) => count * 4 >= n)
+    .sort((a, b) => b.count - a.count);
 }
 
 /**

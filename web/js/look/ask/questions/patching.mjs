@@ -1,6 +1,7 @@
 // What carries the answer? Activations of this text are put into a run of a text that leads to another answer.
 
 import { make, tabs } from "../../../lib/dom.mjs";
+import { headEntries } from "../../../lib/heads.mjs";
 import { fixed } from "../../../lib/numbers.mjs";
 import { pictureName, visible } from "../../../lib/words.mjs";
 import { openText } from "../../address.mjs";
@@ -12,8 +13,13 @@ import { selectedToken, textProblem, tokenName } from "../subject.mjs";
 import { percent, residualTable } from "./residual_table.mjs";
 
 /** @import { PictureId } from "../../../types.js" */
-/** @import { PatchBody } from "../../../lens.js" */
+/** @import { PatchAnswer, PatchBody } from "../../../lens.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
+
+/**
+ * An answer with the effect of every head and every residual stream.
+ * @typedef {PatchAnswer & { heads: number[][], residual: number[][], raw: { heads: number[][] } }} GridAnswer
+ */
 
 const DEFAULTS = { change: "none", wrong: "likely", way: "denoise", set: NO_HEADS };
 const WAYS = { denoise: "into the changed text", noise: "into the original" };
@@ -48,7 +54,7 @@ export const patching = {
   caution:
     "Patching into the changed text: a head that restores much is enough to bring part of the answer back; a head " +
     "that restores nothing may still be needed. Patching into the original: a head that takes much away is needed " +
-    "there; if a head takes nothing away, others may compensate for it. Shares need not add up to 100 %.",
+    "there; if a head takes nothing away, others may compensate for it. Shares need not add up to 100%.",
   defaults: DEFAULTS,
   build,
 };
@@ -87,7 +93,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
   let conclusion = "";
   const together = new HeadSet(store, mixer, {
     verb: ["patch", "Patched"],
-    waiting: "Patching them together ...",
+    waiting: "Patching them together…",
     choose: (set) => choose({ set }),
     ask: (heads) => ({ route: "patch", body: { ...body, heads, grid: false } }),
     say: (places, names, { joint, raw }) => {
@@ -206,19 +212,17 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
       body = { ...body, direction: way(), ...(isLikely ? {} : { wrong: token }) };
       return { route: "patch", body };
     },
+    /** @param {GridAnswer} answer */
     draw(answer) {
       const [right, other] = [answer.answer.text, answer.wrong.text].map((text) => `“${visible(text)}”`);
       const lead = (/** @type {number} */ nats) => `${fixed(Math.abs(nats), 2)} ${nats >= 0 ? "above" : "below"}`;
       const words = WAY_WORDS[way()];
-      /** @type {number[][]} */
-      const effects = answer.heads.map((/** @type {number[]} */ row) => row.map(effect));
-      const rows = effects.flatMap((row, layer) =>
-        row.map((value, head) => ({
-          place: /** @type {PictureId} */ ([layer, head]),
-          value,
-          text: `${percent(value)} (${fixed(answer.raw.heads[layer][head], 2)})`,
-        })),
-      );
+      const effects = answer.heads.map((row) => row.map(effect));
+      const rows = headEntries(effects).map(({ place: [layer, head], value }) => ({
+        place: /** @type {PictureId} */ ([layer, head]),
+        value,
+        text: `${percent(value)} (${fixed(answer.raw.heads[layer][head], 2)})`,
+      }));
       rows.sort((a, b) => b.value - a.value);
       const first = rows[0];
       const carrier = pictureName(first.place, store.pointer);
@@ -230,16 +234,21 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
         sentence.textContent += ` Note that the changed text favours ${right} more.`;
       }
       sentence.textContent += ` ${differenceWords(answer.tokens, answer.corrupted_tokens)}`;
-      const residuals = answer.residual.map((/** @type {number[]} */ row) => row.map(effect));
+      const residuals = answer.residual.map((row) => row.map(effect));
       conclusion =
         nothingToCarry(answer, right, other) || verdict(right, { name: carrier, value: first.value }, words.does);
-      const warning = lastTokenWarning(answer.tokens, answer.corrupted_tokens, residuals[0].at(-1), words.does);
+      const warning = lastTokenWarning(
+        answer.tokens,
+        answer.corrupted_tokens,
+        residuals[0][answer.tokens.length - 1],
+        words.does,
+      );
       if (warning) conclude(warning, conclusion);
       else conclude(conclusion);
-      changedIds = answer.corrupted_tokens.map((/** @type {{ id: number }} */ { id }) => id);
+      changedIds = answer.corrupted_tokens.map(({ id }) => id);
       const asExample = known.find(({ model, prompt, corrupted, wrong }) => {
         const [one, two] = [answer.tokens, answer.corrupted_tokens].map((tokens) =>
-          tokens.map((/** @type {{ text: string }} */ { text }) => text).join(""),
+          tokens.map(({ text }) => text).join(""),
         );
         return model === answer.model && prompt === one && corrupted === two && wrong === answer.wrong.text;
       });

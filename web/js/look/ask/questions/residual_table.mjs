@@ -11,7 +11,7 @@ const LEAST = 0.05; // least effect in some layer for a position to be shown
 const MOST_SHOWN = 12;
 
 /** A share as a whole per cent. @param {number} value */
-export const percent = (value) => `${(100 * value).toFixed(0).replace("-", "−").replace(/^−0$/, "0")} %`;
+export const percent = (value) => `${(100 * value).toFixed(0).replace("-", "−").replace(/^−0$/, "0")}%`;
 
 /**
  * The positions to show, in their order.

@@ -1,6 +1,7 @@
 // What is this head for? Its scores for well-known roles, next to those of uniform attention.
 
 import { dropdown, make } from "../../../lib/dom.mjs";
+import { headEntries } from "../../../lib/heads.mjs";
 import { pictureName } from "../../../lib/words.mjs";
 import { HeadList } from "../head_list.mjs";
 import { CLEAR, CLEAR_COPYING, COPYING, headlineRole, ROLE_NAMES, ROLES } from "../../roles/head_roles.mjs";
@@ -67,13 +68,7 @@ function build({ store, choices, choose, conclude, overlay }) {
       showOpen(heads);
       conclude(rolePlain(store, store.open));
       const values = heads.map((layer) => layer.map(({ scores }) => scores[role]));
-      const rows = values.flatMap((scores, layer) =>
-        scores.map((value, head) => ({
-          place: /** @type {[number, number]} */ ([layer, head]),
-          value,
-          text: value.toFixed(3),
-        })),
-      );
+      const rows = headEntries(values).map((entry) => ({ ...entry, text: entry.value.toFixed(3) }));
       rows.sort((a, b) => b.value - a.value);
       list.show(role === "copying" ? "copying: by its weights" : `${NAMES[role]}: mean weight`, rows);
       overlay(role === "copying" ? copyingOverlay(values) : looksOverlay(NAMES[role], values));
