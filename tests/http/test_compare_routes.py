@@ -108,7 +108,7 @@ def test_another_tokenizer_and_other_weights(launch: Callable[..., Server], tmp_
     lengths = [len(token.text) for token in server.served.models["pieces"].tokens(sides[1]["ids"])]
     starts = [sum(lengths[:i]) for i in range(4)]
     pieces = [[a, b, n_a, n_b] for a, b, n_a, n_b, _, count in found["pieces"] for _ in range(count)]
-    assert [n_a for _, _, n_a, _ in pieces] == [n for n in lengths if n] and found["divergence"] is None, (pieces, starts)
+    assert [n_a for _, _, n_a, _ in pieces] == [n for n in lengths if n] and found["divergence"] is None, starts
     # Its weights are found by hash and by name, though they are no longer in memory.
     server.services.snapshots.cache.entries.clear()
     ids = server.served.models["tiny"].read_prompt(PROMPT)
