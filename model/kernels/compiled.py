@@ -55,28 +55,43 @@ class CompiledGPT:
     def __init__(self, gpt: GPT, n_slots: int, max_rows: int, max_threads: int = 1) -> None:
         config = self.config = gpt.config
         L, H, D, T, C = config.n_layer, config.n_head, config.head_dim, config.context_length, config.n_embd
+        K, inner, wide = config.n_kv_head, config.inner_dim, config.inner_dim * (2 if config.gated_mlp else 1)
         shape = Shape(
-            L, H, D, C, config.inner_dim, config.vocab_size, T, n_slots, config.activation_function == "gelu_new"
+            n_layer=L,
+            n_head=H,
+            n_kv_head=K,
+            head_dim=D,
+            n_embd=C,
+            inner_dim=inner,
+            vocab_size=config.vocab_size,
+            context_length=T,
+            n_slots=n_slots,
+            n_rotated=0 if config.rotary is None else config.rotary.n_dim,
+            activation=("gelu_new", "gelu", "silu").index(config.activation_function),
+            is_gated=config.gated_mlp,
+            is_parallel=config.parallel,
+            is_rms=config.norm == "RMSNorm",
+            has_qk_norm=config.qk_norm,
         )
-        n_own = max_rows * C
         weights = self.weights = pack(gpt)
-        n_integers = max_rows * padded(max(C, config.inner_dim)) if weights.group > 1 else 0
+        n_integers = max_rows * padded(max(C, inner, H * D)) if weights.group > 1 else 0
         memory = Memory(
             control=np.zeros(24, np.int64),
             job=np.zeros(7, np.int64),
             rows=np.zeros((max_rows, 5), np.int64),
             mask=np.ones(L * max_rows * H, np.float32),
-            keys=floats(L * n_slots * H * padded(T) * D, is_sparse=True),
-            values=floats(L * n_slots * H * padded(D) * T, is_sparse=True),
+            keys=floats(L * n_slots * K * padded(T) * D, is_sparse=True),
+            values=floats(L * n_slots * K * padded(D) * T, is_sparse=True),
             x=floats(max_rows * padded(C)),
-            qkv=floats(max_rows * padded(3 * C)),
-            contexts=floats(n_own),
-            hidden=floats(max_rows * padded(config.inner_dim)),
+            qkv=floats(max_rows * padded(config.qkv_dim)),
+            contexts=floats(max_rows * H * D),
+            hidden=floats(max_rows * padded(wide)),
             logits=floats(max_rows * padded(config.vocab_size)),
             summary=np.zeros((max_rows, 3)),
-            normed=floats(max_threads * n_own).reshape(max_threads, -1),
+            normed=floats(max_threads * max_rows * C).reshape(max_threads, -1),
             scores=floats(max_threads * padded(T)).reshape(max_threads, -1),
             context=floats(max_threads * padded(D)).reshape(max_threads, -1),
+            key=floats(max_threads * padded(D)).reshape(max_threads, -1),
             integers=Integers(
                 np.zeros((max_threads, n_integers), np.int8),
                 np.zeros((max_threads, max_rows), np.float32),

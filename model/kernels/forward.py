@@ -10,7 +10,22 @@ import numpy as np
 from numba import carray
 from numpy.typing import NDArray
 
-from .functions import ONE, ZERO, embed, find, gelu_exact, gelu_tanh, layer_norm, log_sum_exp, scaled, softmax
+from .functions import (
+    ONE,
+    ZERO,
+    embed,
+    find,
+    gelu_exact,
+    gelu_tanh,
+    layer_norm,
+    log_sum_exp,
+    multiply_by,
+    rms_norm,
+    rotate,
+    scaled,
+    silu,
+    softmax,
+)
 from .intrinsics import address_of, atomic_add, atomic_read, atomic_store, largest, pause, yield_core
 from .jit import EXACT, compiled
 from .panels import WIDTH, Integers, Matrix, Rows, inputs_for, multiply
@@ -26,21 +41,28 @@ TOKEN, SLOT, POSITION, IS_WANTED, RECORD = range(5)  # columns of ``rows``
 PATIENCE = 4_000  # spins before a waiting thread yields its core
 IDLE_PATIENCE = 40_000  # spins before a thread that waits for the next pass goes to sleep: about a millisecond
 Array = NDArray[Any]
+TANH, EXACT_GELU, SILU = range(3)  # activation functions
 AT_ONCE = 4  # panels multiplied together with a single row, so that enough independent sums are in flight
 
 
 class Shape(NamedTuple):
-    """The sizes of the model, and the number of texts it has room for."""
+    """The sizes and choices of the model, and the number of texts it has room for."""
 
     n_layer: int
     n_head: int
+    n_kv_head: int
     head_dim: int
     n_embd: int
     inner_dim: int
     vocab_size: int
     context_length: int
     n_slots: int
-    is_tanh: bool  # the form of GELU
+    n_rotated: int  # numbers of each head; 0 if positions are learned
+    activation: int
+    is_gated: bool
+    is_parallel: bool
+    is_rms: bool  # RMSNorm instead of LayerNorm
+    has_qk_norm: bool
 
 
 class Weights(NamedTuple):
@@ -57,21 +79,24 @@ class Weights(NamedTuple):
     norms: Array
     epsilon: float
     attention_scales: Array
+    qk_gains: Array
+    cosines: Array
+    sines: Array
 
 
 class Memory(NamedTuple):
     """Everything that a pass reads and writes apart from the weights, as flat float32 arrays unless stated otherwise.
 
     ``control`` and ``job`` int64, ``rows`` ``(max_rows, 5)`` int64, ``mask`` ``(n_layer, rows, n_head)``, ``summary``
-    ``(max_rows, 3)`` float64; the last three have a row for each thread.
+    ``(max_rows, 3)`` float64; the last ones have a row for each thread.
     """
 
     control: Array
     job: Array
     rows: Array
     mask: Array
-    keys: Array  # (n_layer, n_slots, n_head) panels of (context_length / WIDTH, head_dim, WIDTH)
-    values: Array  # (n_layer, n_slots, n_head) panels of (head_dim / WIDTH, context_length, WIDTH)
+    keys: Array  # (n_layer, n_slots, n_kv_head) panels of (context_length / WIDTH, head_dim, WIDTH)
+    values: Array  # (n_layer, n_slots, n_kv_head) panels of (head_dim / WIDTH, context_length, WIDTH)
     x: Array  # the residual stream
     qkv: Array
     contexts: Array
@@ -81,6 +106,7 @@ class Memory(NamedTuple):
     normed: Array
     scores: Array
     context: Array
+    key: Array
     integers: Integers
 
 
@@ -172,24 +198,40 @@ def attend(shape, head, n_keys, scale, query, zeros, memory, scores, context):
 
 
 @compiled(EXACT)
+def place(shape, weights, layer, which, position, vector):
+    """Normalise and rotate a head's query (``which`` 0) or key (1) in place, if the model does so."""
+    if shape.has_qk_norm:
+        rms_norm(vector, weights.qk_gains[layer, which], weights.epsilon, vector)
+    half = shape.n_rotated // 2
+    if half:
+        angles = position * half
+        rotate(vector, weights.cosines[angles:][:half], weights.sines[angles:][:half])
+
+
+@compiled(EXACT)
 def attention(shape, weights, memory, layer, thread, n_threads):
     """This thread's heads of a layer: from queries, keys and values to context vectors, for all rows in order."""
-    H, D, C = shape.n_head, shape.head_dim, shape.n_embd
-    job, rows, qkv, wide = memory.job, memory.rows, memory.qkv, padded(3 * C)
+    H, K, D = shape.n_head, shape.n_kv_head, shape.head_dim
+    job, rows, qkv, wide = memory.job, memory.rows, memory.qkv, padded((H + 2 * K) * D)
     n_recorded, n_keys = job[N_RECORDED], job[N_KEYS]
     recorded = carray(address_of(job[RECORDED]), shape.n_layer * H * n_recorded * n_keys)
     zeros = weights.biases[weights.biases_at[shape.n_layer, ZEROS] :]
-    scores, context = memory.scores[thread], memory.context[thread]
+    scores, context, key = memory.scores[thread], memory.context[thread], memory.key[thread][:D]
     for h in range(thread, H, n_threads):
+        # Threads whose heads share a key and a value all write it, with the same bits, and need not wait for another.
+        shared = h * K // H
         for row in range(job[N_ROWS]):
             position = rows[row, POSITION]
-            head = (layer * shape.n_slots + rows[row, SLOT]) * H + h
+            head = (layer * shape.n_slots + rows[row, SLOT]) * K + shared
             query = row * wide + h * D
-            remember(shape, head, position, qkv[query + C :][:D], qkv[query + 2 * C :][:D], memory)
+            scaled(qkv[row * wide + (H + shared) * D :][:D], ONE, key)
+            place(shape, weights, layer, 0, position, qkv[query:][:D])
+            place(shape, weights, layer, 1, position, key)
+            remember(shape, head, position, key, qkv[row * wide + (H + K + shared) * D :][:D], memory)
             scale = weights.attention_scales[layer]
             attend(shape, head, position + 1, scale, Rows(qkv, query, 0), zeros, memory, scores, context)
             factor = memory.mask[(layer * job[N_ROWS] + row) * H + h] if job[IS_MASKED] else ONE
-            scaled(context[:D], factor, memory.contexts[row * C + h * D :])
+            scaled(context[:D], factor, memory.contexts[(row * H + h) * D :])
             if rows[row, RECORD] >= 0:
                 to = recorded[((layer * H + h) * n_recorded + rows[row, RECORD]) * n_keys :][:n_keys]
                 scaled(scores[: position + 1], ONE, to)
@@ -198,40 +240,51 @@ def attention(shape, weights, memory, layer, thread, n_threads):
 
 @compiled(EXACT)
 def norm(shape, weights, memory, layer, which, wanted_only, normed):
-    """Write the layer norm of the residual stream into ``normed``, for all rows or those whose logits are needed."""
+    """Write the norm of the residual stream into ``normed``, for all rows or those whose logits are needed."""
     C, n = shape.n_embd, 0
     gain, shift = weights.norms[layer, which], weights.norms[layer, which + 1]
     for row in range(memory.job[N_ROWS]):
         if memory.rows[row, IS_WANTED] or not wanted_only:
-            layer_norm(memory.x[row * padded(C) :][:C], gain, shift, weights.epsilon, normed[n * C :])
+            x = memory.x[row * padded(C) :][:C]
+            if shape.is_rms:
+                rms_norm(x, gain, weights.epsilon, normed[n * C :])
+            else:
+                layer_norm(x, gain, shift, weights.epsilon, normed[n * C :])
             n += 1
 
 
 @compiled(EXACT)
-def gelu(shape, memory, thread, n_threads):
+def activate(shape, memory, thread, n_threads):
     """This thread's share of the activations between the two products of an MLP, in place."""
     inner = shape.inner_dim
+    width = padded(2 * inner if shape.is_gated else inner)
     first, end = inner * thread // n_threads, inner * (thread + 1) // n_threads
     for row in range(memory.job[N_ROWS]):
-        part = memory.hidden[row * padded(inner) + first :][: end - first]
-        if shape.is_tanh:
+        part = memory.hidden[row * width + first :][: end - first]
+        if shape.activation == TANH:
             gelu_tanh(part)
+        elif shape.activation == SILU:
+            silu(part)
         else:
             gelu_exact(part)
+        if shape.is_gated:
+            multiply_by(part, memory.hidden[row * width + inner + first :])
 
 
 @compiled(EXACT)
 def forward(thread, shape, weights, memory):
     """This thread's share of one pass over ``job[N_ROWS]`` rows."""
     L, C, inner, V = shape.n_layer, shape.n_embd, shape.inner_dim, shape.vocab_size
+    E, n_qkv = shape.n_head * shape.head_dim, (shape.n_head + 2 * shape.n_kv_head) * shape.head_dim
+    wide = 2 * inner if shape.is_gated else inner
     job, control, rows, integers = memory.job, memory.control, memory.rows, memory.integers
     n_rows, n_threads = job[N_ROWS], job[N_THREADS]
     own = memory.normed[thread]  # every thread normalises for itself, which is faster than waiting for another
-    normed, contexts = Rows(own, 0, C), Rows(memory.contexts, 0, C)
+    normed, contexts = Rows(own, 0, C), Rows(memory.contexts, 0, E)
     x, qkv, hidden = (
         Rows(memory.x, 0, padded(C)),
-        Rows(memory.qkv, 0, padded(3 * C)),
-        Rows(memory.hidden, 0, padded(inner)),
+        Rows(memory.qkv, 0, padded(n_qkv)),
+        Rows(memory.hidden, 0, padded(wide)),
     )
 
     for row in range(thread, n_rows, n_threads):
@@ -241,18 +294,24 @@ def forward(thread, shape, weights, memory):
 
     for layer in range(L):
         norm(shape, weights, memory, layer, 0, False, own)
-        project(weights, layer, QUERY_KEY_VALUE, normed, n_rows, C, 3 * C, qkv, SET, integers, thread, n_threads)
+        project(weights, layer, QUERY_KEY_VALUE, normed, n_rows, C, n_qkv, qkv, SET, integers, thread, n_threads)
+        if shape.is_parallel:  # the MLP reads the same stream as attention
+            norm(shape, weights, memory, layer, 2, False, own)
+            project(weights, layer, MLP_INPUT, normed, n_rows, C, wide, hidden, SET, integers, thread, n_threads)
         met = meet(control, n_threads, met)
         attention(shape, weights, memory, layer, thread, n_threads)
+        if shape.is_parallel:
+            activate(shape, memory, thread, n_threads)
         met = meet(control, n_threads, met)
-        project(weights, layer, ATTENTION_OUTPUT, contexts, n_rows, C, C, x, ADD, integers, thread, n_threads)
+        project(weights, layer, ATTENTION_OUTPUT, contexts, n_rows, E, C, x, ADD, integers, thread, n_threads)
         met = meet(control, n_threads, met)
 
-        norm(shape, weights, memory, layer, 2, False, own)
-        project(weights, layer, MLP_INPUT, normed, n_rows, C, inner, hidden, SET, integers, thread, n_threads)
-        met = meet(control, n_threads, met)
-        gelu(shape, memory, thread, n_threads)
-        met = meet(control, n_threads, met)
+        if not shape.is_parallel:
+            norm(shape, weights, memory, layer, 2, False, own)
+            project(weights, layer, MLP_INPUT, normed, n_rows, C, wide, hidden, SET, integers, thread, n_threads)
+            met = meet(control, n_threads, met)
+            activate(shape, memory, thread, n_threads)
+            met = meet(control, n_threads, met)
         project(weights, layer, MLP_OUTPUT, hidden, n_rows, inner, C, x, ADD, integers, thread, n_threads)
         met = meet(control, n_threads, met)
 

@@ -64,6 +64,42 @@ def layer_norm(x, gain, shift, epsilon, out):
 
 
 @compiled(REORDER)
+def rms_norm(x, gain, epsilon, out):
+    """Write into ``out``, which may be ``x``, the numbers ``x`` divided by their root mean square, times ``gain``."""
+    count = len(x)
+    squares = ZERO
+    for i in range(count):
+        squares += x[i] * x[i]
+    factor = ONE / np.sqrt(squares / np.float32(count) + epsilon)
+    for i in range(count):
+        out[i] = x[i] * factor * gain[i]
+
+
+@compiled(EXACT)
+def rotate(x, cos, sin):
+    """Rotate, in place, the points that the first half of ``x`` forms with the second, by angles given as ``cos``."""
+    half = len(cos)
+    upper = x[half:]
+    for i in range(half):
+        a, b = x[i], upper[i]
+        x[i], upper[i] = a * cos[i] - b * sin[i], b * cos[i] + a * sin[i]
+
+
+@compiled(REORDER)
+def silu(x):
+    """x times the logistic function of x, in place (Elfwing et al. 2018)."""
+    for i in range(len(x)):
+        x[i] /= ONE + exp(-x[i])
+
+
+@compiled(EXACT)
+def multiply_by(x, factors):
+    """Multiply ``x`` by ``factors``, number by number, in place."""
+    for i in range(len(x)):
+        x[i] *= factors[i]
+
+
+@compiled(REORDER)
 def gelu_tanh(x):
     """GELU in its tanh form, in place (Hendrycks & Gimpel 2016); tanh is computed from the exponential."""
     for i in range(len(x)):
@@ -126,10 +162,16 @@ def scaled(numbers, factor, out):
 
 @compiled(EXACT)
 def embed(tokens, token, positions, position, out):
-    """Write into ``out`` the embedding of ``token`` plus that of ``position``, from flat tables."""
+    """Write into ``out`` the embedding of ``token`` plus that of ``position``, from flat tables.
+
+    The table of ``positions`` is empty if they are rotary.
+    """
     count = len(out)
     for i in range(count):
-        out[i] = widen_one(tokens, token * count + i) + widen_one(positions, position * count + i)
+        out[i] = widen_one(tokens, token * count + i)
+    if len(positions):
+        for i in range(count):
+            out[i] += widen_one(positions, position * count + i)
 
 
 @compiled(REORDER)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ..gpt import GPT
+from ..rotary import Rotary
 from .forward import ATTENTION_OUTPUT, MLP_INPUT, MLP_OUTPUT, QUERY_KEY_VALUE, ZEROS, Weights, padded, project
 from .int8 import Int8Linear
 from .panels import GROUP, UNSIGNED, WIDTH, Integers, Rows
@@ -30,8 +31,9 @@ def pack(gpt: GPT) -> Weights:
     the matrices of queries, keys and values, attention output, MLP input and MLP output, then that of the output head,
     with the weights for ``group`` inputs side by side. ``panels_at`` ``(n_layer + 1, 4)`` holds the start of each.
     ``biases``, and for int8 ``scales``, hold those of each matrix in the same order, padded to whole panels, followed
-    by zeros. ``norms`` ``(n_layer + 1, 4, n_embd)`` are gain and shift of both layer norms; the last row is for the
-    final layer norm.
+    by zeros. ``norms`` ``(n_layer + 1, 4, n_embd)`` are gain and shift of both norms; the last row is for the final
+    norm. ``qk_gains`` ``(n_layer, 2, head_dim)`` are the gains of the norms of queries and keys; ``cosines`` and
+    ``sines``, flat ``(context_length, n_rotated / 2)``, rotate them.
     """
     layers = [(block.attn.c_attn, block.attn.c_proj, block.mlp.c_fc, block.mlp.c_proj) for block in blocks(gpt)]
     matrices: list[Sequence[Linear]] = [*layers, (gpt.lm_head,)]
@@ -63,13 +65,48 @@ def pack(gpt: GPT) -> Weights:
     config = gpt.config
     norms = np.zeros((len(matrices), 4, config.n_embd), np.float32)
     for layer, block in enumerate(blocks(gpt)):
-        norms[layer] = [floats(part) for norm in (block.ln_1, block.ln_2) for part in (norm.weight, norm.bias)]
-    final: Any = gpt.ln_f
-    norms[-1, :2] = [floats(final.weight), floats(final.bias)]
+        norms[layer] = [*gain_and_shift(block.ln_1), *gain_and_shift(block.ln_2)]
+    norms[-1, :2] = gain_and_shift(gpt.ln_f)
+    qk_gains = np.zeros((config.n_layer if config.qk_norm else 0, 2, config.head_dim), np.float32)
+    for layer in range(len(qk_gains)):
+        attn = blocks(gpt)[layer].attn
+        qk_gains[layer] = [floats(attn.q_norm.weight), floats(attn.k_norm.weight)]
+    cosines, sines = rotations(blocks(gpt)[0].attn.rotary)
     attention_scales = np.array([config.attention_scale(layer) for layer in range(config.n_layer)], np.float32)
     epsilon: Any = np.float32(config.layer_norm_epsilon)
-    tables = flat(gpt.wte), flat(gpt.wpe)
-    return Weights(*tables, panels, group, panels_at, scales, biases, biases_at, norms, epsilon, attention_scales)
+    tokens = flat(gpt.wte)
+    positions = tokens[:0] if gpt.wpe is None else flat(gpt.wpe)
+    return Weights(
+        tokens,
+        positions,
+        panels,
+        group,
+        panels_at,
+        scales,
+        biases,
+        biases_at,
+        norms,
+        epsilon,
+        attention_scales,
+        qk_gains,
+        cosines,
+        sines,
+    )
+
+
+def gain_and_shift(norm: Any) -> tuple[Array, Array]:
+    """The parameters of a norm; RMSNorm's shift is 0."""
+    gain = floats(norm.weight)
+    bias = getattr(norm, "bias", None)
+    return gain, np.zeros_like(gain) if bias is None else floats(bias)
+
+
+def rotations(rotary: Rotary | None) -> tuple[Array, Array]:
+    """Cosine and sine of the angles of every position, one position after the other; empty without rotary positions."""
+    if rotary is None:
+        return np.zeros(0, np.float32), np.zeros(0, np.float32)
+    cosines, sines = rotary.table(torch.device("cpu"))
+    return cosines.numpy().reshape(-1), sines.numpy().reshape(-1)
 
 
 def blocks(gpt: GPT) -> list[Any]:

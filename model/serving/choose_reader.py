@@ -12,8 +12,7 @@ from .threads import available_cores
 def choose_reader(gpt: GPT, n_slots: int, cache: Path | None = None) -> Reader | None:
     """A reader that is faster than torch's modules: compiled loops on a CPU, CUDA graphs on a GPU of NVIDIA's.
 
-    None if there is neither: on other devices, without Numba, and for processors and models that the loops do not
-    support.
+    None if there is neither: on other devices, without Numba, and on processors that the loops do not support.
     Compiling takes a few seconds, most of them only the first time if ``cache`` is a folder that can be written.
     Afterwards a large ``gpt`` shares the weights of the loops.
     """
@@ -22,7 +21,7 @@ def choose_reader(gpt: GPT, n_slots: int, cache: Path | None = None) -> Reader |
         from .torch_reader import GraphReader
 
         return GraphReader(gpt, n_slots)
-    if device != "cpu" or importlib.util.find_spec("numba") is None or gpt.config.rotary is not None:
+    if device != "cpu" or importlib.util.find_spec("numba") is None:
         return None
     from ..kernels import jit
 

@@ -1,6 +1,7 @@
 """Small models and vocabularies: random, seeded, with attention that is far from uniform."""
 
 import copy
+import re
 from typing import Any
 
 import torch
@@ -30,7 +31,7 @@ def randomise(module: nn.Module, seed: int = 0, std: float = 0.3) -> None:
     with torch.no_grad():
         for name, parameter in module.named_parameters():
             noise = torch.randn(parameter.shape, generator=generator) * std
-            parameter.copy_(noise + 1 if "ln_" in name and name.endswith("weight") else noise)
+            parameter.copy_(noise + 1 if re.search("ln_|_norm", name) and name.endswith("weight") else noise)
 
 
 def tiny_gpt(seed: int = 0, **changes: Any) -> GPT:

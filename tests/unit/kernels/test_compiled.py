@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from helpers.models import max_difference, prompt_ids, tiny_gpt
+from model.config import RotaryConfig
 from model.gpt import GPT
 from model.kernels import int8
 from model.kernels.compiled import CompiledGPT, Row, ThreadChooser
@@ -25,6 +26,29 @@ SHAPES: list[dict[str, Any]] = [
     {"scale_attn_by_inverse_layer_idx": True, "tie_word_embeddings": False, "layer_norm_epsilon": 1e-3},
     {"scale_attn_weights": False, "vocab_size": 300},
 ]
+LLAMA: dict[str, Any] = {
+    "n_head": 6,
+    "n_kv_head": 2,
+    "n_embd": 48,
+    "n_inner": 40,
+    "rotary": RotaryConfig(n_dim=8, theta=100.0),
+    "norm": "RMSNorm",
+    "activation_function": "silu",
+    "gated_mlp": True,
+    "qkv_bias": False,
+    "attn_proj_bias": False,
+    "mlp_bias": False,
+}
+PYTHIA = {"n_layer": 3, "n_embd": 32, "rotary": RotaryConfig(n_dim=4), "parallel": True, "activation_function": "gelu"}
+FAMILIES: dict[str, dict[str, Any]] = {
+    "llama": LLAMA,
+    "one key head, odd sizes": LLAMA | {"n_head": 3, "n_kv_head": 1, "head_dim": 10, "n_inner": 33},
+    "qwen 2": LLAMA | {"qkv_bias": True, "tie_word_embeddings": False},
+    "qwen 3": LLAMA | {"qk_norm": True, "head_dim": 16, "rotary": RotaryConfig(n_dim=16)},
+    "pythia": PYTHIA | {"tie_word_embeddings": False},
+    "one after the other": PYTHIA | {"parallel": False},
+}
+SHAPES += FAMILIES.values()
 
 
 def read_all(
@@ -54,8 +78,13 @@ def test_logits_and_attention_are_those_of_torch(shape: dict[str, Any]) -> None:
     assert max_difference(total, logits.double().logsumexp(-1)) < 1e-5
 
 
-def test_a_text_is_the_same_to_the_last_bit_alone_in_pieces_among_others_and_on_two_threads() -> None:
-    gpt = tiny_gpt(n_layer=3, n_embd=96, n_head=3)
+@pytest.mark.parametrize(
+    "shape", [{"n_layer": 3, "n_embd": 96, "n_head": 3}, LLAMA, PYTHIA], ids=["GPT-2", "Llama", "Pythia"]
+)
+def test_a_text_is_the_same_to_the_last_bit_alone_in_pieces_among_others_and_on_two_threads(
+    shape: dict[str, Any],
+) -> None:
+    gpt = tiny_gpt(**shape)
     ids = prompt_ids(24)
     expected, _ = read_all(CompiledGPT(gpt, 1, 32), ids)
     compiled = CompiledGPT(gpt, n_slots=16, max_rows=64, max_threads=2)
