@@ -124,10 +124,12 @@ def test_weights_take_up_as_few_bytes_as_is_exact() -> None:
     assert storage(matrices) == np.uint16
 
 
-@pytest.mark.parametrize("n_embd", [32, 36, 90])
-def test_int8_is_that_of_torch(n_embd: int) -> None:
+@pytest.mark.parametrize(
+    "shape", [*({"n_embd": n, "n_head": 2} for n in (32, 36, 90)), FAMILIES["qwen 3"], FAMILIES["pythia"]]
+)
+def test_int8_is_that_of_torch(shape: dict[str, Any]) -> None:
     """Torch divides by a scale where the loops multiply by its inverse, so that now and then one of them rounds up."""
-    gpt = tiny_gpt(n_embd=n_embd, n_head=2)
+    gpt = tiny_gpt(**shape)
     int8.quantize(gpt)
     found, _ = read_all(CompiledGPT(gpt, 1, 32), prompt_ids(20))
     expected, _ = torch_reads(gpt, prompt_ids(20))

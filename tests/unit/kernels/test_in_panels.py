@@ -8,6 +8,7 @@ import torch
 
 import model
 from helpers.models import max_difference, prompt_ids, tiny_model
+from model.config import RotaryConfig
 from model.kernels import int8
 from model.kernels import pack as in_panels
 from model.kernels.pack import PanelLinear, pack, use_panels
@@ -16,11 +17,23 @@ from model.lens.float32 import float32_bytes, in_float32
 SHAPE: Any = {"n_layer": 2, "n_head": 3, "n_embd": 42}  # no whole number of panels, nor of groups
 
 
-@pytest.fixture(params=["float32", "float16", "bfloat16", "int8"])
+LLAMA: Any = SHAPE | {
+    "n_kv_head": 1,
+    "rotary": RotaryConfig(n_dim=14),
+    "norm": "RMSNorm",
+    "activation_function": "silu",
+    "gated_mlp": True,
+    "qkv_bias": False,
+    "attn_proj_bias": False,
+    "mlp_bias": False,
+}
+
+
+@pytest.fixture(params=["float32", "float16", "bfloat16", "int8", "Llama"])
 def loaded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> model.LoadedModel:
     """A model whose weights are stored in one of the ways that the loops know."""
     monkeypatch.setattr(in_panels, "LARGE", 0)
-    tiny = tiny_model(**SHAPE)
+    tiny = tiny_model(**(LLAMA if request.param == "Llama" else SHAPE))
     if request.param == "float16":
         tiny.gpt.half().float()
     elif request.param == "bfloat16":
