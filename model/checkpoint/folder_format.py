@@ -60,7 +60,8 @@ def config_from_json(content: object) -> ModelConfig:
 @lru_cache(maxsize=64)
 def family_of(config: GPTConfig) -> Family:
     """The family whose ``config.json`` can describe this model. Raises ``ValueError`` if there is none."""
-    plain = replace(config, embd_pdrop=0.0, attn_pdrop=0.0, resid_pdrop=0.0)  # training alone uses them
+    # Training alone uses dropout.
+    plain = replace(config, n_inner=config.inner_dim, embd_pdrop=0.0, attn_pdrop=0.0, resid_pdrop=0.0)
     for family in FAMILIES.values():
         try:
             content: Json = family.config_to(plain)

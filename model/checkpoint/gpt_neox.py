@@ -59,6 +59,7 @@ def config_to(config: GPTConfig) -> Json:
     return {
         **names(config, SIZES),
         **names(config, OPTIONS),
+        "intermediate_size": config.inner_dim,
         "hidden_act": config.activation_function,
         "attention_bias": config.qkv_bias,
         "tie_word_embeddings": config.tie_word_embeddings,

@@ -79,6 +79,7 @@ def config_to(config: GPTConfig) -> Json:
     return {
         **names(config, SIZES),
         **names(config, OPTIONS),
+        "intermediate_size": config.inner_dim,
         "num_key_value_heads": config.n_kv_head,
         "head_dim": config.head_dim,
         "hidden_act": config.activation_function,
