@@ -124,6 +124,34 @@ test("a hovered cell goes before a locked one, and that before the step", async 
   assert.equal(store.focus.query, 2);
 });
 
+test("a locked row is where all panels are, until another step is chosen", async () => {
+  const store = await follow(pointer("first", "done", 6));
+  const cursor = () => [store.chosen, store.currentRow, store.predictor, store.focus.query, store.step];
+  store.goto(3);
+  store.lock({ query: 4, key: 1 });
+  assert.deepEqual(cursor(), [5, 4, 4, 4, null]); // nothing of the locked row is behind the step
+  store.goto(3);
+  assert.deepEqual(cursor(), [3, 2, 2, 2, 3]);
+  assert.deepEqual([store.locked, store.queries], [[{ query: 4, key: 1 }], [2, 4]]); // it is still marked
+  store.lock({ query: 0 });
+  assert.deepEqual(cursor(), [1, 0, 0, 0, null]); // a token of the prompt is predicted too
+  store.lock({ query: 5 });
+  assert.deepEqual(cursor(), [null, 5, 5, 5, null]); // nothing was written after the last
+  store.lock(null);
+  assert.deepEqual(cursor(), [3, 2, 2, 2, 3]);
+});
+
+test("the prediction of any token can be shown, and a link returns to it", async () => {
+  const store = await follow(pointer("first", "done", 6));
+  for (const token of [1, 4, 1, 3]) {
+    store.explain(token);
+    assert.deepEqual([store.chosen, store.predictor], [token, token - 1]);
+    const { locked, step } = store.linkState;
+    store.restore(locked, step);
+    assert.deepEqual([store.chosen, store.predictor], [token, token - 1]);
+  }
+});
+
 test("locking a cell again unlocks it, and shift locks several", async () => {
   const store = await follow(pointer("first", "done", 6));
   store.lock({ query: 2 });

@@ -275,6 +275,7 @@ export interface ScrubSource {
   readonly step: number | null;
   readonly firstStep: number;
   readonly chosen: number | null;
+  readonly leading: Cell | null;
   goto(step: number | null): void;
   on(topics: string, callback: () => void): void;
 }

@@ -12,6 +12,7 @@ from helpers.page import (
     is_shown_as,
     number_field,
     opened_settings,
+    readout,
     show_page,
     stop,
     text,
@@ -218,6 +219,47 @@ def test_a_click_on_a_token_goes_to_its_step(page: Any, server: Server) -> None:
     tokens.nth(30).hover()
     page.mouse.move(5, 5)
     expect(page.locator(".hs-readout")).to_have_text(re.compile(rf" {newest - 2}, query"))
+
+
+def lock(page: Any, query: int, key: int) -> None:
+    """Click a cell of the matrix, and take the pointer away."""
+    page.locator(".hs-board").click(position=page.evaluate(CELL, [query, key]))
+    page.mouse.move(5, 5)
+
+
+CELL = """([query, key]) => {
+    const board = document.querySelector('.hs-board');
+    const margin = Number(board.dataset.margin), cell = (board.clientWidth - margin) / Number(board.dataset.count);
+    return { x: margin + (key + 0.5) * cell, y: margin + (query + 0.5) * cell };
+}"""
+
+
+def test_a_locked_cell_takes_every_panel_to_its_row(page: Any, server: Server) -> None:
+    """Text, next token, matrix, scrubber and the answers name one position, in what was written and in the prompt."""
+    loaded = server.served.models["tiny"]
+    go_to(page, 30)
+    ask = page.get_by_role("region", name="Ask", exact=True)
+    page.get_by_role("button", name="Ask", exact=True).click()
+    ask.get_by_role("button", name=re.compile("Why this token?")).click()
+    for query, key in ((20, 7), (2, 1), (20, 3)):
+        token = query + 1
+        lock(page, query, key)
+        check_bars(page, loaded, token)
+        assert readout(page)[:2] == (query, key)
+        expect(page.locator(".hs-writing .hs-query")).to_have_attribute("data-i", str(query))
+        expect(page.locator(".hs-scrubber output")).to_contain_text(f" token {token} ")
+        answered = ask.get_by_label("Rather than another token").locator("option").first
+        expect(answered).to_have_attribute("value", re.compile(rf"^\d+-{query}$"))
+    # A step that is chosen afterwards is another one, and the locked cell says so.
+    go_to(page, 12)
+    check_bars(page, loaded, 12)
+    assert readout(page)[0] == 11
+    expect(page.locator(".hs-pinned")).to_contain_text(re.compile(r"^locked: .* 20, query looks at .* 3, key"))
+    # Within the prompt, too, another token can be written instead.
+    lock(page, 2, 1)
+    check_bars(page, loaded, 3)
+    page.get_by_role("button", name=re.compile("^Branch here with")).first.click()
+    expect(page.get_by_role("group", name="Text B")).to_have_text(re.compile("^ROM[^E].{20}", re.DOTALL))
 
 
 def test_a_step_comes_into_view_with_what_is_before_it(page: Any) -> None:

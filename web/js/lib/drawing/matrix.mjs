@@ -159,13 +159,15 @@ export class Matrix {
 
   /** The readout of the locked cell while another one is in focus. */
   pin() {
-    const { focus, locked = [], weights, count } = this.store;
-    const cell = locked.at(-1);
-    const isOther = cell && (cell.query !== focus?.query || (cell.key ?? focus?.key) !== focus?.key);
-    this.pinned.hidden = !isOther || cell.key == null || cell.query >= count;
-    if (this.pinned.hidden || cell?.key == null) return;
-    this.lockedPair.replaceChildren(this.token(cell.query, "query"), " looks at ", this.token(cell.key, "key"));
-    this.lockedNumber.textContent = full(weights.at(cell.query, cell.key));
+    const { focus, locked = [], weights, count, view } = this.store;
+    const { query = count, key: column } = locked.at(-1) ?? {};
+    const isOther = query !== focus?.query || (column ?? focus.key) !== focus.key;
+    this.pinned.hidden = !isOther || query >= count;
+    if (this.pinned.hidden) return;
+    const key = column ?? weights.strongest(query, view.options.hideFirst ? 1 : 0);
+    this.lockedPair.replaceChildren("locked: ", this.token(query, "query"), " looks at ", this.token(key, "key"));
+    const weight = weights.at(query, key);
+    this.lockedNumber.textContent = Number.isNaN(weight) ? "" : full(weight);
   }
 
   /** Fade the rows that did not exist yet at the selected step. @param {CanvasRenderingContext2D} context */

@@ -31,8 +31,8 @@ export function textProblem(store, least = 1) {
   return "";
 }
 
-/** The position of the token that is selected: locked, or the one whose step is shown. @param {Store} store */
-export const selectedToken = (store) => store.locked.at(-1)?.query ?? store.chosen ?? store.tokens.length - 1;
+/** The position of the token that all panels name, else the newest. @param {Store} store */
+export const selectedToken = (store) => store.chosen ?? store.tokens.length - 1;
 
 /** @param {Store} store @param {number} position */
 export const tokenName = (store, position) => `“${visible(store.tokens[position]?.text ?? "")}” (token ${position})`;
@@ -40,13 +40,12 @@ export const tokenName = (store, position) => `“${visible(store.tokens[positio
 /** @typedef {{ position: number, token: number | null }} Prediction a null token stands for the most probable one */
 
 /**
- * The prediction made at the pinned query, else that of the selected token, as in the next-token panel.
+ * The prediction of the token that all panels name, as in the next-token panel.
  * @param {Store} store
  * @returns {Prediction}
  */
-export function askedPrediction({ locked, chosen, tokens }) {
-  const newest = tokens.length - 1;
-  const position = Math.min(locked.at(-1)?.query ?? (chosen === null ? newest : chosen - 1), newest);
+export function askedPrediction({ predictor, tokens }) {
+  const position = predictor < 0 ? tokens.length - 1 : predictor;
   return { position, token: tokens[position + 1]?.id ?? null };
 }
 

@@ -9,6 +9,7 @@ import { Difference, firstDifferingRow } from "./difference.mjs";
 import { LinkedHeads } from "./linked_heads.mjs";
 
 /** @import { Cell } from "../../types.js" */
+/** @import { Selected } from "../state/store.mjs" */
 /** @import { View } from "../state/view.mjs" */
 /** @import { SideName } from "./alignment.mjs" */
 
@@ -20,10 +21,8 @@ export const otherSide = (side) => (side === "a" ? "b" : "a");
 
 const LITTLE = 0.1; // of the longer text: if less is shared, a picture of the difference is nearly empty
 
-/** @typedef {{ hover: Cell | null, locked: Cell[], step: number | null }} Selected */
-
 /** @type {Selected} */
-const NOTHING = { hover: null, locked: [], step: null };
+const NOTHING = { hover: null, locked: [], step: null, leads: false };
 
 /** Topics: state, tokens (also where they align), step (the clock), focus, weights, open, view. */
 export class Pair extends Emitter {
@@ -132,8 +131,21 @@ export class Pair extends Emitter {
     return this.#clock;
   }
 
-  /** The current step; while the clock follows the writing, the newest step that both sides have. */
+  /** The locked cell that both sides describe; null while they describe a step. */
+  get leading() {
+    return this.stores[this.#pointed].leading;
+  }
+
+  /** The step that both sides name: the one after the locked row, else that of the clock. */
   get chosen() {
+    const { leading, length } = this;
+    if (!leading) return this.#shown;
+    const step = this.#alignment.stepOf(this.#pointed, leading.query + 1);
+    return this.isComplete && step < length ? step : null;
+  }
+
+  /** The step of the clock; while it follows the writing, the newest step that both sides have. */
+  get #shown() {
     if (!this.isComplete || this.length <= this.firstStep) return null;
     const growing = SIDES.filter(
       (side) => isBusy(this.stores[side].pointer.state) || this.stores[side].playback.isBehind,
@@ -150,6 +162,7 @@ export class Pair extends Emitter {
   /** @param {number | null} step */
   goto(step) {
     this.#clock = step;
+    for (const side of SIDES) this.#inspect(side, { ...this.stores[side].selected, leads: false });
     this.#showStep();
   }
 
@@ -161,11 +174,11 @@ export class Pair extends Emitter {
 
   /** Set both sides to the clock, and keep the rest of the selection. */
   #showStep() {
-    const at = this.chosen;
+    const at = this.#shown;
     if (at === null) return;
     for (const side of SIDES) {
-      const { hover, locked, length } = this.stores[side];
-      this.#inspect(side, { hover, locked, step: Math.min(this.tokenAt(side, at), length - 1) });
+      const { selected, length } = this.stores[side];
+      this.#inspect(side, { ...selected, step: Math.min(this.tokenAt(side, at), length - 1) });
     }
     this.#mirrorFrom(this.#pointed);
     this.emit("step", "focus");
@@ -181,26 +194,28 @@ export class Pair extends Emitter {
 
   /** Mirror the visitor's selection on one side to the other. @param {SideName} from */
   #follow(from) {
-    const { hover, locked, step, pointer } = this.stores[from];
+    const { selected, pointer } = this.stores[from];
+    const { hover, locked, step, leads } = selected;
     if (pointer.run !== this.#runs[from]) {
       this.#runs[from] = pointer.run; // a new text: its empty selection is not the visitor's choice
-      this.#selected[from] = { hover, locked, step };
+      this.#selected[from] = selected;
       this.#showStep();
       return;
     }
     const before = this.#selected[from];
-    if (!this.isComplete || (hover === before.hover && locked === before.locked && step === before.step)) return;
-    this.#selected[from] = { hover, locked, step };
+    const isSame = hover === before.hover && locked === before.locked && step === before.step && leads === before.leads;
+    if (!this.isComplete || isSame) return;
+    this.#selected[from] = selected;
     this.#pointed = hover || locked.length ? from : "a";
     if (!hover && this.#pointed !== from) {
-      this.#inspect("a", { ...this.#selected.a, hover: null, locked: [] });
+      this.#inspect("a", { ...this.#selected.a, hover: null, locked: [], leads: false });
     }
     if (step !== before.step) {
       this.#clock = step === null ? null : this.#alignment.stepOf(from, step);
       this.#showStep();
     } else {
       this.#mirrorFrom(this.#pointed);
-      this.emit("focus");
+      this.emit("focus", ...(locked === before.locked ? [] : ["step"]));
     }
   }
 
@@ -214,18 +229,20 @@ export class Pair extends Emitter {
 
   /** Whether a cell is pointed at or locked. */
   get isPointed() {
-    const { hover, locked } = this.stores[this.#pointed];
-    return hover !== null || locked.length > 0;
+    const { hover, leading } = this.stores[this.#pointed];
+    return hover !== null || leading !== null;
   }
 
   /** Show the same cell on the other side. @param {SideName} from */
   #mirrorFrom(from) {
     const [source, to] = [this.stores[from], otherSide(from)];
     const isSame = this.isPointed || this.isOneRow;
+    const locked = source.locked.flatMap((cell) => this.#mapCell(from, cell) ?? []);
     this.#inspect(to, {
       hover: source.focus && isSame ? this.#mapCell(from, source.focus) : null,
-      locked: source.locked.flatMap((cell) => this.#mapCell(from, cell) ?? []),
-      step: this.stores[to].step,
+      locked,
+      step: this.stores[to].selected.step,
+      leads: source.leading !== null && locked.length > 0,
     });
   }
 

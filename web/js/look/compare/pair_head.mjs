@@ -244,7 +244,7 @@ function differenceSource(pair) {
       return `the difference, B less A, ${b.openName} and ${a.openName}`;
     },
     get step() {
-      return pair.chosen === null ? null : pair.alignment.pieceAt(pair.chosen);
+      return pair.chosen === null || pair.leading ? null : pair.alignment.pieceAt(pair.chosen);
     },
     get focus() {
       if (!pair.isPointed && !pair.isOneRow) return null; // no such row

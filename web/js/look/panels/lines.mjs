@@ -216,7 +216,7 @@ export class Lines {
     const isRight = event.clientX - box.left > box.width / 2;
     if (!isRight) return { query: i };
     // On the right is what the selected token looks at; on the left, another token can be selected.
-    const query = store.locked.at(-1)?.query ?? store.focus?.query;
+    const query = store.leading?.query ?? store.focus?.query;
     return query !== undefined && i <= query ? { query, key: i } : null;
   }
 
@@ -249,7 +249,7 @@ export class Lines {
   /** Whether the newest step is shown, and nothing else is selected. */
   get isAtNewest() {
     const { store } = this;
-    return store.step === null && store.focus?.query === store.currentRow;
+    return store.step === null && !store.leading && store.focus?.query === store.currentRow;
   }
 
   /** Scroll to a row, then back towards the key of the focus as far as there is room. @param {number} row */

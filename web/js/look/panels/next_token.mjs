@@ -51,7 +51,7 @@ export function nextTokenPanel(store, settings, branch, mixer) {
   const branchAt = (token, at) => {
     const { run, model, sha256, n_prompt } = store.pointer;
     const ids = [...store.tokens.slice(0, at).map(({ id }) => id), token];
-    branch({ of: run, model, sha256, n_prompt, ids, instead: store.tokens[at]?.id ?? null });
+    branch({ of: run, model, sha256, n_prompt: Math.min(n_prompt, at), ids, instead: store.tokens[at]?.id ?? null });
   };
   const hint = make("p", { class: "hs-status hs-detail" }, mouseOrTouch("click one to branch", "tap one to branch"));
   const title = make("h2", {});

@@ -2,7 +2,7 @@
 
 import { dropdown, make } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
-import { exact, surprise } from "../../lib/numbers.mjs";
+import { clamp, exact, surprise } from "../../lib/numbers.mjs";
 import { visible } from "../../lib/words.mjs";
 import { keep, kept } from "../state/storage.mjs";
 
@@ -108,19 +108,23 @@ export class Scrubber {
   draw() {
     const { store, range } = this;
     const { chosen, length } = store;
-    this.element.classList.toggle("hs-idle", chosen === null);
+    const at = chosen ?? (store.leading ? length - 1 : null); // nothing follows the newest row
+    this.element.classList.toggle("hs-idle", at === null);
     this.skip.hidden = !store.playback.isBehind;
-    range.disabled = chosen === null || length - 1 <= store.firstStep;
+    range.disabled = at === null || length - 1 <= store.firstStep;
     this.button.disabled = range.disabled && !store.isGrowing;
-    if (chosen === null) {
+    if (at === null) {
       this.status.textContent = "";
       return;
     }
     range.min = String(store.firstStep);
     range.max = String(length - 1);
-    range.value = String(chosen);
-    range.style.setProperty("--part", String((chosen - store.firstStep) / Math.max(length - 1 - store.firstStep, 1)));
-    const { text, numbers } = this.describe(chosen);
+    range.value = String(at);
+    range.style.setProperty(
+      "--part",
+      String(clamp((at - store.firstStep) / Math.max(length - 1 - store.firstStep, 1), 0, 1)),
+    );
+    const { text, numbers } = chosen === null ? { text: "", numbers: "" } : this.describe(chosen);
     this.status.replaceChildren(make("b", {}, text), numbers && ` ${numbers}`);
     range.setAttribute("aria-valuetext", numbers ? `${text}, ${numbers}` : text);
     if (store.step === null) this.pause();

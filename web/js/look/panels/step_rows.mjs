@@ -68,7 +68,7 @@ export class StepRows {
     const { store } = this;
     if (!this.isShown) return;
     const { run, state } = store.pointer;
-    const query = store.chosen === null ? store.rows - 1 : store.chosen - 1;
+    const query = store.leading || store.chosen !== null ? store.currentRow : store.rows - 1;
     const { isBehind } = store.playback;
     const pause = isBehind ? 0 : pauseFor(state === "writing");
     this.loader.want(store.fetcher, run && query >= 0 ? query : null, pause, isBehind ? store.soonRow : query);

@@ -12,21 +12,28 @@ export class Selection {
   /**
    * @param {Cell[]} [locked] cells that were clicked
    * @param {number | null} [step] the inspected token; null for the newest
+   * @param {boolean} [leads] whether the cell locked last was chosen after the step
    */
-  constructor(locked = [], step = null) {
+  constructor(locked = [], step = null, leads = locked.length > 0) {
     this.locked = locked;
     this.step = step;
+    this.leads = leads;
+  }
+
+  /** The locked cell that everything describes; null while that is a step. */
+  get leading() {
+    return this.leads ? (this.locked.at(-1) ?? null) : null;
   }
 
   /**
-   * The cell to describe: the one under the pointer, else the one locked last, else the strongest cell of a row.
+   * The cell to describe: the one under the pointer, else the leading one, else the strongest cell of a row.
    * @param {number} row
    * @param {number} count number of tokens that can be drawn
    * @param {(query: number) => number} strongest key of a query
    * @returns {Focus}
    */
   focus(row, count, strongest) {
-    const { query, key } = this.hover ?? this.locked.at(-1) ?? { query: row };
+    const { query, key } = this.hover ?? this.leading ?? { query: row };
     return { query, key: query < count ? (key ?? strongest(query)) : null };
   }
 
@@ -48,5 +55,12 @@ export class Selection {
     if (!cell) this.locked = [];
     else if (more) this.locked = wasLocked ? others : [...others, cell];
     else this.locked = wasLocked && this.locked.length === 1 ? [] : [cell];
+    this.leads = this.locked.length > 0;
+  }
+
+  /** Go to a step; locked cells stay locked, next to it. @param {number | null} step */
+  goto(step) {
+    this.step = step;
+    this.leads = false;
   }
 }

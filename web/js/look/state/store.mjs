@@ -11,6 +11,7 @@ import { TextSource } from "./text_source.mjs";
 
 /** @import { Cell, LinkState, Overlay, PictureId, Pointer, Roles, SentPointer } from "../../types.js" */
 /** @import { View } from "./view.mjs" */
+/** @typedef {{ hover: Cell | null, locked: Cell[], step: number | null, leads: boolean }} Selected */
 
 const SHOWN = ["tokens", "thumbnails", "weights", "focus", "step"];
 const EVERYTHING = ["state", "open", ...SHOWN];
@@ -340,8 +341,21 @@ export class Store extends Emitter {
     return this.#selection.locked;
   }
 
+  /** The locked cell that all panels describe; null while they describe a step. */
+  get leading() {
+    return this.#selection.leading;
+  }
+
+  /** The step to which the text is shown; null for all of it, as while another row is locked. */
   get step() {
-    return this.#selection.step;
+    const { leading, step } = this.#selection;
+    return !leading || leading.query + 1 === step ? step : null;
+  }
+
+  /** The selection as it was made, to show it again. @returns {Selected} */
+  get selected() {
+    const { hover, locked, step, leads } = this.#selection;
+    return { hover, locked, step, leads };
   }
 
   /** The first token that was written. */
@@ -349,19 +363,22 @@ export class Store extends Emitter {
     return Math.max(this.pointer.n_prompt, 1);
   }
 
-  /** The token whose step is shown; null before one was written. */
+  /** The token that all panels name: the one after the locked row, else that of the step; null before there is one. */
   get chosen() {
     const newest = this.tokens.length - 1;
-    return newest < this.firstStep ? null : Math.min(this.step ?? newest, newest);
+    const { leading, step } = this.#selection;
+    if (leading) return leading.query < newest ? leading.query + 1 : null;
+    return newest < this.firstStep ? null : Math.min(step ?? newest, newest);
   }
 
-  /** The query whose row led to the chosen token. All panels show it, unless another is pointed at or locked. */
+  /** The query whose row led to the chosen token. All panels show it, unless another is pointed at. */
   get currentRow() {
-    return this.chosen === null ? this.count - 1 : this.chosen - 1;
+    return this.leading?.query ?? (this.chosen === null ? this.count - 1 : this.chosen - 1);
   }
 
-  /** The token whose logits predict the step that is shown; -1 if nothing is known yet. */
+  /** The token whose logits predict the chosen one; -1 if nothing is known yet. */
   get predictor() {
+    if (this.leading) return Math.min(this.leading.query, this.tokens.length - 1);
     if (this.chosen !== null) return this.chosen - 1;
     // Before anything is written, the last token's logits predict the first step.
     return isBusy(this.pointer.state) ? -1 : this.tokens.length - 1;
@@ -393,18 +410,20 @@ export class Store extends Emitter {
   }
 
   /**
-   * Lock a cell instead of those locked before, or unlock it; null unlocks all.
+   * Lock a cell instead of those locked before, or unlock it; null unlocks all. All panels go to its row, and back to
+   * the step when it is unlocked.
    * @param {Cell | null} cell
    * @param {boolean} [more] whether those locked before stay locked
    */
   lock(cell, more = false) {
+    const { step } = this;
     this.#selection.lock(cell, more);
-    this.emit("focus");
+    this.emit("step", "focus", ...(this.step === step ? [] : ["thumbnails"]));
   }
 
   /** Show the step of one token; null for the newest. @param {number | null} step */
   goto(step) {
-    this.#selection.step = step === null || step >= this.tokens.length ? null : Math.max(step, this.firstStep);
+    this.#selection.goto(step === null || step >= this.tokens.length ? null : Math.max(step, this.firstStep));
     this.emit("step", "focus", "thumbnails");
   }
 
@@ -417,6 +436,15 @@ export class Store extends Emitter {
       // While more is coming, selecting the newest token holds it; afterwards it is simply the end.
       this.goto(position === newest && !this.isGrowing ? null : position);
     }
+  }
+
+  /**
+   * Go to the prediction of a token: the step that wrote it or, in the prompt, the row before it.
+   * @param {number} token
+   */
+  explain(token) {
+    if (token >= this.firstStep) this.select(token);
+    else if (this.leading?.query !== token - 1) this.lock({ query: token - 1 });
   }
 
   /** Go some steps forward, or back if negative. @param {number} by */
@@ -435,18 +463,23 @@ export class Store extends Emitter {
 
   /**
    * Replace the whole selection.
-   * @param {{ hover: Cell | null, locked: Cell[], step: number | null }} selection
+   * @param {Selected} selection
    */
-  inspect({ hover, locked, step }) {
-    const isOtherStep = step !== this.step;
-    this.#selection = new Selection(locked, step);
+  inspect({ hover, locked, step, leads }) {
+    const before = [this.step, this.chosen];
+    this.#selection = new Selection(locked, step, leads);
     this.#selection.point(hover);
-    this.emit("focus", ...(isOtherStep ? ["step"] : []));
+    const isElsewhere = [this.step, this.chosen].some((now, i) => now !== before[i]);
+    this.emit("focus", ...(isElsewhere ? ["step"] : []));
   }
 
-  /** Restore the selection of a link. @param {Cell[]} locked @param {number | null} step */
+  /**
+   * Restore the selection of a link: a step in it was chosen after its cells.
+   * @param {Cell[]} locked
+   * @param {number | null} step
+   */
   restore(locked, step) {
-    this.#selection = new Selection(locked, step);
+    this.#selection = new Selection(locked, step, step === null && locked.length > 0);
     this.emit("state", "focus", "step", "thumbnails");
   }
 }

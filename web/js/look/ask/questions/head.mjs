@@ -67,7 +67,7 @@ function build({ store, conclude }) {
         const length = `The vector that the whole head adds here has length ${fixed(answer.sums.norm, 3)}.`;
         whole.textContent = `${length} Removing the head everywhere changes the loss of this token by ${change}.`;
       }
-      const pinned = store.locked.at(-1)?.key ?? null;
+      const pinned = store.leading?.key ?? null;
       const key = pinned === null ? "its strongest key" : `“${visible(answer.tokens[pinned].text)}”`;
       next.textContent = `Show the arithmetic behind ${key}`;
       keys.mark(store.focus?.query === answer.position ? store.focus.key : null);

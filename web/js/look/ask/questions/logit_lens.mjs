@@ -234,9 +234,8 @@ class ReadingsTable {
     this.#cell = [position, reading];
     this.mark();
     this.explain();
-    // A token that the model wrote has a step; any other prediction is shown by locking the row of its query.
-    if (position + 1 >= store.firstStep && position + 1 < store.tokens.length) store.select(position + 1);
-    else if (store.locked.at(-1)?.query !== position) store.lock({ query: position });
+    if (position + 1 < store.tokens.length) store.explain(position + 1);
+    else if (store.leading?.query !== position) store.lock({ query: position });
   }
 
   /** @param {KeyboardEvent} event */
