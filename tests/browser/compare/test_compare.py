@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from helpers.page import (
+    change_settings,
     choose_model,
     compare,
     expect_drawn,
@@ -18,6 +19,7 @@ from helpers.page import (
     point,
     ranking,
     readout,
+    write,
     write_button,
     write_one,
 )
@@ -58,6 +60,14 @@ def test_a_muted_head(page: Any, server: Server) -> None:
     expect(page.get_by_role("region", name="Without L1 H3", exact=True)).to_be_visible()
     page.get_by_role("button", name="Restore all").click()
     expect(page.get_by_text("No head attends differently.")).to_be_visible()
+    # Alone, too, a text says of a removed head that it is.
+    tiles.get_by_role("button", name=re.compile("^Mute L1 H3,")).click()
+    expect(page.get_by_role("region", name="Without L1 H3", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Keep right").click()
+    tile = page.locator(".hs-grid").get_by_role("button", name="L1 H3,")
+    expect(tile).to_have_class(re.compile("hs-muted"))
+    tile.click()
+    expect(page.locator(".hs-open.hs-removed")).to_contain_text("Removed: this head still attends")
 
 
 def test_the_selected_token_stays_selected(page: Any) -> None:
@@ -68,6 +78,27 @@ def test_the_selected_token_stays_selected(page: Any) -> None:
             "data-i", "30"
         )
     expect(page.locator(".hs-pair-step")).to_contain_text("token 30")
+
+
+def test_both_texts_show_where_they_part_by_whole_lines(page: Any) -> None:
+    """Neither is scrolled to its end while the other is at its top."""
+    change_settings(page, seed=1, length=50)
+    write(page, "\n".join("ROMEO"))
+    expect(page.get_by_text("50 tokens written")).to_be_visible()
+    page.locator(".hs-bars button:enabled").nth(1).click()
+    expect(page.locator(".hs-compare[data-state=done]")).to_be_visible()
+    page.wait_for_function(LINES_OF_PARTING)
+
+
+LINES_OF_PARTING = """() => {
+    const lines = [...document.querySelectorAll('.hs-pair-text .hs-text')].map((text) => {
+        const line = parseFloat(getComputedStyle(text).lineHeight);
+        const [scrolled, parting] = [text.scrollTop / line, text.querySelector('.hs-parting')];
+        const top = parting && (parting.getBoundingClientRect().top - text.getBoundingClientRect().top) / line;
+        return Math.abs(scrolled - Math.round(scrolled)) < 0.05 ? Math.floor(top + 0.01) : NaN;
+    });
+    return lines.length === 2 && lines[0] === lines[1] && lines[0] >= 0;
+}"""
 
 
 def test_both_sides_move_as_one(page: Any, server: Server) -> None:

@@ -59,8 +59,7 @@ export function mixTiles(mixer, panel) {
   const { store } = mixer;
   let drawn = "";
   const draw = () => {
-    const mask = mixer.isOn ? mixer.mask : null;
-    const { tapsMute } = mixer;
+    const { mask, tapsMute } = mixer; // outside the desk, that with which the text was written
     const tiles = /** @type {NodeListOf<HTMLElement>} */ (panel.querySelectorAll(".hs-grid button[data-place]"));
     const now = JSON.stringify([mask, tapsMute, tiles.length, store.pointer.sha256]);
     if (now === drawn) return;

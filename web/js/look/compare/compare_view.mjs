@@ -65,6 +65,7 @@ export class CompareView {
       this.grid.classList.toggle("hs-apart", pair.isApart || pair.heads.isStandIn);
       this.name();
     });
+    pair.on("step", () => this.showParting());
     onThemeChange(() => {
       for (const store of Object.values(pair.stores)) store.redraw();
       this.heads.draw();
@@ -75,6 +76,16 @@ export class CompareView {
   remember(finding) {
     this.finding.textContent = finding;
     this.why.hidden = !finding;
+  }
+
+  /** Until a step is chosen, complete texts show where they part, both in the same line. */
+  showParting() {
+    const { step, isGrowing, isComplete, leading, alignment } = this.pair;
+    if (step !== null || leading || isGrowing || !isComplete) return;
+    /** @param {number} line */
+    const show = (line) => SIDES.map((side) => this.texts[side].view.scrollTo(alignment.partsAt(side) ?? 0, line));
+    const [a, b] = show(1);
+    if (a !== b) show(Math.max(a, b));
   }
 
   name() {

@@ -4,7 +4,7 @@ import { counted } from "../../lib/numbers.mjs";
 import { pictureName, visible } from "../../lib/words.mjs";
 import { isOwn } from "../state/pointer.mjs";
 
-/** @import { PictureId, Pointer, Token } from "../../types.js" */
+/** @import { Pointer, Token } from "../../types.js" */
 /** @import { Alignment } from "./alignment.mjs" */
 
 /** The name of a model without the training step of a snapshot. @param {string} model */
@@ -30,17 +30,6 @@ export function maskWords({ head_mask, n_layer, n_head }) {
   );
   const parts = [...(removed.length ? [`without ${list(removed)}`] : []), ...scaled];
   return parts.join(", ");
-}
-
-/**
- * A note on the scale of a head for its picture; "" if it is not scaled.
- * @param {Pick<Pointer, "head_mask">} pointer
- * @param {PictureId} place
- */
-export function scaledWords({ head_mask }, [layer, head]) {
-  const scale = head_mask?.[layer]?.[head] ?? 1;
-  if (scale === 0) return "Removed: this head still attends, but none of its output is added.";
-  return scale === 1 ? "" : `Scaled: the output of this head is multiplied by ${scale}.`;
 }
 
 /** @param {string[]} names */

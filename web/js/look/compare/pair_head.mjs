@@ -10,7 +10,8 @@ import { position } from "../../lib/drawing/scale.mjs";
 import { counted, exact, full, withSign } from "../../lib/numbers.mjs";
 import { pictureName, visible } from "../../lib/words.mjs";
 import { rampLine, weightLegend } from "../panels/legend.mjs";
-import { baseName, scaledWords } from "./names.mjs";
+import { scaledWords } from "../roles/role_words.mjs";
+import { baseName } from "./names.mjs";
 import { otherSide } from "./pair.mjs";
 import { badge, LETTERS, rowTable } from "./pair_text.mjs";
 

@@ -4,7 +4,7 @@ import { isStill, make, tabs } from "../../lib/dom.mjs";
 import { Matrix } from "../../lib/drawing/matrix.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { MODES } from "../../lib/options.mjs";
-import { roleSentence, shortRole } from "../roles/role_words.mjs";
+import { roleSentence, scaledWords, shortRole } from "../roles/role_words.mjs";
 import { attentionLegend, weightLegend } from "./legend.mjs";
 import { Lines } from "./lines.mjs";
 import { TextView } from "./text_view.mjs";
@@ -40,7 +40,9 @@ export function headPanel(store, actions) {
   const role = make("p", { class: "hs-role" });
   const measured = make("p", { class: "hs-role hs-role-line" }); // its line is reserved, because the words arrive later
   const describe = () => {
-    role.textContent = describePicture(store, store.open);
+    const { pointer, open } = store;
+    role.textContent = scaledWords(pointer, open) || describePicture(store, open);
+    region.classList.toggle("hs-removed", pointer.head_mask?.[open[0]]?.[open[1]] === 0);
     measured.textContent = shortRole(store, store.open);
     measured.title = roleSentence(store, store.open);
   };

@@ -156,9 +156,9 @@ export class TextView {
     const [box, room] = [span.getBoundingClientRect(), element.getBoundingClientRect()];
     // As the last line, since the keys are above it.
     if (box.top >= room.top && box.bottom <= room.bottom) return;
-    const line = parseFloat(getComputedStyle(element).lineHeight) || 1;
+    const { lineHeight } = this;
     const last = element.scrollTop + box.bottom - room.bottom;
-    element.scrollTop = Math.ceil(last / line) * line; // no half line at the top
+    element.scrollTop = Math.ceil(last / lineHeight) * lineHeight; // no half line at the top
     this.scrollToKey();
   }
 
@@ -168,7 +168,31 @@ export class TextView {
     const [span, step] = [store.focus?.key, store.step].map((at) => this.#spans[at ?? -1]);
     if (!span || !step) return;
     const [key, end, room] = [span, step, element].map((each) => each.getBoundingClientRect());
-    if (key.top < room.top) element.scrollTop -= Math.min(room.top - key.top, room.bottom - end.bottom);
+    if (key.top >= room.top) return;
+    const { lineHeight } = this;
+    const [wanted, free] = [Math.ceil((room.top - key.top) / lineHeight), (room.bottom - end.bottom) / lineHeight];
+    element.scrollTop -= lineHeight * Math.floor(Math.min(wanted, free));
+  }
+
+  /**
+   * Scroll by whole lines, so that a token is in a line of the view if the text is long enough.
+   * @param {number} position
+   * @param {number} line from 0
+   * @returns {number} the line that it is in
+   */
+  scrollTo(position, line) {
+    const { element, lineHeight } = this;
+    const top = this.#spans[position]?.getBoundingClientRect().top ?? 0;
+    const inText = Math.floor((top - element.getBoundingClientRect().top + element.scrollTop) / lineHeight);
+    const most = Math.floor((element.scrollHeight - element.clientHeight) / lineHeight);
+    const above = Math.max(0, Math.min(inText - line, most));
+    element.scrollTop = above * lineHeight;
+    return inText - above;
+  }
+
+  /** In CSS pixels. */
+  get lineHeight() {
+    return parseFloat(getComputedStyle(this.element).lineHeight) || 1;
   }
 
   colour() {

@@ -5,7 +5,7 @@ import { pictureName } from "../../lib/words.mjs";
 import { bestRole, clearRole, copies, COPYING, copyingNumbers, roleOf, ROLES } from "./head_roles.mjs";
 import { fixedDistance, patternDoes, patternName } from "./text_patterns.mjs";
 
-/** @import { PictureId } from "../../types.js" */
+/** @import { PictureId, Pointer } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
 const NEAR = 3; // times the score of uniform attention: below it a head is not close to any role
@@ -83,10 +83,13 @@ export function shortRole(store, place) {
   return `On random tokens: no clear role (${ROLES[best].name} ${score}, ${chance})`;
 }
 
-/** @typedef {{ tag: string, told: string, where: string }} Label in the corner, in words, and where it was measured */
+/**
+ * A role on a tile, as a `tag` where a `word` has no room, with its number, and where that was measured.
+ * @typedef {{ tag: string, word: string, told: string, where: string }} Label
+ */
 
 /** @type {Label} */
-export const NO_LABEL = { tag: "", told: "", where: "" };
+export const NO_LABEL = { tag: "", word: "", told: "", where: "" };
 
 /**
  * Where a head looks on random tokens; else at which distance it looks in this text; else whether it copies.
@@ -100,9 +103,21 @@ export function labelOf(store, head) {
   const distance = role && !isCopying ? null : fixedDistance(store, head);
   if (distance) {
     const told = `${patternName(distance)} ${distance.mean.toFixed(2)}`;
-    return { tag: `${distance.back} back`, told, where: "in this text" };
+    const tag = `${distance.back} back`;
+    return { tag, word: tag, told, where: "in this text" };
   }
   if (!role) return NO_LABEL;
   const where = isCopying ? "by its weights" : "on random tokens";
-  return { tag: role.tag, told: `${role.name} ${role.score.toFixed(2)}`, where };
+  return { tag: role.tag, word: role.word, told: `${role.name} ${role.score.toFixed(2)}`, where };
+}
+
+/**
+ * A note on the scale of a head for its picture; "" if it is not scaled.
+ * @param {Pick<Pointer, "head_mask">} pointer
+ * @param {PictureId} place
+ */
+export function scaledWords({ head_mask }, [layer, head]) {
+  const scale = head_mask?.[layer]?.[head] ?? 1;
+  if (scale === 0) return "Removed: this head still attends, but none of its output is added.";
+  return scale === 1 ? "" : `Scaled: the output of this head is multiplied by ${scale}.`;
 }
