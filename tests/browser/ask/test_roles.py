@@ -33,11 +33,24 @@ def test_where_a_role_is_clear_it_is_said(certain: dict[str, Any], page: Any) ->
     tile = page.locator(".hs-grid").get_by_role("button", name=re.compile("^L1 H2,"))
     expect(tile).to_have_attribute("aria-label", re.compile("role: induction 0.87$"))
     expect(tile).to_have_attribute("title", re.compile("on random tokens: induction 0.87"))
-    expect(tile.locator(".hs-tag")).to_have_text("ind")
+    expect(tile.locator(".hs-tag")).to_have_text("induction")
     copying = page.locator(".hs-grid").get_by_role("button", name=re.compile("^L2 H1,"))
-    expect(copying.locator(".hs-tag")).to_have_text("copy")
+    expect(copying.locator(".hs-tag")).to_have_text("copies")
     expect(copying).to_have_attribute("title", re.compile("by its weights: copying 0.96"))
     assert page.locator(".hs-tag:not(:empty)").count() == 2
+    # At any width the word is on one line above the picture, and the pictures of a layer are side by side.
+    for width, word in ((390, "ind|induction"), (768, "induction"), (1024, "induction"), (1440, "induction")):
+        for details in ("off", "on"):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.evaluate("(details) => (document.body.dataset.details = details)", details)
+            expect(tile.locator(".hs-tag")).to_have_text(re.compile(f"^({word})$"))
+            assert page.locator(".hs-tag").evaluate_all(
+                "tags => tags.every((tag) => tag.scrollWidth <= tag.clientWidth && tag.clientHeight < 20)"
+            )
+            tags, pictures = tile.locator(".hs-tag").bounding_box(), tile.locator("canvas").bounding_box()
+            assert tags["y"] + tags["height"] <= pictures["y"]
+            beside = page.locator(".hs-grid [data-place='1,1'] canvas").bounding_box()
+            assert abs(beside["y"] - pictures["y"]) < 0.1 and abs(beside["height"] - pictures["height"]) < 0.1
     tile.click()
     line = page.locator(".hs-role-line")
     expect(line).to_have_text("On random tokens: induction 0.87, by chance 0.01")

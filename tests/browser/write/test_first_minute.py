@@ -165,7 +165,7 @@ def test_a_finger_hits_what_it_aims_at(browser: Any, server: Server) -> None:
     expect(page.get_by_text("tap one to branch")).to_have_count(1)
     assert "Hover" not in page.locator(".headscope").first.text_content()
     for box in (tile.bounding_box() for tile in page.locator(".hs-grid button").all()):
-        assert box["width"] >= 40 and box["height"] >= 40
+        assert box["width"] >= 44 and box["height"] >= 44
     assert text(page).evaluate("e => parseFloat(getComputedStyle(e).lineHeight)") >= 28
     box = page.get_by_label("colour by surprise").bounding_box()
     assert box["width"] >= 20 and box["height"] >= 20

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { METRICS, indexOfDistance } from "../../../web/js/lib/metrics.mjs";
 import { HeadWeights } from "../../../web/js/lib/triangle.mjs";
+import { describePicture } from "../../../web/js/look/panels/top_heads.mjs";
 import { labelOf } from "../../../web/js/look/roles/role_words.mjs";
 import { clearestPattern, patternsOf, strongestCell } from "../../../web/js/look/roles/text_patterns.mjs";
 import { measuredPatterns, patternDoes, patternName } from "../../../web/js/look/roles/text_patterns.mjs";
@@ -88,7 +89,23 @@ test("the metrics of all heads say the same as the exact weights of one", () => 
   assert.equal(patternName(clear), "3 tokens back");
   assert.equal(patternDoes(clear), "looks 3 tokens back");
   const told = `3 tokens back ${clear.mean.toFixed(2)}`;
-  assert.deepEqual(labelOf({ ...store, roles: null }, [0, 0]), { tag: "3 back", told, where: "in this text" });
+  const label = { tag: "3 back", word: "3 back", told, where: "in this text" };
+  assert.deepEqual(labelOf({ ...store, roles: null }, [0, 0]), label);
+});
+
+test("what is said about a head agrees with the role on its tile, in a short text too", () => {
+  const scores = { previous_token: 0.91, first_token: 0, self: 0, duplicate_token: 0, induction: 0, copying: 0.5 };
+  const roles = [[{ label: "previous token", scores, baseline: scores }]];
+  const pointer = { n_layer: 2, n_head: 1 };
+  const metric = (_, index) => (index === METRICS.entropy.index ? 0.1 : 0);
+  const store = { rows: 5, roles, pointer, metric, open: [1, 0] };
+  assert.equal(labelOf(store, [0, 0]).tag, "prev");
+  assert.equal(
+    describePicture(store, [0, 0]),
+    "On random tokens L0 H0 looks at the token before: 0.91. Here: this text is too short for a pattern; " +
+      "nearly all of its attention goes to one token at a time.",
+  );
+  assert.match(describePicture({ ...store, rows: 50 }, [0, 0]), /0\.91\. Here: no single pattern in this text; nearly/);
 });
 
 test("the place that is shown has the largest weight of the pattern", () => {

@@ -1,6 +1,6 @@
 // "Details" shows everything for researchers: exact numbers, legends, menus, and marks for spaces. Without them the
 // page shows what somebody needs who has never heard of attention. The style sheets hide `.hs-detail` then, and
-// `.hs-plain` with details.
+// `.hs-simple` with details.
 
 import { make, setFlag } from "../lib/dom.mjs";
 import { keep, kept } from "./state/storage.mjs";

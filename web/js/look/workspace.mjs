@@ -88,7 +88,7 @@ export class Workspace {
 
 /** What the tiles are, for somebody who sees them for the first time. @param {Store} store */
 function headsLead(store) {
-  const lead = make("p", { class: "hs-lead hs-plain" });
+  const lead = make("p", { class: "hs-lead hs-simple" });
   const say = () => {
     const { n_layer, n_head } = store.pointer;
     lead.textContent =

@@ -111,7 +111,7 @@ export class HeadsPanel {
     this.range.hidden = last < 1;
     this.step.textContent = event.step ? `after step ${thousands(event.step)}` : "before the first step";
     this.range.setAttribute("aria-valuetext", this.step.textContent);
-    const painter = new ThumbnailPainter(thumbnails, SCALE, palette().looks.pixels, null, Infinity);
+    const painter = new ThumbnailPainter(thumbnails, SCALE, palette().looks.pixels, Infinity);
     this.#tiles.forEach(({ button, canvas }, i) => {
       canvas.width = canvas.height = painter.side;
       context2d(canvas).putImageData(painter.paint(i), 0, 0);

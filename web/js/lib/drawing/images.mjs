@@ -101,18 +101,15 @@ export class ThumbnailPainter {
    * @param {Thumbnails} thumbnails
    * @param {Scale} scale
    * @param {Uint32Array} pixels of the colour ramp
-   * @param {Uint32Array | null} mirrored of the ramp for the other half of the square, which is empty without it: the
-   *   row of a token shows what looks at it later
    * @param {number} room the most pixels that a side may have
    * @param {number} [rows] the tokens drawn in full colour
    * @param {number} [drawn] and those after them, which are faded
    * @param {boolean} [isGrowing] whether the picture shows only what is drawn, and so fills its tile
    */
-  constructor(thumbnails, scale, pixels, mirrored, room, rows = Infinity, drawn = rows, isGrowing = false) {
+  constructor(thumbnails, scale, pixels, room, rows = Infinity, drawn = rows, isGrowing = false) {
     this.thumbnails = thumbnails;
     this.scale = scale;
     this.pixels = pixels;
-    this.mirrored = mirrored;
     this.table = lookup(scale);
     // No finer than the screen: a browser that shrinks a picture drops lines.
     this.factor = Math.max(1, Math.ceil((thumbnails.side - 1) / Math.max(room - 1, 1)));
@@ -126,7 +123,7 @@ export class ThumbnailPainter {
 
   /** The picture, `side` x `side` pixels. @param {number} picture */
   paint(picture) {
-    const { side, whole, pixels, mirrored, scale, table } = this;
+    const { side, whole, pixels, scale, table } = this;
     const image = new ImageData(side, side);
     const target = packedPixels(image);
     const bytes = this.thumbnails.pooled(picture, this.factor, whole);
@@ -141,7 +138,6 @@ export class ThumbnailPainter {
         const weighted = scale.perRow ? scale.step(weightOf(byte), key, weightOf(largest)) : table[byte];
         const step = key < scale.firstKey ? 0 : weighted;
         target[line + key] = isLater ? faded(pixels[step]) : pixels[step];
-        if (mirrored && key < row) target[key * side + row] = isLater ? faded(mirrored[step]) : mirrored[step];
       }
     }
     return image;

@@ -292,6 +292,7 @@ const MOST_TILE = 240; // pixels across of one thumbnail
 const TILE_GAP = 12; // pixels between them
 const LAYERS = 46; // units of the layers' names
 const COLUMNS = 24; // units of the heads' names
+const TAG = 32; // pixels for the word above a head that has a role
 const CAPTION = 40; // pixels for the text below a head when heads are sorted
 const FAINT = 0.22; // opacity of heads outside the chosen range, as on the page
 
@@ -312,13 +313,12 @@ export function gridPicture(store, grid) {
     store.thumbnails,
     new Scale(store.view.options),
     colours,
-    null,
     Infinity,
     store.step ?? Infinity,
   );
   const target = Math.min(MOST_TILE, Math.floor(MOST_GRID / columns) - TILE_GAP);
   const pixels = painter.side * Math.max(1, Math.floor(target / Math.max(painter.side, 1)));
-  const [across, down] = [pixels + TILE_GAP, pixels + TILE_GAP + (sorted ? CAPTION : 0)];
+  const [across, down] = [pixels + TILE_GAP, TAG + pixels + TILE_GAP + (sorted ? CAPTION : 0)];
   const [side, top] = sorted ? [0, 0] : [LAYERS, COLUMNS];
   const metric = METRICS[options.metric];
   const order = sorted ? `heads by ${metric.name}, ${ORDERS[sorted]}` : "rows are layers, columns heads";
@@ -331,6 +331,7 @@ export function gridPicture(store, grid) {
     draw(context, left, up) {
       paintAll(context, left + side, up + top);
       context.textBaseline = "middle";
+      writeWords(context, left + side, up + top);
       if (sorted) writeCaptions(context, left, up);
       else writeNames(context, left, up);
     },
@@ -356,10 +357,27 @@ export function gridPicture(store, grid) {
       const [row, column] = cellOf(card, i);
       small.putImageData(painter.paint(store.index(card.place)), 0, 0);
       context.globalAlpha = card.filtered ? FAINT : 1;
-      const [x, y, size] = [column * across, row * down, pixels].map((each) => each / PIXELS);
+      const [x, y, size] = [column * across, row * down + TAG, pixels].map((each) => each / PIXELS);
       context.drawImage(small.canvas, left + x, up + y, size, size);
     }
     context.globalAlpha = 1;
+  }
+
+  /**
+   * What heads with a role do, above their pictures.
+   * @param {PrintContext} context
+   * @param {number} left
+   * @param {number} up
+   */
+  function writeWords(context, left, up) {
+    context.textAlign = "left";
+    context.fillStyle = INK;
+    context.font = sansSerif(12);
+    for (const [i, card] of grid.shown.entries()) {
+      const [row, column] = cellOf(card, i);
+      if (card.word)
+        context.fillText(card.word, left + (column * across) / PIXELS, up + (row * down + TAG / 2) / PIXELS);
+    }
   }
 
   /**
@@ -371,17 +389,19 @@ export function gridPicture(store, grid) {
     context.fillStyle = INK;
     context.font = monospace(Math.min(14, across / PIXELS / 4));
     context.textAlign = "center";
-    /** @param {number} i */
-    const middle = (i) => (i * across + pixels / 2) / PIXELS;
+    /** @param {number} column */
+    const middle = (column) => (column * across + pixels / 2) / PIXELS;
+    /** @param {number} row */
+    const height = (row) => (row * down + TAG + pixels / 2) / PIXELS;
     const heads = Array.from({ length: n_head }, (_, head) => `H${head}`);
     for (const [i, name] of [...heads, ...(summaries ? ["mean", "rollout"] : [])].entries()) {
       context.fillText(name, left + side + middle(i), up + top / 2);
     }
     context.textAlign = "left";
-    for (let layer = 0; layer < n_layer; layer++) context.fillText(`L${layer}`, left, up + top + middle(layer));
+    for (let layer = 0; layer < n_layer; layer++) context.fillText(`L${layer}`, left, up + top + height(layer));
     if (!summaries) return;
     context.textAlign = "right";
-    context.fillText("mean of all heads", left + side + (n_head * across) / PIXELS - 8, up + top + middle(n_layer));
+    context.fillText("mean of all heads", left + side + (n_head * across) / PIXELS - 8, up + top + height(n_layer));
   }
 
   /**
@@ -392,7 +412,7 @@ export function gridPicture(store, grid) {
   function writeCaptions(context, left, up) {
     for (const [i, card] of grid.shown.entries()) {
       const [row, column] = cellOf(card, i);
-      const [x, y] = [left + (column * across) / PIXELS, up + (row * down + pixels) / PIXELS + 9];
+      const [x, y] = [left + (column * across) / PIXELS, up + (row * down + TAG + pixels) / PIXELS + 9];
       context.textAlign = "left";
       context.fillStyle = INK;
       context.font = monospace(11);

@@ -2,7 +2,7 @@
 // heads sorted by a metric. Both are also available as a table. Thumbnails grow while the text is written.
 
 import { ARROWS, make, setFlag } from "../../lib/dom.mjs";
-import { context2d } from "../../lib/drawing/canvas.mjs";
+import { context2d, offscreenContext } from "../../lib/drawing/canvas.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { Scale } from "../../lib/drawing/scale.mjs";
 import { ThumbnailPainter } from "../../lib/drawing/images.mjs";
@@ -27,17 +27,26 @@ const NARROW = 46; // CSS pixels of a column in which "rollout" does not fit
  * @property {string} name
  * @property {boolean} isHead not a mean or a rollout
  * @property {number} value of the chosen metric
+ * @property {string} word for its role; "" for none
  * @property {boolean} filtered whether its value is outside the chosen range
  * @property {HTMLButtonElement} button
  * @property {HTMLCanvasElement} canvas
  * @property {HTMLElement} bar
  * @property {HTMLElement} number the value
- * @property {HTMLElement} tag the role, in the corner of the picture
+ * @property {HTMLElement} tag the role, in a line above the picture
  */
 
 /** A value short enough for a tile. @param {number} value */
 const short = (value) =>
   value >= 10 ? value.toFixed(0) : value >= 1 ? value.toFixed(1) : value.toFixed(2).replace(/^0/, "");
+
+/** Whether a word fits into a line of the page. @param {HTMLElement} line @returns {(word: string) => boolean} */
+function fitting(line) {
+  const { clientWidth } = line;
+  const ruler = offscreenContext(1, 1);
+  ruler.font = getComputedStyle(line).font;
+  return (word) => ruler.measureText(word).width <= clientWidth;
+}
 
 export class Grid {
   /** @type {Card[]} */
@@ -63,7 +72,8 @@ export class Grid {
     store.on("state", () => this.build());
     store.on("thumbnails view overlay roles", () => this.draw());
     store.on("open", () => this.open());
-    new ResizeObserver(() => this.draw()).observe(this.element);
+    this.resized = new ResizeObserver(() => this.draw());
+    this.resized.observe(this.element);
   }
 
   /** @param {(place: PictureId | null) => void} callback gets the picture under the pointer */
@@ -83,6 +93,7 @@ export class Grid {
     const shape = run ? `${n_layer}x${n_head}` : "";
     if (shape === this.#shape) return;
     this.#shape = shape;
+    if (this.#cards.length) this.resized.unobserve(this.#cards[0].canvas);
     this.#cards = [];
     this.#layout = "";
     if (!run) {
@@ -93,6 +104,7 @@ export class Grid {
       for (let column = 0; column < n_head + 2; column++) this.#cards.push(this.makeCard([layer, column]));
     }
     this.#cards.push(this.makeCard([n_layer, n_head]));
+    this.resized.observe(this.#cards[0].canvas);
     this.draw();
   }
 
@@ -109,10 +121,10 @@ export class Grid {
     const tag = make("span", { class: "hs-tag", "aria-hidden": "true" });
     const caption = make("span", { class: "hs-caption" }, name);
     const foot = make("span", { class: "hs-foot" }, bar, number);
-    const button = make("button", { type: "button" }, canvas, tag, foot, caption);
+    const button = make("button", { type: "button" }, tag, canvas, foot, caption);
     button.dataset.place = place.join();
     const isHead = place[0] < pointer.n_layer && place[1] < pointer.n_head;
-    return { place, name, isHead, value: 0, filtered: false, button, canvas, bar, number, tag };
+    return { place, name, isHead, value: 0, word: "", filtered: false, button, canvas, bar, number, tag };
   }
 
   /** Give each card its value of the chosen metric. */
@@ -123,11 +135,13 @@ export class Grid {
     for (const card of this.#cards) card.value = store.metric(card.place, index);
     const ends = barEnds(store, metric);
     this.most = ends.most;
+    const fits = fitting(this.#cards[0].tag);
     for (const card of this.#cards) {
       const value = measured(card.value, { unit });
       card.number.textContent = short(card.value);
-      const { tag, told, where } = card.isHead ? labelOf(store, card.place) : NO_LABEL;
-      card.tag.textContent = tag;
+      const { tag, word, told, where } = card.isHead ? labelOf(store, card.place) : NO_LABEL;
+      card.word = word;
+      card.tag.textContent = [word, tag].find(fits) ?? "";
       card.button.setAttribute("aria-label", `${card.name}, ${name} ${value}${told && `, role: ${told}`}`);
       card.button.title = `${card.name}\n${name}: ${value}${told && `\n${where}: ${told}`}`;
       const part = (card.value - ends.least) / Math.max(ends.most - ends.least, 1e-9);
@@ -203,12 +217,10 @@ export class Grid {
     const rows = store.step ?? store.readable;
     this.element.dataset.rows = String(rows);
     const scale = new Scale(store.view.options);
-    const { looks, seen } = palette();
     const painter = new ThumbnailPainter(
       store.thumbnails,
       scale,
-      looks.pixels,
-      seen.pixels,
+      palette().looks.pixels,
       room,
       rows,
       store.readable,

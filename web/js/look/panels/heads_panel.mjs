@@ -102,12 +102,10 @@ export function headPreview(store, grid) {
     const place = hovered; // the open one is shown larger anyway
     element.hidden = !place || place.join() === store.open.join();
     if (!place || element.hidden) return;
-    const { looks, seen } = palette();
     const painter = new ThumbnailPainter(
       store.thumbnails,
       new Scale(store.view.options),
-      looks.pixels,
-      seen.pixels,
+      palette().looks.pixels,
       Infinity,
       store.step ?? store.readable,
     );

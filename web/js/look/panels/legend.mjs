@@ -88,12 +88,12 @@ function twoSwatches(looksWords, seenWords) {
 }
 
 /**
- * How to read the tile of a head: its rows are coloured as tokens are in the text, and below it is a number.
+ * How to read the tile of a head: its rows are those of the matrix, and below it is a number.
  * @param {Store} store
  */
 export function tileLegend(store) {
-  const words = twoSwatches("where it looks", "what looks at it");
-  const rows = make("p", { class: "hs-hint" }, "Each row is a token: ", ...words);
+  const words = "Each row is a token, each column a token it can look at: the stronger the colour, the more.";
+  const rows = make("p", { class: "hs-hint" }, words);
   const numbers = make("p", { class: "hs-hint" });
   const explain = () => {
     const { metric } = store.view.options;
@@ -128,6 +128,6 @@ export function attentionLegend() {
     "Tap a token for the step that wrote it: where the token before it looks.",
   );
   const signs = "· is a space, ↵ a line break.";
-  const meaning = `what looks at it. ${how} ${signs}`;
+  const meaning = `what looks at it, if it is under the pointer or locked. ${how} ${signs}`;
   return make("p", { class: "hs-hint" }, ...twoSwatches("where the outlined token looks", meaning));
 }

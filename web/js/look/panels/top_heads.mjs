@@ -8,6 +8,7 @@ import { CLEAR, clearRole, copies, COPYING, copyingNumbers, roleOf } from "../ro
 import {
   isAboveChance,
   isClear,
+  isTooShort,
   measuredPatterns,
   patternDoes,
   patternName,
@@ -171,7 +172,7 @@ export function describePicture(store, place) {
   const spread = spreadWords(store, place, "token");
   const role = clearRole(store, place);
   if (role?.name === COPYING.name) return `${title} ${COPYING.does}; ${spread}.`;
-  return role
-    ? `${title}: no single pattern in this text; ${spread}. On random tokens it ${role.does}.`
-    : `${title}: no single pattern; ${spread}.`;
+  const here = isTooShort(store) ? "this text is too short for a pattern" : "no single pattern in this text";
+  if (!role) return `${title}: ${here}; ${spread}.`;
+  return `On random tokens ${title} ${role.does}: ${role.score.toFixed(2)}. Here: ${here}; ${spread}.`;
 }

@@ -11,17 +11,27 @@ import { askServer } from "../state/ask_server.mjs";
 /** @import { PictureId, RoleName, Roles } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
-/** @type {Record<RoleName, { name: string, tag: string, does: string }>} */
+/** @type {Record<RoleName, { name: string, tag: string, word: string, does: string }>} */
 export const ROLES = {
-  previous_token: { name: "previous token", tag: "prev", does: "looks at the token before" },
-  first_token: { name: "first token", tag: "first", does: "rests on the first token" },
-  self: { name: "self", tag: "self", does: "looks at the token itself" },
-  duplicate_token: { name: "duplicate token", tag: "same", does: "looks at the same token earlier in the text" },
-  induction: { name: "induction", tag: "ind", does: "looks at what followed the same token earlier" },
+  previous_token: { name: "previous token", tag: "prev", word: "previous", does: "looks at the token before" },
+  first_token: { name: "first token", tag: "first", word: "first", does: "rests on the first token" },
+  self: { name: "self", tag: "self", word: "itself", does: "looks at the token itself" },
+  duplicate_token: {
+    name: "duplicate token",
+    tag: "same",
+    word: "same",
+    does: "looks at the same token earlier in the text",
+  },
+  induction: {
+    name: "induction",
+    tag: "ind",
+    word: "induction",
+    does: "looks at what followed the same token earlier",
+  },
 };
 export const ROLE_NAMES = /** @type {RoleName[]} */ (Object.keys(ROLES));
 /** What a head does with the token that it looks at, wherever that is. */
-export const COPYING = { name: "copying", tag: "copy", does: "copies what it looks at" };
+export const COPYING = { name: "copying", tag: "copy", word: "copies", does: "copies what it looks at" };
 export const CLEAR_COPYING = 0.9; // as in model/lens/head_roles.py
 export const CLEAR = CLEAR_ROLE;
 const LEAST_CONTEXT = 4; // tokens: two, and their repetition
