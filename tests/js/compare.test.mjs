@@ -13,7 +13,8 @@ import {
   nextRows,
   tokenChanges,
 } from "../../web/js/look/compare/difference.mjs";
-import { maskWords, scaledWords, sideTitles } from "../../web/js/look/compare/names.mjs";
+import { maskWords, sideTitles } from "../../web/js/look/compare/names.mjs";
+import { scaledWords } from "../../web/js/look/roles/role_words.mjs";
 import { hasPlace, matchingPlace } from "../../web/js/look/compare/linked_heads.mjs";
 
 /** Tokens between bars. */

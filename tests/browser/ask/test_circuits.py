@@ -142,7 +142,7 @@ def test_which_heads_feed_this_one(written: Any, tiny: LoadedModel) -> None:
     for place, shown in rows(panel).items():
         assert abs(number(shown.split()[0]) - float(scores[place])) < 0.00051
     n_above = int((scores > mean + 3 * spread).sum())
-    expect(written.locator(".hs-arcs path")).to_have_count(min(n_above, 8))
+    expect(written.locator(".hs-grid .hs-arcs path")).to_have_count(min(n_above, 8))
     panel.get_by_role("button", name="cut in this text").click()
     panel.get_by_role("button", name="values").click()
     panel.get_by_role("button", name="direct path").click()
@@ -154,7 +154,7 @@ def test_which_heads_feed_this_one(written: Any, tiny: LoadedModel) -> None:
     panel.get_by_role("button", name="effect on its role").click()
     expect(panel.locator(".hs-ask-answer").get_by_text("on random tokens", exact=False).first).to_be_visible()
     panel.get_by_role("button", name="Close Ask").click()
-    expect(written.locator(".hs-arcs")).to_have_count(0)
+    expect(written.locator(".hs-grid .hs-arcs")).to_have_count(0)
 
 
 def test_where_a_head_fires(written: Any, tiny: LoadedModel) -> None:

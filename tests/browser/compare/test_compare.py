@@ -80,21 +80,21 @@ def test_the_selected_token_stays_selected(page: Any) -> None:
     expect(page.locator(".hs-pair-step")).to_contain_text("token 30")
 
 
-def test_both_texts_show_where_they_part_by_whole_lines(page: Any) -> None:
+def test_both_texts_show_where_they_diverge_by_whole_lines(page: Any) -> None:
     """Neither is scrolled to its end while the other is at its top."""
     change_settings(page, seed=1, length=50)
     write(page, "\n".join("ROMEO"))
     expect(page.get_by_text("50 tokens written")).to_be_visible()
     page.locator(".hs-bars button:enabled").nth(1).click()
     expect(page.locator(".hs-compare[data-state=done]")).to_be_visible()
-    page.wait_for_function(LINES_OF_PARTING)
+    page.wait_for_function(LINES_OF_DIVERGENCE)
 
 
-LINES_OF_PARTING = """() => {
+LINES_OF_DIVERGENCE = """() => {
     const lines = [...document.querySelectorAll('.hs-pair-text .hs-text')].map((text) => {
         const line = parseFloat(getComputedStyle(text).lineHeight);
-        const [scrolled, parting] = [text.scrollTop / line, text.querySelector('.hs-parting')];
-        const top = parting && (parting.getBoundingClientRect().top - text.getBoundingClientRect().top) / line;
+        const [scrolled, divergence] = [text.scrollTop / line, text.querySelector('.hs-divergence')];
+        const top = divergence && (divergence.getBoundingClientRect().top - text.getBoundingClientRect().top) / line;
         return Math.abs(scrolled - Math.round(scrolled)) < 0.05 ? Math.floor(top + 0.01) : NaN;
     });
     return lines.length === 2 && lines[0] === lines[1] && lines[0] >= 0;

@@ -65,7 +65,7 @@ export class CompareView {
       this.grid.classList.toggle("hs-apart", pair.isApart || pair.heads.isStandIn);
       this.name();
     });
-    pair.on("step", () => this.showParting());
+    pair.on("step", () => this.showDivergence());
     onThemeChange(() => {
       for (const store of Object.values(pair.stores)) store.redraw();
       this.heads.draw();
@@ -78,12 +78,12 @@ export class CompareView {
     this.why.hidden = !finding;
   }
 
-  /** Until a step is chosen, complete texts show where they part, both in the same line. */
-  showParting() {
+  /** Until a step is chosen, complete texts show where they diverge, both in the same line. */
+  showDivergence() {
     const { step, isGrowing, isComplete, leading, alignment } = this.pair;
     if (step !== null || leading || isGrowing || !isComplete) return;
     /** @param {number} line */
-    const show = (line) => SIDES.map((side) => this.texts[side].view.scrollTo(alignment.partsAt(side) ?? 0, line));
+    const show = (line) => SIDES.map((side) => this.texts[side].view.scrollTo(alignment.divergesAt(side) ?? 0, line));
     const [a, b] = show(1);
     if (a !== b) show(Math.max(a, b));
   }
