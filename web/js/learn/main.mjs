@@ -147,7 +147,7 @@ export class Lessons {
 
   /** @param {number} rung */
   go(rung) {
-    history.pushState(history.state, "", addressOf(rung));
+    history.pushState(null, "", addressOf(rung));
     this.open(rung);
     this.article.querySelector("h2")?.focus({ preventScroll: true });
     this.element.scrollIntoView({ block: "start" });

@@ -14,6 +14,8 @@ export class Address {
   shown = "";
   /** Set while the page opens an address, which must not change meanwhile. */
   isOpening = false;
+  /** The state of a new entry of the history. @type {() => import("./opened.mjs").Entry | null} */
+  entry = () => null;
 
   /** @param {Texts} texts @param {Control[]} controls the settings of a text */
   constructor(texts, controls) {
@@ -43,14 +45,17 @@ export class Address {
     const link = this.#link;
     if (link === shown) return;
     this.shown = link;
-    history.pushState(null, "", `${link}${location.hash}`);
+    // A comparison has an entry from its beginning on, and its own address once it is complete.
+    const isBegun = isCompared && history.state?.opened?.comparing && !location.search.includes("b_sha256");
+    if (isBegun) history.replaceState(history.state, "", `${link}${location.hash}`);
+    else history.pushState(this.entry(), "", `${link}${location.hash}`);
   }
 
   /** Before two texts are compared: let Back return to the text as it looks now, with the open question. */
   remember() {
     if (this.texts.isComparing) return;
     this.shown = this.#link;
-    history.replaceState(null, "", `${this.shown}${location.hash}`);
+    history.replaceState(history.state, "", `${this.shown}${location.hash}`);
   }
 }
 

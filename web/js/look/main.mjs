@@ -12,6 +12,7 @@ import { Intro } from "./intro/intro.mjs";
 import { skipLinks } from "./keyboard.mjs";
 import { PREPARED, usePrepared } from "./state/prepared.mjs";
 import { TextWriter } from "./state/text_writer.mjs";
+import { OpenedHistory } from "./opened.mjs";
 import { View } from "./state/view.mjs";
 
 /** @import { Control, ModelInfo, Reading, SentPointer } from "../types.js" */
@@ -92,6 +93,7 @@ class Page {
 
   /** @type {ModelInfo[]} */
   models = [];
+  #nOpening = 0; // addresses that the server has not answered yet
 
   /**
    * @param {Control[]} controls
@@ -123,7 +125,10 @@ class Page {
         this.writeScaled(mask, n),
       startMuting: () => this.texts.compare.heads.startMuting(true),
       models: () => this.models,
-      changed: () => this.address.keep(),
+      changed: () => {
+        this.address.keep();
+        this.opened.keep();
+      },
     };
     this.texts = new Texts(view, actions, controls, settings);
     this.address = new Address(this.texts, controls);
@@ -135,7 +140,18 @@ class Page {
     for (const store of this.texts.everyStore) store.on("state tokens", () => this.#showProgress());
     const parts = [this.bar.element, this.bar.refusal, this.intro.element, this.texts.element];
     this.element = make("div", { class: "hs-page" }, skipLinks(), ...parts);
-    window.addEventListener("popstate", () => this.address.isAnother && this.reopen());
+    this.opened = new OpenedHistory({
+      read: () => this.#opened,
+      show: (opened) => this.#show(opened),
+      isHeld: () => this.#nOpening > 0,
+      pageOf,
+    });
+    this.address.entry = () => this.opened.entry;
+    view.on(
+      (changed) =>
+        ["ask", "askWith", "lifted"].some((name) => changed.includes(/** @type {any} */ (name))) && this.opened.keep(),
+    );
+    window.addEventListener("popstate", () => (this.address.isAnother ? this.reopen() : this.opened.arrive()));
     window.addEventListener(modelsChanged, (event) => this.#takeModels(/** @type {CustomEvent} */ (event).detail));
     window.addEventListener("hashchange", () => this.showPage(pageOf(location.hash)));
   }
@@ -157,6 +173,7 @@ class Page {
   async open(screen = null) {
     this.showPage(pageOf(location.hash));
     const { search } = location;
+    this.#nOpening++;
     if (screen) {
       const { models, pointer } = screen;
       usePrepared(screen);
@@ -171,6 +188,9 @@ class Page {
       if (landing.training) comeBackToTraining();
     } catch (error) {
       this.store.report(`The page could not be opened: ${/** @type {Error} */ (error).message}`);
+    } finally {
+      this.#nOpening--;
+      this.opened.begin();
     }
   }
 
@@ -296,7 +316,7 @@ class Page {
       this.intro.describe(this.bar.models.chosen);
       this.bar.suggest(String(pointer.settings?.prompt ?? ""));
       this.address.shown = `?model=${encodeURIComponent(name)}`;
-      history.pushState(null, "", `${this.address.shown}${location.hash}`);
+      history.pushState(this.opened.entry, "", `${this.address.shown}${location.hash}`);
     } catch (error) {
       this.store.report(`Could not open ${name}: ${/** @type {Error} */ (error).message}`);
     }
@@ -334,9 +354,24 @@ class Page {
     document.body.dataset.page = name;
     this.bar.showPage(name);
     if (isOther) announce(pageShown);
-    if (pageOf(location.hash) !== name) {
-      history.replaceState(null, "", `${location.pathname}${location.search}${name === "look" ? "" : `#${name}`}`);
-    }
+    this.opened.keep();
+  }
+
+  /** @returns {import("./opened.mjs").Opened} */
+  get #opened() {
+    const { view } = this.store;
+    const shown = /** @type {PageName} */ (document.body.dataset.page ?? "look");
+    const { ask, askWith } = view.options;
+    return { page: shown, ask, askWith, sheet: view.isLifted, comparing: this.texts.isComparing };
+  }
+
+  /** Show what an entry of the history holds. @param {import("./opened.mjs").Opened} opened */
+  #show({ page: shown, ask, askWith, sheet, comparing }) {
+    this.showPage(shown);
+    if (!comparing) this.texts.keep("a");
+    const { view } = this.store;
+    view.set({ ask, askWith });
+    view.lift(sheet && matchMedia(PHONE).matches);
   }
 }
 
@@ -346,6 +381,7 @@ function comeBackToTraining() {
   announce(trainingResumed);
 }
 
+const PHONE = "(max-width: 767px)";
 const newSeed = () => Math.floor(Math.random() * 2 ** 32);
 
 /** @param {string} hash @returns {PageName} */

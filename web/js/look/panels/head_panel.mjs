@@ -3,6 +3,7 @@
 import { isStill, make, tabs } from "../../lib/dom.mjs";
 import { Matrix } from "../../lib/drawing/matrix.mjs";
 import { icon } from "../../lib/icons.mjs";
+import { closeBySwipe } from "../../lib/swipe.mjs";
 import { MODES } from "../../lib/options.mjs";
 import { roleSentence, scaledWords, shortRole } from "../roles/role_words.mjs";
 import { attentionLegend, weightLegend } from "./legend.mjs";
@@ -63,12 +64,19 @@ export function headPanel(store, actions) {
   store.on("state open", show);
 
   // On a phone the open head is below the grid and comes up as a sheet when a head is tapped.
-  /** @param {boolean} isUp */
-  const lift = (isUp) => {
-    region.classList.toggle("hs-sheet", isUp);
-    text.show(isUp);
-    if (isUp) region.scrollTop = 0;
-  };
+  const lift = (/** @type {boolean} */ isUp) => view.lift(isUp);
+  view.on((changed) => {
+    if (!changed.includes("lifted")) return;
+    region.classList.toggle("hs-sheet", view.isLifted);
+    text.show(view.isLifted);
+    if (view.isLifted) region.scrollTop = 0;
+  });
+  closeBySwipe(
+    region,
+    () => view.isLifted,
+    () => lift(false),
+    ".hs-board, .hs-lines, .hs-text, input",
+  );
   store.on("opened", () => {
     const isPhone = matchMedia(PHONE).matches;
     lift(isPhone);

@@ -5,7 +5,7 @@ import { DEFAULTS } from "../../lib/options.mjs";
 
 /** @import { Options, PictureId, Pointer } from "../../types.js" */
 
-/** @typedef {keyof Options | "open"} Change */
+/** @typedef {keyof Options | "open" | "lifted"} Change */
 
 export class View {
   /** @type {Options} */
@@ -14,6 +14,7 @@ export class View {
   #open = [0, 0];
   /** @type {((changed: Change[]) => void)[]} */
   #listeners = [];
+  #isLifted = false;
 
   /** @returns {Readonly<Options>} */
   get options() {
@@ -37,6 +38,18 @@ export class View {
     if (!changed.length) return;
     this.#options = { ...this.#options, ...changes };
     this.#notify(changed);
+  }
+
+  /** Whether the open picture is a sheet over the text, as on a phone when a head is tapped. */
+  get isLifted() {
+    return this.#isLifted;
+  }
+
+  /** @param {boolean} isLifted */
+  lift(isLifted) {
+    if (isLifted === this.#isLifted) return;
+    this.#isLifted = isLifted;
+    this.#notify(["lifted"]);
   }
 
   /** Open a picture. @param {PictureId} place */

@@ -1,0 +1,113 @@
+// What is open on the page has entries of its own in the browser's history: Back closes what was opened last, and
+// Forward opens it again.
+
+/** @import { PageName } from "./bar.mjs" */
+
+/**
+ * @typedef {object} Opened
+ * @property {PageName} page
+ * @property {string} ask the question of Ask; "" for none
+ * @property {string} askWith the choices made for it, which have no entries of their own
+ * @property {boolean} sheet whether the open head is a sheet over the text
+ * @property {boolean} comparing whether two texts are compared
+ */
+
+/** @typedef {{ opened: Opened, chain: Opened[] }} Entry `chain` is what the entries before it held, at this address */
+
+const MOST = 30; // entries of a chain
+const PATIENCE = 1000; // milliseconds within which the browser goes back
+
+/** @param {Opened} opened */
+const keyOf = ({ page, ask, sheet, comparing }) => [page, ask, sheet, comparing].join();
+
+/** How much is open. @param {Opened} opened */
+const countOf = ({ ask, sheet, comparing }) =>
+  Number(ask !== "") + Number(!["", "list"].includes(ask)) + Number(sheet) + Number(comparing);
+
+export class OpenedHistory {
+  #isGoingBack = false;
+  #isWaiting = false;
+  #hasBegun = false;
+
+  /**
+   * @param {object} page
+   * @param {() => Opened} page.read what is open now
+   * @param {(opened: Opened) => void} page.show
+   * @param {() => boolean} page.isHeld whether the page is opening an address
+   * @param {(hash: string) => PageName} page.pageOf
+   */
+  constructor({ read, show, isHeld, pageOf }) {
+    this.read = read;
+    this.show = show;
+    this.isHeld = isHeld;
+    this.pageOf = pageOf;
+  }
+
+  /** The state of a new entry for another text. @returns {Entry} */
+  get entry() {
+    return { opened: this.read(), chain: [] };
+  }
+
+  /** @returns {Entry} */
+  get #current() {
+    const page = this.pageOf(location.hash);
+    const comparing = new URLSearchParams(location.search).has("b_sha256");
+    return { opened: { page, ask: "", askWith: "", sheet: false, comparing }, chain: [], ...history.state };
+  }
+
+  /** @param {Entry} entry @param {boolean} isNew */
+  #write(entry, isNew) {
+    const { page } = entry.opened;
+    const hash = this.pageOf(location.hash) === page ? location.hash : page === "look" ? "" : `#${page}`;
+    const address = `${location.pathname}${location.search}${hash}`;
+    if (isNew) history.pushState(entry, "", address);
+    else history.replaceState({ ...history.state, ...entry }, "", address);
+  }
+
+  /** Something may have been opened or closed: once all of it has been, the history follows. */
+  keep() {
+    if (this.#isWaiting) return;
+    this.#isWaiting = true;
+    queueMicrotask(() => {
+      this.#isWaiting = false;
+      if (this.#hasBegun && !this.#isGoingBack && !this.isHeld()) this.#follow();
+    });
+  }
+
+  #follow() {
+    const now = this.read();
+    const { opened, chain } = this.#current;
+    const isSamePage = now.page === opened.page;
+    if (keyOf(now) === keyOf(opened)) {
+      this.#write({ opened: now, chain }, false);
+      return;
+    }
+    const at = isSamePage ? chain.findLastIndex((one) => keyOf(one) === keyOf(now)) : -1;
+    if (at >= 0) {
+      this.#isGoingBack = true;
+      setTimeout(() => (this.#isGoingBack = false), PATIENCE); // in case there is no such entry any more
+      history.go(at - chain.length);
+    } else if (isSamePage && countOf(now) < countOf(opened)) this.#write({ opened: now, chain }, false);
+    else this.#write({ opened: now, chain: isSamePage ? [...chain, opened].slice(-MOST) : [] }, true);
+  }
+
+  /** An address was opened. What a link opened on top of its text can be closed by Back. */
+  begin() {
+    const now = this.read();
+    const plain = { ...now, ask: "", askWith: "", sheet: false };
+    const isFirst = !this.#hasBegun && !history.state?.opened && keyOf(plain) !== keyOf(now);
+    this.#hasBegun = true;
+    if (isFirst) {
+      this.#write({ opened: plain, chain: [] }, false);
+      this.#write({ opened: now, chain: [plain] }, true);
+    } else this.#write({ opened: now, chain: this.#current.chain }, false);
+  }
+
+  /** The browser has gone to another entry of the same address. */
+  arrive() {
+    if (this.#isGoingBack) {
+      this.#isGoingBack = false;
+      this.keep(); // more may have been opened meanwhile
+    } else this.show(this.#current.opened);
+  }
+}
